@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import importlib
 import pickle
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pyomo.environ as pyo
 import pytest
+from typer.testing import CliRunner
 
 import dlsched
-from dlsched import Level, OptionError, Variant
+from dlsched import Level, OptionError, Variant, registry
+from dlsched.cli import app
 
 
 def few_of_the_first(m: Any, instance: Any) -> None:
@@ -313,3 +317,37 @@ def test_certify_says_that_there_are_no_proofs() -> None:
     """Rather than a proof of the problem itself."""
     with pytest.raises(OptionError, match="no proofs for variants"):
         dlsched.solve("lyra-fig5", variant=FEW, certify=True)
+
+
+def test_a_variant_is_named_on_the_command_line(
+    tmp_path: Path,
+) -> None:
+    """As file.py:name, by solve, verify and compare, and by the calls."""
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "import dlsched\n\n\n@dlsched.variant('reclaiming')\ndef one(m, instance):\n"
+        "    import pyomo.environ as pyo\n\n"
+        "    m.one = pyo.Constraint(expr=m.x[instance.servers[0].id] == 1)\n"
+    )
+    name = f"{file}:one"
+    instance = dlsched.load("lyra-fig5")
+    result = dlsched.solve(instance, variant=name)
+    assert instance.servers[0].id in result.solution.returned
+    dlsched.save(result.solution, tmp_path / "a.sol.json")
+    verify = ["verify", "lyra-fig5", str(tmp_path / "a.sol.json")]
+    for command, status, said in (
+        (["solve", "lyra-fig5", "--json"], 0, '"name": "one"'),
+        (verify, 0, "feasible"),
+        (["compare", "lyra-fig5", "-m", "exact", "-m", "lyra"], 0, "optimal"),
+    ):
+        ran = CliRunner().invoke(app, [*command, "--variant", name])
+        assert (ran.exit_code, said in ran.output) == (status, True), ran.output
+
+
+@pytest.mark.parametrize("problem", registry.BUILT_IN)
+def test_cards_list_what_a_variant_may_name(problem: str) -> None:
+    """The card of each problem has the variables and their meanings."""
+    card = (Path(__file__).parents[2] / "models" / f"{problem}.md").read_text(encoding="utf-8")
+    module = importlib.import_module(f"dlsched.problems.{problem}.model")
+    for name, meaning in module.NAMEABLE.items():
+        assert f"| `{name}` | {meaning} |" in card

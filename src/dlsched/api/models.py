@@ -13,13 +13,13 @@ from dlsched.errors import InstanceError, OptionError
 from dlsched.schema.files import validate_target, write_bytes
 from dlsched.solvers.lp import lp_text
 from dlsched.solvers.mps import mps_text
-from dlsched.variants import Variant, owner_of
+from dlsched.variants import VariantLike, owner_of
 
 _MODEL_FORMATS = {"lp": lp_text, "mps": mps_text}
 ExportFormat: TypeAlias = Literal["lp", "mps", "vipr"]
 
 
-def model(instance: InstanceLike, *, variant: Variant | None = None) -> Any:
+def model(instance: InstanceLike, *, variant: VariantLike = None) -> Any:
     """Return the instance's Pyomo model, with one objective per level, all of them active.
 
     With a variant it is the whole model, which states what a solution is in both directions, with
@@ -38,7 +38,7 @@ def export(
     built: Any = None,
     proof: ProofLike | None = None,
     format: ExportFormat | None = None,
-    variant: Variant | None = None,
+    variant: VariantLike = None,
 ) -> None:
     """Write one level of an instance as a file for other programs.
 
@@ -102,7 +102,7 @@ def model_text(
     level: str | None = None,
     held: Mapping[str, float] | None = None,
     built: Any = None,
-    variant: Variant | None = None,
+    variant: VariantLike = None,
 ) -> str:
     """Return what `export` writes."""
     if format not in _MODEL_FORMATS:
@@ -118,7 +118,8 @@ def model_text(
         raise OptionError(f"level {target!r} needs the value of {missing[0]!r}: pass it in held=")
     holds = [float((held or {})[name]) for name in levels[:rank]]
     try:
-        name = inst.name if variant is None else f"{inst.name}-{variant.name}-{variant.sha256[:8]}"
+        label = owner_of(inst, variant).label
+        name = inst.name if label is None else f"{inst.name}-{label.name}-{label.sha256[:8]}"
         built = built or model(inst, variant=variant)
         return _MODEL_FORMATS[format](name, built, rank, holds)
     except Exception as error:

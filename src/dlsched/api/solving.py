@@ -29,7 +29,7 @@ from dlsched.run import Run, Stage, StageListener, announce
 from dlsched.schema.envelope import Instance
 from dlsched.schema.instance_link import link_instance
 from dlsched.schema.solution import Solution
-from dlsched.variants import Variant, VariantProblem, owner_of
+from dlsched.variants import VariantLike, VariantProblem, owner_of
 
 logger = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ def solve(
     seed: int = 0,
     solver: str = "highs",
     start: SolutionLike | None = None,
-    variant: Variant | VariantProblem | None = None,
+    variant: VariantLike = None,
     log: bool = False,
     certify: bool = False,
     on_progress: Callable[[Point], None] | None = None,
@@ -192,7 +192,7 @@ def bound(
     instance: InstanceLike,
     method: MethodLike | None = None,
     *,
-    variant: Variant | None = None,
+    variant: VariantLike = None,
     **solve_options: Any,
 ) -> Bounds:
     """Return a bound per level, each certified or claimed.

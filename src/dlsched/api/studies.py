@@ -12,7 +12,14 @@ from dlsched.errors import OptionError
 from dlsched.results.objective import Bound, relative_gap
 from dlsched.results.result import Result, Status
 from dlsched.schema.envelope import Instance
-from dlsched.variants import Level, Variant, VariantProblem, owner_of
+from dlsched.variants import (
+    Level,
+    Variant,
+    VariantLike,
+    VariantProblem,
+    find_variant,
+    owner_of,
+)
 from dlsched.variants.changed_model import step_of, variables_by_name
 from dlsched.variants.exact_values import exact
 
@@ -61,7 +68,7 @@ def what_if(
     instance: InstanceLike,
     fixes: Sequence[Mapping[str, float]],
     *,
-    variant: Variant | None = None,
+    variant: VariantLike = None,
     **solve_options: Any,
 ) -> pandas.DataFrame:
     """Return what it costs to insist on decisions.
@@ -91,7 +98,7 @@ def what_if(
     """
     import pandas
 
-    inst = load(instance)
+    inst, variant = load(instance), _variant(variant)
     owner = _changed_problem(inst, extended(inst, variant, "free"))
     free = solve(inst, variant=owner, **solve_options)
     point = {} if free.status is not Status.OPTIMAL else _values(inst, owner, free.solution)
@@ -102,6 +109,13 @@ def what_if(
         result = free if kept else solve(inst, variant=fixed, **solve_options)
         rows.append(_row(fix, result, free))
     return pandas.DataFrame(rows)
+
+
+def _variant(variant: VariantLike) -> Variant | None:
+    """Return what a text means, and a problem is of."""
+    if isinstance(variant, VariantProblem):
+        return variant.variant
+    return find_variant(variant) if isinstance(variant, str) else variant
 
 
 def _changed_problem(instance: Instance, variant: Variant) -> VariantProblem:
@@ -140,7 +154,7 @@ def best_solutions(
     *,
     gap: float | None = None,
     distinct: Distinct = "variables",
-    variant: Variant | None = None,
+    variant: VariantLike = None,
     **solve_options: Any,
 ) -> list[Result]:
     """Return the best distinct solutions, the best first, each proved to be the next best.
@@ -171,7 +185,7 @@ def best_solutions(
         raise OptionError(f"count={count!r:.40} must be a whole number of solutions, at least 1")
     if distinct not in ("variables", "objective"):
         raise OptionError(f"distinct={distinct!r:.40} must be variables or objective")
-    inst = load(instance)
+    inst, variant = load(instance), _variant(variant)
     results: list[Result] = []
     passed: list[Result] = []
     while len(results) < count:
@@ -291,7 +305,7 @@ def frontier(
     instance: InstanceLike,
     levels: tuple[str | Level, str | Level],
     *,
-    variant: Variant | None = None,
+    variant: VariantLike = None,
     **solve_options: Any,
 ) -> pandas.DataFrame:
     """Return every nondominated point of two levels, each proved to be one.
@@ -318,7 +332,7 @@ def frontier(
 
     if len(levels) != 2:
         raise OptionError(f"a frontier has two levels, not {len(levels)}")
-    inst = load(instance)
+    inst, variant = load(instance), _variant(variant)
     pair = list(levels)
     first = _changed_problem(inst, extended(inst, variant, "both", levels=pair))
     steps = [step_of(o.expr) for o in first.model.build(inst).component_objects(ctype=_objective())]

@@ -9,7 +9,7 @@ from dlsched.errors import InstanceError
 from dlsched.problems import library
 from dlsched.results.objective import Bounds, gap
 from dlsched.results.result import Report
-from dlsched.variants import Variant, owner_of
+from dlsched.variants import VariantLike, owner_of
 
 
 def verify(
@@ -17,7 +17,7 @@ def verify(
     solution: SolutionLike,
     *,
     bound: Bounds | None = None,
-    variant: Variant | None = None,
+    variant: VariantLike = None,
 ) -> Report:
     """Check a solution against the problem's definition; no solver is involved.
 

@@ -13,10 +13,10 @@ from dlsched.cli.output import put_json, stdout_for_answers
 from dlsched.cli.progress import count, point, say
 from dlsched.cli.verdict import put_comparison, status_of
 from dlsched.display.table import Failure
-from dlsched.registry import problem
 from dlsched.results.result import Result, Termination
 from dlsched.run import Stage
 from dlsched.solvers.backend import find_backend
+from dlsched.variants import owner_of
 
 
 def compare(
@@ -32,6 +32,7 @@ def compare(
     threads: flags.Threads = 1,
     seed: flags.Seed = 0,
     solver: flags.Solver = "highs",
+    variant: flags.Variant = None,
     as_json: Json = False,
 ) -> None:
     """Solve every instance with every method; gap_to_best is to the best bound known."""
@@ -41,7 +42,7 @@ def compare(
         loaded.append(api.load(name))
     for inst in loaded:
         for name in method:
-            problem(inst.problem).resolve(name, inst)
+            owner_of(inst, variant).resolve(name, inst)
     api.validate_limits(time_limit, gap, threads, solver)
     find_backend(solver)
     limits = dict(time_limit=time_limit, gap=gap, threads=threads, seed=seed, solver=solver)
@@ -59,7 +60,9 @@ def compare(
 
     with stdout_for_answers():
         begin()
-        rows = api.comparison(loaded, method, on_answer=note, on_progress=point, **limits)
+        rows = api.comparison(
+            loaded, method, on_answer=note, on_progress=point, variant=variant, **limits
+        )
     if as_json:
         put_json(rows)
     else:

@@ -22,6 +22,10 @@ Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Random seed.", m
 Solver = Annotated[
     str, typer.Option("--solver", metavar="NAME", help="highs, or any solver that Pyomo knows.")
 ]
+Variant = Annotated[
+    str | None,
+    typer.Option("--variant", metavar="FILE:NAME", help="A change of the problem: few.py:few."),
+]
 Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE")]
 Quiet = Annotated[
     bool, typer.Option("--quiet", "-q", help="Do not say on stderr what is being done.")

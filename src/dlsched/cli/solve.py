@@ -17,8 +17,8 @@ from dlsched.cli.settings import settings, target
 from dlsched.cli.verdict import exit_status, put_result
 from dlsched.errors import OptionError
 from dlsched.proofs.document import write_proof
-from dlsched.registry import problem
 from dlsched.run import Stage
+from dlsched.variants import VariantProblem, owner_of
 
 
 def solve(
@@ -35,6 +35,7 @@ def solve(
     start: Annotated[
         str | None, typer.Option("--start", metavar="FILE", help="A solution to start from.")
     ] = None,
+    variant: flags.Variant = None,
     option: Annotated[
         list[str] | None,
         typer.Option("--option", metavar="K=V", help="An option of the method; repeatable."),
@@ -60,7 +61,8 @@ def solve(
         raise OptionError(f"{output} cannot be both --output and --proof; name two files")
     say(Stage.LOADING, instance)
     inst = api.load(instance)
-    chosen = problem(inst.problem).resolve(method, inst)
+    owner = owner_of(inst, variant)
+    chosen = owner.resolve(method, inst)
     options = settings(option or [], chosen.options, method)
     if log:
         hide()
@@ -74,6 +76,7 @@ def solve(
             seed=seed,
             solver=solver,
             start=start,
+            variant=owner if isinstance(owner, VariantProblem) else None,
             log=log,
             certify=certify or proof is not None,
             on_progress=None if log else point,

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from dlsched import api
+from dlsched.cli import flags
 from dlsched.cli.exits import Exit
 from dlsched.cli.flags import InstanceName, Json
 from dlsched.cli.output import Column, fields, put_json, put_line, put_table
@@ -20,11 +21,12 @@ from dlsched.run import Stage
 def verify(
     instance: InstanceName,
     solution: Annotated[str, typer.Argument(metavar="SOLUTION", help="A .json or .json.gz file.")],
+    variant: flags.Variant = None,
     as_json: Json = False,
 ) -> None:
     """Check a solution against the problem's definition; no solver is involved."""
     say(Stage.CHECKING, f"{solution} as a solution of {instance}")
-    report = api.verify(instance, solution)
+    report = api.verify(instance, solution, variant=variant)
     if as_json:
         objective = report.objective.as_dict() if report.objective is not None else {}
         put_json(

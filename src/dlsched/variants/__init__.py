@@ -1,6 +1,15 @@
 """Variants: a problem with a change, solved and checked like the problem itself."""
 
 from dlsched.variants.definition import Level, Variant, variant
-from dlsched.variants.problem import VariantProblem, owner_of
+from dlsched.variants.lookup import find_variant
+from dlsched.variants.problem import VariantLike, VariantProblem, owner_of
 
-__all__ = ["Level", "Variant", "VariantProblem", "owner_of", "variant"]
+__all__ = [
+    "Level",
+    "Variant",
+    "VariantLike",
+    "VariantProblem",
+    "find_variant",
+    "owner_of",
+    "variant",
+]

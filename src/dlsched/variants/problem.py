@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 from dlsched import registry
 from dlsched.errors import OptionError
@@ -21,6 +21,7 @@ from dlsched.solvers.levels import SOLVER_LIBRARIES, relax_first_level, solve_le
 from dlsched.variants.changed_model import Change, change_model, refix
 from dlsched.variants.definition import Level, Variant
 from dlsched.variants.evaluation import Evaluation, describe
+from dlsched.variants.lookup import find_variant
 
 EXACT = "whole_model"
 """The exact method of all variants."""
@@ -230,7 +231,11 @@ class VariantProblem(Problem):
         )
 
 
-def owner_of(instance: Instance, variant: Variant | VariantProblem | None = None) -> Problem:
+VariantLike: TypeAlias = "Variant | str | VariantProblem | None"
+"""A variant, the text that means one (`find_variant`), or its problem; ``None`` for no change."""
+
+
+def owner_of(instance: Instance, variant: VariantLike = None) -> Problem:
     """Return the problem of an instance, or the variant of it.
 
     Raises
@@ -243,6 +248,8 @@ def owner_of(instance: Instance, variant: Variant | VariantProblem | None = None
         return base
     if isinstance(variant, VariantProblem):
         return variant
+    if isinstance(variant, str):
+        variant = find_variant(variant)
     if not isinstance(variant, Variant):
         raise OptionError(f"variant={variant!r:.60} is no dlsched.Variant")
     if variant.problem != base.name:

@@ -1,0 +1,78 @@
+"""Variants by name: in a file or module, or an entry point of another package."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import sys
+from pathlib import Path
+from types import ModuleType
+
+from dlsched.errors import OptionError, UnknownName, describe
+from dlsched.registry.names import entries
+from dlsched.variants.definition import Variant
+
+VARIANTS_GROUP = "dlsched.variants"
+"""The entry-point group: objects of type `Variant` by name."""
+
+
+def find_variant(name: str) -> Variant:
+    """Return the variant that a text means.
+
+    Parameters
+    ----------
+    name
+        ``file.py:few``, relative to the working directory; ``module:few``, which is looked for
+        there first; or the name of an entry point of the group ``dlsched.variants``.
+
+    Raises
+    ------
+    OptionError
+        If it cannot be loaded, or is no variant.
+    UnknownName
+        If no entry point has the name.
+    """
+    place, _, attribute = name.rpartition(":")
+    try:
+        found = getattr(_module(place), attribute) if place else _entry(name)
+    except UnknownName:
+        raise
+    except (Exception, SystemExit) as error:  # importing runs the user's code
+        raise OptionError(f"variant {name}: cannot be loaded: {describe(error)}") from error
+    if not isinstance(found, Variant):
+        raise OptionError(
+            f"variant {name}: is a {type(found).__qualname__}, no dlsched.Variant; write "
+            f"file.py:name of one"
+        )
+    return found
+
+
+def _entry(name: str) -> object:
+    known = {entry.name: entry for entry in entries(VARIANTS_GROUP)}
+    if name not in known:
+        raise UnknownName("variant", name, [*known, "file.py:name"])
+    return known[name].load()
+
+
+def _module(place: str) -> ModuleType:
+    """Import a file, or a module by name; the working directory is searched first."""
+    if not place.endswith(".py"):
+        if os.getcwd() not in sys.path:
+            sys.path.insert(0, os.getcwd())
+        return importlib.import_module(place)
+    path = Path(place).resolve()
+    label = f"dlsched_variants_of_{path.stem}_{abs(hash(str(path)))}"
+    if label in sys.modules:
+        return sys.modules[label]
+    spec = importlib.util.spec_from_file_location(label, path)
+    if spec is None or spec.loader is None:
+        raise OptionError(f"{place} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[label] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[label]
+        raise
+    return module
