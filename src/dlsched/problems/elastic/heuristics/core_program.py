@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dlsched.problems.elastic.programs.gpu_prices import Chosen, Floats, Relaxation, launch
+from dlsched.problems.elastic.programs.gpu_prices import Chosen, Relaxation, launch
 from dlsched.problems.elastic.structures.choice_arrays import Choices
+from dlsched.solvers.compilation import Floats
 
 SIZES = (12, 24, 48, 96)
 """Jobs with more than one choice in the tables, one after the other."""

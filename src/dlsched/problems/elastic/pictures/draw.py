@@ -17,8 +17,8 @@ from dlsched.display.drawing.colours import (
 from dlsched.display.drawing.legend import colour_entries, entry, finish, idle_entry
 from dlsched.display.drawing.style import SMALL, TEXT, new_axes, set_labels, short_name
 from dlsched.problems.elastic.definition.check import check
+from dlsched.problems.elastic.definition.job_choices import Workers
 from dlsched.problems.elastic.definition.schema import Instance, Job, Solution
-from dlsched.problems.elastic.definition.two_pools_choices import Split
 from dlsched.problems.elastic.pictures.two_pools_draw import (
     hatch_loan,
     loan_entry,
@@ -122,7 +122,7 @@ def _colouring(instance: Instance, workers: dict[str, int], color_by: str) -> Co
 def _bars(
     instance: Instance,
     workers: dict[str, int],
-    splits: dict[str, Split],
+    splits: dict[str, Workers],
     ax: Axes | None,
     color_by: str,
 ) -> tuple[Axes, list[Any]]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dlsched.display.drawing.legend import entry
-from dlsched.problems.elastic.definition.schema import Instance, Job, Solution
-from dlsched.problems.elastic.definition.two_pools_check import of_job
-from dlsched.problems.elastic.definition.two_pools_choices import (
-    Split,
+from dlsched.problems.elastic.definition.check import of_job
+from dlsched.problems.elastic.definition.job_choices import (
+    Workers,
     base_of,
     reduction,
     running_time,
 )
+from dlsched.problems.elastic.definition.schema import Instance, Job, Solution
 from dlsched.schema import Number
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _HATCH = "//////"
 
 
-def splits_of(instance: Instance, solution: Solution | None) -> dict[str, Split]:
+def splits_of(instance: Instance, solution: Solution | None) -> dict[str, Workers]:
     """Return the workers of each job by pool; without a solution the base of running jobs."""
     if not instance.pools:
         return {}
@@ -30,14 +30,14 @@ def splits_of(instance: Instance, solution: Solution | None) -> dict[str, Split]
     return {job.id: solution.split(job.id) for job in instance.jobs}
 
 
-def outcome(instance: Instance, job: Job, workers: Split) -> tuple[Number, Number] | None:
+def outcome(instance: Instance, job: Job, workers: Workers) -> tuple[Number, Number] | None:
     """Return running time and seconds saved; ``None`` of workers that are not allowed."""
     if not any(workers) or any(of_job(instance, job, workers)):
         return None
     return running_time(instance, job, workers), reduction(instance, job, workers)
 
 
-def hatch_loan(ax: Axes, row: int, instance: Instance, job: Job, workers: Split) -> bool:
+def hatch_loan(ax: Axes, row: int, instance: Instance, job: Job, workers: Workers) -> bool:
     """Hatch the part of a job's bar that is on loan; return whether there is one.
 
     It is at the bar's end, or at its beginning if a running job has its base workers there.
