@@ -17,21 +17,20 @@ def build(instance: Instance) -> Any:
     import pyomo.environ as pyo
 
     jobs = {job.id: job for job in instance.jobs}
-    by_job = {
-        job.id: {(job.id, *choice.workers): choice for choice in row}
-        for job, row in zip(instance.jobs, choices(instance), strict=True)
-    }
-    items = {key: choice for row in by_job.values() for key, choice in row.items()}
-    pending = [key for key, choice in items.items() if not jobs[choice.job].running]
+    items = {(choice.job, *choice.workers): choice for row in choices(instance) for choice in row}
+    launching = [key for key, choice in items.items() if not jobs[choice.job].running]
     saving = {key: choice.reduction for key, choice in items.items() if choice.reduction}
+    of_job: dict[str, list[Any]] = {j: [] for j in jobs}
 
     m = pyo.ConcreteModel(instance.name)
     m.JOBS = pyo.Set(initialize=list(jobs))
     m.ITEMS = pyo.Set(initialize=list(items), dimen=1 + len(instance.capacities))
 
     m.x = pyo.Var(m.ITEMS, domain=pyo.Binary)
+    for key, choice in items.items():
+        of_job[choice.job].append(m.x[key])
 
-    m.launched = pyo.Objective(expr=pyo.quicksum(m.x[key] for key in pending), sense=pyo.maximize)
+    m.launched = pyo.Objective(expr=pyo.quicksum(m.x[key] for key in launching), sense=pyo.maximize)
     m.reduction = pyo.Objective(
         expr=pyo.quicksum(float(value) * m.x[key] for key, value in saving.items()),
         sense=pyo.maximize,
@@ -50,7 +49,7 @@ def build(instance: Instance) -> Any:
         m.capacity = pyo.Constraint(expr=fits(0))
 
     def one_choice(m: Any, j: str) -> Any:
-        chosen = pyo.quicksum(m.x[key] for key in by_job[j])
+        chosen = pyo.quicksum(of_job[j])
         return chosen == 1 if jobs[j].running else chosen <= 1
 
     m.choice = pyo.Constraint(m.JOBS, rule=one_choice)

@@ -135,11 +135,12 @@ def cut(polygon: list[Point], at: Floats, slope: Floats) -> list[Point]:
     height = [a * (px - x) + b * (py - y) for px, py in polygon]
     kept: list[Point] = []
     for i, (px, py) in enumerate(polygon):
-        h, (qx, qy), k = height[i], polygon[i - 1], height[i - 1]
-        if (h <= 0) != (k <= 0):
-            part = k / (k - h)
+        inside = height[i] <= 0
+        if inside != (height[i - 1] <= 0):
+            qx, qy = polygon[i - 1]
+            part = height[i - 1] / (height[i - 1] - height[i])
             kept.append((qx + part * (px - qx), qy + part * (py - qy)))
-        if h <= 0:
+        if inside:
             kept.append((px, py))
     return kept
 

@@ -171,13 +171,10 @@ def _by_linear_program(items: Items, launched: int, run: Run) -> Multipliers:
     largest = _largest(items)
     lam = [0.0, 0.0]
     mu = 0.0
-    if largest and run.remaining() > 0 and not _ample(items):
-        lam, mu = _duals(
-            items,
-            np.array([value / largest for value in items.value.tolist()]),
-            launched,
-            run.remaining(),
-        )
+    seconds = run.remaining()
+    if largest and seconds > 0 and not _ample(items):
+        value = np.array([value / largest for value in items.value.tolist()])
+        lam, mu = _duals(items, value, launched, seconds)
     if launched == int(items.launch[items.starts].sum()):  # being idle never pays
         mu = -2.0 - sum(price * free for price, free in zip(lam, items.capacity, strict=True))
     return Multipliers(tuple([Fraction(v) * largest for v in lam]), Fraction(mu) * largest, [])

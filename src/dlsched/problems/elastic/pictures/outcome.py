@@ -1,4 +1,4 @@
-"""What the picture of elastic shows of two pools: hatched workers on loan."""
+"""What the picture of elastic shows of the workers of a job: their outcome, and those on loan."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from dlsched.problems.elastic.definition.check import of_job
 from dlsched.problems.elastic.definition.job_choices import (
     Workers,
     base_of,
+    held_by,
     reduction,
     running_time,
+    workers_of,
 )
 from dlsched.problems.elastic.definition.schema import Instance, Job, Solution
 from dlsched.schema import Number
@@ -21,13 +23,11 @@ if TYPE_CHECKING:
 _HATCH = "//////"
 
 
-def splits_of(instance: Instance, solution: Solution | None) -> dict[str, Workers]:
-    """Return the workers of each job by pool; without a solution the base of running jobs."""
-    if not instance.pools:
-        return {}
+def given_to(instance: Instance, solution: Solution | None) -> dict[str, Workers]:
+    """Return the workers of each job; without a solution the base of running jobs."""
     if solution is None:
-        return {job.id: base_of(instance, job) if job.running else (0, 0) for job in instance.jobs}
-    return {job.id: solution.split(job.id) for job in instance.jobs}
+        return {job.id: held_by(instance, job) for job in instance.jobs}
+    return {job.id: workers_of(instance, solution, job) for job in instance.jobs}
 
 
 def outcome(instance: Instance, job: Job, workers: Workers) -> tuple[Number, Number] | None:
@@ -42,11 +42,14 @@ def hatch_loan(ax: Axes, row: int, instance: Instance, job: Job, workers: Worker
 
     It is at the bar's end, or at its beginning if a running job has its base workers there.
     """
-    per, (training, loan) = job.gpus_per_worker, workers
-    left = 0 if job.running and base_of(instance, job)[1] else training
+    training, loan = workers
+    size = job.gpus_per_worker
+    begin = 0 if job.running and base_of(instance, job)[1] else training
     look: dict[str, Any] = {"facecolor": "none", "edgecolor": "#333333", "linewidth": 0.0}
     if loan:
-        ax.barh(row, loan * per, left=left * per, height=0.7, hatch=_HATCH, clip_on=False, **look)
+        ax.barh(
+            row, loan * size, left=begin * size, height=0.7, hatch=_HATCH, clip_on=False, **look
+        )
     return bool(loan)
 
 
