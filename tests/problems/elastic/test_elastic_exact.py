@@ -21,7 +21,7 @@ SOME = settings(max_examples=60, derandomize=True, deadline=None)
 def fixing() -> Iterator[None]:
     """Send every instance through the Lagrangian fixing."""
     small, core = knapsack_search.SMALL, knapsack_search.CORE
-    knapsack_search.SMALL, knapsack_search.CORE = -1, 2
+    knapsack_search.SMALL, knapsack_search.CORE = {"int64": -1, "object": -1}, 2
     try:
         yield
     finally:
@@ -95,7 +95,7 @@ def test_larger_epochs_agree(monkeypatch: pytest.MonkeyPatch, running: float, sc
         "elastic", seed=7, items=200, capacity=150, running=running, scaling=scaling
     )
     whole = dlsched.solve(made, "dp")
-    monkeypatch.setattr(knapsack_search, "SMALL", -1)
+    monkeypatch.setattr(knapsack_search, "SMALL", {"int64": -1, "object": -1})
     fixed = dlsched.solve(made, "dp")
     model = dlsched.solve(made, "milp")
     assert whole.status == fixed.status == model.status == "optimal"

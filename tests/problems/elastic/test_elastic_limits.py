@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dlsched
-from dlsched.problems.elastic import Instance
-from dlsched.problems.elastic.definition.check import evaluate, used
+from dlsched.problems.elastic import Instance, Solution
+from dlsched.problems.elastic.definition.check import check
 from dlsched.problems.elastic.exact import dp
 from dlsched.problems.elastic.programs import knapsack_search
 from dlsched.problems.elastic.programs.dominated_choices import needless, uses
@@ -93,17 +93,19 @@ def test_lyra_ignores_a_start() -> None:
 def test_a_lowered_table_proves_nothing(instance: Instance, where: int, by: int) -> None:
     """A table with a lowered entry or a missing row, and a check that is stopped, prove nothing."""
     items = items_of(instance)
-    table = fill_table(items, never)
-    assert proves(items, table, never)
-    best = int(table[-1, -1])
-    table[-1, -1] -= by
+    numbers = np.arange(len(items))
+    table = fill_table(items, numbers, items.exact.worth, items.capacity, never)
+    assert table is not None and proves(table, never)
+    entries = table.entries
+    best = table.most
+    entries[-1, -1] -= by
     if best > 0:
-        assert not proves(items, table, never)
-    table[-1, -1] = best
-    assert not proves(items, table[:-1], never)
-    assert not proves(items, table, lambda: "time limit") or len(table) == 1
-    table[0, where % table.shape[1]] = -1
-    assert not proves(items, table, never)
+        assert not proves(table, never)
+    entries[-1, -1] = best
+    assert not proves(table._replace(entries=entries[:-1]), never)
+    assert not proves(table, lambda: "time limit") or len(entries) == 1
+    entries[0, where % entries.shape[1]] = -1
+    assert not proves(table, never)
 
 
 @settings(max_examples=80, deadline=None, derandomize=True)
@@ -116,11 +118,11 @@ def test_losses_exclude_no_optimum(instance: Instance, factor: int) -> None:
     ]
     large = Instance(name="large", capacity=instance.capacity * factor, jobs=tuple(jobs))
     items, best = items_of(large), oracles.elastic(large)
-    for stop in (never, lambda: "time limit"):
-        relaxation = relax(items, stop)
+    for run in (Run(), Run(interrupted=True)):
+        relaxation = relax(items, best.launched, best.launched, run)
         assert (relaxation.bound >> relaxation.shift) * items.unit >= best.reduction
         chosen = np.array(relaxation.chosen, dtype=np.int64)
-        assert sum(items.gpus[chosen].tolist()) <= items.capacity
+        assert sum(items.gpus[chosen, 0].tolist()) <= items.capacity[0]
         assert int(items.launch[chosen].sum()) == best.launched
 
 
@@ -199,7 +201,8 @@ def test_needless_choices_are_needless(instance: Instance) -> None:
     ]
     left = [[w for w in row if (j, w) not in without] for j, row in zip(ids, choices, strict=True)]
     allocations = (dict(zip(ids, numbers, strict=True)) for numbers in product(*left))
-    worth = [evaluate(instance, a) for a in allocations if used(instance, a) <= instance.capacity]
+    reports = [check(instance, Solution(workers=a)) for a in allocations]
+    worth = [report.objective for report in reports if report.feasible]
     best = oracles.elastic(instance)
     assert best in worth
     assert not any(w.better_than(best) for w in worth)
@@ -209,7 +212,7 @@ def test_a_start_with_a_needless_choice_is_accepted() -> None:
     """If a start uses choices that milp fixes at 0, milp fixes none."""
     made = dlsched.generate("elastic", seed=1, items=60, capacity=40)
     start = dlsched.solve(made, "fifo").solution
-    assert uses(start, needless(made))
+    assert uses(made, start, needless(made))
     result = dlsched.solve(made, "milp", start=start)
     assert result.start is not None
     assert result.start.accepted, result.start.reason
@@ -228,7 +231,7 @@ def test_seconds_from_1e_300_to_1e15(monkeypatch: pytest.MonkeyPatch, gap: float
     instance = Instance(name="far", capacity=8, jobs=jobs)
     best = oracles.elastic(instance)
     assert dlsched.solve(instance, "dp").objective == best
-    monkeypatch.setattr(knapsack_search, "SMALL", -1)
+    monkeypatch.setattr(knapsack_search, "SMALL", {"int64": -1, "object": -1})
     fixed = dlsched.solve(instance, "dp", gap=gap)
     assert fixed.status == "optimal"
     assert gap or fixed.objective == best

@@ -9,7 +9,7 @@ import pytest
 
 import dlsched
 from dlsched.problems.elastic import Instance
-from dlsched.problems.elastic.definition.two_pools import reduction, running_time
+from dlsched.problems.elastic.definition.job_choices import reduction, running_time
 
 POOLS: list[dict[str, Any]] = [
     {"id": "training", "capacity": 6, "speed": 1},

@@ -13,12 +13,13 @@ from hypothesis import given, settings
 
 import dlsched
 from dlsched.problems.elastic import Instance
-from dlsched.problems.elastic.definition.two_pools import choices
-from dlsched.problems.elastic.exact import two_pools_search
-from dlsched.problems.elastic.programs.two_pools_lagrangian import launch, relax
-from dlsched.problems.elastic.structures import items
-from dlsched.problems.elastic.structures.two_pools_knapsack import items_of
-from dlsched.problems.elastic.structures.two_pools_table import fill_table, proves
+from dlsched.problems.elastic.definition.job_choices import choices
+from dlsched.problems.elastic.programs import knapsack_search
+from dlsched.problems.elastic.programs.lagrangian import launches_of, relax
+from dlsched.problems.elastic.structures import reduction_units
+from dlsched.problems.elastic.structures.knapsack import items_of
+from dlsched.problems.elastic.structures.knapsack_table import fill_table, proves
+from dlsched.run import Run
 from dlsched.testing import oracles
 from dlsched.testing.strategies import elastic
 
@@ -33,14 +34,14 @@ def pools(**options: Any) -> Any:
 @contextmanager
 def fixing() -> Iterator[None]:
     """Send every instance through bounds, fixing, and tables of rounded reductions."""
-    small, core, exact = dict(two_pools_search.SMALL), two_pools_search.CORE, two_pools_search.EXACT
-    two_pools_search.SMALL.update(int64=-1, object=-1)
-    two_pools_search.CORE, two_pools_search.EXACT = 1, -1
+    small, core, exact = dict(knapsack_search.SMALL), knapsack_search.CORE, knapsack_search.EXACT
+    knapsack_search.SMALL.update(int64=-1, object=-1)
+    knapsack_search.CORE, knapsack_search.EXACT = 1, -1
     try:
         yield
     finally:
-        two_pools_search.SMALL.update(small)
-        two_pools_search.CORE, two_pools_search.EXACT = core, exact
+        knapsack_search.SMALL.update(small)
+        knapsack_search.CORE, knapsack_search.EXACT = core, exact
 
 
 @SOME
@@ -87,13 +88,13 @@ def test_rounded_tables_bound_the_optimum(instance: Instance) -> None:
     """If no exact table may be filled, the rounded one gives a bound, and proves what it can."""
     best = oracles.elastic(instance)
     assert best is not None
-    most = two_pools_search.MOST_EXACT
-    two_pools_search.MOST_EXACT = -1
+    most = knapsack_search.MOST_EXACT
+    knapsack_search.MOST_EXACT = -1
     try:
         with fixing():
             result = dlsched.solve(instance, "dp")
     finally:
-        two_pools_search.MOST_EXACT = most
+        knapsack_search.MOST_EXACT = most
     assert result.objective.launched == best.launched
     assert result.objective.reduction <= best.reduction <= result.bound.reduction.value
     assert result.bound.reduction.kind == "certified"
@@ -106,12 +107,12 @@ def test_reductions_rounded_to_512_bits(instance: Instance) -> None:
     """If no common unit is short enough, the optimum is found and the bound is not below it."""
     best = oracles.elastic(instance)
     assert best is not None
-    most = items.MOST_BITS
-    items.MOST_BITS = 0
+    most = reduction_units.MOST_BITS
+    reduction_units.MOST_BITS = 0
     try:
         result = dlsched.solve(instance, "dp")
     finally:
-        items.MOST_BITS = most
+        reduction_units.MOST_BITS = most
     assert (result.status, result.objective) == ("optimal", best)
     value = result.bound.reduction.value
     assert best.reduction <= value <= best.reduction + abs(best.reduction) * Fraction(1, 2**400)
@@ -120,11 +121,11 @@ def test_reductions_rounded_to_512_bits(instance: Instance) -> None:
 def test_units_of_thousands_of_digits_are_not_built() -> None:
     """Thirds, quarters and so on to the 5,999th have a unit of 8,000 bits; they are rounded up."""
     ratios = [(1, n) for n in range(1, 6000)]
-    values, unit = items.in_units(ratios)
-    assert max(value.bit_length() for value in values) <= items.ROUNDED_BITS + 1
+    values, unit = reduction_units.in_units(ratios)
+    assert max(value.bit_length() for value in values) <= reduction_units.ROUNDED_BITS + 1
     for value, (_, n) in zip(values, ratios, strict=True):
         assert 0 <= value * unit - Fraction(1, n) < unit
-    assert items.in_units([(1, 2), (2, 3)]) == ([3, 4], Fraction(1, 6))
+    assert reduction_units.in_units([(1, 2), (2, 3)]) == ([3, 4], Fraction(1, 6))
 
 
 def test_ample_gpus_need_no_table() -> None:
@@ -162,14 +163,14 @@ def test_bounds_of_both_levels(instance: Instance) -> None:
     """Level 1's bounds enclose the optimum; no optimum beats the bound less its choices' losses."""
     best = dlsched.solve(instance, "dp")
     knapsack = items_of(instance)
-    first = launch(knapsack)
+    first = launches_of(knapsack)
     launched = best.objective.launched
     assert len(first.chosen) <= launched <= first.most
     value = best.objective.reduction / knapsack.unit
     for least, most in ((launched, launched), (len(first.chosen), first.most)):
-        found = relax(knapsack, least, most)
+        found = relax(knapsack, least, most, Run())
         assert value * 2**found.shift <= found.bound
-    found = relax(knapsack, launched, launched)
+    found = relax(knapsack, launched, launched, Run())
     for i in range(len(knapsack)):
         if best.solution.split(instance.jobs[knapsack.job[i]].id) == tuple(knapsack.workers[i]):
             assert value * 2**found.shift <= found.bound - found.loss[i]

@@ -11,12 +11,13 @@ from hypothesis import given, settings
 
 import dlsched
 from dlsched.problems.elastic import Instance
-from dlsched.problems.elastic.definition.two_pools_choices import choices
+from dlsched.problems.elastic.definition.job_choices import choices
 from dlsched.problems.elastic.instances.strategy import VARIATIONS, instances
 from dlsched.problems.elastic.programs.gpu_prices import Relaxation, centre, cut, launch
-from dlsched.problems.elastic.programs.lagrangian import relax
+from dlsched.problems.elastic.programs.lagrangian import launches_of, relax
 from dlsched.problems.elastic.structures.choice_arrays import choices_of
 from dlsched.problems.elastic.structures.knapsack import items_of
+from dlsched.run import Run
 from dlsched.testing import check_heuristic
 
 EPOCH: dict[str, Any] = {"items": 354, "capacity": 245}
@@ -80,10 +81,10 @@ def test_the_relaxation_is_that_of_dp(running: float) -> None:
     """With one capacity the bound is that of the exact relaxation, to six digits."""
     instance = dlsched.generate("elastic", 1, running=running, **EPOCH)
     items = items_of(instance)
-    exact = relax(items)
     found = choices_of(instance)
     _, most = launch(found)
-    assert most == items.most_launched
+    assert most == launches_of(items).most
+    exact = relax(items, most, most, Run())
     top = max(job.min_running_time * job.max_workers for job in instance.jobs)
     bound = float(items.seconds(exact.bound >> exact.shift))
     assert Relaxation(found, most).bound * float(top) == pytest.approx(bound, rel=1e-6)

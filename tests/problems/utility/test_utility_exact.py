@@ -277,8 +277,8 @@ def test_work_that_rounding_decides() -> None:
     assert result.objective[0] == Fraction(50, 6 * 360)
 
 
-def test_both_programs_of_pricing_agree() -> None:
-    """Where every slot does one unit, the heap finds what the dynamic program finds."""
+def test_pricing_does_not_depend_on_the_unit_of_work() -> None:
+    """A slot that does one unit, or two of twice as many, has schedules of the same value."""
     rng = np.random.default_rng(7)
     for _ in range(200):
         slots, need = int(rng.integers(1, 12)), int(rng.integers(1, 6))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from dlsched.problems.elastic.definition.schema import Instance, Solution
-from dlsched.problems.elastic.programs import two_pools_model as model_pools
+from dlsched.problems.elastic.definition.job_choices import choices, solution_of, workers_of
+from dlsched.problems.elastic.definition.schema import POOLS, Instance, Solution
 from dlsched.schema import granularity
 
 NAMEABLE = {"x": "x[j,w]: job j runs with w workers; x[j,a,b] with a and b on the two pools"}
@@ -13,26 +13,27 @@ NAMEABLE = {"x": "x[j,w]: job j runs with w workers; x[j,a,b] with a and b on th
 
 
 def build(instance: Instance) -> Any:
-    """Return the Pyomo model: a multiple-choice knapsack with both levels as objectives."""
+    """Return the Pyomo model: a multiple-choice knapsack with both levels as objectives.
+
+    An item is a job with its workers, or with its workers by pool.
+    """
     import pyomo.environ as pyo
 
-    if instance.pools:
-        return model_pools.build(instance)
-
     jobs = {job.id: job for job in instance.jobs}
-    items = {(i.job, i.workers): i for choices in instance.choices for i in choices}
-    pending = {(j, w) for j, w in items if not jobs[j].running}
-    saving = {key: item.reduction for key, item in items.items() if item.reduction}
+    items = {(choice.job, *choice.workers): choice for row in choices(instance) for choice in row}
+    launching = [key for key, choice in items.items() if not jobs[choice.job].running]
+    saving = {key: choice.reduction for key, choice in items.items() if choice.reduction}
+    of_job: dict[str, list[Any]] = {j: [] for j in jobs}
 
     m = pyo.ConcreteModel(instance.name)
     m.JOBS = pyo.Set(initialize=list(jobs))
-    m.ITEMS = pyo.Set(initialize=list(items), dimen=2)
+    m.ITEMS = pyo.Set(initialize=list(items), dimen=1 + len(instance.capacities))
 
     m.x = pyo.Var(m.ITEMS, domain=pyo.Binary)
+    for key, choice in items.items():
+        of_job[choice.job].append(m.x[key])
 
-    m.launched = pyo.Objective(
-        expr=pyo.quicksum(m.x[key] for key in items if key in pending), sense=pyo.maximize
-    )
+    m.launched = pyo.Objective(expr=pyo.quicksum(m.x[key] for key in launching), sense=pyo.maximize)
     m.reduction = pyo.Objective(
         expr=pyo.quicksum(float(value) * m.x[key] for key, value in saving.items()),
         sense=pyo.maximize,
@@ -40,14 +41,18 @@ def build(instance: Instance) -> Any:
     # Every value of a level is a multiple of this, so its bounds may be rounded to one.
     m.GRANULARITY = {"launched": 1, "reduction": granularity(saving.values())}
 
-    taken = pyo.quicksum(i.gpus * m.x[key] for key, i in items.items() if i.gpus)
-    fits = taken <= instance.gpus
-    m.capacity = pyo.Constraint(expr=pyo.Constraint.Feasible if fits is True else fits)
+    def fits(k: int) -> Any:
+        used = [choice.gpus[k] * m.x[key] for key, choice in items.items() if choice.gpus[k]]
+        return pyo.quicksum(used) <= instance.capacities[k] if used else pyo.Constraint.Feasible
+
+    if instance.pools:
+        m.POOLS = pyo.Set(initialize=list(POOLS))
+        m.capacity = pyo.Constraint(m.POOLS, rule=lambda m, name: fits(POOLS.index(name)))
+    else:
+        m.capacity = pyo.Constraint(expr=fits(0))
 
     def one_choice(m: Any, j: str) -> Any:
-        chosen = pyo.quicksum(
-            m.x[j, w] for w in range(jobs[j].min_workers, jobs[j].max_workers + 1)
-        )
+        chosen = pyo.quicksum(of_job[j])
         return chosen == 1 if jobs[j].running else chosen <= 1
 
     m.choice = pyo.Constraint(m.JOBS, rule=one_choice)
@@ -56,17 +61,12 @@ def build(instance: Instance) -> Any:
 
 def read(instance: Instance, m: Any) -> Solution:
     """Return the solution that the model's variables hold."""
-    if instance.pools:
-        return model_pools.read(m)
-    workers = {j: w for j, w in m.ITEMS if round(m.x[j, w].value or 0) == 1}
-    return Solution(workers=workers)
+    chosen = [key for key in m.ITEMS if round(m.x[key].value or 0) == 1]
+    return solution_of({job: tuple(workers) for job, *workers in chosen})
 
 
 def assign(instance: Instance, m: Any, solution: Solution) -> None:
     """Set every variable to the value that the solution gives it."""
-    if instance.pools:
-        model_pools.assign(m, solution)
-        return
-    counts = solution.counts
-    for j, w in m.ITEMS:
-        m.x[j, w].set_value(int(counts.get(j, 0) == w), skip_validation=True)
+    given = {job.id: workers_of(instance, solution, job) for job in instance.jobs}
+    for job, *workers in m.ITEMS:
+        m.x[(job, *workers)].set_value(int(given[job] == tuple(workers)), skip_validation=True)

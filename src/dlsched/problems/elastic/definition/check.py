@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 
-from dlsched.problems.elastic.definition import two_pools_check as check_pools
-from dlsched.problems.elastic.definition.schema import Instance, Solution
+from dlsched.problems.elastic.definition.job_choices import (
+    Workers,
+    base_of,
+    gpus_of,
+    reduction,
+    workers_of,
+)
+from dlsched.problems.elastic.definition.schema import POOLS, Instance, Job, Solution
 from dlsched.results.objective import ByLevel, Level
 from dlsched.results.result import Report, Violation
 from dlsched.schema import Number
@@ -23,66 +29,102 @@ def check(instance: Instance, solution: Solution) -> Report:
     them). ``details`` has ``gpus``, the GPUs taken from the capacity; with
     pools also ``gpus_training`` and ``gpus_loan``.
     """
-    if instance.pools:
-        violations = tuple(check_pools.violations(instance, solution))
-        objective = ByLevel(LEVELS, check_pools.evaluate(instance, solution))
-        taken = check_pools.used(instance, solution)
-        by_pool = {f"gpus_{name}": gpus for name, gpus in taken.items()}
-        return Report(violations, objective, {"gpus": sum(taken.values()), **by_pool})
-    counts = {j: n for j, n in solution.workers.items() if not isinstance(n, Mapping)}
-    workers = {job.id: counts.get(job.id, 0) for job in instance.jobs}
-    violations = tuple(_violations(instance, solution, workers))
-    allowed = {
-        job.id: min(workers[job.id], job.max_workers)
-        for job in instance.jobs
-        if workers[job.id] >= job.min_workers
-    }
-    return Report(violations, evaluate(instance, allowed), {"gpus": used(instance, workers)})
+    used = _used(instance, solution)
+    by_pool = {f"gpus_{name}": used[k] for k, name in enumerate(POOLS)} if instance.pools else {}
+    return Report(
+        tuple(_violations(instance, solution, used)),
+        ByLevel(LEVELS, _evaluate(instance, solution)),
+        {"gpus": sum(used), **by_pool},
+    )
 
 
-def used(instance: Instance, workers: Mapping[str, int]) -> int:
-    """Return the GPUs that an allocation takes from the capacity."""
-    return sum(max(job.gpus(workers[job.id]), 0) for job in instance.jobs if workers.get(job.id))
+def _used(instance: Instance, solution: Solution) -> Workers:
+    """Return the GPUs that an allocation takes from each capacity."""
+    given = [gpus_of(instance, job, workers_of(instance, solution, job)) for job in instance.jobs]
+    return tuple(sum(gpus[k] for gpus in given) for k in range(len(instance.capacities)))
 
 
-def evaluate(instance: Instance, workers: Mapping[str, int]) -> ByLevel[Number]:
-    """Return (pending jobs launched, seconds of running time saved); absent jobs get no workers."""
-    launched = sum(not job.running for job in instance.jobs if workers.get(job.id, 0))
-    reduction: Number = 0
+def _evaluate(instance: Instance, solution: Solution) -> tuple[int, Number]:
+    """Return (pending jobs launched, seconds of running time saved).
+
+    Jobs whose workers violate a limit of their own count nothing; with one capacity, those with
+    more than their most workers count as if they had these.
+    """
+    launched = 0
+    saved: Number = 0
     for job in instance.jobs:
-        if workers.get(job.id, 0):
-            reduction += job.reduction(workers[job.id])
-    return ByLevel(LEVELS, (launched, reduction))
+        workers = workers_of(instance, solution, job)
+        if not instance.pools:
+            workers = (min(workers[0], job.max_workers),)
+        if any(workers) and not any(of_job(instance, job, workers)):
+            launched += not job.running
+            saved += reduction(instance, job, workers)
+    return launched, saved
 
 
-def _violations(
-    instance: Instance, solution: Solution, workers: Mapping[str, int]
-) -> Iterable[Violation]:
+def _violations(instance: Instance, solution: Solution, used: Workers) -> Iterator[Violation]:
+    known = {job.id for job in instance.jobs}
     for job_id, given in solution.workers.items():
-        if job_id not in workers:
-            yield Violation("unknown_job", f"workers.{job_id}", f'there is no job "{job_id}"')
-        elif isinstance(given, Mapping):
+        where = f"workers.{job_id}"
+        if job_id not in known:
+            yield Violation("unknown_job", where, f'there is no job "{job_id}"')
+        elif not isinstance(given, Mapping):
+            if instance.pools:
+                yield Violation("no_pool", where, f"{given} workers without a pool")
+        elif not instance.pools:
             message = "workers are given by pool, but the instance has one capacity"
-            yield Violation("unknown_pool", f"workers.{job_id}", message)
+            yield Violation("unknown_pool", where, message)
+        else:
+            for name in given:
+                if name not in POOLS:
+                    message = f'there is no pool "{name}", only training and loan'
+                    yield Violation("unknown_pool", f"{where}.{name}", message)
     for job in instance.jobs:
-        count, where = workers[job.id], f"workers.{job.id}"
-        if job.running and count == 0:
-            yield Violation(
-                "running_stopped",
-                where,
-                f'job "{job.id}" is running and must keep {job.min_workers} workers',
-                job.min_workers,
+        if not instance.pools or isinstance(solution.workers.get(job.id, {}), Mapping):
+            yield from of_job(instance, job, workers_of(instance, solution, job))
+    for k, (gpus, free) in enumerate(zip(used, instance.capacities, strict=True)):
+        if gpus > free:
+            where, of = (
+                (f"pools.{POOLS[k]}", f" of {POOLS[k]}") if instance.pools else ("workers", "")
             )
-        elif 0 < count < job.min_workers:
-            message = f"{count} workers, the least is {job.min_workers}"
-            yield Violation("below_min", where, message, job.min_workers - count)
-        elif count > job.max_workers:
-            message = f"{count} workers, the most is {job.max_workers}"
-            yield Violation("above_max", where, message, count - job.max_workers)
-    gpus = used(instance, workers)
-    if gpus > instance.gpus:
-        message = f"{gpus} GPUs are given, {instance.gpus} are free"
-        yield Violation("over_capacity", "workers", message, gpus - instance.gpus)
+            message = f"{gpus} GPUs{of} are given, {free} are free"
+            yield Violation("over_capacity", where, message, gpus - free)
+
+
+def of_job(instance: Instance, job: Job, workers: Workers) -> Iterator[Violation]:
+    """Iterate over the limits of its own that a job violates."""
+    where = f"workers.{job.id}"
+    count = sum(workers)
+    if job.running and count == 0:
+        message = f'job "{job.id}" is running and must keep {job.min_workers} workers'
+        yield Violation("running_stopped", where, message, job.min_workers)
+        return
+    if 0 < count < job.min_workers:
+        message = f"{count} workers, the least is {job.min_workers}"
+        yield Violation("below_min", where, message, job.min_workers - count)
+    elif count > job.max_workers:
+        message = f"{count} workers, the most is {job.max_workers}"
+        yield Violation("above_max", where, message, count - job.max_workers)
+    if instance.pools:
+        yield from _of_pools(instance, job, workers)
+
+
+def _of_pools(instance: Instance, job: Job, workers: Workers) -> Iterator[Violation]:
+    """Iterate over the limits of where a job's workers may be."""
+    where = f"workers.{job.id}"
+    if workers[1] and not (job.fungible or job.heterogeneous):
+        message = f'job "{job.id}" cannot use loan'
+        yield Violation("wrong_pool", f"{where}.loan", message, workers[1])
+    elif all(workers) and not job.heterogeneous:
+        message = f'job "{job.id}" is not heterogeneous, but has workers in both pools'
+        yield Violation("mixed_pools", where, message, min(workers))
+    if job.running and sum(workers) >= job.min_workers:
+        home = base_of(instance, job)
+        missing = sum(max(0, h - n) for h, n in zip(home, workers, strict=True))
+        if missing:
+            name = POOLS[home.index(job.min_workers)]
+            message = f"{job.min_workers} base workers run in {name}, {missing} are not there"
+            yield Violation("base_moved", f"{where}.{name}", message, missing)
 
 
 def explain(instance: Instance) -> str:

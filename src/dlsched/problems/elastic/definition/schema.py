@@ -221,6 +221,11 @@ class Instance(schema.Instance):
         return sum(pool.capacity for pool in self.pools) + (self.capacity or 0)
 
     @derived
+    def capacities(self) -> tuple[int, ...]:
+        """The free GPUs of training and on loan, or the capacity alone."""
+        return tuple(pool.capacity for pool in self.by_pool) or (self.gpus,)
+
+    @derived
     def by_pool(self) -> tuple[Pool, ...]:
         """The training pool, then the loan pool; none if there is one capacity."""
         return tuple(sorted(self.pools, key=lambda pool: POOLS.index(pool.id)))
@@ -229,7 +234,7 @@ class Instance(schema.Instance):
     def choices(self) -> tuple[tuple[Item, ...], ...]:
         """For each job its numbers of workers from min to max, with the GPUs and the reduction.
 
-        Of an instance with one capacity; one with two has `choices` of the module `two_pools`.
+        Of an instance with one capacity; one with two has `choices` of the module `job_choices`.
         """
         return tuple(
             tuple(

@@ -7,12 +7,10 @@ import time
 from dlsched.errors import OptionError
 from dlsched.problems.elastic import model
 from dlsched.problems.elastic.definition.schema import Instance, Solution
-from dlsched.problems.elastic.exact.two_pools_search import PoolSearch
 from dlsched.problems.elastic.programs.dominated_choices import Reduced, needless, uses
 from dlsched.problems.elastic.programs.knapsack_search import KnapsackSearch
-from dlsched.problems.elastic.programs.two_pools_lagrangian import LP_LIBRARIES
-from dlsched.problems.elastic.structures import knapsack
-from dlsched.problems.elastic.structures import two_pools_knapsack as pool_knapsack
+from dlsched.problems.elastic.programs.lagrangian import LP_LIBRARIES
+from dlsched.problems.elastic.structures.knapsack import items_of
 from dlsched.registry.own import method
 from dlsched.results.result import Claim, Start
 from dlsched.run import Run, Stage
@@ -35,7 +33,7 @@ def milp(instance: Instance, run: Run, levels: int = 2) -> Claim:
         1 to stop after the jobs launched.
     """
     # A start that uses such a choice is not a point of the reduced model.
-    whole = isinstance(run.start, Solution) and uses(run.start, needless(instance))
+    whole = isinstance(run.start, Solution) and uses(instance, run.start, needless(instance))
     return solve_levels(instance, run, model if whole else Reduced, levels)
 
 
@@ -57,26 +55,22 @@ def dp(instance: Instance, run: Run, memory_gib: float = 2.0) -> Claim:
         raise OptionError(f"memory_gib={memory_gib} must be from 0")
     run.announce(Stage.BUILDING, f"the knapsack of {instance.name}")
     began = time.perf_counter()
-    search: KnapsackSearch | PoolSearch
-    if instance.pools:
-        search = PoolSearch(pool_knapsack.items_of(instance), run, memory_gib)
-    else:
-        search = KnapsackSearch(knapsack.items_of(instance), run, memory_gib)
+    search = KnapsackSearch(items_of(instance), run, memory_gib)
     items = search.items
     built = time.perf_counter() - began
     start = None
     if isinstance(run.start, Solution):
-        search.offer(items.within(instance, run.start))
+        search.best.offer(items.within(instance, run.start))
         start = Start(True, "the first incumbent")
     run.announce(Stage.SEARCHING, f"a table of {len(items.starts):,} jobs over the GPUs")
     search.solve()
-    assert search.incumbent is not None
+    assert search.best.chosen is not None
     return Claim(
-        solution=items.solution(instance, search.incumbent),
+        solution=items.solution(instance, search.best.chosen),
         status=search.status,
         termination=search.termination,
         reason=search.reason,
-        objective=[search.launched, items.seconds(search.value)],
+        objective=[search.best.launched, items.seconds(search.best.value)],
         bounds=search.bounds,
         build_seconds=built,
         start=start,

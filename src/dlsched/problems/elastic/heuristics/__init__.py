@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 
 from dlsched.errors import OptionError
+from dlsched.problems.elastic.definition.job_choices import fastest_time
 from dlsched.problems.elastic.definition.schema import Instance, Job, Solution
-from dlsched.problems.elastic.heuristics import two_pools_heuristics as pool_heuristics
 from dlsched.problems.elastic.heuristics.core_program import near_prices
-from dlsched.problems.elastic.heuristics.two_pools_heuristics import throughput
 from dlsched.problems.elastic.programs.knapsack_search import KnapsackSearch
 from dlsched.problems.elastic.structures.choice_arrays import choices_of
-from dlsched.problems.elastic.structures.knapsack import items_of
+from dlsched.problems.elastic.structures.epoch import Epoch
+from dlsched.problems.elastic.structures.knapsack import assemble
+from dlsched.problems.elastic.structures.undominated_choices import Choice
 from dlsched.registry.own import method
 from dlsched.results.result import Claim
 from dlsched.run import Run
+from dlsched.schema import Number
 
 
 @method("elastic", kind="heuristic")
@@ -39,24 +42,46 @@ def lyra(instance: Instance, run: Run, shortest: str = "base") -> Claim:
     """
     if shortest not in ("base", "minimum"):
         raise OptionError(f"shortest={shortest!r} must be 'base' or 'minimum'")
-    if instance.pools:
-        return pool_heuristics.two_phases(instance, run, shortest)
-    order = sorted(
-        _pending(instance),
-        key=lambda job: job.running_time(
-            job.min_workers if shortest == "base" else job.max_workers
-        ),
-    )
-    started, free = _start(instance, order)
-    jobs = tuple(
-        job.model_copy(update={"running": True}) for job in instance.jobs if job.id in started
-    )
-    phase_two = Instance(name=instance.name, capacity=free, jobs=jobs)
-    items = items_of(phase_two)
+
+    def known_time(j: int) -> Number:
+        job = instance.jobs[j]
+        count = job.min_workers if shortest == "base" else job.max_workers
+        return fastest_time(instance, job, count)
+
+    epoch = Epoch.of(instance)
+    for last in (False, True):
+        jobs = [j for j, job in enumerate(instance.jobs) if job.heterogeneous is last]
+        pending = [j for j in jobs if not instance.jobs[j].running]
+        for j in sorted(pending, key=known_time):
+            epoch.start(j)
+        for pool in reversed(range(len(epoch.free))):
+            _divide(epoch, jobs, pool, run)
+    return Claim(solution=epoch.solution())
+
+
+def _divide(epoch: Epoch, jobs: Iterable[int], pool: int, run: Run) -> None:
+    """Divide a pool's GPUs among started jobs: the multiple-choice knapsack of Figure 6.
+
+    A job that is not heterogeneous grows in its own pool only.
+    """
+    choices: list[Choice] = []
+    for j in jobs:
+        job = epoch.instance.jobs[j]
+        if j not in epoch.workers or not (epoch.workers[j][pool] or job.heterogeneous):
+            continue
+        before = epoch.running_time(j)
+        best: Number = 0
+        for more in range(1, epoch.room(j, pool) + 1):
+            saved = before - epoch.running_time(j, pool, more)
+            if saved > best:
+                best = saved
+                gpus = (more * job.gpus_per_worker,)
+                choices.append(Choice(j, (more,), gpus, False, saved.as_integer_ratio()))
+    items = assemble(choices, (epoch.free[pool],))
     search = KnapsackSearch(items, run)
     search.solve()
-    assert search.incumbent is not None
-    return Claim(solution=items.solution(phase_two, search.incumbent))
+    for i in search.best.chosen or ():
+        epoch.add(int(items.job[i]), pool, int(items.workers[i, 0]))
 
 
 @method("elastic", kind="heuristic")
@@ -99,22 +124,55 @@ def afs(instance: Instance, rng: np.random.Generator) -> Solution:
     With two pools, base workers are placed as by `lyra`. A worker is added in the pool of the job's
     base, of a heterogeneous job in either one; of equal gains of a job that on loan is taken.
     """
-    if instance.pools:
-        return pool_heuristics.afs(instance)
-    workers, free = _start(instance, _pending(instance))
-    started = [(i, job) for i, job in enumerate(instance.jobs) if job.id in workers]
-    heap = [step for i, job in started if (step := _gain(i, job, workers[job.id]))]
+    epoch = Epoch.of(instance)
+    for j, job in enumerate(instance.jobs):
+        if not job.running:
+            epoch.start(j)
+    heap = [step for j in epoch.workers for step in _steps(epoch, j)]
     heapq.heapify(heap)
     while heap:
-        _, i = heapq.heappop(heap)
-        job = instance.jobs[i]
-        if job.gpus_per_worker > free:
-            continue
-        workers[job.id] += 1
-        free -= job.gpus_per_worker
-        if step := _gain(i, job, workers[job.id]):
-            heapq.heappush(heap, step)
-    return Solution(workers=workers)
+        step = heapq.heappop(heap)
+        pool = len(epoch.free) - 1 - step.order
+        if step.workers == sum(epoch.workers[step.job]) and epoch.room(step.job, pool):
+            epoch.add(step.job, pool, 1)
+            for following in _steps(epoch, step.job):
+                heapq.heappush(heap, following)
+    return epoch.solution()
+
+
+class _Step(NamedTuple):
+    """One more worker of a job; of equal losses the first job comes first, and of it loan."""
+
+    loss: Fraction
+    """Minus the gain in throughput per GPU."""
+    job: int
+    order: int
+    """Of the pool, the last one first."""
+    workers: int
+    """Those that it has now."""
+
+
+def _steps(epoch: Epoch, j: int) -> Iterator[_Step]:
+    """Yield the workers that a job could get next, as far as they gain something."""
+    job = epoch.instance.jobs[j]
+    now = epoch.workers[j]
+    if sum(now) == job.max_workers:
+        return
+    before = _throughput(job, epoch.running_time(j))
+    for order, pool in enumerate(reversed(range(len(now)))):
+        if now[pool] or job.heterogeneous:
+            gain = _throughput(job, epoch.running_time(j, pool, 1)) - before
+            if gain > 0:
+                yield _Step(-gain / job.gpus_per_worker, j, order, sum(now))
+
+
+def _throughput(job: Job, seconds: Number) -> Fraction:
+    """Return the work per second of a job that would take some seconds, in GPUs of its base demand.
+
+    Not 1 / seconds: of two jobs that scale alike, the one with less left would gain more.
+    """
+    base = job.min_workers * job.gpus_per_worker
+    return base * Fraction(job.running_time(job.min_workers)) / Fraction(seconds)
 
 
 @method("elastic", kind="baseline")
@@ -124,45 +182,9 @@ def fifo(instance: Instance, rng: np.random.Generator) -> Solution:
     With two pools, base workers are placed as by `lyra`. More workers are added in the pools that
     hold base workers, on loan first.
     """
-    if instance.pools:
-        return pool_heuristics.fifo(instance)
-    workers, free = _start(instance, _pending(instance), skip=False)
-    for job in instance.jobs:
-        if job.id in workers:
-            more = min(job.max_workers - job.min_workers, free // job.gpus_per_worker)
-            workers[job.id] += more
-            free -= more * job.gpus_per_worker
-    return Solution(workers=workers)
-
-
-def _pending(instance: Instance) -> list[Job]:
-    return [job for job in instance.jobs if not job.running]
-
-
-def _start(
-    instance: Instance, order: Iterable[Job], skip: bool = True
-) -> tuple[dict[str, int], int]:
-    """Give base workers to jobs in an order; return the workers and the remaining GPUs.
-
-    A job that does not fit is skipped or, without `skip`, ends the loop.
-    """
-    workers = {job.id: job.min_workers for job in instance.jobs if job.running}
-    free = instance.gpus
-    for job in order:
-        demand = job.gpus(job.min_workers)
-        if demand <= free:
-            workers[job.id] = job.min_workers
-            free -= demand
-        elif not skip:
+    epoch = Epoch.of(instance)
+    for j, job in enumerate(instance.jobs):
+        if not job.running and not epoch.start(j):
             break
-    return workers, free
-
-
-def _gain(i: int, job: Job, workers: int) -> tuple[Fraction, int] | None:
-    """Return minus the gain in throughput per GPU of one more worker, and the job's position."""
-    if workers == job.max_workers:
-        return None
-    gain = throughput(job, job.running_time(workers + 1)) - throughput(
-        job, job.running_time(workers)
-    )
-    return (-gain / job.gpus_per_worker, i) if gain > 0 else None
+    epoch.grow_where_started(sorted(epoch.workers))
+    return epoch.solution()

@@ -6,13 +6,13 @@ is that of `dp`, in floating point.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from dlsched.problems.elastic.programs.gpu_prices import Chosen, Floats, Relaxation, launch
+from dlsched.problems.elastic.programs.gpu_prices import Chosen, Relaxation, launch
 from dlsched.problems.elastic.structures.choice_arrays import Choices
+from dlsched.problems.elastic.structures.knapsack import first_entries
+from dlsched.solvers.compilation import Floats
 
 SIZES = (12, 24, 48, 96)
 """Jobs with more than one choice in the tables, one after the other."""
@@ -34,7 +34,8 @@ class Core:
     """
 
     def __init__(self, choices: Choices, best: Chosen) -> None:
-        self.choices, self.best = choices, best
+        self.choices = choices
+        self.best = best
         self.step = 1.0 + 2 * float(np.abs(choices.value).sum())
         self.worth: Floats = choices.value + choices.launch * self.step
 
@@ -62,16 +63,17 @@ class Core:
             self.offer(relaxation.best)
         loss = relaxation.losses()
         self.fill(loss)
-        second = np.sort(self._second(loss))
+        of_jobs = np.split(loss, self.choices.starts[1:])
+        second = np.sort([np.partition(losses, 1)[1] for losses in of_jobs if len(losses) > 1])
         second = second[np.isfinite(second)]
         ties = int(np.count_nonzero(second <= 0))
         for size in SIZES:
             if self._near(relaxation, within) or not second.size:
                 return
             last = min(ties + size, second.size) - 1
-            found = self.table(loss <= second[last], steps)
-            if found is not None:
-                self.offer(found)
+            chosen = self.table(loss <= second[last], steps)
+            if chosen is not None:
+                self.offer(chosen)
             if last + 1 == second.size:
                 break
         self.fill(loss)
@@ -81,32 +83,22 @@ class Core:
         distance = relaxation.bound - value
         return self.started >= relaxation.started and distance <= within * abs(value)
 
-    def _second(self, loss: Floats) -> Floats:
-        """Return the loss of each job's second-best choice, infinite if it has one only."""
-        c = self.choices
-        order = np.lexsort((loss, c.row))
-        after = np.minimum(c.starts + 1, len(loss) - 1)
-        found: Floats = np.where(c.row[after] == np.arange(len(c.starts)), loss[order][after], 0)
-        alone = np.diff(np.append(c.starts, len(loss))) == 1
-        found[alone] = np.inf
-        return found
-
     def fill(self, loss: Floats) -> None:
         """Let started jobs take what is left, the choices of least loss first."""
         c = self.choices
         chosen = self.best.copy()
-        left = c.capacity - c.gpus[chosen].sum(axis=0)
+        free = c.capacity - c.gpus[chosen].sum(axis=0)
         for _ in range(_FILLS):
             held = chosen[c.row]
             same = c.launch == c.launch[held]
             better = np.flatnonzero(same & (c.value > c.value[held]))
             more = c.gpus[better] - c.gpus[held[better]]
-            better = better[(more <= left).all(axis=1)]
+            better = better[(more <= free).all(axis=1)]
             if not better.size:
                 break
-            taken = int(better[np.argmin(loss[better])])
-            left = left - c.gpus[taken] + c.gpus[held[taken]]
-            chosen[c.row[taken]] = taken
+            new = int(better[np.argmin(loss[better])])
+            free = free - c.gpus[new] + c.gpus[held[new]]
+            chosen[c.row[new]] = new
         self.offer(chosen)
 
     def table(self, keep: NDArray[np.bool_], steps: int) -> Chosen | None:
@@ -114,17 +106,16 @@ class Core:
         c = self.choices
         several = (np.add.reduceat(keep.astype(np.int64), c.starts) > 1)[c.row]
         fixed = np.flatnonzero(keep & ~several)
-        left = c.capacity - c.gpus[fixed].sum(axis=0)
+        free = c.capacity - c.gpus[fixed].sum(axis=0)
         open_ = np.flatnonzero(keep & several)
-        if (left < 0).any() or not open_.size:
+        if (free < 0).any() or not open_.size:
             return None
         _, rows = np.unique(c.row[open_], return_inverse=True)
-        firsts = np.flatnonzero(np.diff(rows, prepend=-1))
-        left = np.minimum(left, np.maximum.reduceat(c.gpus[open_], firsts).sum(axis=0))
-        a, b = left.tolist()
+        largest = np.maximum.reduceat(c.gpus[open_], first_entries(rows))
+        a, b = np.minimum(free, largest.sum(axis=0)).tolist()
         if len(open_) * (a + 1) * (b + 1) > steps:
             return None
-        gpus: list[Any] = c.gpus[open_].tolist()
+        gpus: list[list[int]] = c.gpus[open_].tolist()
         worth = self.worth[open_]
         entries = np.full((int(rows[-1]) + 2, a + 1, b + 1), _NONE)
         entries[0] = 0.0
@@ -136,14 +127,17 @@ class Core:
             return None
         chosen = c.starts.copy()
         chosen[c.row[fixed]] = fixed
-        done = len(entries) - 1
+        undecided = len(entries) - 1
         for k in reversed(range(len(open_))):
-            (g, h), r = gpus[k], int(rows[k])
-            if r + 1 != done or g > a or h > b:
+            g, h = gpus[k]
+            r = int(rows[k])
+            if r + 1 != undecided or g > a or h > b:
                 continue
             if entries[r, a - g, b - h] + worth[k] == entries[r + 1, a, b]:
                 chosen[c.row[open_[k]]] = open_[k]
-                a, b, done = a - g, b - h, r
+                a -= g
+                b -= h
+                undecided = r
         return chosen
 
 

@@ -17,13 +17,13 @@ from dlsched.display.drawing.colours import (
 from dlsched.display.drawing.legend import colour_entries, entry, finish, idle_entry
 from dlsched.display.drawing.style import SMALL, TEXT, new_axes, set_labels, short_name
 from dlsched.problems.elastic.definition.check import check
+from dlsched.problems.elastic.definition.job_choices import Workers
 from dlsched.problems.elastic.definition.schema import Instance, Job, Solution
-from dlsched.problems.elastic.definition.two_pools_choices import Split
-from dlsched.problems.elastic.pictures.two_pools_draw import (
+from dlsched.problems.elastic.pictures.outcome import (
+    given_to,
     hatch_loan,
     loan_entry,
     outcome,
-    splits_of,
 )
 from dlsched.schema import Number
 
@@ -79,19 +79,14 @@ def draw(
     OptionError
         If it cannot be coloured by that.
     """
-    workers = {job.id: job.min_workers for job in instance.jobs if job.running}
-    if solution is not None:
-        workers = solution.counts
+    given = given_to(instance, solution)
     many = len(instance.jobs) > _ROWS
     possible = COLOR_BY_OF_MANY if many else COLOR_BY
     chosen = choose(color_by, possible, possible[0], instance.problem)
-    own = ax is None
-    if many:
-        made, entries = _histogram(instance, workers, ax, chosen)
-    else:
-        made, entries = _bars(instance, workers, splits_of(instance, solution), ax, chosen)
-    finish(made, _title(instance, solution), entries, own=own)
-    return made
+    drawing = _histogram if many else _bars
+    axes, entries = drawing(instance, given, ax, chosen)
+    finish(axes, _title(instance, solution), entries, own=ax is None)
+    return axes
 
 
 def _title(instance: Instance, solution: Solution | None) -> str:
@@ -107,48 +102,42 @@ def _title(instance: Instance, solution: Solution | None) -> str:
     return text
 
 
-def _colouring(instance: Instance, workers: dict[str, int], color_by: str) -> Colouring:
+def _colouring(instance: Instance, given: dict[str, Workers], color_by: str) -> Colouring:
     jobs = instance.jobs
     if color_by == "gpus_per_worker":
         return by_number([job.gpus_per_worker for job in jobs])
     if color_by == "job":
         return by_name([job.id for job in jobs])
+    started = ["running" if job.running else "launched" for job in jobs]
     labels = [
-        "waiting" if not workers.get(j.id) else "running" if j.running else "launched" for j in jobs
+        label if any(given[job.id]) else "waiting" for job, label in zip(jobs, started, strict=True)
     ]
     return Colouring(tuple(_STATUS[label] for label in labels), tuple(labels), _STATUS)
 
 
 def _bars(
-    instance: Instance,
-    workers: dict[str, int],
-    splits: dict[str, Split],
-    ax: Axes | None,
-    color_by: str,
+    instance: Instance, given: dict[str, Workers], ax: Axes | None, color_by: str
 ) -> tuple[Axes, list[Any]]:
-    """Draw a bar for each job; return the axes and the legend's entries.
-
-    `splits` has the workers by pool, of an instance with pools.
-    """
+    """Draw a bar for each job; return the axes and the legend's entries."""
     from matplotlib.ticker import MaxNLocator
 
     jobs = instance.jobs
     if ax is None:
         ax = new_axes(0.17 * len(jobs) + 1.35)
-    colouring = _colouring(instance, workers, color_by)
+    colouring = _colouring(instance, given, color_by)
     parts: set[str] = set()
     for row, job in enumerate(jobs):
-        given, split = workers.get(job.id, 0), splits.get(job.id)
-        worth = _outcome_of(job, given) if split is None else outcome(instance, job, split)
-        parts |= _bar(ax, row, job, given, colouring.colours[row], worth)
-        if split is not None and hatch_loan(ax, row, instance, job, split):
+        workers = given[job.id]
+        worth = outcome(instance, job, workers)
+        parts |= _bar(ax, row, job, sum(workers), colouring.colours[row], worth)
+        if instance.pools and hatch_loan(ax, row, instance, job, workers):
             parts.add("loan")
     set_labels(ax, "GPUs", "job")
     ax.set_yticks(range(len(jobs)), [short_name(job.id, 12) for job in jobs], fontsize=TEXT)
     ax.set_ylim(max(len(jobs), 1) - 0.4, -0.6)
-    ax.set_xlim(0, max((_end(j, workers.get(j.id, 0)) for j in jobs), default=1))
+    ax.set_xlim(0, max((_end(job, sum(given[job.id])) for job in jobs), default=1))
     ax.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=8))
-    shown = [j for j, job in enumerate(jobs) if workers.get(job.id, 0)]
+    shown = [j for j, job in enumerate(jobs) if any(given[job.id])]
     entries = colour_entries(colouring, shown, "jobs")
     base = "#666666"
     looks = {
@@ -158,24 +147,19 @@ def _bars(
         "waiting": idle_entry("waits: base workers"),
         "loan": loan_entry(),
     }
-    return ax, entries + [made for name, made in looks.items() if name in parts]
+    return ax, entries + [look for name, look in looks.items() if name in parts]
 
 
 def _end(job: Job, given: int) -> int:
     return job.gpus_per_worker * max(job.max_workers, given)
 
 
-def _outcome_of(job: Job, given: int) -> tuple[Number, Number] | None:
-    """Return running time and seconds saved; ``None`` of a number that is not allowed."""
-    allowed = job.min_workers <= given <= job.max_workers
-    return (job.running_time(given), job.reduction(given)) if allowed else None
-
-
 def _bar(
     ax: Axes, row: int, job: Job, given: int, colour: str, worth: tuple[Number, Number] | None
 ) -> set[str]:
     """Draw one job's bar and its label, the running time and what is saved; return the parts."""
-    per, base = job.gpus_per_worker, min(given, job.min_workers)
+    size = job.gpus_per_worker
+    base = min(given, job.min_workers)
     solid: dict[str, Any] = {"edgecolor": mix(colour, "#000000", 0.55), "linewidth": 0.6}
     empty: dict[str, Any] = {"facecolor": IDLE, "edgecolor": EDGE, "linewidth": 0.6}
     parts: dict[str, tuple[int, int, dict[str, Any]]] = {
@@ -185,9 +169,10 @@ def _bar(
         "not given": (given or job.min_workers, job.max_workers, {**empty, "linestyle": "--"}),
     }
     drawn = set()
-    for name, (left, right, look) in parts.items():
-        if right > left:
-            ax.barh(row, (right - left) * per, left=left * per, height=0.7, clip_on=False, **look)
+    for name, (begin, end, look) in parts.items():
+        if end > begin:
+            width = (end - begin) * size
+            ax.barh(row, width, left=begin * size, height=0.7, clip_on=False, **look)
             drawn.add(name)
     words = "waits" if not given else "not valid"
     if worth is not None:
@@ -195,13 +180,15 @@ def _bar(
         words = _seconds(seconds)
         if saved:
             words += f", saves {_seconds(saved)}" if saved > 0 else f", loses {_seconds(-saved)}"
-    at = (_end(job, given), row)
-    ax.annotate(words, at, xytext=(3, 0), textcoords="offset points", va="center", fontsize=SMALL)
+    end_of_bar = (_end(job, given), row)
+    ax.annotate(
+        words, end_of_bar, xytext=(3, 0), textcoords="offset points", va="center", fontsize=SMALL
+    )
     return drawn
 
 
 def _histogram(
-    instance: Instance, workers: dict[str, int], ax: Axes | None, color_by: str
+    instance: Instance, given: dict[str, Workers], ax: Axes | None, color_by: str
 ) -> tuple[Axes, list[Any]]:
     """Draw the number of jobs by the GPUs of their base workers; return axes and entries."""
     from matplotlib.ticker import MaxNLocator
@@ -210,27 +197,23 @@ def _histogram(
         ax = new_axes(2.6)
     jobs = instance.jobs
     if color_by == "outcome":
-        labels = [_outcome(job, workers.get(job.id, 0)) for job in jobs]
+        labels = [_outcome(job, sum(given[job.id])) for job in jobs]
         key = dict(_OUTCOMES)
     elif color_by == "running":
         labels = ["running" if job.running else "waiting" for job in jobs]
         key = {"running": _STATUS["running"], "waiting": IDLE}
     else:
-        made = by_number([job.gpus_per_worker for job in jobs])
-        labels, key = [_gpus(label) for label in made.labels], {
-            _gpus(label): colour for label, colour in made.key.items()
-        }  # fmt: skip
+        sizes = by_number([job.gpus_per_worker for job in jobs]).renamed(_gpus)
+        labels = list(sizes.labels)
+        key = dict(sizes.key)
     demands = [(job.gpus_per_worker * job.min_workers - 1).bit_length() for job in jobs]
     classes = range(min(demands), max(demands) + 1)
     below = [0] * len(classes)
     for name, colour in key.items():
-        heights = [
-            sum(1 for d, label in zip(demands, labels, strict=True) if (d, label) == (c, name))
-            for c in classes
-        ]
-        ax.bar(
-            range(len(classes)), heights, 0.86, below, color=colour, edgecolor=EDGE, linewidth=0.5
-        )
+        of_name = [d for d, label in zip(demands, labels, strict=True) if label == name]
+        heights = [of_name.count(c) for c in classes]
+        places = range(len(classes))
+        ax.bar(places, heights, 0.86, below, color=colour, edgecolor=EDGE, linewidth=0.5)
         below = [a + b for a, b in zip(below, heights, strict=True)]
     names = [f"{2 ** (c - 1) + 1}–{2**c}" if c > 1 else str(2**c) for c in classes]
     ax.set_xticks(range(len(classes)), names)

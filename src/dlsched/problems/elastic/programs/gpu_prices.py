@@ -12,17 +12,16 @@ area is cut off (Gruenbaum, 1960). With one capacity this is bisection.
 
 from __future__ import annotations
 
-import bisect
 import itertools
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dlsched.problems.elastic.programs.smallest_launches import smallest_launches
 from dlsched.problems.elastic.structures.choice_arrays import Choices
+from dlsched.solvers.compilation import Floats, Ints
 
-Floats: TypeAlias = NDArray[np.float64]
-Chosen: TypeAlias = NDArray[np.int64]
+Chosen: TypeAlias = Ints
 """The number of each job's choice."""
 Point: TypeAlias = tuple[float, float]
 
@@ -46,7 +45,8 @@ class Relaxation:
     """
 
     def __init__(self, choices: Choices, started: int) -> None:
-        self.choices, self.started = choices, started
+        self.choices = choices
+        self.started = started
         self.gpus: Floats = choices.gpus.astype(float)
         self.capacity: Floats = choices.capacity.astype(float)
         self.waiting = np.flatnonzero(choices.pending)
@@ -54,7 +54,8 @@ class Relaxation:
         self.value = choices.value.copy()
         self.value[choices.starts[self.waiting]] = -np.inf
         self.best: Chosen | None = None
-        self.most, self.bound = -np.inf, np.inf
+        self.most = -np.inf
+        self.bound = np.inf
         self.prices: Floats = np.zeros(2)
         self._solve()
 
@@ -68,14 +69,16 @@ class Relaxation:
             order = np.argpartition(-best[self.waiting], self.started)
             idle = self.waiting[order[self.started :]]
             chosen[idle] = c.starts[idle]
-        left: Floats = self.capacity - self.gpus[chosen].sum(axis=0)
+        free: Floats = self.capacity - self.gpus[chosen].sum(axis=0)
         value = float(c.value[chosen].sum())
-        if value > self.most and (left >= 0).all():
-            self.best, self.most = chosen, value
-        bound = value + float(left @ prices)
+        if value > self.most and (free >= 0).all():
+            self.best = chosen
+            self.most = value
+        bound = value + float(free @ prices)
         if bound < self.bound:
-            self.bound, self.prices = bound, prices
-        return left
+            self.bound = bound
+            self.prices = prices
+        return free
 
     def _net(self, prices: Floats) -> tuple[Floats, Floats]:
         """Return what choices are worth at some prices, and each job's best but to wait."""
@@ -90,17 +93,17 @@ class Relaxation:
         polygon: list[Point] = [(0.0, 0.0), (top, 0.0), (top, top), (0.0, top)]
         for _ in range(_CUTS):
             prices = np.array(centre(polygon))
-            left = self._choose(prices)
-            polygon = cut(polygon, prices, left)
-            if len(polygon) < 3 or not left.any():
+            free = self._choose(prices)
+            polygon = cut(polygon, prices, free)
+            if len(polygon) < 3 or not free.any():
                 break
 
     def losses(self) -> Floats:
         """Return by how much the bound falls for allocations with each choice."""
         c = self.choices
         _, best = self._net(self.prices)
-        ranked = best[self.waiting]
-        ranked = np.sort(ranked[np.isfinite(ranked)])[::-1]  # of those that can start
+        can_start = best[self.waiting][np.isfinite(best[self.waiting])]
+        ranked = np.sort(can_start)[::-1]
         start = -_NEVER
         if self.started < len(ranked):
             # Any price from the first that waits to the last that starts is as good.
@@ -132,43 +135,28 @@ def cut(polygon: list[Point], at: Floats, slope: Floats) -> list[Point]:
     height = [a * (px - x) + b * (py - y) for px, py in polygon]
     kept: list[Point] = []
     for i, (px, py) in enumerate(polygon):
-        h, (qx, qy), k = height[i], polygon[i - 1], height[i - 1]
-        if (h <= 0) != (k <= 0):
-            part = k / (k - h)
+        inside = height[i] <= 0
+        if inside != (height[i - 1] <= 0):
+            qx, qy = polygon[i - 1]
+            part = height[i - 1] / (height[i - 1] - height[i])
             kept.append((qx + part * (px - qx), qy + part * (py - qy)))
-        if h <= 0:
+        if inside:
             kept.append((px, py))
     return kept
 
 
 def launch(choices: Choices) -> tuple[Chosen, int]:
-    """Return an allocation that starts many jobs, smallest first, and a bound of their number.
-
-    The bound lets workers of a job that can use loan be in any pool, even in parts.
-    """
-    c = choices
-    total = c.gpus.sum(axis=1)
-    chosen = c.starts.copy()
-    left: list[int] = c.capacity.tolist()
-    ends = np.append(c.starts[1:], len(c.row))
-    some = np.flatnonzero(c.pending & (ends - c.starts > 1))
-    least = {r: total[c.starts[r] + 1 : ends[r]].min() for r in some.tolist()}
-    fixed: list[int] = []
-    free: list[int] = []
-    for r, gpus in sorted(least.items(), key=lambda pair: pair[1]):
-        first = int(c.starts[r]) + 1
-        smallest = np.flatnonzero(total[first : ends[r]] == gpus) + first
-        (free if c.gpus[smallest, 1].any() else fixed).append(int(gpus))
-        # Most GPUs on loan first, since other jobs can use training only.
-        for i in smallest[np.argsort(c.gpus[smallest, 0], kind="stable")].tolist():
-            g, h = c.gpus[i].tolist()
-            if g <= left[0] and h <= left[1]:
-                left = [left[0] - g, left[1] - h]
-                chosen[r] = i
-                break
-    sums = list(itertools.accumulate(free))
-    most = 0
-    for k, taken in enumerate([0, *itertools.accumulate(fixed)]):
-        if taken <= c.capacity[0]:
-            most = max(most, k + bisect.bisect_right(sums, int(c.capacity.sum()) - taken))
-    return chosen, most
+    """Return an allocation that starts many jobs, smallest first, and a bound of their number."""
+    waits = choices.starts.tolist()
+    ends = [*waits[1:], len(choices.row)]
+    gpus = choices.gpus.tolist()
+    demands = {
+        j: gpus[first + 1 : end]
+        for j, (first, end) in enumerate(zip(waits, ends, strict=True))
+        if choices.pending[j] and end > first + 1
+    }
+    launches = smallest_launches(demands, tuple(choices.capacity.tolist()))
+    chosen = choices.starts.copy()
+    for j, position in launches.chosen.items():
+        chosen[j] += 1 + position
+    return chosen, launches.most

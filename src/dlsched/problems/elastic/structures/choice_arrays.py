@@ -5,17 +5,18 @@ For rules that need speed and no exact sums: the GPUs are whole numbers, the sav
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dlsched.problems.elastic.definition.job_choices import Workers, base_of, held_by, solution_of
 from dlsched.problems.elastic.definition.schema import Instance, Job, Solution
-from dlsched.problems.elastic.definition.two_pools_choices import base_of, solution_of
 from dlsched.schema import Number
+from dlsched.solvers.compilation import Floats, IntRows, Ints
 
 _TRAINING, _LOAN, _ANY = range(3)
 """Where a block's workers are: all in training, all on loan, or in any division."""
@@ -52,109 +53,143 @@ class Choices:
         Whether each job is pending.
     """
 
-    row: NDArray[np.int64]
-    workers: NDArray[np.int64]
+    row: Ints
+    workers: IntRows
     gpus: NDArray[Any]
-    launch: NDArray[np.int64]
-    value: NDArray[np.float64]
+    launch: Ints
+    value: Floats
     capacity: NDArray[Any]
-    starts: NDArray[np.int64]
+    starts: Ints
     pending: NDArray[np.bool_]
 
-    def solution(self, instance: Instance, chosen: NDArray[np.int64]) -> Solution:
+    def solution(self, instance: Instance, chosen: Ints) -> Solution:
         """Return the allocation of one choice per job."""
         started = chosen[~self.pending | (self.launch[chosen] == 1)]
         names = [instance.jobs[j].id for j in self.row[started].tolist()]
-        pairs: list[list[int]] = self.workers[started].tolist()
-        if instance.pools:
-            return solution_of({name: (a, b) for name, (a, b) in zip(names, pairs, strict=True)})
-        return Solution(workers={name: a for name, (a, _) in zip(names, pairs, strict=True)})
+        workers = self.workers[started, : len(instance.capacities)].tolist()
+        return solution_of(dict(zip(names, map(tuple, workers), strict=True)))
 
 
 def choices_of(instance: Instance) -> Choices:
     """Return the choices of an instance."""
-    blocks = _Blocks(instance)
-    job, kind, least, most, held = (np.array(part) for part in blocks.columns())
+    work = _WorkUnits(instance)
+    blocks = [
+        block for j, job in enumerate(instance.jobs) for block in _blocks_of(instance, j, job)
+    ]
+    job = np.array([block.job for block in blocks], dtype=np.int64)
+    place = np.array([block.place for block in blocks], dtype=np.int64)
+    least = np.array([block.least for block in blocks], dtype=np.int64)
+    most = np.array([block.most for block in blocks], dtype=np.int64)
+    held = np.array([block.held for block in blocks], dtype=np.int64).reshape(-1, 2)
     # Segments: the choices of a block with one number of workers.
-    lengths = most - least + 1
-    block = np.repeat(np.arange(len(job)), lengths)
-    count = np.arange(len(block)) - np.repeat(np.cumsum(lengths) - lengths, lengths) + least[block]
-    splits = np.where(kind[block] == _ANY, count - held[block].sum(axis=1) + 1, 1)
-    segment = np.repeat(np.arange(len(block)), splits)
-    turn = np.arange(len(segment)) - np.repeat(np.cumsum(splits) - splits, splits)
-    block, count = block[segment], count[segment]
-    loan = np.where(kind[block] == _LOAN, count, 0)
-    loan = np.where(kind[block] == _ANY, held[block, 1] + turn, loan)
+    block, position = _repeated(most - least + 1)
+    count = least[block] + position
+    splits = np.where(place[block] == _ANY, count - held[block].sum(axis=1) + 1, 1)
+    segment, turn = _repeated(splits)
+    block = block[segment]
+    count = count[segment]
+    loan = np.where(place[block] == _LOAN, count, 0)
+    loan = np.where(place[block] == _ANY, held[block, 1] + turn, loan)
     workers = np.stack([count - loan, loan], axis=1)
     row = job[block]
-    per = np.array([item.gpus_per_worker for item in instance.jobs], dtype=blocks.dtype)
-    gpus = (workers - held[block]).astype(blocks.dtype) * per[row][:, None]
-    running = np.array([item.running for item in instance.jobs], dtype=bool)
+
+    free = np.array([*instance.capacities, 0][:2])
+    demand = sum(job.gpus_per_worker * job.max_workers for job in instance.jobs)
+    dtype: Any = np.int64 if max(demand, *instance.capacities) < _SAFE else object
+    size = np.array([job.gpus_per_worker for job in instance.jobs], dtype=dtype)
+    gpus = (workers - held[block]).astype(dtype) * size[row][:, None]
+    running = np.array([job.running for job in instance.jobs], dtype=bool)
     launch = (~running[row] & (count > 0)).astype(np.int64)
-    speed = workers @ np.array(blocks.speeds)
+
+    speed = workers @ np.array(work.speeds)
     speed[workers.all(axis=1)] *= float(instance.mixed_efficiency)
-    work, before = np.array(blocks.work, dtype=float), np.array(blocks.before, dtype=float)
     with np.errstate(divide="ignore", invalid="ignore"):
-        value = before[row] - work[segment] / speed
+        value = work.base_times[row] - work.of_segments(blocks)[segment] / speed
     value[count == 0] = 0.0
     np.maximum(value, _WORST, out=value)
-    free = np.array(blocks.capacity, dtype=blocks.dtype)
+
     fits = (gpus <= free).all(axis=1)
-    row, gpus = row[fits], gpus[fits]
+    row = row[fits]
+    gpus = gpus[fits]
     starts = np.searchsorted(row, np.arange(len(instance.jobs)))
     usable = np.maximum.reduceat(gpus, starts).sum(axis=0) if len(row) else free
     return Choices(
-        row, workers[fits], gpus, launch[fits], value[fits], np.minimum(free, usable), starts,
-        ~running,
-    )  # fmt: skip
+        row=row,
+        workers=workers[fits],
+        gpus=gpus,
+        launch=launch[fits],
+        value=value[fits],
+        capacity=np.minimum(free.astype(dtype), usable),
+        starts=starts,
+        pending=~running,
+    )
 
 
-class _Blocks:
-    """Blocks of choices: a job, where its workers are, their least and most number."""
+def _repeated(counts: Ints) -> tuple[Ints, Ints]:
+    """Return each number as often as its count says, and the position among its repetitions."""
+    number = np.repeat(np.arange(len(counts)), counts)
+    first = np.cumsum(counts) - counts
+    return number, np.arange(len(number)) - first[number]
+
+
+class _Block(NamedTuple):
+    """Choices of a job: where its workers are, their least and most number, and those it holds."""
+
+    job: int
+    place: int
+    least: int
+    most: int
+    held: Workers
+
+
+def _blocks_of(instance: Instance, j: int, job: Job) -> Iterator[_Block]:
+    """Yield the blocks of a job; that of a pending one to wait comes first."""
+    held = (*held_by(instance, job), 0)[:2]
+    if job.heterogeneous:
+        places = [_ANY]
+    elif job.running:
+        places = [_TRAINING if held[0] else _LOAN]
+    else:
+        places = [_TRAINING, _LOAN] if job.fungible else [_TRAINING]
+    if not job.running:
+        yield _Block(j, _TRAINING, 0, 0, held)
+    for place in places:
+        yield _Block(j, place, job.min_workers, job.max_workers, held)
+
+
+class _WorkUnits:
+    """The work of jobs, in units of the largest one, and their running times at their base.
+
+    Attributes
+    ----------
+    speeds
+        Speed of a worker by pool, in a unit that keeps products in range.
+    base_times
+        By job.
+    """
 
     def __init__(self, instance: Instance) -> None:
-        self.instance = instance
-        self.capacity = [instance.gpus, 0]
-        speeds: list[Number] = [1, 0]
-        if instance.pools:
-            self.capacity = [pool.capacity for pool in instance.by_pool]
-            speeds = [pool.speed for pool in instance.by_pool]
+        speeds = [pool.speed for pool in instance.by_pool] or [1, 0]
         least = min(Fraction(speed) for speed in speeds if speed)
         unit = 1 if least > _SLOW else least
         self.speeds = [float(speed / unit) for speed in speeds]
-        self.rows: list[tuple[int, int, int, int, tuple[int, int]]] = []
-        works: list[Sequence[Number]] = []
-        bases: list[Number] = []
-        total = 0
-        for j, job in enumerate(instance.jobs):
-            base = base_of(instance, job) if instance.pools else (job.min_workers, 0)
-            work = _work(job)
-            bases.append(Fraction(work[0]) / (base[0] * speeds[0] + base[1] * speeds[1]))
-            total += job.gpus_per_worker * job.max_workers
-            if not job.running:
-                self.rows.append((j, _TRAINING, 0, 0, (0, 0)))
-                works.append((0,))
-            for kind in self._kinds(job, base):
-                held = base if job.running else (0, 0)
-                self.rows.append((j, kind, job.min_workers, job.max_workers, held))
-                works.append(work)
-        self.dtype: Any = np.int64 if max(total, *self.capacity) < _SAFE else object
-        top = max((entry for work in works for entry in work), default=1) or 1
-        self.work = [entry / top for work in works for entry in work]
-        self.before = [base * unit / top for base in bases]
+        self.work = [_work(job) for job in instance.jobs]
+        self.largest = max((entry for work in self.work for entry in work), default=1)
+        base_times = []
+        for job, work in zip(instance.jobs, self.work, strict=True):
+            base = (*base_of(instance, job), 0)
+            seconds = Fraction(work[0]) / (base[0] * speeds[0] + base[1] * speeds[1])
+            base_times.append(seconds * unit / self.largest)
+        self.base_times = np.array(base_times, dtype=float)
 
-    def _kinds(self, job: Job, base: tuple[int, int]) -> tuple[int, ...]:
-        if job.heterogeneous:
-            return (_ANY,)
-        if job.running:
-            return (_TRAINING if base[0] else _LOAN,)
-        return (_TRAINING, _LOAN) if job.fungible else (_TRAINING,)
-
-    def columns(self) -> list[Any]:
-        """Return job, kind, least and most workers, and the workers held, block by block."""
-        if not self.rows:
-            return [np.zeros(0, dtype=np.int64)] * 4 + [np.zeros((0, 2), dtype=np.int64)]
-        return list(zip(*self.rows, strict=True))
+    def of_segments(self, blocks: Sequence[_Block]) -> Floats:
+        """Return the work with each number of workers of the blocks, one after the other."""
+        entries = [
+            work / self.largest
+            for block in blocks
+            for work in (self.work[block.job] if block.most else (0,))
+        ]
+        return np.array(entries, dtype=float)
 
 
 def _work(job: Job) -> Sequence[Number]:

@@ -7,9 +7,9 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from dlsched.errors import OptionError
+from dlsched.problems.elastic.definition.job_choices import Workers, fastest_time, held_by
 from dlsched.problems.elastic.definition.schema import Instance, Job
-from dlsched.problems.elastic.definition.two_pools_choices import fastest_time
-from dlsched.problems.elastic.structures.two_pools_completion_times import PoolShares
+from dlsched.problems.elastic.structures.epoch import Epoch
 from dlsched.schema import Number
 
 
@@ -46,23 +46,23 @@ def jct(instance: Instance, rule: str | Sequence[str] = "shortest") -> Completio
         If the rule is unknown or not a permutation of the ids, or a job never fits.
     """
     order = _order(instance, rule)
-    shares = PoolShares(instance) if instance.pools else _Shares(instance)
-    left = {job.id: Fraction(1) for job in order}  # share of the job's work that remains
+    shares = _Shares(instance)
+    share_left = {job.id: Fraction(1) for job in order}
     now = Fraction(0)
     times: dict[str, Number] = {}
-    while left:
-        active = [job for job in order if job.id in left]
-        active.sort(key=lambda job: left[job.id] == 1)  # stable: started jobs first
+    while share_left:
+        active = [job for job in order if job.id in share_left]
+        active.sort(key=lambda job: share_left[job.id] == 1)  # stable: started jobs first
         seconds = shares.running_times(active, order, equal=rule == "equal")
         if not seconds:
             there_are = " and ".join(map(str, shares.gpus))
             raise OptionError(f"job {active[0].id!r} needs more GPUs than there are: {there_are}")
-        end = min(now + left[job] * Fraction(time) for job, time in seconds.items())
+        end = min(now + share_left[job] * Fraction(time) for job, time in seconds.items())
         for job, time in seconds.items():
-            left[job] -= (end - now) / Fraction(time)
-            if left[job] == 0:
+            share_left[job] -= (end - now) / Fraction(time)
+            if share_left[job] == 0:
                 times[job] = end
-                del left[job]
+                del share_left[job]
         now = end
     total = sum(map(Fraction, times.values()), Fraction(0))
     return Completion(times, total / max(len(times), 1))
@@ -70,7 +70,7 @@ def jct(instance: Instance, rule: str | Sequence[str] = "shortest") -> Completio
 
 def _order(instance: Instance, rule: str | Sequence[str]) -> list[Job]:
     jobs = list(instance.jobs)
-    shortest = sorted(jobs, key=lambda job: _least_time(instance, job))
+    shortest = sorted(jobs, key=lambda job: fastest_time(instance, job, job.max_workers))
     named = {"shortest": shortest, "longest": shortest[::-1], "equal": jobs}
     if isinstance(rule, str):
         if rule not in named:
@@ -82,38 +82,44 @@ def _order(instance: Instance, rule: str | Sequence[str]) -> list[Job]:
     return [by_id[name] for name in rule]
 
 
-def _least_time(instance: Instance, job: Job) -> Number:
-    """Return the running time in seconds with the most workers."""
-    if instance.pools:
-        return fastest_time(instance, job, job.max_workers)
-    return job.running_time(job.max_workers)
-
-
 class _Shares:
-    """Running times of jobs that share GPUs of one kind; see `PoolShares`."""
+    """Running times of jobs that share the GPUs, from one completion to the next.
+
+    Attributes
+    ----------
+    gpus
+        GPUs by capacity: the free ones and those that base workers of running jobs hold.
+    """
 
     def __init__(self, instance: Instance) -> None:
-        held = [job.gpus_per_worker * job.min_workers for job in instance.jobs if job.running]
-        self.gpus = [instance.gpus + sum(held)]
+        self.instance = instance
+        self.number = {job.id: j for j, job in enumerate(instance.jobs)}
+        self.gpus = list(instance.capacities)
+        for job in instance.jobs:
+            for pool, workers in enumerate(held_by(instance, job)):
+                self.gpus[pool] += workers * job.gpus_per_worker
+        self._home: dict[int, Workers] = {}
 
     def running_times(
         self, jobs: Sequence[Job], order: Sequence[Job], *, equal: bool
     ) -> dict[str, Number]:
-        """Return the running times of the jobs that have workers, as `PoolShares` does."""
-        (capacity,) = self.gpus
-        workers: dict[str, int] = {}
+        """Return the running times of the jobs that have workers.
+
+        Parameters
+        ----------
+        jobs
+            The jobs that are left, those that have started first.
+        order
+            All jobs in the order of service.
+        """
+        epoch = Epoch(self.instance, list(self.gpus))
         for job in jobs:
-            if job.gpus_per_worker * job.min_workers <= capacity:
-                workers[job.id] = job.min_workers
-                capacity -= job.gpus_per_worker * job.min_workers
-        started = [job for job in order if job.id in workers]
-        grows = True
-        while grows:
-            before = capacity
-            for job in started:
-                most = min(job.max_workers - workers[job.id], capacity // job.gpus_per_worker)
-                more = min(most, 1) if equal else most
-                workers[job.id] += more
-                capacity -= more * job.gpus_per_worker
-            grows = capacity < before
-        return {job.id: job.running_time(workers[job.id]) for job in started}
+            j = self.number[job.id]
+            if j in self._home:
+                epoch.hold(j, self._home[j])
+            elif epoch.start(j):
+                self._home[j] = epoch.workers[j]
+        started = [j for job in order if (j := self.number[job.id]) in epoch.workers]
+        while epoch.grow_where_started(started, at_most=1 if equal else None):
+            pass
+        return {self.instance.jobs[j].id: epoch.running_time(j) for j in started}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dlsched.problems.utility.definition.schema import Instance
 from dlsched.problems.utility.exact.schedule_columns import LAGRANGIAN, ScheduleSearch
 from dlsched.problems.utility.programs.lagrangian import lagrangian_bound
-from dlsched.problems.utility.structures.gangs import Stopped
 from dlsched.registry.own import method
 from dlsched.results.objective import Bound
 from dlsched.results.result import Claim, Status
@@ -25,11 +24,6 @@ def lagrangian(instance: Instance, run: Run) -> Claim:
     if not search.gangs.masks:
         bound = Bound(0, "certified", "no job can run")
         return Claim(status=Status.NO_SOLUTION, reason="no job can run", bounds=[[bound]])
-    search.bound_without_prices()
-    try:
-        search.propose(search.inserted(None))
-        search.improve_prices(run)
-    except Stopped:
-        pass  # the bound found so far is returned
+    search.bound_by_prices(run)
     bounds = [] if search.bound is None else [Bound(search.bound, "certified", LAGRANGIAN)]
     return Claim(status=Status.NO_SOLUTION, bounds=[bounds])

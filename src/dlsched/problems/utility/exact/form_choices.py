@@ -14,7 +14,7 @@ from dlsched.problems.utility.definition.schema import Instance, Solution, Utili
 from dlsched.problems.utility.exact.schedule_columns import ScheduleSearch
 from dlsched.problems.utility.heuristics.insertion import Insertion
 from dlsched.problems.utility.programs.finish_form import Finishes
-from dlsched.problems.utility.structures.gangs import Stopped, Vector, levels_of
+from dlsched.problems.utility.structures.gangs import Vector, levels_of
 from dlsched.proofs.forms.choice import MOST_NODES, FormChoice
 from dlsched.run import Run
 from dlsched.solvers import highs
@@ -64,8 +64,12 @@ def _priced(search: ScheduleSearch, target: Fraction, run: Run) -> Iterator[Form
     exponent = search.gangs.exponent - _BITS
     found = Finishes(search.instance, exponent, target)
     part = run.nested(_SHARE * run.remaining())
-    added = None if found.full else _rounded(search, _improved(search, part), _BITS)
-    form, every = "runs", []
+    added = None
+    if not found.full:
+        search.bound_by_prices(part)
+        added = _rounded(search, search.prices, _BITS)
+    form = "runs"
+    every = []
     while added is not None:
         found.add(added)
         every.append(added)
@@ -88,18 +92,6 @@ def _priced(search: ScheduleSearch, target: Fraction, run: Run) -> Iterator[Form
         yield FormChoice(form, parameters | {"rounded": True})
 
 
-def _improved(search: ScheduleSearch, run: Run) -> Vector:
-    """Return the best prices found, slots x types."""
-    try:
-        search.bound_without_prices()
-        search.propose(search.inserted(None))
-        if search.gangs.masks and not search.closed:  # otherwise no job can run
-            search.improve_prices(run)
-    except Stopped:
-        pass  # those found so far
-    return search.prices
-
-
 def _rounded(search: ScheduleSearch, prices: Vector, bits: int) -> dict[str, list[int]]:
     """Return prices in multiples of two to minus `bits`."""
     table = np.rint(np.ldexp(prices.T, bits)).astype(np.int64).tolist()
@@ -112,7 +104,8 @@ def _excluding(found: Finishes, better: Mapping[int, int], run: Run) -> dict[str
     They have as few bits as are enough: large numbers make the relaxation harder to solve.
     """
     search = ScheduleSearch(_only(found.instance, better), run)
-    table = _improved(search, run)
+    search.bound_by_prices(run)
+    table = search.prices
     if search.bound is None or search.bound >= len(better):
         return None
     for bits in _FEWEST:
@@ -127,23 +120,24 @@ def _better(found: Finishes, run: Run) -> dict[int, int] | None:
     """Return finishes, by job, of a larger utility than the target; None if there are none."""
     from scipy import sparse
 
-    rows, columns = found.rows(), found.columns
+    rows = found.rows()
+    columns = found.columns
     if not columns:
         return None
-    scales = [2.0**-row.bits for row in rows]
-    A = sparse.lil_array((len(scales), len(columns)))
-    for i, (row, scale) in enumerate(zip(rows, scales, strict=True)):
-        for c, a in row.coefficients.items():
-            A[i, c] = a * scale
-    low = [-np.inf if row.low is None else float(row.low) for row in rows]
-    high = [
-        np.inf if row.high is None else row.high * scale
-        for row, scale in zip(rows, scales, strict=True)
-    ]
+    scales = np.array([2.0**-row.bits for row in rows])
+    entries = sparse.lil_array((len(rows), len(columns)))
+    for i, row in enumerate(rows):
+        for c, coefficient in row.coefficients.items():
+            entries[i, c] = coefficient * scales[i]
     goal = found.goal(rounded=True)
     worth = np.array([float(-goal.costs.get(c, 0) * goal.unit) for c in range(len(columns))])
     program = StandardForm.of(
-        sparse.csc_array(A), np.array(low), np.array(high), np.ones(len(worth)), worth, sense="max"
+        sparse.csc_array(entries),
+        np.array([-np.inf if row.low is None else float(row.low) for row in rows]),
+        np.array([np.inf if row.high is None else float(row.high) for row in rows]) * scales,
+        np.ones(len(worth)),
+        worth,
+        sense="max",
     )
     program = replace(program, lower=np.array(found.lower, dtype=float))
     outcome = highs.solve(program, 0, run, quiet=True)

@@ -52,7 +52,8 @@ class ScheduleSearch:
     """Columns, incumbent, bound and prices."""
 
     def __init__(self, instance: Instance, run: Run) -> None:
-        self.instance, self.run = instance, run
+        self.instance = instance
+        self.run = run
         self.gangs = Gangs(instance, run.stop_reason)
         self.dual = Dual(self.gangs)
         self.best = Insertion(self.gangs)
@@ -132,9 +133,9 @@ class ScheduleSearch:
             self.bound_without_prices()
             if self.run.known is None:  # else insertion has searched already
                 first = 0.1 * limit
-                made = Insertion(self.gangs)
-                made.arrange(self.run.nested(first), by_density(self.gangs).tolist(), rounds)
-                self.propose(made)
+                schedule = Insertion(self.gangs)
+                schedule.arrange(self.run.nested(first), by_density(self.gangs).tolist(), rounds)
+                self.propose(schedule)
                 self.best.improve(self.run.nested(first), rounds)
             if self.run.stop_reason():
                 return
@@ -157,13 +158,24 @@ class ScheduleSearch:
             if self.closed or not ended:
                 return
 
+    def bound_by_prices(self, run: Run) -> None:
+        """Update bound and prices within a run's limits; one that is reached ends the search."""
+        try:
+            self.bound_without_prices()
+            self.propose(self.inserted(None))
+            if self.gangs.masks and not self.closed:  # otherwise no job can run
+                self.improve_prices(run)
+        except Stopped:
+            pass  # the bound found so far is kept
+
     def update_bound(self, prices: Vector, priced: Priced) -> bool:
         """Keep the bound of these prices, computed by a pricing pass, if it is better."""
         bound = self.dual.bound(prices, priced)
         if self.granularity:
             bound = bound // self.granularity * self.granularity
         if self.bound is None or bound < self.bound:
-            self.bound, self.prices = bound, prices
+            self.bound = bound
+            self.prices = prices
             self.record(self.value)
             return True
         return False
@@ -176,31 +188,31 @@ class ScheduleSearch:
 
     def inserted(self, prices: Vector | None) -> Insertion:
         """Insert the jobs by utility per GPU and slot, or by utility minus cost at prices."""
-        made = Insertion(self.gangs)
+        schedule = Insertion(self.gangs)
         if prices is None:
-            made.fill(by_density(self.gangs).tolist())
-            return made
+            schedule.fill(by_density(self.gangs).tolist())
+            return schedule
         order = np.argsort(-self.dual.price(prices).values, kind="stable").tolist()
-        made.fill(order, self.dual.by_mask(prices))
-        missing = set(made.left_out())
-        made.fill([j for j in order if j in missing])
-        return made
+        schedule.fill(order, self.dual.by_mask(prices))
+        missing = set(schedule.left_out())
+        schedule.fill([j for j in order if j in missing])
+        return schedule
 
     def begin_from(self, solution: Solution) -> bool:
         """Propose a solution; return whether it is the incumbent."""
-        made = Insertion(self.gangs, levels_of(self.instance, solution))
-        better = self.propose(made)
+        schedule = Insertion(self.gangs, levels_of(self.instance, solution))
+        better = self.propose(schedule)
         if better:
-            self.given = made.levels.copy(), solution  # searches change the incumbent in place
+            self.given = schedule.levels.copy(), solution  # searches change the incumbent in place
         return better
 
-    def propose(self, made: Insertion) -> bool:
+    def propose(self, schedule: Insertion) -> bool:
         """Add a schedule's rows as columns; make it the incumbent if it is better."""
-        self.columns.add(made.levels)
-        if made.merit <= self.best.merit:
+        self.columns.add(schedule.levels)
+        if schedule.merit <= self.best.merit:
             return False
-        self.best = made
-        self.record(made.total)
+        self.best = schedule
+        self.record(schedule.total)
         return True
 
     def search(self) -> None:
@@ -209,9 +221,11 @@ class ScheduleSearch:
         The master is solved after 1, 2, 4, ... rounds without a better incumbent: it takes longer
         than a neighbourhood search and seldom finds more.
         """
-        limit, idle = self.run.time_limit, 0
+        limit = self.run.time_limit
+        idle = 0
         while not (self.closed or self.run.stop_reason() or len(self.best.worth) < _FEW):
-            before, rounds = self.value, (1 + idle) * _ROUNDS
+            before = self.value
+            rounds = (1 + idle) * _ROUNDS
             if idle:  # the last round found nothing better: start from another schedule
                 other = Insertion(self.gangs)
                 order = self.run.rng.permutation(len(self.instance.jobs)).tolist()
@@ -235,7 +249,8 @@ class ScheduleSearch:
 
     def solve_integer_master(self, run: Run) -> bool:
         """Solve the integer master over the columns known; return whether it found a better one."""
-        jobs, rows = self.columns.jobs, self.columns.rows
+        jobs = self.columns.jobs
+        rows = self.columns.rows
         chosen = [(self.best.levels[j] == row).all() for j, row in zip(jobs, rows, strict=True)]
         form = self.columns.integer_master()
         start = np.array(chosen, dtype=float)
@@ -245,17 +260,17 @@ class ScheduleSearch:
         levels = np.full_like(self.best.levels, -1)
         for i in np.flatnonzero(outcome.values > 0.5).tolist():
             levels[jobs[i]] = rows[i]
-        made = Insertion(self.gangs, levels)
-        made.fill(made.left_out())
-        return self.propose(made)
+        schedule = Insertion(self.gangs, levels)
+        schedule.fill(schedule.left_out())
+        return self.propose(schedule)
 
     def exact_value(self) -> Number:
         """Return the incumbent's utility in exact numbers."""
-        inst, total = self.instance, Fraction(0)
-        for job, row in zip(inst.jobs, self.best.levels, strict=True):
+        total = Fraction(0)
+        for job, row in zip(self.instance.jobs, self.best.levels, strict=True):
             used = np.flatnonzero(row >= 0)
             if len(used):
-                total += inst.worth(job, int(used[-1]) - job.arrival + 2)
+                total += self.instance.worth(job, int(used[-1]) - job.arrival + 2)
         return simplify(total)
 
     def claim(self, build_seconds: float) -> Claim:

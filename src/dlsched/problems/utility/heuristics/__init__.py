@@ -73,9 +73,7 @@ def hadar_committed(instance: Instance, run: Run) -> Claim:
     round by round instead, see `hadar`.
     """
     require_gangs(instance)
-    claim = _finished_jobs(instance, committed(instance, run.stop_reason))
-    stop = run.stop_reason()
-    return replace(claim, termination=stop, reason="" if stop else claim.reason)
+    return _finished_jobs(instance, committed(instance, run.stop_reason), run)
 
 
 @method("utility", kind="baseline")
@@ -142,19 +140,19 @@ def insertion(instance: Instance, run: Run, rounds: int = 500) -> Claim:
     if rounds < 0:
         raise OptionError(f"rounds={rounds} must be from 0")
     gangs = Gangs(instance, run.stop_reason)
-    made = Insertion(gangs)
+    schedule = Insertion(gangs)
     if not gangs.masks:
-        return _finished_jobs(instance, solution_of(instance, made.levels))
-    made.arrange(run.nested(0.5 * run.remaining()), by_density(gangs).tolist(), rounds)
-    run.record(gangs.unscaled(made.total), None)
-    made.improve(run, rounds)
-    if instance.must_finish and made.left_out():
+        return _finished_jobs(instance, solution_of(instance, schedule.levels), run)
+    schedule.arrange(run.nested(0.5 * run.remaining()), by_density(gangs).tolist(), rounds)
+    run.record(gangs.unscaled(schedule.total), None)
+    schedule.improve(run, rounds)
+    if instance.must_finish and schedule.left_out():
         return Claim(status=Status.NO_SOLUTION, reason="not every job could be inserted")
-    return Claim(solution=solution_of(instance, made.levels), termination=run.stop_reason())
+    return Claim(solution=solution_of(instance, schedule.levels), termination=run.stop_reason())
 
 
 @method("utility", kind="heuristic")
-def hadare(instance: Instance) -> Claim:
+def hadare(instance: Instance, run: Run) -> Claim:
     """HadarE (section V): every job is forked onto many nodes; steps divided by throughput.
 
     In each slot the job with the least time left on all nodes takes nodes, slowest first, until
@@ -163,7 +161,7 @@ def hadare(instance: Instance) -> Claim:
     """
     if not instance.forking:
         raise OptionError("hadare forks jobs: the instance needs forking true; use hadar")
-    return _finished_jobs(instance, forked(instance))
+    return _finished_jobs(instance, forked(instance), run)
 
 
 @method("utility", kind="heuristic", preload=(".heuristics.hadar_program",), small=few_gpus)
@@ -182,8 +180,8 @@ def hadare_copies(instance: Instance, run: Run, divided: bool = False) -> Claim:
     if not instance.forking:
         raise OptionError("hadare_copies forks jobs: the instance needs forking true; use hadar")
     copies = Copies(instance, divided)
-    claim = _finished_jobs(instance, Rounds(instance).run(copies.decide, run.stop_reason))
-    return replace(claim, termination=run.stop_reason())
+    solution = Rounds(instance).run(copies.decide, run.stop_reason)
+    return _finished_jobs(instance, solution, run)
 
 
 def _hadar(instance: Instance, run: Run, by_machine: bool) -> Claim:
@@ -199,16 +197,16 @@ def _hadar(instance: Instance, run: Run, by_machine: bool) -> Claim:
 
 def _simulate(instance: Instance, policy: Callable[[Rounds], Grants], run: Run) -> Claim:
     require_gangs(instance)
-    claim = _finished_jobs(instance, Rounds(instance).run(policy, run.stop_reason))
-    stop = run.stop_reason()
-    return replace(claim, termination=stop, reason="" if stop else claim.reason)
+    return _finished_jobs(instance, Rounds(instance).run(policy, run.stop_reason), run)
 
 
-def _finished_jobs(instance: Instance, solution: Solution) -> Claim:
+def _finished_jobs(instance: Instance, solution: Solution, run: Run) -> Claim:
     """Return the jobs of a schedule that finish; no solution if all must and one does not."""
+    stop = run.stop_reason()
     done = completions(instance, solution.schedule)
-    if instance.must_finish and len(done) < len(instance.jobs):
-        late = next(job.id for job in instance.jobs if job.id not in done)
-        return Claim(status=Status.NO_SOLUTION, reason=f"job {late} does not finish in time")
+    late = [job.id for job in instance.jobs if job.id not in done]
+    if instance.must_finish and late:
+        reason = "" if stop else f"job {late[0]} does not finish in time"
+        return Claim(status=Status.NO_SOLUTION, reason=reason, termination=stop)
     kept = {name: rows for name, rows in solution.schedule.items() if name in done}
-    return Claim(solution=solution.model_copy(update={"schedule": kept}))
+    return Claim(solution=solution.model_copy(update={"schedule": kept}), termination=stop)

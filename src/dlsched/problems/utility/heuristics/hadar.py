@@ -13,7 +13,13 @@ from fractions import Fraction
 import numpy as np
 
 from dlsched.problems.utility.definition.schema import Instance, Speed
-from dlsched.problems.utility.heuristics.hadar_prices import Prices, Terms, pools_of, terms_of
+from dlsched.problems.utility.heuristics.hadar_prices import (
+    Prices,
+    Terms,
+    on_machines,
+    pools_of,
+    terms_of,
+)
 from dlsched.problems.utility.heuristics.hadar_program import fill
 from dlsched.problems.utility.structures.machines import place
 from dlsched.problems.utility.structures.slot_simulation import Grants, Rounds
@@ -49,8 +55,9 @@ class Hadar:
         factors: Sequence[Fraction] | None = None,
         machines: Sequence[Id] | None = None,
     ) -> None:
-        self.instance, self.by_machine = instance, by_machine
-        own = self.factors = factors or [Fraction(1)] * len(instance.jobs)
+        self.instance = instance
+        self.by_machine = by_machine
+        self.factors = factors or [Fraction(1)] * len(instance.jobs)
         self.pools = pools_of(instance, by_machine)
         self.usable = [
             [self._pools(s, machines[j] if machines else None) for s in speeds]
@@ -61,11 +68,12 @@ class Hadar:
         for j, speeds in enumerate(instance.speeds):
             if speeds:
                 term = terms_of(instance, j)
-                self.terms[j] = Terms(
-                    float(own[j]) * term.highest, own[j] * term.lowest, term.longest
-                )
+                factor = self.factors[j]
+                highest = float(factor) * term.highest
+                self.terms[j] = Terms(highest, factor * term.lowest, term.longest)
         self.rates = [
-            float(own[j] * Fraction(instance.worth(job, 1))) for j, job in enumerate(instance.jobs)
+            float(factor * Fraction(instance.worth(job, 1)))
+            for factor, job in zip(self.factors, instance.jobs, strict=True)
         ]
         self.scanned = 0
 
@@ -89,13 +97,11 @@ class Hadar:
 
         Finishing after the horizon has utility 0.
         """
-        inst, owner = self.instance, self.instance.jobs[job]
-        found = []
-        for v in range(len(inst.speeds[job])):
-            completion = rounds.slot - owner.arrival + rounds.slots_left(job, v)
-            in_time = completion <= inst.slots - owner.arrival + 1
-            found.append(self.worth(job, completion) if in_time else 0.0)
-        return found
+        before = rounds.slot - self.instance.jobs[job].arrival
+        speeds = range(len(self.instance.speeds[job]))
+        slots_left = [rounds.slots_left(job, v) for v in speeds]
+        horizon = self.instance.slots + 1 - rounds.slot
+        return [self.worth(job, before + n) if n <= horizon else 0.0 for n in slots_left]
 
     def decide(self, rounds: Rounds) -> Grants:
         """Return the slot's allocation of the largest sum of payoffs (Algorithm 2, repaired).
@@ -115,37 +121,24 @@ class Hadar:
             self.scanned += 1
             order = sorted(queue, key=lambda j: -max(utilities[j]) / self.instance.jobs[j].workers)
             return self.scan(utilities, prices, order, stop=False)
-        caps = np.array([pool.gpus for pool in self.pools], dtype=np.int64)
-        table = np.zeros((len(caps), int(caps.max()) + 1))
-        for r, row in enumerate(prices.table):
-            table[r, : len(row)] = row
         width = max(map(len, utilities.values()))
-        worth, masks = np.zeros((len(queue), width)), np.zeros((len(queue), width), dtype=np.int64)
+        worth = np.zeros((len(queue), width))
+        masks = np.zeros((len(queue), width), dtype=np.int64)
         for i, (j, offer) in enumerate(utilities.items()):
             worth[i, : len(offer)] = offer
             masks[i, : len(offer)] = [sum(1 << p for p in pools) for pools in self.usable[j]]
+        caps = np.array([pool.gpus for pool in self.pools], dtype=np.int64)
         workers = np.array([self.instance.jobs[j].workers for j in queue], dtype=np.int64)
-        taken = fill(caps, table, worth, masks, workers)
-        return self._grants(
-            {
-                j: {p: n for p, n in enumerate(row) if n}
-                for j, row in zip(queue, taken.tolist(), strict=True)
-                if any(row)
-            }
-        )
+        rows = fill(caps, prices.matrix(), worth, masks, workers).tolist()
+        by_pool = [{p: n for p, n in enumerate(row) if n} for row in rows]
+        return self._grants({j: taken for j, taken in zip(queue, by_pool, strict=True) if taken})
 
     def _grants(self, taken: dict[int, dict[int, int]]) -> Grants:
         """Return GPUs by pool as GPUs on machines."""
         if not self.by_machine:
             kinds = {j: {self.pools[p].kind: n for p, n in row.items()} for j, row in taken.items()}
             return place(self.instance, kinds)
-        grants: dict[int, dict[str, dict[str, int]]] = {}
-        for j, row in taken.items():
-            for p, n in row.items():
-                pool = self.pools[p]
-                assert pool.machine is not None
-                grants.setdefault(j, {}).setdefault(pool.machine, {})[pool.kind] = n
-        return grants
+        return {j: on_machines(self.pools, row) for j, row in taken.items()}
 
     def scan(
         self,
@@ -198,14 +191,17 @@ class Hadar:
         left: Sequence[int],
     ) -> tuple[dict[int, int] | None, bool]:
         """Return the GPUs of a job's best payoff above 0, and whether it fits at all."""
-        best, chosen, fits = 0.0, None, False
+        best = 0.0
+        chosen = None
+        fits = False
         for utility, usable in zip(utilities, self.usable[job], strict=True):
             gpus, cost = self._take(cheapest, usable, self.instance.jobs[job].workers, price, left)
             if gpus is None:
                 continue
             fits = True
             if utility - cost > best:
-                best, chosen = utility - cost, gpus
+                best = utility - cost
+                chosen = gpus
         return chosen, fits
 
     def _cheapest(self, price: Sequence[float], left: Sequence[int]) -> list[int]:
@@ -221,7 +217,8 @@ class Hadar:
         left: Sequence[int],
     ) -> tuple[dict[int, int] | None, float]:
         """Return a gang's cheapest GPUs of usable pools and their cost; ``None`` if too few."""
-        gpus, cost = {}, 0.0
+        gpus: dict[int, int] = {}
+        cost = 0.0
         for p in order:
             if p in usable:
                 count = min(need, left[p])

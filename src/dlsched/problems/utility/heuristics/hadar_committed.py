@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dlsched.problems.utility.definition.schema import Held, Instance, Solution
-from dlsched.problems.utility.heuristics.hadar_prices import Prices, pools_of
+from dlsched.problems.utility.heuristics.hadar_prices import Prices, on_machines, pools_of
 from dlsched.problems.utility.programs.pricing import best_schedule
 from dlsched.problems.utility.structures.gangs import Gangs, Stop
 
@@ -27,7 +27,8 @@ def committed(instance: Instance, stop: Stop) -> Solution:
         return Solution(schedule={})
     order.sort(key=lambda j: instance.jobs[j].arrival)
     offers = _Offers(instance, order)
-    work, rows = gangs.rounded_down, {}
+    work = gangs.rounded_down
+    rows = {}
     for j in order:
         if stop():
             break
@@ -54,10 +55,7 @@ class _Offers:
     def __init__(self, instance: Instance, jobs: list[int]) -> None:
         self.instance = instance
         self.pools = pools_of(instance)
-        most = max(pool.gpus for pool in self.pools)
-        self.table = np.full((len(self.pools), most + 1), math.inf)
-        for p, row in enumerate(Prices(instance, jobs, self.pools).table):
-            self.table[p, : len(row)] = row
+        self.prices = Prices(instance, jobs, self.pools).matrix()
         self.gpus = np.array([pool.gpus for pool in self.pools])
         self.used = np.zeros((instance.slots, len(self.pools)), dtype=np.int64)
 
@@ -69,7 +67,7 @@ class _Offers:
         types = self.instance.speeds[job][speed].types
         usable = np.array([pool.kind in types for pool in self.pools])
         free = np.where(usable, self.gpus - self.used, 0)
-        price = self.table[np.arange(len(self.pools)), self.used]
+        price = self.prices[np.arange(len(self.pools)), self.used]
         order = np.lexsort((-free, np.where(free > 0, price, math.inf)), axis=-1)
         sizes = np.take_along_axis(free, order, axis=1)
         before = np.cumsum(sizes, axis=1) - sizes
@@ -86,10 +84,6 @@ class _Offers:
         for t in np.flatnonzero(levels >= 0).tolist():
             row = taken[levels[t]][t]
             self.used[t] += row
-            gpus: dict[str, dict[str, int]] = {}
-            for p in np.flatnonzero(row).tolist():
-                pool = self.pools[p]
-                assert pool.machine is not None
-                gpus.setdefault(pool.machine, {})[pool.kind] = int(row[p])
-            held.append(Held(slot=t + 1, gpus=gpus))
+            by_pool = {p: n for p, n in enumerate(row.tolist()) if n}
+            held.append(Held(slot=t + 1, gpus=on_machines(self.pools, by_pool)))
         return held

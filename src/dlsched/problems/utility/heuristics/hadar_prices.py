@@ -8,9 +8,10 @@ from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dlsched.problems.utility.definition.schema import Instance
+from dlsched.problems.utility.structures.machines import GpusByMachine
+from dlsched.solvers.compilation import FloatRows, Floats
 
 _LEAST_SHARE = 1e-6
 """The lowest price as a share of the highest, where a utility of 0 at the horizon makes it 0."""
@@ -36,6 +37,16 @@ def pools_of(instance: Instance, by_machine: bool = True) -> list[Pool]:
     ]
 
 
+def on_machines(pools: Sequence[Pool], taken: Mapping[int, int]) -> GpusByMachine:
+    """Return GPUs by pool, of one machine and type each, as GPUs on machines."""
+    gpus: GpusByMachine = {}
+    for p, count in taken.items():
+        machine = pools[p].machine
+        assert machine is not None
+        gpus.setdefault(machine, {})[pools[p].kind] = count
+    return gpus
+
+
 class Terms(NamedTuple):
     """The terms of a job in eq. 6: its highest and lowest utility of a GPU and slot.
 
@@ -49,7 +60,8 @@ class Terms(NamedTuple):
 
 def terms_of(instance: Instance, j: int) -> Terms:
     """Return the terms of a job in eq. 6; its highest is 0 if it cannot finish in time."""
-    job, speeds = instance.jobs[j], instance.speeds[j]
+    job = instance.jobs[j]
+    speeds = instance.speeds[j]
     last = instance.slots - job.arrival + 1
     quickest = int(-(-job.iterations // speeds[0].gain))
     longest = int(-(-job.iterations // speeds[-1].gain)) * job.workers
@@ -78,23 +90,27 @@ class Prices:
         terms: Mapping[int, Terms] | None = None,
     ) -> None:
         pools = pools_of(instance) if pools is None else pools
-        each = [terms[j] if terms else terms_of(instance, j) for j in queue]
+        of_queue = [terms[j] if terms else terms_of(instance, j) for j in queue]
         total = sum(instance.supply.values())
         highest = dict.fromkeys(instance.supply, 0.0)
-        for j, term in zip(queue, each, strict=True):
+        for j, term in zip(queue, of_queue, strict=True):
             for kind in instance.speeds[j][-1].types:
                 highest[kind] = max(highest[kind], term.highest)
-        eta = Fraction(instance.slots * total, min(term.longest for term in each))
-        lowest = float(min(term.lowest for term in each) / (4 * eta))
+        eta = Fraction(instance.slots * total, min(term.longest for term in of_queue))
+        lowest = float(min(term.lowest for term in of_queue) / (4 * eta))
         self.alpha = 1.0
-        known: dict[tuple[float, int], NDArray[np.float64]] = {}
-        for pool in pools:
-            key = highest[pool.kind], pool.gpus
-            if key not in known:
-                known[key] = self._row(*key, lowest)
-        self.table = [known[highest[pool.kind], pool.gpus] for pool in pools]
+        keys = [(highest[pool.kind], pool.gpus) for pool in pools]
+        rows = {(top, gpus): self._row(top, gpus, lowest) for top, gpus in dict.fromkeys(keys)}
+        self.table = [rows[key] for key in keys]
 
-    def _row(self, top: float, gpus: int, lowest: float) -> NDArray[np.float64]:
+    def matrix(self) -> FloatRows:
+        """Return pools x GPUs in use: the prices, 0 where a pool has fewer GPUs."""
+        matrix = np.zeros((len(self.table), max(map(len, self.table))))
+        for row, prices in zip(matrix, self.table, strict=True):
+            row[: len(prices)] = prices
+        return matrix
+
+    def _row(self, top: float, gpus: int, lowest: float) -> Floats:
         """Return the prices of a pool by use (eq. 5), from the lowest to `top`."""
         low = lowest if lowest > 0 else _LEAST_SHARE * top
         if not top > low > 0:

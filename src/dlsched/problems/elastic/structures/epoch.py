@@ -1,12 +1,18 @@
-"""The workers given so far in an epoch on two pools, for the rules that give them one by one."""
+"""The workers given so far in an epoch, for the rules that give them one by one."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+import math
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from dlsched.problems.elastic.definition.schema import Instance
-from dlsched.problems.elastic.definition.two_pools_choices import Split, base_of, running_time
+from dlsched.problems.elastic.definition.job_choices import (
+    Workers,
+    base_of,
+    running_time,
+    solution_of,
+)
+from dlsched.problems.elastic.definition.schema import Instance, Solution
 from dlsched.schema import Number
 
 
@@ -17,42 +23,42 @@ class Epoch:
     Attributes
     ----------
     free
-        GPUs left in training and on loan.
+        GPUs left, of one kind, or in training and on loan.
     workers
-        Workers by pool of the jobs that have started.
+        Workers of the jobs that have started.
     """
 
     instance: Instance
     free: list[int]
-    workers: dict[int, Split] = field(default_factory=dict)
+    workers: dict[int, Workers] = field(default_factory=dict)
 
     @classmethod
     def of(cls, instance: Instance) -> Epoch:
         """Return an instance's epoch at the beginning: running jobs are at their base."""
-        free = [pool.capacity for pool in instance.by_pool]
         jobs = enumerate(instance.jobs)
-        return cls(instance, free, {j: base_of(instance, job) for j, job in jobs if job.running})
+        held = {j: base_of(instance, job) for j, job in jobs if job.running}
+        return cls(instance, list(instance.capacities), held)
 
     def start(self, j: int) -> bool:
         """Give a job its base workers; return whether they fit in a pool that it may use."""
-        per = self.instance.jobs[j].gpus_per_worker
-        for pair in self._bases(j):
-            if all(per * n <= free for n, free in zip(pair, self.free, strict=True)):
-                self.hold(j, pair)
+        size = self.instance.jobs[j].gpus_per_worker
+        for base in self._bases(j):
+            if all(size * n <= free for n, free in zip(base, self.free, strict=True)):
+                self.hold(j, base)
                 return True
         return False
 
-    def hold(self, j: int, pair: Split) -> None:
+    def hold(self, j: int, base: Workers) -> None:
         """Give a job base workers."""
-        self.workers[j] = (0, 0)
-        for pool, count in enumerate(pair):
+        self.workers[j] = (0,) * len(self.free)
+        for pool, count in enumerate(base):
             self.add(j, pool, count)
 
-    def _bases(self, j: int) -> Iterator[Split]:
+    def _bases(self, j: int) -> Iterator[Workers]:
         """Iterate over where base workers may be, in the order of preference (5.3 and 6)."""
         job = self.instance.jobs[j]
         count = job.min_workers
-        if job.running:
+        if job.running or not self.instance.pools:
             yield base_of(self.instance, job)
         elif job.heterogeneous:
             training = min(count, self.free[0] // job.gpus_per_worker)
@@ -77,10 +83,10 @@ class Epoch:
 
     def running_time(self, j: int, pool: int = 0, more: int = 0) -> Number:
         """Return a started job's running time in seconds, with more workers in a pool."""
-        pair = added(self.workers[j], pool, more)
-        return running_time(self.instance, self.instance.jobs[j], pair)
+        workers = added(self.workers[j], pool, more)
+        return running_time(self.instance, self.instance.jobs[j], workers)
 
-    def grow_where_started(self, order: Collection[int], *, at_most: int | None = None) -> bool:
+    def grow_where_started(self, order: Iterable[int], *, at_most: int | None = None) -> bool:
         """Give started jobs more workers in the pools that hold some, on loan first.
 
         So their efficiency stays what it is. Each gets as many as it may have, or `at_most`.
@@ -92,15 +98,20 @@ class Epoch:
         """
         before = sum(self.free)
         for j in order:
-            left = at_most
-            for pool in (1, 0):
+            left = math.inf if at_most is None else at_most
+            for pool in reversed(range(len(self.free))):
                 if self.workers[j][pool]:
-                    more = self.room(j, pool) if left is None else min(left, self.room(j, pool))
+                    more = int(min(left, self.room(j, pool)))
                     self.add(j, pool, more)
-                    left = None if left is None else left - more
+                    left -= more
         return sum(self.free) < before
 
+    def solution(self) -> Solution:
+        """Return the allocation of the started jobs."""
+        jobs = self.instance.jobs
+        return solution_of({jobs[j].id: workers for j, workers in sorted(self.workers.items())})
 
-def added(workers: Split, pool: int, more: int) -> Split:
+
+def added(workers: Workers, pool: int, more: int) -> Workers:
     """Return workers by pool with more in one of them."""
-    return (workers[0], workers[1] + more) if pool else (workers[0] + more, workers[1])
+    return (*workers[:pool], workers[pool] + more, *workers[pool + 1 :])
