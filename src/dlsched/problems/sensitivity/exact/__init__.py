@@ -40,7 +40,8 @@ logger = logging.getLogger(__name__)
 
 _SECONDS = 10.0
 """Time limit of an integer program that cannot prove optimality."""
-_SOON, _FEW = 2_000, 20_000
+_SOON = 2_000
+_FEW = 20_000
 """Upper limits of the patterns that are enumerated: at once, and after cheaper attempts."""
 _PATTERNS_PER_SECOND = 2000
 _FEW_SERVERS = 8
@@ -76,7 +77,8 @@ class _Patterns:
     """The state of a search: the incumbent, the bounds of both levels, and why it ended."""
 
     def __init__(self, instance: Instance, run: Run) -> None:
-        self.instance, self.run = instance, run
+        self.instance = instance
+        self.run = run
         self.best: Solution | None = None
         self.found: list[Solution] = []
         self.value: tuple[Number, ...] = ()
@@ -124,11 +126,13 @@ class _Patterns:
 
     def begin(self) -> None:
         """Keep the solutions of heuristics, and the bounds that came with them."""
-        found, bounds = self.run.found, self.run.known_bounds
+        found = self.run.found
+        bounds = self.run.known_bounds
         if not found:
             self.run.announce(Stage.SEARCHING, "a first allocation, by price_round")
             claim = price_round(self.instance, self.run.nested())
-            found, bounds = [claim.solution], claim.bounds
+            found = [claim.solution]
+            bounds = claim.bounds
         for solution in found:
             if isinstance(solution, Solution):
                 self.offer(solution)
@@ -174,7 +178,8 @@ class _Patterns:
         value = evaluate(self.instance, solution.allocation)
         if self.best is not None and not value.better_than(self.value):
             return False
-        self.best, self.value = solution, value
+        self.best = solution
+        self.value = value
         bound = float(self.first[-1].value) if self.first else None
         self.run.record(float(value[0]), bound)
         return True
@@ -272,7 +277,9 @@ class _Patterns:
         """
         assert program.bound is not None
         lagrangian = program.lagrangian(prices)
-        slack, last, tried = 0, 2 * program.bound, 0
+        slack = 0
+        last = 2 * program.bound
+        tried = 0
         if most is None:
             # The patterns from pricing are few, and often contain an optimum.
             self.solve_integer(program, self.run.nested(_SECONDS))
@@ -389,7 +396,8 @@ class _Patterns:
 
     def minimise_split(self, goal: Number) -> bool:
         """Minimise the split jobs with the throughput held; return whether it is proved."""
-        self.termination, self.reason = Termination.UNDECIDED, "a gap is left at level 2"
+        self.termination = Termination.UNDECIDED
+        self.reason = "a gap is left at level 2"
         self.run.announce(Stage.SEARCHING, "patterns as columns, for the split jobs")
         program = Program(self.instance, whole=True, units=True)
         floor = int(goal / program.granularity)

@@ -134,18 +134,18 @@ def from_profiles(
     weights = np.array(split, dtype=float)
     if len(weights) != len(CLASSES) or weights.min() < 0 or not weights.sum():
         raise OptionError(f"split={split!r} must be weights of image, language and speech jobs")
-    left = servers * gpus
+    free = servers * gpus
     rows: list[dict[str, str]] = []
     used: set[str] = set()
-    while left:
+    while free:
         kind = CLASSES[int(rng.choice(len(CLASSES), p=weights / weights.sum()))]
-        sizes = [g for g in (MULTI if multi else {1: 1.0}) if g <= left]
+        sizes = [g for g in (MULTI if multi else {1: 1.0}) if g <= free]
         chances = np.array([MULTI[g] for g in sizes])
         size = int(sizes[int(rng.choice(len(sizes), p=chances / chances.sum()))])
         names = _of(profiles, classes, kind, size) or _of(profiles, classes, kind, 1)
         chosen = names[int(rng.integers(len(names)))]
         used.add(chosen)
-        left -= profiles[chosen]["gpus"]
+        free -= profiles[chosen]["gpus"]
         rows.append({"id": f"j{len(rows) + 1}", "profile": chosen})
     mix = "-".join(f"{w:g}" for w in weights.tolist())
     label = f"sensitivity-{servers}-{mix}-{'multi' if multi else 'single'}"

@@ -90,17 +90,17 @@ def generate(
     if fair[0] not in CPUS or fair[1] not in MEMORY:
         raise OptionError(f"a GPU's share {fair} must be on the axes {CPUS} and {MEMORY}")
     classes = list(MODELS)
-    left = int(utilization * servers * gpus)
+    free = int(utilization * servers * gpus)
     profiles: dict[str, dict[str, Any]] = {}
     rows: list[dict[str, str]] = []
-    while left:
+    while free:
         kind = classes[int(rng.choice(len(classes), p=weights / weights.sum()))]
         names = list(MODELS[kind])
         name = names[int(rng.integers(len(names)))]
-        sizes = [g for g in MULTI if g <= min(left, gpus)] if multi else [1]
+        sizes = [g for g in MULTI if g <= min(free, gpus)] if multi else [1]
         chances = np.array([MULTI[g] for g in sizes])
         size = int(sizes[int(rng.choice(len(sizes), p=chances / chances.sum()))])
-        left -= size
+        free -= size
         label = f"{name}_{size}" + (f"_{len(rows) + 1}" if distinct else "")
         if label not in profiles:
             noise = 1 + 0.2 * (2 * rng.random(3) - 1) if distinct else np.ones(3)

@@ -54,7 +54,8 @@ def pattern_supply(program: Program) -> Supply:
     for column, (source, target, amount) in enumerate(program.conversions):
         converted[source, column] = -1
         converted[target, column] = amount
-    patterns = np.array(list(program.patterns), dtype=float).reshape(-1, kinds).T
+    shape = (len(program.patterns), kinds)
+    patterns = np.array(list(program.patterns), dtype=float).reshape(shape).T
     servers = float(program.instance.servers.count)
     moves = np.full(converted.shape[1], servers * program.instance.servers.gpus)
     uses = np.full(patterns.shape[1], servers)
@@ -103,7 +104,7 @@ def standard_form(
         [sparse.csr_array(jobs), None],
         [sparse.csr_array(needed), -supply.items],
         [None, supply.rows],
-        [sparse.csr_array(np.reshape(extra_rows, (-1, len(options)))), None],
+        [sparse.csr_array(np.reshape(extra_rows, (len(extra_rows), len(options)))), None],
     ]
     return StandardForm.of(
         sparse.csc_array(sparse.block_array(blocks)),
@@ -139,8 +140,8 @@ def integer(
         form.upper[first:] = np.ceil(near[first:] - TOLERANCE) + _NEAR
     for cutoff in cutoffs:
         out = [
-            cutoff.largest[option.profile] - left > cutoff.allowance
-            for option, left in zip(program.options, cutoff.surplus, strict=True)
+            cutoff.largest[option.profile] - gain > cutoff.allowance
+            for option, gain in zip(program.options, cutoff.surplus, strict=True)
         ]
         form.upper[: len(out)][np.array(out)] = 0.0
     options = None if target is None else _TO_A_TARGET
