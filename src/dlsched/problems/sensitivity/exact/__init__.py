@@ -25,7 +25,7 @@ from dlsched.problems.sensitivity.programs.initial_patterns import patterns_of
 from dlsched.problems.sensitivity.programs.lagrangian import Cutoff, Lagrangian, Prices
 from dlsched.problems.sensitivity.programs.pattern_matrix import integer
 from dlsched.problems.sensitivity.programs.pattern_program import Program
-from dlsched.problems.sensitivity.programs.pattern_relaxation import relax
+from dlsched.problems.sensitivity.programs.pattern_relaxation import Relaxed, relax
 from dlsched.problems.sensitivity.programs.pooled import pooled_bounds, split_bound
 from dlsched.problems.sensitivity.structures.free_resources import solution_of
 from dlsched.problems.sensitivity.structures.server_patterns import TooManyStates
@@ -96,10 +96,11 @@ class _Patterns:
     def solve(self) -> Claim:
         instance = self.instance
         if not instance.jobs:
+            reason = "there are no jobs"
             self.offer(solution_of(instance, {}))
-            self.first.append(Bound(0, "certified", "there are no jobs"))
-            self.second.append(Bound(0, "certified", "there are no jobs"))
-            return self.claim(Status.OPTIMAL, reason="there are no jobs")
+            self.first.append(Bound(0, "certified", reason))
+            self.second.append(Bound(0, "certified", reason))
+            return self.claim(Status.OPTIMAL, reason=reason)
         self.begin()
         if isinstance(self.run.start, Solution):
             better = self.offer(self.run.start)
@@ -119,7 +120,7 @@ class _Patterns:
         if not self.rounded and self.bound() != self.value[0]:
             return self.claim(Status.OPTIMAL)  # within the gap; level 2 is not searched
         if self.value[1] > self.forced.value and free is not together:
-            self.maximise(together, goal)
+            self.attain(together, goal)
         if self.value[1] > self.forced.value and not self.minimise_split(goal):
             return self.stopped()
         return self.claim(Status.OPTIMAL, reason=self.precision())
@@ -184,29 +185,33 @@ class _Patterns:
         self.run.record(float(value[0]), bound)
         return True
 
-    def maximise(self, program: Program, goal: Number | None = None) -> Number | None:
-        """Maximise the throughput; return the optimum if it is proved.
-
-        With a goal, the optimum of a relaxation, search only for a solution that attains it.
-        """
+    def relaxed(self, program: Program) -> Relaxed | None:
+        """Return the relaxation of the largest throughput; ``None`` if a limit struck."""
         self.run.announce(Stage.SEARCHING, "patterns as columns, for the throughput")
         self.initialise(program)
-        relaxed = relax(program, self.run)
-        if relaxed is not None and not relaxed.fits:
-            self.infeasible = goal is None
+        return relax(program, self.run)
+
+    def maximise(self, program: Program) -> Number | None:
+        """Maximise the throughput; return the optimum if it is proved."""
+        relaxed = self.relaxed(program)
+        self.infeasible = relaxed is not None and not relaxed.fits
         if program.bound is None:
             return None
         bound = simplify(program.bound * program.granularity)
-        if goal is not None:
-            if bound == goal and relaxed is not None and self.value[0] != goal:
-                self.close_gap(program, relaxed.prices, 0)
-            return None
         self.first.append(Bound(bound, "certified", "prices and a table of one server"))
-        if not self.within(bound) and relaxed is not None:
+        if relaxed is not None and not self.within(bound):
             bound = self.tighten(program, bound)
-        if not self.within(bound) and relaxed is not None:
-            bound = self.decide(program, relaxed.prices, bound)
+            if not self.within(bound):
+                bound = self.decide(program, relaxed.prices, bound)
         return self.value[0] if self.rounded or self.within(bound) else None
+
+    def attain(self, program: Program, goal: Number) -> None:
+        """Look for a solution of a throughput that is known to be the optimum."""
+        relaxed = self.relaxed(program)
+        if relaxed is None or program.bound is None or self.value[0] == goal:
+            return
+        if program.bound * program.granularity == goal:
+            self.close_gap(program, relaxed.prices, 0)
 
     def tighten(self, program: Program, bound: Number) -> Number:
         """Return the better of a bound and that of pooled servers; improve the incumbent.

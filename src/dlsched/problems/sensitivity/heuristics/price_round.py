@@ -38,10 +38,11 @@ _PENALTY = 1e-4
 _NODES = 100
 """Upper limit of the nodes of an integer program, instead of a time limit."""
 _LEAST_DIVES = 2
+"""Dives that are made as long as the gap is not small."""
 _DIVES = 6
+"""Most dives."""
 _FEW_DIVES = 3
-"""Number of dives: as long as the gap is not small; at most; and at most on large clusters, unless
-the first number is larger there."""
+"""Most dives on large clusters, unless the least number is larger there."""
 _PER_DIVE = 128
 """On large clusters servers for each dive of the least number: all else takes longer on more."""
 _LARGE = 100

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from dlsched.errors import InstanceError, OptionError
+from dlsched.errors import InstanceError
 from dlsched.problems.sensitivity.definition.schema import Instance
+from dlsched.problems.sensitivity.instances.generate import read_split
 from dlsched.schema import Number, exact
 from dlsched.schema.files import read_json
 
@@ -131,9 +132,7 @@ def from_profiles(
     """
     profiles, classes = read_profiles(path, cpus_per_gpu)
     rng = np.random.default_rng(seed)
-    weights = np.array(split, dtype=float)
-    if len(weights) != len(CLASSES) or weights.min() < 0 or not weights.sum():
-        raise OptionError(f"split={split!r} must be weights of image, language and speech jobs")
+    weights = np.array(read_split(split))
     free = servers * gpus
     rows: list[dict[str, str]] = []
     used: set[str] = set()
