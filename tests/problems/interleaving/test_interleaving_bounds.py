@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import dlsched
 from dlsched.problems.interleaving import Instance
 from dlsched.problems.interleaving.exact.bounds import lagrangian_bound
-from dlsched.problems.interleaving.programs.column_pool import Enumerated, Pool, Prices
+from dlsched.problems.interleaving.programs.column_pool import Pool, Prices
 from dlsched.problems.interleaving.structures.groups import stage_array, trivial_bound
 from dlsched.problems.interleaving.structures.tables import Query
 from dlsched.run import Run
@@ -58,7 +58,7 @@ def test_pricing_finds_what_enumeration_finds_at_every_scale(instance: Instance,
     """The largest reduced value of each class, with times from 1e-300 to 1e15 side by side."""
     if not instance.jobs:
         return
-    search, listed = Pool(instance), Enumerated(instance)
+    search, listed = Pool(instance), Pool(instance, listed=True)
     rng = np.random.default_rng(seed)
     heaviest = max(part.weight for part in search.classes)
     prices = Prices(heaviest * rng.uniform(-0.5, 1, len(search.profiles)), 0.1 * rng.random())

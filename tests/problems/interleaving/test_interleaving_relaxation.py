@@ -15,7 +15,7 @@ from dlsched.problems.interleaving.exact import group_columns
 from dlsched.problems.interleaving.exact.bounds import lagrangian_bound
 from dlsched.problems.interleaving.heuristics import initial_groups
 from dlsched.problems.interleaving.programs import large_relaxation
-from dlsched.problems.interleaving.programs.column_pool import Enumerated, Pool, Prices
+from dlsched.problems.interleaving.programs.column_pool import Pool, Prices
 from dlsched.problems.interleaving.programs.heuristic_pricing import climb
 from dlsched.problems.interleaving.programs.large_relaxation import LargeRelaxation
 from dlsched.problems.interleaving.programs.price_increase import raised
@@ -50,11 +50,11 @@ def test_the_ascent_finds_allowed_groups_above_the_threshold(instance: Instance,
     """Its groups are among all groups, worth what these are, and none exceeds the largest value."""
     if not instance.jobs:
         return
-    pool, listed = Pool(instance), Enumerated(instance)
+    pool, listed = Pool(instance), Pool(instance, listed=True)
     prices = drawn_prices(pool, seed)
     found = climb(pool, prices, 1e-9)
     known = {tuple(sorted(row)): worth for row, worth in zip(
-        listed.all.members.tolist(), listed.all.worth.tolist(), strict=True
+        listed.listed.members.tolist(), listed.listed.worth.tolist(), strict=True
     )}  # fmt: skip
     for row, worth in zip(found.groups.members.tolist(), found.groups.worth.tolist(), strict=True):
         assert worth == pytest.approx(known[tuple(sorted(row))], rel=1e-12)
@@ -76,7 +76,7 @@ def test_raised_prices_are_exceeded_by_no_group(instance: Instance, seed: int) -
     assert priced is not None
     higher, highest = raised(pool, prices, priced, Run())
     assert (higher.rows >= prices.rows).all()
-    again = Enumerated(instance).price(higher, Query(-np.inf, 1, 10**6), Run())
+    again = Pool(instance, listed=True).price(higher, Query(-np.inf, 1, 10**6), Run())
     assert again is not None
     heaviest = max(one.weight for one in pool.classes)
     assert (again.highest <= highest + 1e-11 * heaviest).all()

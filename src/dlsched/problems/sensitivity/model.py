@@ -99,8 +99,8 @@ def build(instance: Instance) -> Any:
 
         def rule(m: Any, s: int) -> Any:
             pairs = zip(choices, row.sizes, strict=True)
-            taken = [size * m.y[(*key, s)] for key, size in pairs if size]
-            return pyo.quicksum(taken) <= row.limit if taken else pyo.Constraint.Feasible
+            used = [size * m.y[(*key, s)] for key, size in pairs if size]
+            return pyo.quicksum(used) <= row.limit if used else pyo.Constraint.Feasible
 
         return rule
 

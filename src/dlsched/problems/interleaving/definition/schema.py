@@ -106,6 +106,11 @@ class Instance(schema.Instance):
         """The fewest jobs in a group."""
         return len(self.resources) if self.grouping == "uniform" else 1
 
+    @property
+    def group_sizes(self) -> range:
+        """The numbers of jobs that a group may have."""
+        return range(self.smallest_group, self.group_limit + 1)
+
     @derived
     def job_index(self) -> dict[str, int]:
         """Position of each job id."""

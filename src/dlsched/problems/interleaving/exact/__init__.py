@@ -12,7 +12,7 @@ from dlsched.problems.interleaving.exact.group_columns import COLUMN_LIBRARIES, 
 from dlsched.problems.interleaving.heuristics import initial_groups
 from dlsched.problems.interleaving.heuristics.matching import MATCHING_LIBRARIES, SCALE, match
 from dlsched.problems.interleaving.heuristics.muri import improve
-from dlsched.problems.interleaving.programs.column_pool import Enumerated, Pool
+from dlsched.problems.interleaving.programs.column_pool import Pool
 from dlsched.problems.interleaving.structures.group_counts import (
     MOST_MULTISETS,
     count_multisets,
@@ -110,7 +110,7 @@ def aggregated(instance: Instance, run: Run, rounds: int = 200) -> Claim:
             f"{instance.name} has {count} multisets of profiles, the most is {MOST_MULTISETS}; "
             f"use column_generation"
         )
-    return _search(instance, run, rounds, Enumerated)
+    return _search(instance, run, rounds, listed=True)
 
 
 @method("interleaving", kind="exact", preload=COLUMN_LIBRARIES, small=few_jobs)
@@ -130,10 +130,10 @@ def column_generation(instance: Instance, run: Run, rounds: int = 200) -> Claim:
     rounds
         The search ends after this many rounds of neighbourhood search without progress.
     """
-    return _search(instance, run, rounds, Pool)
+    return _search(instance, run, rounds, listed=False)
 
 
-def _search(instance: Instance, run: Run, rounds: int, kind: type[Pool]) -> Claim:
+def _search(instance: Instance, run: Run, rounds: int, listed: bool) -> Claim:
     if rounds < 0:
         raise OptionError(f"rounds={rounds} must be from 0")
     if not instance.jobs:
@@ -141,7 +141,7 @@ def _search(instance: Instance, run: Run, rounds: int, kind: type[Pool]) -> Clai
         return Claim(solution_of(instance, []), Status.OPTIMAL, objective=[0], bounds=[[empty]])
     run.announce(Stage.BUILDING, f"the table of groups of {instance.name}")
     began = time.perf_counter()
-    pool = kind(instance)
+    pool = Pool(instance, listed)
     search = GroupSearch(pool, run)
     built = time.perf_counter() - began
     if isinstance(run.known, Solution):

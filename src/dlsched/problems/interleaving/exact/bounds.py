@@ -10,7 +10,7 @@ import numpy as np
 from dlsched.problems.interleaving.definition.schema import Instance
 from dlsched.problems.interleaving.exact.group_columns import COLUMN_LIBRARIES, GroupSearch
 from dlsched.problems.interleaving.heuristics import initial_groups
-from dlsched.problems.interleaving.programs.column_pool import Enumerated, Pool, Prices
+from dlsched.problems.interleaving.programs.column_pool import Pool, Prices
 from dlsched.problems.interleaving.structures.group_counts import (
     MOST_MULTISETS,
     count_multisets,
@@ -29,8 +29,7 @@ def lagrangian(instance: Instance, run: Run) -> Claim:
     """The least Lagrangian bound that column generation finds, proved by an exact pricing pass."""
     bounds = [Bound(0, "certified", "there are no jobs")]
     if instance.jobs:
-        few = count_multisets(instance) <= MOST_MULTISETS
-        pool = Enumerated(instance) if few else Pool(instance)
+        pool = Pool(instance, listed=count_multisets(instance) <= MOST_MULTISETS)
         search = GroupSearch(pool, run)
         search.update_incumbent(pool.groups_of_jobs(initial_groups(instance, run)))
         search.solve_relaxation(share=1.0)

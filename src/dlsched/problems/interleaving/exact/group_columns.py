@@ -16,7 +16,7 @@ import numpy as np
 from dlsched.problems.interleaving.definition.schema import Solution
 from dlsched.problems.interleaving.exact.large_neighbourhood import Neighbourhood
 from dlsched.problems.interleaving.heuristics.matching import MATCHING_LIBRARIES
-from dlsched.problems.interleaving.programs.column_pool import Enumerated, Groups, Pool, Prices
+from dlsched.problems.interleaving.programs.column_pool import Groups, Pool, Prices
 from dlsched.problems.interleaving.programs.large_relaxation import LargeRelaxation
 from dlsched.problems.interleaving.programs.master import Master, best_choice
 from dlsched.problems.interleaving.structures.groups import (
@@ -138,7 +138,7 @@ class GroupSearch:
         """
         deadline = share * (self.run.time_limit or np.inf)
         largest = max(len(profiles.rows) for profiles in self.pool.classes)
-        if isinstance(self.pool, Enumerated) or largest < MANY_PROFILES:
+        if self.pool.listed is not None or largest < MANY_PROFILES:
             self._solve_smoothed(deadline)
             return
         assert self.incumbent is not None

@@ -10,7 +10,8 @@ from dlsched.problems.interleaving.structures.groups import Indices
 from dlsched.problems.interleaving.structures.tables import Query
 from dlsched.run import Run
 
-_QUOTA, _CAPACITY = 40, 50_000
+_QUOTA = 40
+_CAPACITY = 50_000
 _SECONDS = 3.0
 """Time limit of one integer program."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import repeat
 
 import numpy as np
 
@@ -11,10 +12,12 @@ from dlsched.problems.interleaving.heuristics.exchange_search import Jobs, local
 from dlsched.problems.interleaving.heuristics.matching import NO_EDGE, match, match_types
 from dlsched.problems.interleaving.structures.groups import (
     Vector,
-    efficiencies,
     offsets_table,
+    padded,
+    padded_efficiencies,
     pair_efficiencies,
     stage_array,
+    unpadded,
 )
 from dlsched.run import Run
 
@@ -33,37 +36,24 @@ class Rounds:
         self.run = run
         self.stages = stage_array(instance)
         self.largest = instance.group_limit
+        self.rounds = (self.largest - 1).bit_length()
+        """ceil(log2 of the largest group)."""
         self.profile = {j: p for p, jobs in enumerate(instance.profiles.values()) for j in jobs}
         self.groups: dict[int, list[Group]] = {
             gpus: [(j,) for j in jobs] for gpus, jobs in instance.classes.items()
         }
 
     @property
-    def rounds(self) -> int:
-        """ceil(log2 of the largest group)."""
-        return (self.largest - 1).bit_length()
-
-    @property
-    def gpus(self) -> int:
-        """GPUs of the groups."""
-        return sum(gpus * len(groups) for gpus, groups in self.groups.items())
-
-    @property
     def excess(self) -> int:
         """GPUs beyond the budget."""
         budget = self.instance.gpu_budget
-        return 0 if budget is None else max(0, self.gpus - budget)
+        if budget is None:
+            return 0
+        return max(0, sum(gpus * len(groups) for gpus, groups in self.groups.items()) - budget)
 
     def gamma(self, groups: Sequence[Group]) -> Vector:
         """Return the groups' efficiencies."""
-        result = np.zeros(len(groups))
-        sizes = np.array([len(g) for g in groups])
-        for size in np.unique(sizes).tolist():
-            of_size = np.flatnonzero(sizes == size)
-            result[of_size] = efficiencies(
-                self.stages, np.array([groups[i] for i in of_size.tolist()])
-            )
-        return result
+        return padded_efficiencies(self.stages, padded(groups, self.largest))
 
     def pairs(self, gpus: int) -> list[Pair]:
         """Return one round of a class: the heaviest matching of its groups (Algorithm 1).
@@ -79,9 +69,8 @@ class Rounds:
             pairs = [(groups[i], groups[j]) for i, j in matched.tolist()]
             return [(a, b) for a, b in pairs if len(a) + len(b) <= self.largest]
         queues = list(types.values())
-        counts = np.array([len(q) for q in queues])
-        weights = self._weights([q[0] for q in queues], alike=True)
-        often = match_types(weights, counts, self.run)
+        weights = self._weights([queue[0] for queue in queues], alike=True)
+        often = match_types(weights, np.array(list(map(len, queues))), self.run)
         return [
             (queues[a].pop(), queues[b].pop())
             for a, b in np.argwhere(often).tolist()
@@ -95,20 +84,16 @@ class Rounds:
         """
         if self.largest > 1 and not alike and all(len(g) == 1 for g in groups):
             return pair_efficiencies(self.stages[[g[0] for g in groups]])
-        weights = np.full((len(groups), len(groups)), NO_EDGE)
-        sizes = np.array([len(g) for g in groups])
-        padded = np.full((len(groups), self.largest), -1, dtype=np.int64)
-        for row, group in enumerate(groups):
-            padded[row, : len(group)] = group
-        fits = np.triu(sizes[:, None] + sizes[None, :] <= self.largest, 0 if alike else 1)
-        left, right = np.nonzero(fits)
-        for a in np.unique(sizes).tolist():
-            for b in np.unique(sizes).tolist():
-                of_sizes = (sizes[left] == a) & (sizes[right] == b)
-                i = left[of_sizes]
-                j = right[of_sizes]
-                members = np.concatenate([padded[i, :a], padded[j, :b]], axis=1)
-                weights[i, j] = weights[j, i] = efficiencies(self.stages, members)
+        rows = padded(groups, self.largest)
+        sizes = (rows >= 0).sum(axis=1)
+        fits = sizes[:, None] + sizes <= self.largest
+        first, second = np.nonzero(np.triu(fits, 0 if alike else 1))
+        unions = np.concatenate([rows[first], rows[second]], axis=1)
+        filled = np.argsort(unions < 0, axis=1, kind="stable")[:, : self.largest]
+        gammas = padded_efficiencies(self.stages, np.take_along_axis(unions, filled, axis=1))
+        weights = np.full(fits.shape, NO_EDGE)
+        weights[first, second] = gammas
+        weights[second, first] = gammas
         return weights
 
     def merge_all(self) -> None:
@@ -138,11 +123,12 @@ class Rounds:
             offers: list[tuple[int, Pair]] = []
             for gpus in appearance:
                 place = {group: i for i, group in enumerate(self.groups[gpus])}
-                met = [(a, b) if place[a] < place[b] else (b, a) for a, b in self.pairs(gpus)]
-                offers += [(gpus, pair) for _, pair in sorted((place[b], (a, b)) for a, b in met)]
+                ordered = [sorted(pair, key=place.__getitem__) for pair in self.pairs(gpus)]
+                ordered.sort(key=lambda pair: place[pair[1]])
+                offers += [(gpus, (earlier, later)) for earlier, later in ordered]
             if order == "idle":
-                gammas = self.gamma([a + b for _, (a, b) in offers]).tolist()
-                idle = [(1 - g) * gpus for g, (gpus, _) in zip(gammas, offers, strict=True)]
+                gammas = self.gamma([a + b for _, (a, b) in offers])
+                idle = (1 - gammas) * [gpus for gpus, _ in offers]
                 offers = [offers[i] for i in np.argsort(idle, kind="stable").tolist()]
             self._merge(offers, excess)
 
@@ -153,16 +139,15 @@ class Rounds:
         """
         for _ in range(self.rounds):
             excess = self.excess
+            if not excess:
+                return
             offers: list[tuple[float, int, Pair]] = []
-            for gpus in self.groups if excess else ():
+            for gpus in self.groups:
                 pairs = self.pairs(gpus)
-                weight = self.instance.weight(gpus)
-                loss = weight * (
-                    self.gamma([a for a, _ in pairs])
-                    + self.gamma([b for _, b in pairs])
-                    - self.gamma([a + b for a, b in pairs])
-                )
-                offers += zip((loss / gpus).tolist(), [gpus] * len(pairs), pairs, strict=True)
+                apart = self.gamma([a for a, _ in pairs]) + self.gamma([b for _, b in pairs])
+                loss = apart - self.gamma([a + b for a, b in pairs])
+                loss_per_gpu = self.instance.weight(gpus) * loss / gpus
+                offers += zip(loss_per_gpu.tolist(), repeat(gpus), pairs)
             self._merge([(gpus, pair) for _, gpus, pair in sorted(offers)], excess)
 
     def _merge(self, offers: Sequence[tuple[int, Pair]], excess: int) -> None:
@@ -179,11 +164,9 @@ class Rounds:
     def _apply(self, gpus: int, pairs: Sequence[Pair]) -> None:
         """Merge pairs; a merged group takes the place of the later of its two."""
         place = {group: i for i, group in enumerate(self.groups[gpus])}
-        kept: list[Group | None] = list(self.groups[gpus])
-        for a, b in pairs:
-            kept[min(place[a], place[b])] = None
-            kept[max(place[a], place[b])] = a + b
-        self.groups[gpus] = [group for group in kept if group is not None]
+        earlier = {min(pair, key=place.__getitem__) for pair in pairs}
+        union = {max(pair, key=place.__getitem__): pair[0] + pair[1] for pair in pairs}
+        self.groups[gpus] = [union.get(g, g) for g in place if g not in earlier]
 
     def complete(self) -> None:
         """Make the groups uniform, or fit them to the budget, where the rounds did not.
@@ -192,15 +175,14 @@ class Rounds:
         than necessary, and their jobs are assigned to the others, at most one to each group per
         step, with the largest total gamma.
         """
-        uniform = self.instance.grouping == "uniform"
-        for gpus, groups in self.groups.items():
-            if uniform:
-                self._dissolve(gpus, sum(map(len, groups)) // self.largest)
+        fewest = {
+            gpus: -(-len(jobs) // self.largest) for gpus, jobs in self.instance.classes.items()
+        }
+        if self.instance.grouping == "uniform":
+            for gpus, count in fewest.items():
+                self._dissolve(gpus, count)
         while self.excess:
-            spare = {
-                gpus: len(groups) - -(-sum(map(len, groups)) // self.largest)
-                for gpus, groups in self.groups.items()
-            }
+            spare = {gpus: len(self.groups[gpus]) - count for gpus, count in fewest.items()}
             gpus = max((g for g in spare if spare[g]), key=lambda g: (g <= self.excess, g))
             steps = min(spare[gpus], max(1, self.excess // gpus))
             self._dissolve(gpus, len(self.groups[gpus]) - steps)
@@ -208,7 +190,7 @@ class Rounds:
     def _dissolve(self, gpus: int, count: int) -> None:
         """Dissolve groups of a class until `count` are left."""
         groups = self.groups[gpus]
-        if len(groups) == count and all(len(g) <= self.largest for g in groups):
+        if len(groups) == count:
             return
         from scipy.optimize import linear_sum_assignment
 
@@ -221,7 +203,7 @@ class Rounds:
             rows, columns = linear_sum_assignment(worth, maximize=True)
             for row, column in zip(rows.tolist(), columns.tolist(), strict=True):
                 kept[open_[column]] += (unassigned[row],)
-            unassigned = [j for i, j in enumerate(unassigned) if i not in set(rows.tolist())]
+            unassigned = np.delete(unassigned, rows).tolist()
         self.groups[gpus] = kept
 
     def all(self) -> list[Group]:
@@ -232,26 +214,23 @@ class Rounds:
 def jobs_of(instance: Instance) -> Jobs:
     """Return what the compiled searches know of an instance."""
     largest = instance.group_limit
-    arranged = [offsets_table(len(instance.resources), size) for size in range(1, largest + 1)]
-    arrangements = np.array([0, *map(len, arranged)], dtype=np.int64)
+    tables = [offsets_table(len(instance.resources), size) for size in range(1, largest + 1)]
+    arrangements = np.array([0, *map(len, tables)], dtype=np.int64)
     offsets = np.zeros((largest + 1, int(arrangements.max()), largest), dtype=np.int64)
-    for size, table in enumerate(arranged, 1):
+    for size, table in enumerate(tables, 1):
         offsets[size, : len(table), :size] = table
     return Jobs(stage_array(instance), offsets, arrangements)
 
 
 def improve(instance: Instance, groups: Sequence[Group], passes: int) -> list[Group]:
-    """Return the groups after the local search of `local`."""
+    """Return the groups after the local search of `exchange_search`."""
     jobs = jobs_of(instance)
-    largest = instance.group_limit
+    uniform = instance.grouping == "uniform"
     improved: list[Group] = []
     for gpus in instance.classes:
         class_groups = [g for g in groups if instance.jobs[g[0]].gpus == gpus]
-        sizes = np.array([len(g) for g in class_groups], dtype=np.int64)
-        members = np.full((len(class_groups), largest), -1, dtype=np.int64)
-        for i, group in enumerate(class_groups):
-            members[i, : len(group)] = group
-        local_search(jobs, members, sizes, instance.grouping == "uniform", passes)
-        pairs = zip(members.tolist(), sizes.tolist(), strict=True)
-        improved += [tuple(row[:size]) for row, size in pairs]
+        members = padded(class_groups, instance.group_limit)
+        sizes = (members >= 0).sum(axis=1)
+        local_search(jobs, members, sizes, uniform, passes)
+        improved += unpadded(members)
     return improved

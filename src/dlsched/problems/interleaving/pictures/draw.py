@@ -29,7 +29,8 @@ COLOR_BY = ("job", "gpus", "bottleneck")
 """What bars can be coloured by: the job, its GPUs, the resource of its longest stage."""
 COLOR_BY_OF_MANY = ("use", *COLOR_BY)
 """The same for many groups, and the share of time in which each resource is in use."""
-_MOST_GROUPS, _MOST_JOBS = 6, 14
+_MOST_GROUPS = 6
+_MOST_JOBS = 14
 """Up to these numbers every stage of every group has a bar."""
 
 

@@ -10,6 +10,7 @@ import copy
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,7 +22,8 @@ from dlsched.problems.interleaving.structures.groups import (
     Flags,
     Indices,
     Vector,
-    efficiencies,
+    padded,
+    padded_efficiencies,
     profile_array,
     profile_groups,
     trivial_bound,
@@ -64,7 +66,17 @@ class ProfileClass:
 
 @dataclass(frozen=True)
 class Groups:
-    """Columns: rows of each (groups x largest, -1 where smaller), worth, and class."""
+    """Groups of jobs, one per column of the master program.
+
+    Attributes
+    ----------
+    members
+        Groups x largest: the rows of their jobs' profiles, filled up with -1.
+    worth
+        What each adds to the objective.
+    class_of
+        Positions of their classes in `Pool.classes`.
+    """
 
     members: Indices
     worth: Vector
@@ -74,9 +86,13 @@ class Groups:
         """Number of groups."""
         return len(self.worth)
 
-    def __getitem__(self, at: Indices | Flags | slice) -> Groups:
+    def __getitem__(self, chosen: Indices | Flags) -> Groups:
         """Return some of the groups."""
-        return Groups(self.members[at], self.worth[at], self.class_of[at])
+        return Groups(self.members[chosen], self.worth[chosen], self.class_of[chosen])
+
+    def identities(self) -> list[bytes]:
+        """Return what identifies each group, whatever the order of its members."""
+        return [row.tobytes() for row in np.sort(self.members, axis=1)]
 
     @classmethod
     def join(cls, parts: Iterable[Groups]) -> Groups:
@@ -90,8 +106,12 @@ class Groups:
     @classmethod
     def concatenate(cls, parts: Iterable[Groups]) -> Groups:
         """Return the groups of several, one after the other."""
-        fields = zip(*((g.members, g.worth, g.class_of) for g in parts), strict=True)
-        return cls(*map(np.concatenate, fields))
+        groups = list(parts)
+        return cls(
+            members=np.concatenate([part.members for part in groups]),
+            worth=np.concatenate([part.worth for part in groups]),
+            class_of=np.concatenate([part.class_of for part in groups]),
+        )
 
 
 @dataclass(frozen=True)
@@ -111,8 +131,8 @@ class Prices:
 
     def of(self, members: Indices) -> Vector:
         """Return the price of each group's jobs."""
-        padded = np.append(self.rows, 0.0)
-        cost: Vector = padded[members].sum(axis=1)
+        with_none = np.append(self.rows, 0.0)
+        cost: Vector = with_none[members].sum(axis=1)
         return cost
 
     def interpolate(self, other: Prices, share: float) -> Prices:
@@ -121,8 +141,7 @@ class Prices:
         return Prices(rows, self.gpu + share * (other.gpu - self.gpu))
 
 
-@dataclass(frozen=True)
-class Priced:
+class Priced(NamedTuple):
     """Groups above the threshold, and for each class an upper bound on reduced values.
 
     ``complete``: these are all groups above the threshold, except for the quota.
@@ -134,9 +153,15 @@ class Priced:
 
 
 class Pool:
-    """The instance's classes of profiles, and the exact search for groups by price."""
+    """The instance's classes of profiles, and the exact search for groups by price.
 
-    def __init__(self, instance: Instance) -> None:
+    Parameters
+    ----------
+    listed
+        Whether all groups are listed, where these are few; they are then looked up, not searched.
+    """
+
+    def __init__(self, instance: Instance, listed: bool = False) -> None:
         self.instance = instance
         self.largest = instance.group_limit
         self.smallest = instance.smallest_group
@@ -145,12 +170,15 @@ class Pool:
         self.stages = profile_array(instance)
         self.full_efficiency = trivial_bound(instance)
         jobs = instance.profiles.values()
-        self.multiplicity = np.array([len(rows) for rows in jobs], dtype=np.int64)
+        self.multiplicity = np.array(list(map(len, jobs)), dtype=np.int64)
         self.row_of = {j: row for row, members in enumerate(jobs) for j in members}
         self.classes = list(self._classes())
+        self.class_gpus = np.array([part.gpus for part in self.classes], dtype=np.int64)
+        self.class_weights = np.array([part.weight for part in self.classes], dtype=float)
         self.class_of = np.empty(len(self.profiles), dtype=np.int64)
-        for c, profiles in enumerate(self.classes):
-            self.class_of[profiles.rows] = c
+        for c, part in enumerate(self.classes):
+            self.class_of[part.rows] = c
+        self.listed = self.enumeration() if listed else None
 
     def _classes(self) -> Iterator[ProfileClass]:
         k = len(self.instance.resources)
@@ -170,43 +198,39 @@ class Pool:
                 most=fewest if self.smallest == self.largest else len(jobs),
             )
 
+    def enumeration(self) -> Groups:
+        """Return all groups."""
+        parts = [self.groups([])]
+        for columns in profile_groups(self.instance):
+            missing = self.largest - columns.members.shape[1]
+            members = np.pad(columns.members, ((0, 0), (0, missing)), constant_values=-1)
+            classes = self.class_of[members[:, 0]]
+            parts.append(Groups(members, self.class_weights[classes] * columns.gamma, classes))
+        return Groups.concatenate(parts)
+
     def gpus(self, groups: Groups) -> Indices:
         """Return the GPUs of each group."""
-        of_class = np.array([profiles.gpus for profiles in self.classes], dtype=np.int64)
-        of_group: Indices = of_class[groups.class_of]
-        return of_group
+        gpus: Indices = self.class_gpus[groups.class_of]
+        return gpus
 
     def reduced(self, prices: Prices, groups: Groups) -> Vector:
         """Return what each group is worth beyond the prices of its jobs and GPUs."""
         value: Vector = groups.worth - prices.of(groups.members) - prices.gpu * self.gpus(groups)
         return value
 
-    def groups(self, rows: Sequence[Sequence[int]]) -> Groups:
+    def groups(self, groups: Sequence[Sequence[int]]) -> Groups:
         """Return groups given by their profiles' rows."""
-        members = np.full((len(rows), self.largest), -1, dtype=np.int64)
-        for i, row in enumerate(rows):
-            members[i, : len(row)] = row
-        return self.groups_of_rows(members)
+        return self.groups_of_rows(padded(groups, self.largest))
 
     def groups_of_rows(self, members: Indices) -> Groups:
         """Return groups given as an array of rows, groups x largest, with -1 after the last."""
         classes = self.class_of[members[:, 0]]
-        return Groups(members, self._worth(members, classes), classes)
+        worth = padded_efficiencies(self.stages, members) * self.class_weights[classes]
+        return Groups(members, worth, classes)
 
     def groups_of_jobs(self, groups: Iterable[Iterable[int]]) -> Groups:
         """Return groups given by their jobs' positions in the instance."""
         return self.groups([[self.row_of[j] for j in group] for group in groups])
-
-    def _worth(self, members: Indices, classes: Indices) -> Vector:
-        """Return what each group adds to the objective."""
-        sizes = (members >= 0).sum(axis=1)
-        worth = np.zeros(len(members))
-        for size in np.unique(sizes).tolist():
-            of_size = sizes == size
-            worth[of_size] = efficiencies(self.stages, members[of_size][:, :size])
-        weights = np.array([profiles.weight for profiles in self.classes], dtype=float)
-        weighed: Vector = worth * weights[classes]
-        return weighed
 
     def singles(self) -> Groups:
         """Return every group of one job; none if groups are uniform and larger.
@@ -214,12 +238,14 @@ class Pool:
         With them as columns the master is feasible for any number of jobs.
         """
         rows = np.flatnonzero(self.multiplicity).tolist() if self.smallest == 1 else []
-        return self.groups([[p] for p in rows])
+        return self.groups([[row] for row in rows])
 
     def price(
         self, prices: Prices, query: Query, run: Run, which: Sequence[int] = ()
     ) -> Priced | None:
         """Return the groups whose worth exceeds the prices of jobs and GPUs by a threshold.
+
+        Of listed groups these are the best `capacity`, whatever the quota.
 
         Parameters
         ----------
@@ -228,36 +254,49 @@ class Pool:
         which
             Classes to search; all by default.
         """
-        priced_groups: list[Groups] = [self.groups([])]
+        if self.listed is not None:
+            return self._look_up(self.listed, prices, query, which)
+        groups = [self.groups([])]
         highest = np.full(len(self.classes), query.threshold)
         complete = True
         for c in which or range(len(self.classes)):
-            if not len(self.classes[c].rows):
-                continue
-            priced = self._price_class(c, prices, query, run)
-            if priced is None:
-                return None
-            groups, highest[c], all_stored = priced
-            priced_groups.append(groups)
-            complete = complete and all_stored
-        return Priced(Groups.join(priced_groups), highest, complete)
+            if len(self.classes[c].rows):
+                priced = self._price_class(c, prices, query, run)
+                if priced is None:
+                    return None
+                groups.append(priced.groups)
+                highest[c] = priced.highest
+                complete = complete and priced.complete
+        return Priced(Groups.join(groups), highest, complete)
 
-    def _price_class(
-        self, c: int, prices: Prices, query: Query, run: Run
-    ) -> tuple[Groups, float, bool] | None:
-        members_of_class = self.classes[c]
+    def _look_up(
+        self, groups: Groups, prices: Prices, query: Query, which: Sequence[int]
+    ) -> Priced:
+        value = self.reduced(prices, groups)
+        if which:
+            value[~np.isin(groups.class_of, which)] = -np.inf
+        highest = np.full(len(self.classes), query.threshold)
+        np.maximum.at(highest, groups.class_of, value)
+        above = np.flatnonzero(value > query.threshold)
+        complete = len(above) <= query.capacity
+        if not complete:
+            above = above[np.argpartition(-value[above], query.capacity)[: query.capacity]]
+        return Priced(groups[above], highest, complete)
+
+    def _price_class(self, c: int, prices: Prices, query: Query, run: Run) -> Priced | None:
+        part = self.classes[c]
         profiles = Profiles(
-            rotated=members_of_class.rotated,
-            sums=members_of_class.sums,
-            prices=np.ascontiguousarray(prices.rows[members_of_class.rows]),
-            multiplicity=members_of_class.multiplicity,
-            weight=float(members_of_class.weight),
-            fixed=float(prices.gpu * members_of_class.gpus),
+            rotated=part.rotated,
+            sums=part.sums,
+            prices=np.ascontiguousarray(prices.rows[part.rows]),
+            multiplicity=part.multiplicity,
+            weight=float(part.weight),
+            fixed=float(prices.gpu * part.gpus),
             smallest=self.smallest,
             largest=self.largest,
         )
         tables = growth_tables(profiles)
-        n = len(members_of_class.rows)
+        n = len(part.rows)
         members = np.empty((query.capacity, self.largest), dtype=np.int64)
         values = np.empty(query.capacity)
         stored = 0
@@ -277,29 +316,37 @@ class Pool:
             if query.listing and not complete:
                 break
         members = members[:stored]
-        values = values[:stored]
-        rows = np.where(members >= 0, members_of_class.rows[members], -1)
-        worth = values + prices.of(rows) + profiles.fixed
-        return Groups(rows, worth, np.full(stored, c, dtype=np.int64)), highest, complete
+        rows = np.where(members >= 0, part.rows[members], -1)
+        worth = values[:stored] + prices.of(rows) + profiles.fixed
+        classes = np.full(stored, c, dtype=np.int64)
+        return Priced(Groups(rows, worth, classes), np.array(highest), complete)
 
     def restricted(self, multiplicity: Indices, budget: int | None) -> Pool:
-        """Return the pool of other numbers of jobs of each profile, and another budget."""
+        """Return the pool of other numbers of jobs of each profile, and another budget.
+
+        It searches: to list all groups would take longer.
+        """
         sub = copy.copy(self)
-        sub.__class__ = Pool  # enumerating all groups would take longer than the search
+        sub.listed = None
         sub.multiplicity = multiplicity
         sub.budget = budget
-        sub.classes = [profiles.subset(multiplicity) for profiles in self.classes]
+        sub.classes = [part.subset(multiplicity) for part in self.classes]
         return sub
 
     def without_excess(self, prices: Prices, highest: Vector) -> Prices:
         """Return prices of the same bound at which no group's reduced value is above 0."""
         rows = prices.rows.copy()
-        for profiles, value in zip(self.classes, highest.tolist(), strict=True):
+        for part, value in zip(self.classes, highest.tolist(), strict=True):
             if self.smallest == self.largest:
-                rows[profiles.rows] += value / self.largest
+                rows[part.rows] += value / self.largest
             elif value > 0:
-                rows[profiles.rows] += value
+                rows[part.rows] += value
         return Prices(rows, prices.gpu)
+
+    def rounding(self, part: ProfileClass, prices: Prices) -> float:
+        """Return the largest rounding error of a reduced value of a class."""
+        largest = float(np.abs(prices.rows[part.rows]).max(initial=0.0) + prices.gpu * part.gpus)
+        return REDUCED_ERROR * (part.weight * (1 + 2 * GAMMA_ERROR) + largest)
 
     def bound(self, prices: Prices, highest: Vector) -> Fraction:
         """Return an upper bound on every grouping (Lagrangian duality), rounding included.
@@ -317,43 +364,10 @@ class Pool:
         Only of this one it is true that a grouping with a group whose reduced value is less than
         its class's `highest` by some amount is below the bound by as much.
         """
-        gpu = Fraction(prices.gpu)
-        total = Fraction(0) if self.budget is None else gpu * self.budget
+        total = Fraction(prices.gpu) * (self.budget or 0)
         for price, jobs in zip(prices.rows.tolist(), self.multiplicity.tolist(), strict=True):
             total += Fraction(price) * jobs
-        for profiles, value in zip(self.classes, highest.tolist(), strict=True):
-            scale = profiles.weight * (1 + 2 * GAMMA_ERROR) + float(
-                np.abs(prices.rows[profiles.rows]).max() + prices.gpu * profiles.gpus
-            )
-            most = Fraction(value) + Fraction(REDUCED_ERROR * scale)
-            total += most * (profiles.most if most > 0 else profiles.fewest)
+        for part, value in zip(self.classes, highest.tolist(), strict=True):
+            most = Fraction(value) + Fraction(self.rounding(part, prices))
+            total += most * (part.most if most > 0 else part.fewest)
         return total
-
-
-class Enumerated(Pool):
-    """The same search by enumeration of all groups, where these are few."""
-
-    def __init__(self, instance: Instance) -> None:
-        super().__init__(instance)
-        parts = []
-        for columns in profile_groups(instance):
-            members = np.full((len(columns.gamma), self.largest), -1, dtype=np.int64)
-            members[:, : columns.members.shape[1]] = columns.members
-            worth = columns.gamma * instance.weight(columns.gpus)
-            parts.append(Groups(members, worth, self.class_of[members[:, 0]]))
-        self.all = Groups.concatenate(parts)
-
-    def price(
-        self, prices: Prices, query: Query, run: Run, which: Sequence[int] = ()
-    ) -> Priced | None:
-        """Return the same as `Pool.price`, but the best `capacity` groups, whatever the quota."""
-        value = self.reduced(prices, self.all)
-        if which:
-            value[~np.isin(self.all.class_of, which)] = -np.inf
-        highest = np.full(len(self.classes), query.threshold)
-        np.maximum.at(highest, self.all.class_of, value)
-        above = np.flatnonzero(value > query.threshold)
-        complete = len(above) <= query.capacity
-        if not complete:
-            above = above[np.argpartition(-value[above], query.capacity)[: query.capacity]]
-        return Priced(self.all[above], highest, complete)

@@ -14,7 +14,7 @@ import numpy as np
 
 from dlsched.errors import SolverFailure
 from dlsched.problems.interleaving.programs.column_pool import Groups, Pool, Prices
-from dlsched.problems.interleaving.programs.master import matrix
+from dlsched.problems.interleaving.programs.master import choice_form
 from dlsched.problems.interleaving.structures.groups import Vector
 from dlsched.run import Run
 from dlsched.solvers import session
@@ -47,7 +47,7 @@ class InteriorMaster:
 
     def add(self, groups: Groups) -> int:
         """Add the groups that are no columns; return their number."""
-        keys = [row.tobytes() for row in np.sort(groups.members, axis=1)]
+        keys = groups.identities()
         fresh = np.array([key not in self.known for key in keys], dtype=bool)
         self.known.update(keys)
         self.columns = Groups.concatenate([self.columns, groups[fresh]])
@@ -55,12 +55,10 @@ class InteriorMaster:
 
     def keep(self, prices: Prices, most: int) -> None:
         """Keep the columns with the largest reduced values."""
-        if len(self.columns) <= most:
-            return
-        value = self.pool.reduced(prices, self.columns)
-        kept = np.argpartition(-value, most)[:most]
-        self.columns = self.columns[kept]
-        self.known = {row.tobytes() for row in np.sort(self.columns.members, axis=1)}
+        if len(self.columns) > most:
+            value = self.pool.reduced(prices, self.columns)
+            self.columns = self.columns[np.argpartition(-value, most)[:most]]
+            self.known = set(self.columns.identities())
 
     def solve(self, centre: Prices, width: Vector) -> Solved | None:
         """Return the optimum with the prices of jobs near a centre; ``None`` if stopped or failed.
@@ -72,36 +70,34 @@ class InteriorMaster:
         """
         from scipy import sparse
 
-        pool = self.pool
+        form = choice_form(self.pool, self.columns)
+        profiles = len(self.pool.multiplicity)
         rows = np.flatnonzero(self.pool.multiplicity)
-        jobs = pool.multiplicity[rows].astype(float)
-        count = len(self.columns)
-        budget = [] if pool.budget is None else [float(pool.budget)]
-        A = matrix(pool, self.columns)
-        A = A[np.append(rows, np.arange(len(pool.multiplicity), A.shape[0]))]
-        box = sparse.eye_array(A.shape[0], len(rows), format="csc")
-        A = sparse.hstack([A, box, -box], format="csc")
+        kept = np.append(rows, np.arange(profiles, form.shape[0]))
+        box = sparse.eye_array(len(kept), len(rows), format="csc")
+        A = sparse.hstack([form.A[kept], box, -box], format="csc")
         low = (centre.rows - width)[rows]
         high = (centre.rows + width)[rows]
         costs = np.concatenate([self.columns.worth, low, -high])
         # Without bounds on the box's columns the method diverges while there are few groups.
-        upper = np.concatenate([np.full(count, np.inf), jobs, jobs])
-        row_lower = np.append(jobs, np.full(len(budget), -np.inf))
-        limits = (np.zeros(A.shape[1]), upper), (row_lower, np.append(jobs, budget))
+        jobs = form.row_upper[rows]
+        upper = np.concatenate([np.full(len(self.columns), np.inf), jobs, jobs])
+        column_limits = (np.zeros(len(upper)), upper)
+        row_limits = (form.row_lower[kept], form.row_upper[kept])
         program = session.Session(self.run, _OPTIONS)
-        program.load(A, costs, *limits, maximize=True)
+        program.load(A, costs, column_limits, row_limits, maximize=True)
         try:
             program.solve()
         except SolverFailure:
             return None
         point = program.solver.getSolution()
         duals = np.array(point.row_dual)
-        values = np.array(point.col_value)
         # Any prices give a bound, so those of a method that ended short of its tolerance do too.
-        if self.run.stop_reason() or len(duals) != A.shape[0] or not np.isfinite(duals).all():
+        if self.run.stop_reason() or len(duals) != len(kept) or not np.isfinite(duals).all():
             return None
         prices = centre.rows.copy()
         prices[rows] = np.clip(duals[: len(rows)], low, high)
-        gpu = max(0.0, float(duals[-1])) if budget else 0.0
+        gpu = 0.0 if self.pool.budget is None else max(0.0, float(duals[-1]))
+        outside = np.abs(np.array(point.col_value)[len(self.columns) :]).sum()
         value = program.solver.getInfo().objective_function_value
-        return Solved(value, Prices(prices, gpu), float(np.abs(values[count:]).sum()))
+        return Solved(value, Prices(prices, gpu), float(outside))

@@ -26,7 +26,8 @@ _SAMPLE = 200
 """Jobs of the sample."""
 _ROUNDS = 40
 """Most solutions of the master between two exact passes."""
-_WIDTH, _SAMPLE_WIDTH = 0.02, 0.1
+_WIDTH = 0.02
+_SAMPLE_WIDTH = 0.1
 _NEAR = 0.01
 """Half-widths of the boxes, and how far below 0 a group's reduced value may be that is a column
 from the start, per unit of a class's weight; a job of a group of four costs about 0.16."""
@@ -38,10 +39,13 @@ _OUTSIDE = 1e-4
 """Share of the jobs that may be left to the box when it counts as large enough."""
 _CAPACITY = 100_000
 """Groups of a class that an exact pass lists; with more the prices are not raised."""
-_BEFORE_PASS, _SLOWER = 0.6, 1.5
+_BEFORE_PASS = 0.6
+_SLOWER = 1.5
 """Share of the time after which the first exact pass begins, and the time of the next one in units
 of the last one's; without these the deadline could come before any bound."""
-_ROUGH, _FINER, CLOSED = 1e-4, 0.1, 1e-6
+_ROUGH = 1e-4
+_FINER = 0.1
+CLOSED = 1e-6
 """Relative distances of bound and relaxation: before the first exact pass, by how much it decreases
 for each of the next ones, and where the relaxation counts as solved."""
 

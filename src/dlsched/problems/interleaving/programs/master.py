@@ -23,18 +23,14 @@ def matrix(pool: Pool, groups: Groups) -> sparse.csc_array:
     """Return the rows of the profiles and, if there is a budget, of the GPUs."""
     from scipy import sparse
 
-    at, slot = np.nonzero(groups.members >= 0)
-    rows = groups.members[at, slot]
-    entries = np.ones(len(rows))
-    columns = at
+    columns, places = np.nonzero(groups.members >= 0)
+    rows = groups.members[columns, places]
+    shape = (len(pool.multiplicity), len(groups))
+    A = sparse.csc_array(sparse.coo_array((np.ones(len(rows)), (rows, columns)), shape=shape))
     if pool.budget is not None:
-        rows = np.append(rows, np.full(len(groups), len(pool.multiplicity)))
-        columns = np.append(columns, np.arange(len(groups)))
-        entries = np.append(entries, pool.gpus(groups))
-    shape = (len(pool.multiplicity) + (pool.budget is not None), len(groups))
-    result = sparse.csc_array(sparse.coo_array((entries, (rows, columns)), shape=shape))
-    result.sum_duplicates()
-    return result
+        A = sparse.vstack([A, sparse.csc_array(pool.gpus(groups)[None, :])], format="csc")
+    A.sum_duplicates()
+    return A
 
 
 class Master:
@@ -55,12 +51,11 @@ class Master:
 
         Within the solver's tolerances, columns can still have a positive reduced value.
         """
-        keys = [row.tobytes() for row in np.sort(groups.members, axis=1)]
-        return groups[np.array([key not in self.known for key in keys], dtype=bool)]
+        return groups[np.array([key not in self.known for key in groups.identities()], dtype=bool)]
 
     def add(self, groups: Groups) -> None:
         """Add columns."""
-        self.known.update(row.tobytes() for row in np.sort(groups.members, axis=1))
+        self.known.update(groups.identities())
         self.program.add_columns(groups.worth, matrix(self.pool, groups))
 
     def solve(self) -> tuple[float, Prices] | None:
@@ -71,6 +66,17 @@ class Master:
         n = len(self.pool.multiplicity)
         gpu = max(0.0, float(duals[n])) if self.pool.budget is not None else 0.0
         return self.program.objective, Prices(duals[:n], gpu)
+
+
+def choice_form(pool: Pool, groups: Groups) -> StandardForm:
+    """Return the integer master over some groups."""
+    lower = pool.multiplicity.astype(float)
+    upper = lower
+    if pool.budget is not None:
+        lower = np.append(lower, -np.inf)
+        upper = np.append(upper, pool.budget)
+    most = np.full(len(groups), float(pool.multiplicity.max(initial=0)))
+    return StandardForm.of(matrix(pool, groups), lower, upper, most, groups.worth, sense="max")
 
 
 def best_choice(
@@ -88,20 +94,8 @@ def best_choice(
     tuple
         The outcome, and how often each group is taken.
     """
-    rows = pool.multiplicity.astype(float)
-    budget = [] if pool.budget is None else [float(pool.budget)]
-    A = matrix(pool, groups)
-    upper = np.full(len(groups), float(rows.max(initial=0)))
-    form = StandardForm.of(
-        A,
-        np.append(rows, np.full(len(budget), -np.inf)),
-        np.append(rows, budget),
-        upper,
-        groups.worth,
-        sense="max",
-    )
     point = None if start is None else start.astype(float)
-    outcome = highs.solve(form, 0, run, start=point, quiet=True)
+    outcome = highs.solve(choice_form(pool, groups), 0, run, start=point, quiet=True)
     if outcome.values is None or outcome.status is Status.INFEASIBLE:
         return outcome, None
     return outcome, np.rint(outcome.values).astype(np.int64)

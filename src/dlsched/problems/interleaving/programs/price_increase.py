@@ -6,7 +6,7 @@ import numpy as np
 
 from dlsched.problems.interleaving.programs.column_pool import Pool, Priced, Prices
 from dlsched.problems.interleaving.programs.master import matrix
-from dlsched.problems.interleaving.structures.groups import GAMMA_ERROR, REDUCED_ERROR, Vector
+from dlsched.problems.interleaving.structures.groups import Vector
 from dlsched.results.result import Status
 from dlsched.run import Run
 from dlsched.solvers import highs
@@ -30,10 +30,14 @@ def raised(pool: Pool, prices: Prices, priced: Priced, run: Run) -> tuple[Prices
         return prices, priced.highest
     value = pool.reduced(prices, groups)
     rows = matrix(pool, groups)[: len(pool.multiplicity)]
-    upper = np.full(len(groups), np.inf)
     limit = pool.multiplicity.astype(float)
     form = StandardForm.of(
-        rows, np.full(len(limit), -np.inf), limit, upper, np.maximum(value, 0.0), sense="max"
+        rows,
+        np.full(len(limit), -np.inf),
+        limit,
+        np.full(len(groups), np.inf),
+        np.maximum(value, 0.0),
+        sense="max",
     )
     outcome = highs.solve(form, 0, run, relax=True, quiet=True)
     if outcome.status is not Status.OPTIMAL or outcome.duals is None:
@@ -42,10 +46,6 @@ def raised(pool: Pool, prices: Prices, priced: Priced, run: Run) -> tuple[Prices
     reduced = pool.reduced(higher, groups)
     highest = np.zeros(len(pool.classes))
     np.maximum.at(highest, groups.class_of, reduced)
-    for c, profiles in enumerate(pool.classes):
-        # The values of the other groups were at most 0 up to the rounding of the exact pass.
-        scale = profiles.weight * (1 + 2 * GAMMA_ERROR) + float(
-            np.abs(prices.rows[profiles.rows]).max(initial=0.0) + prices.gpu * profiles.gpus
-        )
-        highest[c] += REDUCED_ERROR * scale
+    # The values of the other groups were at most 0 up to the rounding of the exact pass.
+    highest += [pool.rounding(part, prices) for part in pool.classes]
     return higher, highest

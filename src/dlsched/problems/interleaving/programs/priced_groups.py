@@ -40,7 +40,8 @@ Ints: TypeAlias = NDArray[Any]
 """Integers, of 64 bits or, if they are larger, of any size."""
 Positions: TypeAlias = NDArray[np.int64]
 
-_VALUE_BITS, _TIME_BITS = 30, 26
+_VALUE_BITS = 30
+_TIME_BITS = 26
 """With 8 jobs of 8 stages, no product of the search has more than 62 bits."""
 _STEPS = 64
 """Times of the table, by doubling."""

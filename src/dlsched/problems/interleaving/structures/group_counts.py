@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections import Counter
 
 from dlsched.problems.interleaving.definition.schema import Instance
 
@@ -15,18 +15,14 @@ _FEW_MULTISETS = 300_000
 
 def count_groups(instance: Instance) -> int:
     """Return the number of allowed groups of jobs."""
-    return _count(instance, (len(jobs) for jobs in instance.classes.values()), math.comb)
+    jobs = map(len, instance.classes.values())
+    return sum(math.comb(n, size) for n in jobs for size in instance.group_sizes)
 
 
 def count_multisets(instance: Instance) -> int:
     """Return the number of multisets of profiles; at most, where a profile has few jobs."""
-    profiles = (sum(p.gpus == gpus for p in instance.profiles) for gpus in instance.classes)
-    return _count(instance, profiles, lambda n, size: math.comb(n + size - 1, size))
-
-
-def _count(instance: Instance, sizes: Iterable[int], choose: Callable[[int, int], int]) -> int:
-    span = range(instance.smallest_group, instance.group_limit + 1)
-    return sum(choose(n, size) for n in sizes for size in span)
+    profiles = Counter(profile.gpus for profile in instance.profiles).values()
+    return sum(math.comb(n + size - 1, size) for n in profiles for size in instance.group_sizes)
 
 
 def is_matching(instance: Instance) -> bool:

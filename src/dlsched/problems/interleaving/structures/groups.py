@@ -38,8 +38,11 @@ To the error of the efficiency, up to 8 prices and a GPU price are subtracted, e
 error of 2**-52 of a partial sum that is at most 9 times the largest of them.
 """
 _CHUNK = 1 << 18
-_TINY, _UNIT = Fraction(1, 10**290), 2**900
-"""In units of 2**-900, times from 5e-324 to 1e15, an instance's range, are 2**-175 to 2**950."""
+"""Groups whose efficiencies are computed at once; more would take much memory."""
+_TINY = Fraction(1, 10**290)
+_FACTOR = 2**900
+"""What times are multiplied by if one is below `_TINY`: those from 5e-324 to 1e15, an instance's
+range, are then 2**-175 to 2**950."""
 
 
 @cache
@@ -49,24 +52,24 @@ def offsets_table(k: int, size: int) -> Indices:
 
 
 def stage_array(instance: Instance) -> Vector:
-    """Return the stages as an array, jobs x resources; times below 1e-290 change the unit."""
-    return _in_doubles([job.stages for job in instance.jobs], len(instance.resources))
+    """Return the stages of the jobs, jobs x resources; times below 1e-290 change the unit."""
+    return _in_doubles(instance, [job.stages for job in instance.jobs])
 
 
 def profile_array(instance: Instance) -> Vector:
     """Return the stages of the profiles, in the same way."""
-    return _in_doubles([p.stages for p in instance.profiles], len(instance.resources))
+    return _in_doubles(instance, [profile.stages for profile in instance.profiles])
 
 
-def _in_doubles(stages: Sequence[Sequence[Number]], k: int) -> Vector:
-    """Return the stages as doubles, in a unit in which none of them is subnormal.
+def _in_doubles(instance: Instance, stages: Sequence[Sequence[Number]]) -> Vector:
+    """Return stages in a unit in which no double is subnormal: these have few digits, down to one.
 
-    Efficiencies do not depend on the unit. Subnormal doubles have few digits, down to one.
+    Efficiencies do not depend on the unit.
     """
-    low = min((s for row in stages for s in row if s), default=Fraction(1))
-    unit = 1 if low > _TINY else _UNIT
-    rows = [[float(s * unit) for s in row] for row in stages]
-    return np.array(rows, dtype=float).reshape(len(rows), k)
+    least = min((time for row in stages for time in row if time), default=1)
+    factor = 1 if least > _TINY else _FACTOR
+    times = [float(time * factor) for row in stages for time in row]
+    return np.array(times).reshape(-1, len(instance.resources))
 
 
 def least_times(stages: Vector, members: Indices) -> Vector:
@@ -93,8 +96,31 @@ def least_times(stages: Vector, members: Indices) -> Vector:
 def efficiencies(stages: Vector, members: Indices) -> Vector:
     """Return the largest gamma of each group, within `GAMMA_ERROR`."""
     filled = stages[members].sum(axis=(1, 2))
-    result: Vector = filled / (stages.shape[1] * least_times(stages, members))
-    return result
+    gammas: Vector = filled / (stages.shape[1] * least_times(stages, members))
+    return gammas
+
+
+def padded(groups: Sequence[Sequence[int]], width: int) -> Indices:
+    """Return groups as the rows of an array, filled up with -1."""
+    rows = np.full((len(groups), width), -1, dtype=np.int64)
+    for row, group in zip(rows, groups, strict=True):
+        row[: len(group)] = group
+    return rows
+
+
+def unpadded(rows: Indices) -> list[tuple[int, ...]]:
+    """Return the groups of an array of rows that are filled up with -1."""
+    return [tuple(j for j in row if j >= 0) for row in rows.tolist()]
+
+
+def padded_efficiencies(stages: Vector, rows: Indices) -> Vector:
+    """Return the efficiencies of groups of several sizes, filled up with -1; 0 of empty ones."""
+    sizes = (rows >= 0).sum(axis=1)
+    gammas = np.zeros(len(rows))
+    for size in np.unique(sizes[sizes > 0]).tolist():
+        of_size = sizes == size
+        gammas[of_size] = efficiencies(stages, rows[of_size, :size])
+    return gammas
 
 
 def pair_efficiencies(stages: Vector) -> Vector:
@@ -141,10 +167,8 @@ def job_groups(instance: Instance) -> Iterator[Columns]:
     """Yield every allowed group of jobs, by class and size."""
     stages = stage_array(instance)
     for gpus, jobs in instance.classes.items():
-        for size in range(instance.smallest_group, instance.group_limit + 1):
-            members = np.array(list(combinations(jobs, size)), dtype=np.int64).reshape(-1, size)
-            if len(members):
-                yield Columns(gpus, members, _chunked(stages, members))
+        for size in instance.group_sizes:
+            yield from _columns(gpus, stages, _rows(combinations(jobs, size), size))
 
 
 def profile_groups(instance: Instance) -> Iterator[Columns]:
@@ -152,24 +176,26 @@ def profile_groups(instance: Instance) -> Iterator[Columns]:
 
     Members are positions in `Instance.profiles`.
     """
-    profiles = list(instance.profiles)
-    many = np.array([len(jobs) for jobs in instance.profiles.values()])
+    jobs = np.array([len(jobs) for jobs in instance.profiles.values()])
     stages = profile_array(instance)
     for gpus in instance.classes:
-        of_class = [i for i, profile in enumerate(profiles) if profile.gpus == gpus]
-        for size in range(instance.smallest_group, instance.group_limit + 1):
-            rows = list(combinations_with_replacement(of_class, size))
-            members = np.array(rows, dtype=np.int64).reshape(-1, size)
-            if many[of_class].min() < size:
-                uses = (members[:, :, None] == members[:, None, :]).sum(axis=2)
-                members = members[np.all(uses <= many[members], axis=1)]
-            if len(members):
-                yield Columns(gpus, members, _chunked(stages, members))
+        profiles = [p for p, profile in enumerate(instance.profiles) if profile.gpus == gpus]
+        for size in instance.group_sizes:
+            members = _rows(combinations_with_replacement(profiles, size), size)
+            copies = (members[:, :, None] == members[:, None, :]).sum(axis=2)
+            enough = (copies <= jobs[members]).all(axis=1)
+            yield from _columns(gpus, stages, members[enough])
 
 
-def _chunked(stages: Vector, members: Indices) -> Vector:
-    parts = [efficiencies(stages, members[i : i + _CHUNK]) for i in range(0, len(members), _CHUNK)]
-    return np.concatenate(parts)
+def _rows(groups: Iterable[tuple[int, ...]], size: int) -> Indices:
+    return np.array(list(groups), dtype=np.int64).reshape(-1, size)
+
+
+def _columns(gpus: int, stages: Vector, members: Indices) -> Iterator[Columns]:
+    """Yield groups with their efficiencies, unless there are none."""
+    chunks = [members[i : i + _CHUNK] for i in range(0, len(members), _CHUNK)]
+    if chunks:
+        yield Columns(gpus, members, np.concatenate([efficiencies(stages, c) for c in chunks]))
 
 
 def solution_of(instance: Instance, groups: Iterable[Sequence[int]]) -> Solution:

@@ -61,8 +61,8 @@ def used(allocation: Mapping[str, Allocation]) -> Used:
             index = _index(server)
             if index is not None:
                 row = use.setdefault(index, [0, 0, 0])
-                for i, each in enumerate((1, given.cpus, given.memory)):
-                    row[i] += gpus * each
+                for i, amount in enumerate((1, given.cpus, given.memory)):
+                    row[i] += gpus * amount
     return use
 
 

@@ -52,10 +52,10 @@ def brute_force(instance: Instance) -> Objective | None:
             for option in options[job.profile]:
                 for placed in _placements(state, gpus, option, instance.allow_split):
                     spread = len(placed) - placed.count(0) > 1
-                    found = value + option.throughput, split - spread
+                    value_and_split = value + option.throughput, split - spread
                     reached = _after(state, placed, option)
-                    if reached not in after or found > after[reached]:
-                        after[reached] = found
+                    if reached not in after or value_and_split > after[reached]:
+                        after[reached] = value_and_split
         best = after
     if not best:
         return None

@@ -41,7 +41,8 @@ class Servers(Document):
     @property
     def proportional(self) -> tuple[Number, Number]:
         """CPUs and memory (GB) of a server divided by its GPUs."""
-        cpus, memory = Fraction(self.cpus) / self.gpus, Fraction(self.memory) / self.gpus
+        cpus = Fraction(self.cpus) / self.gpus
+        memory = Fraction(self.memory) / self.gpus
         return simplify(cpus), simplify(memory)
 
 
@@ -51,6 +52,17 @@ class Choice(NamedTuple):
     cpus: Number
     memory: Number
     throughput: Number
+
+    def rank(self) -> tuple[Number, Number, Number]:
+        """Return a key that is larger for faster choices, of equals for fewer CPUs and memory."""
+        return self.throughput, -self.cpus, -self.memory
+
+
+class Amounts(NamedTuple):
+    """The number of which all amounts of a resource are multiples, and the largest of them."""
+
+    granularity: Fraction
+    largest: Number
 
 
 class Profile(Document):
@@ -172,18 +184,17 @@ class Instance(schema.Instance):
 
         A choice that needs more CPUs or memory per GPU than a server has is left out.
         """
-        cpus, memory = self.servers.proportional
-        found = {}
+        servers = self.servers
+        choices: dict[Id, tuple[Choice, ...]] = {}
         for name, profile in self.profiles.items():
-            least = profile.at(cpus, memory)
-            assert least is not None
-            found[name] = tuple(
-                Choice(c, m, t)
-                for c, row in zip(profile.cpus, profile.throughput, strict=True)
-                for m, t in zip(profile.memory, row, strict=True)
-                if t and t >= least and c <= self.servers.cpus and m <= self.servers.memory
+            least = self.shares[name].throughput
+            choices[name] = tuple(
+                Choice(cpus, memory, throughput)
+                for cpus, row in zip(profile.cpus, profile.throughput, strict=True)
+                for memory, throughput in zip(profile.memory, row, strict=True)
+                if throughput >= least and cpus <= servers.cpus and memory <= servers.memory
             )
-        return found
+        return choices
 
     @derived
     def undominated(self) -> dict[Id, tuple[Choice, ...]]:
@@ -211,17 +222,18 @@ class Instance(schema.Instance):
         Of the fastest choices the one with fewest CPUs, then least memory **(D)**. A job that fits
         the GPUs of one server gets at most that server's CPUs and memory (section 6).
         """
-        servers, found = self.servers, {}
+        servers = self.servers
+        best = {}
         for name, choices in self.choices.items():
             gpus = self.profiles[name].gpus
-            allowed = [
+            possible = [
                 c
                 for c in choices
                 if gpus > servers.gpus
                 or (gpus * c.cpus <= servers.cpus and gpus * c.memory <= servers.memory)
             ]
-            found[name] = max(allowed, key=lambda c: (c.throughput, -c.cpus, -c.memory))
-        return found
+            best[name] = max(possible, key=Choice.rank)
+        return best
 
     @derived
     def shares(self) -> dict[Id, Choice]:
@@ -233,16 +245,15 @@ class Instance(schema.Instance):
         }
 
     @derived
-    def amounts(self) -> tuple[tuple[Fraction, Number], tuple[Fraction, Number]]:
-        """Of CPUs and of memory the granularity and the largest amount, over choices and servers.
-
-        All amounts per GPU and of a server are multiples of the granularity.
-        """
-        share = self.servers.proportional
-        every = [c for choices in self.choices.values() for c in choices]
-        cpus = [self.servers.cpus, share[0], *(c.cpus for c in every)]
-        memory = [self.servers.memory, share[1], *(c.memory for c in every)]
-        return (granularity(cpus), max(cpus)), (granularity(memory), max(memory))
+    def amounts(self) -> tuple[Amounts, Amounts]:
+        """Of CPUs and of memory the amounts of servers, of a GPU's share and of all choices."""
+        share_cpus, share_memory = self.servers.proportional
+        cpus = [self.servers.cpus, share_cpus]
+        memory = [self.servers.memory, share_memory]
+        for choices in self.choices.values():
+            cpus += [choice.cpus for choice in choices]
+            memory += [choice.memory for choice in choices]
+        return Amounts(granularity(cpus), max(cpus)), Amounts(granularity(memory), max(memory))
 
 
 def _dominates(a: Choice, b: Choice) -> bool:

@@ -25,7 +25,7 @@ from dlsched.problems.sensitivity.programs.initial_patterns import patterns_of
 from dlsched.problems.sensitivity.programs.lagrangian import Cutoff, Lagrangian, Prices
 from dlsched.problems.sensitivity.programs.pattern_matrix import integer
 from dlsched.problems.sensitivity.programs.pattern_program import Program
-from dlsched.problems.sensitivity.programs.pattern_relaxation import relax
+from dlsched.problems.sensitivity.programs.pattern_relaxation import Relaxed, relax
 from dlsched.problems.sensitivity.programs.pooled import pooled_bounds, split_bound
 from dlsched.problems.sensitivity.structures.free_resources import solution_of
 from dlsched.problems.sensitivity.structures.server_patterns import TooManyStates
@@ -40,7 +40,8 @@ logger = logging.getLogger(__name__)
 
 _SECONDS = 10.0
 """Time limit of an integer program that cannot prove optimality."""
-_SOON, _FEW = 2_000, 20_000
+_SOON = 2_000
+_FEW = 20_000
 """Upper limits of the patterns that are enumerated: at once, and after cheaper attempts."""
 _PATTERNS_PER_SECOND = 2000
 _FEW_SERVERS = 8
@@ -76,7 +77,8 @@ class _Patterns:
     """The state of a search: the incumbent, the bounds of both levels, and why it ended."""
 
     def __init__(self, instance: Instance, run: Run) -> None:
-        self.instance, self.run = instance, run
+        self.instance = instance
+        self.run = run
         self.best: Solution | None = None
         self.found: list[Solution] = []
         self.value: tuple[Number, ...] = ()
@@ -94,10 +96,11 @@ class _Patterns:
     def solve(self) -> Claim:
         instance = self.instance
         if not instance.jobs:
+            reason = "there are no jobs"
             self.offer(solution_of(instance, {}))
-            self.first.append(Bound(0, "certified", "there are no jobs"))
-            self.second.append(Bound(0, "certified", "there are no jobs"))
-            return self.claim(Status.OPTIMAL, reason="there are no jobs")
+            self.first.append(Bound(0, "certified", reason))
+            self.second.append(Bound(0, "certified", reason))
+            return self.claim(Status.OPTIMAL, reason=reason)
         self.begin()
         if isinstance(self.run.start, Solution):
             better = self.offer(self.run.start)
@@ -117,18 +120,20 @@ class _Patterns:
         if not self.rounded and self.bound() != self.value[0]:
             return self.claim(Status.OPTIMAL)  # within the gap; level 2 is not searched
         if self.value[1] > self.forced.value and free is not together:
-            self.maximise(together, goal)
+            self.attain(together, goal)
         if self.value[1] > self.forced.value and not self.minimise_split(goal):
             return self.stopped()
         return self.claim(Status.OPTIMAL, reason=self.precision())
 
     def begin(self) -> None:
         """Keep the solutions of heuristics, and the bounds that came with them."""
-        found, bounds = self.run.found, self.run.known_bounds
+        found = self.run.found
+        bounds = self.run.known_bounds
         if not found:
             self.run.announce(Stage.SEARCHING, "a first allocation, by price_round")
             claim = price_round(self.instance, self.run.nested())
-            found, bounds = [claim.solution], claim.bounds
+            found = [claim.solution]
+            bounds = claim.bounds
         for solution in found:
             if isinstance(solution, Solution):
                 self.offer(solution)
@@ -174,34 +179,39 @@ class _Patterns:
         value = evaluate(self.instance, solution.allocation)
         if self.best is not None and not value.better_than(self.value):
             return False
-        self.best, self.value = solution, value
+        self.best = solution
+        self.value = value
         bound = float(self.first[-1].value) if self.first else None
         self.run.record(float(value[0]), bound)
         return True
 
-    def maximise(self, program: Program, goal: Number | None = None) -> Number | None:
-        """Maximise the throughput; return the optimum if it is proved.
-
-        With a goal, the optimum of a relaxation, search only for a solution that attains it.
-        """
+    def relaxed(self, program: Program) -> Relaxed | None:
+        """Return the relaxation of the largest throughput; ``None`` if a limit struck."""
         self.run.announce(Stage.SEARCHING, "patterns as columns, for the throughput")
         self.initialise(program)
-        relaxed = relax(program, self.run)
-        if relaxed is not None and not relaxed.fits:
-            self.infeasible = goal is None
+        return relax(program, self.run)
+
+    def maximise(self, program: Program) -> Number | None:
+        """Maximise the throughput; return the optimum if it is proved."""
+        relaxed = self.relaxed(program)
+        self.infeasible = relaxed is not None and not relaxed.fits
         if program.bound is None:
             return None
         bound = simplify(program.bound * program.granularity)
-        if goal is not None:
-            if bound == goal and relaxed is not None and self.value[0] != goal:
-                self.close_gap(program, relaxed.prices, 0)
-            return None
         self.first.append(Bound(bound, "certified", "prices and a table of one server"))
-        if not self.within(bound) and relaxed is not None:
+        if relaxed is not None and not self.within(bound):
             bound = self.tighten(program, bound)
-        if not self.within(bound) and relaxed is not None:
-            bound = self.decide(program, relaxed.prices, bound)
+            if not self.within(bound):
+                bound = self.decide(program, relaxed.prices, bound)
         return self.value[0] if self.rounded or self.within(bound) else None
+
+    def attain(self, program: Program, goal: Number) -> None:
+        """Look for a solution of a throughput that is known to be the optimum."""
+        relaxed = self.relaxed(program)
+        if relaxed is None or program.bound is None or self.value[0] == goal:
+            return
+        if program.bound * program.granularity == goal:
+            self.close_gap(program, relaxed.prices, 0)
 
     def tighten(self, program: Program, bound: Number) -> Number:
         """Return the better of a bound and that of pooled servers; improve the incumbent.
@@ -272,7 +282,9 @@ class _Patterns:
         """
         assert program.bound is not None
         lagrangian = program.lagrangian(prices)
-        slack, last, tried = 0, 2 * program.bound, 0
+        slack = 0
+        last = 2 * program.bound
+        tried = 0
         if most is None:
             # The patterns from pricing are few, and often contain an optimum.
             self.solve_integer(program, self.run.nested(_SECONDS))
@@ -389,7 +401,8 @@ class _Patterns:
 
     def minimise_split(self, goal: Number) -> bool:
         """Minimise the split jobs with the throughput held; return whether it is proved."""
-        self.termination, self.reason = Termination.UNDECIDED, "a gap is left at level 2"
+        self.termination = Termination.UNDECIDED
+        self.reason = "a gap is left at level 2"
         self.run.announce(Stage.SEARCHING, "patterns as columns, for the split jobs")
         program = Program(self.instance, whole=True, units=True)
         floor = int(goal / program.granularity)

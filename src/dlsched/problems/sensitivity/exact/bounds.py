@@ -60,7 +60,8 @@ def synergy_opt(instance: Instance, run: Run) -> Claim:
     if stopped or pairs > _MOST_PAIRS:
         reason += f"; stage two omitted, {pairs} pairs of server and job"
     else:
-        fragments, most = stage_two(instance, first).fragmented, 3 * instance.servers.count
+        fragments = stage_two(instance, first).fragmented
+        most = 3 * instance.servers.count
         run.record_solver(highs.NAME, highs.version())
         reason += f"; stage two: {fragments} jobs fragmented, at a vertex at most {most}"
     return Claim(

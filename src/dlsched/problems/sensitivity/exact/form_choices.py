@@ -24,9 +24,9 @@ def choices(instance: Instance, solution: Solution, level: int, run: Run) -> Ite
     """Yield the forms to try for a level, the most promising first."""
     with contextlib.suppress(TooManyStates):
         yield FormChoice("pooled", nodes=_FEW)
-        found = _patterns(instance, solution, level, run) if instance.jobs else None
-        if found is not None:
-            yield FormChoice("patterns", found)
+        parameters = _patterns(instance, solution, level, run) if instance.jobs else None
+        if parameters is not None:
+            yield FormChoice("patterns", parameters)
     yield FormChoice("model")
 
 

@@ -92,14 +92,13 @@ def _held_back(
 ) -> Claim:
     """Return the best solution known and the bounds on the throughput, without a proof."""
     first = bounds[0] if bounds else []
-    if best is None:
-        return Claim(
-            status=Status.NO_SOLUTION, reason=reason, termination=Termination.TOLERANCES,
-            bounds=[first, [split_bound(instance)]],
-        )  # fmt: skip
-    value = evaluate(instance, best.allocation)[0]
-    kept = [bound for bound in first if bound.kind != "claimed" or bound.value >= value]
+    if best is not None:
+        value = evaluate(instance, best.allocation)[0]
+        first = [bound for bound in first if bound.kind != "claimed" or bound.value >= value]
     return Claim(
-        best, Status.FEASIBLE, reason, termination=Termination.TOLERANCES,
-        bounds=[kept, [split_bound(instance)]],
-    )  # fmt: skip
+        solution=best,
+        status=Status.NO_SOLUTION if best is None else Status.FEASIBLE,
+        reason=reason,
+        termination=Termination.TOLERANCES,
+        bounds=[first, [split_bound(instance)]],
+    )

@@ -138,7 +138,8 @@ def tetris(
     times = {job.id: _seconds(remaining, job.id) for job in instance.jobs}
 
     def weighted(job: Job) -> Fraction:
-        best, share = instance.best_cases[job.profile], instance.shares[job.profile]
+        best = instance.best_cases[job.profile]
+        share = instance.shares[job.profile]
         speedup = Fraction(best.throughput) / share.throughput
         return times[job.id] / speedup * sum(_shares(instance, job))
 
@@ -148,9 +149,9 @@ def tetris(
 def starts(instance: Instance) -> Iterator[Solution]:
     """Yield initial solutions for a proof; with more than 500 jobs only the first found."""
     for heuristic in (tune, tune_public):
-        found = heuristic(instance).solution
-        if isinstance(found, Solution):
-            yield found
+        solution = heuristic(instance).solution
+        if isinstance(solution, Solution):
+            yield solution
             if len(instance.jobs) > _MANY_JOBS:
                 return
 
@@ -172,12 +173,13 @@ def runnable(instance: Instance, queue: Sequence[Job] | None = None) -> list[Job
     queue = instance.jobs if queue is None else queue
     if not instance.may_wait:
         return list(queue)
-    servers, chosen = instance.servers, []
-    left = servers.count * servers.gpus
+    servers = instance.servers
+    chosen = []
+    free = servers.count * servers.gpus
     for job in queue:
         gpus = instance.profile(job).gpus
-        if gpus <= left and (gpus <= servers.gpus or instance.allow_split):
-            left -= gpus
+        if gpus <= free and (gpus <= servers.gpus or instance.allow_split):
+            free -= gpus
             chosen.append(job)
     return chosen
 
@@ -239,13 +241,15 @@ def _claim(cluster: Cluster, waiting: Sequence[Job]) -> Claim:
 
 def _best_demand(instance: Instance, job: Job) -> tuple[Number, Number, Number]:
     """Return GPUs, CPUs and memory of a job's best-case demand."""
-    gpus, choice = instance.profile(job).gpus, instance.best_cases[job.profile]
+    gpus = instance.profile(job).gpus
+    choice = instance.best_cases[job.profile]
     return gpus, gpus * choice.cpus, gpus * choice.memory
 
 
 def _shares(instance: Instance, job: Job) -> tuple[Fraction, Fraction, Fraction]:
     """Return a job's best-case demand as shares of the cluster's GPUs, CPUs and memory."""
-    servers, (gpus, cpus, memory) = instance.servers, _best_demand(instance, job)
+    servers = instance.servers
+    (gpus, cpus, memory) = _best_demand(instance, job)
     return (
         Fraction(gpus, servers.count * servers.gpus),
         Fraction(cpus) / (servers.count * servers.cpus),

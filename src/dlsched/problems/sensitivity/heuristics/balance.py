@@ -32,9 +32,9 @@ def balance(instance: Instance, run: Run) -> Claim:
     There is no solution if a job that may neither wait nor be split finds no server with enough
     free GPUs.
     """
-    found = balanced(instance, run)
-    if found is not None:
-        return Claim(solution=found)
+    solution = balanced(instance, run)
+    if solution is not None:
+        return Claim(solution=solution)
     reason = "no server has the free GPUs of a job that may not be split"
     return Claim(status=Status.NO_SOLUTION, termination=Termination.FINISHED, reason=reason)
 
@@ -71,8 +71,10 @@ def balanced(instance: Instance, run: Run) -> Solution | None:
 
 def _wanted(instance: Instance, targets: Targets, least: Mapping[Id, Choice]) -> list[Wanted]:
     """Return the GPUs and the load of each job; those that would wait come late."""
-    servers, (cpu, memory) = instance.servers, targets.weights
-    cpu, memory = cpu / float(servers.cpus), memory / float(servers.memory)
+    servers = instance.servers
+    (cpu, memory) = targets.weights
+    cpu = cpu / float(servers.cpus)
+    memory = memory / float(servers.memory)
     wanted = []
     for job in instance.jobs:
         choice = targets.choices.get(job.id, least[job.profile])

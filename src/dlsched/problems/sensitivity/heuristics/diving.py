@@ -29,10 +29,14 @@ class Dive:
     """
 
     def __init__(self, master: Master) -> None:
-        self.master, program = master, master.program
+        self.master = master
+        program = master.program
         self.known = -np.inf
-        n, c = len(program.options), len(program.conversions)
-        options, conversions, patterns = slice(0, n), slice(n, n + c), slice(n + c, None)
+        n = len(program.options)
+        c = len(program.conversions)
+        options = slice(0, n)
+        conversions = slice(n, n + c)
+        patterns = slice(n + c, None)
         self.orders = [
             (patterns, options, conversions),
             (options, patterns, conversions),
@@ -48,16 +52,21 @@ class Dive:
         In the first two dives the column of the largest fraction is rounded up, in the others one
         that is drawn with probabilities in proportion to the fractions.
         """
-        master, rng = self.master, np.random.default_rng(0)
-        basis, values, objective = master.solver.basis, master.values, master.objective
+        master = self.master
+        rng = np.random.default_rng(0)
+        basis = master.solver.basis
+        values = master.values
+        objective = master.objective
         for k in range(tries):
             if master.run.stop_reason():
                 return
             if k:
-                self.lower[:], self.upper[:] = 0.0, np.inf
+                self.lower[:] = 0.0
+                self.upper[:] = np.inf
                 self._bound(np.arange(len(self.columns)))
                 master.solver.restore(basis)
-                master.values, master.objective = values, objective
+                master.values = values
+                master.objective = objective
             yield self._dive(self.orders[k > 0 and k != 3], rng if k > 1 else None)
 
     def _dive(self, order: Sequence[slice], rng: np.random.Generator | None) -> Vector | None:
@@ -78,12 +87,14 @@ class Dive:
                 j = int(rng.choice(open_, p=part[open_] / part[open_].sum()))
             raised = np.zeros(len(values), dtype=np.bool_)
             raised[stage] = (whole > self.lower)[stage]
-            before, raised[j] = self.lower[j], True
+            before = self.lower[j]
+            raised[j] = True
             self.lower[raised] = whole[raised]
             self.lower[j] = whole[j] + 1
             self._bound(np.flatnonzero(raised))
             if not master.optimal():
-                self.lower[j], self.upper[j] = before, whole[j]
+                self.lower[j] = before
+                self.upper[j] = whole[j]
                 self._bound(np.array([j]))
                 if not master.optimal():
                     return None
@@ -91,5 +102,5 @@ class Dive:
 
     def _bound(self, columns: NDArray[np.intp]) -> None:
         """Pass the bounds of columns to the solver."""
-        at = self.columns[columns]
-        self.master.solver.set_bounds(at, self.lower[columns], self.upper[columns])
+        positions = self.columns[columns]
+        self.master.solver.set_bounds(positions, self.lower[columns], self.upper[columns])

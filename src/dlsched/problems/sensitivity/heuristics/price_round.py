@@ -37,9 +37,12 @@ _PENALTY = 1e-4
 """Cost of a split job, as a fraction of the largest throughput of a job."""
 _NODES = 100
 """Upper limit of the nodes of an integer program, instead of a time limit."""
-_LEAST_DIVES, _DIVES, _FEW_DIVES = 2, 6, 3
-"""Number of dives: as long as the gap is not small; at most; and at most on large clusters, unless
-the first number is larger there."""
+_LEAST_DIVES = 2
+"""Dives that are made as long as the gap is not small."""
+_DIVES = 6
+"""Most dives."""
+_FEW_DIVES = 3
+"""Most dives on large clusters, unless the least number is larger there."""
 _PER_DIVE = 128
 """On large clusters servers for each dive of the least number: all else takes longer on more."""
 _LARGE = 100
@@ -98,7 +101,8 @@ class Rounding:
     """The program of `price_round`, and the best point of it as throughput and solution."""
 
     def __init__(self, instance: Instance, run: Run) -> None:
-        self.instance, self.run = instance, run
+        self.instance = instance
+        self.run = run
         units = instance.allow_split
         self.program = Program(instance, whole=True, units=units, penalty=_PENALTY, convert=True)
         self.value = -1
@@ -110,7 +114,8 @@ class Rounding:
         servers = instance.servers.count
         self.large = servers >= _LARGE
         self.enough = _NEAR if self.large else _GAP
-        self.least, self.dives = _LEAST_DIVES, _DIVES
+        self.least = _LEAST_DIVES
+        self.dives = _DIVES
         if self.large:
             self.least = min(_DIVES, servers // _PER_DIVE)
             self.dives = max(_FEW_DIVES, self.least)
@@ -148,11 +153,13 @@ class Rounding:
 
     def _dive(self, master: Master) -> None:
         """Round the relaxation by dives, until the gap is small."""
-        best, dive = None, Dive(master)
+        best = None
+        dive = Dive(master)
         for k, point in enumerate(dive.points(self.dives)):
             value = -1 if point is None else self._throughput(point)
             if value > self.value:
-                self.value, best = value, point
+                self.value = value
+                best = point
                 dive.known = self._goal() if self.large else float(value / self.program.unit)
             if self.within(_CLOSE if k + 1 < self.least else self.enough):
                 break
@@ -163,7 +170,8 @@ class Rounding:
 
     def _goal(self) -> float:
         """Return the objective that a dive must exceed: a small gap, and the incumbent's."""
-        bound, unit = self.program.bound or 0, self.program.unit
+        bound = self.program.bound or 0
+        unit = self.program.unit
         return max(float(self.value / unit), (1 - self.enough) * float(bound / unit))
 
     def _choose(self) -> None:
@@ -191,14 +199,15 @@ class Rounding:
 
     def _throughput(self, point: Vector) -> int:
         """Return the throughput of a point, in granularities."""
-        taken = point[: len(self.program.values)].tolist()
-        pairs = zip(taken, self.program.values, strict=True)
-        return sum(round(often) * each for often, each in pairs)
+        counts = point[: len(self.program.values)].tolist()
+        pairs = zip(counts, self.program.values, strict=True)
+        return sum(round(often) * value for often, value in pairs)
 
     def _added(self, prices: Prices) -> Iterator[None]:
         """Add patterns, those that cost least time first, as long as the caller asks for more."""
         yield
-        program, known = self.program, len(self.program.patterns)
+        program = self.program
+        known = len(self.program.patterns)
         even = self._balance()
         if even is not None:
             program.add(patterns_of(program, even))
@@ -235,5 +244,6 @@ class Rounding:
     def _offer(self, value: int, solution: Solution) -> None:
         """Make a solution the incumbent if its throughput, in granularities, is larger."""
         if value > self.value:
-            self.value, self.solution = value, solution
+            self.value = value
+            self.solution = solution
             self.run.record(float(value * self.program.granularity), None)

@@ -24,7 +24,8 @@ def given_by(program: Program, x: Vector) -> dict[Id, tuple[Choice, Placed]]:
     fewest that suffice; if none has enough, from those with most.
     """
     counts = [round(value) for value in x.tolist()]
-    n, first = len(program.options), len(program.options) + len(program.conversions)
+    n = len(program.options)
+    first = len(program.options) + len(program.conversions)
     used = list(zip(program.patterns, counts[first:], strict=True))
     return assigned(program, counts[:n], used, counts[n:first])
 
@@ -64,7 +65,8 @@ def assigned(
     given: dict[Id, tuple[Choice, Placed]] = {}
     for c in sorted(range(len(taken)), key=lambda c: -program.options[c].amount):
         option = program.options[c]
-        gpus, supply = program.items[option.item].gpus, supplies[option.item]
+        gpus = program.items[option.item].gpus
+        supply = supplies[option.item]
         for _ in range(taken[c]):
             where = supply.take(option.amount)
             placed = {s: count * gpus for s, count in where.items()}
@@ -96,9 +98,9 @@ class _Supply:
             else:
                 count = max(c for c in range(most + 1) if self.servers[c])
             server = self.servers[count].pop()
-            taken = min(amount, count)
-            where[server] = where.get(server, 0) + taken
-            amount -= taken
-            if count > taken:
-                self.servers[count - taken].append(server)
+            moved = min(amount, count)
+            where[server] = where.get(server, 0) + moved
+            amount -= moved
+            if count > moved:
+                self.servers[count - moved].append(server)
         return where

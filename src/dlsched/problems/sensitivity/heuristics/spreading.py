@@ -51,7 +51,7 @@ def spread(instance: Instance, wanted: Sequence[Wanted]) -> list[Placed] | None:
     heap: list[tuple[float, int]] = []
     size = 0
     for k in order:
-        gpus, each, _ = wanted[k]
+        gpus, load_per_gpu, _ = wanted[k]
         if gpus != size:  # servers without room for the size before may have room for this one
             size = gpus
             heap = [(load[s], s) for s in range(len(free)) if free[s]]
@@ -62,13 +62,13 @@ def spread(instance: Instance, wanted: Sequence[Wanted]) -> list[Placed] | None:
             s = heap[0][1]
             placed[k] = {s: gpus}
             free[s] -= gpus
-            load[s] += gpus * each
+            load[s] += gpus * load_per_gpu
             heapq.heapreplace(heap, (load[s], s))
         elif gpus > 1 and instance.allow_split and sum(free) >= gpus:
             for s in sorted(range(len(free)), key=lambda s: (-free[s], load[s])):
                 placed[k][s] = min(free[s], gpus)
                 free[s] -= placed[k][s]
-                load[s] += placed[k][s] * each
+                load[s] += placed[k][s] * load_per_gpu
                 gpus -= placed[k][s]
                 if not gpus:
                     break
@@ -93,11 +93,11 @@ class Exchanges:
         self.on: list[dict[int, list[int]]] = [{} for _ in range(servers)]
         self.over = np.full(servers, -1.0)
         for k, where in enumerate(placed):
-            gpus, each, _ = wanted[k]
+            gpus, load_per_gpu, _ = wanted[k]
             for s, count in where.items():
-                self.over[s] += count * each
+                self.over[s] += count * load_per_gpu
             if len(where) == 1:
-                kind = kinds.setdefault((gpus, round(gpus * each, digits)), len(kinds))
+                kind = kinds.setdefault((gpus, round(gpus * load_per_gpu, digits)), len(kinds))
                 self.on[next(iter(where))].setdefault(kind, []).append(k)
         self.number = np.zeros((servers, len(kinds)), dtype=np.int64)
         for s, here in enumerate(self.on):
@@ -134,18 +134,20 @@ class Exchanges:
                 excess[a] = 0.0
                 continue
             self._exchange(a, int(gives[x]), b, y)
-            excess[a], excess[b] = self.over[a], self.over[b]
+            excess[a] = self.over[a]
+            excess[b] = self.over[b]
 
     def _exchange(self, a: int, x: int, b: int, y: int) -> None:
         """Exchange a job of kind x on server a and one of kind y on server b."""
-        one, other = self.on[a][x].pop(), self.on[b][y].pop()
+        given = self.on[a][x].pop()
+        other = self.on[b][y].pop()
         self.on[a].setdefault(y, []).append(other)
-        self.on[b].setdefault(x, []).append(one)
+        self.on[b].setdefault(x, []).append(given)
         self.number[a, [x, y]] += (-1, 1)
         self.number[b, [x, y]] += (1, -1)
         gpus = int(self.gpus[x])
-        self.placed[one].clear()
-        self.placed[one][b] = gpus
+        self.placed[given].clear()
+        self.placed[given][b] = gpus
         self.placed[other].clear()
         self.placed[other][a] = gpus
         moved = self.load[x] - self.load[y]

@@ -45,7 +45,8 @@ class Tuner:
     def __init__(self, cluster: Cluster, fit: str, peers: str) -> None:
         validate_option("fit", fit, FITS)
         validate_option("peers", peers, PEERS)
-        self.cluster, self.instance = cluster, cluster.instance
+        self.cluster = cluster
+        self.instance = cluster.instance
         self.first = fit == "first"
         self.fit = cluster.first_fit if self.first else cluster.best_fit
         self.rank: Callable[..., Any] = (
@@ -54,7 +55,8 @@ class Tuner:
 
     def place(self, job: Job) -> bool:
         """Place a job, reverting others if necessary; false if there are too few free GPUs."""
-        cluster, fair = self.cluster, self.instance.shares[job.profile]
+        cluster = self.cluster
+        fair = self.instance.shares[job.profile]
         demand = self.instance.best_cases[job.profile]
         placed = self.fit(job, demand)
         if placed is None and (demand.cpus > fair.cpus or demand.memory > fair.memory):

@@ -20,13 +20,12 @@ def upgrade(cluster: Cluster, jobs: Sequence[Job]) -> None:
     instance = cluster.instance
     total = instance.servers.count * cluster.full.astype(object)
     ladders = {
-        name: sorted(choices, key=lambda c: (c.throughput, -c.cpus, -c.memory))
-        for name, choices in instance.undominated.items()
+        name: sorted(choices, key=Choice.rank) for name, choices in instance.undominated.items()
     }
 
     def dominant(job: Job, choice: Choice) -> Fraction:
-        each = instance.profile(job).gpus * cluster.demand(choice)
-        return max(Fraction(int(each[r]), int(total[r])) for r in (1, 2))
+        demand = instance.profile(job).gpus * cluster.demand(choice)
+        return max(Fraction(int(demand[r]), int(total[r])) for r in (1, 2))
 
     heap = [(dominant(job, cluster.given[job.id][0]), i) for i, job in enumerate(jobs)]
     heapq.heapify(heap)

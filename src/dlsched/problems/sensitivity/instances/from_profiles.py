@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from dlsched.errors import InstanceError, OptionError
+from dlsched.errors import InstanceError
 from dlsched.problems.sensitivity.definition.schema import Instance
+from dlsched.problems.sensitivity.instances.generate import read_split
 from dlsched.schema import Number, exact
 from dlsched.schema.files import read_json
 
@@ -131,21 +132,19 @@ def from_profiles(
     """
     profiles, classes = read_profiles(path, cpus_per_gpu)
     rng = np.random.default_rng(seed)
-    weights = np.array(split, dtype=float)
-    if len(weights) != len(CLASSES) or weights.min() < 0 or not weights.sum():
-        raise OptionError(f"split={split!r} must be weights of image, language and speech jobs")
-    left = servers * gpus
+    weights = np.array(read_split(split))
+    free = servers * gpus
     rows: list[dict[str, str]] = []
     used: set[str] = set()
-    while left:
+    while free:
         kind = CLASSES[int(rng.choice(len(CLASSES), p=weights / weights.sum()))]
-        sizes = [g for g in (MULTI if multi else {1: 1.0}) if g <= left]
+        sizes = [g for g in (MULTI if multi else {1: 1.0}) if g <= free]
         chances = np.array([MULTI[g] for g in sizes])
         size = int(sizes[int(rng.choice(len(sizes), p=chances / chances.sum()))])
         names = _of(profiles, classes, kind, size) or _of(profiles, classes, kind, 1)
         chosen = names[int(rng.integers(len(names)))]
         used.add(chosen)
-        left -= profiles[chosen]["gpus"]
+        free -= profiles[chosen]["gpus"]
         rows.append({"id": f"j{len(rows) + 1}", "profile": chosen})
     mix = "-".join(f"{w:g}" for w in weights.tolist())
     label = f"sensitivity-{servers}-{mix}-{'multi' if multi else 'single'}"

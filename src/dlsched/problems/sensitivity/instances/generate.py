@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -77,30 +77,24 @@ def generate(
     OptionError
         If an option is out of its range.
     """
-    try:
-        weights = np.array([float(w) for w in split.split("/")])
-    except ValueError:
-        weights = np.zeros(0)
-    if len(weights) != len(MODELS) or weights.min() < 0 or not weights.sum():
-        raise OptionError(f"split={split!r} must be image/language/speech, as 20/70/10")
+    weights = np.array(read_split(split))
     most = 100 if may_wait else 1
     if not 0 < utilization <= most:
         raise OptionError(f"utilization={utilization} must be above 0, and at most {most}")
     fair = (cpus_per_gpu, memory / gpus)
-    if fair[0] not in CPUS or fair[1] not in MEMORY:
-        raise OptionError(f"a GPU's share {fair} must be on the axes {CPUS} and {MEMORY}")
+    require_on_axes(fair)
     classes = list(MODELS)
-    left = int(utilization * servers * gpus)
+    free = int(utilization * servers * gpus)
     profiles: dict[str, dict[str, Any]] = {}
     rows: list[dict[str, str]] = []
-    while left:
+    while free:
         kind = classes[int(rng.choice(len(classes), p=weights / weights.sum()))]
         names = list(MODELS[kind])
         name = names[int(rng.integers(len(names)))]
-        sizes = [g for g in MULTI if g <= min(left, gpus)] if multi else [1]
+        sizes = [g for g in MULTI if g <= min(free, gpus)] if multi else [1]
         chances = np.array([MULTI[g] for g in sizes])
         size = int(sizes[int(rng.choice(len(sizes), p=chances / chances.sum()))])
-        left -= size
+        free -= size
         label = f"{name}_{size}" + (f"_{len(rows) + 1}" if distinct else "")
         if label not in profiles:
             noise = 1 + 0.2 * (2 * rng.random(3) - 1) if distinct else np.ones(3)
@@ -120,6 +114,30 @@ def generate(
         "jobs": rows,
     }  # fmt: skip
     return Instance.parse(data, "the generator")
+
+
+def read_split(split: str | Sequence[float]) -> tuple[float, ...]:
+    """Return the weights of image, language and speech jobs of a split as ``"20/70/10"``.
+
+    Raises
+    ------
+    OptionError
+        If it is not three weights, or all are 0.
+    """
+    try:
+        weights = tuple(float(w) for w in (split.split("/") if isinstance(split, str) else split))
+    except (TypeError, ValueError):
+        weights = ()
+    if len(weights) != len(MODELS) or min(weights) < 0 or not sum(weights):
+        raise OptionError(f"split={split!r} must be image/language/speech, as 20/70/10")
+    return weights
+
+
+def require_on_axes(share: tuple[float, float]) -> None:
+    """Raise `OptionError` unless CPUs and memory of a GPU are on the axes of the profiles."""
+    cpus, memory = share
+    if cpus not in CPUS or memory not in MEMORY:
+        raise OptionError(f"a GPU's share {share} must be on the axes {CPUS} and {MEMORY}")
 
 
 def profile_of(gpus: int, knees: tuple[float, ...], fair: tuple[float, float]) -> dict[str, Any]:

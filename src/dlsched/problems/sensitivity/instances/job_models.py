@@ -9,10 +9,15 @@ from typing import Any, NamedTuple
 
 from dlsched.errors import OptionError
 from dlsched.problems.sensitivity.instances.from_profiles import read_iteration_times, read_profiles
-from dlsched.problems.sensitivity.instances.generate import CPUS, MEMORY, MODELS, profile_of
+from dlsched.problems.sensitivity.instances.generate import (
+    MODELS,
+    profile_of,
+    read_split,
+    require_on_axes,
+)
 from dlsched.schema import Number
 
-CLASSES = ("image", "language", "speech")
+CLASSES = tuple(MODELS)
 """The classes of models (Synergy, Table 4), in the order in which a split names them."""
 _NAMES = {"lang": "language"}
 
@@ -45,8 +50,7 @@ def synthetic_models(cpus_per_gpu: int = 3, memory_per_gpu: float = 62.5) -> dic
         If the share of a GPU is not on the axes of their profiles.
     """
     share = (cpus_per_gpu, memory_per_gpu)
-    if share[0] not in CPUS or share[1] not in MEMORY:
-        raise OptionError(f"a GPU's share {share} must be on the axes {CPUS} and {MEMORY}")
+    require_on_axes(share)
     return {
         name: Model(name, kind, 1, _per_gpu(profile_of(1, knees, share)))
         for kind, models in MODELS.items()
@@ -79,23 +83,6 @@ def measured_models(path: str | Path, cpus_per_gpu: int = 3) -> dict[str, Model]
 def _per_gpu(profile: Mapping[str, Any]) -> dict[str, Any]:
     """Return a profile without the GPUs of a job."""
     return {key: value for key, value in profile.items() if key != "gpus"}
-
-
-def read_split(split: str | Sequence[float]) -> tuple[float, ...]:
-    """Return the weights of image, language and speech jobs of a split as ``"20/70/10"``.
-
-    Raises
-    ------
-    OptionError
-        If it is not three weights, or all are 0.
-    """
-    try:
-        weights = tuple(float(w) for w in (split.split("/") if isinstance(split, str) else split))
-    except (TypeError, ValueError):
-        weights = ()
-    if len(weights) != len(CLASSES) or min(weights) < 0 or not sum(weights):
-        raise OptionError(f"split={split!r} must be image/language/speech, as 20/70/10")
-    return weights
 
 
 class Assignment:

@@ -54,7 +54,8 @@ class Rounds:
     def __init__(
         self, servers: Mapping[str, Any], profiles: Mapping[str, Mapping[str, Any]]
     ) -> None:
-        self.servers, self.profiles = dict(servers), profiles
+        self.servers = dict(servers)
+        self.profiles = profiles
         self._known: dict[tuple[frozenset[tuple[str, int]], bool], Instance] = {}
 
     def instance(self, wishes: Sequence[Wish], *, may_wait: bool = False) -> Instance:
@@ -70,11 +71,11 @@ class Rounds:
         if base is None:
             base = self._known[kinds, may_wait] = self._without_jobs(kinds, may_wait)
         jobs = tuple(Job(id=w.id, profile=f"{w.profile}_{w.gpus}") for w in wishes)
-        made = base.model_copy(update={"jobs": jobs})
+        round_ = base.model_copy(update={"jobs": jobs})
         # They do not depend on the jobs, and to derive them anew takes longer than most methods.
         for name in _DERIVED:
-            made.__dict__[name] = getattr(base, name)
-        return made
+            round_.__dict__[name] = getattr(base, name)
+        return round_
 
     def _without_jobs(self, kinds: Iterable[tuple[str, int]], may_wait: bool) -> Instance:
         data = {
@@ -159,9 +160,9 @@ def instance(
 
 
 def _fitting(jobs: Iterable[tuple[JobState, str | None]], free: int) -> list[Wish]:
-    taken = []
+    fitting = []
     for job, model in jobs:
         if job.gpus <= free and model is not None:
             free -= job.gpus
-            taken.append(Wish(job.id, model, job.gpus))
-    return taken
+            fitting.append(Wish(job.id, model, job.gpus))
+    return fitting

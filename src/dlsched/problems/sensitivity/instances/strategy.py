@@ -48,13 +48,13 @@ def instances(draw: st.DrawFn, max_jobs: int = 5, max_servers: int = 8) -> Insta
             "memory": [per_gb * m for m in (1, Fraction(5, 2), 4)],
             "throughput": [[unit * Fraction(n, 4) for n in row] for row in table],
         }
-    left = count * gpus
+    free = count * gpus
     jobs: list[dict[str, str]] = []
     for _ in range(draw(st.integers(0, max_jobs))):
-        fitting = [n for n, p in profiles.items() if p["gpus"] <= left or may_wait]
+        fitting = [n for n, p in profiles.items() if p["gpus"] <= free or may_wait]
         if fitting:
             name = draw(st.sampled_from(fitting))
-            left -= profiles[name]["gpus"]
+            free -= profiles[name]["gpus"]
             jobs.append({"id": f"j{len(jobs)}", "profile": name})
     servers = {
         "count": count,

@@ -79,13 +79,14 @@ def draw(
     chosen = choose(color_by, possible, default, instance.problem)
     who = "proportional"
     if solution is None:
-        made = proportional(instance).solution
-        solution = made if isinstance(made, Solution) else None
+        baseline = proportional(instance).solution
+        solution = baseline if isinstance(baseline, Solution) else None
         who = who if solution else "no solution"
     else:
         who = solution.method or "a solution"
     allocation = dict(solution.allocation) if solution else {}
-    own, entries = ax is None, []
+    own = ax is None
+    entries = []
     if chosen == "use":
         made_on = _use(instance, allocation, ax)
     else:
@@ -120,8 +121,8 @@ def _colouring(instance: Instance, color_by: str) -> Colouring:
     if color_by == "model":
         return by_name([job.profile for job in instance.jobs])
     if color_by == "gpus":
-        made = by_number([instance.profile(job).gpus for job in instance.jobs])
-        return made.renamed(gpus_of_a_job)
+        by_gpus = by_number([instance.profile(job).gpus for job in instance.jobs])
+        return by_gpus.renamed(gpus_of_a_job)
     return by_name([job.id for job in instance.jobs])
 
 
@@ -139,10 +140,12 @@ def _bars(
     for j, job in enumerate(instance.jobs):
         given = allocation.get(job.id)
         for server, gpus in given.gpus.items() if given else ():
-            each = (1.0, float(given.cpus), float(given.memory)) if given else ()
-            for r, amount in enumerate(each):
+            per_gpu = (1.0, float(given.cpus), float(given.memory)) if given else ()
+            for r, amount in enumerate(per_gpu):
                 share = gpus * amount / float(getattr(servers, RESOURCES[r]))
-                x, bottom, fill = 4 * int(server) + r, tops[int(server), r], colouring.colours[j]
+                x = 4 * int(server) + r
+                bottom = tops[int(server), r]
+                fill = colouring.colours[j]
                 edge = mix(fill, "#000000", 0.55)
                 ax.bar(x, share, 0.9, bottom, color=fill, edgecolor=edge, linewidth=0.6)
                 box_label(ax, (x - 0.45, bottom, 0.9, share), job.id, fill)
@@ -172,13 +175,13 @@ def _cells(
     """Draw the GPUs of every server as a column of cells."""
     servers = instance.servers
     colours = np.ones((servers.gpus, servers.count, 3))
-    taken = [0] * servers.count
+    filled = [0] * servers.count
     for j, job in enumerate(instance.jobs):
         given = allocation.get(job.id)
         for server, gpus in given.gpus.items() if given else ():
             s = int(server)
-            colours[taken[s] : taken[s] + gpus, s] = colours_array([colouring.colours[j]])
-            taken[s] += gpus
+            colours[filled[s] : filled[s] + gpus, s] = colours_array([colouring.colours[j]])
+            filled[s] += gpus
     bands = Bands(servers.count, servers.gpus, ax, cell_points=4, below=58, first=0)
     bands.paint(colours)
     bands.finish()

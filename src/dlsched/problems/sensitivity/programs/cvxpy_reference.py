@@ -99,8 +99,8 @@ def stage_one(instance: Instance, solver: str = "highs", **options: Any) -> Stag
         limits = [owner @ y <= 1, gpus @ y <= servers.count * servers.gpus]
     for name in ("cpus", "memory"):
         unit = row_unit(getattr(servers, name), [getattr(c, name) for _, c in rows])
-        each = np.array([float(getattr(c, name) / unit) for _, c in rows])
-        limits.append((gpus * each) @ y <= float(servers.count * getattr(servers, name) / unit))
+        per_gpu = np.array([float(getattr(c, name) / unit) for _, c in rows])
+        limits.append((gpus * per_gpu) @ y <= float(servers.count * getattr(servers, name) / unit))
     # Scaled, as the solvers' tolerances are absolute.
     top = max((Fraction(c.throughput) for _, c in rows), default=Fraction(1))
     values = np.array([float(c.throughput / top) for _, c in rows])
@@ -144,8 +144,8 @@ def stage_two(instance: Instance, first: StageOne) -> StageTwo:
     limits = [cp.sum(x, axis=0) == 1, x @ gpus <= servers.gpus]
     for name in ("cpus", "memory"):
         unit = row_unit(getattr(servers, name), [getattr(c, name) for c in chosen])
-        each = gpus * [float(getattr(c, name) / unit) for c in chosen]
-        limits.append(x @ each <= float(getattr(servers, name) / unit))
+        needed = gpus * [float(getattr(c, name) / unit) for c in chosen]
+        limits.append(x @ needed <= float(getattr(servers, name) / unit))
     program = cp.Problem(cp.Minimize(cp.sum(x)), limits)
     _solve(program, "stage two", solver=cp.HIGHS, highs_options={"solver": "simplex"})
     if x.value is None:

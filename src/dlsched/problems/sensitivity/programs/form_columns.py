@@ -174,12 +174,12 @@ def _limit(
         for option, value in zip(columns.options, worth, strict=True)
     ]
     largest = {} if columns.least_jobs else dict.fromkeys(columns.counts, 0)
-    for option, left in zip(columns.options, surplus, strict=True):
-        largest[option.profile] = max(largest.get(option.profile, left), left)
+    for option, gain in zip(columns.options, surplus, strict=True):
+        largest[option.profile] = max(largest.get(option.profile, gain), gain)
     jobs = sum(count * largest.get(name, 0) for name, count in columns.counts.items())
     allowance = max(0, jobs + columns.servers * best - target)
     allowed = [
-        largest[option.profile] - left <= allowance
-        for option, left in zip(columns.options, surplus, strict=True)
+        largest[option.profile] - gain <= allowance
+        for option, gain in zip(columns.options, surplus, strict=True)
     ]
     return Limit(prices.items, best - allowance, allowed)

@@ -35,16 +35,16 @@ def dearest(columns: FormColumns, prices: Sequence[int]) -> Callable[[FormItem],
     known: dict[FormItem, int] = {}
 
     def value(room: FormItem) -> int:
-        found = known.get(room)
-        if found is None:
-            found = 0
+        best = known.get(room)
+        if best is None:
+            best = 0
             for item, price in useful:
                 if _fits(item, room):
-                    found = max(found, price + value(_after(room, item)))
+                    best = max(best, price + value(_after(room, item)))
             if len(known) >= MOST_STATES:
                 raise TooMany(f"more than {MOST_STATES:,} remaining capacities of a server")
-            known[room] = found
-        return found
+            known[room] = best
+        return best
 
     return value
 
@@ -64,7 +64,7 @@ def maximal_patterns(
     items = columns.items
     values = [dearest(columns, limit.prices) for limit in limits]
     prices = list(zip(*(limit.prices for limit in limits), strict=True))
-    found: list[tuple[int, ...]] = []
+    patterns: list[tuple[int, ...]] = []
     counts = [0] * len(items)
     steps = _STEPS_PER_PATTERN * most
 
@@ -74,11 +74,11 @@ def maximal_patterns(
         if any(value(room) < lack for value, lack in zip(values, missing, strict=True)):
             return
         steps -= 1
-        if steps < 0 or len(found) > most:
+        if steps < 0 or len(patterns) > most:
             raise TooMany(f"more than {most:,} patterns matter at these prices")
         fitting = [i for i, item in enumerate(items) if _fits(item, room)]
         if not fitting:
-            found.append(tuple(counts))
+            patterns.append(tuple(counts))
         for i in fitting:
             if i >= first:
                 counts[i] += 1
@@ -86,7 +86,7 @@ def maximal_patterns(
                 counts[i] -= 1
 
     extend(0, columns.room, tuple(limit.pattern for limit in limits))
-    return found
+    return patterns
 
 
 def _fits(item: FormItem, room: FormItem) -> bool:

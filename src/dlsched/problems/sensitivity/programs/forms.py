@@ -111,7 +111,9 @@ def _form(
     level: int,
 ) -> Form:
     """Return the form: options of jobs, then patterns of servers if there are any."""
-    options, counts, n = columns.options, columns.counts, len(columns.options)
+    options = columns.options
+    counts = columns.counts
+    n = len(columns.options)
     count = columns.servers
     allowed = [all(limit.options[c] for limit in limits) for c in range(n)]
     upper = [counts[o.profile] * ok for o, ok in zip(options, allowed, strict=True)]
@@ -148,7 +150,9 @@ def _form(
 
 def _pooled(instance: Instance, columns: FormColumns) -> list[Row]:
     """Return that all jobs together need no more of a resource than all servers have."""
-    servers, profiles, rows = instance.servers, instance.profiles, []
+    servers = instance.servers
+    profiles = instance.profiles
+    rows = []
     for name in ("gpus", "cpus", "memory"):
         needs = [
             Fraction(profiles[o.profile].gpus * (1 if name == "gpus" else getattr(o.choice, name)))

@@ -15,24 +15,26 @@ def packing(program: Program) -> list[Pattern]:
     First fit decreasing by GPUs; jobs that do not fit whole are then split where they may be.
     """
     instance = program.instance
-    least, most = least_choices(instance), instance.servers.gpus
-    free, first = [most] * instance.servers.count, 0
+    least = least_choices(instance)
+    most = instance.servers.gpus
+    free = [most] * instance.servers.count
+    first = 0
     patterns = [[0] * len(program.items) for _ in free]
 
-    def fill(item: int, gpus: int, left: int) -> int:
-        """Place as many of `left` items as fit; return how many are left over."""
+    def fill(item: int, gpus: int, rest: int) -> int:
+        """Place as many of `rest` items as fit; return how many are left over."""
         nonlocal first
         while first < len(free) and not free[first]:
             first += 1
         for s in range(first, len(free)):
-            if not left:
+            if not rest:
                 break
-            taken = min(left, free[s] // gpus)
-            if taken:
-                patterns[s][item] += taken
-                free[s] -= taken * gpus
-                left -= taken
-        return left
+            placed = min(rest, free[s] // gpus)
+            if placed:
+                patterns[s][item] += placed
+                free[s] -= placed * gpus
+                rest -= placed
+        return rest
 
     needed: dict[str, dict[int, int]] = {}
     for option in program.options:
@@ -40,14 +42,15 @@ def packing(program: Program) -> list[Pattern]:
             needed.setdefault(option.profile, {})[option.amount] = option.item
     rest = []
     for name in sorted(needed, key=lambda name: -instance.profiles[name].gpus):
-        gpus, items = instance.profiles[name].gpus, needed[name]
-        left = program.counts[name]
+        gpus = instance.profiles[name].gpus
+        items = needed[name]
+        waiting = program.counts[name]
         if 1 in items:
-            left = fill(items[1], gpus, left)
-        if left and gpus in items:
-            rest.append((items[gpus], left * gpus))
-    for item, left in rest:
-        fill(item, 1, left)
+            waiting = fill(items[1], gpus, waiting)
+        if waiting and gpus in items:
+            rest.append((items[gpus], waiting * gpus))
+    for item, waiting in rest:
+        fill(item, 1, waiting)
     return [tuple(pattern) for pattern in patterns]
 
 
@@ -59,7 +62,8 @@ def patterns_of(program: Program, solution: Solution) -> list[Pattern]:
     KeyError
         If the solution splits a job that the program keeps together.
     """
-    instance, index = program.instance, program.index
+    instance = program.instance
+    index = program.index
     servers: dict[str, list[int]] = {}
     better: dict[tuple[str, Number, Number], Choice] = {}
     for job in instance.jobs:
@@ -69,7 +73,8 @@ def patterns_of(program: Program, solution: Solution) -> list[Pattern]:
         key = job.profile, given.cpus, given.memory
         if key not in better:
             better[key] = instance.replacement(*key)
-        choice, gpus = better[key], instance.profile(job).gpus
+        choice = better[key]
+        gpus = instance.profile(job).gpus
         together = Item(gpus, choice.cpus, choice.memory)
         for server, count in given.gpus.items():
             row = servers.setdefault(server, [0] * len(index))

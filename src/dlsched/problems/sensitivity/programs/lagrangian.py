@@ -101,7 +101,8 @@ class Lagrangian:
         gain = prices.factor if floor is None else prices.throughput
         loss = Fraction(0) if floor is None else prices.split
         unit = math.lcm(gain.denominator, loss.denominator)
-        gained, lost = int(gain * unit), int(loss * unit)
+        gained = int(gain * unit)
+        lost = int(loss * unit)
         self.surplus = [
             -((option.split * lost - value * gained) // unit)  # rounded up
             - option.amount * prices.items[option.item]

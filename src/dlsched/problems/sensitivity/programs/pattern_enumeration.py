@@ -31,32 +31,32 @@ def maximal(
     list of tuple
         ``None`` if a limit struck.
     """
-    found: list[Pattern] = []
+    patterns: list[Pattern] = []
     counts = [0] * len(server.items)
     tables = [floor.table for floor in floors]
     prices = list(zip(*(floor.values for floor in floors), strict=True)) or [()] * len(counts)
     budget = 20 * most
 
-    def extend(first: int, at: State, missing: tuple[int, ...]) -> bool:
+    def extend(first: int, state: State, missing: tuple[int, ...]) -> bool:
         """Add items from the first on; `missing` is what the values lack of the floors."""
         nonlocal budget
-        if any(table[at] < lack for table, lack in zip(tables, missing, strict=True)):
+        if any(table[state] < lack for table, lack in zip(tables, missing, strict=True)):
             return True
         budget -= 1
-        if budget < 0 or len(found) > most:
+        if budget < 0 or len(patterns) > most:
             return False
         if run is not None and budget % 256 == 0 and run.stop_reason():
             return False
-        moves = [server.take(at, i) for i in range(len(server.items))]
+        moves = [server.take(state, i) for i in range(len(server.items))]
         if not any(moves):
-            found.append(tuple(counts))
+            patterns.append(tuple(counts))
             return True
         for i in range(first, len(server.items)):
             moved = moves[i]
             if moved is not None:
                 counts[i] += 1
-                left = tuple(map(sub, missing, prices[i]))
-                if not extend(i, moved, left):
+                lacking = tuple(map(sub, missing, prices[i]))
+                if not extend(i, moved, lacking):
                     return False
                 counts[i] -= 1
         return True
@@ -65,4 +65,4 @@ def maximal(
         ended = extend(0, server.whole(), tuple(f.least for f in floors))
     except RecursionError:  # of servers with a thousand GPUs
         return None
-    return found if ended else None
+    return patterns if ended else None

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from dlsched.problems.sensitivity.programs.lagrangian import Cutoff
 from dlsched.problems.sensitivity.programs.pattern_program import TOLERANCE, Program
-from dlsched.problems.sensitivity.structures.scaled_units import CapacityRow, capacity_row
-from dlsched.problems.sensitivity.structures.server_patterns import Pattern
+from dlsched.problems.sensitivity.structures.scaled_units import pooled_rows
 from dlsched.run import Run
 from dlsched.solvers import highs
 from dlsched.solvers.outcome import Outcome, Vector
-from dlsched.solvers.standard_form import StandardForm
+from dlsched.solvers.standard_form import INF, StandardForm
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 _NEAR = 4
 """Difference to a point near which solutions are sought."""
@@ -23,78 +26,95 @@ _TO_A_TARGET = {"mip_heuristic_run_feasibility_jump": False}
 for."""
 
 
-def standard_form(program: Program, floor: int | None = None, pooled: bool = False) -> StandardForm:
-    """Return the program over the patterns known; with a floor it minimises the split jobs.
+class Supply(NamedTuple):
+    """The columns that supply the items of the options, with rows of their own.
 
-    Columns: options, conversions, patterns. Rows: jobs of each profile, items of each kind,
-    servers, the floor on the throughput, and if `pooled` the CPUs and memory of all servers,
-    which the patterns imply: solvers derive cuts from them.
+    Attributes
+    ----------
+    items
+        Items of each kind that a column supplies.
+    rows, limits
+        What columns take of the servers, and what there is.
+    upper
+        The columns' upper limits.
+    """
+
+    items: sparse.csc_array
+    rows: sparse.csc_array
+    limits: Vector
+    upper: Vector
+
+
+def pattern_supply(program: Program) -> Supply:
+    """Return the conversions and the patterns known; these take one server each."""
+    from scipy import sparse
+
+    kinds = len(program.items)
+    converted = np.zeros((kinds, len(program.conversions)))
+    for column, (source, target, amount) in enumerate(program.conversions):
+        converted[source, column] = -1
+        converted[target, column] = amount
+    shape = (len(program.patterns), kinds)
+    patterns = np.array(list(program.patterns), dtype=float).reshape(shape).T
+    servers = float(program.instance.servers.count)
+    moves = np.full(converted.shape[1], servers * program.instance.servers.gpus)
+    uses = np.full(patterns.shape[1], servers)
+    return Supply(
+        items=sparse.csc_array(np.hstack([converted, patterns])),
+        rows=sparse.csc_array(np.append(np.zeros(len(moves)), np.ones(len(uses)))[None, :]),
+        limits=np.array([servers]),
+        upper=np.append(moves, uses),
+    )
+
+
+def standard_form(
+    program: Program, supply: Supply, floor: int | None = None, pooled: bool = False
+) -> StandardForm:
+    """Return the program over the supply; with a floor it minimises the split jobs.
+
+    Columns: options, then those of the supply. Rows: jobs of each profile, items of each kind,
+    those of the supply, the floor on the throughput, and if `pooled` the CPUs and memory of all
+    servers, which the others imply: solvers derive cuts from them.
     """
     from scipy import sparse
 
+    options = program.options
     profiles = {name: i for i, name in enumerate(program.counts)}
-    n, kinds = len(program.options), len(program.items)
-    k = len(program.conversions) + len(program.patterns)
-    rows: list[int] = []
-    columns: list[int] = []
-    entries: list[float] = []
-    for c, option in enumerate(program.options):
-        rows += [profiles[option.profile], len(profiles) + option.item]
-        columns += [c, c]
-        entries += [1, option.amount]
-    for c, (source, target, amount) in enumerate(program.conversions):
-        rows += [len(profiles) + source, len(profiles) + target]
-        columns += [n + c, n + c]
-        entries += [1, -amount]
-    first = n + len(program.conversions)
-    for p, pattern in enumerate(program.patterns):
-        at, supplied = pattern_column(program, pattern)
-        rows += at
-        columns += [first + p] * len(at)
-        entries += supplied
-    servers = len(profiles) + kinds
+    jobs = np.zeros((len(profiles), len(options)))
+    needed = np.zeros((len(program.items), len(options)))
+    for column, option in enumerate(options):
+        jobs[profiles[option.profile], column] = 1
+        needed[option.item, column] = option.amount
     count = np.array(list(program.counts.values()), dtype=float)
-    extra = []
+    extra_rows: list[Sequence[float]] = []
+    lower = [program.least_jobs * count, np.full(len(needed) + len(supply.limits), -INF)]
+    upper = [count, np.zeros(len(needed)), supply.limits]
+    costs = program.costs
     if floor is not None:
         scale = program.floor_scale
-        rows += [servers + 1] * n
-        columns += range(n)
-        entries += (program.costs * scale).tolist()
-        extra = [float(floor / program.unit) * scale]
-    height = servers + 1 + len(extra)
-    limits: list[float] = []
-    if pooled:
-        for amounts, most in pooled_rows(program):
-            rows += [height + len(limits)] * n
-            columns += range(n)
-            entries += amounts
-            limits.append(most)
-    height += len(limits)
-    A = sparse.csc_array(
-        sparse.coo_array((np.array(entries, dtype=float), (rows, columns)), shape=(height, n + k))
-    )
-    infinite = np.full(kinds + 1, -np.inf)
-    upper = np.array([program.counts[o.profile] for o in program.options], dtype=float)
-    limit = float(program.instance.servers.count)
-    moved = np.full(len(program.conversions), limit * program.instance.servers.gpus)
-    costs = program.costs if floor is None else np.array([float(o.split) for o in program.options])
+        extra_rows.append((program.costs * scale).tolist())
+        lower.append(np.array([float(floor / program.unit) * scale]))
+        upper.append(np.array([INF]))
+        costs = np.array([float(option.split) for option in options])
+    for row in pooled_rows(program.instance, options) if pooled else ():
+        extra_rows.append(row.sizes)
+        lower.append(np.array([-INF]))
+        upper.append(np.array([row.limit]))
+    blocks: list[list[Any]] = [
+        [sparse.csr_array(jobs), None],
+        [sparse.csr_array(needed), -supply.items],
+        [None, supply.rows],
+        [sparse.csr_array(np.reshape(extra_rows, (len(extra_rows), len(options)))), None],
+    ]
     return StandardForm.of(
-        A,
-        np.concatenate([program.least_jobs * count, infinite, extra, [-np.inf] * len(limits)]),
-        np.concatenate([count, np.zeros(kinds), [limit], [np.inf] * len(extra), limits]),
-        np.concatenate([upper, moved, np.full(len(program.patterns), limit)]),
-        np.concatenate([costs, np.zeros(k)]),
+        sparse.csc_array(sparse.block_array(blocks)),
+        np.concatenate(lower),
+        np.concatenate(upper),
+        np.append([float(program.counts[option.profile]) for option in options], supply.upper),
+        np.append(costs, np.zeros(len(supply.upper))),
         sense="max" if floor is None else "min",
         granularity=Fraction(floor is not None or (program.unit == 1 and not program.penalty)),
     )
-
-
-def pattern_column(program: Program, pattern: Pattern) -> tuple[list[int], list[float]]:
-    """Return the rows and entries of a pattern's column."""
-    first = len(program.counts)
-    used = [i for i, count in enumerate(pattern) if count]
-    rows = [first + i for i in used] + [first + len(program.items)]
-    return rows, [*(-float(pattern[i]) for i in used), 1.0]
 
 
 def integer(
@@ -113,28 +133,16 @@ def integer(
     than there: solutions as good are found in less time on large clusters.
     Options that solutions from the cutoffs on cannot use are fixed at 0.
     """
-    form = standard_form(program, floor, pooled=True)
+    form = standard_form(program, pattern_supply(program), floor, pooled=True)
     if near is not None:
         first = len(near) - len(program.patterns)
         form.lower[first:] = np.maximum(np.floor(near[first:] + TOLERANCE) - _NEAR, 0.0)
         form.upper[first:] = np.ceil(near[first:] - TOLERANCE) + _NEAR
     for cutoff in cutoffs:
         out = [
-            cutoff.largest[option.profile] - left > cutoff.allowance
-            for option, left in zip(program.options, cutoff.surplus, strict=True)
+            cutoff.largest[option.profile] - gain > cutoff.allowance
+            for option, gain in zip(program.options, cutoff.surplus, strict=True)
         ]
         form.upper[: len(out)][np.array(out)] = 0.0
     options = None if target is None else _TO_A_TARGET
     return highs.solve(form, 0, run, quiet=True, nodes=nodes, target=target, options=options)
-
-
-def pooled_rows(program: Program) -> list[CapacityRow]:
-    """Return the CPUs of each option with those of all servers, and the same of memory."""
-    servers, profiles = program.instance.servers, program.instance.profiles
-    return [
-        capacity_row(
-            servers.count * getattr(servers, name),
-            [profiles[o.profile].gpus * getattr(o.choice, name) for o in program.options],
-        )
-        for name in ("cpus", "memory")
-    ]

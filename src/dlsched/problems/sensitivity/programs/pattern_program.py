@@ -50,7 +50,8 @@ class Program:
         penalty: float = 0.0,
         convert: bool = False,
     ) -> None:
-        self.instance, self.penalty = instance, penalty
+        self.instance = instance
+        self.penalty = penalty
         self.counts = Counter(job.profile for job in instance.jobs)
         self.index: dict[Item, int] = {}
         self.options = [
@@ -63,9 +64,10 @@ class Program:
         self.conversions = conversions(self.items) if convert else []
         rates = {id(o.choice): o.choice.throughput for o in self.options}
         self.granularity = granularity(rates.values()) or Fraction(1)
-        one, many = self.granularity.as_integer_ratio()
+        numerator, denominator = self.granularity.as_integer_ratio()
         multiples = {
-            key: rate.numerator * many // (rate.denominator * one) for key, rate in rates.items()
+            key: rate.numerator * denominator // (rate.denominator * numerator)
+            for key, rate in rates.items()
         }
         self.values = [multiples[id(o.choice)] for o in self.options]
         self.unit = max(Fraction(1), Fraction(max(self.values, default=1), _LARGEST_COST))
@@ -80,15 +82,16 @@ class Program:
         """On the throughput, as a multiple of the granularity; certified by `tighten`."""
 
     def _options(self, name: str, choice: Choice, whole: bool, units: bool) -> list[Option]:
-        gpus, most = self.instance.profiles[name].gpus, self.instance.servers.gpus
-        found = []
+        gpus = self.instance.profiles[name].gpus
+        most = self.instance.servers.gpus
+        options = []
         if gpus == 1 or (whole and gpus <= most):
             item = self._item(Item(gpus, choice.cpus, choice.memory))
-            found.append(Option(name, choice, item, 1, False))
+            options.append(Option(name, choice, item, 1, False))
         if gpus > 1 and (units or (gpus > most and self.instance.allow_split)):
             item = self._item(Item(1, choice.cpus, choice.memory))
-            found.append(Option(name, choice, item, gpus, True))
-        return found
+            options.append(Option(name, choice, item, gpus, True))
+        return options
 
     def _item(self, item: Item) -> int:
         return self.index.setdefault(item, len(self.index))
@@ -129,7 +132,8 @@ class Program:
 
     def price(self, prices: Prices, run: Run) -> list[Pattern]:
         """Return patterns of positive reduced cost: the best, and the best with each item."""
-        found, values = [], prices.items
+        patterns = []
+        values = prices.items
         for first in [None, *range(len(self.items))]:
             if first is not None and values[first] <= 0:
                 continue
@@ -137,15 +141,16 @@ class Program:
                 break
             pattern = self.server.pattern(prices.table, values, first)
             if pattern and sum(map(mul, values, pattern)) > prices.limit:
-                found.append(pattern)
-        return found
+                patterns.append(pattern)
+        return patterns
 
     def prices(self, duals: Vector) -> Prices:
         """Return row duals as prices, integers as fine as the table's 64 bits allow.
 
         A pattern has no more items than a server has GPUs.
         """
-        p, kinds = len(self.counts), len(self.items)
+        p = len(self.counts)
+        kinds = len(self.items)
         items = np.maximum(duals[p : p + kinds], 0.0)
         server = max(0.0, float(duals[p + kinds]))
         tolerance = TOLERANCE * max(1.0, float(np.abs(duals).max()))
@@ -155,11 +160,11 @@ class Program:
             fine = min(fine, math.floor(math.log2(_LARGEST_VALUE / largest)))
         whole = [int(v) for v in np.rint(np.ldexp(items, fine)).tolist()]
         limit = int(math.ldexp(server, fine)) + math.ldexp(tolerance, fine)
-        one = Fraction(2) ** fine
+        scale = Fraction(2) ** fine
         floor = max(0.0, -float(duals[p + kinds + 1])) if len(duals) > p + kinds + 1 else 0.0
-        throughput = Fraction(floor) * Fraction(self.floor_scale) * one / self.unit
+        throughput = Fraction(floor) * Fraction(self.floor_scale) * scale / self.unit
         table = self.server.table(whole)
-        return Prices(whole, limit, one / self.unit, one, throughput, table)
+        return Prices(whole, limit, scale / self.unit, scale, throughput, table)
 
     def tighten(self, prices: Prices) -> None:
         """Tighten the bound on the throughput by the Lagrangian bound of these prices."""

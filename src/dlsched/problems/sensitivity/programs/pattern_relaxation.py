@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dlsched.problems.sensitivity.programs.lagrangian import Prices
-from dlsched.problems.sensitivity.programs.pattern_matrix import pattern_column, standard_form
+from dlsched.problems.sensitivity.programs.pattern_matrix import pattern_supply, standard_form
 from dlsched.problems.sensitivity.programs.pattern_program import TOLERANCE, Program
 from dlsched.results.result import Termination
 from dlsched.run import Run
@@ -72,26 +72,34 @@ class Master:
     """
 
     def __init__(self, program: Program, run: Run, floor: int | None = None) -> None:
-        form = standard_form(program, floor)
+        form = standard_form(program, pattern_supply(program), floor)
         form.upper[:] = np.inf  # rows imply the bounds, but for phase 1
         unit, costs, _ = form.conditioned(0)
-        self.program, self.run, self.unit, self.short = program, run, float(unit), False
+        self.program = program
+        self.run = run
+        self.unit = float(unit)
+        self.short = False
         self.sign = 1.0 if floor is None else -1.0  # of duals, so that prices are positive
         self.known = len(program.patterns)  # those that are columns
         self.extra = form.shape[1]  # position of the column of additional servers
         self.costs = np.append(costs, 0.0)
-        self.objective, self.values, self.more = 0.0, np.zeros(self.extra), 0.0
+        self.objective = 0.0
+        self.values = np.zeros(self.extra)
+        self.more = 0.0
         options = {"presolve": "off"}
         large = form.shape[0] > _MANY_ROWS
         self.solver = IncrementalProgram(run, options=options, interruptible=large)
         highs.load(self.solver.session, form, 0, False)
-        row = len(program.counts) + len(program.items)
-        self.solver.add_column(0.0, 0.0, 0.0, [row], [-1.0])
+        self.items = len(program.counts)  # position of the first item's row
+        self.servers = self.items + len(program.items)  # position of the row of servers
+        self.solver.add_column(0.0, 0.0, 0.0, [self.servers], [-1.0])
 
     def extend(self) -> None:
         """Add the patterns that are new."""
         for pattern in islice(self.program.patterns, self.known, None):
-            rows, entries = pattern_column(self.program, pattern)
+            supplied = np.flatnonzero(pattern)
+            rows = np.append(self.items + supplied, self.servers)
+            entries = np.append(-np.array(pattern)[supplied], 1.0)
             self.solver.add_column(0.0, 0.0, np.inf, rows, entries)
         self.known = len(self.program.patterns)
 
@@ -104,9 +112,7 @@ class Master:
         if solved and self.short and self.more < TOLERANCE:
             self._allow(False)
             solved = self.optimal()
-        if not solved:
-            return None
-        return self.duals
+        return self.duals if solved else None
 
     @property
     def duals(self) -> Vector:

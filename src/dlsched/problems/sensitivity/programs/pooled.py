@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 
 from dlsched.errors import SolverFailure
 from dlsched.problems.sensitivity.definition.schema import Choice, Instance
-from dlsched.problems.sensitivity.structures.scaled_units import capacity_row
+from dlsched.problems.sensitivity.structures.scaled_units import CapacityRow, pooled_rows
 from dlsched.results.objective import SOLVER_PRECISION, Bound
 from dlsched.run import Run
 from dlsched.schema import Id, granularity
@@ -21,11 +21,17 @@ from dlsched.solvers.certificate import dual_bound, round_to_granularity
 from dlsched.solvers.standard_form import StandardForm
 
 _ROUNDING = 1e-6
-Options: TypeAlias = Sequence[tuple[Id, Choice]]
-"""Profile and choice of each column."""
+"""What a solver's value may be below a whole number that it stands for."""
 
 
-def pooled_program(instance: Instance) -> tuple[StandardForm, Options]:
+class TypeChoice(NamedTuple):
+    """A column of the pooled program: jobs of a profile with a choice."""
+
+    profile: Id
+    choice: Choice
+
+
+def pooled_program(instance: Instance) -> tuple[StandardForm, Sequence[TypeChoice]]:
     """Return the integer program of the largest throughput on pooled servers, and its columns.
 
     Jobs of one profile are one type; a column is how many of them have an undominated choice.
@@ -33,28 +39,22 @@ def pooled_program(instance: Instance) -> tuple[StandardForm, Options]:
     from scipy import sparse
 
     counts = Counter(job.profile for job in instance.jobs)
-    options = [(p, c) for p in counts for c in instance.undominated[p]]
-    rows = {name: i for i, name in enumerate(counts)}
-    servers, n = instance.servers, instance.servers.count
-    gpus = [instance.profiles[p].gpus for p, _ in options]
-    pairs = list(zip(gpus, (c for _, c in options), strict=True))
-    cpus = capacity_row(n * servers.cpus, [g * c.cpus for g, c in pairs])
-    memory = capacity_row(n * servers.memory, [g * c.memory for g, c in pairs])
-    A = np.zeros((len(rows) + 3, len(options)))
-    for j, (p, _) in enumerate(options):
-        A[rows[p], j] = 1
-    A[-3:] = cpus.sizes, memory.sizes, gpus
-    limits = [cpus.limit, memory.limit]
-    limits.append(float(n * servers.gpus))  # binding only where jobs may wait
+    options = [TypeChoice(name, c) for name in counts for c in instance.undominated[name]]
+    throughputs = [option.choice.throughput for option in options]
+    resources = pooled_rows(instance, options)
+    # The GPUs are binding only where jobs may wait.
+    gpus = [float(instance.profiles[option.profile].gpus) for option in options]
+    resources.append(CapacityRow(gpus, float(instance.servers.count * instance.servers.gpus)))
+    jobs = [[float(option.profile == name) for option in options] for name in counts]
     number = np.array(list(counts.values()), dtype=float)
     form = StandardForm.of(
-        sparse.csc_array(A),
-        np.append(0 * number if instance.may_wait else number, [-np.inf] * 3),
-        np.append(number, limits),
-        np.array([float(counts[p]) for p, _ in options]),
-        np.array([float(c.throughput) for _, c in options]),
+        sparse.csc_array(jobs + [row.sizes for row in resources]),
+        np.append(0 * number if instance.may_wait else number, [-np.inf] * len(resources)),
+        np.append(number, [row.limit for row in resources]),
+        np.array([float(counts[option.profile]) for option in options]),
+        np.array(list(map(float, throughputs))),
         sense="max",
-        granularity=granularity(c.throughput for _, c in options),
+        granularity=granularity(throughputs),
     )
     return form, options
 
@@ -76,12 +76,18 @@ def ideal_allocation(instance: Instance, run: Run) -> dict[Id, Choice]:
     outcome = highs.solve(form, 0, run, quiet=True)
     if outcome.values is None:
         raise SolverFailure(f"HiGHS ended stage one with {outcome.termination}")
-    taken: dict[Id, list[Choice]] = {}
-    for (profile, choice), often in zip(options, np.rint(outcome.values).tolist(), strict=True):
-        taken.setdefault(profile, []).extend([choice] * int(often))
-    for choices in taken.values():
-        choices.sort(key=lambda c: (c.throughput, -c.cpus, -c.memory))
-    return {job.id: taken[job.profile].pop() for job in instance.jobs if taken[job.profile]}
+    chosen: dict[Id, list[Choice]] = {}
+    for option, often in zip(options, np.rint(outcome.values).tolist(), strict=True):
+        chosen.setdefault(option.profile, []).extend([option.choice] * int(often))
+    return _choice_of_job(instance, chosen)
+
+
+def _choice_of_job(
+    instance: Instance, of_profile: Mapping[Id, Sequence[Choice]]
+) -> dict[Id, Choice]:
+    """Return the choice of each job as long as there are any: the first jobs get the fastest."""
+    queues = {name: sorted(choices, key=Choice.rank) for name, choices in of_profile.items()}
+    return {job.id: queues[job.profile].pop() for job in instance.jobs if queues[job.profile]}
 
 
 class Targets(NamedTuple):
@@ -114,21 +120,22 @@ def pooled_targets(instance: Instance, run: Run) -> Targets | None:
         return None
     if outcome.values is None or outcome.duals is None:
         return None
-    taken: dict[Id, list[Choice]] = {}
-    shares: dict[Id, list[tuple[float, int, Choice]]] = {}
-    for k, ((profile, choice), x) in enumerate(zip(options, outcome.values.tolist(), strict=True)):
-        shares.setdefault(profile, []).append((x, k, choice))
-    for profile, parts in shares.items():
-        total = round(sum(x for x, _, _ in parts))
-        whole = [(choice, int(x + _ROUNDING)) for x, _, choice in parts]
-        chosen = [choice for choice, count in whole for _ in range(count)]
-        rest = sorted(parts, key=lambda part: (int(part[0] + _ROUNDING) - part[0], part[1]))
-        chosen += [choice for _, _, choice in rest[: max(0, total - len(chosen))]]
-        taken[profile] = sorted(chosen, key=lambda c: (c.throughput, -c.cpus, -c.memory))
-    choices = {job.id: taken[job.profile].pop() for job in instance.jobs if taken[job.profile]}
+    amounts: dict[Id, dict[Choice, float]] = {}
+    for option, amount in zip(options, outcome.values.tolist(), strict=True):
+        amounts.setdefault(option.profile, {})[option.choice] = amount
+    chosen = {name: _rounded(of_choice) for name, of_choice in amounts.items()}
     prices = np.abs(outcome.duals[-3:-1] * form.row_upper[-3:-1])
     weights = prices / prices.sum() if prices.sum() > 0 else np.full(2, 0.5)
-    return Targets(choices, (float(weights[0]), float(weights[1])))
+    return Targets(_choice_of_job(instance, chosen), (float(weights[0]), float(weights[1])))
+
+
+def _rounded(amounts: Mapping[Choice, float]) -> list[Choice]:
+    """Return choices as often as in the amounts, rounded down; then those of largest remainder."""
+    whole = {choice: int(amount + _ROUNDING) for choice, amount in amounts.items()}
+    chosen = [choice for choice, count in whole.items() for _ in range(count)]
+    missing = max(0, round(sum(amounts.values())) - len(chosen))
+    by_remainder = sorted(amounts, key=lambda choice: whole[choice] - amounts[choice])
+    return chosen + by_remainder[:missing]
 
 
 def split_bound(instance: Instance) -> Bound:
@@ -144,22 +151,22 @@ def pooled_bounds(instance: Instance, run: Run) -> list[Bound]:
     if not instance.jobs:
         return [Bound(0, "certified", how)]
     form, options = pooled_program(instance)
-    step = granularity(c.throughput for _, c in options)
-    duals, outcome = np.zeros(form.shape[0]), None
+    step = form.granularities[0]
+    duals = None
     with contextlib.suppress(SolverFailure):
-        relaxed = highs.solve(form, 0, run, relax=True)
-        duals = duals if relaxed.duals is None else relaxed.duals
-    certified = dual_bound(form, 0, duals)
+        duals = highs.solve(form, 0, run, relax=True).duals
+    certified = dual_bound(form, 0, np.zeros(form.shape[0]) if duals is None else duals)
     bounds = []
     if certified is not None:
         bounds.append(Bound(round_to_granularity(certified, step, "max"), "certified", how))
+    bound = None
     with contextlib.suppress(SolverFailure):
-        outcome = highs.solve(form, 0, run, quiet=True)
-    if outcome is not None and outcome.bound is not None:
+        bound = highs.solve(form, 0, run, quiet=True).bound
+    if bound is not None:
         # Plus the solver's tolerance, which is one of sums with the largest throughput where jobs
         # cannot have that.
-        largest = max(outcome.bound, *(float(choice.throughput) for _, choice in options))
-        claimed = Fraction(outcome.bound) + Fraction(SOLVER_PRECISION * largest)
+        largest = max(bound, *(float(option.choice.throughput) for option in options))
+        claimed = Fraction(bound) + Fraction(SOLVER_PRECISION * largest)
         value = round_to_granularity(claimed, step, "max")
         bounds.append(Bound(value, "claimed", "highs on the pooled cluster"))
     return bounds

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from fractions import Fraction
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -36,31 +35,28 @@ class Cluster:
         self.instance = instance
         servers = instance.servers
         self.share = servers.proportional
-        (cpu_unit, most_cpus), (memory_unit, most_memory) = instance.amounts
-        self.units = cpu_unit, memory_unit
+        self.units = [amounts.granularity for amounts in instance.amounts]
         gpus = max([servers.gpus, *(p.gpus for p in instance.profiles.values())])
-        largest = max(self._units(most_cpus, 0), self._units(most_memory, 1)) * (gpus + 1)
-        self.dtype: Any = np.int64 if largest < _LARGEST else object
-        self.full: Vector = np.array(
-            [servers.gpus, self._units(servers.cpus, 0), self._units(servers.memory, 1)],
-            dtype=self.dtype,
-        )
+        most = max(amounts.largest / amounts.granularity for amounts in instance.amounts)
+        self.dtype: Any = np.int64 if most * (gpus + 1) < _LARGEST else object
+        self.full = self._in_units(servers.gpus, servers.cpus, servers.memory)
         self.free: Vector = np.tile(self.full, (servers.count, 1))
         self.given: dict[str, tuple[Choice, Placed]] = {}
         self.hosts: list[dict[str, int]] = [{} for _ in range(servers.count)]
         self.jobs = {job.id: job for job in instance.jobs}
         self._demands: dict[int, tuple[Choice, Vector]] = {}
 
-    def _units(self, amount: Number, resource: int) -> int:
-        return int(Fraction(amount) / self.units[resource])
+    def _in_units(self, gpus: int, cpus: Number, memory: Number) -> Vector:
+        cpu_unit, memory_unit = self.units
+        amounts = [gpus, int(cpus / cpu_unit), int(memory / memory_unit)]
+        return np.array(amounts, dtype=self.dtype)
 
     def demand(self, choice: Choice) -> Vector:
         """Return the GPUs (1), CPUs and memory that one GPU of a job with this choice takes."""
         # Keyed by identity, as hashing fractions would dominate the running time.
         known = self._demands.get(id(choice))
         if known is None:
-            row = [1, self._units(choice.cpus, 0), self._units(choice.memory, 1)]
-            known = choice, np.array(row, dtype=self.dtype)
+            known = choice, self._in_units(1, choice.cpus, choice.memory)
             self._demands[id(choice)] = known
         return known[1]
 
@@ -79,7 +75,8 @@ class Cluster:
         Of the servers that can take the whole job, the one with the fewest free GPUs, then CPUs,
         then memory. Else the job is split over the servers that can take most of its GPUs.
         """
-        gpus, capacity = self.instance.profile(job).gpus, self.capacity(choice)
+        gpus = self.instance.profile(job).gpus
+        capacity = self.capacity(choice)
         whole = np.flatnonzero(capacity >= gpus)
         if len(whole):
             for resource in range(3):
@@ -97,7 +94,8 @@ class Cluster:
         their order. A job that may not, or with `together` any job, goes to the first server that
         can take the whole job, if there is one.
         """
-        gpus, capacity = self.instance.profile(job).gpus, self.capacity(choice)
+        gpus = self.instance.profile(job).gpus
+        capacity = self.capacity(choice)
         split = self.may_split(gpus)
         if together or not split:
             whole = np.flatnonzero(capacity >= gpus)
@@ -109,25 +107,29 @@ class Cluster:
 
     def place(self, job: Job, choice: Choice, placed: Placed) -> None:
         """Allocate a choice and GPUs to a job."""
-        each = self.demand(choice)
+        demand = self.demand(choice)
         for s, gpus in placed.items():
-            self.free[s] -= gpus * each
+            self.free[s] -= gpus * demand
             self.hosts[s][job.id] = gpus
         self.given[job.id] = (choice, dict(placed))
 
     def change(self, name: str, choice: Choice) -> None:
         """Change the choice of a placed job; its servers may then be overloaded."""
-        old, placed = self.given[name]
-        difference = self.demand(choice) - self.demand(old)
-        for s, gpus in placed.items():
-            self.free[s] -= gpus * difference
+        placed = self.given[name][1]
+        for s, more in self._difference(name, choice):
+            self.free[s] -= more
         self.given[name] = (choice, placed)
 
     def fits_changed(self, name: str, choice: Choice) -> bool:
         """Whether a placed job's servers have the capacity for another choice."""
+        return all((self.free[s] >= more).all() for s, more in self._difference(name, choice))
+
+    def _difference(self, name: str, choice: Choice) -> Iterator[tuple[int, Vector]]:
+        """Yield what each server of a placed job would give in addition with another choice."""
         old, placed = self.given[name]
         difference = self.demand(choice) - self.demand(old)
-        return all((self.free[s] >= gpus * difference).all() for s, gpus in placed.items())
+        for s, gpus in placed.items():
+            yield s, gpus * difference
 
 
 def _filled(order: Iterable[int], capacity: Vector, gpus: int) -> Placed:

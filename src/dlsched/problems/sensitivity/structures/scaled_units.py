@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import NamedTuple
+from operator import mul
+from typing import NamedTuple, Protocol
 
-from dlsched.schema import Number, granularity
+from dlsched.problems.sensitivity.definition.schema import Choice, Instance
+from dlsched.schema import Id, Number, granularity
 
 _LEAST_STEP = Fraction(1, 1000)
 _LARGEST = 10**6
+"""Amounts of at most this size that differ by `_LEAST_STEP` are well within solvers' tolerances."""
 _MOST_STEPS = 2**30
 """Upper limit of a capacity in integers: beyond it solvers' absolute tolerances are too coarse."""
 
@@ -29,10 +32,34 @@ def row_unit(capacity: Number, sizes: Sequence[Number]) -> Fraction:
     the amounts are more than 2**30 multiples of that, capacity / 2**30.
     """
     amounts = [capacity, *sizes]
-    step, largest = granularity(amounts), max(amounts)
-    if step >= _LEAST_STEP and largest <= _LARGEST:
+    step = granularity(amounts)
+    if step >= _LEAST_STEP and max(amounts) <= _LARGEST:
         return Fraction(1)
     return max(step, Fraction(capacity) / _MOST_STEPS)
+
+
+class ProfileChoice(Protocol):
+    """A choice for jobs of a profile."""
+
+    @property
+    def profile(self) -> Id:
+        """The profile's name."""
+
+    @property
+    def choice(self) -> Choice:
+        """CPUs and memory per GPU."""
+
+
+def pooled_rows(instance: Instance, options: Sequence[ProfileChoice]) -> list[CapacityRow]:
+    """Return the CPUs of each option with those of all servers, and the same of memory."""
+    servers = instance.servers
+    gpus = [instance.profiles[option.profile].gpus for option in options]
+    rows = []
+    for name in ("cpus", "memory"):
+        amounts = [getattr(option.choice, name) for option in options]
+        capacity = servers.count * getattr(servers, name)
+        rows.append(capacity_row(capacity, list(map(mul, gpus, amounts))))
+    return rows
 
 
 def capacity_row(capacity: Number, sizes: Sequence[Number]) -> CapacityRow:

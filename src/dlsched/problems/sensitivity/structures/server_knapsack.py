@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,14 @@ Part: TypeAlias = tuple[Id, int]
 """A profile, and how many GPUs a job of it has on a server."""
 Sums: TypeAlias = NDArray[np.float64]
 """Throughput by remaining CPUs and memory, flat; minus infinity where the jobs do not fit."""
+
+
+class _Option(NamedTuple):
+    """A choice, the kind of item that a job with it is, and a share of the largest throughput."""
+
+    item: int
+    choice: Choice
+    value: float
 
 
 class Knapsack:
@@ -41,18 +49,14 @@ class Knapsack:
     def __init__(self, instance: Instance, parts: Sequence[Part]) -> None:
         self.instance = instance
         index: dict[Item, int] = {}
-        self.options: dict[Part, list[tuple[int, Choice, float]]] = {}
-        top = max((Fraction(c.throughput) for p, _ in parts for c in instance.undominated[p]),
-                  default=Fraction(1))  # fmt: skip
+        self.options: dict[Part, list[_Option]] = {}
+        throughputs = [c.throughput for name, _ in parts for c in instance.undominated[name]]
+        top = max(map(Fraction, throughputs), default=Fraction(1))
         for name, gpus in parts:
-            self.options[name, gpus] = [
-                (
-                    index.setdefault(Item(gpus, choice.cpus, choice.memory), len(index)),
-                    choice,
-                    float(choice.throughput / top),
-                )
-                for choice in instance.undominated[name]
-            ]
+            options = self.options.setdefault((name, gpus), [])
+            for choice in instance.undominated[name]:
+                item = index.setdefault(Item(gpus, choice.cpus, choice.memory), len(index))
+                options.append(_Option(item, choice, float(choice.throughput / top)))
         self.server = Server(instance.servers, list(index))
         rows, columns = self.server.shape
         self.after: list[NDArray[np.intp]] = []
@@ -77,29 +81,30 @@ class Knapsack:
         """
         order = sorted(range(len(parts)), key=lambda k: parts[k])
         path = tuple(parts[k] for k in order)
-        at = len(self.known[()]) - 2
+        state = len(self.known[()]) - 2
         for other in used:
-            at = int(self.after[self.server.items.index(other)][at])
+            state = int(self.after[self.server.items.index(other)][state])
         self._sums(path)
-        chosen: list[Choice | None] = [None] * len(parts)
+        chosen: dict[int, Choice] = {}
         for k in range(len(path), 0, -1):
-            before, sums = self.known[path[: k - 1]], self.known[path[:k]]
-            for item, choice, value in self.options[path[k - 1]]:
-                left = int(self.after[item][at])
-                if before[left] + value == sums[at]:
-                    chosen[order[k - 1]], at = choice, left
+            before = self.known[path[: k - 1]]
+            best = self.known[path[:k]][state]
+            for option in self.options[path[k - 1]]:
+                rest = int(self.after[option.item][state])
+                if before[rest] + option.value == best:
+                    chosen[order[k - 1]] = option.choice
+                    state = rest
                     break
-        return [choice for choice in chosen if choice is not None]
+        return [chosen[k] for k in sorted(chosen)]
 
     def _sums(self, path: tuple[Part, ...]) -> Sums:
         """Return the largest throughput of these jobs by remaining CPUs and memory."""
-        found = self.known.get(path)
-        if found is None:
+        if path not in self.known:
             before = self._sums(path[:-1])
             options = self.options[path[-1]]
-            found = np.maximum.reduce([before[self.after[i]] + value for i, _, value in options])
-            self.known[path] = found
-        return found
+            sums = [before[self.after[option.item]] + option.value for option in options]
+            self.known[path] = np.maximum.reduce(sums)
+        return self.known[path]
 
 
 def least_choices(instance: Instance) -> Mapping[Id, Choice]:
@@ -109,9 +114,6 @@ def least_choices(instance: Instance) -> Mapping[Id, Choice]:
     """
     cpus, memory = instance.servers.proportional
     return {
-        name: max(
-            (c for c in choices if c.cpus <= cpus and c.memory <= memory),
-            key=lambda c: (c.throughput, -c.cpus, -c.memory),
-        )
+        name: max((c for c in choices if c.cpus <= cpus and c.memory <= memory), key=Choice.rank)
         for name, choices in instance.undominated.items()
     }

@@ -60,7 +60,8 @@ class Server:
     """The knapsack of one server: the largest value by GPUs, CPUs and memory, in integers."""
 
     def __init__(self, servers: Servers, items: Sequence[Item]) -> None:
-        self.items, self.gpus = tuple(items), servers.gpus
+        self.items = tuple(items)
+        self.gpus = servers.gpus
         cpus = self._reach(servers.cpus, [i.gpus * i.cpus for i in items])
         memory = self._reach(servers.memory, [i.gpus * i.memory for i in items])
         states = (self.gpus + 1) * len(cpus[0]) * len(memory[0])
@@ -84,14 +85,15 @@ class Server:
         unit = granularity([capacity, *sizes])
         whole = [int(Fraction(s) / unit) for s in sizes]
         limit = int(Fraction(capacity) / unit)
-        sums, edge = {0}, {0}
+        sums = {0}
+        edge = {0}
         for _ in range(self.gpus):
             known = len(sums)
-            found: set[int] = set()
+            larger: set[int] = set()
             for size in set(whole):
-                found |= {a + size for a in edge if a + size <= limit}
-                _validate_states((self.gpus + 1) * max(len(found), known))
-            edge = found - sums
+                larger |= {a + size for a in edge if a + size <= limit}
+                _validate_states((self.gpus + 1) * max(len(larger), known))
+            edge = larger - sums
             sums |= edge
         reachable = sorted(sums)
         if limit < 2**62:
@@ -107,10 +109,11 @@ class Server:
 
     def full(self, i: int) -> Pattern:
         """Return the pattern with as many items of one kind as fit on a server."""
-        counts, at = [0] * len(self.items), self.take(self.whole(), i)
-        while at is not None:
+        counts = [0] * len(self.items)
+        state = self.take(self.whole(), i)
+        while state is not None:
             counts[i] += 1
-            at = self.take(at, i)
+            state = self.take(state, i)
         return tuple(counts)
 
     def whole(self) -> State:
@@ -140,25 +143,25 @@ class Server:
             now[:] = best[g - 1, :-1]
             for gpus, items in self.alike:
                 if gpus <= g:
-                    taken = best[g - gpus][self._leads(items)]
-                    taken += worth[list(items)]
-                    np.maximum(now, taken.max(axis=0), out=now)
+                    values_after = best[g - gpus][self._leads(items)]
+                    values_after += worth[list(items)]
+                    np.maximum(now, values_after.max(axis=0), out=now)
         return best[:, :-1].reshape(self.gpus + 1, rows, columns)
 
     def _leads(self, items: tuple[int, ...]) -> Table:
         """Return the states after each of some items, items x states; the last is "no room"."""
-        found = self.kept.get(items)
-        if found is None:
+        leads = self.kept.get(items)
+        if leads is None:
             states = self.shape[0] * self.shape[1]
-            found = np.empty((len(items), states), dtype=np.intp)
-            for row, i in zip(found, items, strict=True):
+            leads = np.empty((len(items), states), dtype=np.intp)
+            for row, i in zip(leads, items, strict=True):
                 cpu, memory = self.after[i]
                 lead = cpu[:, None] * self.shape[1] + memory[None, :]
                 lead[cpu < 0, :] = lead[:, memory < 0] = states
                 row[:] = lead.ravel()
             if len(self.items) * states <= _KEPT:
-                self.kept[items] = found
-        return found
+                self.kept[items] = leads
+        return leads
 
     def pattern(
         self, table: Table, values: Sequence[int], first: int | None = None
@@ -168,28 +171,31 @@ class Server:
         ``None`` if that item alone does not fit.
         """
         counts = [0] * len(self.items)
-        at = self.whole()
+        state = self.whole()
         if first is not None:
-            moved = self.take(at, first)
+            moved = self.take(state, first)
             if moved is None:
                 return None
-            counts[first], at = 1, moved
+            counts[first] = 1
+            state = moved
         priced = [(i, value) for i, value in enumerate(values) if value > 0]
-        while (best := table.item(at)) > 0:
+        while (best := table.item(state)) > 0:
             for i, value in priced:
-                moved = self.take(at, i)
+                moved = self.take(state, i)
                 if moved is not None and table.item(moved) + value == best:
                     counts[i] += 1
-                    at = moved
+                    state = moved
                     break
             else:
-                at = (at[0] - 1, at[1], at[2])
+                state = (state[0] - 1, state[1], state[2])
         return tuple(counts)
 
-    def take(self, at: State, i: int) -> State | None:
+    def take(self, state: State, i: int) -> State | None:
         """Return the state after an item is added; ``None`` if it does not fit."""
         gpus, cpu, memory = self.steps[i]
-        g, c, m = at[0] - gpus, cpu[at[1]], memory[at[2]]
+        g = state[0] - gpus
+        c = cpu[state[1]]
+        m = memory[state[2]]
         return None if g < 0 or c < 0 or m < 0 else (g, c, m)
 
 

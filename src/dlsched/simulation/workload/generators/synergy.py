@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from dlsched.errors import OptionError
-from dlsched.problems.sensitivity.instances.job_models import Assignment, read_split
+from dlsched.problems.sensitivity.instances.generate import read_split
+from dlsched.problems.sensitivity.instances.job_models import Assignment
 from dlsched.simulation.workload.profiles.synergy import job_fields, load_models
 from dlsched.simulation.workload.workload import Workload
 
