@@ -14,9 +14,9 @@ from dlsched.registry.cluster_state import JobState
 from dlsched.schema import Id, Number
 from dlsched.simulation.engine.decision import Decision
 from dlsched.simulation.engine.policy import BasePolicy
-from dlsched.simulation.engine.state import State
-from dlsched.simulation.policies.lyra_draft import Draft, job_state
-from dlsched.simulation.policies.lyra_reclaiming import reclaim, solved_by
+from dlsched.simulation.engine.state import State, job_state
+from dlsched.simulation.policies.lyra_draft import Draft
+from dlsched.simulation.policies.lyra_reclaiming import reclaim
 from dlsched.simulation.policies.lyra_scaling import (
     Counts,
     by_pool,
@@ -28,6 +28,7 @@ from dlsched.simulation.policies.lyra_scaling import (
     shrink_to,
     still_missing,
 )
+from dlsched.simulation.policies.solving import solved_by
 
 
 class Lyra(BasePolicy):

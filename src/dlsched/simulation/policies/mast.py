@@ -17,7 +17,7 @@ from dlsched.schema import Id, Number
 from dlsched.simulation.engine.decision import Allocation, Decision, Share
 from dlsched.simulation.engine.policy import BasePolicy
 from dlsched.simulation.engine.state import State
-from dlsched.simulation.policies.muri import solved_by
+from dlsched.simulation.policies.solving import solved_by
 from dlsched.simulation.workload.clock import TICKS, ticks
 
 
