@@ -19,9 +19,9 @@ from dlsched.gavel.measures import (
     usable_rates,
     value,
 )
+from dlsched.gavel.numbers import converted
 from dlsched.gavel.rates import Alone, Pairs, Rates
 from dlsched.results.result import Violation
-from dlsched.schema.flaws import Flaw
 from dlsched.schema.quantities import exact
 
 
@@ -102,7 +102,7 @@ def check(
     for job in listed:
         if (job.model, job.scale) not in alone:
             alone[job.model, job.scale] = usable_rates(job, rated, supply)
-    fair = {key: proportional(found, supply) for key, found in alone.items()}
+    fair = {like: proportional(usable, supply) for like, usable in alone.items()}
     found: list[Violation] = []
     time: dict[str, Fraction] = dict.fromkeys(known, Fraction(0))
     throughput: dict[str, Fraction] = dict.fromkeys(known, Fraction(0))
@@ -154,10 +154,10 @@ def _sides(
     for (model, other, scale, gpu), entries in beside.items():
         total = sum((share for _, share in entries), Fraction(0))
         if model == other:
-            each: dict[str, Fraction] = defaultdict(Fraction)
+            shares: dict[str, Fraction] = defaultdict(Fraction)
             for job, share in entries:
-                each[job] += share
-            for job, share in each.items():
+                shares[job] += share
+            for job, share in shares.items():
                 if 2 * share > total:
                     message = f"{job} is beside {model} on {gpu} for over half of the time there"
                     yield Violation("own_half", job, message, share - total / 2)
@@ -179,12 +179,9 @@ def _share(row: object, i: int, known: Mapping[str, Job], gpus: Mapping[str, int
             raise InstanceError("shares", f"[{i}]", f"{name!r} is no {kind}", remedy)
     if beside is not None and not isinstance(beside, str):
         raise InstanceError("shares", f"[{i}]", f"{beside!r} is no model", remedy)
-    if isinstance(amount, Fraction):
-        return Share(job, gpu, beside, amount)
-    try:
-        return Share(job, gpu, beside, Fraction(exact(amount)))
-    except Flaw as flaw:
-        raise InstanceError("shares", f"[{i}]", flaw.problem, flaw.remedy) from None
+    if not isinstance(amount, Fraction):
+        amount = Fraction(converted(amount, exact, "shares", f"[{i}]"))
+    return Share(job, gpu, beside, amount)
 
 
 def _spell(share: Share) -> str:

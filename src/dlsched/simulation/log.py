@@ -46,6 +46,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 
 from dlsched.errors import OptionError
+from dlsched.simulation.workload.clock import TICKS
 
 VERSION: Final = 1
 APPLICATION: Final = int.from_bytes(b"dlsc")
@@ -252,6 +253,11 @@ class Log:
                 f"{self.path}: its header cannot be read ({error}); name another file"
             ) from None
         return {**written, **json.loads(json.dumps(self._header))}
+
+    @property
+    def unit(self) -> int:
+        """Units of time per second."""
+        return TICKS if self.meta()["clock"] == "microseconds" else 1
 
     def add(self, table: str, row: tuple[Any, ...]) -> None:
         """Add a row; it is on disk after the next `commit`."""

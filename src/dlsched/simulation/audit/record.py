@@ -126,7 +126,7 @@ class Record:
             "count": _is_count,
             "count or null": lambda value: value is None or _is_count(value),
             "text": lambda value: isinstance(value, str),
-            "text or null": lambda value: isinstance(value, str | None),
+            "text or null": lambda value: value is None or isinstance(value, str),
             "seconds": lambda value: isinstance(value, int | float) and 0 <= value < math.inf,
             "anything": lambda value: True,
         }
