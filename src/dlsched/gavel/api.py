@@ -114,8 +114,8 @@ def shares(
     built = time.perf_counter()
     solved = solve(groups, policy, run, certify)
     optimized = time.perf_counter()
-    found = _expand(groups.program, solved, listed)
-    checked = check(found, rated, supply, listed, policy=policy)
+    divided = _expand(groups.program, solved, listed)
+    checked = check(divided, rated, supply, listed, policy=policy)
     if checked.violations or checked.objective is None:
         said = checked.violations[0].message if checked.violations else "the objective is infinite"
         raise SolverDisagreement(f"the checker refuses the shares of {policy}: {said}")
@@ -129,7 +129,7 @@ def shares(
     return Shares(
         policy=policy,
         jobs=listed,
-        shares=found,
+        shares=divided,
         objective=checked.objective,
         bound=solved.bound,
         throughput=checked.throughput,

@@ -103,7 +103,7 @@ def check(
         if (job.model, job.scale) not in alone:
             alone[job.model, job.scale] = usable_rates(job, rated, supply)
     fair = {like: proportional(usable, supply) for like, usable in alone.items()}
-    found: list[Violation] = []
+    violations: list[Violation] = []
     time: dict[str, Fraction] = dict.fromkeys(known, Fraction(0))
     throughput: dict[str, Fraction] = dict.fromkeys(known, Fraction(0))
     used: dict[str, Fraction] = dict.fromkeys(supply, Fraction(0))
@@ -112,7 +112,9 @@ def check(
         share = _share(row, i, known, supply)
         job, where = known[share.job], f"[{i}]"
         if share.share < 0:
-            found.append(Violation("negative", where, f"{_spell(share)} is negative", -share.share))
+            violations.append(
+                Violation("negative", where, f"{_spell(share)} is negative", -share.share)
+            )
         if not share.share:
             continue
         time[job.id] += share.share
@@ -126,16 +128,16 @@ def check(
             kind, said = "cannot_share", "cannot run there beside that model"
             beside[job.model, share.beside, job.scale, share.gpu].append((job.id, share.share))
         if not rate:
-            found.append(Violation(kind, where, f"{_spell(share)}: it {said}", share.share))
+            violations.append(Violation(kind, where, f"{_spell(share)}: it {said}", share.share))
         throughput[job.id] += rate * share.share
-    found += _over("time", "has more than all of its time", time, dict.fromkeys(known, 1))
-    found += _over("gpus", "is used more than there are GPUs", used, supply)
-    found += _sides(beside)
+    violations += _over("time", "has more than all of its time", time, dict.fromkeys(known, 1))
+    violations += _over("gpus", "is used more than there are GPUs", used, supply)
+    violations += _sides(beside)
     values = {
         j.id: value(policy, j, throughput[j.id], fair[j.model, j.scale], supply, len(listed))
         for j in listed
     }
-    return Checked(tuple(found), combine(policy, values.values()), throughput, values)
+    return Checked(tuple(violations), combine(policy, values.values()), throughput, values)
 
 
 def _over(

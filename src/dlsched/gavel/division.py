@@ -48,10 +48,10 @@ class Cut:
         product = np.outer(self.work, rates)
         value = product - self.time[:, None] + _MARGIN * (product + self.time[:, None])
         largest: Vector = value.max(axis=0)
-        own = [o for o, option in enumerate(options) if option.own]
-        if own:
-            jobs = np.repeat(value[:, own], np.minimum(counts, 2).astype(int), axis=0)
-            largest[own] = np.partition(jobs, -2, axis=0)[-2:].mean(axis=0)
+        own_options = [o for o, option in enumerate(options) if option.own]
+        if own_options:
+            jobs = np.repeat(value[:, own_options], np.minimum(counts, 2).astype(int), axis=0)
+            largest[own_options] = np.partition(jobs, -2, axis=0)[-2:].mean(axis=0)
         largest *= np.array([option.times for option in options])
         return largest
 

@@ -223,8 +223,8 @@ class _Needs:
 
     def floats(self, group: int, level: float) -> Vector:
         """Return what a job of each kind of a group needs at a common level."""
-        own = self.program.groups.members[group]
-        return np.array([float(self.part[c]) * (1 if c in self.levels else level) for c in own])
+        members = self.program.groups.members[group]
+        return np.array([float(self.part[c]) * (1 if c in self.levels else level) for c in members])
 
 
 def _ceiling(

@@ -214,9 +214,9 @@ class Log:
     @classmethod
     def from_bytes(cls, content: bytes) -> Self:
         """Return a log in memory with this content, which `to_bytes` returned."""
-        made = cls()
-        made.database.deserialize(content)
-        return made
+        log = cls()
+        log.database.deserialize(content)
+        return log
 
     @contextmanager
     def _written(self) -> Iterator[sqlite3.Connection]:

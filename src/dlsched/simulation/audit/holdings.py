@@ -54,17 +54,17 @@ def _check_job(
         _check_times(record, stretch, before)
         _check_ending(record, stretch, after, moments)
         if record.exact:
-            found = record.starts.get((stretch.start, j))
-            if found is not None:
+            stated = record.starts.get((stretch.start, j))
+            if stated is not None:
                 begun.add((stretch.start, j))
             elif _goes_on(before, stretch):
                 _check_changed(record, before, stretch)
             else:
                 message = f"job {record.name(j)} starts at {at(stretch.start)} by no decision"
                 record.wrong("undecided", stretch, message)
-                found = Start(None, None)
-            if found is not None:
-                start = found
+                stated = Start(None, None)
+            if stated is not None:
+                start = stated
                 pause = start.overhead
                 ready = stretch.start + (record.jobs[j].restart_ticks if pause is None else pause)
             due = max(0, min(ready, stretch.end) - stretch.start)

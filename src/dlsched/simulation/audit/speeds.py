@@ -118,15 +118,15 @@ class _Speeds:
             above,
         )
         if key not in self.known:
-            found = speed(job, stretch.gpus, types, partners, mixed)
-            if found is not None and amounts is not None:
+            recomputed = speed(job, stretch.gpus, types, partners, mixed)
+            if recomputed is not None and amounts is not None:
                 matrix = self.record.workload.matrices[str(job.profile)]
-                found *= min(throughput(matrix, *amount) for amount in amounts)
-            if found is not None and above:
+                recomputed *= min(throughput(matrix, *amount) for amount in amounts)
+            if recomputed is not None and above:
                 idle = [idle_speed(job.stages, other) for other in above]
                 known = [speed for speed in idle if speed is not None]
-                found = found * min(known) if len(known) == len(idle) else None
-            self.known[key] = found
+                recomputed = recomputed * min(known) if len(known) == len(idle) else None
+            self.known[key] = recomputed
         expected = self.known[key]
         if expected is None:
             message = f"job {job.id} shares GPUs at {at(time)}, and its stages do not allow that"
@@ -193,12 +193,12 @@ def idle_speed(stages: Stages, above: Stages) -> Fraction | None:
         return None
     whole = Fraction(sum(above))
     needed = Fraction(0)
-    for own, other in zip(stages, above, strict=True):
+    for stage, other in zip(stages, above, strict=True):
         idle = 1 - other / whole
-        if own and not idle:
+        if stage and not idle:
             return Fraction(0)
-        if own:
-            needed += own / idle
+        if stage:
+            needed += stage / idle
     return sum(stages) / needed
 
 

@@ -18,28 +18,28 @@ def check_work(record: Record, held: list[list[Held]]) -> None:
     check = _check_exact if record.exact else _check_float
     for j, stretches in enumerate(held):
         total = amount(record, record.jobs[j])
-        left = total
+        remaining = total
         for entry in stretches:
             stretch = entry.stretch
-            check(record, stretch, left)
-            before = left
-            left -= stretch.work
+            check(record, stretch, remaining)
+            before = remaining
+            remaining -= stretch.work
             lost = 0
             if stretch.ending is Ending.PREEMPTED and not record.jobs[j].checkpoints:
-                lost = total - left
+                lost = total - remaining
             if not record.same(stretch.lost, lost, total):
                 message = (
                     f"job {record.name(j)} loses {stretch.lost} of its work at {at(stretch.end)}; "
                     f"it is {lost}"
                 )
                 record.wrong("lost", stretch, message, abs(stretch.lost - lost))
-            left += stretch.lost
-            if stretch.ending is Ending.COMPLETED and not record.same(left, 0, total):
+            remaining += stretch.lost
+            if stretch.ending is Ending.COMPLETED and not record.same(remaining, 0, total):
                 message = (
                     f"job {record.name(j)} is complete at {at(stretch.end)}; of its work of "
                     f"{total} there were {before} left, and {stretch.work} is done then"
                 )
-                record.wrong("unfinished", stretch, message, abs(left))
+                record.wrong("unfinished", stretch, message, abs(remaining))
 
 
 def amount(record: Record, job: Job) -> Any:

@@ -43,11 +43,11 @@ def pooled_work(d: Pool) -> Fraction:
     """
     capacity = d.capacity
     latest = Fraction(0)
-    left = 0
+    later_area = 0
     for release, area in zip(reversed(d.release), reversed(d.area), strict=True):
-        left += area
+        later_area += area
         done = Fraction(release)
-        if left:
-            done = capacity.reached(capacity.until(release) + left)
+        if later_area:
+            done = capacity.reached(capacity.until(release) + later_area)
         latest = max(latest, done)
     return latest

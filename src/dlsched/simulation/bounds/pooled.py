@@ -28,12 +28,12 @@ def total_by_remaining_time(d: Pool) -> Fraction:
     speed changes: at every moment as few jobs are left as possible.
     """
     capacity = d.capacity
-    left = list(d.area)
+    remaining = list(d.area)
     steps = len(capacity.done)
     count = [0] * steps
     moments = [0] * steps
-    for j, _, end in stretches(d, capacity, left, by_remaining=True):
-        if not left[j]:
+    for j, _, end in stretches(d, capacity, remaining, by_remaining=True):
+        if not remaining[j]:
             k = capacity.step(end)
             count[k] += 1
             moments[k] += end - capacity.done[k]
@@ -56,9 +56,9 @@ def total_by_busy_time(d: Pool) -> Fraction:
     whole number.
     """
     capacity = d.capacity
-    left = list(d.area)
-    moments = [0] * len(left)
-    for j, begin, end in stretches(d, capacity, left, by_remaining=False):
+    remaining = list(d.area)
+    moments = [0] * len(remaining)
+    for j, begin, end in stretches(d, capacity, remaining, by_remaining=False):
         for k, first, last in capacity.pieces(begin, end):
             moments[j] += capacity.starts[k] * (last - first)
             if capacity.rate[k]:

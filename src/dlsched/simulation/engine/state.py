@@ -255,8 +255,15 @@ class State:
         return ClusterState(
             time=self.time,
             servers=tuple(
-                ServerState(own.id, own.gpus, own.pool, own.gpu_type, own.region, own.cluster)
-                for own, *_ in self.servers
+                ServerState(
+                    server.id,
+                    server.gpus,
+                    server.pool,
+                    server.gpu_type,
+                    server.region,
+                    server.cluster,
+                )
+                for server, *_ in self.servers
             ),
             running=tuple(view.snapshot() for view in self.running),
             waiting=tuple(view.snapshot() for view in self.waiting),

@@ -134,8 +134,8 @@ class Gavel(BasePolicy):
             timed: dict[str, Any] = {}
             if self.method in TIMED:
                 # A job without work still has to start.
-                left = view.remaining or Fraction(1, TICKS)
-                timed["steps"] = float(left * base_rate(job))
+                remaining = view.remaining or Fraction(1, TICKS)
+                timed["steps"] = float(remaining * base_rate(job))
                 timed["elapsed"] = max(0.0, now - float(job.submit))
             jobs.append(gavel.Job(job.id, label, job.gpus, **timed))
         result = gavel.shares(rates, gpus, jobs, policy=self.method, certify=False)

@@ -116,12 +116,12 @@ def shrink_to(draft: Draft, name: Id, counts: Counts) -> None:
 def still_missing(draft: Draft, name: Id, counts: Counts) -> Iterator[tuple[Id, Any, int]]:
     """Yield (job, pool, workers) that a running job has fewer of than its new numbers by pool."""
     held = _workers(draft, name)
-    left = sum(counts.values()) - sum(held.values())
+    missing = sum(counts.values()) - sum(held.values())
     for pool, count in counts.items():
-        more = min(left, count - held.get(pool, 0))
+        more = min(missing, count - held.get(pool, 0))
         if more > 0:
             yield name, pool, more
-            left -= more
+            missing -= more
 
 
 def grow_if_faster(draft: Draft, name: Id, taken: Mapping[Id, int]) -> bool:

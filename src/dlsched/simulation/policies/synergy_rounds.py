@@ -121,10 +121,10 @@ class RoundSolver:
                 for i, j in enumerate(ordered)
             ]
             instance = self.rounds.instance(wishes, may_wait=may_wait)
-            found = self._solve(instance, remaining)
+            round_solved = self._solve(instance, remaining)
             if len(self._known) >= MOST_KNOWN:
                 self._known.clear()
-            self._known[key] = found
+            self._known[key] = round_solved
         given, solved = self._known[key]
         pairs = zip(ordered, given, strict=True)
         return [(j, got) for j, got in pairs if got is not None], solved

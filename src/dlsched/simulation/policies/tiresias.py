@@ -90,8 +90,8 @@ class Tiresias(OrderingPolicy):
         moving = queue < len(self.limits)
         if not moving.any():
             return decision
-        left = self.limits[queue[moving]] - jobs.service[moving]
-        wait = int(np.min(-(-left // jobs.gpus[moving])))
+        until_limit = self.limits[queue[moving]] - jobs.service[moving]
+        wait = int(np.min(-(-until_limit // jobs.gpus[moving])))
         return replace(decision, wake=number(ticks(state.time) + wait))
 
     def _by_type(self, state: State) -> Decision:

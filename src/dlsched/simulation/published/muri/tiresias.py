@@ -54,9 +54,9 @@ def _taken(free: list[int], gpus: int) -> Shares:
     """Take GPUs from the first servers that have any."""
     shares = []
     for server, room in enumerate(free):
-        taken = min(room, gpus)
-        if taken:
-            free[server] -= taken
-            gpus -= taken
-            shares.append((server, taken))
+        count = min(room, gpus)
+        if count:
+            free[server] -= count
+            gpus -= count
+            shares.append((server, count))
     return tuple(shares)
