@@ -294,8 +294,3 @@ def test_rates_by_model_and_scale_as_a_table() -> None:
     found = shares(table, {"V100": 2, "K80": 2})
     assert [(j.id, j.scale) for j in found.jobs] == [("a x1", 1), ("a x2", 2)]
     assert Rates.of(table).rate("a", 2, "V100") == 7
-
-
-def test_solves_again_in_the_same_way() -> None:
-    """The same call gives the same shares."""
-    assert shares(HADAR, ONE_EACH).shares == shares(HADAR, ONE_EACH).shares

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -15,9 +15,36 @@ from dlsched.simulation import (
     Job,
     JobView,
     Share,
+    Simulation,
     State,
     Workload,
+    simulate,
 )
+
+
+def by_hand(*rows: Mapping[str, Any], **plain: Any) -> Workload:
+    """Return jobs a, b, c and so on with one GPU and 10 s of work from 0, unless stated."""
+    usual = {"submit": 0, "gpus": 1, "work": 10} | plain
+    named = [{"id": "abcdefgh"[i]} | usual | dict(row) for i, row in enumerate(rows)]
+    return Workload.parse({"name": "by hand", "jobs": named}, "by hand")
+
+
+def audited(workload: Workload, cluster: Cluster, policy: Any, **options: Any) -> Simulation:
+    """Simulate, and require that the audit finds nothing."""
+    run = simulate(workload, cluster, policy, **options)
+    assert run.audit(), run.audit()
+    return run
+
+
+def ends(run: Simulation) -> list[float]:
+    """Return the jobs' completion times in seconds, in their order."""
+    return [float(end) for end in run.jobs["end"]]
+
+
+def ends_by_id(run: Simulation) -> dict[str, float]:
+    """Return when each job is complete, in seconds; the log must pass the audit."""
+    assert run.audit(), run.audit()
+    return dict(zip(run.jobs["id"], run.jobs["end"], strict=True))
 
 
 def random_cluster(rng: random.Random) -> Cluster:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from simulation_cases import audited, by_hand, ends
 
 from dlsched.errors import InstanceError
 from dlsched.simulation import (
@@ -52,28 +53,9 @@ class Scripted(BasePolicy):
         return self.script.get(state.time, Decision())
 
 
-def jobs(*rows: Mapping[str, Any]) -> Workload:
-    """Return a workload of jobs a, b, c with one GPU and 10 s of work unless stated."""
-    plain = {"submit": 0, "gpus": 1, "work": 10}
-    named = [plain | {"id": "abc"[i]} | dict(row) for i, row in enumerate(rows)]
-    return Workload.parse({"name": "by hand", "jobs": named}, "workload")
-
-
 def on(*shares: tuple[Any, ...], group: str | None = None, speed: Any = None) -> Allocation:
     """Return an allocation of (server, GPUs) pairs."""
     return Allocation(tuple(Share(*share) for share in shares), group, speed)
-
-
-def run(workload: Workload, cluster: Cluster, policy: Any) -> Simulation:
-    """Simulate, audit, and return the simulation."""
-    simulation = simulate(workload, cluster, policy)
-    assert simulation.audit(), simulation.audit()
-    return simulation
-
-
-def ends(simulation: Simulation) -> list[float]:
-    """Return the jobs' completion times in seconds, in their order."""
-    return [float(end) for end in simulation.jobs["end"]]
 
 
 def stretches(simulation: Simulation) -> list[tuple[Any, ...]]:
@@ -88,14 +70,14 @@ def stretches(simulation: Simulation) -> list[tuple[Any, ...]]:
 
 def test_overhead_comes_before_work() -> None:
     """Submitted at 2, 5 s of overhead, 10.5 s of work: complete at 17.5."""
-    simulation = run(jobs({"submit": 2, "work": 10.5, "restart": 5}), ONE, "srtf")
+    simulation = audited(by_hand({"submit": 2, "work": 10.5, "restart": 5}), ONE, "srtf")
     assert stretches(simulation) == [(0, 2, 17.5, 5, 10.5, 0, "completed")]
 
 
 def test_a_preempted_job_pays_its_overhead_again() -> None:
     """a has 75 s left when b takes its GPU at 30 for 13 s; it ends at 43 + 5 + 75."""
-    workload = jobs({"work": 100, "restart": 5}, {"submit": 30, "restart": 3})
-    simulation = run(workload, ONE, "srtf")
+    workload = by_hand({"work": 100, "restart": 5}, {"submit": 30, "restart": 3})
+    simulation = audited(workload, ONE, "srtf")
     assert ends(simulation) == [123, 43]
     assert stretches(simulation)[0] == (0, 0, 30, 5, 25, 0, "preempted")
     assert simulation.summary["mean_jct"] == (123 + 13) / 2
@@ -105,8 +87,10 @@ def test_a_preempted_job_pays_its_overhead_again() -> None:
 
 def test_without_checkpoints_all_work_is_lost() -> None:
     """The same, but the 25 s that a has done are done again."""
-    workload = jobs({"work": 100, "restart": 5, "checkpoints": False}, {"submit": 30, "restart": 3})
-    simulation = run(workload, ONE, "srtf")
+    workload = by_hand(
+        {"work": 100, "restart": 5, "checkpoints": False}, {"submit": 30, "restart": 3}
+    )
+    simulation = audited(workload, ONE, "srtf")
     assert ends(simulation) == [148, 43]
     assert stretches(simulation)[0] == (0, 0, 30, 5, 25, 25, "preempted")
 
@@ -118,8 +102,8 @@ STAGES = {"stages": [2, 1]}
 def test_a_job_runs_on_alone_when_its_partner_ends() -> None:
     """a: 6 s of work at 3/4 are 8 s; b has done 6 s of its 12 by then, and ends 6 s later."""
     script = {0: Decision({name: on(("s1", 1), group="g") for name in "ab"})}
-    workload = jobs({"work": 6} | STAGES, {"work": 12} | STAGES)
-    simulation = run(workload, ONE, Scripted(script))
+    workload = by_hand({"work": 6} | STAGES, {"work": 12} | STAGES)
+    simulation = audited(workload, ONE, Scripted(script))
     assert ends(simulation) == [8, 14]
     assert simulation.summary["utilization"] == 1
     assert [row[6] for row in simulation.log.rows("segments")] == ["3/4", "3/4", "1"]
@@ -128,8 +112,8 @@ def test_a_job_runs_on_alone_when_its_partner_ends() -> None:
 def test_overhead_goes_on_when_the_partner_ends() -> None:
     """b is to wait 10 s; a ends at 8; b waits 2 s more and works 12 s."""
     script = {0: Decision({name: on(("s1", 1), group="g") for name in "ab"})}
-    workload = jobs({"work": 6} | STAGES, {"work": 12, "restart": 10} | STAGES)
-    assert stretches(run(workload, ONE, Scripted(script))) == [
+    workload = by_hand({"work": 6} | STAGES, {"work": 12, "restart": 10} | STAGES)
+    assert stretches(audited(workload, ONE, Scripted(script))) == [
         (0, 0, 8, 0, 6, 0, "completed"),
         (1, 0, 8, 8, 0, 0, "changed"),
         (1, 8, 22, 2, 12, 0, "completed"),
@@ -142,8 +126,8 @@ def test_a_partner_that_joins_slows_a_job_down_without_overhead() -> None:
         0: Decision({"a": on(("s1", 1), group="g")}),
         4: Decision({"b": on(("s1", 1), group="g")}),
     }
-    workload = jobs({"restart": 0} | STAGES, {"submit": 4, "restart": 1} | STAGES)
-    simulation = run(workload, ONE, Scripted(script))
+    workload = by_hand({"restart": 0} | STAGES, {"submit": 4, "restart": 1} | STAGES)
+    simulation = audited(workload, ONE, Scripted(script))
     # b: 1 s of overhead, 7 s at 3/4 until 12, then 4.75 s alone.
     assert ends(simulation) == [12, 16.75]
 
@@ -151,8 +135,8 @@ def test_a_partner_that_joins_slows_a_job_down_without_overhead() -> None:
 def test_three_jobs_of_one_group_end_one_after_another() -> None:
     """Stages (1, 1, 1) fit without loss: all three run at speed 1, on one GPU."""
     script = {0: Decision({name: on(("s1", 1), group="g") for name in "abc"})}
-    workload = jobs(*({"work": work, "stages": [1, 1, 1]} for work in (3, 5, 9)))
-    simulation = run(workload, ONE, Scripted(script))
+    workload = by_hand(*({"work": work, "stages": [1, 1, 1]} for work in (3, 5, 9)))
+    simulation = audited(workload, ONE, Scripted(script))
     assert ends(simulation) == [3, 5, 9]
     assert simulation.summary["utilization"] == 1
     assert len(stretches(simulation)) == 3
@@ -165,15 +149,15 @@ def test_work_is_rounded_down_at_every_change() -> None:
         0: Decision({"a": on(("s1", 1), speed=Fraction(2, 3))}, wake=soon),
         soon: Decision({"a": on(("s2", 1), speed=Fraction(2, 3))}),
     }
-    simulation = run(jobs({"work": 10e-6}), TWO, Scripted(script))
+    simulation = audited(by_hand({"work": 10e-6}), TWO, Scripted(script))
     assert [row[1:3] for row in simulation.log.rows("segments")] == [(0, 4), (4, 16)]
     assert [row[8] for row in simulation.log.rows("segments")] == [2, 8]
 
 
 def test_a_round_starts_jobs_and_a_completion_does_not() -> None:
     """LAS decides at 0, 300 and 600 only; b ends at 410, a starts again at 600."""
-    workload = jobs({"work": 450, "restart": 10}, {"work": 100, "restart": 10})
-    simulation = run(workload, ONE, "las")
+    workload = by_hand({"work": 450, "restart": 10}, {"work": 100, "restart": 10})
+    simulation = audited(workload, ONE, "las")
     assert ends(simulation) == [600 + 10 + 160, 410]
     assert list(simulation.rounds["time"]) == [0, 300, 600]
     assert list(simulation.rounds["waiting"]) == [2, 1, 1]
@@ -181,7 +165,7 @@ def test_a_round_starts_jobs_and_a_completion_does_not() -> None:
 
 def test_the_first_round_is_the_first_multiple_after_an_arrival() -> None:
     """A job that is submitted at 301 waits until 600, one submitted at 900 does not wait."""
-    simulation = run(jobs({"submit": 301}, {"submit": 900}), ONE, "las")
+    simulation = audited(by_hand({"submit": 301}, {"submit": 900}), ONE, "las")
     assert ends(simulation) == [610, 910]
     assert list(simulation.rounds["time"]) == [600, 900]
 
@@ -194,7 +178,7 @@ def test_a_policy_is_woken_when_it_asks() -> None:
         12: Decision({"b": on(("s1", 1))}),
     }
     policy = Scripted(script, on_events=False)
-    simulation = run(jobs({"submit": 1}, {"submit": 2}), ONE, policy)
+    simulation = audited(by_hand({"submit": 1}, {"submit": 2}), ONE, policy)
     assert policy.times == [1, Fraction(15, 2), 12]
     assert ends(simulation) == [11, 22]
 
@@ -203,21 +187,21 @@ def test_a_later_wake_replaces_an_earlier_one() -> None:
     """It asked for 5, and at 3 for 7; a job ends at 10."""
     script = {0: Decision({"a": on(("s1", 1))}, wake=5), 3: Decision(wake=7)}
     policy = Scripted(script | {7: Decision({"b": on(("s2", 1))})})
-    run(jobs({}, {"submit": 3}), TWO, policy)
+    audited(by_hand({}, {"submit": 3}), TWO, policy)
     assert policy.times == [0, 3, 7, 10]
 
 
 def test_one_decision_for_all_that_happens_at_a_time() -> None:
     """a ends when b arrives: one decision, at which b waits and nothing runs."""
-    simulation = run(jobs({}, {"submit": 10}), ONE, "fifo")
+    simulation = audited(by_hand({}, {"submit": 10}), ONE, "fifo")
     assert simulation.log.rows("decisions")[1][:4] == (10_000_000, "arrival+completion", 1, 0)
     assert ends(simulation) == [10, 20]
 
 
 def test_a_job_without_work_ends_when_its_overhead_does() -> None:
     """It holds its GPU for 5 s; without overhead it ends when it starts."""
-    workload = jobs({"work": 0, "restart": 5}, {"submit": 5, "work": 0}, {"submit": 5})
-    simulation = run(workload, ONE, "fifo")
+    workload = by_hand({"work": 0, "restart": 5}, {"submit": 5, "work": 0}, {"submit": 5})
+    simulation = audited(workload, ONE, "fifo")
     assert ends(simulation) == [5, 5, 15]
     assert simulation.summary["preemptions"] == 0
 
@@ -229,7 +213,7 @@ def test_an_elastic_job_runs_in_proportion_to_its_gpus() -> None:
         10: Decision({"a": on(("s1", 2), ("s2", 2))}, overhead={"a": 2}),
     }
     row = {"gpus": 2, "min_gpus": 1, "max_gpus": 4, "work": 20, "restart": 9}
-    assert ends(run(jobs(row), TWO, Scripted(script, interval=10))) == [19.5]
+    assert ends(audited(by_hand(row), TWO, Scripted(script, interval=10))) == [19.5]
 
 
 def test_mixed_types_run_at_the_slowest_rate() -> None:
@@ -240,7 +224,7 @@ def test_mixed_types_run_at_the_slowest_rate() -> None:
         2: Decision({"a": on(("s1", 1), ("s2", 1))}),
     }
     row = {"gpus": 2, "rates": {"v100": 5, "k80": 2}, "gpu_type": "k80"}
-    assert ends(run(jobs(row), cluster, Scripted(script, interval=2))) == [2 + 5]
+    assert ends(audited(by_hand(row), cluster, Scripted(script, interval=2))) == [2 + 5]
 
 
 @pytest.mark.parametrize("on_events", [True, False])
@@ -253,8 +237,8 @@ def test_a_lent_server_is_used_and_returned(on_events: bool) -> None:
         100: Decision({"b": on(("own", 1))}),
     }
     policy = Scripted(script, on_events=on_events)
-    simulation = run(
-        jobs({"work": 100}, {"work": 40, "restart": 2, "fungible": True}), LENT, policy
+    simulation = audited(
+        by_hand({"work": 100}, {"work": 40, "restart": 2, "fungible": True}), LENT, policy
     )
     assert ends(simulation) == [100, 100 + 2 + 12]
     assert simulation.log.rows("loans") == [(50_000_000, "lent", 1), (80_000_000, "lent", 0)]
@@ -262,13 +246,13 @@ def test_a_lent_server_is_used_and_returned(on_events: bool) -> None:
 
 def test_a_loan_ends_while_nobody_is_there() -> None:
     """The server goes back by itself when no job is present, whatever the policy listens to."""
-    workload = jobs({}, {"submit": 100})
+    workload = by_hand({}, {"submit": 100})
     policy = Scripted(
         {0: Decision({"a": on(("own", 1))}), 100: Decision({"b": on(("own", 1))})},
         on_events=False,
         interval=100,
     )
-    simulation = run(workload, LENT, policy)
+    simulation = audited(workload, LENT, policy)
     assert simulation.log.rows("loans") == [(50_000_000, "lent", 1), (80_000_000, "lent", 0)]
 
 
@@ -276,7 +260,7 @@ def test_a_policy_that_keeps_a_lent_server_is_refused() -> None:
     """Nobody may use a server beyond its loan, also between the rounds of a policy."""
     policy = Scripted({0: Decision({"a": on(("own", 1))})}, on_events=False, interval=1000)
     with pytest.raises(PolicyError, match="only 0 servers are lent now"):
-        simulate(jobs({"work": 100}), LENT, policy)
+        simulate(by_hand({"work": 100}), LENT, policy)
 
 
 A = {"a": on(("s1", 1))}
@@ -344,21 +328,21 @@ def test_pools_and_workers_are_respected(
     data = {"servers": [*servers, lent], "loans": [{"time": 0, "servers": 1}]}
     policy = Scripted({0: Decision({"a": on(*shares)})})
     with pytest.raises(PolicyError, match=message):
-        simulate(jobs({"gpus": 2} | row), Cluster.parse(data, "cluster"), policy)
+        simulate(by_hand({"gpus": 2} | row), Cluster.parse(data, "cluster"), policy)
 
 
 @pytest.mark.parametrize("policy", ["fifo", "srtf", "las"])
 def test_an_order_leaves_the_loan_pool_alone(policy: str) -> None:
     """b waits for a's GPU although a server is lent; the server goes back as it comes."""
-    simulation = run(jobs({"work": 60, "fungible": True}, {"fungible": True}), LENT, policy)
+    simulation = audited(by_hand({"work": 60, "fungible": True}, {"fungible": True}), LENT, policy)
     assert {row[4] for row in simulation.log.rows("segments")} == {'[["own", 1]]'}
 
 
 def test_an_order_keeps_workers_whole() -> None:
     """One GPU of each server is free at 1; c's worker of 2 waits for a to end at 5."""
     rows = ({"work": 5}, {"work": 9}, {"submit": 1, "work": 20, "gpus_per_worker": 2})
-    workload = jobs(*({"gpus": 2} | row for row in rows))
-    assert ends(run(workload, Cluster.uniform(servers=2, gpus=3), "fifo")) == [5, 9, 25]
+    workload = by_hand(*({"gpus": 2} | row for row in rows))
+    assert ends(audited(workload, Cluster.uniform(servers=2, gpus=3), "fifo")) == [5, 9, 25]
 
 
 def test_a_server_with_a_job_is_not_returned() -> None:
@@ -369,7 +353,7 @@ def test_a_server_with_a_job_is_not_returned() -> None:
         80: Decision(returned=["lent"]),
     }
     with pytest.raises(PolicyError, match="lent is returned while jobs are on it; preempt them"):
-        simulate(jobs({"work": 100}, {"work": 40, "fungible": True}), LENT, Scripted(script))
+        simulate(by_hand({"work": 100}, {"work": 40, "fungible": True}), LENT, Scripted(script))
 
 
 def test_a_policy_may_write_floats_and_numpy_numbers() -> None:
@@ -377,7 +361,7 @@ def test_a_policy_may_write_floats_and_numpy_numbers() -> None:
     held = on((ONE.servers[0].id, np.int64(1)), speed=np.float64(0.1))
     script = {0: Decision({"a": held}, overhead={"a": 2.007}, wake=2.007)}
     policy = Scripted(script)
-    simulation = run(jobs({"work": 10e-6}), ONE, policy)
+    simulation = audited(by_hand({"work": 10e-6}), ONE, policy)
     assert simulation.log.rows("completions") == [(0, 2_007_100)]
     assert policy.times == [0, Fraction(2007, 1000)]
 
@@ -391,14 +375,14 @@ def test_a_policy_is_used_twice_with_the_same_result() -> None:
             return Decision({"a": on(("s1", 1))}, overhead={"a": self.memory["n"]})
 
     policy = Counting({})
-    assert [ends(run(jobs({}), ONE, policy)) for _ in range(2)] == [[11], [11]]
+    assert [ends(audited(by_hand({}), ONE, policy)) for _ in range(2)] == [[11], [11]]
 
 
 @pytest.mark.parametrize("interval", [None, 10])
 def test_jobs_that_would_wait_for_ever_are_an_error(interval: int | None) -> None:
     """A policy that starts nothing is stopped, with rounds and without."""
     with pytest.raises(PolicyError, match="2 jobs are not complete, none of them makes progress"):
-        simulate(jobs({}, {}), ONE, Scripted({}, interval=interval))
+        simulate(by_hand({}, {}), ONE, Scripted({}, interval=interval))
 
 
 @pytest.mark.parametrize("interval", [None, 10])
@@ -406,17 +390,17 @@ def test_jobs_that_would_run_for_ever_are_an_error(interval: int | None) -> None
     """A job at speed 0 holds its GPU, and never ends."""
     script = {0: Decision({"a": on(("s1", 1), speed=0)})}
     with pytest.raises(PolicyError, match="none of them makes progress"):
-        simulate(jobs({}), ONE, Scripted(script, interval=interval))
+        simulate(by_hand({}), ONE, Scripted(script, interval=interval))
 
 
 def test_a_job_larger_than_the_cluster_is_refused() -> None:
     """Before anything is simulated, naming the job."""
     with pytest.raises(InstanceError, match="job b needs 2 GPUs, the cluster has 1"):
-        simulate(jobs({}, {"gpus": 2}), ONE, "fifo")
+        simulate(by_hand({}, {"gpus": 2}), ONE, "fifo")
 
 
 @pytest.mark.parametrize(("row", "field"), [({"gpus": 0}, "gpus"), ({"min_gpus": 0}, "min_gpus")])
 def test_a_job_without_gpus_is_refused(row: dict[str, int], field: str) -> None:
     """Jobs hold at least one GPU."""
     with pytest.raises(InstanceError, match=rf"jobs\[0\].{field}"):
-        jobs(row)
+        by_hand(row)

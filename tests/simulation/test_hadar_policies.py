@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from simulation_cases import audited, by_hand
 
 import dlsched
 from dlsched.errors import DlschedError, InstanceError, OptionError, UnknownName
@@ -24,31 +26,25 @@ TWO_TYPES = [{"gpus": 1, "gpu_type": "V100"}, {"gpus": 1, "gpu_type": "K80"}]
 
 def jobs(*rows: tuple[int, float], rates: dict[str, float] | None = None, **fields: Any) -> Any:
     """Return jobs of (GPUs, rounds that it needs on K80), twice as fast on V100; a, b and so on."""
-    data = [
-        {
-            "id": "abcdefgh"[i],
-            "submit": 0,
-            "gpus": gpus,
-            "work": rounds * SLOT,
-            "rates": rates or {"V100": 2, "K80": 1},
-            "gpu_type": "K80",
-        }
-        | fields
-        for i, (gpus, rounds) in enumerate(rows)
-    ]
-    return Workload.parse({"name": "small", "jobs": data}, "the test")
-
-
-def audited(workload: Workload, cluster: Cluster, policy: str, **options: Any) -> Simulation:
-    """Simulate, and require that the audit finds nothing."""
-    run = simulate(workload, cluster, policy, **options)
-    assert run.audit(), run.audit()
-    return run
+    plain = {"rates": rates or {"V100": 2, "K80": 1}, "gpu_type": "K80"} | fields
+    return by_hand(*({"gpus": gpus, "work": rounds * SLOT} for gpus, rounds in rows), **plain)
 
 
 def ends(run: Simulation) -> list[float]:
     """Return the completion times in rounds."""
     return [float(end) / SLOT for end in run.jobs["end"]]
+
+
+def last_rounds(run: Simulation) -> dict[str, int]:
+    """Return the round in which each job is complete."""
+    return {row.id: -(-row.end // SLOT) for row in run.jobs.itertuples()}
+
+
+def last_slots(instance: Instance, method: str, **options: Any) -> dict[str, int]:
+    """Return the slot in which each job of a method's solution is complete."""
+    solved = dlsched.solve(instance, method, **options)
+    assert solved.solution is not None
+    return {name: held[-1].slot for name, held in solved.solution.schedule.items()}
 
 
 def test_gavel_alternates_two_equal_jobs() -> None:
@@ -142,10 +138,7 @@ def test_rounds_decide_as_the_problem_does(method: str) -> None:
             for job in jobs(*sizes).jobs
         ),
     )  # fmt: skip
-    solved = dlsched.solve(adapter.moment(state).instance, method)
-    assert solved.solution is not None
-    last = {name: held[-1].slot for name, held in solved.solution.schedule.items()}
-    assert {row.id: -(-row.end // SLOT) for row in run.jobs.itertuples()} == last
+    assert last_rounds(run) == last_slots(adapter.moment(state).instance, method)
 
 
 def test_hadar_sticky_changes_fewer_rounds() -> None:
@@ -204,14 +197,8 @@ def test_other_methods_plan_the_round() -> None:
     run = audited(jobs((1, 2), (1, 4)), Cluster.of(TWO_TYPES), "hadar", method="milp", slots=6)
     # a: 1 round on V100; b: 1 round on K80, then 1.5 on V100.
     assert ends(run) == [1, 2.5]
-    assert {row["method"] for row in _solved(run)} == {"milp"}
-
-
-def _solved(run: Simulation) -> list[dict[str, Any]]:
-    import json
-
-    rows = [json.loads(text) for text in run.rounds["solved"]]
-    return [row for row in rows if row]
+    solved = [json.loads(text) for text in run.rounds["solved"]]
+    assert {row["method"] for row in solved if row} == {"milp"}
 
 
 def test_the_workload_is_that_of_the_section() -> None:
@@ -280,29 +267,15 @@ def test_hadare_adds_up_its_copies() -> None:
     assert ends(alone) == [4]
 
 
-def test_hadare_decides_as_the_problem_does() -> None:
-    """Its rounds are the slots of the method of the same name for the forking problem."""
-    rounds = [7, 3, 12, 5]
-    run = audited(jobs(*((1, n) for n in rounds), min_gpus=1, max_gpus=3), NODES, "hadare")
-    data = {
-        "dlsched": 1, "problem": "utility", "name": "forked", "slots": 20, "slot_seconds": SLOT,
-        "forking": True,
-        "machines": [{"id": s.id, "gpus": {s.gpu_type: 1}} for s in NODES.servers],
-        "jobs": [{"id": "abcd"[i], "arrival": 1, "workers": 1, "iterations": n * SLOT,
-                  "rates": {"V100": 2, "K80": 1}} for i, n in enumerate(rounds)],
-    }  # fmt: skip
-    solved = dlsched.solve(Instance.parse(data, "the test"), "hadare")
-    assert solved.solution is not None
-    last = {name: held[-1].slot for name, held in solved.solution.schedule.items()}
-    assert {row.id: -(-row.end // SLOT) for row in run.jobs.itertuples()} == last
-
-
-@pytest.mark.parametrize("divided", [False, True])
-def test_copies_are_decided_on_as_the_problem_does(divided: bool) -> None:
-    """The rounds of `hadare_copies` are the slots of the method of this name."""
+@pytest.mark.parametrize(
+    ("policy", "options"),
+    [("hadare", {}), ("hadare_copies", {"divided": False}), ("hadare_copies", {"divided": True})],
+)
+def test_copies_are_decided_on_as_the_problem_does(policy: str, options: dict[str, Any]) -> None:
+    """The rounds are the slots of the method of the same name for the forking problem."""
     rounds = [7, 3, 12, 5]
     workload = jobs(*((1, n) for n in rounds), min_gpus=1, max_gpus=3)
-    run = audited(workload, NODES, "hadare_copies", divided=divided)
+    run = audited(workload, NODES, policy, **options)
     data = {
         "dlsched": 1, "problem": "utility", "name": "forked", "slots": 20, "slot_seconds": SLOT,
         "forking": True,
@@ -310,11 +283,7 @@ def test_copies_are_decided_on_as_the_problem_does(divided: bool) -> None:
         "jobs": [{"id": "abcd"[i], "arrival": 1, "workers": 1, "iterations": n * SLOT,
                   "rates": {"V100": 2, "K80": 1}} for i, n in enumerate(rounds)],
     }  # fmt: skip
-    made = Instance.parse(data, "the test")
-    solved = dlsched.solve(made, "hadare_copies", divided=divided)
-    assert solved.solution is not None
-    last = {name: held[-1].slot for name, held in solved.solution.schedule.items()}
-    assert {row.id: -(-row.end // SLOT) for row in run.jobs.itertuples()} == last
+    assert last_rounds(run) == last_slots(Instance.parse(data, "the test"), policy, **options)
 
 
 def test_copies_keep_to_the_limit_of_their_job() -> None:

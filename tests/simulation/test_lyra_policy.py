@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from simulation_cases import ends_by_id
 
 import dlsched
 from dlsched.errors import OptionError, UnknownName
@@ -31,13 +32,6 @@ def cluster(loan: int = 0, loans: dict[int, int] | None = None, training: int = 
     servers += [{"id": f"i{i + 1}", "gpus": 4, "pool": "loan"} for i in range(loan)]
     schedule = [{"time": t, "servers": n} for t, n in (loans or {}).items()]
     return Cluster.parse({"servers": servers, "loans": schedule}, "the test")
-
-
-def ends(run: Simulation) -> dict[str, float]:
-    """Return when each job is complete; the log must pass the audit."""
-    report = run.audit()
-    assert report, report.violations[:3]
-    return dict(zip(run.jobs["id"], run.jobs["end"], strict=True))
 
 
 def reclaims(run: Simulation) -> list[dict[str, Any]]:
@@ -69,7 +63,7 @@ def test_nothing_is_solved_where_nothing_can_change() -> None:
         {"id": "e", "gpus": 2, "min_gpus": 2, "max_gpus": 4, "work": 1000},
         {"id": "a", "gpus": 2, "work": 100},
     )
-    assert ends(simulate(jobs, cluster(), "lyra", elastic=counted)) == {"a": 100, "e": 500}
+    assert ends_by_id(simulate(jobs, cluster(), "lyra", elastic=counted)) == {"a": 100, "e": 500}
     assert solved == [2]
 
 
@@ -80,7 +74,7 @@ def test_shortest_job_first() -> None:
         {"id": "b", "gpus": 4, "work": 50},
         {"id": "c", "gpus": 4, "work": 60},
     )
-    assert ends(simulate(jobs, cluster(), "lyra")) == {"a": 160, "b": 50, "c": 60}
+    assert ends_by_id(simulate(jobs, cluster(), "lyra")) == {"a": 160, "b": 50, "c": 60}
 
 
 def test_wrong_estimates_change_the_order() -> None:
@@ -88,7 +82,7 @@ def test_wrong_estimates_change_the_order() -> None:
     jobs = workload(
         {"id": "a", "gpus": 8, "work": 60, "estimate": 300}, {"id": "b", "gpus": 8, "work": 120}
     )
-    assert ends(simulate(jobs, cluster(), "lyra")) == {"a": 180, "b": 120}
+    assert ends_by_id(simulate(jobs, cluster(), "lyra")) == {"a": 180, "b": 120}
 
 
 @pytest.mark.parametrize(("checkpoints", "expected"), [(False, 2023), (True, 1423)])
@@ -96,7 +90,7 @@ def test_a_preempted_job_begins_anew(checkpoints: bool, expected: int) -> None:
     """The loan ends at 600; the job starts again at 960, with 63 s of overhead."""
     jobs = workload(FIRST, ON_LOAN | {"checkpoints": checkpoints})
     run = simulate(jobs, cluster(2, {0: 2, 600: 0}), "lyra")
-    assert ends(run) == {"first": 960, "f": expected}
+    assert ends_by_id(run) == {"first": 960, "f": expected}
     (found,) = reclaims(run)
     assert (found["empty"], found["chosen"], found["preempted"], found["on_loan"]) == (1, 1, 1, 1)
     assert found["status"] == "feasible"
@@ -106,14 +100,14 @@ def test_a_preempted_job_is_first() -> None:
     """It starts before a shorter job that needs the whole server."""
     short = {"id": "short", "gpus": 8, "work": 10, "submit": 700}
     run = simulate(workload(FIRST, ON_LOAN, short), cluster(2, {0: 2, 600: 0}), "lyra")
-    assert ends(run) == {"first": 960, "f": 2023, "short": 2050}
+    assert ends_by_id(run) == {"first": 960, "f": 2023, "short": 2050}
 
 
 def test_empty_and_flexible_servers_go_first() -> None:
     """Of three servers the empty one and that of flexible workers go; nobody is preempted."""
     job = {"id": "e", "gpus": 4, "max_gpus": 8, "min_gpus": 4, "work": 4000, "gpus_per_worker": 2}
     run = simulate(workload(job | {"fungible": True}), cluster(3, {0: 3, 300: 1}), "lyra")
-    assert ends(run) == {"e": 3700}
+    assert ends_by_id(run) == {"e": 3700}
     (found,) = reclaims(run)
     assert (found["empty"], found["flexible"], found["chosen"]) == (1, 1, 0)
     assert found["scaled_in"] == 1
@@ -127,7 +121,7 @@ def test_the_knapsack_on_the_jobs_of_table_3() -> None:
         {"id": "A", "gpus": 2, "min_gpus": 2, "max_gpus": 6, "work": 150},
         {"id": "B", "gpus": 2, "min_gpus": 2, "max_gpus": 6, "work": 60},
     )
-    found = ends(simulate(jobs, cluster(), "lyra", interval=1))
+    found = ends_by_id(simulate(jobs, cluster(), "lyra", interval=1))
     assert found == pytest.approx({"A": 40 + 50 / 3, "B": 40})
 
 
@@ -135,7 +129,7 @@ def test_both_pools_at_70_percent() -> None:
     """A heterogeneous job of 12 GPUs on 8 and 4 of them runs at 0.7 of its speed."""
     job = {"id": "h", "gpus": 12, "gpus_per_worker": 4, "work": 700}
     jobs = workload(job | {"heterogeneous": True, "mixed_efficiency": 0.7})
-    assert ends(simulate(jobs, cluster(2, {0: 2}), "lyra")) == {"h": 1000}
+    assert ends_by_id(simulate(jobs, cluster(2, {0: 2}), "lyra")) == {"h": 1000}
 
 
 def test_both_pools_only_if_that_is_faster() -> None:
@@ -143,15 +137,15 @@ def test_both_pools_only_if_that_is_faster() -> None:
     job = {"id": "h", "gpus": 8, "min_gpus": 8, "gpus_per_worker": 2, "work": 1050,
            "heterogeneous": True, "mixed_efficiency": 0.7}  # fmt: skip
     more = simulate(workload(job | {"max_gpus": 12}), cluster(1, {0: 1}), "lyra")
-    assert ends(more) == {"h": 1000}
+    assert ends_by_id(more) == {"h": 1000}
     less = simulate(workload(job | {"max_gpus": 10}), cluster(1, {0: 1}), "lyra")
-    assert ends(less) == {"h": 1050}
+    assert ends_by_id(less) == {"h": 1050}
 
 
 def test_a_loss_of_20_percent() -> None:
     """Four added GPUs count for 3.2, so that the job is 1.8 times as fast."""
     job = {"id": "e", "gpus": 4, "min_gpus": 4, "max_gpus": 8, "work": 1800, "scaling_loss": 0.2}
-    assert ends(simulate(workload(job), cluster(), "lyra")) == {"e": 1000}
+    assert ends_by_id(simulate(workload(job), cluster(), "lyra")) == {"e": 1000}
 
 
 def test_scaling_keeps_the_rest_of_an_overhead() -> None:
@@ -164,20 +158,20 @@ def test_scaling_keeps_the_rest_of_an_overhead() -> None:
            "gpus_per_worker": 4}  # fmt: skip
     late = {"id": "x", "gpus": 4, "work": 60, "submit": 720}
     run = simulate(workload(job, late), cluster(1, {0: 1, 600: 0}), "lyra")
-    assert ends(run) == {"e": 780 + (2000 - 57) / 2, "x": 780}
+    assert ends_by_id(run) == {"e": 780 + (2000 - 57) / 2, "x": 780}
 
 
 def test_opportunistic_jobs_wait_for_inference_servers() -> None:
     """The job is killed at 600 and starts anew at 900, though the training server is idle."""
     run = simulate(workload(ON_LOAN), cluster(1, {0: 1, 600: 0, 900: 1}), "opportunistic")
-    assert ends(run) == {"f": 900 + 63 + 1000}
+    assert ends_by_id(run) == {"f": 900 + 63 + 1000}
 
 
 def test_opportunistic_jobs_go_to_training_after_three_kills() -> None:
     """A job that no loan is long enough for ends all the same."""
     times = {t: int(t % 1200 == 0) for t in range(0, 12_000, 600)}
     run = simulate(workload(ON_LOAN), cluster(1, times), "opportunistic")
-    assert ends(run) == {"f": 3060 + 63 + 1000}
+    assert ends_by_id(run) == {"f": 3060 + 63 + 1000}
     assert run.summary["preemptions"] == 3
 
 
@@ -185,9 +179,9 @@ def test_opportunistic_in_lyras_order() -> None:
     """Two jobs of 5 GPUs and one of 2: the shorter ones start, strict order starts the first."""
     rows = (("long", 5, 1000), ("short", 5, 600), ("small", 2, 2000))
     jobs = workload(*({"id": name, "gpus": gpus, "work": work} for name, gpus, work in rows))
-    strict = ends(simulate(jobs, cluster(), "opportunistic"))
+    strict = ends_by_id(simulate(jobs, cluster(), "opportunistic"))
     assert strict == {"long": 1000, "short": 1020 + 600, "small": 1020 + 2000}
-    shortest = ends(simulate(jobs, cluster(), make_policy("opportunistic", order="shortest")))
+    shortest = ends_by_id(simulate(jobs, cluster(), make_policy("opportunistic", order="shortest")))
     assert shortest == {"short": 600, "small": 2000, "long": 600 + 1000}
     with pytest.raises(OptionError, match="order='longest'"):
         make_policy("opportunistic", order="longest")
@@ -199,7 +193,7 @@ def test_gandiva_grows_while_nobody_waits() -> None:
         {"id": "e", "gpus": 2, "min_gpus": 2, "max_gpus": 6, "gpus_per_worker": 2, "work": 600},
         {"id": "x", "gpus": 4, "work": 60, "submit": 60},
     )
-    assert ends(simulate(jobs, cluster(), "gandiva")) == {"e": 220, "x": 120}
+    assert ends_by_id(simulate(jobs, cluster(), "gandiva")) == {"e": 220, "x": 120}
 
 
 def elastic_instance(**changes: Any) -> Instance:
@@ -272,7 +266,7 @@ def test_simulations_pass_the_audit(policy: str, kind: str, options: dict[str, A
     """A full cluster with a changing loan: jobs are preempted, all end, the log is consistent."""
     jobs = random_jobs(kind)
     run = simulate(jobs, cluster(6, random_loans(), training=2), policy, **options)
-    ends(run)
+    ends_by_id(run)
     assert run.summary["completed"] == len(jobs.jobs)
     assert run.summary["preemptions"] == sum(r["preempted"] for r in reclaims(run))
     assert (run.summary["preemptions"] > 0) == (policy != "gandiva")
@@ -280,7 +274,7 @@ def test_simulations_pass_the_audit(policy: str, kind: str, options: dict[str, A
 
 def test_pollux_without_a_loan_passes_the_audit() -> None:
     """A full cluster of training servers."""
-    ends(simulate(random_jobs("fungible"), cluster(training=2), "pollux"))
+    ends_by_id(simulate(random_jobs("fungible"), cluster(training=2), "pollux"))
 
 
 def test_going_on_after_an_interruption() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from simulation_cases import audited, ends_by_id
 
 from dlsched.errors import OptionError
 from dlsched.simulation import Cluster, Simulation, Workload, simulate
@@ -25,14 +26,7 @@ def job(name: str, submit: int, gpus: int, work: int, priority: int, **more: Any
 def run(policy: str, *jobs: dict[str, Any], quotas: dict[str, int] | None = None) -> Simulation:
     """Return an audited simulation."""
     data = {"name": "by-hand", "jobs": jobs, "quotas": quotas or {}}
-    done = simulate(Workload.parse(data, "the test"), CLUSTER, policy)
-    assert done.audit(), done.audit()
-    return done
-
-
-def ends(done: Simulation) -> dict[str, float]:
-    """Return when each job ends."""
-    return dict(zip(done.jobs["id"], done.jobs["end"], strict=True))
+    return audited(Workload.parse(data, "the test"), CLUSTER, policy)
 
 
 THREE = (
@@ -44,7 +38,7 @@ THREE = (
 
 def test_a_workload_waits_for_room_where_its_data_is() -> None:
     """East is full with a; c's data is in the west, where b runs until 100, at equal priority."""
-    assert ends(run("mast", *THREE)) == {"a": 1000, "b": 100, "c": 150}
+    assert ends_by_id(run("mast", *THREE)) == {"a": 1000, "b": 100, "c": 150}
 
 
 def test_the_lowest_priority_is_preempted() -> None:
@@ -52,7 +46,7 @@ def test_the_lowest_priority_is_preempted() -> None:
     low, mid = job("low", 0, 8, 100, 6, restart=5), job("mid", 0, 8, 100, 4)
     done = run("mast", low, mid, job("high", 40, 8, 30, 1))
     # 35 seconds are done at 40; the rest begins at 70 with a restart.
-    assert ends(done) == {"low": 70 + 5 + 65, "mid": 100, "high": 70}
+    assert ends_by_id(done) == {"low": 70 + 5 + 65, "mid": 100, "high": 70}
     table = preemptions(done.log)
     assert table["preemptions"].to_dict() == {1: 0, 4: 0, 6: 1}
     found = waits(done.log)
@@ -65,18 +59,18 @@ def test_a_workload_over_quota_is_preempted_by_one_within() -> None:
     """The tenant's second workload is over its quota: the lowest priority, and so a victim."""
     jobs = (job("one", 0, 8, 100, 2), job("two", 0, 8, 100, 2), job("other", 10, 8, 20, 4))
     done = run("mast", *jobs, quotas={"t2": 8})
-    assert ends(done) == {"one": 100, "two": 120, "other": 30}
+    assert ends_by_id(done) == {"one": 100, "two": 120, "other": 30}
     assert waits(done.log)["rank"].tolist() == [2, 7, 7, 4]
     # Within quota both stay, and the other one waits.
-    assert ends(run("mast", *jobs)) == {"one": 100, "two": 100, "other": 120}
+    assert ends_by_id(run("mast", *jobs)) == {"one": 100, "two": 100, "other": 120}
 
 
 @pytest.mark.parametrize("policy", ["federated", "local"])
 def test_early_binding_waits_although_there_is_room(policy: str) -> None:
     """The loads are equal when c arrives, so it is bound to the east, where the long one runs."""
     jobs = (job("long", 0, 8, 500, 4), job("short", 0, 8, 100, 4), job("c", 10, 8, 50, 4))
-    assert ends(run(policy, *jobs)) == {"long": 500, "short": 100, "c": 550}
-    assert ends(run("mast", *jobs)) == {"long": 500, "short": 100, "c": 150}
+    assert ends_by_id(run(policy, *jobs)) == {"long": 500, "short": 100, "c": 550}
+    assert ends_by_id(run("mast", *jobs)) == {"long": 500, "short": 100, "c": 150}
 
 
 def test_allocation_rate() -> None:

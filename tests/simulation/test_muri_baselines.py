@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from simulation_cases import profiled_case
+from simulation_cases import audited, by_hand, ends, profiled_case
 
 from dlsched.errors import OptionError
 from dlsched.simulation import (
@@ -19,7 +20,6 @@ from dlsched.simulation import (
     Decision,
     PolicyError,
     Share,
-    Simulation,
     State,
     Workload,
     simulate,
@@ -38,23 +38,12 @@ LOADING = {"priority": 1, "stages": [3, 0, 0]}
 """An opportunistic job that needs only the first of them: speed 3/4 beside the other."""
 
 
-def jobs(*rows: Mapping[str, Any]) -> Workload:
-    """Return a workload of jobs a, b, c, d with one GPU and 12 s of work unless stated."""
-    plain = {"submit": 0, "gpus": 1, "work": 12}
-    named = [plain | {"id": "abcd"[i]} | dict(row) for i, row in enumerate(rows)]
-    return Workload.parse({"name": "by hand", "jobs": named}, "workload")
+jobs = partial(by_hand, work=12)
 
 
 def run(workload: Workload, policy: Any, servers: int = 1, gpus: int = 1, **options: Any) -> Any:
     """Simulate, audit, and return the simulation."""
-    simulation = simulate(workload, Cluster.uniform(servers, gpus), policy, **options)
-    assert simulation.audit(), simulation.audit()
-    return simulation
-
-
-def ends(simulation: Simulation) -> list[float]:
-    """Return the jobs' completion times in seconds, in their order."""
-    return [float(end) for end in simulation.jobs["end"]]
+    return audited(workload, Cluster.uniform(servers, gpus), policy, **options)
 
 
 def test_stages_are_slowed_to_what_is_idle() -> None:

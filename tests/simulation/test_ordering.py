@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import random
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
 
 from dlsched.simulation import Cluster
-from dlsched.simulation.policies import ordering
-from dlsched.simulation.policies.ordering import Srtf, select
+from dlsched.simulation.policies.ordering import select
 from dlsched.simulation.policies.placement import Placement
 
 
@@ -62,23 +59,3 @@ def test_a_job_is_placed_whenever_its_gpus_are_free() -> None:
             # Best fit: no server with room had fewer free GPUs.
             room = before[[cluster.order[1][allocation.shares[0].server]]]
             assert room == before[before >= gpus].min()
-
-
-@pytest.mark.parametrize("strict", [False, True])
-def test_the_first_jobs_of_a_long_queue_are_enough(
-    strict: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Sorting only the first jobs of a queue chooses the same ones, with ties, in all orders."""
-    monkeypatch.setattr(ordering, "SORTED", 3)
-    policy = type("ByKey", (Srtf,), {"strict": strict, "key": lambda self, jobs: jobs.key})()
-    rng = np.random.default_rng(5)
-    for _ in range(300):
-        count, free = int(rng.integers(1, 120)), int(rng.integers(0, 24))
-        key = rng.integers(0, rng.choice([3, 40, 10**6]), count)
-        gpus = rng.choice([1, 2, 4, 16], count)
-        held = rng.random(count) < 0.05
-        state: Any = SimpleNamespace(arrays=SimpleNamespace(key=key, gpus=gpus))
-        order = policy.first(state, held, free)
-        every = np.argsort(key, kind="stable")
-        chosen = order[select(gpus[order], free, strict)].tolist()
-        assert chosen == every[select(gpus[every], free, strict)].tolist()

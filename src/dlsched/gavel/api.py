@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Mapping
 from fractions import Fraction
 
@@ -113,8 +114,8 @@ def shares(
     built = time.perf_counter()
     solved = solve(groups, policy, run, certify)
     optimized = time.perf_counter()
-    found = _expand(groups.program, solved, listed)
-    checked = check(found, rated, supply, listed, policy=policy)
+    divided = _expand(groups.program, solved, listed)
+    checked = check(divided, rated, supply, listed, policy=policy)
     if checked.violations or checked.objective is None:
         said = checked.violations[0].message if checked.violations else "the objective is infinite"
         raise SolverDisagreement(f"the checker refuses the shares of {policy}: {said}")
@@ -128,7 +129,7 @@ def shares(
     return Shares(
         policy=policy,
         jobs=listed,
-        shares=found,
+        shares=divided,
         objective=checked.objective,
         bound=solved.bound,
         throughput=checked.throughput,
@@ -156,15 +157,17 @@ def _default_jobs(rates: Rates) -> tuple[Job, ...]:
 
 def _expand(program: Program, solved: Solved, jobs: tuple[Job, ...]) -> tuple[Share, ...]:
     """Return the shares of the jobs, in their order: each job has its part of its kind's total."""
-    totals: list[dict[tuple[str, str | None], Fraction]] = [{} for _ in program.kinds]
+    totals = [defaultdict[tuple[str, str | None], Fraction](Fraction) for _ in program.kinds]
     for column, amount in zip(program.columns, solved.times, strict=True):
         if amount:
             for c, _, group in column.sides(program.kinds):
-                key = column.gpu, group[0] if group else None
-                totals[c][key] = totals[c].get(key, Fraction(0)) + amount
-    found: list[list[Share]] = [[] for _ in jobs]
-    for kind, parts in zip(program.kinds, totals, strict=True):
-        each = {key: total / kind.count for key, total in parts.items()}
-        for i in kind.jobs:
-            found[i] = [Share(jobs[i].id, gpu, beside, s) for (gpu, beside), s in each.items()]
-    return tuple(share for entries in found for share in entries)
+                totals[c][column.gpu, group[0] if group else None] += amount
+    parts_of_job: dict[int, dict[tuple[str, str | None], Fraction]] = {}
+    for kind, of_kind in zip(program.kinds, totals, strict=True):
+        parts = {key: total / kind.count for key, total in of_kind.items()}
+        parts_of_job |= dict.fromkeys(kind.jobs, parts)
+    return tuple(
+        Share(job.id, gpu, beside, part)
+        for i, job in enumerate(jobs)
+        for (gpu, beside), part in parts_of_job[i].items()
+    )

@@ -19,9 +19,9 @@ from dlsched.gavel.measures import (
     usable_rates,
     value,
 )
+from dlsched.gavel.numbers import converted
 from dlsched.gavel.rates import Alone, Pairs, Rates
 from dlsched.results.result import Violation
-from dlsched.schema.flaws import Flaw
 from dlsched.schema.quantities import exact
 
 
@@ -102,8 +102,8 @@ def check(
     for job in listed:
         if (job.model, job.scale) not in alone:
             alone[job.model, job.scale] = usable_rates(job, rated, supply)
-    fair = {key: proportional(found, supply) for key, found in alone.items()}
-    found: list[Violation] = []
+    fair = {like: proportional(usable, supply) for like, usable in alone.items()}
+    violations: list[Violation] = []
     time: dict[str, Fraction] = dict.fromkeys(known, Fraction(0))
     throughput: dict[str, Fraction] = dict.fromkeys(known, Fraction(0))
     used: dict[str, Fraction] = dict.fromkeys(supply, Fraction(0))
@@ -112,7 +112,9 @@ def check(
         share = _share(row, i, known, supply)
         job, where = known[share.job], f"[{i}]"
         if share.share < 0:
-            found.append(Violation("negative", where, f"{_spell(share)} is negative", -share.share))
+            violations.append(
+                Violation("negative", where, f"{_spell(share)} is negative", -share.share)
+            )
         if not share.share:
             continue
         time[job.id] += share.share
@@ -126,16 +128,16 @@ def check(
             kind, said = "cannot_share", "cannot run there beside that model"
             beside[job.model, share.beside, job.scale, share.gpu].append((job.id, share.share))
         if not rate:
-            found.append(Violation(kind, where, f"{_spell(share)}: it {said}", share.share))
+            violations.append(Violation(kind, where, f"{_spell(share)}: it {said}", share.share))
         throughput[job.id] += rate * share.share
-    found += _over("time", "has more than all of its time", time, dict.fromkeys(known, 1))
-    found += _over("gpus", "is used more than there are GPUs", used, supply)
-    found += _sides(beside)
+    violations += _over("time", "has more than all of its time", time, dict.fromkeys(known, 1))
+    violations += _over("gpus", "is used more than there are GPUs", used, supply)
+    violations += _sides(beside)
     values = {
         j.id: value(policy, j, throughput[j.id], fair[j.model, j.scale], supply, len(listed))
         for j in listed
     }
-    return Checked(tuple(found), combine(policy, values.values()), throughput, values)
+    return Checked(tuple(violations), combine(policy, values.values()), throughput, values)
 
 
 def _over(
@@ -154,10 +156,10 @@ def _sides(
     for (model, other, scale, gpu), entries in beside.items():
         total = sum((share for _, share in entries), Fraction(0))
         if model == other:
-            each: dict[str, Fraction] = defaultdict(Fraction)
+            shares: dict[str, Fraction] = defaultdict(Fraction)
             for job, share in entries:
-                each[job] += share
-            for job, share in each.items():
+                shares[job] += share
+            for job, share in shares.items():
                 if 2 * share > total:
                     message = f"{job} is beside {model} on {gpu} for over half of the time there"
                     yield Violation("own_half", job, message, share - total / 2)
@@ -179,12 +181,9 @@ def _share(row: object, i: int, known: Mapping[str, Job], gpus: Mapping[str, int
             raise InstanceError("shares", f"[{i}]", f"{name!r} is no {kind}", remedy)
     if beside is not None and not isinstance(beside, str):
         raise InstanceError("shares", f"[{i}]", f"{beside!r} is no model", remedy)
-    if isinstance(amount, Fraction):
-        return Share(job, gpu, beside, amount)
-    try:
-        return Share(job, gpu, beside, Fraction(exact(amount)))
-    except Flaw as flaw:
-        raise InstanceError("shares", f"[{i}]", flaw.problem, flaw.remedy) from None
+    if not isinstance(amount, Fraction):
+        amount = Fraction(converted(amount, exact, "shares", f"[{i}]"))
+    return Share(job, gpu, beside, amount)
 
 
 def _spell(share: Share) -> str:

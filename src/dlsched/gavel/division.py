@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dlsched.gavel.groups import Option
+from dlsched.gavel.rows import Entries
 from dlsched.results.result import Termination
 from dlsched.run import Run
 from dlsched.solvers import highs
@@ -47,10 +48,10 @@ class Cut:
         product = np.outer(self.work, rates)
         value = product - self.time[:, None] + _MARGIN * (product + self.time[:, None])
         largest: Vector = value.max(axis=0)
-        own = [o for o, option in enumerate(options) if option.own]
-        if own:
-            jobs = np.repeat(value[:, own], np.minimum(counts, 2).astype(int), axis=0)
-            largest[own] = np.partition(jobs, -2, axis=0)[-2:].mean(axis=0)
+        own_options = [o for o, option in enumerate(options) if option.own]
+        if own_options:
+            jobs = np.repeat(value[:, own_options], np.minimum(counts, 2).astype(int), axis=0)
+            largest[own_options] = np.partition(jobs, -2, axis=0)[-2:].mean(axis=0)
         largest *= np.array([option.times for option in options])
         return largest
 
@@ -99,70 +100,70 @@ def _proportional(
     totals: Vector, rates: Vector, counts: Vector, needs: Vector, own: bool
 ) -> Vector | None:
     """Return parts of all times by kind, in which every job has the same options, if they do."""
-    work, time = float(rates @ totals), float(totals.sum())
+    work = float(rates @ totals)
+    time = float(totals.sum())
     if not work:
         return counts / counts.sum() if not needs.any() else None
     least = needs / work
     most = np.full(len(counts), 1 / time)
     if own:
         most = np.where(counts == 1, np.minimum(most, 0.5), most)
-    used, room = float(counts @ least), float(counts @ most)
+    used = float(counts @ least)
+    room = float(counts @ most)
     if (least > most).any() or used > 1 or room < 1:
         return None
     part = (1 - used) / (room - used) if room > used else 0.0
-    found: Vector = counts * (least + part * (most - least))
-    return found
+    parts: Vector = counts * (least + part * (most - least))
+    return parts
 
 
 def _by_program(
-    group: int, totals: Vector, rates: Vector, counts: Vector, needs: Vector,
-    own: NDArray[np.bool_], run: Run,
-) -> Division:  # fmt: skip
+    group: int,
+    totals: Vector,
+    rates: Vector,
+    counts: Vector,
+    needs: Vector,
+    own: NDArray[np.bool_],
+    run: Run,
+) -> Division:
     """Divide by a linear program: maximise the least part of its need that a kind gets.
 
-    Should the solver fail, all jobs get the same times; what that costs is in the gap.
+    Its columns are the times by kind and option, and last that part. Should the solver fail, all
+    jobs get the same times; what that costs is in the gap.
     """
-    from scipy import sparse
-
     used = np.flatnonzero(totals)
-    kinds, ways = len(counts), len(used)
+    columns = np.arange(len(counts) * len(used)).reshape(len(counts), len(used))
+    part = columns.size
+    rows = Entries()
+    for of_kind, count in zip(columns, counts, strict=True):
+        rows.row(-INF, count, dict.fromkeys(of_kind.tolist(), 1.0))
+    for of_option, total in zip(columns.T, totals[used], strict=True):
+        rows.row(total, total, dict.fromkeys(of_option.tolist(), 1.0))
     active = np.flatnonzero(needs > 0)
-    singles = [
-        (c, o) for o in range(ways) if own[used[o]] for c in np.flatnonzero(counts == 1).tolist()
-    ]
-    size = kinds * ways + 1
-    at = np.arange(kinds * ways).reshape(kinds, ways)
-    matrix = sparse.lil_array((kinds + ways + len(active) + len(singles), size))
-    lower, upper = np.full(matrix.shape[0], -INF), np.full(matrix.shape[0], INF)
-    for c in range(kinds):
-        matrix[c, at[c]] = 1.0
-    upper[:kinds] = counts
-    for o in range(ways):
-        matrix[kinds + o, at[:, o]] = 1.0
-    lower[kinds : kinds + ways] = upper[kinds : kinds + ways] = totals[used]
-    first = kinds + ways
-    for i, c in enumerate(active.tolist()):
-        matrix[first + i, at[c]] = rates[used] / (needs[c] * counts[c])
-        matrix[first + i, size - 1] = -1.0
-    lower[first : first + len(active)] = 0.0
-    for i, (c, o) in enumerate(singles):
-        matrix[first + len(active) + i, at[c, o]] = 1.0
-        upper[first + len(active) + i] = totals[used[o]] / 2
-    costs = np.zeros(size)
-    costs[-1] = 1.0
-    most = np.append(np.full(size - 1, INF), float(_FINE))
-    form = StandardForm.of(
-        sparse.csc_array(matrix), _FINE * lower, _FINE * upper, most, costs, sense="max"
-    )
-    found = highs.solve(form, 0, run, relax=True)
-    if found.termination is not Termination.PROVED or found.values is None or found.duals is None:
+    first = len(rows.lower)
+    for c in active.tolist():
+        parts_of_need = rates[used] / (needs[c] * counts[c])
+        weights = dict(zip(columns[c].tolist(), parts_of_need.tolist(), strict=True))
+        rows.row(0.0, INF, weights | {part: -1.0})
+    for o in np.flatnonzero(own[used]).tolist():
+        for c in np.flatnonzero(counts == 1).tolist():
+            rows.row(-INF, totals[used[o]] / 2, {int(columns[c, o]): 1.0})
+    costs = np.zeros(part + 1)
+    costs[part] = 1.0
+    most = np.append(np.full(part, INF), float(_FINE))
+    lower, upper = rows.sides(_FINE)
+    form = StandardForm.of(rows.matrix(part + 1), lower, upper, most, costs, sense="max")
+    solved = highs.solve(form, 0, run, relax=True)
+    proved = solved.termination is Termination.PROVED
+    if not proved or solved.values is None or solved.duals is None:
         return Division(np.outer(counts / counts.sum(), totals))
-    times = np.zeros((kinds, len(totals)))
-    times[:, used] = found.values[:-1].reshape(kinds, ways) / _FINE
-    if found.values[-1] / _FINE >= _ENOUGH:
+    values = solved.values / _FINE
+    times = np.zeros((len(counts), len(totals)))
+    times[:, used] = values[columns]
+    if values[part] >= _ENOUGH:
         return Division(times)
-    work = np.zeros(kinds)
-    prices = -found.duals[first : first + len(active)]
+    work = np.zeros(len(counts))
+    prices = -solved.duals[first : first + len(active)]
     work[active] = np.where(prices > _TINY, prices, 0.0) / (needs[active] * counts[active])
-    time = found.duals[:kinds]
+    time = solved.duals[: len(counts)]
     return Division(times, Cut(group, work, np.where(time > _TINY, time, 0.0)))

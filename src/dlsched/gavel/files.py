@@ -89,13 +89,13 @@ def _rates(
 ) -> Rates:
     """Return rates; errors name the file."""
     try:
-        found = Rates.of(alone)
+        rates = Rates.of(alone)
     except InstanceError as error:
         raise InstanceError(where, error.path, error.problem, error.remedy) from None
     if not pairs:
-        return found
+        return rates
     try:
-        return Rates.of(found, {key: _equal(found, key, both) for key, both in pairs.items()})
+        return Rates.of(rates, {key: _equal(rates, key, both) for key, both in pairs.items()})
     except InstanceError as error:
         raise InstanceError(where_pairs, error.path, error.problem, error.remedy) from None
 
@@ -103,15 +103,15 @@ def _rates(
 def _equal(rates: Rates, key: tuple[Any, ...], both: tuple[Any, Any]) -> tuple[Any, Any]:
     """Return a pair's rates, those equal to the rate alone up to rounding replaced by it."""
     model, other, scale, gpu = key
-    found = list(both)
+    equal = list(both)
     for i, name in enumerate((model, other)):
         alone = rates.rate(name, scale, gpu)
         if (
-            isinstance(found[i], (float, Fraction))
-            and abs(float(found[i]) - float(alone)) < _ROUNDING
+            isinstance(equal[i], (float, Fraction))
+            and abs(float(equal[i]) - float(alone)) < _ROUNDING
         ):
-            found[i] = alone
-    return found[0], found[1]
+            equal[i] = alone
+    return equal[0], equal[1]
 
 
 def _rows(path: Path) -> list[Any]:
@@ -139,12 +139,12 @@ def _pairs(path: Path) -> Iterator[tuple[tuple[Any, ...], tuple[Any, Any]]]:
     if sorted(map(str, columns)) != sorted(PAIRS):
         problem = f"are {', '.join(map(str, columns))}, not {', '.join(PAIRS)}"
         raise InstanceError(where, "columns", problem, _PAGE)
-    at = {name: columns.index(name) for name in PAIRS}
+    place = {name: columns.index(name) for name in PAIRS}
     seen = set()
     for i, row in enumerate(rows):
         if not isinstance(row, list) or len(row) != len(PAIRS):
             raise InstanceError(where, f"rows[{i}]", f"has not {len(PAIRS)} entries", _PAGE)
-        gpu, scale, model, other, rate, rate_of_other = (row[at[name]] for name in PAIRS)
+        gpu, scale, model, other, rate, rate_of_other = (row[place[name]] for name in PAIRS)
         key = (model, other, scale, gpu)
         if not all(isinstance(name, str) for name in (gpu, model, other)) or key in seen:
             raise InstanceError(where, f"rows[{i}]", "names no pair, or one twice", _PAGE)

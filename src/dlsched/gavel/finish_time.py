@@ -73,8 +73,8 @@ class _RatioSearch:
 
     def excess(self, ratio: float) -> float:
         """Return by how much the level at a ratio exceeds 1."""
-        found = self.at(ratio)
-        return float(found.value) - 1
+        level = self.at(ratio)
+        return float(level.value) - 1
 
     def at(self, ratio: float) -> Level:
         """Solve the program in which a level of 1 stands for this ratio, or a smaller one.
@@ -113,10 +113,10 @@ class _RatioSearch:
 
     def _solve(self, required: Sequence[Fraction]) -> Level:
         """Solve a program, and keep its allocation if its largest ratio is the least yet."""
-        found = self.levels.solve(required)
+        level = self.levels.solve(required)
         self.solves += 1
-        self.size = found.size
-        largest = self._largest(found.times)
+        self.size = level.size
+        largest = self._largest(level.times)
         if largest is not None and (self.best is None or largest < self.best):
-            self.times, self.best = found.times, largest
-        return found
+            self.times, self.best = level.times, largest
+        return level

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dlsched.errors import InstanceError
-from dlsched.schema.flaws import Flaw
+from dlsched.gavel.numbers import NumberT, converted
 from dlsched.schema.quantities import Number, exact, shown, whole
 
 if TYPE_CHECKING:
     import pandas
-
-T = TypeVar("T", int, Number)
 
 
 @dataclass(frozen=True)
@@ -62,15 +60,15 @@ def read_jobs(jobs: Jobs) -> tuple[Job, ...]:
         raise InstanceError("jobs", "", f"is {shown(jobs)}", _REMEDY)
     if hasattr(jobs, "notna"):  # a table, without importing pandas
         rows = rows.astype(object).where(rows.notna(), None).to_dict("records")
-    found = tuple(_job(row, f"[{i}]") for i, row in enumerate(rows))
-    seen: set[str] = set()
-    for i, job in enumerate(found):
-        if job.id in seen:
+    listed: dict[str, Job] = {}
+    for i, row in enumerate(rows):
+        job = _job(row, f"[{i}]")
+        if job.id in listed:
             raise InstanceError("jobs", f"[{i}].id", f"{job.id!r} stands twice", "use another id")
-        seen.add(job.id)
-    if not found:
+        listed[job.id] = job
+    if not listed:
         raise InstanceError("jobs", "", "has no job", "give at least one")
-    return found
+    return tuple(listed.values())
 
 
 def read_gpus(gpus: Mapping[str, int]) -> dict[str, int]:
@@ -83,10 +81,10 @@ def read_gpus(gpus: Mapping[str, int]) -> dict[str, int]:
     """
     if not isinstance(gpus, Mapping):
         raise InstanceError("gpus", "", f"is {shown(gpus)}", "give GPUs by type, as {'V100': 20}")
-    found = {str(k): _at_least("gpus", str(k), n, whole, 0) for k, n in gpus.items()}
-    if not any(found.values()):
+    counts = {str(k): _at_least("gpus", str(k), n, whole, 0) for k, n in gpus.items()}
+    if not any(counts.values()):
         raise InstanceError("gpus", "", "has no GPU", "give GPUs by type, as {'V100': 20}")
-    return {k: n for k, n in found.items() if n}
+    return {k: n for k, n in counts.items() if n}
 
 
 def _job(row: Any, path: str) -> Job:
@@ -118,15 +116,12 @@ def _at_least(
     where: str,
     path: str,
     value: object,
-    convert: Callable[[object], T],
+    convert: Callable[[object], NumberT],
     low: int,
     strict: bool = False,
-) -> T:
+) -> NumberT:
     """Return a number, converted, that is at least (or above) a limit."""
-    try:
-        number = convert(value)
-    except Flaw as flaw:
-        raise InstanceError(where, path, flaw.problem, flaw.remedy) from None
+    number = converted(value, convert, where, path)
     if number < low or (strict and number == low):
         remedy = f"write a number {'above' if strict else 'from'} {low}"
         raise InstanceError(where, path, f"{shown(value)} is too small", remedy)

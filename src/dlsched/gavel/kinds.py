@@ -54,7 +54,7 @@ def group_jobs(
 
     Steps and elapsed time count only where the policy reads them, and weights likewise.
     """
-    found: dict[Job, list[int]] = {}
+    members_of_kind: dict[Job, list[int]] = {}
     for i, job in enumerate(jobs):
         alike = replace(job, id="")
         if measure.needs_steps:
@@ -63,9 +63,9 @@ def group_jobs(
                 alike = replace(alike, elapsed=0)
         else:
             alike = replace(alike, steps=None, elapsed=0)
-        found.setdefault(alike, []).append(i)
+        members_of_kind.setdefault(alike, []).append(i)
     kinds = []
-    for members in found.values():
+    for members in members_of_kind.values():
         example = jobs[members[0]]
         rated = usable_rates(example, rates, gpus)
         share = proportional(rated, gpus)

@@ -17,7 +17,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from dlsched.gavel.division import Cut, divide
+from dlsched.gavel.division import Cut, Division, divide
 from dlsched.gavel.groups import Groups
 from dlsched.gavel.optimum import Optimum, optimize
 from dlsched.gavel.repair import repair
@@ -95,17 +95,19 @@ class LevelProgram:
         """
         needs = _Needs(self, required, levels)
         for _ in range(_MOST_ROUNDS):
-            found = optimize(self._rows(needs), self.run)
-            values = found.values / found.rows.fine
-            parts, new = self._divide(needs, values)
-            new = [cut for cut in new if not self._known(cut)]
+            optimum = optimize(self._rows(needs), self.run)
+            values = optimum.values / optimum.rows.fine
+            divisions = self._divide(needs, values)
+            cuts = [division.cut for division in divisions if division.cut is not None]
+            new = [cut for cut in cuts if not self._known(cut)]
             if not new:
                 break
             self.cuts += new
-        level = found.rows.unit * Fraction(found.values[-1])
+        level = optimum.rows.unit * Fraction(optimum.values[-1])
         targets = [r * levels.get(c, level) for c, r in enumerate(required)]
+        parts = [division.times.tolist() for division in divisions]
         times = repair(self.groups.program, self.groups.expand(values.tolist(), parts), targets)
-        return Level(found, times, self._duals(needs, found.duals))
+        return Level(optimum, times, self._duals(needs, optimum.duals))
 
     def _rows(self, needs: _Needs) -> Rows:
         """Return the program: time by group, GPUs by type, and one row for each inequality.
@@ -120,45 +122,41 @@ class LevelProgram:
             fixed, open_ = needs.of(cut)
             if not fixed and not open_:
                 continue
-            options, own = self.groups.options[cut.group], fixed + open_
-            time = sum(
-                Fraction(t) * int(n) for t, n in zip(cut.time, self.counts[cut.group], strict=True)
-            )
-            first = i < len(self.groups.members)
-            lower = float((fixed - time) / own)
-            needs.rows[i] = entries.row(lower if first else math.nextafter(lower, -INF), INF)
-            if first:
+            total = fixed + open_
+            options = self.groups.options[cut.group]
+            counts = self.counts[cut.group]
+            time = sum(Fraction(t) * int(n) for t, n in zip(cut.time, counts, strict=True))
+            lower = float((fixed - time) / total)
+            price = float(open_ / total)
+            if i < len(self.groups.members):
                 best = self.groups.best[cut.group]
-                weights = [float(o.times * o.rate / (best * own)) for o in options]
+                weights = [float(o.times * o.rate / (best * total)) for o in options]
             else:
-                raised = cut.weights(options, self.rates[cut.group], self.counts[cut.group])
+                lower = math.nextafter(lower, -INF)
+                price = math.nextafter(price, 0.0)
+                raised = cut.weights(options, self.rates[cut.group], counts)
                 weights = [
-                    math.nextafter(float(Fraction(w) / own), INF) if w else 0.0
+                    math.nextafter(float(Fraction(w) / total), INF) if w else 0.0
                     for w in raised.tolist()
                 ]
-            for option, weight in zip(options, weights, strict=True):
-                if weight:
-                    entries.add(needs.rows[i], option.column, weight)
-            if open_:
-                price = float(open_ / own)
-                entries.add(needs.rows[i], size, -(price if first else math.nextafter(price, 0.0)))
+            columns = [option.column for option in options]
+            row = dict(zip(columns, weights, strict=True)) | {size: -price}
+            needs.rows[i] = entries.row(lower, INF, {j: w for j, w in row.items() if w})
         costs = np.zeros(size + 1)
         costs[size] = 1.0
         form = standard_form(totals, entries, costs)
         form.upper[size] = INF
         return Rows(form, needs.unit / FINE)
 
-    def _divide(self, needs: _Needs, values: Vector) -> tuple[list[list[list[float]]], list[Cut]]:
-        """Divide each group's times among its kinds; return them, and why that fails."""
-        parts, new = [], []
+    def _divide(self, needs: _Needs, values: Vector) -> list[Division]:
+        """Divide each group's times among its kinds."""
+        divisions = []
         for g, options in enumerate(self.groups.options):
             totals = np.array([o.times * values[o.column] for o in options])
             wanted = needs.floats(g, values[-1])
-            found = divide(g, options, totals, self.rates[g], self.counts[g], wanted, self.run)
-            parts.append(found.times.tolist())
-            if found.cut is not None:
-                new.append(found.cut)
-        return parts, new
+            division = divide(g, options, totals, self.rates[g], self.counts[g], wanted, self.run)
+            divisions.append(division)
+        return divisions
 
     def _known(self, cut: Cut) -> bool:
         return any(
@@ -170,16 +168,15 @@ class LevelProgram:
 
     def _duals(self, needs: _Needs, duals: Vector) -> dict[int, float]:
         """Return the price that each kind at the common level pays."""
-        found = dict.fromkeys(needs.open, 0.0)
+        prices = dict.fromkeys(needs.open, 0.0)
         for i, row in needs.rows.items():
             cut = self.cuts[i]
-            own = float(sum(needs.of(cut)))
-            for c, work, count in zip(
-                self.groups.members[cut.group], cut.work, self.counts[cut.group], strict=True
-            ):
-                if c in found:
-                    found[c] += abs(duals[row]) * work * count * float(needs.part[c]) / own
-        return found
+            total = float(sum(needs.of(cut)))
+            members = self.groups.members[cut.group]
+            for c, work, count in zip(members, cut.work, self.counts[cut.group], strict=True):
+                if c in prices:
+                    prices[c] += abs(duals[row]) * work * count * float(needs.part[c]) / total
+        return prices
 
 
 class _Needs:
@@ -226,8 +223,8 @@ class _Needs:
 
     def floats(self, group: int, level: float) -> Vector:
         """Return what a job of each kind of a group needs at a common level."""
-        own = self.program.groups.members[group]
-        return np.array([float(self.part[c]) * (1 if c in self.levels else level) for c in own])
+        members = self.program.groups.members[group]
+        return np.array([float(self.part[c]) * (1 if c in self.levels else level) for c in members])
 
 
 def _ceiling(

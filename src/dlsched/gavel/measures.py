@@ -68,12 +68,12 @@ def usable_rates(job: Job, rates: Rates, gpus: Mapping[str, int]) -> Rated:
     if not rates.knows(job.model, job.scale):
         remedy = f"add rates for {job.model!r} at scale {job.scale}"
         raise InstanceError("jobs", job.id, f"has a model without rates: {job.model!r}", remedy)
-    found = {k: rates.rate(job.model, job.scale, k) for k, n in gpus.items() if n >= job.scale}
-    found = {k: rate for k, rate in found.items() if rate}
-    if not found:
+    usable = {k: rates.rate(job.model, job.scale, k) for k, n in gpus.items() if n >= job.scale}
+    usable = {k: rate for k, rate in usable.items() if rate}
+    if not usable:
         problem = f"can run on no type of GPU (scale {job.scale}, {dict(gpus)})"
         raise InstanceError("jobs", job.id, problem, "leave it out, or add a rate above 0")
-    return found
+    return usable
 
 
 def proportional(rated: Rated, gpus: Mapping[str, int]) -> Fraction:
@@ -123,9 +123,9 @@ def value(
 
 def combine(policy: str, values: Iterable[Fraction | None]) -> Fraction | None:
     """Return the objective from the jobs' values; ``None`` if it is infinite."""
-    found = list(values)
-    finite = [v for v in found if v is not None]
-    if len(finite) < len(found):
+    listed = list(values)
+    finite = [v for v in listed if v is not None]
+    if len(finite) < len(listed):
         return None
     how = {"least": min, "largest": max, "sum": sum}[MEASURES[policy].combine]
     return Fraction(how(finite))  # type: ignore[operator]

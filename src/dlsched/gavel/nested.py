@@ -68,11 +68,11 @@ def job_of(name: str) -> tuple[str, int]:
     """Return job type and scale factor of a job's name in these files."""
     if name.startswith("("):
         try:
-            found = ast.literal_eval(name)
+            parts = ast.literal_eval(name)
         except (ValueError, SyntaxError, MemoryError, RecursionError):
-            found = None
-        if isinstance(found, tuple) and list(map(type, found)) == [str, int]:
-            return found[0], found[1]
+            parts = None
+        if isinstance(parts, tuple) and list(map(type, parts)) == [str, int]:
+            return parts[0], parts[1]
     scaled = _SCALED.fullmatch(name)
     return (scaled[1], int(scaled[2])) if scaled else (name, 1)
 

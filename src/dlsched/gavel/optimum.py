@@ -48,10 +48,10 @@ class Optimum:
 
     def bound(self) -> Fraction:
         """Return a certified upper bound on the objective, from the duals."""
-        found = dual_bound(self.rows.bounded(), 0, self.duals)
-        if found is None:
+        bound = dual_bound(self.rows.bounded(), 0, self.duals)
+        if bound is None:
             raise SolverFailure("the duals of the allocation program give no bound")
-        return self.rows.unit * Fraction(found)
+        return self.rows.unit * Fraction(bound)
 
 
 def optimize(rows: Rows, run: Run) -> Optimum:
@@ -72,7 +72,11 @@ def optimize(rows: Rows, run: Run) -> Optimum:
 
 
 def _optimize(rows: Rows, run: Run) -> Optimum:
-    found = highs.solve(rows.form, 0, run, relax=True)
-    if found.termination is not Termination.PROVED or found.values is None or found.duals is None:
-        raise SolverFailure(f"HiGHS did not solve the allocation program ({found.message})")
-    return Optimum(rows, found.values, found.duals)
+    outcome = highs.solve(rows.form, 0, run, relax=True)
+    if (
+        outcome.termination is not Termination.PROVED
+        or outcome.values is None
+        or outcome.duals is None
+    ):
+        raise SolverFailure(f"HiGHS did not solve the allocation program ({outcome.message})")
+    return Optimum(rows, outcome.values, outcome.duals)

@@ -37,7 +37,7 @@ def pair_shares(shares: Iterable[Share], jobs: Mapping[str, Job]) -> list[PairSh
             job = jobs[share.job]
             key = (job.model, share.beside, job.scale, share.gpu)
             lines[key].append((share.job, share.share))
-    found = []
+    shares_of_pairs = []
     for (model, other, scale, gpu), ours in sorted(lines.items()):
         if model == other:
             halves = _halves(ours)
@@ -45,19 +45,19 @@ def pair_shares(shares: Iterable[Share], jobs: Mapping[str, Job]) -> list[PairSh
             halves = ours, lines[other, model, scale, gpu]
         else:
             continue
-        found += [PairShare(a, b, gpu, length) for a, b, length in _overlaps(*halves)]
-    return found
+        shares_of_pairs += [PairShare(a, b, gpu, length) for a, b, length in _overlaps(*halves)]
+    return shares_of_pairs
 
 
 def _halves(line: Line) -> tuple[Line, Line]:
     """Return the two halves of a line."""
-    left = sum((length for _, length in line), Fraction(0)) / 2
+    missing = sum((length for _, length in line), Fraction(0)) / 2
     first: Line = []
     for i, (job, length) in enumerate(line):
-        if length >= left:
-            return [*first, (job, left)], [(job, length - left), *line[i + 1 :]]
+        if length >= missing:
+            return [*first, (job, missing)], [(job, length - missing), *line[i + 1 :]]
         first.append((job, length))
-        left -= length
+        missing -= length
     return first, []
 
 

@@ -35,9 +35,9 @@ def solve(groups: Groups, policy: str, run: Run, certify: bool) -> Solved:
 def max_min(groups: Groups, run: Run, certify: bool) -> Solved:
     """Maximise the least scale x throughput / (weight x proportional throughput)."""
     required = [_fair(kind) for kind in groups.program.kinds]
-    found = LevelProgram(groups, run).solve(required)
-    bound = found.optimum.bound() if certify else None
-    return Solved(found.times, bound, found.size)
+    level = LevelProgram(groups, run).solve(required)
+    bound = level.optimum.bound() if certify else None
+    return Solved(level.times, bound, level.size)
 
 
 def water_filling(groups: Groups, run: Run, certify: bool) -> Solved:
@@ -54,34 +54,34 @@ def water_filling(groups: Groups, run: Run, certify: bool) -> Solved:
     levels: dict[int, Fraction] = {}
     rounds: list[Filled] = []
     while len(levels) < len(kinds):
-        found = program.solve(required, levels)
-        speeds = throughputs(groups.program, found.times)
+        optimum = program.solve(required, levels)
+        speeds = throughputs(groups.program, optimum.times)
         values = [speed / r for speed, r in zip(speeds, required, strict=True)]
-        fixed = tuple(c for c, dual in found.duals.items() if dual > _POSITIVE)
+        fixed = tuple(c for c, dual in optimum.duals.items() if dual > _POSITIVE)
         if not fixed:
             raise SolverFailure("no row of water filling has a positive dual")
         level = min(values[c] for c in fixed)
-        rounds.append(Filled(level, found.optimum.bound() if certify else None, fixed))
+        rounds.append(Filled(level, optimum.optimum.bound() if certify else None, fixed))
         levels = {c: min(old, values[c]) for c, old in levels.items()}
         levels |= dict.fromkeys(fixed, level * _KEPT)
-    return Solved(found.times, rounds[0].bound, found.size, tuple(rounds), len(rounds))
+    return Solved(optimum.times, rounds[0].bound, optimum.size, tuple(rounds), len(rounds))
 
 
 def makespan(groups: Groups, run: Run, certify: bool) -> Solved:
     """Minimise the time by which all jobs finish: maximise the least throughput / steps."""
     required = [Fraction(kind.example.steps or 0) for kind in groups.program.kinds]
-    found = LevelProgram(groups, run).solve(required)
-    bound = 1 / found.optimum.bound() if certify else None
-    return Solved(found.times, bound, found.size)
+    level = LevelProgram(groups, run).solve(required)
+    bound = 1 / level.optimum.bound() if certify else None
+    return Solved(level.times, bound, level.size)
 
 
 def max_sum_throughput(groups: Groups, run: Run, certify: bool) -> Solved:
     """Maximise the sum of weight x throughput."""
     program = groups.program
-    found = optimize(weighted_sum(program), run)
-    bound = found.bound() if certify else None
-    values = found.values[: len(program.columns)] / found.rows.fine
-    return Solved(repair(program, values.tolist()), bound, found.rows.form.shape)
+    optimum = optimize(weighted_sum(program), run)
+    bound = optimum.bound() if certify else None
+    values = optimum.values[: len(program.columns)] / optimum.rows.fine
+    return Solved(repair(program, values.tolist()), bound, optimum.rows.form.shape)
 
 
 _SOLVERS: dict[str, Callable[[Groups, Run, bool], Solved]] = {

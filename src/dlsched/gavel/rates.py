@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dlsched.errors import InstanceError
-from dlsched.schema.flaws import Flaw
+from dlsched.gavel.numbers import converted
 from dlsched.schema.quantities import Number, exact, shown, simplify, whole
 
 if TYPE_CHECKING:
@@ -93,20 +93,20 @@ def _alone(rates: Alone) -> dict[tuple[str, int | None], dict[str, Number]]:
         rates = _from_table(rates)
     if not isinstance(rates, Mapping):
         raise InstanceError("rates", "", f"is {shown(rates)}", "give {model: {gpu: rate}}")
-    found: dict[tuple[str, int | None], dict[str, Number]] = {}
+    alone: dict[tuple[str, int | None], dict[str, Number]] = {}
     for key, row in rates.items():
+        where = f"[{key!r}]"
         model, scale = key if isinstance(key, tuple) and len(key) == 2 else (key, None)
         if not isinstance(model, str) or not model:
-            raise InstanceError("rates", f"[{key!r}]", "names no model", _KEY)
+            raise InstanceError("rates", where, "names no model", _KEY)
         if not isinstance(row, Mapping):
-            raise InstanceError("rates", f"[{key!r}]", f"is {shown(row)}", "give {gpu: rate}")
-        where = f"[{key!r}]"
-        found[model, _scale(scale, where, "rates")] = {
+            raise InstanceError("rates", where, f"is {shown(row)}", "give {gpu: rate}")
+        alone[model, _scale(scale, where, "rates")] = {
             str(gpu): _rate(rate, f"{where}.{gpu}", "rates") for gpu, rate in row.items()
         }
-    if not found:
+    if not alone:
         raise InstanceError("rates", "", "is empty", "give {model: {gpu: rate}}")
-    return found
+    return alone
 
 
 def _from_table(table: Any) -> dict[Any, dict[str, Any]]:
@@ -115,14 +115,18 @@ def _from_table(table: Any) -> dict[Any, dict[str, Any]]:
         names = ["model", "scale"][: table.index.nlevels]
         table = table.rename_axis(index=names).reset_index()
     by = ["model", "scale"] if "scale" in table.columns else ["model"]
-    found: dict[Any, dict[str, Any]] = {}
+    rates: dict[Any, dict[str, Any]] = {}
     for row in table.astype(object).where(table.notna(), 0).to_dict("records"):
-        key = tuple(row.pop(name) for name in by)
-        key = key if len(key) > 1 else key[0]
-        if key in found:
-            raise InstanceError("rates", f"[{key!r}]", "stands twice", "keep one of the two")
-        found[key] = row
-    return found
+        values = tuple(row.pop(name) for name in by)
+        key = values if len(values) > 1 else values[0]
+        _require_new(key, rates, "rates")
+        rates[key] = row
+    return rates
+
+
+def _require_new(key: object, known: Mapping[Any, object], where: str) -> None:
+    if key in known:
+        raise InstanceError(where, f"[{key!r}]", "stands twice", "keep one of the two")
 
 
 def _pairs(
@@ -134,27 +138,28 @@ def _pairs(
         remedy = "give {(model, other, gpu): (rate, rate_of_other)}"
         raise InstanceError("pairs", "", f"is {shown(pairs)}", remedy)
     models = {model for model, _ in alone}
-    found: dict[tuple[str, str, int | None, str], Number] = {}
+    beside: dict[tuple[str, str, int | None, str], Number] = {}
     for key, rates in pairs.items():
         where = f"[{key!r}]"
         if not isinstance(key, tuple) or len(key) not in (3, 4):
             raise InstanceError("pairs", where, "names no pair", _PAIR)
-        first, second, gpu = key[0], key[1], str(key[-1])
-        scale = _scale(key[2] if len(key) == 4 else None, where, "pairs")
-        for name in (first, second):
+        *models_of_pair, gpu = key
+        scale = _scale(models_of_pair.pop() if len(key) == 4 else None, where, "pairs")
+        for name in models_of_pair:
             if name not in models:
                 raise InstanceError("pairs", where, f"{name!r} has no rates alone", "add them")
         if not isinstance(rates, (tuple, list)) or len(rates) != 2:
             raise InstanceError("pairs", where, f"is {shown(rates)}", "give both jobs' rates")
-        a, b = (_rate(rate, where, "pairs") for rate in rates)
+        both = [_rate(rate, where, "pairs") for rate in rates]
+        first, second = models_of_pair
         if first == second:  # the two jobs take turns as the first and the second
-            a = b = simplify(Fraction(a + b) / 2) if a and b else 0
-        for one, other, rate in ((first, second, a), (second, first, b)):
-            known = found.setdefault((one, other, scale, gpu), rate)
+            both = [simplify(Fraction(sum(both)) / 2) if all(both) else 0] * 2
+        for model, other, rate in zip((first, second), (second, first), both, strict=True):
+            known = beside.setdefault((model, other, scale, str(gpu)), rate)
             if known != rate:
-                problem = f"{one!r} has {float(rate):g} here, {float(known):g} in the other order"
+                problem = f"{model!r} has {float(rate):g} here, {float(known):g} in the other order"
                 raise InstanceError("pairs", where, problem, "keep one of the two orders")
-    return found
+    return beside
 
 
 def _pairs_of_table(table: Any) -> dict[tuple[Any, ...], tuple[Any, Any]]:
@@ -163,32 +168,25 @@ def _pairs_of_table(table: Any) -> dict[tuple[Any, ...], tuple[Any, Any]]:
         if name not in table.columns:
             raise InstanceError("pairs", name, "is no column", f"give columns {', '.join(needed)}")
     by = ["model", "other", "scale", "gpu"] if "scale" in table.columns else needed[:3]
-    found: dict[tuple[Any, ...], tuple[Any, Any]] = {}
+    pairs: dict[tuple[Any, ...], tuple[Any, Any]] = {}
     for row in table.to_dict("records"):
         key = tuple(row[name] for name in by)
-        if key in found:
-            raise InstanceError("pairs", f"[{key!r}]", "stands twice", "keep one of the two")
-        found[key] = (row["rate"], row["rate_of_other"])
-    return found
+        _require_new(key, pairs, "pairs")
+        pairs[key] = (row["rate"], row["rate_of_other"])
+    return pairs
 
 
 def _scale(scale: object, path: str, where: str) -> int | None:
     if scale is None:
         return None
-    try:
-        number = whole(scale)
-    except Flaw as flaw:
-        raise InstanceError(where, path, flaw.problem, flaw.remedy) from None
+    number = converted(scale, whole, where, path)
     if number < 1:
         raise InstanceError(where, path, f"{number} is no number of GPUs", "use one from 1")
     return number
 
 
 def _rate(rate: object, path: str, where: str) -> Number:
-    try:
-        number = exact(rate)
-    except Flaw as flaw:
-        raise InstanceError(where, path, flaw.problem, flaw.remedy) from None
+    number = converted(rate, exact, where, path)
     if number < 0:
         raise InstanceError(where, path, f"{shown(rate)} is negative", "use 0 where it cannot run")
     return number

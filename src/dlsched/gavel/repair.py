@@ -50,9 +50,12 @@ def repair(
 def _match(program: Program, times: list[int]) -> None:
     """Reduce times until sides that should be equal are, and none is above its own half."""
     for ours, theirs in program.matched.values():
-        a, b = sum(times[j] for j in ours), sum(times[j] for j in theirs)
-        if a != b:
-            _shrink(times, ours if a > b else theirs, max(a, b), min(a, b))
+        a = sum(times[j] for j in ours)
+        b = sum(times[j] for j in theirs)
+        if a > b:
+            _shrink(times, ours, a, b)
+        elif b > a:
+            _shrink(times, theirs, b, a)
     for members in program.own.values():
         total = sum(times[j] for j in members)
         for j in members:
@@ -97,16 +100,17 @@ def _loads(program: Program, times: Sequence[int]) -> list[Fraction]:
             used[column.gpu] += time * int(2 * column.uses(program.kinds))
             for c, _, _ in column.sides(program.kinds):
                 busy[c] += time
-    found = [Fraction(used[gpu], 2 * many * _UNIT) for gpu, many in program.gpus.items()]
-    counts = [kind.count for kind in program.kinds]
-    return found + [Fraction(b, n * _UNIT) for b, n in zip(busy, counts, strict=True)]
+    loads = [Fraction(used[gpu], 2 * many * _UNIT) for gpu, many in program.gpus.items()]
+    for time, kind in zip(busy, program.kinds, strict=True):
+        loads.append(Fraction(time, kind.count * _UNIT))
+    return loads
 
 
 def throughputs(program: Program, times: Sequence[Fraction]) -> list[Fraction]:
     """Return the throughput of each job of a kind."""
-    found = [Fraction(0)] * len(program.kinds)
+    work = [Fraction(0)] * len(program.kinds)
     for column, time in zip(program.columns, times, strict=True):
         if time:
             for c, rate, _ in column.sides(program.kinds):
-                found[c] += time * rate
-    return [total / kind.count for total, kind in zip(found, program.kinds, strict=True)]
+                work[c] += time * rate
+    return [total / kind.count for total, kind in zip(work, program.kinds, strict=True)]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,6 +15,10 @@ from dlsched.schema.quantities import Number
 from dlsched.solvers.outcome import Vector
 from dlsched.solvers.standard_form import INF, StandardForm
 
+if TYPE_CHECKING:
+    from scipy import sparse
+
+NO_WEIGHTS: Mapping[int, float] = MappingProxyType({})
 FINE = 2**6
 """Times are in units of 1 divided by this, so that a solver's absolute tolerance of 1e-7 is about
 1e-9 of a job's time."""
@@ -63,17 +70,33 @@ class Entries:
         self.lower: list[float] = []
         self.upper: list[float] = []
 
-    def row(self, lower: float, upper: float) -> int:
-        """Append a row without entries, and return its position."""
+    def row(self, lower: float, upper: float, weights: Mapping[int, float] = NO_WEIGHTS) -> int:
+        """Append a row with the weights of its columns, and return its position."""
+        position = len(self.lower)
         self.lower.append(lower)
         self.upper.append(upper)
-        return len(self.lower) - 1
+        for column, weight in weights.items():
+            self.add(position, column, weight)
+        return position
 
     def add(self, row: int, column: int, value: Number | float) -> None:
         """Add a value to an entry."""
         self.rows.append(row)
         self.columns.append(column)
         self.values.append(float(value))
+
+    def sides(self, fine: int) -> tuple[Vector, Vector]:
+        """Return the lower and upper sides of the rows, for columns in units of 1 / `fine`."""
+        return fine * np.array(self.lower, dtype=float), fine * np.array(self.upper, dtype=float)
+
+    def matrix(self, columns: int) -> sparse.csc_array:
+        """Return the entries as a matrix; those that were added to are one."""
+        from scipy import sparse
+
+        shape = (len(self.lower), columns)
+        matrix = sparse.coo_array((self.values, (self.rows, self.columns)), shape=shape)
+        matrix.sum_duplicates()  # a kind beside itself has its time twice
+        return sparse.csc_array(matrix)
 
 
 def weighted_sum(program: Program) -> Rows:
@@ -88,7 +111,8 @@ def weighted_sum(program: Program) -> Rows:
 
 def common(program: Program) -> tuple[Entries, int]:
     """Return the rows that all policies have, and the number of columns."""
-    entries, kinds = Entries(), program.kinds
+    entries = Entries()
+    kinds = program.kinds
     time = [entries.row(-INF, kind.count) for kind in kinds]
     gpu = {k: entries.row(-INF, n) for k, n in program.gpus.items()}
     for j, column in enumerate(program.columns):
@@ -96,41 +120,29 @@ def common(program: Program) -> tuple[Entries, int]:
             entries.add(time[c], j, 1.0)
         entries.add(gpu[column.gpu], j, column.uses(kinds))
     for ours, theirs in program.matched.values():
-        row = entries.row(0.0, 0.0)
-        for j in ours:
-            entries.add(row, j, 1.0)
-        for j in theirs:
-            entries.add(row, j, -1.0)
+        entries.row(0.0, 0.0, dict.fromkeys(ours, 1.0) | dict.fromkeys(theirs, -1.0))
     size = len(program.columns)
-    for members in program.own.values():
-        total, size = size, size + 1  # an auxiliary column: the time of the whole group
-        row = entries.row(0.0, 0.0)
-        entries.add(row, total, -1.0)
+    for total, members in enumerate(program.own.values(), size):
+        # An auxiliary column: the time of the whole group.
+        entries.row(0.0, 0.0, {total: -1.0} | dict.fromkeys(members, 1.0))
         for j in members:
-            entries.add(row, j, 1.0)
             if kinds[program.columns[j].kinds[0]].count == 1:  # with two jobs it always holds
-                half = entries.row(-INF, 0.0)
-                entries.add(half, j, 2.0)
-                entries.add(half, total, -1.0)
-    return entries, size
+                entries.row(-INF, 0.0, {j: 2.0, total: -1.0})
+    return entries, size + len(program.own)
 
 
 def standard_form(program: Program, entries: Entries, costs: Vector) -> StandardForm:
     """Return the rows with the costs of an objective that is maximised."""
-    from scipy import sparse
-
     size = len(costs)
-    shape = len(entries.lower), size
-    matrix = sparse.coo_array((entries.values, (entries.rows, entries.columns)), shape=shape)
-    matrix.sum_duplicates()  # a kind beside itself has its time twice
     most = float(sum(kind.count for kind in program.kinds))
     upper = np.full(size, most)
     for j, column in enumerate(program.columns):
         upper[j] = min(program.kinds[c].count for c in column.kinds)
+    row_lower, row_upper = entries.sides(FINE)
     return StandardForm(
-        A=sparse.csc_array(matrix),
-        row_lower=FINE * np.array(entries.lower, dtype=float),
-        row_upper=FINE * np.array(entries.upper, dtype=float),
+        A=entries.matrix(size),
+        row_lower=row_lower,
+        row_upper=row_upper,
         lower=np.zeros(size),
         upper=FINE * upper,
         integer=np.zeros(size, dtype=bool),

@@ -83,7 +83,7 @@ def simulate(
         raise OptionError(f"{policy} has no published variant; those: {', '.join(PUBLISHED)}")
     if stuck_after < 1:
         raise OptionError(f"stuck_after={stuck_after} is no number of decisions; give 1 or more")
-    made = None if published else make_policy(policy, method, **options)
+    policy_object = None if published else make_policy(policy, method, **options)
     if not isinstance(policy, str):
         method, options = getattr(policy, "method", None), _settings(policy)
     meta = {
@@ -96,18 +96,18 @@ def simulate(
         "workload": json.loads(workload.model_dump_json(exclude_defaults=True)),
         "cluster": json.loads(cluster.model_dump_json(exclude_defaults=True)),
     }
-    if getattr(made, "layers", None) is not None:
-        meta["layers"] = made.layers  # type: ignore[union-attr]
-    if made is not None:
-        require_possible(workload, cluster, made)
+    if getattr(policy_object, "layers", None) is not None:
+        meta["layers"] = policy_object.layers  # type: ignore[union-attr]
+    if policy_object is not None:
+        require_possible(workload, cluster, policy_object)
     with _open(log, resume, meta) as record:
         if "end" not in record.meta():
-            if made is not None:
-                _run(workload, cluster, made, record, on_progress, stuck_after)
+            if policy_object is not None:
+                _run(workload, cluster, policy_object, record, on_progress, stuck_after)
             else:
                 run = PUBLISHED[str(policy)]()
-                run(workload, cluster, policy, record, seed=seed, method=method,
-                    on_progress=on_progress, **options)  # fmt: skip
+                options = {"seed": seed, "method": method, "on_progress": on_progress} | options
+                run(workload, cluster, policy, record, **options)
     return Simulation(record)
 
 
@@ -141,22 +141,22 @@ def _open(path: str | Path | None, resume: bool, meta: Mapping[str, Any]) -> Ite
     if path is not None and Path(path).exists() and not resume:
         raise LogError(_THERE.format(path))
     record = Log(path)
-    found = record.meta()
-    if "end" in found:
-        _require_same(path, found, meta)
+    written = record.meta()
+    if "end" in written:
+        _require_same(path, written, meta)
         yield record
         return
     record.lock()
     try:
         # Another process may have written it before it was locked.
-        found = record.meta()
-        if found and not resume:
+        written = record.meta()
+        if written and not resume:
             raise LogError(_THERE.format(path))
-        if not found:
+        if not written:
             record.begin(meta)
         else:
-            _require_same(path, found, meta)
-        if found and found.get("state") is None and "end" not in found:
+            _require_same(path, written, meta)
+        if written and written.get("state") is None and "end" not in written:
             # Nothing to go on from: stopped before its first commit, or a published variant.
             record.clear()
         yield record
@@ -174,12 +174,16 @@ def _require_same(path: object, found: Mapping[str, Any], meta: Mapping[str, Any
 
 def _settings(policy: object) -> dict[str, Any]:
     """Return what distinguishes a policy that the caller made from others of its class."""
-    own = {key: value for key, value in getattr(policy, "__dict__", {}).items() if key[0] != "_"}
-    options = own.pop("options", {})
-    own.pop("memory", None)
+    attributes = {
+        key: value for key, value in getattr(policy, "__dict__", {}).items() if key[0] != "_"
+    }
+    options = attributes.pop("options", {})
+    attributes.pop("memory", None)
     # A text with an address would differ in every process.
     return {
-        key: value for key, value in (own | dict(options)).items() if " at 0x" not in repr(value)
+        key: value
+        for key, value in (attributes | dict(options)).items()
+        if " at 0x" not in repr(value)
     }
 
 

@@ -52,8 +52,8 @@ def compare_policies(
     rows: list[dict[str, Any]] = []
     known: dict[tuple[Any, ...], float] = {}
     for entry in policies:
-        policy, method, own = _parts(entry)
-        run = simulate(workload, cluster, policy, method=method, **{**options, **own})
+        policy, method, own_options = _parts(entry)
+        run = simulate(workload, cluster, policy, method=method, **{**options, **own_options})
         row = {"policy": run.meta["policy"], "method": run.meta["method"], "saved": 0.0}
         row |= run.summary
         if rows:

@@ -46,6 +46,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 
 from dlsched.errors import OptionError
+from dlsched.simulation.workload.clock import TICKS
 
 VERSION: Final = 1
 APPLICATION: Final = int.from_bytes(b"dlsc")
@@ -213,9 +214,9 @@ class Log:
     @classmethod
     def from_bytes(cls, content: bytes) -> Self:
         """Return a log in memory with this content, which `to_bytes` returned."""
-        made = cls()
-        made.database.deserialize(content)
-        return made
+        log = cls()
+        log.database.deserialize(content)
+        return log
 
     @contextmanager
     def _written(self) -> Iterator[sqlite3.Connection]:
@@ -252,6 +253,11 @@ class Log:
                 f"{self.path}: its header cannot be read ({error}); name another file"
             ) from None
         return {**written, **json.loads(json.dumps(self._header))}
+
+    @property
+    def unit(self) -> int:
+        """Units of time per second."""
+        return TICKS if self.meta()["clock"] == "microseconds" else 1
 
     def add(self, table: str, row: tuple[Any, ...]) -> None:
         """Add a row; it is on disk after the next `commit`."""

@@ -130,10 +130,10 @@ def test_overhead_is_at_most_the_time_of_its_segment() -> None:
     (job,) = states(jobs([{}]))
     log = Log()
     recorder = Recorder(log, ["s1"], None)
-    recorder.decide(0.0, "arrival", 1, {0: Held(((0, 1),), None, 1.0)}, 0.0)
+    recorder.record(0.0, "arrival", 1, {0: Held(((0, 1),), None, 1.0)}, 0.0)
     recorder.progress(job, 0.1, 0.0)
     recorder.progress(job, 0.2, 0.0)
-    recorder.complete(job, 0.3)
+    recorder.complete_all(job, 0.3)
     log.commit()
     (row,) = log.rows("segments")
     assert Segment(*row).overhead == 0.3

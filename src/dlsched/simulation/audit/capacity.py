@@ -4,12 +4,25 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from dlsched.simulation.audit.findings import at
 from dlsched.simulation.audit.record import TOLERANCE, Record, Stretch
 
-WHAT = (("gpus", "GPUs"), ("cpus", "CPUs"), ("memory", "GB"))
+
+class Resource(NamedTuple):
+    """What servers have: the kind of its violations, its unit, and a relative tolerance."""
+
+    kind: str
+    unit: str
+    tolerance: float
+
+
+RESOURCES = (
+    Resource("gpus", "GPUs", 0.0),
+    Resource("cpus", "CPUs", TOLERANCE),
+    Resource("memory", "GB", TOLERANCE),
+)
 
 
 def check_capacity(record: Record) -> None:
@@ -22,26 +35,21 @@ def check_capacity(record: Record) -> None:
     """
     held = _Held(record)
     lasting = [stretch for stretch in record.stretches if stretch.start < stretch.end]
-    events = [(s.start, 1, i) for i, s in enumerate(lasting)]
-    events += [(s.end, 0, i) for i, s in enumerate(lasting)]
-    events.sort()
-    for _time, kind, i in events:
-        if kind:
-            held.take(lasting[i])
-        else:
-            held.give(lasting[i])
+    events = [(s.start, 1, i, held.take) for i, s in enumerate(lasting)]
+    events += [(s.end, 0, i, held.give) for i, s in enumerate(lasting)]
+    for _, _, i, act in sorted(events, key=lambda event: event[:3]):
+        act(lasting[i])
 
 
 class _Held:
     def __init__(self, record: Record) -> None:
-        self.record, self.findings = record, record.findings
+        self.record = record
         self.size = {
             server.id: tuple(
                 None if x is None else float(x) for x in (server.gpus, server.cpus, server.memory)
             )
             for server in record.cluster.servers
         }
-        self.layered = record.layered
         self.used: dict[tuple[Any, str], list[float]] = defaultdict(lambda: [0, 0, 0])
         self.groups: dict[str, list[Stretch]] = {}
 
@@ -70,7 +78,7 @@ class _Held:
             self._add(members[0], 1)
 
     def _layer(self, stretch: Stretch) -> Any:
-        return self.record.jobs[stretch.job].priority if self.layered else None
+        return self.record.jobs[stretch.job].priority if self.record.layered else None
 
     def _add(self, stretch: Stretch, sign: int) -> None:
         layer = self._layer(stretch)
@@ -83,27 +91,25 @@ class _Held:
         for server, *_ in stretch.shares:
             if server not in self.size:
                 message = f"job {self.record.name(stretch.job)} is on {server}; there is no such"
-                self.findings.add("unknown_server", stretch.where, message)
+                self.record.wrong("unknown_server", stretch, message)
                 continue
-            used, size = self.used[self._layer(stretch), server], self.size[server]
-            for i, (kind, unit) in enumerate(WHAT):
-                room = size[i]
-                if room is not None and used[i] > room * (1 + (TOLERANCE if i else 0)):
+            held = self.used[self._layer(stretch), server]
+            for resource, used, room in zip(RESOURCES, held, self.size[server], strict=True):
+                if room is not None and used > room * (1 + resource.tolerance):
                     message = (
-                        f"at {at(stretch.start)} jobs hold {used[i]:g} {unit} of {server}, "
+                        f"at {at(stretch.start)} jobs hold {used:g} {resource.unit} of {server}, "
                         f"which has {room:g}"
                     )
-                    self.findings.add(kind, stretch.where, message, used[i] - room)
+                    self.record.wrong(resource.kind, stretch, message, used - room)
 
     def _compare(self, stretch: Stretch, other: Stretch) -> None:
         if stretch.shares == other.shares:
             return
-        names = self.record.name(stretch.job), self.record.name(other.job)
         message = (
-            f"jobs {names[0]} and {names[1]} share GPUs as {stretch.sharing}, but hold "
-            f"{words(stretch.shares)} and {words(other.shares)}"
+            f"jobs {self.record.name(stretch.job)} and {self.record.name(other.job)} share GPUs as "
+            f"{stretch.sharing}, but hold {words(stretch.shares)} and {words(other.shares)}"
         )
-        self.findings.add("group", stretch.where, message)
+        self.record.wrong("group", stretch, message)
 
 
 def words(shares: Iterable[tuple[str, int, float | None, float | None]]) -> str:

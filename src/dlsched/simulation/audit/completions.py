@@ -39,7 +39,7 @@ def check_completions(record: Record) -> None:
         for stretch in stretches:
             if stretch.end > time:
                 message = f"job {name} runs until {at(stretch.end)}; it ends at {at(time)}"
-                record.findings.add("after_end", stretch.where, message)
+                record.wrong("after_end", stretch, message)
     _check_end(record)
     if record.exact:
         _check_order(record)

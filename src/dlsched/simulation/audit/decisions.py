@@ -39,17 +39,13 @@ def check_decisions(record: Record) -> None:
 class _Counts:
     def __init__(self, record: Record) -> None:
         self.record = record
-        jobs, unit = record.jobs, ticks if record.exact else float
-        self.submits: list[Any] = sorted(
-            job.submit_ticks if record.exact else float(job.submit) for job in jobs
-        )
+        self.submits: list[Any] = sorted(map(record.submit, range(len(record.jobs))))
         lasting = [s for s in record.stretches if s.start < s.end]
         self.begins: list[Any] = sorted(s.start for s in lasting)
         self.ends: list[Any] = sorted(s.end for s in lasting)
-        self.complete: list[Any] = sorted(s.end for s in lasting if s.ending is Ending.COMPLETED)
-        self.at_once: list[Any] = sorted(
-            s.end for s in record.stretches if s.ending is Ending.COMPLETED and s.start == s.end
-        )
+        completed = [s for s in record.stretches if s.ending is Ending.COMPLETED]
+        self.complete: list[Any] = sorted(s.end for s in completed if s.start < s.end)
+        self.at_once: list[Any] = sorted(s.end for s in completed if s.start == s.end)
         self.stopped: dict[Any, list[int]] = defaultdict(list)
         self.changed: dict[Any, set[int]] = defaultdict(set)
         for s in record.stretches:
@@ -57,17 +53,17 @@ class _Counts:
                 self.stopped[s.end].append(s.job)
             elif s.ending is Ending.CHANGED and s.start < s.end:
                 self.changed[s.end].add(s.job)
+        unit = ticks if record.exact else float
         self.loans = {unit(loan.time) for loan in record.cluster.loans}
         # What may start or move at a time in a float log, which does not state it.
         self.new: Counter[Any] = Counter()
         self.moved: Counter[Any] = Counter()
-        if not record.exact:
-            for stretches in record.by_job:
-                for before, stretch in zip((None, *stretches), stretches, strict=False):
-                    goes_on = before is not None and (
-                        before.ending is Ending.CHANGED and before.end == stretch.start
-                    )
-                    (self.moved if goes_on else self.new)[stretch.start] += 1
+        for stretches in () if record.exact else record.by_job:
+            changed_at = None
+            for stretch in stretches:
+                counter = self.moved if stretch.start == changed_at else self.new
+                counter[stretch.start] += 1
+                changed_at = stretch.end if stretch.ending is Ending.CHANGED else None
 
     def check(self, number: int, decisions: list[DecisionRow]) -> None:
         """Check all decisions at one time; the first is that of a number."""

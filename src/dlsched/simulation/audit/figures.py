@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from fractions import Fraction
 from statistics import median
@@ -33,27 +33,26 @@ def figures(record: Record) -> dict[str, Any]:
     ends: dict[int, Any] = {job: time for _, job, time in record.completions}
     if not ends:
         return {"jobs": len(record.jobs), "completed": 0}
-    had: dict[int, Any] = defaultdict(int)
+    had: Counter[int] = Counter()
     for stretch in record.stretches:
         had[stretch.job] += stretch.end - stretch.start
-    submit = {j: record.jobs[j].submit_ticks if record.exact else float(record.jobs[j].submit)
-              for j in ends}  # fmt: skip
-    jct = sorted(ends[j] - submit[j] for j in ends)
-    queueing = sorted(ends[j] - submit[j] - had[j] for j in ends)
-    n, last = len(ends), max(ends.values())
+    jct = {j: end - record.submit(j) for j, end in ends.items()}
+    queueing = {j: time - had[j] for j, time in jct.items()}
+    n = len(ends)
+    result: dict[str, Any] = {"jobs": len(record.jobs), "completed": n}
+    for name, times in (("jct", jct), ("queueing", queueing)):
+        values = sorted(times.values())
+        result[f"mean_{name}"] = sum(values) * unit / n
+        result[f"median_{name}"] = median(values) * unit
+        result[f"p95_{name}"] = values[min(n - 1, 95 * n // 100)] * unit
+        result[f"p99_{name}"] = values[min(n - 1, 99 * n // 100)] * unit
+    last = max(ends.values())
     gpus = sum(server.gpus for server in record.cluster.servers)
-    total = {"jct": jct, "queueing": queueing}
-    found: dict[str, Any] = {"jobs": len(record.jobs), "completed": n}
-    for name, values in total.items():
-        found[f"mean_{name}"] = sum(values) * unit / n
-        found[f"median_{name}"] = median(values) * unit
-        found[f"p95_{name}"] = values[min(n - 1, 95 * n // 100)] * unit
-        found[f"p99_{name}"] = values[min(n - 1, 99 * n // 100)] * unit
-    found["makespan"] = last * unit
-    found["utilization"] = _held(record) / (gpus * last) if last else 0
-    found["preemptions"] = sum(s.ending is Ending.PREEMPTED for s in record.stretches)
-    found["decisions"] = len(record.decisions)
-    return found
+    result["makespan"] = last * unit
+    result["utilization"] = _held(record) / (gpus * last) if last else 0
+    result["preemptions"] = sum(s.ending is Ending.PREEMPTED for s in record.stretches)
+    result["decisions"] = len(record.decisions)
+    return result
 
 
 def _held(record: Record) -> Any:
@@ -68,9 +67,8 @@ def _held(record: Record) -> Any:
         for device in s.devices:
             groups[device].append((s.start, s.end, 1))
     for members in groups.values():
-        until: Any = None
+        until: Any = 0
         for begin, end, gpus in sorted(members):
-            start = begin if until is None else max(until, begin)
-            alone += max(0, end - start) * gpus
-            until = end if until is None else max(until, end)
+            alone += max(0, end - max(until, begin)) * gpus
+            until = max(until, end)
     return Fraction(alone) if record.exact else alone

@@ -54,17 +54,17 @@ def _check_job(
         _check_times(record, stretch, before)
         _check_ending(record, stretch, after, moments)
         if record.exact:
-            found = record.starts.get((stretch.start, j))
-            if found is not None:
+            stated = record.starts.get((stretch.start, j))
+            if stated is not None:
                 begun.add((stretch.start, j))
             elif _goes_on(before, stretch):
                 _check_changed(record, before, stretch)
             else:
                 message = f"job {record.name(j)} starts at {at(stretch.start)} by no decision"
-                record.findings.add("undecided", stretch.where, message)
-                found = Start(None, None)
-            if found is not None:
-                start = found
+                record.wrong("undecided", stretch, message)
+                stated = Start(None, None)
+            if stated is not None:
+                start = stated
                 pause = start.overhead
                 ready = stretch.start + (record.jobs[j].restart_ticks if pause is None else pause)
             due = max(0, min(ready, stretch.end) - stretch.start)
@@ -98,7 +98,7 @@ def _check_changed(record: Record, before: Stretch | None, stretch: Stretch) -> 
     alone = stretch.sharing is None and not record.layered
     if before is not None and before.speed == stretch.speed and alone:
         message = f"job {record.name(stretch.job)} goes on at {at(stretch.start)} as it did before"
-        record.findings.add("unchanged", stretch.where, message)
+        record.wrong("unchanged", stretch, message)
 
 
 def _check_shares(record: Record, stretch: Stretch) -> None:
@@ -111,13 +111,13 @@ def _check_shares(record: Record, stretch: Stretch) -> None:
             f"job {job.id} holds {stretch.gpus} GPUs, its shares are {words(stretch.shares)}; each "
             "server counts once, with a GPU or more"
         )
-        record.findings.add("shares", stretch.where, message, abs(gpus - stretch.gpus) or 1)
+        record.wrong("shares", stretch, message, abs(gpus - stretch.gpus) or 1)
     if not job.min_gpus <= gpus <= job.max_gpus:
         wanted = str(job.min_gpus)
         if job.max_gpus != job.min_gpus:
             wanted += f" to {job.max_gpus}"
         message = f"job {job.id} runs with {gpus} GPUs; it can with {wanted}"
-        record.findings.add("gang", stretch.where, message)
+        record.wrong("gang", stretch, message)
 
 
 def _check_place(record: Record, stretch: Stretch) -> None:
@@ -128,36 +128,36 @@ def _check_place(record: Record, stretch: Stretch) -> None:
             message = (
                 f"job {job.id} has {gpus} GPUs on {server}; its workers have {job.gpus_per_worker}"
             )
-            record.findings.add("worker", stretch.where, message)
+            record.wrong("worker", stretch, message)
     lent = [share[0] for share in stretch.shares if share[0] in record.pool]
     if job.heterogeneous or not lent:
         return
     if not job.fungible:
         message = f"job {job.id} is on {lent[0]} of the loan pool; it is not fungible"
-        record.findings.add("pool", stretch.where, message)
+        record.wrong("pool", stretch, message)
     elif len(lent) < len(stretch.shares):
         message = f"job {job.id} is on servers of both pools; it is not heterogeneous"
-        record.findings.add("pool", stretch.where, message)
+        record.wrong("pool", stretch, message)
 
 
 def _check_times(record: Record, stretch: Stretch, before: Stretch | None) -> None:
     job = record.jobs[stretch.job]
-    submit = job.submit_ticks if record.exact else float(job.submit)
+    submit = record.submit(stretch.job)
     if stretch.end < stretch.start:
         message = f"it starts at {at(stretch.start)} and ends at {at(stretch.end)}"
-        record.findings.add("backwards", stretch.where, message)
+        record.wrong("backwards", stretch, message)
     if stretch.start < submit and not record.same(stretch.start, submit):
         message = f"job {job.id} starts at {at(stretch.start)}; it is submitted at {at(submit)}"
-        record.findings.add("early", stretch.where, message)
+        record.wrong("early", stretch, message)
     if record.exact and stretch.start == stretch.end and stretch.ending is Ending.CHANGED:
         message = f"job {job.id} has a stretch of no length at {at(stretch.start)}"
-        record.findings.add("unchanged", stretch.where, message)
+        record.wrong("unchanged", stretch, message)
     if before is not None and stretch.start < before.end:
         message = (
             f"job {job.id} is on {words(stretch.shares)} from {at(stretch.start)}, and on "
             f"{words(before.shares)} until {at(before.end)}"
         )
-        record.findings.add("overlap", stretch.where, message)
+        record.wrong("overlap", stretch, message)
 
 
 def _check_ending(
@@ -175,7 +175,7 @@ def _check_ending(
         kind, problem = "undecided", "is preempted, when nothing is decided"
     if problem:
         message = f"at {at(stretch.end)} job {record.name(stretch.job)} {problem}"
-        record.findings.add(kind, stretch.where, message)
+        record.wrong(kind, stretch, message)
 
 
 def _check_overhead(record: Record, stretch: Stretch, due: Any) -> None:
@@ -184,4 +184,4 @@ def _check_overhead(record: Record, stretch: Stretch, due: Any) -> None:
             f"job {record.name(stretch.job)} has an overhead of {at(stretch.overhead)} from "
             f"{at(stretch.start)} to {at(stretch.end)}; due are {at(due)}"
         )
-        record.findings.add("overhead", stretch.where, message, abs(stretch.overhead - due))
+        record.wrong("overhead", stretch, message, abs(stretch.overhead - due))

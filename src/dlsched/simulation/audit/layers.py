@@ -25,7 +25,7 @@ def check_layers(record: Record) -> Above:
         for stretch in record.stretches:
             if stretch.devices:
                 message = f"job {record.name(stretch.job)} states its GPUs; the log has no layers"
-                record.findings.add("device", stretch.where, message)
+                record.wrong("device", stretch, message)
         return {}
     sizes = {server.id: server.gpus for server in record.cluster.servers}
     layers: tuple[dict[Any, list[Stretch]], ...] = (defaultdict(list), defaultdict(list))
@@ -40,7 +40,7 @@ def check_layers(record: Record) -> Above:
                     f"jobs {record.name(other.job)} and {record.name(stretch.job)} both hold GPU "
                     f"{device[1]} of {device[0]} at {at(stretch.start)}"
                 )
-                record.findings.add("device", stretch.where, message)
+                record.wrong("device", stretch, message)
             layer[device].append(stretch)
     guaranteed = layers[0]
     second = (s for s in lasting if record.jobs[s.job].priority)
@@ -54,7 +54,7 @@ def _check_devices(record: Record, stretch: Stretch, sizes: Mapping[str, int]) -
         there = all(0 <= device < sizes.get(server, 0) for device in stated)
         if len(set(stated)) != gpus or len(stated) != gpus or not there:
             message = f"it holds {gpus} GPUs of {server}, and states {stated}"
-            record.findings.add("device", stretch.where, message)
+            record.wrong("device", stretch, message)
 
 
 def _above(

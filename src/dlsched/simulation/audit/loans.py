@@ -30,7 +30,7 @@ def check_loans(record: Record) -> None:
                     f"job {record.name(stretch.job)} is on {server} from {at(stretch.start)} to "
                     f"{at(stretch.end)}, in which it is not lent throughout"
                 )
-                record.findings.add("not_lent", stretch.where, message)
+                record.wrong("not_lent", stretch, message)
 
 
 def _spans(record: Record, pool: set[str]) -> Spans:

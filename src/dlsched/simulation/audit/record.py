@@ -5,13 +5,23 @@ from __future__ import annotations
 import json
 import math
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
+from functools import cache
 from typing import Any, Final, NamedTuple
 
 from dlsched.errors import InstanceError
+from dlsched.schema import Number
 from dlsched.simulation.audit.findings import Findings
-from dlsched.simulation.log import VERSION, DecisionRow, Ending, Log, LogError, Segment
+from dlsched.simulation.log import (
+    TABLES,
+    VERSION,
+    DecisionRow,
+    Ending,
+    Log,
+    LogError,
+    Segment,
+)
 from dlsched.simulation.workload.cluster import LOAN, Cluster
 from dlsched.simulation.workload.workload import Workload
 
@@ -31,6 +41,19 @@ BROKEN: Final = (
 """What an entry of another kind than its place is for may raise, beyond what is looked for."""
 PUBLISHED: Final = ("unit", "slack")
 """Entries of the header that only published variants have."""
+
+COLUMNS: Final = {
+    "segments": (
+        *("count", "time", "time", "count", "text", "anything", "text"),
+        *("time", "time", "time", "text"),
+    ),
+    "completions": ("count", "time"),
+    "decisions": ("time", "text", "count", "count", "count", "count", "text"),
+    "starts": ("count", "count", "count or null", "text or null"),
+    "loans": ("time", "text", "count"),
+    "timings": ("count", "seconds"),
+}
+"""What the columns of each table hold."""
 
 Shares = tuple[tuple[str, int, float | None, float | None], ...]
 """Server, GPUs, CPUs, GB; sorted by server."""
@@ -98,42 +121,32 @@ class Record:
         self.meta = meta
         self.exact = meta["clock"] == "microseconds"
         self._check_header()
+        self._fits: dict[str, Callable[[Any], bool]] = {
+            "time": self._is_time,
+            "count": _is_count,
+            "count or null": lambda value: value is None or _is_count(value),
+            "text": lambda value: isinstance(value, str),
+            "text or null": lambda value: value is None or isinstance(value, str),
+            "seconds": lambda value: isinstance(value, int | float) and 0 <= value < math.inf,
+            "anything": lambda value: True,
+        }
         self.slack = float(meta.get("slack", 0))
         self.layered = meta.get("layers") == "priority"
         self.workload = Workload.parse(meta["workload"], "the log's workload")
         self.cluster = Cluster.parse(meta["cluster"], "the log's cluster")
         self.jobs = self.workload.jobs
         self.pool = {server.id for server in self.cluster.servers if server.pool == LOAN}
-        self._shares: dict[str, tuple[Shares, Devices] | None] = {}
-        self._speeds: dict[str, Any] = {}
         self.by_job: list[list[Stretch]] = [[] for _ in self.jobs]
         self.stretches = list(self._stretches(log))
         for stretch in self.stretches:
             self.by_job[stretch.job].append(stretch)
-        for several in self.by_job:
-            several.sort(key=lambda s: (s.start, s.end, s.row))
-        self.decisions = [
-            DecisionRow(*row)
-            for i, row in enumerate(log.rows("decisions"))
-            if self._readable(f"decisions[{i}]", row, (0,), range(2, 6), (1, 6))
-            and self._is_json(f"decisions[{i}].solved", row[6])
-        ]
-        self.completions = [
-            (i, *row)
-            for i, row in enumerate(log.rows("completions"))
-            if self._readable(f"completions[{i}]", row, (1,), (0,))
-            and self.known(f"completions[{i}]", row[0])
-        ]
-        self.loans = [
-            (i, *row)
-            for i, row in enumerate(log.rows("loans"))
-            if self._readable(f"loans[{i}]", row, (0,), (2,), (1,))
-        ]
-        for i, (decision, seconds) in enumerate(log.rows("timings")):
-            fits = isinstance(seconds, int | float) and 0 <= seconds < math.inf
-            if not fits or not isinstance(decision, int):
-                row = f"{decision!r}, {seconds!r}"
-                findings.add("unreadable", f"timings[{i}]", f"{row} is not what its columns hold")
+        for stretches in self.by_job:
+            stretches.sort(key=lambda s: (s.start, s.end, s.row))
+        decisions = ((i, DecisionRow(*row)) for i, row in self._rows(log, "decisions"))
+        self.decisions = [row for i, row in decisions if self._is_solved(i, row.solved)]
+        self.completions = [(i, *row) for i, row in self._rows(log, "completions")]
+        self.loans = [(i, *row) for i, row in self._rows(log, "loans")]
+        list(self._rows(log, "timings"))
         self.starts: dict[tuple[Any, int], Start] = {}
         self.started: dict[int, list[int]] = defaultdict(list)
         self._read_starts(log)
@@ -157,6 +170,15 @@ class Record:
         if "end" in wrong:
             self.meta.pop("end")
 
+    def wrong(self, kind: str, stretch: Stretch, message: str, amount: Number | float = 1) -> None:
+        """Note that a stretch is wrong."""
+        self.findings.add(kind, stretch.where, message, amount)
+
+    def _is_time(self, value: object) -> bool:
+        if self.exact:
+            return isinstance(value, int)
+        return isinstance(value, int | float) and math.isfinite(value)
+
     def same(self, first: Any, second: Any, scale: Any = 0) -> bool:
         """Return whether two values are equal: exactly, or within the tolerance.
 
@@ -169,105 +191,101 @@ class Record:
             return bool(first == second)
         return bool(abs(first - second) <= TOLERANCE * max(abs(first), abs(second), abs(scale)))
 
+    def submit(self, job: int) -> Any:
+        """Return when a job is submitted, on the clock of the log."""
+        return self.jobs[job].submit_ticks if self.exact else float(self.jobs[job].submit)
+
     def name(self, job: int) -> str:
         """Return a job's id."""
         return self.jobs[job].id
 
-    def known(self, where: str, job: int) -> bool:
-        """Return whether the workload has a job, and note it if not."""
-        if 0 <= job < len(self.jobs):
-            return True
-        message = f"there is no job {job}; the workload has {len(self.jobs)}"
-        self.findings.add("unknown_job", where, message)
-        return False
+    def _rows(self, log: Log, table: str) -> Iterator[tuple[int, tuple[Any, ...]]]:
+        """Yield the rows of a table, numbered, that can be read; note what is wrong with others."""
+        columns = TABLES[table]
+        fits = [self._fits[name] for name in COLUMNS[table]]
+        for i, row in enumerate(log.rows(table)):
+            where = f"{table}[{i}]"
+            wrong = [value for value, good in zip(row, fits, strict=True) if not good(value)]
+            for value in wrong:
+                self.findings.add("unreadable", where, f"{value!r} is not what its column holds")
+            if wrong:
+                continue
+            if "job" not in columns or row[columns.index("job")] < len(self.jobs):
+                yield i, row
+                continue
+            message = f"there is no job {row[columns.index('job')]}; the workload has "
+            self.findings.add("unknown_job", where, message + str(len(self.jobs)))
 
-    def _is_time(self, value: object) -> bool:
-        if self.exact:
-            return isinstance(value, int)
-        return isinstance(value, int | float) and math.isfinite(value)
-
-    def _readable(
-        self, where: str, row: tuple[Any, ...], times: Any, counts: Any = (), texts: Any = ()
-    ) -> bool:
-        """Check the types of a row's values, by column."""
-        wrong = [row[i] for i in times if not self._is_time(row[i])]
-        wrong += [row[i] for i in counts if not (isinstance(row[i], int) and row[i] >= 0)]
-        wrong += [row[i] for i in texts if not isinstance(row[i], str)]
-        for value in wrong:
-            self.findings.add("unreadable", where, f"{value!r} is not what its column holds")
-        return not wrong
-
-    def _is_json(self, where: str, text: str) -> bool:
+    def _is_solved(self, row: int, text: str) -> bool:
         try:
             fits = text == "{}" or isinstance(json.loads(text), dict)
         except ValueError:
             fits = False
         if not fits:
+            where = f"decisions[{row}].solved"
             self.findings.add("unreadable", where, f"{text!r} is no JSON object")
         return fits
 
     def _stretches(self, log: Log) -> Iterator[Stretch]:
         endings = {str(ending): ending for ending in Ending}
-        for i, row in enumerate(log.rows("segments")):
-            where = f"segments[{i}]"
+        parse_shares = cache(_parse_shares)
+        parse_speed = cache(self._parse_speed)
+        for i, row in self._rows(log, "segments"):
             segment = Segment(*row)
-            if not self._readable(where, row, (1, 2, 7, 8, 9), (0, 3), (4, 6, 10)):
+            held = parse_shares(segment.shares)
+            parsed = {
+                "shares": held,
+                "speed": parse_speed(segment.speed),
+                "ending": endings.get(segment.ending),
+            }
+            unknown = [column for column, value in parsed.items() if value is None]
+            if held is not None and not unknown:
+                yield Stretch(row=i, **segment._asdict() | parsed | held._asdict())
                 continue
-            if not self.known(where, segment.job):
-                continue
-            held, speed = self._parse_shares(segment.shares), self._parse_speed(segment.speed)
-            ending = endings.get(segment.ending)
-            if held is None or speed is None or ending is None:
-                named = {"shares": held, "speed": speed, "ending": ending}
-                column = next(name for name, value in named.items() if value is None)
-                text = getattr(segment, column)
-                self.findings.add("unreadable", f"{where}.{column}", f"{text!r} has no meaning")
-                continue
-            yield Stretch(
-                i, segment.job, segment.start, segment.end, segment.gpus, held[0],
-                segment.sharing, speed, segment.overhead, segment.work, segment.lost, ending,
-                held[1],
-            )  # fmt: skip
-
-    def _parse_shares(self, text: str) -> tuple[Shares, Devices] | None:
-        if text not in self._shares:
-            try:
-                rows = sorted((_share(*row) for row in json.loads(text)), key=lambda row: row[0])
-                self._shares[text] = (
-                    tuple(row[:4] for row in rows),
-                    tuple((row[0], device) for row in rows for device in row[4]),
-                )
-            except (TypeError, ValueError):
-                self._shares[text] = None
-        return self._shares[text]
+            message = f"{getattr(segment, unknown[0])!r} has no meaning"
+            self.findings.add("unreadable", f"segments[{i}].{unknown[0]}", message)
 
     def _parse_speed(self, text: str) -> Any:
-        if text not in self._speeds:
-            try:
-                # No exponents where it is exact: "1e999999" is a number of a million digits.
-                plain = self.exact or "/" in text
-                value = Fraction(text) if plain and "e" not in text.lower() else float(text)
-                fits = 0 <= value < math.inf and (isinstance(value, Fraction) or not self.exact)
-                self._speeds[text] = (value if self.exact else float(value)) if fits else None
-            except (ArithmeticError, ValueError):
-                self._speeds[text] = None
-        return self._speeds[text]
+        try:
+            # No exponents where it is exact: "1e999999" is a number of a million digits.
+            plain = self.exact or "/" in text
+            value = Fraction(text) if plain and "e" not in text.lower() else float(text)
+        except (ArithmeticError, ValueError):
+            return None
+        if not 0 <= value < math.inf or (self.exact and isinstance(value, float)):
+            return None
+        return value if self.exact else float(value)
 
     def _read_starts(self, log: Log) -> None:
-        for i, row in enumerate(log.rows("starts")):
+        for i, row in self._rows(log, "starts"):
             decision, job, overhead, speed = row
-            where = f"starts[{i}]"
-            counts = (0, 1) if overhead is None else (0, 1, 2)
-            if not self._readable(where, row, (), counts, () if speed is None else (3,)):
-                continue
-            if not self.known(where, job):
-                continue
             stated = None if speed is None else self._parse_speed(speed)
             if decision >= len(self.decisions) or (speed is not None and stated is None):
-                self.findings.add("unreadable", where, f"{row!r} is not what its columns hold")
+                message = f"{row!r} is not what its columns hold"
+                self.findings.add("unreadable", f"starts[{i}]", message)
                 continue
             self.started[decision].append(job)
             self.starts[self.decisions[decision].time, job] = Start(overhead, stated)
+
+
+class _Held(NamedTuple):
+    """What a text of shares states."""
+
+    shares: Shares
+    devices: Devices
+
+
+def _parse_shares(text: str) -> _Held | None:
+    try:
+        rows = sorted((_share(*row) for row in json.loads(text)), key=lambda row: row[0])
+    except (TypeError, ValueError):
+        return None
+    devices = tuple((row[0], device) for row in rows for device in row[4])
+    return _Held(tuple(row[:4] for row in rows), devices)
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and value >= 0
 
 
 def _share(

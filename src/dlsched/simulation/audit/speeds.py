@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -82,7 +82,7 @@ def _wrong(record: Record, stretch: Stretch, speed: Any, source: str, time: Any)
         f"job {record.name(stretch.job)} runs at speed {stretch.speed} at {at(time)}; {source} "
         f"{speed}"
     )
-    record.findings.add("speed", stretch.where, message, abs(stretch.speed - speed))
+    record.wrong("speed", stretch, message, abs(stretch.speed - speed))
 
 
 class _Speeds:
@@ -99,26 +99,38 @@ class _Speeds:
     ) -> None:
         job = self.record.jobs[stretch.job]
         types = frozenset(self.types.get(share[0]) for share in stretch.shares)
-        rates = tuple(job.rates.items())
         amounts = frozenset(share[1:] for share in stretch.shares) if job.profile else None
         mixed = len({self.pools.get(share[0]) for share in stretch.shares}) > 1
-        elastic = (job.min_gpus, job.scaling_loss, job.mixed_efficiency, mixed)
-        key = (stretch.gpus, job.gpus, types, rates, job.gpu_type, job.stages, partners,
-               job.profile, amounts, elastic, above)  # fmt: skip
+        key = (
+            job.gpus,
+            job.min_gpus,
+            job.gpu_type,
+            job.stages,
+            job.profile,
+            job.scaling_loss,
+            job.mixed_efficiency,
+            tuple(job.rates.items()),
+            stretch.gpus,
+            types,
+            amounts,
+            mixed,
+            partners,
+            above,
+        )
         if key not in self.known:
-            found = speed(job, stretch.gpus, types, partners, mixed)
-            if found is not None and amounts is not None:
+            recomputed = speed(job, stretch.gpus, types, partners, mixed)
+            if recomputed is not None and amounts is not None:
                 matrix = self.record.workload.matrices[str(job.profile)]
-                found *= min(throughput(matrix, *amount) for amount in amounts)
-            if found is not None and above:
+                recomputed *= min(throughput(matrix, *amount) for amount in amounts)
+            if recomputed is not None and above:
                 idle = [idle_speed(job.stages, other) for other in above]
                 known = [speed for speed in idle if speed is not None]
-                found = found * min(known) if len(known) == len(idle) else None
-            self.known[key] = found
+                recomputed = recomputed * min(known) if len(known) == len(idle) else None
+            self.known[key] = recomputed
         expected = self.known[key]
         if expected is None:
             message = f"job {job.id} shares GPUs at {at(time)}, and its stages do not allow that"
-            self.record.findings.add("speed", stretch.where, message)
+            self.record.wrong("speed", stretch, message)
         elif stretch.speed != expected:
             _wrong(self.record, stretch, expected, "its profile gives", time)
 
@@ -156,20 +168,18 @@ def throughput(matrix: Matrix, gpus: int, cpus: float | None, memory: float | No
     It is that of the largest entries of the axes that the amounts per GPU reach (Synergy, section
     3.1). The log has amounts as floats.
     """
+    reached: list[int] = []
+    usual: list[int] = []
     axes = (matrix.cpus, matrix.memory)
-    places = []
-    for axis, amount, usual in zip(axes, (cpus, memory), matrix.share, strict=True):
-        each = float(usual) if amount is None else amount / gpus * (1 + TOLERANCE)
-        places.append(sum(float(entry) <= each for entry in axis))
-    usual_places = [
-        sum(entry <= usual for entry in axis)
-        for axis, usual in zip(axes, matrix.share, strict=True)
-    ]
-    (row, column), (usual_row, usual_column) = places, usual_places
-    if not row or not column:
+    for axis, amount, share in zip(axes, (cpus, memory), matrix.share, strict=True):
+        per_gpu = float(share) if amount is None else amount / gpus * (1 + TOLERANCE)
+        reached.append(sum(float(entry) <= per_gpu for entry in axis) - 1)
+        usual.append(sum(entry <= share for entry in axis) - 1)
+    if min(reached) < 0:
         return Fraction(0)
-    reached = Fraction(matrix.throughput[row - 1][column - 1])
-    return reached / matrix.throughput[usual_row - 1][usual_column - 1]
+    row, column = reached
+    usual_row, usual_column = usual
+    return Fraction(matrix.throughput[row][column]) / matrix.throughput[usual_row][usual_column]
 
 
 @cache
@@ -183,12 +193,12 @@ def idle_speed(stages: Stages, above: Stages) -> Fraction | None:
         return None
     whole = Fraction(sum(above))
     needed = Fraction(0)
-    for own, other in zip(stages, above, strict=True):
+    for stage, other in zip(stages, above, strict=True):
         idle = 1 - other / whole
-        if own and not idle:
+        if stage and not idle:
             return Fraction(0)
-        if own:
-            needed += own / idle
+        if stage:
+            needed += stage / idle
     return sum(stages) / needed
 
 
@@ -199,11 +209,7 @@ def least_time(group: Partners) -> Fraction | None:
     unlike = any(len(stages) != resources or not any(stages) for stages in group)
     if unlike or len(group) > resources:
         return None
-    return min(Fraction(iteration_time(group, order)) for order in _orders(resources, len(group)))
-
-
-def _orders(resources: int, jobs: int) -> Iterator[tuple[int, ...]]:
-    """Yield the first stages of the jobs, all different; the first job's is 0, as a rotation."""
-    for order in itertools.product(range(resources), repeat=jobs - 1):
-        if len({0, *order}) == jobs:
-            yield (0, *order)
+    # The first stages of the jobs, all different; the first job's is 0, as a rotation.
+    orders = itertools.product(range(resources), repeat=len(group) - 1)
+    distinct = ((0, *order) for order in orders if len({0, *order}) == len(group))
+    return min(Fraction(iteration_time(group, order)) for order in distinct)

@@ -18,28 +18,28 @@ def check_work(record: Record, held: list[list[Held]]) -> None:
     check = _check_exact if record.exact else _check_float
     for j, stretches in enumerate(held):
         total = amount(record, record.jobs[j])
-        left = total
+        remaining = total
         for entry in stretches:
             stretch = entry.stretch
-            check(record, stretch, left)
-            before = left
-            left -= stretch.work
+            check(record, stretch, remaining)
+            before = remaining
+            remaining -= stretch.work
             lost = 0
             if stretch.ending is Ending.PREEMPTED and not record.jobs[j].checkpoints:
-                lost = total - left
+                lost = total - remaining
             if not record.same(stretch.lost, lost, total):
                 message = (
                     f"job {record.name(j)} loses {stretch.lost} of its work at {at(stretch.end)}; "
                     f"it is {lost}"
                 )
-                record.findings.add("lost", stretch.where, message, abs(stretch.lost - lost))
-            left += stretch.lost
-            if stretch.ending is Ending.COMPLETED and not record.same(left, 0, total):
+                record.wrong("lost", stretch, message, abs(stretch.lost - lost))
+            remaining += stretch.lost
+            if stretch.ending is Ending.COMPLETED and not record.same(remaining, 0, total):
                 message = (
                     f"job {record.name(j)} is complete at {at(stretch.end)}; of its work of "
                     f"{total} there were {before} left, and {stretch.work} is done then"
                 )
-                record.findings.add("unfinished", stretch.where, message, abs(left))
+                record.wrong("unfinished", stretch, message, abs(remaining))
 
 
 def amount(record: Record, job: Job) -> Any:
@@ -65,7 +65,7 @@ def _check_exact(record: Record, stretch: Stretch, left: int) -> None:
                 f"job {name} is complete at {at(stretch.end)}; in {at(time)} at speed {speed} it "
                 f"does {work} of the {left} that were left"
             )
-            record.findings.add("unfinished", stretch.where, message, abs(left - work))
+            record.wrong("unfinished", stretch, message, abs(left - work))
         work = min(work, left)
     # A job whose work is done is complete at once: another stretch ends before that.
     if needed is not None and time >= (needed + 1 if completed else max(1, needed)):
@@ -73,7 +73,7 @@ def _check_exact(record: Record, stretch: Stretch, left: int) -> None:
             f"job {name} is done at {at(stretch.start + stretch.overhead + needed)}, but runs on "
             f"until {at(stretch.end)}"
         )
-        record.findings.add("late", stretch.where, message, time - needed)
+        record.wrong("late", stretch, message, time - needed)
         work = min(work, left)
     if stretch.work != work:
         _wrong_work(record, stretch, time, work)
@@ -93,4 +93,4 @@ def _wrong_work(record: Record, stretch: Stretch, time: Any, work: Any) -> None:
         f"job {record.name(stretch.job)} does {stretch.work} from {at(stretch.start)} to "
         f"{at(stretch.end)}; {at(time)} at speed {stretch.speed} are {work}"
     )
-    record.findings.add("work", stretch.where, message, abs(stretch.work - work))
+    record.wrong("work", stretch, message, abs(stretch.work - work))

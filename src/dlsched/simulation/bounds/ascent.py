@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dlsched.simulation.bounds import relaxation as loops
+from dlsched.simulation.bounds.capacity import weighted_sum
 from dlsched.simulation.bounds.demands import Demands, pool
 from dlsched.simulation.bounds.intervals import intervals_and_prices
 from dlsched.simulation.bounds.prices import FINE, LARGEST, LONGEST, Prices, Relaxation
@@ -28,10 +29,20 @@ PHASE = 40
 """Rounds of a phase."""
 PATIENCE = 20
 """Rounds after which a phase ends that has found nothing better."""
-STEP, LAST, SHORTEST = 0.1, 0.2, 0.0002
-"""Relative size of the first step; the last one's of a phase over its first; where to stop."""
-KEPT, KEPT_SQUARE = 0.9, 0.99
-"""What is kept of the mean slope, and of the mean square, in a round."""
+FIRST_STEP = 0.1
+"""Relative size of the first phase's first step."""
+LAST_STEP = 0.2
+"""A phase's last step, over its first one."""
+SHORTEST_STEP = 0.0002
+"""Relative size of a phase's first step at which the search ends."""
+SHORTER = 0.6
+"""A phase's first step over that of the phase before, if that found better prices."""
+SHORTER_IN_VAIN = 0.4
+"""The same if it found none."""
+KEPT = 0.9
+"""What a round keeps of the mean slope (Adam's first rate)."""
+KEPT_SQUARE = 0.99
+"""What a round keeps of the mean square (Adam's second rate)."""
 NEAR = 0.5
 """A price of 0 moves like one of this share of the mean."""
 
@@ -47,7 +58,8 @@ class PriceAscent:
 
     def __init__(self, relaxation: Relaxation, values: Floats) -> None:
         prepare(loops.__name__)
-        self.relaxation, self.values = relaxation, values
+        self.relaxation = relaxation
+        self.values = values
         self.most = np.array([[float(r.most) or 1.0] for r in relaxation.d.resources])
         self.sizes = np.append(np.diff(relaxation.starts), 1).astype(float)
         self.best = Fraction(-1)
@@ -65,55 +77,58 @@ class PriceAscent:
         weights
             Of the resources on that machine.
         """
-        one = pool(d, weights)
-        unit, starts, first = intervals_and_prices(one, INTERVALS, LONGEST)
+        machine = pool(d, weights)
+        unit, starts, first = intervals_and_prices(machine, INTERVALS, LONGEST)
         # A unit of a resource counts for its weight on the pooled machine.
-        total = sum((w * r.most for w, r in zip(weights, d.resources, strict=True)), Fraction(0))
-        per_unit = [float(w * max(rate for _, rate in one.steps) / total) for w in weights]
-        return cls(Relaxation(d, unit, starts), np.array(per_unit)[:, None] * first[None, :])
+        total = weighted_sum(weights, [resource.most for resource in d.resources])
+        scale = max(rate for _, rate in machine.steps) / total
+        per_unit = np.array([[float(weight * scale)] for weight in weights])
+        return cls(Relaxation(d, unit, starts), per_unit * first)
 
     @property
     def best_prices(self) -> Prices:
         """The best prices, in whole numbers."""
         bits, whole = self._whole(self.best_values)
-        rows = tuple(tuple(int(x) for x in row) for row in whole)
-        starts = tuple(int(start) for start in self.relaxation.starts)
-        return Prices(self.relaxation.unit, bits, starts, rows)
+        starts = tuple(self.relaxation.starts.tolist())
+        return Prices(self.relaxation.unit, bits, starts, tuple(map(tuple, whole.tolist())))
 
     def run(self, rounds: int = ROUNDS, effort: int = EFFORT) -> None:
         """Improve the prices, in phases that begin at the best ones; each has shorter steps.
 
         A phase that finds nothing better is followed by one of still shorter steps.
         """
-        effort, length = effort + self.steps, STEP
-        while rounds > 0 and length > SHORTEST:
+        last_step = effort + self.steps
+        length = FIRST_STEP
+        while rounds > 0 and length > SHORTEST_STEP:
             before = self.best
-            done = self._phase(min(PHASE, rounds), effort, length)
-            if self.steps >= effort:
+            done = self._phase(min(PHASE, rounds), last_step, length)
+            if self.steps >= last_step:
                 return
             rounds -= max(done, 1)
-            length *= 0.6 if self.best > before else 0.4
+            length *= SHORTER if self.best > before else SHORTER_IN_VAIN
 
     def used(self) -> NDArray[np.int64]:
         """Return the time that jobs of each kind use at the best prices, by interval."""
         return self.relaxation.inner(*self._whole(self.best_values)).used
 
-    def _phase(self, rounds: int, effort: int, length: float) -> int:
+    def _phase(self, rounds: int, last_step: int, length: float) -> int:
         """Take steps from the best prices on; return how many."""
         self.values = self.best_values
         slope = self.best_slope
-        mean, square = np.zeros_like(slope), np.zeros_like(slope)
+        mean = np.zeros_like(slope)
+        square = np.zeros_like(slope)
         # Prices near 0 can rise, too.
         base = NEAR * self.values.mean(axis=1, keepdims=True)
         before = self.best
         for i in range(rounds):
-            if self.steps >= effort or (i >= PATIENCE and self.best == before):
+            in_vain = i >= PATIENCE and self.best == before
+            if in_vain or self.steps >= last_step:
                 return i
             mean += (1 - KEPT) * (slope - mean)
             square += (1 - KEPT_SQUARE) * (slope * slope - square)
             direction = mean / (1 - KEPT ** (i + 1))
             direction /= np.sqrt(square / (1 - KEPT_SQUARE ** (i + 1))) + 1e-3
-            step = length * LAST ** (i / rounds)
+            step = length * LAST_STEP ** (i / rounds)
             self.values = np.maximum(self.values + step * (self.values + base) * direction, 0.0)
             slope = self._evaluate()
         return rounds
@@ -123,10 +138,13 @@ class PriceAscent:
         largest = 1.0
         for uses in self.relaxation.uses:
             cost = (uses / 2**FINE) @ values
-            largest = max(largest, float(cost.min(axis=0)[:-1] @ self.sizes[:-1]))
+            least = cost.min(axis=0)
+            largest = max(largest, float(least[:-1] @ self.sizes[:-1]))
         longest = max(largest * 4, float(self.relaxation.longest) * 2)
-        bits = max(0, min(24, int(np.log2(LARGEST / longest))))
-        return bits, np.floor(values * 2**bits).astype(np.int64).astype(object)
+        bits = int(np.log2(LARGEST / longest))
+        bits = max(0, min(24, bits))
+        whole = np.floor(values * 2**bits).astype(np.int64)
+        return bits, whole.astype(object)
 
     def _evaluate(self) -> Floats:
         """Compare the present prices with the best ones; return the slope.
@@ -141,5 +159,7 @@ class PriceAscent:
         scaled: Floats = slope / self.sizes / self.most
         scaled[:, -1] = 0.0
         if value > self.best:
-            self.best, self.best_values, self.best_slope = value, self.values, scaled
+            self.best = value
+            self.best_values = self.values
+            self.best_slope = scaled
         return scaled

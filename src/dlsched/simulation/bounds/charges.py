@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from itertools import combinations_with_replacement
+from itertools import chain, combinations, combinations_with_replacement, pairwise
 from typing import Any, NamedTuple
 
 MOST_GROUPS = 5_000
@@ -43,11 +43,8 @@ def count_groups(kinds: int, most: int) -> int:
 
 def groups(kinds: int, most: int, time: Callable[[tuple[int, ...]], Fraction]) -> Groups:
     """Return all groups of one to `most` jobs, with the least time of an iteration of each."""
-    members = (
-        group
-        for size in range(1, most + 1)
-        for group in combinations_with_replacement(range(kinds), size)
-    )
+    sizes = range(1, most + 1)
+    members = chain.from_iterable(combinations_with_replacement(range(kinds), n) for n in sizes)
     return Groups(kinds, {group: time(group) for group in members})
 
 
@@ -66,18 +63,19 @@ def best_charges(known: Groups, weights: Sequence[float]) -> tuple[Fraction, ...
     from scipy.optimize import linprog
     from scipy.sparse import csr_matrix
 
-    members = list(known.times)
-    rows = np.repeat(np.arange(len(members)), [len(group) for group in members])
-    columns = np.array([kind for group in members for kind in group])
-    matrix = csr_matrix((np.ones(len(rows)), (rows, columns)), (len(members), known.kinds))
-    limits = np.array([float(time) for time in known.times.values()])
+    times = known.times.values()
+    columns = list(chain.from_iterable(known.times))
+    ends = np.cumsum([0, *map(len, known.times)])
+    matrix = csr_matrix((np.ones(len(columns)), columns, ends), (len(times), known.kinds))
+    matrix.sum_duplicates()
     scale = max(weights) or 1.0
-    objective = -np.array([weight / scale for weight in weights]) - 1e-9
+    objective = -np.array(weights) / scale - 1e-9
+    limits = np.array(list(map(float, times)))
     solve: Any = linprog  # its stubs have no sparse matrices
     solved = solve(objective, A_ub=matrix, b_ub=limits, method="highs")
-    found = solved.x if solved.x is not None else np.zeros(known.kinds)
-    unit = Fraction(max(known.times.values())) / GRID
-    charges = [max(0, math.floor(Fraction(float(x)) / unit)) * unit for x in found]
+    values = solved.x if solved.x is not None else np.zeros(known.kinds)
+    unit = Fraction(max(times)) / GRID
+    charges = [max(0, math.floor(Fraction(x) / unit)) * unit for x in values.tolist()]
     return valid(known, charges)
 
 
@@ -96,13 +94,7 @@ def valid(known: Groups, charges: Sequence[Fraction]) -> tuple[Fraction, ...]:
 def mixtures(resources: int, steps: int = 8) -> Iterator[tuple[Fraction, ...]]:
     """Yield weights of resources that are multiples of 1 / `steps` and of sum 1."""
 
-    def parts(count: int, left: int) -> Iterator[tuple[int, ...]]:
-        if count == 1:
-            yield (left,)
-            return
-        for first in range(left + 1):
-            for rest in parts(count - 1, left - first):
-                yield first, *rest
-
-    for part in parts(resources, steps):
-        yield tuple(Fraction(value, steps) for value in part)
+    places = steps + resources - 1
+    for bars in combinations(range(places), resources - 1):
+        edges = (-1, *bars, places)
+        yield tuple(Fraction(end - start - 1, steps) for start, end in pairwise(edges))

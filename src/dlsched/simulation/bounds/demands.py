@@ -5,9 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from operator import le
 from typing import NamedTuple
 
-from dlsched.simulation.bounds.capacity import Capacity, Steps
+from dlsched.simulation.bounds.capacity import (
+    AmountSteps,
+    Capacity,
+    Steps,
+    weighted_steps,
+    weighted_sum,
+)
 
 
 class Resource(NamedTuple):
@@ -22,16 +29,12 @@ class Resource(NamedTuple):
     """
 
     name: str
-    steps: tuple[tuple[int, Fraction], ...]
+    steps: AmountSteps
 
     @property
     def most(self) -> Fraction:
         """The largest amount that there is at any time."""
         return max(amount for _, amount in self.steps)
-
-    def at(self, time: int) -> Fraction:
-        """Return the amount at a time."""
-        return [amount for since, amount in self.steps if since <= time][-1]
 
 
 class Mode(NamedTuple):
@@ -42,6 +45,10 @@ class Mode(NamedTuple):
 
     length: Fraction
     uses: tuple[Fraction, ...]
+
+    def takes_no_less_than(self, other: Mode) -> bool:
+        """Return whether another mode takes less or as much time, and of every resource."""
+        return other.length <= self.length and all(map(le, other.uses, self.uses))
 
 
 class Kind(NamedTuple):
@@ -77,20 +84,27 @@ class Demands(NamedTuple):
     @property
     def lengths(self) -> tuple[int, ...]:
         """Microseconds that each job takes at least, in its fastest mode; rounded down."""
-        fastest = [kind.length for kind in self.kinds]
-        return tuple(
-            math.floor(work * fastest[k]) for work, k in zip(self.work, self.kind, strict=True)
-        )
+        return self.scaled([kind.length for kind in self.kinds])
+
+    def scaled(self, per_work: Sequence[Fraction]) -> tuple[int, ...]:
+        """Return each job's work times what its kind takes per microsecond of it, rounded down."""
+        jobs = zip(self.work, self.kind, strict=True)
+        return tuple(math.floor(work * per_work[k]) for work, k in jobs)
 
     @classmethod
     def of(
         cls, resources: Sequence[Resource], jobs: Sequence[tuple[int, int, tuple[Mode, ...]]]
     ) -> Demands:
         """Return the demands of jobs, given by submission, work and modes."""
-        number: dict[tuple[Mode, ...], int] = {}
-        kind = tuple(number.setdefault(modes, len(number)) for _, _, modes in jobs)
-        release, work = (tuple(column) for column in list(zip(*jobs, strict=True))[:2])
-        return cls(tuple(resources), release, work, kind, tuple(Kind(modes) for modes in number))
+        release, work, modes_of_job = zip(*jobs, strict=True)
+        number = {modes: k for k, modes in enumerate(dict.fromkeys(modes_of_job))}
+        return cls(
+            resources=tuple(resources),
+            release=release,
+            work=work,
+            kind=tuple(number[modes] for modes in modes_of_job),
+            kinds=tuple(map(Kind, number)),
+        )
 
 
 class Pool(NamedTuple):
@@ -112,7 +126,7 @@ class Pool(NamedTuple):
     length: tuple[int, ...]
 
     @property
-    def capacity(self) -> Capacity:
+    def capacity(self) -> Capacity[int]:
         """What it does until when."""
         return Capacity(self.steps)
 
@@ -123,19 +137,8 @@ def pool(d: Demands, weights: Sequence[Fraction]) -> Pool:
     A job counts for the weighted sum of the resources that it uses in its mode of least sum. So
     what is done in the cluster at any time is no more than what the machine has.
     """
-    times = sorted({time for resource in d.resources for time, _ in resource.steps})
-    rates = [
-        sum((w * r.at(time) for w, r in zip(weights, d.resources, strict=True)), Fraction(0))
-        for time in times
-    ]
-    unit = math.lcm(*(rate.denominator for rate in rates))
-    least = [
-        min(
-            sum((w * use for w, use in zip(weights, mode.uses, strict=True)), Fraction(0))
-            for mode in kind.modes
-        )
-        for kind in d.kinds
-    ]
-    area = tuple(math.floor(work * least[k] * unit) for work, k in zip(d.work, d.kind, strict=True))
-    steps = tuple((time, int(rate * unit)) for time, rate in zip(times, rates, strict=True))
-    return Pool(steps, d.release, area, d.lengths)
+    total = weighted_steps(weights, [resource.steps for resource in d.resources])
+    unit = math.lcm(*(rate.denominator for _, rate in total))
+    steps = tuple((time, int(rate * unit)) for time, rate in total)
+    least = [unit * min(weighted_sum(weights, m.uses) for m in kind.modes) for kind in d.kinds]
+    return Pool(steps, d.release, d.scaled(least), d.lengths)

@@ -9,6 +9,8 @@ bound by mean busy times, but for the width of the intervals.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -40,56 +42,74 @@ def intervals_and_prices(d: Pool, most: int, longest: int) -> tuple[int, list[in
     unit, starts, prices
         Microseconds per unit; prices in time of completion per area, 0 in the last interval.
     """
-    left = list(d.area)
     capacity = d.capacity
-    found = [(j, s, e) for j, s, e in stretches(d, capacity, left, by_remaining=False) if e > s]
-    jobs = np.array([j for j, _, _ in found], np.int64)
-    begin, end = (np.array([capacity.reached(x[i]) for x in found], float) for i in (1, 2))
+    work = stretches(d, capacity, list(d.area), by_remaining=False)
+    rows = [(j, capacity.reached(s), capacity.reached(e)) for j, s, e in work if e > s]
+    lines = _lines(np.array(rows, float).reshape(-1, 3), np.array(d.area, float))
     release = np.array(d.release, float)
-    horizon = max(end.max(initial=0.0), release.max(), float(max(d.length))) * AFTER + 1
+    last_end = lines.end.max(initial=0.0)
+    horizon = max(last_end, release.max(), float(max(d.length))) * AFTER + 1
     unit = max(1, int(2 * horizon) // longest)
-    times = np.unique(np.concatenate(([0.0], release, end)))
+    times = np.unique(np.concatenate(([0.0], release, lines.end)))
     if len(times) < most // 4:
-        times = np.union1d(times, np.linspace(0, times[-1], most // 4))
+        even = np.linspace(0, times[-1], most // 4)
+        times = np.union1d(times, even)
     elif len(times) > most:
         times = np.quantile(times, np.linspace(0, 1, most))
-    times = np.concatenate((times, np.linspace(times[-1], horizon, EVEN)))
+    later = np.linspace(times[-1], horizon, EVEN)
+    times = np.concatenate((times, later))
     starts = np.unique((times // unit).astype(np.int64))
-    first, last = _lines(jobs, begin, end, np.array(d.area, float))
-    times = starts.astype(float) * unit
-    prices = _averages(begin, end, first, last, times)
+    prices = np.zeros(len(starts))
+    if rows and len(starts) > 1:
+        edges = starts.astype(float) * unit
+        mean = np.diff(lines.integral(edges)) / np.diff(edges)
+        prices[:-1] = np.maximum(mean, 0.0)
     return unit, starts.tolist(), prices
 
 
-def _lines(
-    jobs: NDArray[np.int64], begin: Floats, end: Floats, area: Floats
-) -> tuple[Floats, Floats]:
-    """Return the prices at the begin and at the end of the stretches in which jobs are done."""
-    first, last = np.zeros(len(jobs)), np.zeros(len(jobs))
-    line: dict[int, float] = {}
-    price, after = 0.0, np.inf
-    for i in range(len(jobs) - 1, -1, -1):
+class _Lines(NamedTuple):
+    """The prices while jobs are done: lines, from `first` at `begin` to `last` at `end`."""
+
+    begin: Floats
+    end: Floats
+    first: Floats
+    last: Floats
+
+    def integral(self, times: Floats) -> Floats:
+        """Return the integral of the lines from 0 to each time."""
+        length = self.end - self.begin
+        areas = (self.first + self.last) / 2 * length
+        before = np.concatenate(([0.0], np.cumsum(areas)))
+        position = np.searchsorted(self.begin, times, side="right") - 1
+        line = np.maximum(position, 0)
+        inside = np.clip(times - self.begin[line], 0.0, length[line])
+        slope = (self.last[line] - self.first[line]) / length[line]
+        until: Floats = before[line] + self.first[line] * inside + slope * inside * inside / 2
+        until[position < 0] = 0.0
+        return until
+
+
+def _lines(rows: Floats, area: Floats) -> _Lines:
+    """Return the prices while jobs are done.
+
+    Parameters
+    ----------
+    rows
+        Job, begin and end of the stretches in which jobs are done.
+    """
+    jobs, begin, end = rows.T
+    first = np.zeros(len(rows))
+    last = np.zeros(len(rows))
+    height: dict[int, float] = {}
+    price = 0.0
+    after = np.inf
+    for i in range(len(rows) - 1, -1, -1):
         j = int(jobs[i])
         if end[i] < after * (1 - 1e-12) - 1e-6:
             price = 0.0  # the machine is idle in between
-        known = line.setdefault(j, price + end[i] / area[j])
-        first[i] = price = max(0.0, known - begin[i] / area[j])
+        known = height.setdefault(j, price + end[i] / area[j])
+        price = max(0.0, known - begin[i] / area[j])
+        first[i] = price
         last[i] = max(0.0, known - end[i] / area[j])
         after = begin[i]
-    return first, last
-
-
-def _averages(begin: Floats, end: Floats, first: Floats, last: Floats, starts: Floats) -> Floats:
-    """Return the mean of the lines in each interval; 0 in the last one, which has no end."""
-    result = np.zeros(len(starts))
-    if not len(begin) or len(starts) < 2:
-        return result
-    whole = np.concatenate(([0.0], np.cumsum((first + last) / 2 * (end - begin))))
-    at = np.searchsorted(begin, starts, side="right") - 1
-    at, before = np.maximum(at, 0), at < 0
-    inside = np.clip(starts - begin[at], 0.0, end[at] - begin[at])
-    slope = (last[at] - first[at]) / (end[at] - begin[at])
-    until = whole[at] + first[at] * inside + slope * inside * inside / 2
-    until[before] = 0.0
-    result[:-1] = np.maximum(np.diff(until) / np.diff(starts), 0.0)
-    return result
+    return _Lines(begin, end, first, last)

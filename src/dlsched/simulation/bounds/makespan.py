@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from operator import add, mul
 
 from dlsched.simulation.bounds.charges import mixtures
 from dlsched.simulation.bounds.demands import Demands, Pool, pool
@@ -12,28 +13,27 @@ from dlsched.simulation.bounds.sharing import Sharing, group_facet, stage_facet
 
 def of_demands(d: Demands) -> tuple[Fraction, str]:
     """Return a bound on the makespan in microseconds, and its source."""
-    one = pool(d, capacity_weights(d))
-    found = [(longest_job(one), "each job alone"), (pooled_work(one), "GPU time on all GPUs")]
+    machine = pool(d, capacity_weights(d))
+    bounds = {"each job alone": longest_job(machine), "GPU time on all GPUs": pooled_work(machine)}
     if any(len(kind.modes) > 1 for kind in d.kinds):
-        found.append((makespan_by_program(d)[0], "GPU time by type, CPUs and memory"))
-    return max(found, key=lambda pair: pair[0])
+        bounds["GPU time by type, CPUs and memory"] = makespan_by_program(d)[0]
+    source = max(bounds, key=bounds.__getitem__)
+    return bounds[source], source
 
 
 def sharing_demands(jobs: Sharing) -> Demands:
     """Return the demands by which jobs that may share GPUs take longest, all together."""
-    facet = group_facet(jobs, jobs.loads())
+    loads = jobs.loads()
+    facet = group_facet(jobs, loads)
     if facet is None:
-        loads = jobs.loads()
-        facet = max(
-            (stage_facet(jobs, weights) for weights in mixtures(jobs.resources)),
-            key=lambda facet: sum(x * load for x, load in zip(facet, loads, strict=True)),
-        )
+        facets = [stage_facet(jobs, weights) for weights in mixtures(jobs.resources)]
+        facet = max(facets, key=lambda charges: sum(map(mul, charges, loads)))
     return jobs.demands([facet])
 
 
 def longest_job(d: Pool) -> Fraction:
     """Return the latest time at which a job alone would be complete, in microseconds."""
-    return Fraction(max(r + p for r, p in zip(d.release, d.length, strict=True)))
+    return Fraction(max(map(add, d.release, d.length)))
 
 
 def pooled_work(d: Pool) -> Fraction:
@@ -42,9 +42,12 @@ def pooled_work(d: Pool) -> Fraction:
     For each submission: what is submitted then or later has to be done after it.
     """
     capacity = d.capacity
-    latest, left = Fraction(0), 0
+    latest = Fraction(0)
+    later_area = 0
     for release, area in zip(reversed(d.release), reversed(d.area), strict=True):
-        left += area
-        done = capacity.reached(capacity.until(release) + left) if left else Fraction(release)
+        later_area += area
+        done = Fraction(release)
+        if later_area:
+            done = capacity.reached(capacity.until(release) + later_area)
         latest = max(latest, done)
     return latest

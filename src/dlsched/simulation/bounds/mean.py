@@ -9,12 +9,12 @@ from typing import NamedTuple
 import numpy as np
 
 from dlsched.simulation.bounds import pooled
-from dlsched.simulation.bounds.ascent import EFFORT, ROUNDS, Floats, PriceAscent
+from dlsched.simulation.bounds.ascent import EFFORT, ROUNDS, PriceAscent
 from dlsched.simulation.bounds.charges import mixtures
 from dlsched.simulation.bounds.demands import Demands, pool
 from dlsched.simulation.bounds.prices import Prices, Relaxation, evaluate
 from dlsched.simulation.bounds.program import capacity_weights
-from dlsched.simulation.bounds.sharing import Facet, Sharing, group_facet, stage_facet
+from dlsched.simulation.bounds.sharing import Sharing, group_facet, stage_facet
 
 ONE = (Fraction(1),)
 
@@ -32,11 +32,11 @@ class Proof(NamedTuple):
 
 def of_pool(d: Demands, weights: tuple[Fraction, ...]) -> tuple[Fraction, str]:
     """Return the greatest of the bounds of the pooled machine, and its source."""
-    one = pool(d, weights)
+    machine = pool(d, weights)
     return max(
-        (pooled.total_by_remaining_time(one), "shortest remaining time on a pooled machine"),
-        (pooled.total_of_submission_and_length(one), "each job alone"),
-        (pooled.total_by_busy_time(one), "mean busy time on a pooled machine"),
+        (pooled.total_by_remaining_time(machine), "shortest remaining time on a pooled machine"),
+        (pooled.total_of_submission_and_length(machine), "each job alone"),
+        (pooled.total_by_busy_time(machine), "mean busy time on a pooled machine"),
     )
 
 
@@ -57,14 +57,7 @@ def prove_sharing(jobs: Sharing) -> tuple[Demands, Proof]:
     """
     facet = group_facet(jobs, jobs.loads())
     if facet is None:
-        every = list(mixtures(jobs.resources))
-        busy = [pooled.total_by_busy_time(pool(_mixed(jobs, w), ONE)) for w in every]
-        weights = every[busy.index(max(busy))]
-        unit = [tuple(Fraction(i == k) for i in range(jobs.resources)) for k in range(len(weights))]
-        d = jobs.demands([stage_facet(jobs, row) for row in unit])
-        search = PriceAscent.of(d, weights)
-        search.run()
-        return d, Proof(weights, search.best_prices)
+        return _prove_by_stages(jobs)
     d = jobs.demands([facet])
     search = PriceAscent.of(d, ONE)
     search.run(ROUNDS // 2, EFFORT // 2)
@@ -80,18 +73,29 @@ def prove_sharing(jobs: Sharing) -> tuple[Demands, Proof]:
     return d, Proof(ONE, search.best_prices)
 
 
-def _mixed(jobs: Sharing, weights: Sequence[Fraction]) -> Demands:
-    facet: Facet = stage_facet(jobs, weights)
-    return jobs.demands([facet])
+def _prove_by_stages(jobs: Sharing) -> tuple[Demands, Proof]:
+    """Return demands that are the stages on each resource, with weights of these and prices."""
+
+    def busy_time(weights: Sequence[Fraction]) -> Fraction:
+        mixed = jobs.demands([stage_facet(jobs, weights)])
+        return pooled.total_by_busy_time(pool(mixed, ONE))
+
+    weights = max(mixtures(jobs.resources), key=busy_time)
+    resources = range(jobs.resources)
+    facets = [stage_facet(jobs, [Fraction(i == k) for i in resources]) for k in resources]
+    d = jobs.demands(facets)
+    search = PriceAscent.of(d, weights)
+    search.run()
+    return d, Proof(weights, search.best_prices)
 
 
 def _payments(jobs: Sharing, search: PriceAscent) -> list[float]:
     """Return what the jobs of each kind pay for their GPU time, if it is not shared."""
-    used: Floats = search.used() @ search.best_values.sum(axis=0)
-    kinds = search.relaxation.d.kind
-    seen = dict(zip(kinds, zip(jobs.kind, jobs.length, jobs.area, strict=True), strict=True))
+    payments = (search.used() @ search.best_values.sum(axis=0)).tolist()
+    last_job = {k: j for j, k in enumerate(search.relaxation.d.kind)}
     paid = [0.0] * len(jobs.alone)
-    for k, (kind, length, area) in seen.items():
-        paid[kind] += float(used[k]) * float(area / length)
+    for k, j in last_job.items():
+        gpus = jobs.area[j] / jobs.length[j]
+        paid[jobs.kind[j]] += payments[k] * float(gpus)
     least = 1e-6 * max(paid)
     return [x + least for x in paid]

@@ -5,16 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import product
+from typing import NamedTuple
 
 from dlsched.errors import OptionError
+from dlsched.simulation.bounds.capacity import AmountSteps
 from dlsched.simulation.bounds.demands import Demands, Mode, Resource
 from dlsched.simulation.workload.clock import ticks
 from dlsched.simulation.workload.cluster import LOAN, Cluster
 from dlsched.simulation.workload.job import Job
 from dlsched.simulation.workload.workload import Matrix, Workload
 
-Class = tuple[str | None, str]
-"""Type of GPUs, and pool of their servers."""
+
+class GpuClass(NamedTuple):
+    """GPUs that are alike: their type, and the pool of their servers."""
+
+    kind: str | None
+    pool: str
+
+
+class Throughput(NamedTuple):
+    """Throughput with CPUs and memory per GPU, relative to that of the proportional share."""
+
+    relative: Fraction
+    cpus: Fraction = Fraction(0)
+    memory: Fraction = Fraction(0)
 
 
 def demands(workload: Workload, cluster: Cluster) -> Demands:
@@ -34,43 +48,46 @@ def demands(workload: Workload, cluster: Cluster) -> Demands:
     """
     classes = gpu_classes(cluster)
     amounts = limits(workload, cluster)
-    resources = [
-        *(Resource(f"GPUs {kind or ''}".strip(), steps) for (kind, _), steps in classes.items()),
-        *(Resource(name, ((0, amount),)) for name, amount in amounts.items()),
-    ]
+    resources = [Resource(f"GPUs {c.kind or ''}".strip(), steps) for c, steps in classes.items()]
+    resources += [Resource(name, ((0, amount),)) for name, amount in amounts.items()]
     known: dict[tuple[object, ...], tuple[Mode, ...]] = {}
     rows = []
     for job in workload.jobs:
         like = (
-            job.gpus, job.min_gpus, job.max_gpus, job.scaling_loss, job.gpu_type, job.profile,
-            job.fungible or job.heterogeneous, tuple(job.rates.items()),
-        )  # fmt: skip
-        if like not in known:
+            job.gpus,
+            job.min_gpus,
+            job.max_gpus,
+            job.scaling_loss,
+            job.gpu_type,
+            job.profile,
+            _may_borrow(job),
+            *job.rates.items(),
+        )
+        modes = known.get(like)
+        if modes is None:
             matrix = None if job.profile is None else workload.matrices[job.profile]
-            known[like] = _undominated(list(_modes(job, matrix, list(classes), list(amounts))))
-        if not known[like]:
+            modes = known[like] = _undominated(_modes(job, matrix, list(classes), list(amounts)))
+        if not modes:
             raise OptionError(f"job {job.id} can run on no GPU of the cluster; it has no bound")
-        rows.append((job.submit_ticks, job.work_ticks, known[like]))
+        rows.append((job.submit_ticks, job.work_ticks, modes))
     return Demands.of(resources, rows)
 
 
-def gpu_classes(cluster: Cluster) -> Mapping[Class, tuple[tuple[int, Fraction], ...]]:
+def gpu_classes(cluster: Cluster) -> Mapping[GpuClass, AmountSteps]:
     """Return the classes of GPUs, each with its numbers over time.
 
     Of the loan pool, as many servers as are lent count with the most GPUs that they can have.
     """
-    sizes: dict[Class, list[int]] = {}
+    sizes: dict[GpuClass, list[int]] = {}
     for server in cluster.servers:
-        sizes.setdefault((server.gpu_type, server.pool), []).append(server.gpus)
-    found = {}
-    for (kind, owner), gpus in sizes.items():
-        steps = [(0, Fraction(sum(gpus)))]
-        if owner == LOAN:
-            gpus.sort(reverse=True)
-            steps = [(0, Fraction(0))] if not cluster.loans or cluster.loans[0].time else []
-            steps += [(ticks(x.time), Fraction(sum(gpus[: x.servers]))) for x in cluster.loans]
-        found[kind, owner] = tuple(steps)
-    return found
+        sizes.setdefault(GpuClass(server.gpu_type, server.pool), []).append(server.gpus)
+    lent = {ticks(loan.time): loan.servers for loan in cluster.loans}
+    classes = {}
+    for gpu_class, gpus in sizes.items():
+        gpus.sort(reverse=True)
+        servers = {0: 0} | lent if gpu_class.pool == LOAN else {0: len(gpus)}
+        classes[gpu_class] = tuple((t, Fraction(sum(gpus[:n]))) for t, n in servers.items())
+    return classes
 
 
 def limits(workload: Workload, cluster: Cluster) -> dict[str, Fraction]:
@@ -80,51 +97,56 @@ def limits(workload: Workload, cluster: Cluster) -> dict[str, Fraction]:
     that states no CPUs gives its jobs all the same, and where servers are lent.
     """
     used = {job.profile for job in workload.jobs}
-    matrices = [matrix for name, matrix in workload.matrices.items() if name in used]
-    found = {}
-    for name, axis in (("cpus", 0), ("memory", 1)):
-        share = max((Fraction(matrix.share[axis]) for matrix in matrices), default=None)
-        held = [(getattr(server, name), server.gpus) for server in cluster.servers]
-        limited = all(amount is not None and amount >= (share or 0) * g for amount, g in held)
-        if share is not None and limited and not cluster.loan_servers:
-            found[name] = sum((Fraction(amount) for amount, _ in held), Fraction(0))
-    return found
+    shares = [matrix.share for name, matrix in workload.matrices.items() if name in used]
+    if not shares or cluster.loan_servers:
+        return {}
+    amounts = {}
+    for axis, name in enumerate(("cpus", "memory")):
+        of_gpu = max(share[axis] for share in shares)
+        held = [(getattr(server, name), server.gpus * of_gpu) for server in cluster.servers]
+        if all(amount is not None and amount >= usual for amount, usual in held):
+            amounts[name] = sum((Fraction(amount) for amount, _ in held), Fraction(0))
+    return amounts
+
+
+def _may_borrow(job: Job) -> bool:
+    """Return whether a job may run on servers of the loan pool."""
+    return job.fungible or job.heterogeneous
 
 
 def _modes(
-    job: Job, matrix: Matrix | None, classes: Sequence[Class], amounts: Sequence[str]
+    job: Job, matrix: Matrix | None, classes: Sequence[GpuClass], amounts: Sequence[str]
 ) -> Iterator[Mode]:
     work = Fraction(job.throughput(job.gpus))
     most = Fraction(job.throughput(job.max_gpus))
-    for i, (kind, owner) in enumerate(classes):
+    for i, gpu_class in enumerate(classes):
         speed = Fraction(1)
         if job.rates and job.gpu_type is not None:
-            speed = Fraction(job.rates.get(kind or "", 0)) / job.rates[job.gpu_type]
-        if not speed or (owner == LOAN and not (job.fungible or job.heterogeneous)):
+            speed = Fraction(job.rates.get(gpu_class.kind or "", 0)) / job.rates[job.gpu_type]
+        if not speed or (gpu_class.pool == LOAN and not _may_borrow(job)):
             continue
-        for faster, cpus, memory in _points(matrix):
-            area = work / (speed * faster)
-            gpus = [area if k == i else Fraction(0) for k in range(len(classes))]
-            used = {"cpus": cpus, "memory": memory}
-            yield Mode(area / most, (*gpus, *(area * used[name] for name in amounts)))
+        for point in _throughputs(matrix):
+            area = work / (speed * point.relative)
+            uses = [Fraction(0)] * len(classes)
+            uses[i] = area
+            uses += [area * getattr(point, name) for name in amounts]
+            yield Mode(area / most, tuple(uses))
 
 
-def _points(matrix: Matrix | None) -> Iterator[tuple[Fraction, Fraction, Fraction]]:
-    """Yield throughput relative to the proportional share, CPUs and memory per GPU."""
+def _throughputs(matrix: Matrix | None) -> Iterator[Throughput]:
     if matrix is None:
-        yield Fraction(1), Fraction(0), Fraction(0)
+        yield Throughput(Fraction(1))
         return
-    usual = matrix.at(*matrix.share)
-    for (i, cpus), (k, memory) in product(enumerate(matrix.cpus), enumerate(matrix.memory)):
-        if matrix.throughput[i][k]:
-            yield Fraction(matrix.throughput[i][k]) / usual, Fraction(cpus), Fraction(memory)
+    for cpus, memory in product(matrix.cpus, matrix.memory):
+        relative = matrix.speed(cpus, memory)
+        if relative:
+            yield Throughput(relative, Fraction(cpus), Fraction(memory))
 
 
-def _undominated(modes: Sequence[Mode]) -> tuple[Mode, ...]:
+def _undominated(modes: Iterator[Mode]) -> tuple[Mode, ...]:
     """Return the modes of which no other takes less or as much of everything."""
-    rows = sorted({(mode.length, *mode.uses) for mode in modes})
-    kept: list[tuple[Fraction, ...]] = []
-    for row in rows:
-        if not any(all(a <= b for a, b in zip(other, row, strict=True)) for other in kept):
-            kept.append(row)
-    return tuple(Mode(row[0], row[1:]) for row in kept)
+    kept: list[Mode] = []
+    for mode in sorted(set(modes)):
+        if not any(map(mode.takes_no_less_than, kept)):
+            kept.append(mode)
+    return tuple(kept)

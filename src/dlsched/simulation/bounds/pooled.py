@@ -12,7 +12,7 @@ import heapq
 from collections.abc import Iterator
 from fractions import Fraction
 
-from dlsched.simulation.bounds.capacity import Capacity
+from dlsched.simulation.bounds.capacity import Capacity, weighted_sum
 from dlsched.simulation.bounds.demands import Pool
 
 
@@ -28,17 +28,21 @@ def total_by_remaining_time(d: Pool) -> Fraction:
     speed changes: at every moment as few jobs are left as possible.
     """
     capacity = d.capacity
-    left = list(d.area)
-    count, moments = [0] * len(capacity.done), [0] * len(capacity.done)
-    for j, _, end in stretches(d, capacity, left, by_remaining=True):
-        if not left[j]:
+    remaining = list(d.area)
+    steps = len(capacity.done)
+    count = [0] * steps
+    moments = [0] * steps
+    for j, _, end in stretches(d, capacity, remaining, by_remaining=True):
+        if not remaining[j]:
             k = capacity.step(end)
             count[k] += 1
             moments[k] += end - capacity.done[k]
     # A job of no area is never processed: it is complete when it is submitted.
     total = Fraction(sum(r for r, a in zip(d.release, d.area, strict=True) if not a))
-    for n, moment, start, rate in zip(count, moments, capacity.starts, capacity.rate, strict=True):
-        total += n * start + (Fraction(moment, rate) if rate else 0)
+    total += weighted_sum(count, capacity.starts)
+    for moment, rate in zip(moments, capacity.rate, strict=True):
+        if rate:
+            total += Fraction(moment, rate)
     return total
 
 
@@ -52,9 +56,9 @@ def total_by_busy_time(d: Pool) -> Fraction:
     whole number.
     """
     capacity = d.capacity
-    left = list(d.area)
-    moments = [0] * len(left)
-    for j, begin, end in stretches(d, capacity, left, by_remaining=False):
+    remaining = list(d.area)
+    moments = [0] * len(remaining)
+    for j, begin, end in stretches(d, capacity, remaining, by_remaining=False):
         for k, first, last in capacity.pieces(begin, end):
             moments[j] += capacity.starts[k] * (last - first)
             if capacity.rate[k]:
@@ -67,7 +71,7 @@ def total_by_busy_time(d: Pool) -> Fraction:
 
 
 def stretches(
-    d: Pool, capacity: Capacity, left: list[int], *, by_remaining: bool
+    d: Pool, capacity: Capacity[int], left: list[int], *, by_remaining: bool
 ) -> Iterator[tuple[int, int, int]]:
     """Yield stretches (job, start, end) of a machine that does the job of least key; update `left`.
 
@@ -76,7 +80,9 @@ def stretches(
     """
     queue: list[tuple[int, int]] = []
     release = [capacity.until(time) for time in d.release]
-    now, arrived, n = 0, 0, len(left)
+    n = len(left)
+    now = 0
+    arrived = 0
     while queue or arrived < n:
         if not queue:
             now = max(now, release[arrived])

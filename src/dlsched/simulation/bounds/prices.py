@@ -16,13 +16,14 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dlsched.errors import OptionError
-from dlsched.simulation.bounds.demands import Demands, Resource
+from dlsched.simulation.bounds.capacity import Capacity
+from dlsched.simulation.bounds.demands import Demands, Kind, Resource
 from dlsched.simulation.bounds.relaxation import Whole, relax
 
 FINE = 20
@@ -83,7 +84,8 @@ class Relaxation:
     """
 
     def __init__(self, d: Demands, unit: int, starts: Sequence[int]) -> None:
-        self.d, self.unit = d, unit
+        self.d = d
+        self.unit = unit
         self.starts = np.array(starts, np.int64)
         # Rounded down: earlier submissions and shorter jobs can only lower the bound.
         self.release = np.array([release // unit for release in d.release], np.int64)
@@ -91,20 +93,11 @@ class Relaxation:
         self.kind = np.array(d.kind, np.int64)
         self.first = np.searchsorted(self.starts, self.release, side="right") - 1
         times = [int(start) * unit for start in starts]
-        amounts = [integrals(resource, times) for resource in d.resources]
-        self.parts = math.lcm(*(amount.denominator for row in amounts for amount in row))
-        self.amounts = np.array([[int(x * self.parts) for x in row] for row in amounts], object)
-        self.longest = max(map(int, (self.starts[-1], self.release.max(), self.length.max())))
-        self.large_uses = [
-            np.array(
-                [
-                    [math.floor(use / kind.length * 2**FINE) for use in mode.uses]
-                    for mode in kind.modes
-                ],
-                object,
-            )
-            for kind in d.kinds
-        ]
+        amounts = np.array([integrals(resource, times) for resource in d.resources], object)
+        self.parts = math.lcm(*(amount.denominator for amount in amounts.flat))
+        self.amounts = amounts * self.parts // 1
+        self.longest = int(max(self.starts[-1], self.release.max(), self.length.max()))
+        self.large_uses = list(map(_uses_per_length, d.kinds))
         self.most = max(int(uses.sum(axis=1).max()) for uses in self.large_uses)
         self.uses = [np.minimum(uses, LARGEST).astype(np.int64) for uses in self.large_uses]
 
@@ -116,12 +109,14 @@ class Relaxation:
         OptionError
             If sums could have more than 64 bits.
         """
-        small = self.most * int(values.max(initial=0)) < LARGEST
+        uses_of_kinds: Sequence[NDArray[Any]] = self.large_uses
+        if self.most * int(values.max(initial=0)) < LARGEST:
+            uses_of_kinds = self.uses
+            values = values.astype(np.int64)
         prices = np.zeros((len(self.uses), len(self.starts)), np.int64)
         modes = np.zeros(prices.shape, np.int64)
-        values = values.astype(np.int64) if small else values
         sizes = np.diff(self.starts)
-        for k, uses in enumerate(self.uses if small else self.large_uses):
+        for k, uses in enumerate(uses_of_kinds):
             costs = uses @ values
             modes[k] = costs.argmin(axis=0)
             least = costs.min(axis=0) >> FINE
@@ -146,26 +141,33 @@ class Relaxation:
         prices, modes = self.kind_prices(values)
         worth = np.zeros(len(self.release), np.int64)
         used = np.zeros(prices.shape, np.int64)
-        steps = relax(self.starts, prices, self.release, self.length, self.first, self.kind,
-                      1 << bits, worth, used)  # fmt: skip
+        jobs = (self.release, self.length, self.first, self.kind)
+        steps = relax(self.starts, prices, *jobs, 1 << bits, worth, used)
         return Inner(worth, used, modes, steps)
 
     def value(self, bits: int, values: NDArray[np.object_], inner: Inner) -> Fraction:
         """Return the bound on the sum of completion times, in microseconds."""
-        paid = int((values * self.amounts).sum())
-        ends = (sum(self.release.tolist()) << bits) + sum(inner.worth.tolist())
-        return Fraction(ends * self.unit, 2**bits) - Fraction(paid, self.parts * 2**bits)
+        paid: Fraction = Fraction((values * self.amounts).sum(), self.parts)
+        ends: int = (sum(self.release.tolist()) << bits) + sum(inner.worth.tolist())
+        return Fraction(ends * self.unit - paid, 2**bits)
 
     def slope(self, inner: Inner) -> NDArray[np.float64]:
         """Return the resources used less what there is, in units of time."""
-        slope = -self._available.copy()
-        for k, uses in enumerate(self.uses):
-            slope += (uses[inner.modes[k]].T / 2**FINE).astype(float) * inner.used[k]
+        slope = -self._available
+        for uses, modes, time in zip(self.uses, inner.modes, inner.used, strict=True):
+            slope += uses[modes].T / 2**FINE * time
         return slope
 
     @cached_property
     def _available(self) -> NDArray[np.float64]:
+        """What there is of each resource by interval, in units of time."""
         return (self.amounts / (self.parts * self.unit)).astype(float)
+
+
+def _uses_per_length(kind: Kind) -> NDArray[np.object_]:
+    """Return what a kind's modes use, by mode and resource, in 2**-FINE per length."""
+    per_length = 2**FINE / kind.length
+    return np.array([[math.floor(u * per_length) for u in m.uses] for m in kind.modes], object)
 
 
 def evaluate(d: Demands, prices: Prices) -> Fraction:
@@ -178,9 +180,9 @@ def evaluate(d: Demands, prices: Prices) -> Fraction:
         or the intervals do not ascend from 0.
     """
     starts = prices.starts
-    ascending = all(a < b for a, b in pairwise(starts))
-    shape = {len(row) for row in prices.values} == {len(starts)}
-    if not ascending or starts[:1] != (0,) or not shape or len(prices.values) != len(d.resources):
+    ascending = all(a < b for a, b in pairwise(starts)) and starts[:1] == (0,)
+    priced = list(map(len, prices.values)) == [len(starts)] * len(d.resources)
+    if not ascending or not priced:
         raise OptionError("the prices' intervals do not ascend from 0, or are not all priced")
     if prices.unit < 1 or prices.bits < 0:
         raise OptionError("the unit of time or of prices is not a positive whole number")
@@ -191,14 +193,5 @@ def evaluate(d: Demands, prices: Prices) -> Fraction:
 
 def integrals(resource: Resource, times: Sequence[int]) -> list[Fraction]:
     """Return amount times microseconds from each time to the next; 0 from the last one."""
-    whole = [Fraction(0)]
-    for (since, amount), (end, _) in pairwise(resource.steps):
-        whole.append(whole[-1] + amount * (end - since))
-    until: list[Fraction] = []
-    at = 0
-    for time in times:
-        while at + 1 < len(resource.steps) and resource.steps[at + 1][0] <= time:
-            at += 1
-        since, amount = resource.steps[at]
-        until.append(whole[at] + amount * (time - since))
-    return [b - a for a, b in pairwise(until)] + [Fraction(0)]
+    until = map(Capacity(resource.steps).until, times)
+    return [after - before for before, after in pairwise(until)] + [Fraction(0)]

@@ -11,13 +11,17 @@ exact arithmetic.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from functools import cache
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from dlsched.simulation.bounds.demands import Demands, Mode
+from dlsched.simulation.bounds.capacity import weighted_sum
+from dlsched.simulation.bounds.demands import Demands
 
 SUBMISSIONS = 12
 """Times of submission, at most, from which on the resources are counted."""
@@ -45,6 +49,24 @@ class Multipliers(NamedTuple):
     jobs: dict[int, int]
 
 
+class Group(NamedTuple):
+    """Jobs whose work is one in the program.
+
+    Attributes
+    ----------
+    kind
+        Their kind.
+    times
+        How many of the times from which on resources are counted are not after their submission.
+    job
+        The position of a job with a constraint of its own, which is alone in its group; else None.
+    """
+
+    kind: int
+    times: int
+    job: int | None = None
+
+
 def makespan_by_program(d: Demands) -> tuple[Fraction, Multipliers]:
     """Return a lower bound on the makespan in microseconds, and the multipliers that prove it."""
     multipliers = solve(d)
@@ -54,36 +76,31 @@ def makespan_by_program(d: Demands) -> tuple[Fraction, Multipliers]:
 def evaluate(d: Demands, multipliers: Multipliers) -> Fraction:
     """Return the bound that multipliers prove, exactly, in microseconds; 0 if they prove none."""
     times, resources, jobs = multipliers
-    if any(x < 0 for row in (*resources, jobs.values()) for x in row):
+    if any(x < 0 for x in chain(*resources, jobs.values())):
         return Fraction(0)
     most = [resource.most for resource in d.resources]
-    weight = Fraction(sum(jobs.values()))
-    value = Fraction(sum(x * d.release[j] for j, x in jobs.items()))
-    for time, row in zip(times, resources, strict=True):
-        amount = sum((n * x for n, x in zip(most, row, strict=True)), Fraction(0))
-        weight, value = weight + amount, value + amount * time
+    amounts = [weighted_sum(row, most) for row in resources]
+    weight = sum(amounts) + sum(jobs.values())
     if not weight:
         return Fraction(0)
-    since = np.searchsorted(times, d.release, side="right").tolist()
-    costs: dict[tuple[int, int], Fraction] = {}
-    totals = [
-        [sum(row[r] for row in resources[:i]) for r in range(len(most))]
-        for i in range(len(times) + 1)
-    ]
-    for j, (work, k, i) in enumerate(zip(d.work, d.kind, since, strict=True)):
-        if j in jobs:
-            value += work * min(
-                _cost(mode, totals[i]) + jobs[j] * mode.length for mode in d.kinds[k].modes
-            )
-            continue
-        if (k, i) not in costs:
-            costs[k, i] = min(_cost(mode, totals[i]) for mode in d.kinds[k].modes)
-        value += work * costs[k, i]
+    value = weighted_sum(amounts, times) + sum(x * d.release[j] for j, x in jobs.items())
+    # What is used after a time counts for all times up to it.
+    prices = np.cumsum([[0] * len(most), *resources], axis=0, dtype=object).tolist()
+
+    @cache
+    def cost(kind: int, counted: int, time: int) -> Fraction:
+        modes = d.kinds[kind].modes
+        return min(weighted_sum(prices[counted], m.uses) + time * m.length for m in modes)
+
+    for j, (work, kind, counted) in enumerate(zip(d.work, d.kind, _counted(d, times), strict=True)):
+        value += work * cost(kind, counted, jobs.get(j, 0))
     return value / weight
 
 
-def _cost(mode: Mode, prices: Sequence[int]) -> Fraction:
-    return sum((x * use for x, use in zip(prices, mode.uses, strict=True)), Fraction(0))
+def _counted(d: Demands, times: Sequence[int]) -> list[int]:
+    """Return how many of the times are not after each job's submission."""
+    counted: list[int] = np.searchsorted(times, d.release, side="right").tolist()
+    return counted
 
 
 def solve(d: Demands) -> Multipliers:
@@ -93,85 +110,72 @@ def solve(d: Demands) -> Multipliers:
     even in its fastest mode has a constraint of its own.
     """
     releases = sorted(set(d.release))
-    at = np.unique(np.linspace(0, len(releases) - 1, SUBMISSIONS).round().astype(int))
-    times = tuple(releases[i] for i in at)
-    since = np.searchsorted(times, d.release, side="right").tolist()
+    spread = np.linspace(0, len(releases) - 1, SUBMISSIONS).round().astype(int)
+    times = tuple(releases[i] for i in np.unique(spread))
     slowest = [float(max(mode.length for mode in kind.modes)) for kind in d.kinds]
     ends = [r + w * slowest[k] for r, w, k in zip(d.release, d.work, d.kind, strict=True)]
     long = set(np.argsort(ends)[::-1][:LONG_JOBS].tolist())
-    groups: dict[tuple[int, int, int], int] = {}
-    for j, (work, k, i) in enumerate(zip(d.work, d.kind, since, strict=True)):
-        like = (k, i, j if j in long else -1)
-        groups[like] = groups.get(like, 0) + work
-    return _round(times, *_dual(d, times, groups))
+    groups: Counter[Group] = Counter()
+    for j, (work, kind, counted) in enumerate(zip(d.work, d.kind, _counted(d, times), strict=True)):
+        groups[Group(kind, counted, j if j in long else None)] += work
+    return _solve_dual(d, times, groups)
 
 
-def _dual(
-    d: Demands, times: Sequence[int], groups: dict[tuple[int, int, int], int]
-) -> tuple[Any, dict[int, float]]:
-    """Return the multipliers of resources, shape (times, resources), and of jobs.
+def _solve_dual(d: Demands, times: tuple[int, ...], groups: Mapping[Group, int]) -> Multipliers:
+    """Return the multipliers by which groups of jobs, with their work, take longest.
 
-    The program: maximise the bound of multipliers whose weights add up to 1, see `evaluate`; a
-    column for the cost of each group of jobs, which is at most that of each of its modes.
+    The program: maximise the bound of multipliers whose weights add up to 1, see `evaluate`. Its
+    columns are the multipliers by time and resource, those of jobs, and the cost of each group of
+    jobs, which is at most that of each of its modes.
     """
+    from scipy import sparse
     from scipy.optimize import linprog
-    from scipy.sparse import csr_matrix
 
     scale = float(max(*d.release, *d.work)) or 1.0
-    shape = (len(times), len(d.resources))
     most = np.array([float(resource.most) for resource in d.resources])
-    cells = shape[0] * shape[1]
-    own = {j: cells + i for i, j in enumerate(j for _, _, j in groups if j >= 0)}
-    columns = cells + len(own) + len(groups)
-    gain, weight = np.zeros(columns), np.zeros(columns)
-    weight[:cells] = np.tile(most, shape[0])
-    gain[:cells] = weight[:cells] * np.repeat(np.array(times, float) / scale, shape[1])
-    for j, column in own.items():
-        gain[column], weight[column] = d.release[j] / scale, 1.0
-    entries: list[tuple[int, int, float]] = []
-    row = 0
-    for g, ((k, i, j), work) in enumerate(groups.items()):
-        gain[cells + len(own) + g] = 1.0
-        for mode in d.kinds[k].modes:
-            entries.append((row, cells + len(own) + g, 1.0))
-            for r, use in enumerate(mode.uses):
-                if use:
-                    size = -float(work * use) / scale
-                    entries += [(row, t * shape[1] + r, size) for t in range(i)]
-            if j >= 0:
-                entries.append((row, own[j], -float(work * mode.length) / scale))
-            row += 1
-    rows, cols, sizes = zip(*entries, strict=True)
+    weight_of_cell = np.tile(most, len(times))
+    time_of_cell = np.repeat(np.array(times, float) / scale, len(most))
+    rows = [(group, mode) for group in groups for mode in d.kinds[group.kind].modes]
+    counted = np.arange(len(times)) < np.array([[group.times] for group, _ in rows])
+    uses = np.array([[float(groups[g] * use) / scale for use in mode.uses] for g, mode in rows])
+    by_cell = -(counted[:, :, None] * uses[:, None, :]).reshape(len(rows), -1)
+    modes_of_group = [len(d.kinds[group.kind].modes) for group in groups]
+    group_of_row = np.repeat(np.arange(len(groups)), modes_of_group)
+    shape = (len(rows), len(groups))
+    by_group = sparse.csc_matrix((np.ones(len(rows)), (np.arange(len(rows)), group_of_row)), shape)
+    lengths = np.array([[float(groups[g] * mode.length) / scale] for g, mode in rows])
+    of_one_job = [g for g, group in enumerate(groups) if group.job is not None]
+    by_job = -by_group[:, of_one_job].multiply(lengths)
+    long = [group.job for group in groups if group.job is not None]
+    release = np.array([d.release[j] / scale for j in long])
+    weight = np.concatenate((weight_of_cell, np.ones(len(long)), np.zeros(len(groups))))
+    gain = np.concatenate((weight_of_cell * time_of_cell, release, np.ones(len(groups))))
     solve_program: Any = linprog  # its stubs have no sparse matrices
     solved = solve_program(
         -gain,
-        A_ub=csr_matrix((sizes, (rows, cols)), (row, columns)),
-        b_ub=np.zeros(row),
-        A_eq=csr_matrix(weight[None, :]),
+        A_ub=sparse.hstack((sparse.csr_matrix(by_cell), by_job, by_group), "csr"),
+        b_ub=np.zeros(len(rows)),
+        A_eq=sparse.csr_matrix(weight[None, :]),
         b_eq=np.ones(1),
         method="highs",
     )
     x = solved.x if solved.x is not None else weight
-    return x[:cells].reshape(shape), {j: float(x[column]) for j, column in own.items()}
-
-
-def _round(times: tuple[int, ...], resources: Any, jobs: dict[int, float]) -> Multipliers:
-    largest = max(float(resources.max(initial=0)), *jobs.values(), 0.0) or 1.0
-
-    def whole(x: float) -> int:
-        return max(0, math.floor(x / largest * GRID))
-
+    multipliers = x[: len(weight) - len(groups)]
+    largest = max(float(multipliers.max()), 0.0) or 1.0
+    whole = [max(0, math.floor(value / largest * GRID)) for value in multipliers.tolist()]
+    of_resources = np.array(whole[: len(weight_of_cell)], object).reshape(len(times), -1)
+    of_jobs = zip(long, whole[len(weight_of_cell) :], strict=True)
     return Multipliers(
         times,
-        tuple(tuple(whole(x) for x in row) for row in resources.tolist()),
-        {j: whole(x) for j, x in jobs.items() if whole(x)},
+        tuple(map(tuple, of_resources.tolist())),
+        {j: value for j, value in of_jobs if value},
     )
 
 
 def capacity_weights(d: Demands) -> tuple[Fraction, ...]:
     """Return weights of the resources by which the cluster takes longest, all jobs together."""
-    loads: dict[tuple[int, int, int], int] = {}
-    for work, k in zip(d.work, d.kind, strict=True):
-        loads[k, 1, -1] = loads.get((k, 1, -1), 0) + work
-    found = _round((0,), *_dual(d, (0,), loads)).resources[0]
-    return tuple(Fraction(x, GRID) for x in found)
+    loads: Counter[Group] = Counter()
+    for work, kind in zip(d.work, d.kind, strict=True):
+        loads[Group(kind, 1)] += work
+    weights = _solve_dual(d, (0,), loads).resources[0]
+    return tuple(Fraction(x, GRID) for x in weights)

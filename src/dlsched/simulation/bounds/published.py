@@ -13,13 +13,14 @@ a share `NEAR` of the time, and complete early by the same share, or by `JOINED`
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 
 from dlsched.errors import OptionError
 from dlsched.simulation.bounds.demands import Demands, Mode, Resource
-from dlsched.simulation.bounds.sharing import Sharing, families
+from dlsched.simulation.bounds.sharing import GpuRange, Sharing, families
 from dlsched.simulation.published.muri.group_time import (
     GPU,
     NETWORK,
@@ -45,18 +46,13 @@ def layers(workload: Workload, cluster: Cluster, by_priority: bool) -> list[Dema
     by_priority
         Whether jobs of each priority have all GPUs, as under AntMan: 0, and all others.
     """
-    jobs = states(workload)
-    kinds = sorted({by_priority and job.priority != 0 for job in jobs})
     gpus = Resource("GPUs", ((0, Fraction(cluster.gpus)),))
-    found = []
-    for kind in kinds:
-        rows = [
-            (_submit(job), _work(job), (Mode(Fraction(1), (Fraction(job.gpus),)),))
-            for job in jobs
-            if (by_priority and job.priority != 0) == kind
-        ]
-        found.append(Demands.of([gpus], rows))
-    return found
+    rows_of_layer = defaultdict(list)
+    for job in states(workload):
+        mode = Mode(Fraction(1), (Fraction(job.gpus),))
+        is_second = by_priority and job.priority != 0
+        rows_of_layer[is_second].append((_submit(job), _work(job), (mode,)))
+    return [Demands.of([gpus], rows) for _, rows in sorted(rows_of_layer.items())]
 
 
 def group_sharing(workload: Workload, cluster: Cluster, matched: bool) -> Sharing:
@@ -71,41 +67,41 @@ def group_sharing(workload: Workload, cluster: Cluster, matched: bool) -> Sharin
     jobs = states(workload)
     if any(len(job.stages) != 3 for job in jobs):
         raise OptionError("a job has not the three stages that Muri's simulator needs")
-    number: dict[tuple[int, float, tuple[float, ...]], int] = {}
-    kind = tuple(number.setdefault((j.gpus, j.tau, j.stages), len(number)) for j in jobs)
-    known = list(number)
+    example = {(job.gpus, job.tau, job.stages): job for job in jobs}
+    number = {like: k for k, like in enumerate(example)}
+    kinds = list(example.values())
+    kind = tuple(number[job.gpus, job.tau, job.stages] for job in jobs)
     # The loading stage spans two slots, in which others load: it is left out of the sums.
-    stages = [
-        tuple(Fraction(min(factors[n] for n in (2, 3, 4)) * times[r]) for r in (GPU, NETWORK))
-        for _, _, times in known
-    ]
+    factor = min(factors[size] for size in (2, 3, 4))
+    stages = [tuple(Fraction(factor * job.stages[r]) for r in (GPU, NETWORK)) for job in kinds]
+    alone = [Fraction(job.tau) for job in kinds]
 
     def time(group: tuple[int, ...]) -> Fraction:
         if len(group) == 1:
-            return Fraction(known[group[0]][1])
-        least = _cycle(tuple(sorted(known[k][2] for k in group)))
+            return alone[group[0]]
+        least = _cycle(tuple(sorted(kinds[k].stages for k in group)))
         return Fraction(least * factors[len(group)])
 
-    alone = [Fraction(tau) for _, tau, _ in known]
-    parts = families([(g, g, max(factors)) for g, _, _ in known], time)
+    parts = families([GpuRange(job.gpus, job.gpus, max(factors)) for job in kinds], time)
     fastest = list(alone)
     for members, groups in parts:
-        for group, least in groups.times.items() if groups else ():
-            for i in group:
-                fastest[members[i]] = min(fastest[members[i]], least)
         if groups is None:
             for k in members:
                 fastest[k] = min(alone[k], max(stages[k]))
+            continue
+        for group, least in groups.times.items():
+            for i in group:
+                fastest[members[i]] = min(fastest[members[i]], least)
     return Sharing(
-        Resource("GPUs", ((0, Fraction(cluster.gpus)),)),
-        tuple(map(_submit, jobs)),
-        tuple(map(_work, jobs)),
-        tuple(fastest[k] / alone[k] for k in kind),
-        tuple(Fraction(job.gpus) for job in jobs),
-        kind,
-        tuple(alone),
-        tuple(stages),
-        parts,
+        gpus=Resource("GPUs", ((0, Fraction(cluster.gpus)),)),
+        release=tuple(map(_submit, jobs)),
+        work=tuple(map(_work, jobs)),
+        length=tuple(fastest[k] / alone[k] for k in kind),
+        area=tuple(Fraction(job.gpus) for job in jobs),
+        kind=kind,
+        alone=tuple(alone),
+        stages=tuple(stages),
+        families=parts,
     )
 
 
@@ -116,11 +112,9 @@ def early(d: Demands, horizon: Fraction) -> Demands:
     what it could do in `NEAR` of the horizon and `JOINED`.
     """
     late = math.ceil(NEAR * horizon) + JOINED
-    length = [kind.length for kind in d.kinds]
-    work = tuple(
-        max(0, math.floor(work * (1 - NEAR) - late / length[k]))
-        for work, k in zip(d.work, d.kind, strict=True)
-    )
+    saved = [late / kind.length for kind in d.kinds]
+    jobs = zip(d.work, d.kind, strict=True)
+    work = tuple(max(0, math.floor(work * (1 - NEAR) - saved[k])) for work, k in jobs)
     release = tuple(max(0, math.floor(r * (1 - NEAR)) - 1) for r in d.release)
     return d._replace(work=work, release=release)
 

@@ -48,8 +48,8 @@ def total_bound(
     horizon = sum((proof.total(d)[0] for d, proof in proved), Fraction(0))
     submitted = sorted(release for d, _ in proved for release in early(d, horizon).release)
     horizon -= sum(submitted[:-1])
-    found = [proof.total(early(d, horizon)) for d, proof in proved]
-    return sum((value for value, _ in found), Fraction(0)), found[-1][1]
+    totals = [proof.total(early(d, horizon)) for d, proof in proved]
+    return sum((value for value, _ in totals), Fraction(0)), totals[-1][1]
 
 
 def _demands(workload: Workload, cluster: Cluster, policy: str) -> list[Demands]:

@@ -20,14 +20,18 @@ FAR = 2**60
 @loop
 def push(heap: Whole, count: int, price: int, seconds: int, interval: int) -> int:
     """Add an entry; return how many there are. Columns: price, time, interval; dearest first."""
-    at = count
-    while at > 0:
-        above = (at - 1) >> 1
+    place = count
+    while place > 0:
+        above = (place - 1) >> 1
         if heap[above, 0] >= price:
             break
-        heap[at, 0], heap[at, 1], heap[at, 2] = heap[above, 0], heap[above, 1], heap[above, 2]
-        at = above
-    heap[at, 0], heap[at, 1], heap[at, 2] = price, seconds, interval
+        heap[place, 0], heap[place, 1], heap[place, 2] = (
+            heap[above, 0],
+            heap[above, 1],
+            heap[above, 2],
+        )
+        place = above
+    heap[place, 0], heap[place, 1], heap[place, 2] = price, seconds, interval
     return count + 1
 
 
@@ -35,18 +39,22 @@ def push(heap: Whole, count: int, price: int, seconds: int, interval: int) -> in
 def pop(heap: Whole, count: int) -> int:
     """Remove the dearest entry; return how many there are."""
     count -= 1
-    price, at = heap[count, 0], 0
+    price, place = heap[count, 0], 0
     while True:
-        below = 2 * at + 1
+        below = 2 * place + 1
         if below >= count:
             break
         if below + 1 < count and heap[below + 1, 0] > heap[below, 0]:
             below += 1
         if heap[below, 0] <= price:
             break
-        heap[at, 0], heap[at, 1], heap[at, 2] = heap[below, 0], heap[below, 1], heap[below, 2]
-        at = below
-    heap[at, 0], heap[at, 1], heap[at, 2] = heap[count, 0], heap[count, 1], heap[count, 2]
+        heap[place, 0], heap[place, 1], heap[place, 2] = (
+            heap[below, 0],
+            heap[below, 1],
+            heap[below, 2],
+        )
+        place = below
+    heap[place, 0], heap[place, 1], heap[place, 2] = heap[count, 0], heap[count, 1], heap[count, 2]
     return count
 
 
@@ -97,10 +105,10 @@ def cheapest(
             break
         room = (starts[k + 1] if k + 1 < len(starts) else FAR) - begin
         price = prices[k]
-        taken = min(missing, room)
-        missing -= taken
-        state[1] += price * taken
-        state[2] = taken
+        used = min(missing, room)
+        missing -= used
+        state[1] += price * used
+        state[2] = used
         if missing == 0:
             # Waiting one more second costs 1 and the price here; it saves a second at the dearest.
             replace(heap, state, price, price + one, room)

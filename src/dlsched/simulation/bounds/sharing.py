@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from functools import partial
+from functools import cache
 from typing import NamedTuple
 
 from dlsched.errors import OptionError
+from dlsched.simulation.bounds.capacity import weighted_steps, weighted_sum
 from dlsched.simulation.bounds.charges import (
     MOST_GROUPS,
     Groups,
@@ -38,6 +39,14 @@ class Family(NamedTuple):
 
     kinds: tuple[int, ...]
     groups: Groups | None
+
+
+class GpuRange(NamedTuple):
+    """The fewest and most GPUs of a kind of jobs, and the most jobs in its groups."""
+
+    min_gpus: int
+    max_gpus: int
+    jobs: int
 
 
 class Sharing(NamedTuple):
@@ -84,27 +93,23 @@ class Sharing(NamedTuple):
 
     def demands(self, facets: Sequence[Facet]) -> Demands:
         """Return the demands of the jobs, with the GPUs as a resource for each facet."""
-        known: dict[tuple[int, Fraction, Fraction], tuple[Mode, ...]] = {}
-        rows = []
-        for r, work, like in zip(
-            self.release, self.work, zip(self.kind, self.length, self.area, strict=True),
-            strict=True,
-        ):  # fmt: skip
-            k, length, area = like
-            if like not in known:
-                known[like] = (Mode(length, tuple(area * facet[k] for facet in facets)),)
-            rows.append((r, work, known[like]))
+
+        @cache
+        def mode(kind: int, length: Fraction, area: Fraction) -> Mode:
+            return Mode(length, tuple(area * facet[kind] for facet in facets))
+
+        modes = map(mode, self.kind, self.length, self.area)
+        rows = [(r, w, (m,)) for r, w, m in zip(self.release, self.work, modes, strict=True)]
         return Demands.of([self.gpus] * len(facets), rows)
 
 
 def stage_facet(sharing: Sharing, weights: Sequence[Fraction]) -> Facet:
     """Return charges that are weighted sums of the stages; the weights are 0 or more, of sum 1."""
-    return tuple(
-        min(Fraction(1), sum((w * s for w, s in zip(weights, times, strict=True)), Fraction(0)) / t)
-        if t
-        else Fraction(1)
-        for times, t in zip(sharing.stages, sharing.alone, strict=True)
-    )
+    charges = [
+        min(alone, weighted_sum(weights, times))
+        for times, alone in zip(sharing.stages, sharing.alone, strict=True)
+    ]
+    return _over_alone(sharing, charges)
 
 
 def group_facet(sharing: Sharing, loads: Sequence[float]) -> Facet | None:
@@ -115,7 +120,7 @@ def group_facet(sharing: Sharing, loads: Sequence[float]) -> Facet | None:
     loads
         Of each kind, GPU time alone, or anything that it is to count for, 0 or more.
     """
-    found = list[Fraction](sharing.alone)
+    charges = list(sharing.alone)
     for kinds, known in sharing.families:
         if known is None:
             return None
@@ -123,11 +128,14 @@ def group_facet(sharing: Sharing, loads: Sequence[float]) -> Facet | None:
             continue
         weights = [loads[k] / float(sharing.alone[k]) for k in kinds]
         for k, charge in zip(kinds, best_charges(known, weights), strict=True):
-            found[k] = charge
-    return tuple(
-        charge / alone if alone else Fraction(1)
-        for charge, alone in zip(found, sharing.alone, strict=True)
-    )
+            charges[k] = charge
+    return _over_alone(sharing, charges)
+
+
+def _over_alone(sharing: Sharing, charges: Sequence[Fraction]) -> Facet:
+    """Return charges over the times alone; 1 for a kind that takes no time."""
+    pairs = zip(charges, sharing.alone, strict=True)
+    return tuple(charge / alone if alone else Fraction(1) for charge, alone in pairs)
 
 
 def stage_sharing(workload: Workload, cluster: Cluster, *, layers: bool = False) -> Sharing:
@@ -153,74 +161,76 @@ def stage_sharing(workload: Workload, cluster: Cluster, *, layers: bool = False)
     d = demands(workload, cluster)
     classes = gpu_classes(cluster)
     gpus = [min(sum(mode.uses[: len(classes)]) for mode in kind.modes) for kind in d.kinds]
-    number: dict[tuple[int, int, Stages], int] = {}
-    kind = []
-    for job in workload.jobs:
-        like = (job.min_gpus, job.max_gpus, tuple(job.stages))
-        kind.append(number.setdefault(like, len(number)))
-    stages = [
-        (*map(Fraction, times), *[Fraction(0)] * (most - len(times))) for _, _, times in number
-    ]
-    # Jobs share with those that have stages of as many resources; without any, they are alone.
-    sizes = [(low, high, len(times) if any(times) else 1) for low, high, times in number]
+    kinds_of_jobs = [_Kind(job.min_gpus, job.max_gpus, job.stages) for job in workload.jobs]
+    number = {kind: k for k, kind in enumerate(dict.fromkeys(kinds_of_jobs))}
+    kinds = list(number)
+    stages = [(*map(Fraction, k.stages), *[Fraction(0)] * (most - len(k.stages))) for k in kinds]
+
+    def time(group: tuple[int, ...]) -> Fraction:
+        if len(group) == 1:
+            return sum(stages[group[0]], Fraction(0))
+        return least_iteration_time(tuple(sorted(kinds[k].stages for k in group)))
+
+    none_listed = (Family(tuple(range(len(kinds))), None),)
+    amounts = list(classes.values())
     return Sharing(
-        Resource("GPUs", _together(list(classes.values()))),
-        d.release,
-        d.work,
-        tuple(d.kinds[k].length for k in d.kind),
-        tuple(Fraction(gpus[k]) for k in d.kind),
-        tuple(kind),
-        tuple(sum(times, Fraction(0)) for times in stages),
-        tuple(stages),
-        (Family(tuple(range(len(number))), None),)
-        if layers
-        else families(sizes, partial(_time, list(number))),
+        gpus=Resource("GPUs", weighted_steps([1] * len(amounts), amounts)),
+        release=d.release,
+        work=d.work,
+        length=tuple(d.kinds[k].length for k in d.kind),
+        area=tuple(Fraction(gpus[k]) for k in d.kind),
+        kind=tuple(number[kind] for kind in kinds_of_jobs),
+        alone=tuple(sum(times, Fraction(0)) for times in stages),
+        stages=tuple(stages),
+        families=none_listed if layers else families([kind.range for kind in kinds], time),
     )
 
 
+class _Kind(NamedTuple):
+    """What decides with whom a job can share its GPUs: how many it can have, and its stages."""
+
+    min_gpus: int
+    max_gpus: int
+    stages: Stages
+
+    @property
+    def range(self) -> GpuRange:
+        """Its GPUs, shared with jobs that have as many stages; without any, it is alone."""
+        return GpuRange(self.min_gpus, self.max_gpus, len(self.stages) if any(self.stages) else 1)
+
+
 def families(
-    ranges: Sequence[tuple[int, int, int]], time: Callable[[tuple[int, ...]], Fraction]
+    ranges: Sequence[GpuRange], time: Callable[[tuple[int, ...]], Fraction]
 ) -> tuple[Family, ...]:
     """Return families of kinds.
 
     Parameters
     ----------
     ranges
-        Of each kind, the fewest and most GPUs, and the most jobs in its groups. Kinds are in a
-        family if these are equal and their ranges overlap, or are joined by others that do.
+        Of each kind. Kinds are in a family if as many jobs can be in their groups, and their ranges
+        overlap, or are joined by others that do.
     time
         From the kinds of a group's members to the least time of its iteration.
     """
-    parts: list[tuple[int, int, list[int]]] = []
-    for k in sorted(range(len(ranges)), key=lambda k: (ranges[k][2], ranges[k][0])):
-        low, high, size = ranges[k]
-        if size > 1 and parts and parts[-1][1] == size and low <= parts[-1][0]:
-            parts[-1] = (max(high, parts[-1][0]), size, [*parts[-1][2], k])
+    members_of_family: list[list[int]] = []
+    size = 0
+    most = 0
+    for k in sorted(range(len(ranges)), key=lambda k: (ranges[k].jobs, ranges[k].min_gpus)):
+        kind = ranges[k]
+        if kind.jobs > 1 and kind.jobs == size and kind.min_gpus <= most:
+            members_of_family[-1].append(k)
+            most = max(most, kind.max_gpus)
         else:
-            parts.append((high, size, [k]))
-    return tuple(Family(tuple(members), _groups(members, size, time)) for _, size, members in parts)
+            members_of_family.append([k])
+            size = kind.jobs
+            most = kind.max_gpus
+    return tuple(_family(members, ranges[members[0]].jobs, time) for members in members_of_family)
 
 
-def _groups(
+def _family(
     members: Sequence[int], size: int, time: Callable[[tuple[int, ...]], Fraction]
-) -> Groups | None:
-    if count_groups(len(members), size) > MOST_GROUPS:
-        return None
-    return groups(len(members), size, lambda group: time(tuple(members[i] for i in group)))
-
-
-def _time(kinds: Sequence[tuple[int, int, Stages]], group: tuple[int, ...]) -> Fraction:
-    """Return the least time of an iteration of a group, over the orders of its jobs."""
-    if len(group) == 1:
-        return sum(map(Fraction, kinds[group[0]][2]), Fraction(0))
-    return least_iteration_time(tuple(sorted(kinds[k][2] for k in group)))
-
-
-def _together(
-    many: Sequence[Sequence[tuple[int, Fraction]]],
-) -> tuple[tuple[int, Fraction], ...]:
-    """Return the sum of amounts over time."""
-    return tuple(
-        (time, sum(([n for since, n in steps if since <= time][-1] for steps in many), Fraction(0)))
-        for time in sorted({time for steps in many for time, _ in steps})
-    )
+) -> Family:
+    known = None
+    if count_groups(len(members), size) <= MOST_GROUPS:
+        known = groups(len(members), size, lambda group: time(tuple(members[i] for i in group)))
+    return Family(tuple(members), known)

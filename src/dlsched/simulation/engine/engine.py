@@ -44,7 +44,10 @@ class Engine:
         seed: int = 0,
         stuck_after: int = STUCK_AFTER,
     ) -> None:
-        self.workload, self.cluster, self.policy, self.log = workload, cluster, policy, log
+        self.workload = workload
+        self.cluster = cluster
+        self.policy = policy
+        self.log = log
         self.seed = seed
         self.jobs = workload.jobs
         self.interval = interval_ticks(policy)
@@ -68,7 +71,8 @@ class Engine:
         PolicyError
             If a decision is impossible, or jobs would wait for ever.
         """
-        committed, took = time.monotonic(), 0.0
+        committed = time.monotonic()
+        took = 0.0
         while self.completed < len(self.jobs):
             self._step()
             now = time.monotonic()
@@ -153,8 +157,8 @@ class Engine:
         return -(-start // self.interval) * self.interval
 
     def _loan_change(self) -> int | None:
-        over = self.loans == len(self.cluster.loans)
-        return None if over else ticks(self.cluster.loans[self.loans].time)
+        loans = self.cluster.loans
+        return None if self.loans == len(loans) else ticks(loans[self.loans].time)
 
     def _lend(self) -> None:
         """Lend servers in the cluster's order **(D)**; which ones go back, the policy decides."""
@@ -191,7 +195,8 @@ class Engine:
     def _apply(self, causes: tuple[str, ...]) -> None:
         """Ask the policy, and do what it decides."""
         holdings = self.holdings
-        running, waiting = len(holdings.held), len(holdings.active) - len(holdings.held)
+        running = len(holdings.held)
+        waiting = len(holdings.active) - running
         began = time.perf_counter()
         decision = decide(self.policy, self._state(causes))
         self.log.add("timings", (self.decisions, time.perf_counter() - began))
@@ -205,7 +210,7 @@ class Engine:
         self.wake = wake_ticks(decision.wake, self.now)
         solved = to_json(dict(decision.solved), "Decision.solved")
         counts = (waiting, running, started, preempted)
-        self.log.add("decisions", tuple(DecisionRow(self.now, "+".join(causes), *counts, solved)))
+        self.log.add("decisions", DecisionRow(self.now, "+".join(causes), *counts, solved))
         if not self.decisions:
             self._memory()
         self.decisions += 1
@@ -273,7 +278,8 @@ class Engine:
         """Go on from the state that `to_data` returned."""
         for name in ("now", "arrived", "completed", "decisions", "loans", "wake"):
             setattr(self, name, data[name])
-        self.watch.count, self.watch.mark = data["idle"], data.get("mark")
+        self.watch.count = data["idle"]
+        self.watch.mark = data.get("mark")
         if hasattr(self.policy, "memory"):
             self.policy.memory = data["memory"]
         self.holdings.restore(data["holdings"])

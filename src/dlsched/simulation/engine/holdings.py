@@ -5,8 +5,7 @@ from __future__ import annotations
 import heapq
 import json
 from collections.abc import Iterable, Mapping
-from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 from dlsched.schema import Id, Number
 from dlsched.simulation.engine.decision import Allocation, Share
@@ -22,6 +21,14 @@ from dlsched.simulation.log import Ending, Log, Segment
 from dlsched.simulation.workload.clock import HORIZON, ticks
 from dlsched.simulation.workload.cluster import Cluster
 from dlsched.simulation.workload.workload import Workload
+
+
+class _End(NamedTuple):
+    """When a job will be complete, unless its stretch, of this version, ends before."""
+
+    time: int
+    job: int
+    version: int
 
 
 class Holdings:
@@ -44,7 +51,9 @@ class Holdings:
     def __init__(
         self, workload: Workload, cluster: Cluster, log: Log, *, layered: bool = False
     ) -> None:
-        self.jobs, self.cluster, self.log = workload.jobs, cluster, log
+        self.jobs = workload.jobs
+        self.cluster = cluster
+        self.log = log
         self.matrices = workload.matrices
         self.position = {job.id: j for j, job in enumerate(self.jobs)}
         self.active: dict[int, Progress] = {}
@@ -54,7 +63,7 @@ class Holdings:
         self.waiting = Waiting(self.jobs, self.table.waiting)
         self.resources = Resources(cluster)
         self.layers = Layers(workload.jobs, cluster) if layered else None
-        self._ends: list[tuple[int, int, int]] = []
+        self._ends: list[_End] = []
         self._unstarted = 0
 
     def arrive(self, j: int, now: int) -> None:
@@ -75,13 +84,13 @@ class Holdings:
 
     def next_end(self) -> int | None:
         """Return when the next job will be complete, if nothing changes."""
-        while self._ends and not self._valid(self._ends[0]):
+        while self._ends:
+            end = self._ends[0]
+            progress = self.active.get(end.job)
+            if progress is not None and progress.version == end.version:
+                return end.time
             heapq.heappop(self._ends)
-        return self._ends[0][0] if self._ends else None
-
-    def _valid(self, end: tuple[int, int, int]) -> bool:
-        _, j, version = end
-        return j in self.active and self.active[j].version == version
+        return None
 
     def least_left(self, now: int) -> int:
         """Return the least work that was ever left, of all jobs present together."""
@@ -89,9 +98,10 @@ class Holdings:
 
     def complete(self, now: int) -> int:
         """Remove the jobs that are complete at this time; return how many."""
-        groups, count = set(), 0
+        groups = set()
+        count = 0
         while self.next_end() == now:
-            j = heapq.heappop(self._ends)[1]
+            j = heapq.heappop(self._ends).job
             groups.add(self._release(j, now, Ending.COMPLETED))
             del self.active[j]
             self.table.present.remove(j)
@@ -122,7 +132,8 @@ class Holdings:
         PolicyError
             If that is impossible.
         """
-        groups, stopped = set(), 0
+        groups = set()
+        stopped = 0
         for name in preempt:
             if name not in self.held or name in start:
                 raise PolicyError(f"job {name} is preempted, but does not run, or is started too")
@@ -133,29 +144,31 @@ class Holdings:
             self.table.running.remove(j)
             self.waiting.add(j)
             stopped += 1
-        required = [self._required(name, new) for name, new in start.items()]
-        changed = [(j, new) for j, new in required if self.held.get(self.jobs[j].id) != new]
-        moved = [j for j, _ in changed if self.jobs[j].id in self.held]
-        self._stop_waiting(j for j, _ in changed if self.jobs[j].id not in self.held)
-        groups.update(self._release(j, now, Ending.CHANGED) for j in moved)
-        for j, allocation in changed:
-            stated = amount(self.jobs[j], "overhead", overhead.get(self.jobs[j].id))
+        new = {name: self._checked(name, allocation) for name, allocation in start.items()}
+        changed = {name: new[name] for name in new if self.held.get(name) != new[name]}
+        moved = [name for name in changed if name in self.held]
+        for name in changed:
+            if name not in self.held:
+                self._stop_waiting(self.position[name])
+        groups.update(self._release(self.position[name], now, Ending.CHANGED) for name in moved)
+        for name, allocation in changed.items():
+            j = self.position[name]
+            stated = amount(self.jobs[j], "overhead", overhead.get(name))
             pause = None if stated is None else ticks(stated)
             if pause is not None and pause >= HORIZON // self.cluster.gpus:
-                raise PolicyError(f"job {self.jobs[j].id}: an overhead of {stated} s is too long")
+                raise PolicyError(f"job {name}: an overhead of {stated} s is too long")
             self._start(j, allocation, now, pause)
             groups.add(allocation.group)
-            given = None if allocation.speed is None else str(Fraction(allocation.speed))
+            given = None if allocation.speed is None else str(allocation.speed)
             self.log.add("starts", (decision, j, pause, given))
         self._set_speeds(groups, now)
         return len(changed), len(moved), stopped
 
-    def _stop_waiting(self, jobs: Iterable[int]) -> None:
-        for j in jobs:
-            self.waiting.remove(j)
-            self.table.running.add(j)
+    def _stop_waiting(self, j: int) -> None:
+        self.waiting.remove(j)
+        self.table.running.add(j)
 
-    def _required(self, name: Id, allocation: Allocation) -> tuple[int, Allocation]:
+    def _checked(self, name: Id, allocation: Allocation) -> Allocation:
         j = self.position.get(name)
         if j is None or j not in self.active:
             raise PolicyError(f"job {name} is started, but is not present at this time")
@@ -164,18 +177,20 @@ class Holdings:
                 f"job {name}: its shares state devices, which only a policy with layers may; leave "
                 'them out, or set layers = "priority" in the policy'
             )
-        return j, checked(self.jobs[j], allocation, self.cluster)
+        return checked(self.jobs[j], allocation, self.cluster)
 
     def _start(self, j: int, new: Allocation, now: int, overhead: int | None) -> None:
-        job, progress = self.jobs[j], self.active[j]
-        together = self.members.get(new.group, []) if new.group is not None else []
-        if not together:
+        job = self.jobs[j]
+        progress = self.active[j]
+        members = [] if new.group is None else self.members.setdefault(new.group, [])
+        if not members:
             self._take(j, new)
-        elif self.held[self.jobs[together[0]].id].shares != new.shares:
+        elif self.held[self.jobs[members[0]].id].shares != new.shares:
             raise PolicyError(f"jobs of the group {new.group} hold different GPUs; they share all")
-        if new.group is not None:
-            self.members.setdefault(new.group, []).append(j)
-        progress.allocation, progress.gpus, progress.since = new, new.gpus, now
+        members.append(j)
+        progress.allocation = new
+        progress.gpus = new.gpus
+        progress.since = now
         progress.working = now + (job.restart_ticks if overhead is None else overhead)
         if progress.first_start is None:
             progress.first_start = now
@@ -187,9 +202,11 @@ class Holdings:
     def _release(self, j: int, now: int, ending: Ending) -> Id | None:
         """End a job's stretch and free what it holds; return the group that it leaves."""
         self._close(j, now, ending)
-        job, progress = self.jobs[j], self.active[j]
+        job = self.jobs[j]
+        progress = self.active[j]
         allocation = self.held.pop(job.id)
-        progress.allocation, progress.gpus = None, 0
+        progress.allocation = None
+        progress.gpus = 0
         if allocation.group is not None:
             self.members[allocation.group].remove(j)
             if self.members[allocation.group]:
@@ -213,7 +230,7 @@ class Holdings:
 
     def _set_speeds(self, groups: Iterable[Id | None], now: int) -> None:
         """Set the speeds of the jobs of groups that have changed, and of those beside others."""
-        for group in sorted(name for name in groups if name in self.members and name is not None):
+        for group in sorted(self.members.keys() & groups):
             for j in self.members[group]:
                 self._set_speed(j, now)
         if self.layers is not None:
@@ -223,14 +240,15 @@ class Holdings:
             self.layers.disturbed.clear()
 
     def _set_speed(self, j: int, now: int) -> None:
+        job = self.jobs[j]
         progress = self.active[j]
         allocation = progress.allocation
         assert allocation is not None, "only running jobs have a speed"
-        together = self.members[allocation.group] if allocation.group is not None else []
-        partners = [self.jobs[other] for other in together if other != j]
-        matrix = self.matrices.get(self.jobs[j].profile or "")
+        members = self.members[allocation.group] if allocation.group is not None else []
+        partners = [self.jobs[other] for other in members if other != j]
+        matrix = self.matrices.get(job.profile or "")
         above = [] if self.layers is None else self.layers.beside(j, allocation.shares)
-        new = speed(self.jobs[j], allocation, self.cluster, partners, matrix, above)
+        new = speed(job, allocation, self.cluster, partners, matrix, above)
         if progress.since < now:
             if new == progress.speed:
                 return
@@ -238,36 +256,42 @@ class Holdings:
         progress.speed = new
         progress.version += 1
         self.table.update(j, progress)
+        self._expect_end(j, progress)
+
+    def _expect_end(self, j: int, progress: Progress) -> None:
         end = progress.end()
         if end is not None:
-            heapq.heappush(self._ends, (end, j, progress.version))
+            heapq.heappush(self._ends, _End(end, j, progress.version))
 
     def _close(self, j: int, now: int, ending: Ending) -> None:
         """End the present stretch of a job, and log it unless it has no length."""
-        job, progress = self.jobs[j], self.active[j]
+        job = self.jobs[j]
+        progress = self.active[j]
         allocation = progress.allocation
         assert allocation is not None, "only running jobs have a stretch"
-        start, overhead = progress.since, min(progress.working, now) - progress.since
-        work, lost = progress.close(now), 0
+        start = progress.since
+        overhead = min(progress.working, now) - start
+        work = progress.close(now)
+        lost = 0
         if ending is Ending.PREEMPTED and not job.checkpoints:
             progress.least = min(progress.least, progress.left)
             lost = job.work_ticks - progress.left
             progress.left = job.work_ticks
         if now > start or ending is not Ending.CHANGED:
             row = Segment(
-                j,
-                start,
-                now,
-                allocation.gpus,
-                json.dumps([_data(share) for share in allocation.shares]),
-                allocation.group,
-                str(progress.speed),
-                overhead,
-                work,
-                lost,
-                ending,
+                job=j,
+                start=start,
+                end=now,
+                gpus=allocation.gpus,
+                shares=json.dumps([_data(share) for share in allocation.shares]),
+                sharing=allocation.group,
+                speed=str(progress.speed),
+                overhead=overhead,
+                work=work,
+                lost=lost,
+                ending=ending,
             )
-            self.log.add("segments", tuple(row))
+            self.log.add("segments", row)
 
     @property
     def started(self) -> int:
@@ -305,18 +329,17 @@ class Holdings:
             j = self.position[name]
             progress = self.active[j]
             assert progress.allocation is not None, "it runs"
-            self._stop_waiting([j])
+            self._stop_waiting(j)
             self.held[name] = progress.allocation
             if j not in shared:
                 self._take(j, progress.allocation)
-            end = progress.end()
-            if end is not None:
-                heapq.heappush(self._ends, (end, j, progress.version))
+            self._expect_end(j, progress)
 
 
 def _data(share: Share) -> list[Any]:
-    amounts = [None if x is None else float(x) for x in (share.cpus, share.memory)]
-    held = [share.server, share.gpus]
+    held: list[Any] = [share.server, share.gpus]
+    if any(extra is not None for extra in share[2:]):
+        held += [None if x is None else float(x) for x in (share.cpus, share.memory)]
     if share.devices is not None:
-        return [*held, *amounts, share.devices]
-    return [*held, *(amounts if any(x is not None for x in amounts) else ())]
+        held.append(share.devices)
+    return held

@@ -48,7 +48,8 @@ class Layers:
             If a share does not state as many GPUs as it has, or one of them is not there, or a job
             of the same layer has it.
         """
-        job, layer = self.jobs[j], self._layer(j)
+        job = self.jobs[j]
+        layer = self._layer(j)
         devices = list(self._devices(job, shares))
         for device in devices:
             if device in layer:
@@ -72,8 +73,8 @@ class Layers:
         if not is_opportunistic(self.jobs[j]):
             return []
         devices = self._devices(self.jobs[j], shares)
-        found = {self._guaranteed[device] for device in devices if device in self._guaranteed}
-        return [self.jobs[other] for other in sorted(found)]
+        above = {self._guaranteed[device] for device in devices if device in self._guaranteed}
+        return [self.jobs[other] for other in sorted(above)]
 
     def _layer(self, j: int) -> dict[Device, int]:
         return self._opportunistic if is_opportunistic(self.jobs[j]) else self._guaranteed

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any
 
+from dlsched.schema import Number
 from dlsched.simulation.engine.decision import Allocation, Share
 
 
@@ -69,49 +70,32 @@ class Progress:
 
     def to_data(self) -> list[Any]:
         """Return the fields as JSON values."""
-        held = None
-        if self.allocation is not None:
-            shares, group, stated = self.allocation
-            held = [list(map(_plain_share, shares)), group, _text(stated)]
-        return [self.left, self.attained, self.service, self.since, self.working, self.version,
-                self.first_start, self.preemptions, held, str(self.speed), self.gpus,
-                self.least]  # fmt: skip
+        return [_plain(getattr(self, field.name)) for field in fields(self)]
 
     @classmethod
     def from_data(cls, data: list[Any]) -> Progress:
         """Return the progress that `to_data` made the values of."""
-        left, attained, service, since, working, version, first, preemptions, *last = data
-        held, speed, gpus, *rest = last
-        # A log of an earlier version has no least work.
-        least = rest[0] if rest else left
-        allocation = None
-        if held is not None:
-            shares, group, stated = held
-            allocation = Allocation(
-                tuple(map(_share, shares)),
-                group,
-                _exact(stated),
-            )
-        times = (left, attained, service, since, working)
-        return cls(*times, version, first, preemptions, allocation, Fraction(speed), gpus, least)
+        progress = cls(*data)
+        if len(data) < len(fields(cls)):
+            # A log of an earlier version has no least work.
+            progress.least = progress.left
+        progress.speed = Fraction(progress.speed)
+        if progress.allocation is not None:
+            shares, group, stated = progress.allocation
+            progress.allocation = Allocation(tuple(map(_share, shares)), group, _exact(stated))
+        return progress
 
 
-def _text(value: Any) -> str | None:
-    return None if value is None else str(Fraction(value))
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return list(map(_plain, value))
+    return str(value) if isinstance(value, Fraction) else value
 
 
-def _exact(text: str | None) -> Any:
-    if text is None:
-        return None
-    value = Fraction(text)
-    return int(value) if value.denominator == 1 else value
+def _exact(value: Any) -> Number | None:
+    return Fraction(value) if isinstance(value, str) else value
 
 
-def _plain_share(share: Share) -> list[Any]:
-    amounts = [_text(share.cpus), _text(share.memory)]
-    return [share.server, share.gpus, *amounts, *([] if share.devices is None else [share.devices])]
-
-
-def _share(data: list[Any]) -> Share:
+def _share(data: Any) -> Share:
     server, gpus, cpus, memory, *devices = data
-    return Share(server, gpus, _exact(cpus), _exact(memory), *map(tuple, devices))
+    return Share(server, gpus, _exact(cpus), _exact(memory), *map(tuple, filter(None, devices)))

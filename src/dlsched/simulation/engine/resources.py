@@ -91,13 +91,13 @@ class Resources:
         if share.cpus is None and share.memory is None:
             return
         amounts = self._amounts[share.server]
-        for i, (what, amount) in enumerate((("CPUs", share.cpus), ("GB", share.memory))):
+        for i, amount in enumerate((share.cpus, share.memory)):
             free = amounts[i]
             if amount is None or free is None:
                 continue
             if sign < 0 and amount > free:
                 raise PolicyError(
-                    f"job {job}: {float(amount):g} {what} on {share.server}, "
+                    f"job {job}: {float(amount):g} {('CPUs', 'GB')[i]} on {share.server}, "
                     f"which has {float(free):g} free"
                 )
             amounts[i] = free + sign * Fraction(amount)

@@ -69,17 +69,23 @@ def speed(
         _require_turns([job, *partners])
         factor *= Fraction(sum(job.stages)) / least_iteration_time(tuple(group))
     if above:
-        _require_stages([job, *above])
+        for other in above:
+            if not _have_stages([job, other]):
+                raise PolicyError(
+                    f"jobs {job.id} and {other.id} are on the same GPUs: each needs stages of the "
+                    "same resources, not all 0"
+                )
         factor *= min(idle_speed(job.stages, other.stages) for other in above)
     return factor
 
 
 def _relative(matrix: Matrix, share: Share) -> Fraction:
     """Return the throughput with a share, relative to the proportional one."""
-    amounts = zip((share.cpus, share.memory), matrix.share, strict=True)
-    cpus, memory = (
-        usual if amount is None else Fraction(amount) / share.gpus for amount, usual in amounts
-    )
+    cpus, memory = matrix.share
+    if share.cpus is not None:
+        cpus = Fraction(share.cpus) / share.gpus
+    if share.memory is not None:
+        memory = Fraction(share.memory) / share.gpus
     return matrix.speed(cpus, memory)
 
 
@@ -93,30 +99,24 @@ def idle_speed(stages: Stages, above: Stages) -> Fraction:
     resource that the other uses all the time.
     """
     total = sum(above)
-    if any(own and other == total for own, other in zip(stages, above, strict=True)):
-        return Fraction(0)
-    slowed = (own * Fraction(total, total - other)
-              for own, other in zip(stages, above, strict=True) if own)  # fmt: skip
-    return Fraction(sum(stages)) / sum(slowed, Fraction(0))
+    slowed = Fraction(0)
+    for stage, other in zip(stages, above, strict=True):
+        if stage and other == total:
+            return Fraction(0)
+        if stage:
+            slowed += stage * Fraction(total, total - other)
+    return sum(stages) / slowed
 
 
-def _require_stages(jobs: Sequence[Job]) -> None:
+def _have_stages(jobs: Sequence[Job]) -> bool:
+    """Return whether all jobs have stages of the same resources, not all 0."""
     resources = len(jobs[0].stages)
-    for job in jobs:
-        if len(job.stages) != resources or not any(job.stages):
-            raise PolicyError(
-                f"jobs {jobs[0].id} and {job.id} are on the same GPUs: each needs stages of the "
-                "same resources, not all 0"
-            )
+    return all(len(job.stages) == resources and any(job.stages) for job in jobs)
 
 
 def _require_turns(group: Sequence[Job]) -> None:
     resources = len(group[0].stages)
-    if (
-        any(len(job.stages) != resources for job in group)
-        or len(group) > resources
-        or not all(any(job.stages) for job in group)
-    ):
+    if len(group) > resources or not _have_stages(group):
         names = ", ".join(job.id for job in group)
         raise PolicyError(
             f"jobs {names} cannot share GPUs: each needs stages of the same resources, not "
@@ -131,6 +131,5 @@ def least_iteration_time(group: tuple[Stages, ...]) -> Fraction:
     It is the interleaving problem's own, in the unit of the stages.
     """
     resources = len(group[0])
-    orders = permutations(range(resources), len(group) - 1)
-    rest = (tuple(order) for order in orders if 0 not in order)
-    return min(Fraction(iteration_time(group, (0, *offsets))) for offsets in rest)
+    orders = permutations(range(1, resources), len(group) - 1)
+    return min(Fraction(iteration_time(group, (0, *order))) for order in orders)

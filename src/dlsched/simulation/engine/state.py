@@ -58,6 +58,12 @@ class JobView:
         """The job's id."""
         return self.job.id
 
+    def snapshot(self) -> JobState:
+        """Return the job as the adapters of the problems' packages take it."""
+        shares = () if self.allocation is None else self.allocation.shares
+        held = [(share.server, share.gpus) for share in shares]
+        return job_state(self.job, self.remaining, held, self.attained)
+
 
 class Views(Sequence[JobView]):
     """Jobs in order; each view is made when it is looked at, so that a long queue costs nothing.
@@ -249,39 +255,55 @@ class State:
         return ClusterState(
             time=self.time,
             servers=tuple(
-                ServerState(own.id, own.gpus, own.pool, own.gpu_type, own.region, own.cluster)
-                for own, *_ in self.servers
+                ServerState(
+                    server.id,
+                    server.gpus,
+                    server.pool,
+                    server.gpu_type,
+                    server.region,
+                    server.cluster,
+                )
+                for server, *_ in self.servers
             ),
-            running=tuple(map(job_state, self.running)),
-            waiting=tuple(map(job_state, self.waiting)),
+            running=tuple(view.snapshot() for view in self.running),
+            waiting=tuple(view.snapshot() for view in self.waiting),
         )
 
 
-def job_state(view: JobView) -> JobState:
-    """Return a job as the adapters of the problems' packages take it."""
-    held = () if view.allocation is None else view.allocation.shares
+def job_state(
+    job: Job, remaining: Number, held: Iterable[tuple[Id, int]] = (), attained: Number = 0
+) -> JobState:
+    """Return a job as the adapters of the problems' packages take it.
+
+    Parameters
+    ----------
+    remaining, attained
+        As in `JobView`.
+    held
+        The GPUs that it holds, by server.
+    """
     return JobState(
-        id=view.job.id,
-        gpus=view.job.gpus,
-        min_gpus=view.job.min_gpus,
-        max_gpus=view.job.max_gpus,
+        id=job.id,
+        gpus=job.gpus,
+        min_gpus=job.min_gpus,
+        max_gpus=job.max_gpus,
         # On the clock, as the state's time: their difference has no more digits than a double.
-        submit=number(view.job.submit_ticks),
-        remaining=view.remaining,
-        attained=view.attained,
-        allocation=tuple((share.server, share.gpus) for share in held),
-        model=view.job.model,
-        stages=view.job.stages,
-        gpus_per_worker=view.job.gpus_per_worker,
-        fungible=view.job.fungible,
-        heterogeneous=view.job.heterogeneous,
-        scaling_loss=view.job.scaling_loss,
-        rates=view.job.rates,
-        gpu_type=view.job.gpu_type,
-        work=view.job.work,
-        tenant=view.job.tenant,
-        priority=view.job.priority,
-        regions=view.job.regions,
+        submit=number(job.submit_ticks),
+        remaining=remaining,
+        attained=attained,
+        allocation=tuple(held),
+        model=job.model,
+        stages=job.stages,
+        gpus_per_worker=job.gpus_per_worker,
+        fungible=job.fungible,
+        heterogeneous=job.heterogeneous,
+        scaling_loss=job.scaling_loss,
+        rates=job.rates,
+        gpu_type=job.gpu_type,
+        work=job.work,
+        tenant=job.tenant,
+        priority=job.priority,
+        regions=job.regions,
     )
 
 

@@ -54,10 +54,10 @@ class Table:
             Positions of the jobs, ascending.
         """
         # One indexing for all columns: for a few jobs each call takes longer than its work.
-        submit, gpus, left, attained, service, since, working, held = self._rows[:, index]
+        submit, gpus, work_left, attained, service, since, working, held = self._rows[:, index]
         running = (held > 0).astype(np.int64)
         time = (now - since) * running
-        remaining = np.maximum(left - np.maximum(now - working, 0) * running, 0)
+        remaining = np.maximum(work_left - np.maximum(now - working, 0) * running, 0)
         for job in self.scaled:
             i = int(np.searchsorted(index, job))
             if i < len(index) and index[i] == job:
@@ -75,6 +75,6 @@ class Table:
 
     def waiting(self, index: Vector) -> Arrays:
         """Return the vectors of some jobs that wait, which are the same at any time."""
-        submit, gpus, left, attained, service = self._rows[:5, index]
+        submit, gpus, work_left, attained, service = self._rows[:5, index]
         running = np.zeros(len(index), np.int64)
-        return Arrays(index, submit, gpus, left, attained, service, running)
+        return Arrays(index, submit, gpus, work_left, attained, service, running)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
+from itertools import islice, zip_longest
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
-from dlsched.simulation.log import TABLES, Ending, Log
+from dlsched.simulation.log import Ending, Log, Segment
 from dlsched.simulation.measures.metrics import frame
-from dlsched.simulation.workload.clock import TICKS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,47 +32,31 @@ def waits(log: Log) -> pd.DataFrame:
     jobs = log.meta()["workload"]["jobs"]
     begins: list[list[float]] = [[float(job["submit"])] for job in jobs]
     starts: list[list[float]] = [[] for _ in jobs]
-    index = {name: i for i, name in enumerate(TABLES["segments"])}
-    rows = sorted(log.rows("segments"), key=lambda row: (row[index["start"]], row[index["end"]]))
     goes_on = [False] * len(jobs)
-    unit = TICKS if log.meta()["clock"] == "microseconds" else 1
-    for row in rows:
-        j = row[index["job"]]
+    unit = log.unit
+    segments = [Segment(*row) for row in log.rows("segments")]
+    for segment in sorted(segments, key=attrgetter("start", "end")):
+        j = segment.job
         if not goes_on[j]:
-            starts[j].append(row[index["start"]] / unit)
-        goes_on[j] = row[index["ending"]] == Ending.CHANGED
-        if row[index["ending"]] == Ending.PREEMPTED:
-            begins[j].append(row[index["end"]] / unit)
-    ranks = _ranks(log)
-    found = []
-    for j, job in enumerate(jobs):
-        for k, begin in enumerate(begins[j]):
-            end = starts[j][k] if k < len(starts[j]) else None
-            seen = ranks.get(job["id"], [])
-            found.append(
-                {
-                    "job": j,
-                    "submitted": k == 0,
-                    "begin": begin,
-                    "end": end,
-                    "seconds": None if end is None else end - begin,
-                    "priority": job.get("priority"),
-                    "rank": seen[k] if k < len(seen) else None,
-                }
-            )
-    rows_frame = pd.DataFrame(found)
-    numbers = ["end", "seconds", "priority", "rank"]
-    rows_frame[numbers] = rows_frame[numbers].astype(float)
-    return rows_frame.sort_values("begin", kind="stable", ignore_index=True)
-
-
-def _ranks(log: Log) -> dict[str, list[int]]:
-    """Return the priorities of each job's waits, as the policy saw them."""
-    found: dict[str, list[int]] = {}
+            starts[j].append(segment.start / unit)
+        goes_on[j] = segment.ending == Ending.CHANGED
+        if segment.ending == Ending.PREEMPTED:
+            begins[j].append(segment.end / unit)
+    ranks: dict[str, list[int]] = defaultdict(list)
     for row in log.rows("decisions"):
         for name, rank in json.loads(row[-1]).get("new", {}).items():
-            found.setdefault(name, []).append(rank)
-    return found
+            ranks[name].append(rank)
+    rows = []
+    for j, job in enumerate(jobs):
+        of_job = zip_longest(begins[j], starts[j], ranks[job["id"]])
+        for k, (begin, end, rank) in enumerate(islice(of_job, len(begins[j]))):
+            rows.append((j, k == 0, begin, end, job.get("priority"), rank))
+    columns = ["job", "submitted", "begin", "end", "priority", "rank"]
+    waiting = pd.DataFrame(rows, columns=columns)
+    numbers = ["end", "priority", "rank"]
+    waiting[numbers] = waiting[numbers].astype(float)
+    waiting.insert(4, "seconds", waiting["end"] - waiting["begin"])
+    return waiting.sort_values("begin", kind="stable", ignore_index=True)
 
 
 def violations(
@@ -100,11 +86,11 @@ def violations(
     DataFrame
         Index: priority. Columns: ``waits``, ``violations``, ``rate`` (0 to 1).
     """
-    found = waits(log)
-    found = found[(found["begin"] > begin) & (found["begin"] < end) & (found["rank"] < lowest)]
-    late = ~(found["seconds"] <= limit)
-    by = found.assign(late=late).groupby("rank")["late"]
-    table = by.agg(["size", "sum"]).set_axis(["waits", "violations"], axis=1)
+    rows = waits(log)
+    rows = rows[(rows["begin"] > begin) & (rows["begin"] < end) & (rows["rank"] < lowest)]
+    late = ~(rows["seconds"] <= limit)
+    counts = late.groupby(rows["rank"]).agg(["size", "sum"])
+    table = counts.set_axis(["waits", "violations"], axis=1)
     table.index = table.index.astype(int)
     return table.assign(rate=table["violations"] / table["waits"]).rename_axis("priority")
 
@@ -118,13 +104,12 @@ def preemptions(log: Log) -> pd.DataFrame:
         Index: priority of the job. Columns: ``jobs``, ``preemptions``, ``per_job``,
         ``within_quota`` (preemptions of runs whose wait began within quota).
     """
-    found = waits(log)
-    found["preempted"] = ~found["submitted"]
+    rows = waits(log)
+    rows["preempted"] = ~rows["submitted"]
     # A preemption ends the run that the wait before it led to.
-    before = found.groupby("job")["rank"].shift()
-    found["within"] = found["preempted"] & (before == found["priority"])
-    by = found.groupby("priority")
-    table = by.agg(
+    before = rows.groupby("job")["rank"].shift()
+    rows["within"] = rows["preempted"] & (before == rows["priority"])
+    table = rows.groupby("priority").agg(
         jobs=("job", "nunique"), preemptions=("preempted", "sum"), within_quota=("within", "sum")
     )
     table.index = table.index.astype(int)
@@ -144,20 +129,19 @@ def allocation_rate(
         Type of the servers that count; None for all. Jobs of another type are not on these.
     """
     meta = log.meta()
-    jobs = meta["workload"]["jobs"]
     if end is None:
-        end = max(float(job["submit"]) for job in jobs)
-    kinds = {server["id"]: server.get("gpu_type") for server in meta["cluster"]["servers"]}
-    segments = frame(log, "segments")
-    shared = segments["shares"].map(
-        lambda text: sum(
-            share[1] for share in json.loads(text) if gpu_type in (None, kinds[share[0]])
-        )
-    )
-    length = segments["end"].clip(begin, end) - segments["start"].clip(begin, end)
-    gpus = sum(
-        server["gpus"]
-        for server in meta["cluster"]["servers"]
+        end = max(float(job["submit"]) for job in meta["workload"]["jobs"])
+    servers = meta["cluster"]["servers"]
+    counted = {
+        server["id"]: server["gpus"]
+        for server in servers
         if gpu_type in (None, server.get("gpu_type"))
-    )
-    return float((length * shared).sum() / (gpus * (end - begin)))
+    }
+
+    def held(shares: str) -> int:
+        return sum(gpus for server, gpus, *_ in json.loads(shares) if server in counted)
+
+    segments = frame(log, "segments")
+    length = segments["end"].clip(begin, end) - segments["start"].clip(begin, end)
+    gpu_time = length * segments["shares"].map(held)
+    return float(gpu_time.sum() / (sum(counted.values()) * (end - begin)))

@@ -20,12 +20,15 @@ STAGES = {len(RECORDED): RECORDED, len(RESOURCES): RESOURCES}
 """Names of the resources by the number of stages of a job."""
 
 
+TIMES = ["time", "start", "end", "overhead", "work", "lost"]
+"""Columns of the log's tables that are times."""
+
+
 def frame(log: Log, table: str) -> pd.DataFrame:
     """Return a table of a log as a data frame; times in seconds as floats."""
     rows = _rows(log, table)
-    for column in ("time", "start", "end", "overhead", "work", "lost"):
-        if column in rows:
-            rows[column] = rows[column].astype(float) / _unit(log)
+    times = rows.columns.intersection(TIMES)
+    rows[times] = rows[times].astype(float) / log.unit
     return rows
 
 
@@ -34,10 +37,6 @@ def _rows(log: Log, table: str) -> pd.DataFrame:
     import pandas as pd
 
     return pd.DataFrame(log.rows(table), columns=list(TABLES[table]))
-
-
-def _unit(log: Log) -> int:
-    return TICKS if log.meta()["clock"] == "microseconds" else 1
 
 
 def jobs_frame(log: Log) -> pd.DataFrame:
@@ -50,29 +49,27 @@ def jobs_frame(log: Log) -> pd.DataFrame:
     """
     import pandas as pd
 
-    unit, own = _unit(log), log.meta()["workload"]["jobs"]
-    submit = [ticks(job["submit"]) if unit == TICKS else float(job["submit"]) for job in own]
-    jobs = pd.DataFrame(
-        {
-            "id": [job["id"] for job in own],
-            "gpus": [job["gpus"] for job in own],
-            "submit": np.array(submit) / unit,
-            "work": [float(job["work"]) for job in own],
-        }
-    )
+    unit = log.unit
+    workload = log.meta()["workload"]["jobs"]
+    on_clock = float if unit == 1 else ticks
+    submit = pd.Series([on_clock(job["submit"]) for job in workload])
+    jobs = pd.DataFrame([(job["id"], job["gpus"]) for job in workload], columns=["id", "gpus"])
+    jobs["submit"] = submit / unit
+    jobs["work"] = [float(job["work"]) for job in workload]
     segments = _rows(log, "segments")
     segments["length"] = segments["end"] - segments["start"]
     segments["service"] = segments["length"] * segments["gpus"]
     by_job = segments.groupby("job")
+    totals = by_job[["length", "service"]].sum().reindex(jobs.index, fill_value=0)
     completions = _rows(log, "completions").set_index("job")["time"]
-    attained = by_job["length"].sum().reindex(jobs.index, fill_value=0)
-    jct = completions - pd.Series(submit).reindex(completions.index)
+    jct = completions - submit.reindex(completions.index)
+    queueing = jct - totals["length"].reindex(completions.index)
     jobs["start"] = by_job["start"].min() / unit
     jobs["end"] = completions / unit
     jobs["jct"] = jct / unit
-    jobs["attained"] = attained / unit
-    jobs["service"] = by_job["service"].sum().reindex(jobs.index, fill_value=0) / unit
-    jobs["queueing"] = (jct - attained.reindex(completions.index)) / unit
+    jobs["attained"] = totals["length"] / unit
+    jobs["service"] = totals["service"] / unit
+    jobs["queueing"] = queueing / unit
     preempted = segments[segments["ending"] == Ending.PREEMPTED]
     jobs["preemptions"] = preempted.groupby("job").size().reindex(jobs.index, fill_value=0)
     return jobs
@@ -108,16 +105,18 @@ def summary(log: Log) -> dict[str, Any]:
     makespan = float(jobs["end"].max())
     # Where nothing takes time, all that is held is 0.
     span = makespan or 1.0
-    some = ended["work"] > 0
-    timings = [row[1] for row in log.rows("timings")]
+    working = ended[ended["work"] > 0]
+    slowdown = working["jct"] / working["work"]
+    fair = fairness(ended, _gpus(log))[working.index]
+    timings = [seconds for _, seconds in log.rows("timings")]
     return {
         "jobs": len(jobs),
         "completed": len(ended),
         **_distribution(ended["jct"], "jct"),
         "makespan": makespan,
         **_distribution(ended["queueing"], "queueing"),
-        "mean_slowdown": float((ended["jct"] / ended["work"])[some].mean()) if any(some) else 1.0,
-        "mean_fairness": float(fairness(ended, _gpus(log))[some].mean()) if any(some) else 1.0,
+        "mean_slowdown": float(slowdown.mean()) if len(working) else 1.0,
+        "mean_fairness": float(fair.mean()) if len(working) else 1.0,
         "mean_queue_length": float(ended["queueing"].sum()) / span,
         "blocking_index": blocking_index(jobs, work_segments(log), makespan),
         "utilization": gpu_seconds(log) / (_gpus(log) * span),
@@ -150,12 +149,15 @@ def work_segments(log: Log) -> pd.DataFrame:
     The published variants count iterations; all that a job did then is its ``work``.
     """
     segments = frame(log, "segments")
-    if log.meta()["clock"] == "microseconds":
+    if log.unit == TICKS:
         return segments
     work = np.array([float(job["work"]) for job in log.meta()["workload"]["jobs"]])
-    done = segments.groupby("job")["work"].sum() - segments.groupby("job")["lost"].sum()
-    seconds = work[segments["job"]] / segments["job"].map(done).to_numpy(float)
-    return segments.assign(work=segments["work"] * seconds, lost=segments["lost"] * seconds)
+    totals = segments.groupby("job")[["work", "lost"]].sum()
+    done = segments["job"].map(totals["work"] - totals["lost"]).to_numpy(float)
+    seconds = work[segments["job"]] / done
+    segments["work"] *= seconds
+    segments["lost"] *= seconds
+    return segments
 
 
 def busy(log: Log, makespan: float) -> dict[str, float]:
@@ -164,15 +166,17 @@ def busy(log: Log, makespan: float) -> dict[str, float]:
     A job that does a second of work uses each resource for its stage's share of that second, on
     each of its GPUs. Nothing is returned where the jobs have no stages, or not equally many.
     """
-    jobs = log.meta()["workload"]["jobs"]
-    names = STAGES.get(len(jobs[0].get("stages", ())), ())
-    if not names or any(len(job.get("stages", ())) != len(names) for job in jobs):
+    stages_of_jobs = [job.get("stages", ()) for job in log.meta()["workload"]["jobs"]]
+    names = STAGES.get(len(stages_of_jobs[0]), ())
+    if not names or any(len(stages) != len(names) for stages in stages_of_jobs):
         return {}
-    stages = np.array([job["stages"] for job in jobs], float)
-    shares = stages / np.maximum(stages.sum(axis=1, keepdims=True), 1e-300)
+    stages = np.array(stages_of_jobs, float)
+    iteration = stages.sum(axis=1, keepdims=True)
+    shares = stages / np.maximum(iteration, 1e-300)
     segments = work_segments(log)
-    done = (segments["work"] * segments["gpus"]).groupby(segments["job"]).sum()
-    used = done.reindex(range(len(jobs)), fill_value=0.0).to_numpy() @ shares
+    gpu_time = segments["work"] * segments["gpus"]
+    done = gpu_time.groupby(segments["job"]).sum().reindex(range(len(stages)), fill_value=0.0)
+    used = done.to_numpy() @ shares
     total = _gpus(log) * makespan
     return {f"busy_{name}": float(time / total) for name, time in zip(names, used, strict=True)}
 
@@ -208,12 +212,14 @@ def by_device(segments: pd.DataFrame) -> pd.DataFrame:
 
 def _devices(shares: str) -> list[str]:
     """Return the numbers of the GPUs of a segment; none if its shares do not state them."""
-    found = []
-    for server, _, *rest in json.loads(shares):
-        found += [f"{server}/{device}" for device in (rest[2] if len(rest) > 2 else ())]
-    return found
+    names = []
+    for server, *amounts in json.loads(shares):
+        devices = amounts[3] if len(amounts) > 3 else ()
+        names += [f"{server}/{device}" for device in devices]
+    return names
 
 
 def rank(ordered: Any, share: float) -> float:
     """Return the value at position floor(share x n) of n sorted values, counted from 0."""
-    return float(ordered[min(len(ordered) - 1, int(np.floor(share * len(ordered))))])
+    position = int(np.floor(share * len(ordered)))
+    return float(ordered[min(position, len(ordered) - 1)])

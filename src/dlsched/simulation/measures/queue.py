@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import pandas as pd
 
-COLUMNS = ("start", "end", "work", "lost")
+COLUMNS = ["job", "start", "end", "work", "lost"]
 SAMPLES = 1000
 """Moments, evenly spaced from 0 to the makespan, at which the blocking index is taken."""
 
@@ -40,14 +40,15 @@ def fairness(jobs: pd.DataFrame, gpus: int) -> pd.Series[float]:
     jobs
         Rows of `dlsched.simulation.measures.metrics.jobs_frame` of jobs that are complete.
     """
+    submit = jobs["submit"].to_numpy()
+    end = jobs["end"].to_numpy()
     ones = np.ones(len(jobs))
-    moments, present = steps(
-        np.concatenate((jobs["submit"], jobs["end"])), np.concatenate((ones, -ones))
-    )
-    area = np.concatenate(([0.0], np.cumsum(present[:-1] * np.diff(moments))))
-    between = np.interp(jobs["end"], moments, area) - np.interp(jobs["submit"], moments, area)
-    length = np.maximum(jobs["jct"].to_numpy(), 1e-300)
-    slower = np.maximum(between / length * jobs["gpus"].to_numpy() / gpus, 1.0)
+    moments, present = steps(np.concatenate((submit, end)), np.concatenate((ones, -ones)))
+    job_time = np.cumsum(present[:-1] * np.diff(moments))
+    until = np.concatenate(([0.0], job_time))
+    between = np.interp(end, moments, until) - np.interp(submit, moments, until)
+    mean_present = between / np.maximum(jobs["jct"].to_numpy(), 1e-300)
+    slower = np.maximum(mean_present * jobs["gpus"].to_numpy() / gpus, 1.0)
     result: pd.Series[float] = jobs["jct"] / (jobs["work"] * slower)
     return result
 
@@ -60,32 +61,40 @@ def blocking_index(jobs: pd.DataFrame, segments: pd.DataFrame, makespan: float) 
     moments at which a job waits, 0 if there is none.
     """
     moments = np.linspace(0, makespan, SAMPLES)
-    total, count = np.zeros(SAMPLES), np.zeros(SAMPLES)
-    waits = np.array(list(_waits(jobs, segments))).reshape(-1, 4)
-    first, last = (np.searchsorted(moments, waits[:, i]).tolist() for i in (0, 1))
-    for i, (begin, _, waited, left) in enumerate(waits.tolist()):
-        at = slice(first[i], last[i])
-        total[at] += (waited + moments[at] - begin) / left
-        count[at] += 1
-    some = count > 0
-    return float((total[some] / count[some]).mean()) if some.any() else 0.0
+    total = np.zeros(SAMPLES)
+    count = np.zeros(SAMPLES)
+    for wait in _waits(jobs, segments):
+        first, last = np.searchsorted(moments, (wait.begin, wait.end))
+        total[first:last] += (wait.before + moments[first:last] - wait.begin) / wait.work
+        count[first:last] += 1
+    waiting = count > 0
+    return float((total[waiting] / count[waiting]).mean()) if waiting.any() else 0.0
 
 
-def _waits(
-    jobs: pd.DataFrame, segments: pd.DataFrame
-) -> Iterator[tuple[float, float, float, float]]:
-    """Yield begin and end of each wait, the time waited before it, and the work left."""
-    submit, work = jobs["submit"].tolist(), jobs["work"].tolist()
-    job, start = segments["job"].to_numpy(), segments["start"].to_numpy(float)
+class Wait(NamedTuple):
+    """A time in which a job waits, the time for which it waited before, and the work left."""
+
+    begin: float
+    end: float
+    before: float
+    work: float
+
+
+def _waits(jobs: pd.DataFrame, segments: pd.DataFrame) -> Iterator[Wait]:
+    """Yield the times in which the jobs wait, from their submission to their last start."""
+    submit = jobs["submit"].tolist()
+    work = jobs["work"].tolist()
     # One pass over lists: a data frame for each of thousands of jobs takes most of the time.
-    order = np.lexsort((start, job))
-    numbers = (segments[name].to_numpy(float)[order].tolist() for name in COLUMNS)
+    ordered = segments.sort_values(["job", "start"], kind="stable")
     present = -1
-    last, waited, left = 0.0, 0.0, 0.0
-    for j, begin, end, done, lost in zip(job[order].tolist(), *numbers, strict=True):
+    for j, begin, end, done, lost in ordered[COLUMNS].itertuples(index=False, name=None):
         if j != present:
-            present, last, waited, left = j, submit[j], 0.0, work[j]
+            present = j
+            last = submit[j]
+            before = 0.0
+            left = work[j]
         if begin > last and left > 0:
-            yield last, begin, waited, left
-            waited += begin - last
-        last, left = end, left - done + lost
+            yield Wait(last, begin, before, left)
+            before += begin - last
+        last = end
+        left += lost - done

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -62,7 +62,6 @@ def draw_timeline(run: Simulation, ax: Axes | None = None, *, color_by: str | No
     gpus = run.cluster.gpus
     owner = _owners(run, segments, gpus, end)
     palette = colours_array([*colouring.colours, IDLE])
-    own = ax is None
     axes = new_axes(min(7.0, 1.2 + 0.06 * gpus)) if ax is None else ax
     axes.imshow(
         palette[owner],
@@ -74,7 +73,7 @@ def draw_timeline(run: Simulation, ax: Axes | None = None, *, color_by: str | No
     _server_ticks(axes, run)
     shown = np.unique(owner[owner >= 0]).tolist()
     entries = [*colour_entries(colouring, shown, "jobs"), idle_entry()]
-    finish(axes, f"{_name(run)}: every GPU over time", entries, own=own)
+    finish(axes, f"{_name(run)}: every GPU over time", entries, own=ax is None)
     return axes
 
 
@@ -100,19 +99,16 @@ def draw_over_time(
         If there is no such count.
     """
     _require(what, COUNTS)
-    every = list(runs)
-    own = ax is None
+    runs = list(runs)
     axes = new_axes(2.6) if ax is None else ax
-    unit, length = _unit(max(float(run.jobs["end"].max()) for run in every))
-    labels = names or [_name(run) for run in every]
-    for run, label, style in zip(every, labels, styles(), strict=False):
+    unit, length = _unit(max(float(run.jobs["end"].max()) for run in runs))
+    for run, look in _looks(runs, names):
         times, values = _count(run, what)
-        look = style | {"marker": None, "drawstyle": "steps-post"}
-        axes.plot(times / length, values, label=label, **look)
+        axes.plot(times / length, values, **look | {"marker": None})
     axes.set_ylim(bottom=0)
     axes.locator_params(axis="y", integer=True)
     set_labels(axes, unit, COUNTS[what])
-    dress(axes, own=own)
+    dress(axes, own=ax is None)
     return axes
 
 
@@ -138,20 +134,25 @@ def draw_distribution(
         If there is no such value.
     """
     _require(what, VALUES)
-    own = ax is None
     axes = new_axes(2.6) if ax is None else ax
-    every = list(runs)
-    labels = names or [_name(run) for run in every]
-    for run, label, style in zip(every, labels, styles(), strict=False):
+    for run, look in _looks(list(runs), names):
         values = np.sort(run.jobs[what].dropna().to_numpy(float))
         shares = np.arange(1, len(values) + 1) / len(values)
-        look = style | {"drawstyle": "steps-post", "markevery": (0.1, 0.25)}
-        axes.plot(np.maximum(values, 1.0), shares, label=label, **look)
+        axes.plot(np.maximum(values, 1.0), shares, **look | {"markevery": (0.1, 0.25)})
     axes.set(xscale="log", ylim=(-0.02, 1.02))
     _decimal_ticks(axes)
     set_labels(axes, f"{VALUES[what]}, seconds", "share of jobs within it")
-    dress(axes, own=own)
+    dress(axes, own=ax is None)
     return axes
+
+
+def _looks(
+    runs: Sequence[Simulation], names: Sequence[str]
+) -> Iterator[tuple[Simulation, dict[str, Any]]]:
+    """Yield each simulation with the look of its curve, which is one of steps."""
+    labels = names or [_name(run) for run in runs]
+    for run, label, style in zip(runs, labels, styles(), strict=False):
+        yield run, style | {"drawstyle": "steps-post", "label": label}
 
 
 def _owners(run: Simulation, segments: Any, gpus: int, end: float) -> NDArray[np.int64]:
@@ -177,17 +178,15 @@ def _owners(run: Simulation, segments: Any, gpus: int, end: float) -> NDArray[np
 
 def _count(run: Simulation, what: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     segments = frame(run.log, "segments")
-    size = segments["gpus"] if what == "gpus" else np.ones(len(segments))
-    held = (
-        np.concatenate((segments["start"], segments["end"])),
-        np.concatenate((size, -np.asarray(size))),
-    )
-    if what != "waiting":
-        return steps(*held)
-    jobs = run.jobs.dropna(subset=["end"])
-    ones = np.ones(len(jobs))
-    times = np.concatenate((jobs["submit"], jobs["end"], held[0]))
-    return steps(times, np.concatenate((ones, -ones, -held[1])))
+    size = segments["gpus"].to_numpy() if what == "gpus" else np.ones(len(segments))
+    times = [segments["start"], segments["end"]]
+    changes = [size, -size]
+    if what == "waiting":
+        jobs = run.jobs.dropna(subset=["end"])
+        ones = np.ones(len(jobs))
+        times = [jobs["submit"], jobs["end"], *times]
+        changes = [ones, -ones, -size, size]
+    return steps(np.concatenate(times), np.concatenate(changes))
 
 
 def _server_ticks(ax: Axes, run: Simulation) -> None:

@@ -45,9 +45,9 @@ def stretches(servers: Sequence[dict[str, Any]], segments: pd.DataFrame) -> list
         first[server["id"]] = total
         free[server["id"]] = [0.0] * server["gpus"]
         total += server["gpus"]
-    taken: dict[tuple[str, str], tuple[list[int], float]] = {}
+    held_by: dict[tuple[str, str], tuple[list[int], float]] = {}
     last: dict[tuple[str, str], list[int]] = {}
-    made = []
+    drawn = []
     rows = segments.sort_values(["start", "end"], kind="stable")
     for job, start, end, shares, sharing in rows[
         ["job", "start", "end", "shares", "sharing"]
@@ -56,19 +56,19 @@ def stretches(servers: Sequence[dict[str, Any]], segments: pd.DataFrame) -> list
         owner = str(job) if alone else sharing
         for name, count, *rest in json.loads(shares):
             if len(rest) > 2:
-                made += [Stretch(first[name] + i, start, end, int(job), None) for i in rest[2]]
+                drawn += [Stretch(first[name] + i, start, end, int(job), None) for i in rest[2]]
                 continue
             until = free[name]
-            held, busy = taken.get((owner, name), ([], -1.0))
+            held, busy = held_by.get((owner, name), ([], -1.0))
             if alone or start >= busy or len(held) != count:
                 before = last.get((owner, name), [])
                 order = sorted(range(len(until)), key=lambda i: (until[i] > start, i not in before))
                 held = order[:count]
             for i in held:
                 until[i] = max(until[i], end)
-                made.append(
+                drawn.append(
                     Stretch(first[name] + i, start, end, int(job), None if alone else owner)
                 )
-            taken[owner, name] = (held, max(end, busy))
+            held_by[owner, name] = (held, max(end, busy))
             last[owner, name] = held
-    return made
+    return drawn

@@ -73,20 +73,20 @@ def policy_options(kind: Any) -> dict[str, Any]:
 
     With their defaults; `SOLVING` are among them if they are passed on to `dlsched.solve`.
     """
-    found: dict[str, Any] = {}
-    for each in kind.__mro__:
-        if each in (BasePolicy, object) or "__init__" not in each.__dict__:
+    options: dict[str, Any] = {}
+    for cls in kind.__mro__:
+        if cls in (BasePolicy, object) or "__init__" not in cls.__dict__:
             continue
-        parameters = list(inspect.signature(each.__init__).parameters.values())[1:]
-        found = {p.name: p.default for p in parameters if p.kind is not p.VAR_KEYWORD} | found
+        parameters = list(inspect.signature(cls.__init__).parameters.values())[1:]
+        options = {p.name: p.default for p in parameters if p.kind is not p.VAR_KEYWORD} | options
         if not any(p.kind is p.VAR_KEYWORD for p in parameters):
             break
     else:
         if kind.__init__ is not BasePolicy.__init__ and getattr(kind, "problem", None):
             solve = inspect.signature(dlsched.solve).parameters
-            found |= {name: solve[name].default for name in SOLVING if name not in found}
-    found.pop("method", None)
-    return found
+            options |= {name: solve[name].default for name in SOLVING if name not in options}
+    options.pop("method", None)
+    return options
 
 
 def make_policy(policy: str | Policy, method: Any = None, **options: Any) -> Policy:
@@ -112,10 +112,10 @@ def make_policy(policy: str | Policy, method: Any = None, **options: Any) -> Pol
         raise OptionError(f"the policy {policy} has no option {next(iter(options))!r}; it has none")
     try:
         inspect.signature(kind).bind(method=method, **options)
-        made: Policy = kind(method=method, **options)
+        policy_object: Policy = kind(method=method, **options)
     except TypeError as error:
         raise OptionError(f"the policy {policy} cannot take its options: {error}") from error
-    return made
+    return policy_object
 
 
 def _require_made(policy: object, method: Any, options: Mapping[str, Any]) -> None:

@@ -78,7 +78,7 @@ class _Floor:
         )
         for view in state.running:
             self._mark(view)
-        self.room = sum(int(np.sum(~taken)) for taken in self.opportunistic)
+        self.room = sum(int(np.sum(~in_use)) for in_use in self.opportunistic)
 
     def _mark(self, view: JobView) -> None:
         assert view.allocation is not None, "it runs"
@@ -88,12 +88,12 @@ class _Floor:
 
     def guarantee(self, job: Job) -> Allocation | None:
         """Place a guaranteed job, on GPUs without opportunistic jobs first."""
-        free = [~taken for taken in self.guaranteed]
+        free = [~in_use for in_use in self.guaranteed]
         return self._place(job, free, self.opportunistic, self.guaranteed)
 
     def squeeze(self, job: Job) -> Allocation | None:
         """Place an opportunistic job, on idle GPUs if these suffice."""
-        free = [~taken for taken in self.opportunistic]
+        free = [~in_use for in_use in self.opportunistic]
         idle = [a & ~b for a, b in zip(free, self.guaranteed, strict=True)]
         placed = self._place(job, idle, self.guaranteed, self.opportunistic)
         placed = placed or self._place(job, free, self.guaranteed, self.opportunistic)
@@ -105,7 +105,7 @@ class _Floor:
         self, job: Job, free: list[Any], avoided: list[Any], layer: list[Any]
     ) -> Allocation | None:
         """Take free GPUs, on each server those not avoided first, then the lowest numbers."""
-        count: Vector = np.array([int(each.sum()) for each in free], np.int64)
+        count: Vector = np.array([int(of_server.sum()) for of_server in free], np.int64)
         placed = Placement(self.cluster, count).place(job.gpus, job.gpus_per_worker)
         if placed is None:
             return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, NamedTuple
 
 from dlsched import gavel
 from dlsched.errors import UnknownName
@@ -13,7 +13,14 @@ from dlsched.schema import Id, Number
 from dlsched.simulation.engine.decision import Decision
 from dlsched.simulation.engine.policy import BasePolicy
 from dlsched.simulation.engine.state import JobView, State
-from dlsched.simulation.policies.typed import base_rate, held_by_type, rates_of, realize, supply
+from dlsched.simulation.policies.typed import (
+    base_rate,
+    held_by_type,
+    rates_of,
+    realize,
+    supply,
+    views_by_submission,
+)
 from dlsched.simulation.workload.clock import TICKS
 
 TIMED: Final = ("makespan", "finish_time_fairness")
@@ -64,29 +71,21 @@ class Gavel(BasePolicy):
     def decide(self, state: State) -> Decision:
         """Return the changes that make the jobs of this round run."""
         now = float(state.time)
-        jobs = {view.id: view for view in (*state.running, *state.waiting)}
-        places = {state.workload.jobs[j].id: i for i, j in enumerate(state.arrays.job)}
+        views = {view.id: view for view in views_by_submission(state)}
         self._account(state, now)
         solved: dict[str, Any] = {}
-        if self.memory.get("present") != list(places):
-            solved = self._share([jobs[name] for name in places], supply(state), now)
-            self.memory["present"] = list(places)
-        memory, free = self.memory, supply(state)
-        shares: ByPair = memory["shares"]
-        deficits, elapsed = self._deficits(now), now - memory["since"]
-
-        def rank(pair: tuple[Id, str]) -> tuple[float, float, float, int]:
-            name, kind = pair
-            share, got = shares[name][kind], memory["got"].get(name, {}).get(kind, 0.0)
-            priority = share * elapsed / got if got else math.inf
-            return -priority, -deficits[name][kind], -share, places[name]
-
+        if self.memory.get("present") != list(views):
+            solved = self._share(list(views.values()), supply(state), now)
+            self.memory["present"] = list(views)
+        free = supply(state)
         counts: dict[Id, dict[str, int]] = {}
-        for name, kind in sorted(((n, k) for n, row in shares.items() for k in row), key=rank):
-            gpus = jobs[name].job.gpus
-            if name not in counts and free[kind] >= gpus:
-                counts[name] = {kind: gpus}
-                free[kind] -= gpus
+        pairs = self._pairs(now)
+        places = {name: i for i, name in enumerate(views)}
+        for pair in sorted(pairs, key=lambda p: (-p.priority, -p.deficit, -p.share, places[p.job])):
+            gpus = views[pair.job].job.gpus
+            if pair.job not in counts and free[pair.kind] >= gpus:
+                counts[pair.job] = {pair.kind: gpus}
+                free[pair.kind] -= gpus
         start, preempt = realize(state, counts)
         return Decision(start, preempt, solved=solved)
 
@@ -100,55 +99,58 @@ class Gavel(BasePolicy):
                     got[kind] = got.get(kind, 0.0) + now - memory["time"]
         memory["time"] = now
 
-    def _deficits(self, now: float) -> ByPair:
-        """Return the time by which each pair with a share fell short of its shares."""
+    def _pairs(self, now: float) -> list[_Pair]:
+        """Return the pairs of job and type that have a share, as they are at a time."""
         memory = self.memory
         elapsed = now - memory["since"]
-        return {
-            name: {
-                kind: memory["deficits"].get(name, {}).get(kind, 0.0)
-                + share * elapsed
-                - memory["got"].get(name, {}).get(kind, 0.0)
-                for kind, share in row.items()
-            }
-            for name, row in memory["shares"].items()
-        }
+        pairs = []
+        for name, row in memory["shares"].items():
+            owed = memory["deficits"].get(name, {})
+            got = memory["got"].get(name, {})
+            for kind, share in row.items():
+                had = got.get(kind, 0.0)
+                due = share * elapsed
+                priority = due / had if had else math.inf
+                pairs.append(_Pair(name, kind, share, priority, owed.get(kind, 0.0) + due - had))
+        return pairs
 
     def _share(self, views: list[JobView], gpus: Mapping[str, int], now: float) -> dict[str, Any]:
         """Compute the shares of the jobs present, and keep what is owed from the last ones."""
-        present = {view.id for view in views}
-        owed: ByPair = {}
+        deficits: ByPair = {view.id: {} for view in views}
         if "shares" in self.memory:
-            owed = dict(self.memory["deficits"])
-            for name, row in self._deficits(now).items():
-                owed[name] = owed.get(name, {}) | row
+            for name, owed in self.memory["deficits"].items():
+                deficits.get(name, {}).update(owed)
+            for pair in self._pairs(now):
+                deficits.get(pair.job, {})[pair.kind] = pair.deficit
         rates: dict[Any, Any] = {}
         labels: dict[Any, str] = {}
         jobs = []
         for view in views:
             job = view.job
             known = rates_of(job, gpus)
-            label = labels.setdefault(
-                (job.model, tuple(known.items())), f"{job.model or 'job'} {len(labels)}"
-            )
+            like = (job.model, *known.items())
+            label = labels.setdefault(like, f"{job.model or 'job'} {len(labels)}")
             rates[label, job.gpus] = known
             timed: dict[str, Any] = {}
             if self.method in TIMED:
                 # A job without work still has to start.
-                left = view.remaining or Fraction(1, TICKS)
-                timed = {
-                    "steps": float(left * base_rate(job)),
-                    "elapsed": max(0.0, now - float(job.submit)),
-                }
+                remaining = view.remaining or Fraction(1, TICKS)
+                timed["steps"] = float(remaining * base_rate(job))
+                timed["elapsed"] = max(0.0, now - float(job.submit))
             jobs.append(gavel.Job(job.id, label, job.gpus, **timed))
-        found = gavel.shares(rates, gpus, jobs, policy=self.method, certify=False)
+        result = gavel.shares(rates, gpus, jobs, policy=self.method, certify=False)
         shares: ByPair = {}
-        for share in found.shares:
+        for share in result.shares:
             shares.setdefault(share.job, {})[share.gpu] = float(share.share)
-        self.memory |= {
-            "since": now,
-            "got": {},
-            "shares": shares,
-            "deficits": {name: row for name, row in owed.items() if name in present},
-        }
-        return {"method": self.method, "objective": [float(found.objective)]}
+        self.memory |= {"since": now, "got": {}, "shares": shares, "deficits": deficits}
+        return {"method": self.method, "objective": [float(result.objective)]}
+
+
+class _Pair(NamedTuple):
+    """A job and a type of GPUs with its share; how urgent it is, and the seconds it fell short."""
+
+    job: Id
+    kind: str
+    share: float
+    priority: float
+    deficit: float

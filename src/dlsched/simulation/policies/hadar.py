@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Final
@@ -10,15 +11,14 @@ import dlsched
 from dlsched.errors import OptionError
 from dlsched.problems.utility.heuristics.hadar import Hadar as Decider
 from dlsched.problems.utility.instances import state as adapter
-from dlsched.problems.utility.structures.slot_simulation import Grants
 from dlsched.registry.cluster_state import ClusterState
 from dlsched.registry.cluster_state import Server as ServerState
 from dlsched.schema import Id, Number
 from dlsched.simulation.engine.decision import Decision
 from dlsched.simulation.engine.policy import BasePolicy, refuse_unused
-from dlsched.simulation.engine.state import JobView, State, job_state
-from dlsched.simulation.policies.muri import solved_by
-from dlsched.simulation.policies.typed import UNTYPED, held_by_type, realize
+from dlsched.simulation.engine.state import JobView, State
+from dlsched.simulation.policies.solving import solved_by
+from dlsched.simulation.policies.typed import UNTYPED, held_by_type, realize, views_by_submission
 
 OWN: Final = ("hadar", "hadar_pooled", "hadar_literal")
 """Methods of utility that decide slot by slot: only the slot of the round is decided."""
@@ -93,22 +93,26 @@ class Hadar(BasePolicy):
             raise OptionError(f"mode={mode!r} is none of {', '.join(MODES)}")
         if utility not in adapter.UTILITIES:
             raise OptionError(f"utility={utility!r} is none of {', '.join(adapter.UTILITIES)}")
-        self.mode, self.utility, self.interval, self.slots = mode, utility, interval, slots
+        self.mode = mode
+        self.utility = utility
+        self.interval = interval
+        self.slots = slots
         self._how: dict[str, Any] = {"slot_seconds": interval, "utility": utility}
 
     def decide(self, state: State) -> Decision:
         """Return the changes that make the jobs of this round run."""
         jobs = state.arrays.job
-        before = int(self.memory.get("latest", -1))
-        known = int((jobs <= before).sum())
+        latest = int(self.memory.get("latest", -1))
+        known = int((jobs <= latest).sum())
         # Jobs were there at the last round that are not any more, or this is the first round.
-        left = known < int(self.memory.get("count", 1))
-        fresh = {state.workload.jobs[j].id for j in jobs[jobs > before]}
+        ended = known < int(self.memory.get("count", 1))
+        fresh = {state.workload.jobs[j].id for j in jobs[known:]}
         new = [view for view in state.waiting if view.id in fresh]
         self.memory |= {"latest": int(jobs[-1]), "count": len(jobs)}
         if self.mode == "keep" and state.allocations:
-            left, new = False, list(state.waiting)
-        if left or self.mode == "full" or not state.allocations:
+            ended = False
+            new = list(state.waiting)
+        if ended or self.mode == "full" or not state.allocations:
             counts, solved = self._choose(state, None)
         elif new:
             counts, solved = self._choose(state, new)
@@ -125,16 +129,14 @@ class Hadar(BasePolicy):
         if not seen.servers:
             return {}, {}
         if self.method not in OWN:
-            made = adapter.instance(seen, slots=self.slots, **self._how)
-            result = dlsched.solve(made, self.method, seed=state.seed, **self.options)
+            instance = adapter.instance(seen, slots=self.slots, **self._how)
+            result = dlsched.solve(instance, self.method, seed=state.seed, **self.options)
             if result.solution is not None:
-                first = {
-                    name: held[0].gpus
-                    for name, held in result.solution.schedule.items()
-                    if held and held[0].slot == 1
-                }
-                if first:
-                    return _by_type(first), solved_by(result)
+                schedule = result.solution.schedule
+                first = {job: runs[0] for job, runs in schedule.items() if runs}
+                now = {job: run.gpus for job, run in first.items() if run.slot == 1}
+                if now:
+                    return _by_type(now), solved_by(result)
         return self._decide(seen, whole=new is None)
 
     def _decide(self, seen: ClusterState, whole: bool) -> tuple[Given, dict[str, Any]]:
@@ -154,28 +156,22 @@ class Hadar(BasePolicy):
         solved: dict[str, Any] = {"method": method}
         if decider.scanned:
             solved["scanned"] = True
-        return _by_type(_named(grants, rounds.instance.jobs)), solved
-
-
-def _named(grants: Grants, jobs: Sequence[Any]) -> dict[Id, Mapping[str, Mapping[str, int]]]:
-    return {jobs[j].id: gpus for j, gpus in grants.items()}
+        jobs = rounds.instance.jobs
+        return _by_type({jobs[j].id: machines for j, machines in grants.items()}), solved
 
 
 def _by_type(held: Mapping[Id, Mapping[str, Mapping[str, int]]]) -> Given:
     """Return GPUs by type of GPUs by machine and type."""
-    found: Given = {}
+    totals: Given = {}
     for name, machines in held.items():
-        row = found[name] = {}
+        row = totals[name] = Counter[str]()
         for kinds in machines.values():
-            for kind, count in kinds.items():
-                row[kind] = row.get(kind, 0) + count
-    return found
+            row.update(kinds)
+    return totals
 
 
 def _snapshot(state: State, new: Sequence[JobView] | None) -> ClusterState:
     """Return what the problem's adapter takes: all jobs and GPUs, or new jobs and free GPUs."""
-    views = {view.id: view for view in (*state.running, *state.waiting)}
-    order = [views[state.workload.jobs[j].id] for j in state.arrays.job]
     servers = tuple(
         ServerState(
             view.server.id,
@@ -186,6 +182,6 @@ def _snapshot(state: State, new: Sequence[JobView] | None) -> ClusterState:
         for view in state.servers
         if new is None or view.free
     )
-    chosen = order if new is None else new
-    jobs = tuple(replace(job_state(view), allocation=()) for view in chosen)
+    chosen = views_by_submission(state) if new is None else new
+    jobs = tuple(replace(view.snapshot(), allocation=()) for view in chosen)
     return ClusterState(time=state.time, servers=servers, running=(), waiting=jobs)

@@ -10,7 +10,7 @@ from dlsched.schema import Id, Number
 from dlsched.simulation.engine.decision import Allocation, Decision, Share
 from dlsched.simulation.engine.policy import BasePolicy, PolicyError
 from dlsched.simulation.engine.state import JobView, State
-from dlsched.simulation.policies.typed import base_rate, kind_of, rates_of
+from dlsched.simulation.policies.typed import base_rate, kind_of, rates_of, views_by_submission
 from dlsched.simulation.workload.cluster import Cluster
 from dlsched.simulation.workload.job import Job
 from dlsched.simulation.workload.workload import Workload
@@ -45,8 +45,7 @@ class HadarE(BasePolicy):
 
     def __init__(self, method: Any = None, *, interval: Number = 360) -> None:
         super().__init__(method)
-        self.interval = interval
-        self._slot = interval
+        self.interval: Number = interval
 
     def check(self, workload: Workload, cluster: Cluster) -> None:
         """Refuse a job of which no copy fits a node.
@@ -74,7 +73,7 @@ class HadarE(BasePolicy):
             missing = Fraction(view.remaining) * Fraction(base_rate(view.job))
             for node in draft.sorted_nodes(view.job):
                 if missing > 0 and draft.take(view.job, node):
-                    missing -= Fraction(draft.rate(view.job, node)) * Fraction(self._slot)
+                    missing -= Fraction(draft.rate(view.job, node)) * Fraction(self.interval)
         for node in draft.free:
             for view in draft.queue:
                 draft.take(view.job, node)
@@ -90,8 +89,7 @@ class _Draft:
         self.kinds = {view.server.id: kind_of(view.server) for view in state.servers}
         self.held: dict[Id, list[Id]] = {}
         self._rates: dict[Id, Mapping[str, Number]] = {}
-        views = {view.id: view for view in (*state.running, *state.waiting)}
-        order = [views[state.workload.jobs[j].id] for j in state.arrays.job]
+        order = views_by_submission(state)
         for view in order:
             self.held[view.id] = []
             self._rates[view.id] = rates_of(view.job, set(self.kinds.values()))
@@ -128,7 +126,12 @@ class _Draft:
 
     def allocation(self, view: JobView) -> Allocation:
         """Return what a job holds, in the order of the nodes."""
-        job, nodes = view.job, [node for node in self.free if node in self.held[view.id]]
-        total = sum(Fraction(self.rate(job, node)) for node in nodes)
-        shares = tuple(Share(node, job.gpus) for node in nodes)
-        return Allocation(shares, speed=total / Fraction(base_rate(job)))
+        nodes = [node for node in self.free if node in self.held[view.id]]
+        return copies_on(view.job, {node: self.rate(view.job, node) for node in nodes})
+
+
+def copies_on(job: Job, rates: Mapping[Id, Number]) -> Allocation:
+    """Return what a job holds with a copy on each of some nodes, where it has these rates."""
+    total = sum(map(Fraction, rates.values()))
+    shares = tuple(Share(node, job.gpus) for node in rates)
+    return Allocation(shares, speed=total / Fraction(base_rate(job)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any, ClassVar
 
 from dlsched.errors import OptionError
@@ -11,10 +10,10 @@ from dlsched.problems.utility.heuristics.hadare_copies import Copies
 from dlsched.problems.utility.instances import state as adapter
 from dlsched.registry.cluster_state import ClusterState, Server
 from dlsched.schema import Number
-from dlsched.simulation.engine.decision import Allocation, Decision, Share
-from dlsched.simulation.engine.state import State, job_state
-from dlsched.simulation.policies.hadare import HadarE
-from dlsched.simulation.policies.typed import base_rate, kind_of, rates_of
+from dlsched.simulation.engine.decision import Decision
+from dlsched.simulation.engine.state import State
+from dlsched.simulation.policies.hadare import HadarE, copies_on
+from dlsched.simulation.policies.typed import kind_of, rates_of, views_by_submission
 
 
 class HadarECopies(HadarE):
@@ -60,30 +59,28 @@ class HadarECopies(HadarE):
 
     def decide(self, state: State) -> Decision:
         """Return the copies of this round."""
-        views = {view.id: view for view in (*state.running, *state.waiting)}
-        order = [views[state.workload.jobs[j].id] for j in state.arrays.job]
+        views = {view.id: view for view in views_by_submission(state)}
         kinds = {view.server.id: kind_of(view.server) for view in state.servers}
         servers = tuple(
             Server(view.server.id, view.server.gpus, view.server.pool, kinds[view.server.id])
             for view in state.servers
         )
-        jobs = tuple(replace(job_state(view), allocation=()) for view in order)
+        jobs = tuple(replace(view.snapshot(), allocation=()) for view in views.values())
         seen = ClusterState(time=state.time, servers=servers, running=(), waiting=jobs)
-        rounds = adapter.moment(seen, slot_seconds=self._slot, utility=self.utility)
-        made = rounds.instance
+        rounds = adapter.moment(seen, slot_seconds=self.interval, utility=self.utility)
+        instance = rounds.instance
         copies = Copies(
-            made,
+            instance,
             self.divided,
-            adapter.factors(made, self.utility),
-            [max(1, views[job.id].job.max_gpus // job.workers) for job in made.jobs],
+            adapter.factors(instance, self.utility),
+            [max(1, views[job.id].job.max_gpus // job.workers) for job in instance.jobs],
         )
         start = {}
         for j, nodes in copies.decide(rounds).items():
-            job = views[made.jobs[j].id].job
-            rates = rates_of(job, set(kinds.values()))
-            total = sum(Fraction(rates[kinds[node]]) for node in nodes)
-            shares = tuple(Share(node, job.gpus) for node in kinds if node in nodes)
-            start[job.id] = Allocation(shares, speed=total / Fraction(base_rate(job)))
+            job = views[instance.jobs[j].id].job
+            rates = rates_of(job, kinds.values())
+            rate_of_node = {node: rates[kind] for node, kind in kinds.items() if node in nodes}
+            start[job.id] = copies_on(job, rate_of_node)
         solved: dict[str, Any] = {"method": "hadar"}
         if copies.scanned:
             solved["scanned"] = True

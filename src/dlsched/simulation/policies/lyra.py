@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain
 from typing import Any, ClassVar
 
 import dlsched
@@ -14,9 +15,9 @@ from dlsched.registry.cluster_state import JobState
 from dlsched.schema import Id, Number
 from dlsched.simulation.engine.decision import Decision
 from dlsched.simulation.engine.policy import BasePolicy
-from dlsched.simulation.engine.state import State
-from dlsched.simulation.policies.lyra_draft import Draft, job_state
-from dlsched.simulation.policies.lyra_reclaiming import reclaim, solved_by
+from dlsched.simulation.engine.state import State, job_state
+from dlsched.simulation.policies.lyra_draft import Draft
+from dlsched.simulation.policies.lyra_reclaiming import reclaim
 from dlsched.simulation.policies.lyra_scaling import (
     Counts,
     by_pool,
@@ -28,6 +29,8 @@ from dlsched.simulation.policies.lyra_scaling import (
     shrink_to,
     still_missing,
 )
+from dlsched.simulation.policies.solving import solved_by
+from dlsched.simulation.workload.cluster import LOAN, TRAINING
 
 
 class Lyra(BasePolicy):
@@ -87,7 +90,8 @@ class Lyra(BasePolicy):
         time_limit: float | None = None,
     ) -> None:
         super().__init__(method)
-        self.elastic, self.workers = elastic or "lyra", workers or "bfd"
+        self.elastic = elastic or "lyra"
+        self.workers = workers or "bfd"
         # Otherwise a wrong name would be found when a server is first reclaimed, or never.
         chosen = {"reclaiming": method, "elastic": self.elastic, "workers": self.workers}
         for name, choice in chosen.items():
@@ -119,41 +123,50 @@ class Lyra(BasePolicy):
     def _schedule(self, draft: Draft, head: list[Id]) -> dict[str, Any]:
         """Start and scale jobs; return what the log keeps."""
         remaining = remaining_times(draft)
-        waiting = [
-            job_state(draft.jobs[name], time)
+        waiting = {
+            name: job_state(draft.jobs[name], time)
             for name, time in remaining.items()
             if name not in draft.held and name not in draft.preempted
-        ]
-        solved: dict[str, Any] = {}
-        first = [job for job in waiting if job.id in set(head)]
+        }
+        first = [waiting.pop(name) for name in head if name in waiting]
         if first:
-            first.sort(key=lambda job: head.index(job.id))
             self._place(draft, make_room(draft, first), {}, {}, again=True)
-            waiting = [job for job in waiting if job.id not in set(head)]
         room = room_by_pool(draft)
-        waiting = [job for job in waiting if may_start(job, room)]
+        able = [job for job in waiting.values() if may_start(job, room)]
         growing = [n for n in draft.held if draft.jobs[n].max_gpus > draft.jobs[n].min_gpus]
-        if not waiting and not any(_may_change(draft, name) for name in growing):
-            return solved
-        snapshot = draft.snapshot(draft.held, waiting, remaining=remaining)
-        mixed = [draft.jobs[j.id].mixed_efficiency for j in (*snapshot.running, *waiting)
-                 if j.heterogeneous]  # fmt: skip
-        instance = elastic_adapter.epoch(snapshot, mixed_efficiency=min(mixed, default=1))
+        if not able and not any(_may_change(draft, name) for name in growing):
+            return {}
+        snapshot = draft.snapshot(draft.held, able, remaining=remaining)
+        mixed = [j.id for j in (*snapshot.running, *able) if j.heterogeneous]
+        efficiency = min((draft.jobs[name].mixed_efficiency for name in mixed), default=1)
+        instance = elastic_adapter.epoch(snapshot, mixed_efficiency=efficiency)
         result = dlsched.solve(instance, self.elastic, seed=draft.state.seed, **self.limits)
         if result.solution is None:
-            return solved
-        solved["elastic"] = solved_by(result)
-        given = {name: by_pool(count) for name, count in result.solution.workers.items()}
-        targets = {name: given[name] for name in growing if name in given}
+            return {}
+        workers = {name: by_pool(count) for name, count in result.solution.workers.items()}
+        return {"elastic": solved_by(result)} | self._realize(draft, able, growing, workers)
+
+    def _realize(
+        self,
+        draft: Draft,
+        waiting: list[JobState],
+        growing: list[Id],
+        workers: Mapping[Id, Counts],
+    ) -> dict[str, Any]:
+        """Give jobs that wait and jobs that may grow their workers; return what the log keeps."""
+        targets = {name: workers[name] for name in growing if name in workers}
         before = {name: dict(draft.held[name]) for name in targets}
         for name, counts in targets.items():
             shrink_to(draft, name, counts)
-        new = [job for job in waiting if sum(given.get(job.id, {}).values())]
-        flexible = {
-            job.id: sum(given[job.id].values()) - job.min_gpus // job.gpus_per_worker for job in new
-        }
+        solved: dict[str, Any] = {}
+        new = [job for job in waiting if sum(workers.get(job.id, {}).values())]
         if new:
-            pools = {job.id: "loan" if given[job.id].get("loan") else "training" for job in new}
+            flexible = {}
+            pools = {}
+            for job in new:
+                counts = workers[job.id]
+                flexible[job.id] = sum(counts.values()) - job.min_gpus // job.gpus_per_worker
+                pools[job.id] = LOAN if counts.get(LOAN) else TRAINING
             solved["workers"] = self._place(draft, new, flexible, pools)
         self._grow(draft, targets)
         solved["scaled"] = sum(draft.held[name] != held for name, held in before.items())
@@ -192,8 +205,8 @@ class Lyra(BasePolicy):
 
     def _grow(self, draft: Draft, targets: Mapping[Id, Counts]) -> None:
         """Give running jobs the workers that they are still to get, larger workers first."""
-        missing = [row for name, counts in targets.items()
-                   for row in still_missing(draft, name, counts)]  # fmt: skip
+        rows = (still_missing(draft, name, counts) for name, counts in targets.items())
+        missing = list(chain.from_iterable(rows))
         if not missing:
             return
         snapshot = draft.snapshot(draft.held)
@@ -203,8 +216,8 @@ class Lyra(BasePolicy):
         missing.sort(key=lambda row: -draft.jobs[row[0]].gpus_per_worker)
         for name, pool, count in missing:
             size = draft.jobs[name].gpus_per_worker
-            taken = fleet.place(pool, "flexible", size, count)
-            gpus = {ids[s]: n * size for s, n in taken}
+            places = fleet.place(pool, "flexible", size, count)
+            gpus = {ids[s]: n * size for s, n in places}
             if grow_if_faster(draft, name, gpus):
                 fleet.keep()
             else:

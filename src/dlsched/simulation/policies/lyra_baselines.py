@@ -108,13 +108,13 @@ class Opportunistic(_Queue):
         due = len(lent) - state.loan
         if due > 0:
             tenants = [name for name in draft.held if not set(lent).isdisjoint(draft.held[name])]
-            taken = [lent[i] for i in sorted(state.rng.permutation(len(lent))[:due].tolist())]
-            count, collateral = vacate(draft, tenants, taken)
-            draft.give_back(taken)
+            servers = [lent[i] for i in sorted(state.rng.permutation(len(lent))[:due].tolist())]
+            count, collateral = vacate(draft, tenants, servers)
+            draft.give_back(servers)
             solved["reclaiming"] = {
                 "demand": due,
                 "on_loan": len(tenants),
-                "gpus": sum(draft.servers[s].gpus for s in taken),
+                "gpus": sum(draft.servers[s].gpus for s in servers),
                 "preempted": count,
                 "collateral": collateral,
                 "method": "random",
@@ -216,8 +216,8 @@ def most_goodput(instance: Instance, rng: np.random.Generator) -> Solution:
         If there are two pools.
     """
     if instance.pools:
-        raise OptionError("pollux is for clusters without a loan; take one, as lyra_cluster("
-                          "loaning=False)")  # fmt: skip
+        remedy = "take one, as lyra_cluster(loaning=False)"
+        raise OptionError(f"pollux is for clusters without a loan; {remedy}")
     free = instance.gpus
     workers = {job.id: job.min_workers if job.running else 0 for job in instance.jobs}
     heap: list[tuple[float, int, int]] = []

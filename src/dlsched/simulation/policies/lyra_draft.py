@@ -9,10 +9,9 @@ from dlsched.registry.cluster_state import ClusterState, JobState
 from dlsched.registry.cluster_state import Server as ServerState
 from dlsched.schema import Id, Number
 from dlsched.simulation.engine.decision import Allocation, Decision, Share
-from dlsched.simulation.engine.state import State, number
+from dlsched.simulation.engine.state import State, job_state, number
 from dlsched.simulation.workload.clock import ticks
 from dlsched.simulation.workload.cluster import LOAN
-from dlsched.simulation.workload.job import Job
 
 Held = dict[Id, int]
 """GPUs by server, in the order in which a job was given them: its base comes first."""
@@ -35,8 +34,10 @@ class Draft:
     """
 
     def __init__(self, state: State, until: Mapping[Id, int]) -> None:
-        self.state, self.now = state, ticks(state.time)
-        self.jobs, self.servers = state.workload.by_id, state.cluster.by_id
+        self.state = state
+        self.now = ticks(state.time)
+        self.jobs = state.workload.by_id
+        self.servers = state.cluster.by_id
         self.free = dict(state.free_gpus)
         self.held: dict[Id, Held] = {
             name: {share.server: share.gpus for share in allocation.shares}
@@ -51,7 +52,8 @@ class Draft:
 
     def preempt(self, name: Id) -> None:
         """Stop a job and free all that it holds."""
-        self._release(name, self.held.pop(name))
+        for server, gpus in self.held.pop(name).items():
+            self.free[server] += gpus
         self._changed.pop(name, None)
         self.until.pop(name, None)
         self.preempted.append(name)
@@ -80,19 +82,20 @@ class Draft:
         int
             How many were taken: `gpus`, or all flexible ones there.
         """
-        among, taken = set(servers), 0
-        flexible = self.flexible(name)
-        for server in reversed(list(flexible)):
-            count = min(flexible[server], gpus - taken) if server in among else 0
-            if count:
-                self._release(name, {server: count})
-                self.held[name][server] -= count
-                if not self.held[name][server]:
-                    del self.held[name][server]
-                taken += count
-        if taken:
+        among = set(servers)
+        held = self.held[name]
+        missing = gpus
+        for server, most in reversed(self.flexible(name).items()):
+            count = min(most, missing)
+            if count and server in among:
+                self.free[server] += count
+                missing -= count
+                held[server] -= count
+                if not held[server]:
+                    del held[server]
+        if missing < gpus:
             self._changed[name] = None
-        return taken
+        return gpus - missing
 
     def give_back(self, servers: Iterable[Id]) -> None:
         """Return servers of the loan, which are empty."""
@@ -100,15 +103,12 @@ class Draft:
             del self.free[server]
             self.returned.append(server)
 
-    def _release(self, name: Id, held: Mapping[Id, int]) -> None:
-        for server, gpus in held.items():
-            self.free[server] += gpus
-
     # What there is.
 
     def flexible(self, name: Id) -> Held:
         """Return the flexible GPUs of a job by server: those above its `min_gpus`, given last."""
-        base, flexible = self.jobs[name].min_gpus, {}
+        base = self.jobs[name].min_gpus
+        flexible = {}
         for server, gpus in self.held[name].items():
             if gpus > base:
                 flexible[server] = gpus - max(0, base)
@@ -117,9 +117,12 @@ class Draft:
 
     def base(self, name: Id) -> Held:
         """Return the base GPUs of a job by server."""
-        more = self.flexible(name)
-        rest = {server: gpus - more.get(server, 0) for server, gpus in self.held[name].items()}
-        return {server: gpus for server, gpus in rest.items() if gpus}
+        flexible = self.flexible(name)
+        return {
+            server: gpus - flexible.get(server, 0)
+            for server, gpus in self.held[name].items()
+            if gpus > flexible.get(server, 0)
+        }
 
     @property
     def lent(self) -> list[Id]:
@@ -159,7 +162,8 @@ class Draft:
                 ServerState(s, self.servers[s].gpus, self.servers[s].pool) for s in names
             ),
             running=tuple(
-                job_state(self.jobs[name], known.get(name, 0), self.held[name]) for name in running
+                job_state(self.jobs[name], known.get(name, 0), self.held[name].items())
+                for name in running
             ),
             waiting=tuple(waiting),
         )
@@ -178,20 +182,3 @@ class Draft:
                 start[name] = new
                 overhead[name] = number(max(0, self.until.get(name, 0) - self.now))
         return Decision(start, self.preempted, self.returned, overhead, solved=solved)
-
-
-def job_state(job: Job, remaining: Number, held: Mapping[Id, int] | None = None) -> JobState:
-    """Return a job as the adapters take it."""
-    return JobState(
-        id=job.id,
-        gpus=job.gpus,
-        min_gpus=job.min_gpus,
-        max_gpus=job.max_gpus,
-        submit=job.submit,
-        remaining=remaining,
-        allocation=tuple((held or {}).items()),
-        gpus_per_worker=job.gpus_per_worker,
-        fungible=job.fungible,
-        heterogeneous=job.heterogeneous,
-        scaling_loss=job.scaling_loss,
-    )

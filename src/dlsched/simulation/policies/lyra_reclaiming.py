@@ -9,6 +9,7 @@ import dlsched
 from dlsched.problems.reclaiming.instances import state as adapter
 from dlsched.schema import Id
 from dlsched.simulation.policies.lyra_draft import Draft
+from dlsched.simulation.policies.solving import solved_by
 
 
 def reclaim(draft: Draft, method: Any, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -105,15 +106,3 @@ def scale_in(draft: Draft, jobs: Sequence[Id], servers: Sequence[Id]) -> set[Id]
     if not servers:
         return set()
     return {name for name in jobs if draft.shrink(name, draft.state.cluster.gpus, servers)}
-
-
-def solved_by(result: Any) -> dict[str, Any]:
-    """Return what the log keeps of a result: method, status, objective and bound."""
-    bound = result.bound
-    return {
-        "method": result.method,
-        "status": str(result.status),
-        "objective": [float(value) for value in result.objective],
-        "bound": None if bound is None else [None if level is None else float(
-            getattr(level, "value", level)) for level in bound],
-    }  # fmt: skip

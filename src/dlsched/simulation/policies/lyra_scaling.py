@@ -21,14 +21,15 @@ Counts = Mapping[str, int]
 
 def remaining_times(draft: Draft) -> dict[Id, Number]:
     """Return the remaining time that a scheduler takes for known, of all jobs present."""
-    arrays, every = draft.state.arrays, draft.state.workload.jobs
-    left: dict[Id, Number] = {}
-    for j, time in zip(arrays.job.tolist(), arrays.remaining.tolist(), strict=True):
-        job, seconds = every[j], Fraction(time, TICKS)
+    arrays = draft.state.arrays
+    times: dict[Id, Number] = {}
+    for j, ticks in zip(arrays.job.tolist(), arrays.remaining.tolist(), strict=True):
+        job = draft.state.workload.jobs[j]
+        seconds = Fraction(ticks, TICKS)
         if job.estimate is not None and job.work:
             seconds *= Fraction(job.estimate) / Fraction(job.work)
-        left[job.id] = seconds
-    return left
+        times[job.id] = seconds
+    return times
 
 
 def room_by_pool(draft: Draft) -> dict[str, int]:
@@ -57,20 +58,20 @@ def make_room(draft: Draft, jobs: list[JobState]) -> list[JobState]:
 
     Of the workers of a pool those of the jobs started last are taken back first **(D)**.
     """
-    room, chosen = room_by_pool(draft), []
+    room = room_by_pool(draft)
+    chosen = []
     needed: Counter[str] = Counter()
     for job in jobs:
         if not may_start(job, room):
             continue
         chosen.append(job)
-        left = job.min_gpus
+        missing = job.min_gpus
         for pool in _pools(job):
-            taken = min(left, room[pool])
-            if taken < left and not job.heterogeneous:
-                continue
-            room[pool] -= taken
-            needed[pool] += taken
-            left -= taken
+            gpus = min(missing, room[pool])
+            if gpus == missing or job.heterogeneous:
+                room[pool] -= gpus
+                needed[pool] += gpus
+                missing -= gpus
     for pool, gpus in needed.items():
         servers = [s for s in draft.free if draft.servers[s].pool == pool]
         lacks = gpus - sum(draft.free[s] for s in servers)
@@ -96,10 +97,9 @@ def by_pool(count: Any) -> dict[str, int]:
 
 def _workers(draft: Draft, name: Id) -> dict[str, int]:
     """Return a job's workers by pool."""
-    counts: dict[str, int] = {}
+    counts: Counter[str] = Counter()
     for server, gpus in draft.held[name].items():
-        pool = draft.servers[server].pool
-        counts[pool] = counts.get(pool, 0) + gpus // draft.jobs[name].gpus_per_worker
+        counts[draft.servers[server].pool] += gpus // draft.jobs[name].gpus_per_worker
     return counts
 
 
@@ -116,12 +116,12 @@ def shrink_to(draft: Draft, name: Id, counts: Counts) -> None:
 def still_missing(draft: Draft, name: Id, counts: Counts) -> Iterator[tuple[Id, Any, int]]:
     """Yield (job, pool, workers) that a running job has fewer of than its new numbers by pool."""
     held = _workers(draft, name)
-    left = sum(counts.values()) - sum(held.values())
+    missing = sum(counts.values()) - sum(held.values())
     for pool, count in counts.items():
-        more = min(left, count - held.get(pool, 0))
+        more = min(missing, count - held.get(pool, 0))
         if more > 0:
             yield name, pool, more
-            left -= more
+            missing -= more
 
 
 def grow_if_faster(draft: Draft, name: Id, taken: Mapping[Id, int]) -> bool:
@@ -135,8 +135,9 @@ def grow_if_faster(draft: Draft, name: Id, taken: Mapping[Id, int]) -> bool:
     bool
         Whether it got all.
     """
-    job, held = draft.jobs[name], draft.held[name]
-    if _speed(draft, job, {**held, **taken}, taken) > _speed(draft, job, held):
+    job = draft.jobs[name]
+    held = Counter(draft.held[name])
+    if _speed(draft, job, held + Counter(taken)) > _speed(draft, job, held):
         draft.grow(name, taken)
         return True
     home = {draft.servers[s].pool for s in held}
@@ -144,10 +145,8 @@ def grow_if_faster(draft: Draft, name: Id, taken: Mapping[Id, int]) -> bool:
     return False
 
 
-def _speed(
-    draft: Draft, job: Job, held: Mapping[Id, int], more: Mapping[Id, int] | None = None
-) -> Number:
+def _speed(draft: Draft, job: Job, held: Mapping[Id, int]) -> Number:
     """Return a job's throughput with the GPUs of its servers."""
-    gpus = sum(draft.held[job.id].values()) + sum((more or {}).values())
     pools = {draft.servers[server].pool for server in held}
-    return job.throughput(gpus) * (job.mixed_efficiency if len(pools) > 1 else 1)
+    efficiency = job.mixed_efficiency if len(pools) > 1 else 1
+    return job.throughput(sum(held.values())) * efficiency

@@ -17,7 +17,7 @@ from dlsched.schema import Id, Number
 from dlsched.simulation.engine.decision import Allocation, Decision, Share
 from dlsched.simulation.engine.policy import BasePolicy
 from dlsched.simulation.engine.state import State
-from dlsched.simulation.policies.muri import solved_by
+from dlsched.simulation.policies.solving import solved_by
 from dlsched.simulation.workload.clock import TICKS, ticks
 
 
@@ -92,9 +92,8 @@ class Mast(BasePolicy):
             result = dlsched.solve(
                 instance, self.method or "mast", time_limit=self.time_limit, seed=state.seed
             )
-            new = {view.id: ranking[view.id].priority for view in snapshot.waiting
-                   if view.id not in before}  # fmt: skip
-            solved = {"new": new}
+            arrived = [job.id for job in snapshot.waiting if job.id not in before]
+            solved = {"new": {name: ranking[name].priority for name in arrived}}
             if isinstance(result.solution, Solution):
                 solved |= solved_by(result)
                 preempt = list(result.solution.preempt)
@@ -241,9 +240,9 @@ class _Loads:
         ]
         # Where no cluster is large enough the job waits for ever, as under MAST.
         places = able or list(self.region)
-        found = min(
+        place = min(
             places,
             key=lambda name: Fraction(self.demand[name, kind], self.supply[name, kind] or 1),
         )
-        self.demand[found, kind] += job.gpus
-        return found
+        self.demand[place, kind] += job.gpus
+        return place

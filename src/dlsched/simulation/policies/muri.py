@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any, ClassVar
 
 import dlsched
@@ -14,6 +15,7 @@ from dlsched.simulation.engine.decision import Allocation, Decision
 from dlsched.simulation.engine.policy import BasePolicy
 from dlsched.simulation.engine.state import State
 from dlsched.simulation.policies.placement import Placement
+from dlsched.simulation.policies.solving import solved_by
 
 
 class Muri(BasePolicy):
@@ -53,15 +55,9 @@ class Muri(BasePolicy):
         present = [len(jobs), int(jobs[-1])]
         if self.memory.get("present") == present:
             return Decision()
-        solved: dict[str, Any] = {}
-        if state.arrays.gpus.sum() <= sum(view.server.gpus for view in state.servers):
-            groups: list[tuple[Id, ...]] = [(view.id,) for view in (*state.running, *state.waiting)]
-        else:
-            groups, solved = self._grouping(state)
         self.memory = {"present": present}
-        return place_groups(state, groups, solved)
-
-    def _grouping(self, state: State) -> tuple[list[tuple[Id, ...]], dict[str, Any]]:
+        if state.arrays.gpus.sum() <= sum(view.server.gpus for view in state.servers):
+            return place_groups(state, [(v.id,) for v in (*state.running, *state.waiting)], {})
         resources = max(len(job.stages) for job in state.workload.jobs)
         if any(not any(view.job.stages) for view in (*state.running, *state.waiting)):
             raise OptionError("a job has no stages; take a trace that records them")
@@ -72,7 +68,8 @@ class Muri(BasePolicy):
             instance, self.method or "muri", time_limit=self.time_limit, seed=state.seed
         )
         assert result.solution is not None, "a grouping that merges all pairs fits the cluster"
-        return [tuple(group.jobs) for group in result.solution.groups], solved_by(result)
+        groups = [tuple(group.jobs) for group in result.solution.groups]
+        return place_groups(state, groups, solved_by(result))
 
 
 class MuriS(Muri):
@@ -95,36 +92,26 @@ def place_groups(
     """Return the decision that runs these groups and no other job; by GPUs falling."""
     held = state.allocations
     names = {group: "+".join(sorted(group)) if len(group) > 1 else None for group in groups}
-    running: dict[str | None, set[Id]] = {}
+    running: dict[Id, set[Id]] = {}
     for job, allocation in held.items():
         running.setdefault(allocation.group or job, set()).add(job)
-    kept = {group for group in groups if running.get(names[group] or group[0]) == set(group)
-            and held[group[0]].group == names[group]}  # fmt: skip
-    stays = {job for group in kept for job in group}
+
+    def runs(group: tuple[Id, ...]) -> bool:
+        name = names[group]
+        return running.get(name or group[0]) == set(group) and held[group[0]].group == name
+
+    kept = {group for group in groups if runs(group)}
+    stays = set(chain.from_iterable(kept))
     placement = Placement(state.cluster, state.free)
     for jobs in running.values():
         if not jobs & stays:
             placement.release(held[min(jobs)])
     start: dict[Id, Allocation] = {}
     gpus = {view.id: view.job.gpus for view in (*state.running, *state.waiting)}
-    for group in sorted((g for g in groups if g not in kept), key=lambda g: -gpus[g[0]]):
+    moving = [group for group in groups if group not in kept]
+    for group in sorted(moving, key=lambda group: -gpus[group[0]]):
         placed = placement.place(gpus[group[0]])
         if placed is not None:
             start |= dict.fromkeys(group, placed._replace(group=names[group]))
     preempt = [job for job in held if job not in stays and job not in start]
     return Decision(start, preempt, solved=solved)
-
-
-def solved_by(result: Any) -> dict[str, Any]:
-    """Return what the log keeps of a result: method, status, objective and bound."""
-    bound = result.bound
-    return {
-        "method": result.method,
-        "status": str(result.status),
-        "objective": [float(value) for value in result.objective],
-        "bound": None if bound is None else [_float(level) for level in bound],
-    }
-
-
-def _float(value: Any) -> float | None:
-    return None if value is None else float(getattr(value, "value", value))

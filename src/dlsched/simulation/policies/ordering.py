@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import ClassVar, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dlsched.simulation.engine.decision import Decision
 from dlsched.simulation.engine.policy import BasePolicy, PolicyError
@@ -17,8 +16,6 @@ from dlsched.simulation.policies.placement import Placement
 from dlsched.simulation.workload.cluster import LOAN, Cluster
 from dlsched.simulation.workload.workload import Workload
 
-SORTED = 64
-"""Jobs of a long queue that are sorted beyond those for which there are GPUs."""
 FRONT = 4
 """Waiting jobs of each number of GPUs that are looked at first."""
 
@@ -75,23 +72,12 @@ class QueuePolicy(BasePolicy):
         free = int(vacant.sum()) + int(jobs.gpus @ jobs.running)
         if int(jobs.gpus.sum()) <= free:
             return self._run_all(state, vacant)
-        order = self.first(state, jobs.running == 1, free)
-        return change(state, jobs, order[select(jobs.gpus[order], free, self.strict)], vacant)
-
-    def first(self, state: State, held: NDArray[np.bool_], free: int) -> Vector:
-        """Return the positions of the jobs in order: all, or the first ones if no others can run.
-
-        Parameters
-        ----------
-        held
-            Which jobs hold GPUs: without preemption they come first.
-        free
-            GPUs for all jobs.
-        """
         order = self.order(state)
-        if self.preemptive:
-            return order
-        return np.concatenate((order[held[order]], order[~held[order]]))
+        if not self.preemptive:
+            held = jobs.running[order] == 1
+            order = np.concatenate((order[held], order[~held]))
+        chosen = order[select(jobs.gpus[order], free, self.strict)]
+        return change(state, jobs, chosen, vacant)
 
     def _run_all(self, state: State, vacant: Vector) -> Decision:
         """Return the decision that starts all waiting jobs: none has to be left out."""
@@ -166,9 +152,8 @@ class OrderingPolicy(QueuePolicy):
 
     def _fill(self, state: State, vacant: Vector) -> Decision:
         """Return the changes; if `key` is marked so, without a look at the whole queue."""
-        own = type(self)
-        usual = own.order is OrderingPolicy.order and own.first is OrderingPolicy.first
-        if usual and getattr(self.key, "of_job_alone", False):
+        by_key = type(self).order is OrderingPolicy.order
+        if by_key and getattr(self.key, "of_job_alone", False):
             return self._fill_from_front(state, vacant)
         return super()._fill(state, vacant)
 
@@ -190,7 +175,7 @@ class OrderingPolicy(QueuePolicy):
             if self.preemptive:
                 free += int(jobs.gpus @ jobs.running)
             order = np.argsort(self.key(jobs), kind="stable")
-            chosen = choose(jobs, order, free, self.strict)
+            chosen = order[select(jobs.gpus[order], free, self.strict)]
             left_out = jobs.running == 0
             left_out[chosen] = False
             if cut <= set(jobs.gpus[left_out].tolist()):
@@ -201,24 +186,6 @@ class OrderingPolicy(QueuePolicy):
         """Return the positions of the jobs by key, then by submission."""
         order: Vector = np.argsort(self.key(state.arrays), kind="stable")
         return order
-
-    def first(self, state: State, held: NDArray[np.bool_], free: int) -> Vector:
-        """Return the positions of the jobs in order: all, or the first ones if no others can run.
-
-        Of a long queue about as many jobs as run are sorted, with those that tie with the last;
-        more only if GPUs are then left that would suffice for a job behind them.
-        """
-        key, gpus = self.key(state.arrays), state.arrays.gpus
-        count = 2 * int(held.sum()) + SORTED
-        while self.preemptive and 2 * count < len(key):
-            near = key <= np.partition(key, count)[count]
-            front = np.flatnonzero(near)
-            order = front[np.argsort(key[front], kind="stable")]
-            left = free - int(gpus[order[select(gpus[order], free, self.strict)]].sum())
-            if not left or int(gpus[~near].min(initial=free + 1)) > left:
-                return order
-            count *= 4
-        return super().first(state, held, free)
 
 
 def select(gpus: Vector, free: int, strict: bool = False) -> Vector:
@@ -239,28 +206,6 @@ def select(gpus: Vector, free: int, strict: bool = False) -> Vector:
             fitting = np.flatnonzero(gpus[start:] <= free)
             start = start + int(fitting[0]) if len(fitting) else len(gpus)
     return np.array(chosen, np.int64)
-
-
-def choose(jobs: Arrays, order: Vector, free: int, strict: bool) -> Vector:
-    """Return the positions of the jobs that run, of jobs in order, as `select` chooses them.
-
-    The jobs that run together fit. So up to the first waiting job that fits what those before it
-    leave, all go on that run, and no other starts.
-    """
-    gpus = jobs.gpus[order]
-    if strict:
-        chosen: Vector = order[select(gpus, free, strict)]
-        return chosen
-    runs = jobs.running[order]
-    left = free - np.cumsum(gpus * runs)
-    runs = runs == 1
-    starts = np.flatnonzero((gpus <= left) & ~runs)
-    if not len(starts):
-        chosen = order[runs]
-        return chosen
-    first = int(starts[0])
-    rest = order[first:][select(gpus[first:], int(left[first]))]
-    return np.concatenate((order[:first][runs[:first]], rest))
 
 
 class Fifo(OrderingPolicy):

@@ -48,12 +48,12 @@ class Placement:
         """
         if gpus > int(self.free.sum()):
             return None
-        taken = self._one(gpus) or self._whole(gpus, worker) or self._spread(gpus, worker)
-        if not taken:
+        places = self._one(gpus) or self._whole(gpus, worker) or self._spread(gpus, worker)
+        if not places:
             return None
-        for i, count in taken:
+        for i, count in places:
             self.free[i] -= count
-        return Allocation(tuple(Share(self._names[i], count) for i, count in taken))
+        return Allocation(tuple(Share(self._names[i], count) for i, count in places))
 
     def place_all(self, jobs: Iterable[Job]) -> dict[Id, Allocation]:
         """Place jobs in the order given; one that does not fit is left out."""
@@ -68,21 +68,21 @@ class Placement:
         return [(best, gpus)] if self.free[best] >= gpus and best not in skip else []
 
     def _whole(self, gpus: int, worker: int) -> list[tuple[int, int]]:
-        taken, missing = [], gpus
+        places, missing = [], gpus
         for i in np.flatnonzero(self.free == self._size):
             if self._size[i] <= missing and not self._size[i] % worker:
-                taken.append((int(i), int(self._size[i])))
+                places.append((int(i), int(self._size[i])))
                 missing -= int(self._size[i])
             if not missing:
-                return taken
-        rest = self._one(missing, frozenset(i for i, _ in taken)) if taken else []
-        return taken + rest if rest else []
+                return places
+        rest = self._one(missing, frozenset(i for i, _ in places)) if places else []
+        return places + rest if rest else []
 
     def _spread(self, gpus: int, worker: int) -> list[tuple[int, int]]:
-        taken, missing = [], gpus
+        places, missing = [], gpus
         for i in np.argsort(self.free, kind="stable"):
             count = min(missing, int(self.free[i]) // worker * worker)
             if count:
-                taken.append((int(i), count))
+                places.append((int(i), count))
                 missing -= count
-        return taken if not missing else []
+        return places if not missing else []

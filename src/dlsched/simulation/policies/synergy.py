@@ -64,8 +64,8 @@ class Synergy(BasePolicy):
         super().__init__("tune" if method is None else method, **options)
         if order not in ORDERS:
             raise UnknownName("order", order, ORDERS)
-        own = isinstance(self.method, str) and self.method in ("drf", "tetris")
-        self.order = self.method if own else order
+        orders_itself = isinstance(self.method, str) and self.method in ("drf", "tetris")
+        self.order = self.method if orders_itself else order
         self.interval = interval
         self._solver: RoundSolver | None = None
         self._given: Sequence[tuple[int, Given]] = ()
@@ -111,11 +111,11 @@ def _candidates(jobs: Arrays, order: Vector, kind: Vector, gpus: int) -> Vector:
     fits, and of each kind only the first jobs matter, as many as the cluster's GPUs could hold.
     """
     kinds, sizes = kind[jobs.job[order]], jobs.gpus[order]
-    taken = []
+    firsts = []
     for value in np.unique(kinds):
         of_kind = np.flatnonzero(kinds == value)
-        taken.append(of_kind[: gpus // int(sizes[of_kind[0]])])
-    return np.sort(np.concatenate(taken)) if taken else np.zeros(0, np.int64)
+        firsts.append(of_kind[: gpus // int(sizes[of_kind[0]])])
+    return np.sort(np.concatenate(firsts)) if firsts else np.zeros(0, np.int64)
 
 
 def _allocations(state: State, given: Sequence[tuple[int, Given]]) -> dict[Id, Allocation]:
@@ -143,5 +143,5 @@ def _stay(
             start[name] = allocation._replace(shares=now.shares)
         else:
             moving.append((name, allocation))
-    left = places.elements()
-    return start | {name: own._replace(shares=next(left)) for name, own in moving}
+    rest = places.elements()
+    return start | {name: allocated._replace(shares=next(rest)) for name, allocated in moving}

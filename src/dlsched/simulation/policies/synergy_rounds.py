@@ -10,7 +10,8 @@ import numpy as np
 
 import dlsched
 from dlsched.errors import InstanceError, OptionError
-from dlsched.problems.sensitivity.definition.schema import Choice, Instance, Solution
+from dlsched.problems.sensitivity.definition.schema import Allocation as JobAllocation
+from dlsched.problems.sensitivity.definition.schema import Choice, Instance, Job, Solution
 from dlsched.problems.sensitivity.instances.state import Rounds, Wish, held, speed
 from dlsched.problems.sensitivity.programs.pooled import ideal_allocation
 from dlsched.run import Run
@@ -53,13 +54,11 @@ class RoundSolver:
     def __init__(
         self, workload: Workload, cluster: Cluster, method: Any, options: Mapping[str, Any]
     ) -> None:
-        self.workload, self.cluster = workload, cluster
-        self.method, self.options = method, dict(options)
-        tables = {
-            name: {"cpus": m.cpus, "memory": m.memory, "throughput": m.throughput}
-            for name, m in workload.matrices.items()
-        }
-        self.rounds = Rounds(server_size(cluster), tables)
+        self.workload = workload
+        self.cluster = cluster
+        self.method = method
+        self.options = dict(options)
+        self.rounds = Rounds(server_size(cluster), throughput_tables(workload))
         self.wishes = _wishes(workload)
         kinds: dict[tuple[str, int], int] = {}
         self.kind = np.array(
@@ -122,10 +121,10 @@ class RoundSolver:
                 for i, j in enumerate(ordered)
             ]
             instance = self.rounds.instance(wishes, may_wait=may_wait)
-            found = self._solve(instance, remaining)
+            round_solved = self._solve(instance, remaining)
             if len(self._known) >= MOST_KNOWN:
                 self._known.clear()
-            self._known[key] = found
+            self._known[key] = round_solved
         given, solved = self._known[key]
         pairs = zip(ordered, given, strict=True)
         return [(j, got) for j, got in pairs if got is not None], solved
@@ -151,14 +150,11 @@ class RoundSolver:
             if got is None:
                 given.append(None)
                 continue
-            throughput = instance.profile(job).at(got.cpus, got.memory)
-            assert throughput is not None, "the checker has accepted it"
-            choice = Choice(got.cpus, got.memory, throughput)
             parts = tuple(
                 Share(self.cluster.servers[h.server].id, h.gpus, h.cpus, h.memory)
                 for h in shares[job.id]
             )
-            given.append(Given(choice, Allocation(parts)))
+            given.append(Given(chosen(instance, job, got), Allocation(parts)))
         return given, _how(result)
 
     def _ideal(self, instance: Instance) -> list[Given | None]:
@@ -175,6 +171,21 @@ class RoundSolver:
             fast = speed(instance, job, choice)
             given.append(Given(choice, Allocation(placed.shares, speed=fast)))
         return given
+
+
+def chosen(instance: Instance, job: Job, got: JobAllocation) -> Choice:
+    """Return the CPUs and memory that a solution gives a job, with their throughput."""
+    throughput = instance.profile(job).at(got.cpus, got.memory)
+    assert throughput is not None, "the checker has accepted it"
+    return Choice(got.cpus, got.memory, throughput)
+
+
+def throughput_tables(workload: Workload) -> dict[str, dict[str, Any]]:
+    """Return the matrices of a workload as `Rounds` takes them."""
+    return {
+        name: {"cpus": m.cpus, "memory": m.memory, "throughput": m.throughput}
+        for name, m in workload.matrices.items()
+    }
 
 
 def server_size(cluster: Cluster) -> dict[str, Any]:

@@ -54,10 +54,10 @@ class Themis(QueuePolicy):
     def order(self, state: State) -> Vector:
         """Return the positions of the jobs, the one furthest behind its share first."""
         jobs = state.arrays
-        left = jobs.remaining / TICKS
+        remaining = jobs.remaining / TICKS
         fair = [done + rest / rate for done, rest, rate in self.memory["fair"].values()]
         waited = float(state.time) - jobs.submit / TICKS
-        shares = least_ratio_shares(waited, left, np.array(fair), jobs.gpus, _gpus(state))
+        shares = least_ratio_shares(waited, remaining, np.array(fair), jobs.gpus, _gpus(state))
         never = np.full(len(shares), np.inf)
         behind = np.divide(shares, jobs.attained / TICKS, out=never, where=jobs.attained > 0)
         order: Vector = np.lexsort((-shares, -behind))
@@ -71,10 +71,12 @@ class Themis(QueuePolicy):
         jobs, before = state.arrays, self.memory.get("fair", {})
         rates = np.minimum(1.0, _gpus(state) / len(jobs.gpus) / jobs.gpus)
         fair = {}
-        for j, left, rate in zip(jobs.job, jobs.remaining / TICKS, rates.tolist(), strict=True):
+        for j, remaining, rate in zip(
+            jobs.job, jobs.remaining / TICKS, rates.tolist(), strict=True
+        ):
             name = state.workload.jobs[j].id
-            done, then, last = before.get(name, (0.0, float(left), rate))
-            fair[name] = [done + (then - float(left)) / last, float(left), rate]
+            done, then, last = before.get(name, (0.0, float(remaining), rate))
+            fair[name] = [done + (then - float(remaining)) / last, float(remaining), rate]
         return fair
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -14,7 +13,7 @@ from dlsched.schema import Number
 from dlsched.simulation.engine.decision import Decision
 from dlsched.simulation.engine.state import Arrays, State, Vector, number
 from dlsched.simulation.policies.ordering import OrderingPolicy, of_job_alone, require_room
-from dlsched.simulation.policies.typed import held_by_type, kind_of, rates_of, realize, supply
+from dlsched.simulation.policies.typed import held_by_type, rates_of, realize, supply
 from dlsched.simulation.workload.clock import ticks
 from dlsched.simulation.workload.cluster import Cluster
 from dlsched.simulation.workload.workload import Workload
@@ -70,17 +69,14 @@ class Tiresias(OrderingPolicy):
         """
         super().check(workload, cluster)
         if self.one_type:
-            supply: Counter[str] = Counter()
-            for server in cluster.servers:
-                supply[kind_of(server)] += server.gpus
-            most = max(supply.values())
+            most = max(cluster.gpus_by_type.values())
             require_room(self.name, workload, most, "the servers of one type have at most")
 
     @of_job_alone
     def key(self, jobs: Arrays) -> Vector:
         """Return the queue of each job."""
-        found: Vector = np.searchsorted(self.limits, jobs.service, side="right")
-        return found
+        queue: Vector = np.searchsorted(self.limits, jobs.service, side="right")
+        return queue
 
     def decide(self, state: State) -> Decision:
         """Return the changes, and when the next running job reaches a limit."""
@@ -94,13 +90,14 @@ class Tiresias(OrderingPolicy):
         moving = queue < len(self.limits)
         if not moving.any():
             return decision
-        left = self.limits[queue[moving]] - jobs.service[moving]
-        wait = int(np.min(-(-left // jobs.gpus[moving])))
+        until_limit = self.limits[queue[moving]] - jobs.service[moving]
+        wait = int(np.min(-(-until_limit // jobs.gpus[moving])))
         return replace(decision, wake=number(ticks(state.time) + wait))
 
     def _by_type(self, state: State) -> Decision:
         """Return the changes that make the first jobs of the order run, each on one type."""
-        jobs, free = state.arrays, supply(state)
+        jobs = state.arrays
+        free = supply(state)
         counts = {}
         for i in np.lexsort((jobs.job, self.key(jobs))):
             job = state.workload.jobs[jobs.job[i]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final, TypeAlias
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from dlsched.schema import Id, Number
 from dlsched.simulation.engine.decision import Allocation, Share
-from dlsched.simulation.engine.state import State
+from dlsched.simulation.engine.state import JobView, State
 from dlsched.simulation.policies.placement import Placement
 from dlsched.simulation.workload.cluster import Cluster, Server
 from dlsched.simulation.workload.job import Job
@@ -26,12 +27,17 @@ def kind_of(server: Server) -> str:
     return server.gpu_type or UNTYPED
 
 
+def views_by_submission(state: State) -> list[JobView]:
+    """Return the jobs present, in the order of submission."""
+    views = {view.id: view for view in (*state.running, *state.waiting)}
+    return [views[state.workload.jobs[j].id] for j in state.arrays.job]
+
+
 def supply(state: State) -> dict[str, int]:
     """Return the GPUs of each type on the servers that may be used, in the cluster's order."""
-    total: dict[str, int] = {}
+    total: Counter[str] = Counter()
     for view in state.servers:
-        kind = kind_of(view.server)
-        total[kind] = total.get(kind, 0) + view.server.gpus
+        total[kind_of(view.server)] += view.server.gpus
     return total
 
 
@@ -52,11 +58,10 @@ def base_rate(job: Job) -> Number:
 
 def held_by_type(allocation: Allocation, cluster: Cluster) -> dict[str, int]:
     """Return the GPUs that a job holds, by type."""
-    found: dict[str, int] = {}
+    held: Counter[str] = Counter()
     for share in allocation.shares:
-        kind = kind_of(cluster.by_id[share.server])
-        found[kind] = found.get(kind, 0) + share.gpus
-    return found
+        held[kind_of(cluster.by_id[share.server])] += share.gpus
+    return held
 
 
 def realize(state: State, counts: Mapping[Id, Counts]) -> tuple[dict[Id, Allocation], list[Id]]:
@@ -72,14 +77,11 @@ def realize(state: State, counts: Mapping[Id, Counts]) -> tuple[dict[Id, Allocat
         for name, allocation in held.items()
         if name in counts and held_by_type(allocation, cluster) == dict(counts[name])
     }
-    free = state.free
-    index = cluster.order[1]
-    for name, allocation in held.items():
-        if name not in stays:
-            for share in allocation.shares:
-                free[index[share.server]] += share.gpus
+    vacated = Placement(cluster, state.free)
+    for name in held.keys() - stays:
+        vacated.release(held[name])
     kinds = np.array([kind_of(server) for server in cluster.servers])
-    places = {kind: Placement(cluster, np.where(kinds == kind, free, 0)) for kind in set(kinds)}
+    places = {k: Placement(cluster, np.where(kinds == k, vacated.free, 0)) for k in set(kinds)}
     start = {}
     moving = [name for name in counts if name not in stays]
     for name in sorted(moving, key=lambda name: -sum(counts[name].values())):

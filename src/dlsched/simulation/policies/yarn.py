@@ -41,17 +41,17 @@ class YarnCs(BasePolicy):
             for kind, count in counts[name].items():
                 free[kind] -= count
         for view in state.waiting:
-            taken, need = {}, view.job.gpus
+            by_kind, need = {}, view.job.gpus
             usable = rates_of(view.job, free)
             for kind in sorted(usable, key=lambda kind: -free[kind]):
                 count = min(need, free[kind])
                 if count:
-                    taken[kind] = count
+                    by_kind[kind] = count
                     need -= count
             if need:
                 break
-            counts[view.id] = taken
-            for kind, count in taken.items():
+            counts[view.id] = by_kind
+            for kind, count in by_kind.items():
                 free[kind] -= count
         start, preempt = realize(state, counts)
         return Decision(start, preempt)

@@ -114,9 +114,8 @@ class Job(Document):
             raise Flaw(
                 ("min_gpus",), "is 0", "give the fewest GPUs that it can run with, at least 1"
             )
-        for name, value in (("scaling_loss", self.scaling_loss),
-                            ("mixed_efficiency", self.mixed_efficiency)):  # fmt: skip
-            if value > 1:
+        for name in ("scaling_loss", "mixed_efficiency"):
+            if getattr(self, name) > 1:
                 raise Flaw((name,), "is above 1", "write a share, as 0.2")
         if self.rates and self.gpu_type not in self.rates:
             raise Flaw(

@@ -46,10 +46,10 @@ def enqueue(f: Any, x: int) -> None:
     """Queue a node's vertices, those of a blossom level by level."""
     n = f.counters[VERTICES]
     waiting = [x]
-    at = 0
-    while at < len(waiting):
-        x = waiting[at]
-        at += 1
+    next_one = 0
+    while next_one < len(waiting):
+        x = waiting[next_one]
+        next_one += 1
         if x <= n:
             f.queue[f.counters[TAIL]] = x
             f.counters[TAIL] += 1

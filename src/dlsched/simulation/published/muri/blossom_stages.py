@@ -159,10 +159,10 @@ def stage(f: Any) -> bool:
 @entry("boolean(Forest)", records=(Forest,))
 def run_stages(f: Any) -> bool:
     """Match until no stage adds an edge; return whether any did."""
-    found = False
+    any_added = False
     while stage(f):
-        found = True
-    return found
+        any_added = True
+    return any_added
 
 
 def heaviest(weights: Any) -> list[int]:

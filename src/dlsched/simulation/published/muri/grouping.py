@@ -48,17 +48,17 @@ class Rounds:
             mates = {size: self._match(groups) for size, groups in buckets.items()}
             merged: Buckets = {}
             for size, groups in buckets.items():
-                made = merged.setdefault(size, [])
+                groups_of_size = merged.setdefault(size, [])
                 for later, earlier in enumerate(mates[size]):
                     if earlier < 0 or mates[size][earlier] != later:
-                        made.append(groups[later])
+                        groups_of_size.append(groups[later])
                     elif earlier > later:
                         continue
                     elif required > gpus:
-                        made.append(groups[earlier].union(groups[later]))
+                        groups_of_size.append(groups[earlier].union(groups[later]))
                         required -= size
                     else:
-                        made += [groups[earlier], groups[later]]
+                        groups_of_size += [groups[earlier], groups[later]]
             buckets = merged
         return buckets
 
@@ -78,8 +78,8 @@ class Rounds:
             for j, b in enumerate(kinds):
                 if len(a) + len(b) <= self.largest:
                     table[i, j] = self.kinds.weight(a, b)
-        at = np.array([place[node] for node in nodes])
-        weights = table[at[:, None], at[None, :]]
+        positions = np.array([place[node] for node in nodes])
+        weights = table[positions[:, None], positions[None, :]]
         np.fill_diagonal(weights, 0.0)
         return weights
 
@@ -95,7 +95,7 @@ class InOrder:
         required = sum(size * len(groups) for size, groups in buckets.items())
         result: Buckets = {}
         for size, groups in buckets.items():
-            made = result.setdefault(size, [])
+            groups_of_size = result.setdefault(size, [])
             for first in range(0, len(groups), self.largest):
                 whole = groups[first]
                 for other in groups[first + 1 : first + self.largest]:
@@ -103,6 +103,6 @@ class InOrder:
                         whole = whole.union(other)
                         required -= size
                     else:
-                        made.append(other)
-                made.append(whole)
+                        groups_of_size.append(other)
+                groups_of_size.append(whole)
         return result

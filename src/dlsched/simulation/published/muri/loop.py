@@ -81,10 +81,14 @@ def replay(
         If jobs wait that fit nowhere.
     """
     arrivals = _arrivals(jobs)
-    at, completed, last = 0, 0, 0.0
-    end, due, wake = math.inf, list[JobState](), math.inf
+    passed = 0
+    completed = 0
+    last = 0.0
+    end = math.inf
+    due: list[JobState] = []
+    wake = math.inf
     while completed < len(jobs):
-        arrival = arrivals[at][0] if at < len(arrivals) else math.inf
+        arrival, arriving = arrivals[passed] if passed < len(arrivals) else (math.inf, [])
         # Where nothing runs, a round decides as the one before.
         if end == arrival == math.inf:
             raise PolicyError(
@@ -93,18 +97,20 @@ def replay(
         together = end == arrival or _near(end, arrival, policy.arrival_slack)
         now = arrival if together else min(end, arrival)
         ended = due if together or end < arrival else []
-        arrived = arrivals[at][1] if together or arrival < end else []
+        arrived = arriving if together or arrival < end else []
         if now > wake:
-            now, ended, arrived = wake, [], []
+            now = wake
+            ended = []
+            arrived = []
         for job in ended:
-            recorder.complete(job, now)
+            recorder.complete_all(job, now)
             job.running = False
         if ended:
             policy.leave(ended)
             completed += len(ended)
         for job in arrived:
             policy.arrive(job)
-        at += bool(arrived)
+        passed += bool(arrived)
         for job in policy.running:
             if job.running:
                 recorder.progress(job, *job.advance(now, last))
@@ -114,7 +120,7 @@ def replay(
         held = policy.decide(now)
         seconds = time.perf_counter() - began
         cause = "+".join(["completion"] * bool(ended) + ["arrival"] * bool(arrived)) or policy.cause
-        recorder.decide(now, cause, waiting, held, seconds)
+        recorder.record(now, cause, waiting, held, seconds)
         last = now
         ends = [(now + job.left * job.iteration, job) for job in policy.running]
         end, due = _first(ends, SAME if policy.joins_ends else 0.0)

@@ -81,11 +81,13 @@ class Optimum:
             for size, present in counts
             for group, worth in self._groups(size, tuple(kind for kind, _ in present))
         ]
-        rows, at = [], []
+        rows, columns_of_rows = [], []
         for j, (size, group, _) in enumerate(columns):
             rows += [row[size, number] for number in group] + [len(kinds)] * size
-            at += [j] * (len(group) + size)
-        matrix = sparse.csc_array((np.ones(len(rows)), (rows, at)))  # entries given twice are added
+            columns_of_rows += [j] * (len(group) + size)
+        matrix = sparse.csc_array(
+            (np.ones(len(rows)), (rows, columns_of_rows))
+        )  # entries given twice are added
         jobs = [float(count) for _, present in counts for _, count in present]
         form = StandardForm.of(
             matrix,

@@ -6,8 +6,8 @@ Muri-L of Figure 13 with one kind of bottleneck was printed with it, the rest of
 from __future__ import annotations
 
 from dlsched.simulation.published.muri.kinds import Group
+from dlsched.simulation.published.muri.queues import InQueues
 from dlsched.simulation.published.muri.sharing import Sharing
-from dlsched.simulation.published.muri.tiresias import InQueues
 
 
 class QueuedSharing(InQueues, Sharing):
@@ -21,10 +21,10 @@ class QueuedSharing(InQueues, Sharing):
 
     def _groups(self) -> list[Group]:
         """Return the groups of jobs selected queue by queue."""
-        order = list(self.queues)
+        order = self.in_order()
         for place, job in enumerate(order):
             job.key = place
         return self._grouped(order)
 
     def _settle(self) -> None:
-        self.queues.put_running_first()
+        self.put_running_first()

@@ -1,14 +1,15 @@
-"""What happens in the published event loop, as rows of the log."""
+"""What happens in the event loop of Muri's published simulator, as rows of the log."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from dlsched.simulation.log import DecisionRow, Ending, Log, Segment
+from dlsched.simulation.log import Ending, Log, Segment
 from dlsched.simulation.published.muri.jobs import JobState
 from dlsched.simulation.published.muri.servers import Shares
+from dlsched.simulation.published.recorder import Open, SegmentRecorder
 
 BATCH = 5000
 """Rows after which the log is committed."""
@@ -22,18 +23,8 @@ class Held(NamedTuple):
     iteration: float
 
 
-class _Open:
-    """A segment that has not ended."""
-
-    __slots__ = ("held", "overhead", "start", "work")
-
-    def __init__(self, held: Held, start: float) -> None:
-        self.held, self.start = held, start
-        self.overhead = self.work = 0.0
-
-
-class Recorder:
-    """Joins what happens between events to segments, one per stretch in which nothing changes.
+class Recorder(SegmentRecorder[Held]):
+    """Writes segments, completions and decisions; work is in iterations.
 
     Parameters
     ----------
@@ -45,12 +36,12 @@ class Recorder:
         What groups the jobs, for the log.
     """
 
+    counts_moves = False
+
     def __init__(self, log: Log, servers: Sequence[str], method: str | None) -> None:
-        self.log, self.servers = log, servers
+        super().__init__(log)
+        self.servers = servers
         self.solved = json.dumps({} if method is None else {"method": method})
-        self.decisions = 0
-        self.open: dict[int, _Open] = {}
-        self._texts: dict[Shares, str] = {}
 
     def progress(self, job: JobState, overhead: float, work: float) -> None:
         """Add seconds of overhead and iterations to a running job's segment."""
@@ -58,68 +49,33 @@ class Recorder:
         segment.overhead += overhead
         segment.work += work
 
-    def complete(self, job: JobState, time: float) -> None:
+    def complete_all(self, job: JobState, time: float) -> None:
         """End a job: the published simulator counts what is left as done, without overhead."""
         self.open[job.index].work += job.left
-        self._close(job.index, time, Ending.COMPLETED)
-        self.log.add("completions", (job.index, time))
+        self.complete(job.index, time)
 
-    def decide(
-        self, time: float, cause: str, waiting: int, held: dict[int, Held], seconds: float
+    def record(
+        self, time: float, causes: str, waiting: int, held: Mapping[int, Held], seconds: float
     ) -> None:
-        """Record what all running jobs hold from now on.
-
-        Parameters
-        ----------
-        waiting
-            Jobs that waited before the decision.
-        held
-            By position of the job.
-        seconds
-            That the decision took.
-        """
-        before = self.open
-        running = len(before)
-        stopped = [index for index in before if index not in held]
-        for index in stopped:
-            self._close(index, time, Ending.PREEMPTED)
-        started = 0
-        for index, now in held.items():
-            segment = before.get(index)
-            if segment is None:
-                started += 1
-            elif segment.held == now:
-                continue
-            else:
-                self._close(index, time, Ending.CHANGED)
-            before[index] = _Open(now, time)
-        row = DecisionRow(time, cause, waiting, running, started, len(stopped), self.solved)
-        self.log.add("decisions", row)
-        self.log.add("timings", (self.decisions, seconds))
-        self.decisions += 1
+        """Record a decision, and commit the log from time to time."""
+        self.decide(time, causes, waiting, held, self.solved, seconds)
         if self.log.pending >= BATCH:
             self.log.commit()
 
-    def _close(self, index: int, time: float, ending: Ending) -> None:
-        segment = self.open.pop(index)
-        held = segment.held
-        overhead = min(max(segment.overhead, 0.0), time - segment.start)  # the sum is rounded
-        row = Segment(
-            index,
-            segment.start,
-            time,
-            sum(gpus for _, gpus in held.shares),
-            self._text(held.shares),
-            held.sharing,
-            repr(1 / held.iteration),
-            overhead,
-            segment.work,
-            0.0,
-            ending,
+    def row(self, job: int, segment: Open[Held], end: float, ending: Ending) -> Segment:
+        """Return the log's row of a segment that ends."""
+        shares, sharing, iteration = segment.held
+        return Segment(
+            job=job,
+            start=segment.start,
+            end=end,
+            gpus=sum(gpus for _, gpus in shares),
+            shares=json.dumps([[self.servers[s], gpus] for s, gpus in shares]),
+            sharing=sharing,
+            speed=repr(1 / iteration),
+            # The sum is rounded.
+            overhead=min(max(segment.overhead, 0.0), end - segment.start),
+            work=float(segment.work),
+            lost=0.0,
+            ending=ending,
         )
-        self.log.add("segments", row)
-
-    def _text(self, shares: Shares) -> str:
-        if shares not in self._texts:
-            self._texts[shares] = json.dumps([[self.servers[s], gpus] for s, gpus in shares])
-        return self._texts[shares]

@@ -93,15 +93,15 @@ def run(
         raise OptionError(f"{policy} has no option {unknown[0]!r}")
     if shares:
         method = "template" if method is None else method
-        made: Policy = make_sharing(servers, policy == "muri_s", method, seed, **options)
+        policy_object: Policy = make_sharing(servers, policy == "muri_s", method, seed, **options)
     elif method is not None:
         raise OptionError(f"{policy} solves no problem: it has no method {method!r}")
     else:
-        made = PLAIN[policy](servers, **options)
+        policy_object = PLAIN[policy](servers, **options)
     recorder = Recorder(log, [server.id for server in cluster.servers], method)
-    end = replay(jobs, made, recorder, on_progress)
+    end = replay(jobs, policy_object, recorder, on_progress)
     layers = {"layers": "priority"} if policy == "antman" else {}
-    log.commit(end=end, unit="iterations", slack=made.arrival_slack or 0.0, **layers)
+    log.commit(end=end, unit="iterations", slack=policy_object.arrival_slack or 0.0, **layers)
 
 
 def make_sharing(

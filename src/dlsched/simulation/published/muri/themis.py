@@ -94,8 +94,8 @@ class Themis(Policy):
 
     def _fair_time(self, job: JobState, alone: float) -> float:
         """Return the time with a fair share, so far and to go, in the public code's unit."""
-        left, rate = self.before.get(job.index, (job.left, alone))
-        so_far = self.fair.get(job.index, 0.0) + (left - job.left) / rate
+        left_before, rate = self.before.get(job.index, (job.left, alone))
+        so_far = self.fair.get(job.index, 0.0) + (left_before - job.left) / rate
         self.fair[job.index] = so_far
         self.before[job.index] = job.left, alone
         return so_far + job.left / alone

@@ -2,45 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable
 
 from dlsched.simulation.published.muri.jobs import JobState
-from dlsched.simulation.published.muri.loop import Policy
-from dlsched.simulation.published.muri.queues import Queues
+from dlsched.simulation.published.muri.queues import InQueues
 from dlsched.simulation.published.muri.recorder import Held
 from dlsched.simulation.published.muri.servers import Servers, Shares
-
-
-class InQueues(Policy):
-    """A policy that keeps its jobs in Tiresias' queues.
-
-    The policy wakes when the first job is due to go down a queue.
-    """
-
-    cause = "demotion"
-
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self.queues = Queues()
-
-    def arrive(self, job: JobState) -> None:
-        """Append a job to the list and to the first queue."""
-        super().arrive(job)
-        self.queues.add(job)
-
-    def leave(self, ended: Sequence[JobState]) -> None:
-        """Take jobs off the list and their queues."""
-        super().leave(ended)
-        self.queues.remove(ended)
-
-    def updated(self, job: JobState) -> None:
-        """Move a job down if it has reached its queue's limit."""
-        self.queues.update(job)
-
-    def wake(self, now: float) -> float:
-        """Return when the first running job is due to go down."""
-        return self.queues.wake(now, self.running)
 
 
 class Tiresias(InQueues):
@@ -57,12 +24,12 @@ class Tiresias(InQueues):
         """Take jobs queue by queue, skipping those for which GPUs are short."""
         free = sum(self.servers.sizes)
         chosen: set[int] = set()
-        for job in self.queues:
+        for job in self.in_order():
             if job.gpus <= free:
                 free -= job.gpus
                 chosen.add(job.index)
             job.running = job.index in chosen
-        self.queues.put_running_first()
+        self.put_running_first()
         self.running = [job for job in self.jobs if job.running]
         self._lay_out(self.running)
         return {job.index: Held(self.shares[job.index], None, job.tau) for job in self.running}
@@ -87,9 +54,9 @@ def _taken(free: list[int], gpus: int) -> Shares:
     """Take GPUs from the first servers that have any."""
     shares = []
     for server, room in enumerate(free):
-        taken = min(room, gpus)
-        if taken:
-            free[server] -= taken
-            gpus -= taken
-            shares.append((server, taken))
+        count = min(room, gpus)
+        if count:
+            free[server] -= count
+            gpus -= count
+            shares.append((server, count))
     return tuple(shares)

@@ -11,7 +11,7 @@ from typing import Any
 from dlsched.errors import InstanceError, UnknownName
 from dlsched.problems.sensitivity.instances.state import Rounds, Wish
 from dlsched.simulation.log import Log
-from dlsched.simulation.policies.synergy_rounds import OPT, server_size
+from dlsched.simulation.policies.synergy_rounds import OPT, server_size, throughput_tables
 from dlsched.simulation.published.synergy.jobs import SimulatedJob
 from dlsched.simulation.published.synergy.mechanisms import Mechanism
 from dlsched.simulation.published.synergy.queue import KEYS, Queue
@@ -71,7 +71,7 @@ def run(
     """
     if order not in KEYS:
         raise UnknownName("order", order, KEYS)
-    rounds = Rounds(server_size(cluster), _tables(workload))
+    rounds = Rounds(server_size(cluster), throughput_tables(workload))
     mechanism = Mechanism("tune" if method is None else method, rounds, seed, options)
     names = [server.id for server in cluster.servers]
     record = Record(log, names, INTERVAL, mechanism.method == OPT)
@@ -86,7 +86,7 @@ def run(
             queue.add(arrived)
             arrived += 1
         began = time.perf_counter()
-        waiting = len(queue.present) - len(record.running)
+        waiting = len(queue.present) - len(record.open)
         placed = mechanism.decide(queue.sorted(now), order)
         queue.tried(mechanism.tried, now)
         seconds = time.perf_counter() - began
@@ -96,9 +96,9 @@ def run(
             iterations = min(job.progress(INTERVAL), job.total - job.done)
             job.done += iterations
             job.attained += INTERVAL
-            record.work(job.index, iterations)
+            record.open[job.index].work += iterations
             if job.done >= job.total:
-                record.complete(job, now)
+                record.complete(job.index, now)
                 completed += 1
         queue.ran(placed, now)
         if log.pending >= COMMIT_ROWS:
@@ -106,13 +106,6 @@ def run(
             if on_progress is not None:
                 on_progress(int(now * TICKS), completed, len(jobs))
     log.commit(end=now, round=INTERVAL, unit="iterations")
-
-
-def _tables(workload: Workload) -> dict[str, dict[str, Any]]:
-    return {
-        name: {"cpus": m.cpus, "memory": m.memory, "throughput": m.throughput}
-        for name, m in workload.matrices.items()
-    }
 
 
 def _jobs(workload: Workload, rounds: Rounds) -> list[SimulatedJob]:
@@ -127,10 +120,10 @@ def _jobs(workload: Workload, rounds: Rounds) -> list[SimulatedJob]:
             )
         wishes.append(Wish(job.id, job.profile, job.gpus))
     instance = rounds.instance(wishes)
-    made = []
+    simulated = []
     for j, (job, wish) in enumerate(zip(workload.jobs, instance.jobs, strict=True)):
         best, share = instance.best_cases[wish.profile], instance.shares[wish.profile]
-        made.append(
+        simulated.append(
             SimulatedJob(
                 index=j,
                 gpus=job.gpus,
@@ -143,4 +136,4 @@ def _jobs(workload: Workload, rounds: Rounds) -> list[SimulatedJob]:
                 best_speedup=float(best.throughput) / float(share.throughput),
             )
         )
-    return made
+    return simulated

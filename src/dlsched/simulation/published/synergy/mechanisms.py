@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple
 
 import dlsched
-from dlsched.problems.sensitivity.definition.schema import Choice, Instance, Solution
+from dlsched.problems.sensitivity.definition.schema import Choice, Instance, Job, Solution
 from dlsched.problems.sensitivity.instances.state import Rounds, Wish
 from dlsched.problems.sensitivity.programs.pooled import ideal_allocation
 from dlsched.run import Run
 from dlsched.simulation.engine.policy import PolicyError, refuse_unused
-from dlsched.simulation.policies.synergy_rounds import INDIFFERENT, OPT
+from dlsched.simulation.policies.synergy_rounds import INDIFFERENT, OPT, chosen
 from dlsched.simulation.published.synergy.jobs import SimulatedJob, fitting
 from dlsched.simulation.published.synergy.servers import Servers
 
@@ -20,8 +20,21 @@ PLACING: Final = ("proportional", "greedy", "tune")
 """Mechanisms of the public code that are repeated here, in floats."""
 
 
-Given: TypeAlias = tuple[Choice, dict[int, int], float]
-"""What a job gets: its choice, its GPUs by server, and its speed-up."""
+class Given(NamedTuple):
+    """What a job gets: its CPUs and memory per GPU, its GPUs by server, and its speed-up."""
+
+    choice: Choice
+    shares: dict[int, int]
+    speedup: float
+
+
+class Size(NamedTuple):
+    """Number of servers; GPUs, CPUs and memory of each."""
+
+    servers: int
+    gpus: int
+    cpus: float
+    memory: float
 
 
 class Mechanism:
@@ -42,21 +55,20 @@ class Mechanism:
         case.
     """
 
-    def __init__(
-        self, method: Any, rounds: Rounds, seed: int, options: Mapping[str, Any] | None = None
-    ) -> None:
-        self.method, self.rounds, self.seed = method, rounds, seed
-        self.options = dict(options or {})
+    def __init__(self, method: Any, rounds: Rounds, seed: int, options: Mapping[str, Any]) -> None:
+        self.method = method
+        self.rounds = rounds
+        self.seed = seed
+        self.options = dict(options)
         if method in (*PLACING, OPT):
             refuse_unused(self.options, str(method))
-        self.known: dict[tuple[tuple[str, int], ...], Any] = {}
+        self.known: dict[tuple[tuple[str, int], ...], list[Given]] = {}
         self.tried: list[SimulatedJob] = []
         self._placed: list[SimulatedJob] = []
         self._full = False
         servers = rounds.servers
-        self.size = (
-            servers["count"], servers["gpus"], float(servers["cpus"]), float(servers["memory"])
-        )  # fmt: skip
+        amounts = map(float, (servers["cpus"], servers["memory"]))
+        self.size = Size(servers["count"], servers["gpus"], *amounts)
 
     @property
     def fair(self) -> bool:
@@ -128,42 +140,39 @@ class Mechanism:
             instance = self.rounds.instance(wishes)
             self.known[key] = self._pooled(instance) if self.method == OPT else self._real(instance)
         given = self.known[key]
-        for job, (choice, shares, speedup) in zip(ordered, given, strict=True):
-            job.take(choice, shares)
-            job.speedup = speedup
+        for job, got in zip(ordered, given, strict=True):
+            job.take(got.choice, got.shares)
+            job.speedup = got.speedup
         return jobs
 
     def _real(self, instance: Instance) -> list[Given]:
         result = dlsched.solve(instance, self.method, seed=self.seed, **self.options)
         if not isinstance(result.solution, Solution):
             raise PolicyError(f"{self.method} found no allocation: {result.status}")
-        found = []
+        given = []
         for job in instance.jobs:
             got = result.solution.allocation[job.id]
-            throughput = instance.profile(job).at(got.cpus, got.memory)
-            assert throughput is not None, "the checker has accepted it"
-            choice = Choice(got.cpus, got.memory, throughput)
             shares = {int(server): gpus for server, gpus in got.gpus.items()}
-            found.append((choice, shares, _speedup(instance, job.profile, choice)))
-        return found
+            given.append(_given(instance, job, chosen(instance, job, got), shares))
+        return given
 
     def _pooled(self, instance: Instance) -> list[Given]:
         """Return stage one's choices, and GPUs in the order of the servers."""
         ideal = ideal_allocation(instance, Run(seed=self.seed))
-        servers = Servers(self.size[0], self.size[1], float("inf"), float("inf"))
-        found = []
+        servers = Servers(self.size.servers, self.size.gpus, float("inf"), float("inf"))
+        given = []
         for job in instance.jobs:
-            gpus = instance.profile(job).gpus
+            missing = instance.profile(job).gpus
             shares: dict[int, int] = {}
             for s, free in enumerate(servers.gpus):
-                if free and gpus:
-                    shares[s] = min(free, gpus)
-                    gpus -= shares[s]
+                if free and missing:
+                    shares[s] = min(free, missing)
+                    missing -= shares[s]
                     servers.gpus[s] -= shares[s]
-            choice = ideal[job.id]
-            found.append((choice, shares, _speedup(instance, job.profile, choice)))
-        return found
+            given.append(_given(instance, job, ideal[job.id], shares))
+        return given
 
 
-def _speedup(instance: Instance, profile: str, choice: Choice) -> float:
-    return float(Fraction(choice.throughput) / instance.shares[profile].throughput)
+def _given(instance: Instance, job: Job, choice: Choice, shares: dict[int, int]) -> Given:
+    usual = instance.shares[job.profile].throughput
+    return Given(choice, shares, float(Fraction(choice.throughput) / usual))

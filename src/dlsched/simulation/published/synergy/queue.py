@@ -65,11 +65,11 @@ class Queue:
 
     def sorted(self, now: float) -> list[SimulatedJob]:
         """Sort the jobs present and return them; starving ones come first, except under FIFO."""
-        at = self.present
-        keys = [self.arrival[at], KEYS[self.order](self, at, now)]
+        present = self.present
+        keys = [self.arrival[present], KEYS[self.order](self, present, now)]
         if self.order != "fifo":
-            keys.append(~self._starving[at])
-        self.present = at[np.lexsort(keys)]
+            keys.append(~self._starving[present])
+        self.present = present[np.lexsort(keys)]
         return [self.jobs[i] for i in self.present.tolist()]
 
     def tried(self, jobs: Iterable[SimulatedJob], now: float) -> None:
@@ -80,8 +80,8 @@ class Queue:
         for i in self._tried:
             self.speedup[i] = self.jobs[i].speedup
         if self.order != "fifo":
-            at = self.present
-            self._starving[at] |= now - self._last[at] > STARVING
+            present = self.present
+            self._starving[present] |= now - self._last[present] > STARVING
 
     def ran(self, jobs: Iterable[SimulatedJob], end: float) -> None:
         """Take over what the jobs of the round have done; those that are done leave."""
@@ -98,8 +98,8 @@ class Queue:
 
     def remaining(self, at: NDArray[np.int64]) -> Keys:
         """Return the seconds left of some jobs."""
-        left: Keys = self.left[at]
-        return left if self.fair else left / self.speedup[at]
+        seconds: Keys = self.left[at]
+        return seconds if self.fair else seconds / self.speedup[at]
 
 
 def fifo(queue: Queue, at: NDArray[np.int64], _now: float) -> Keys:

@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple
 
-from dlsched.simulation.log import DecisionRow, Ending, Log, Segment
+from dlsched.simulation.log import Ending, Log, Segment
+from dlsched.simulation.published.recorder import Open, SegmentRecorder
 from dlsched.simulation.published.synergy.jobs import SimulatedJob
 
-Held: TypeAlias = tuple[tuple[tuple[int, int], ...], float, float, int]
-"""GPUs by server, CPUs and memory in total, iterations per round."""
 
+class Held(NamedTuple):
+    """What a job holds: GPUs by server, CPUs and memory in total, and its iterations per round."""
 
-@dataclass(slots=True)
-class _Open:
-    """A segment that may go on: what the job holds, its iterations per round, and its start."""
-
-    held: Held
     gpus: int
-    start: float
-    work: int = 0
-
-    @property
-    def iterations(self) -> int:
-        return self.held[-1]
+    shares: tuple[tuple[int, int], ...]
+    cpus: float
+    memory: float
+    iterations: int
 
 
-class Record:
+class Record(SegmentRecorder[Held]):
     """Writes segments, completions and decisions.
 
     Work is in iterations. A job does the same whole number of them in every round of a segment, so
@@ -44,66 +37,48 @@ class Record:
         Whether shares are of GPUs alone, as the mechanism gives no CPUs and memory on servers.
     """
 
+    counts_moves = True
+
     def __init__(self, log: Log, servers: list[str], interval: int, pooled: bool) -> None:
-        self.log, self.servers, self.interval, self.pooled = log, servers, interval, pooled
-        self.running: dict[int, _Open] = {}
-        self.decisions = 0
+        super().__init__(log)
+        self.servers = servers
+        self.interval = interval
+        self.pooled = pooled
 
     def round(
         self, time: float, waiting: int, jobs: list[SimulatedJob], seconds: float, solved: str
     ) -> None:
         """Log a decision: these jobs run from now on, all others wait."""
-        before = set(self.running)
-        now = {job.index: job for job in jobs}
-        stopped = before - set(now)
-        for index in sorted(stopped):
-            self._close(index, time, Ending.PREEMPTED)
-        started = 0
-        for index, job in now.items():
+        held = {}
+        for job in jobs:
+            shares = tuple(job.shares.items())
             iterations = job.progress(self.interval)
-            held = (tuple(job.shares.items()), job.cpus, job.memory, iterations)
-            known = self.running.get(index)
-            if known is not None and known.held == held:
-                continue
-            if known is not None:
-                self._close(index, time, Ending.CHANGED)
-            self.running[index] = _Open(held, job.gpus, time)
-            started += 1
-        counts = (waiting, len(before), started, len(stopped))
-        self.log.add("timings", (self.decisions, seconds))
-        self.log.add("decisions", tuple(DecisionRow(time, "round", *counts, solved)))
-        self.decisions += 1
+            held[job.index] = Held(job.gpus, shares, job.cpus, job.memory, iterations)
+        # Those that stop do so by their positions.
+        self.open = dict(sorted(self.open.items()))
+        self.decide(time, "round", waiting, held, solved, seconds)
 
-    def work(self, index: int, iterations: int) -> None:
-        """Add what a job did in the round."""
-        self.running[index].work += iterations
-
-    def complete(self, job: SimulatedJob, time: float) -> None:
-        """Log the end of a job."""
-        self._close(job.index, time, Ending.COMPLETED)
-        self.log.add("completions", (job.index, time))
-
-    def _shares(self, known: _Open) -> str:
-        rows: list[list[object]] = []
-        shares, cpus, memory, _ = known.held
-        for s, count in shares:
-            amounts = [cpus * count / known.gpus, memory * count / known.gpus]
-            rows.append([self.servers[s], count, *([] if self.pooled else amounts)])
-        return json.dumps(rows)
-
-    def _close(self, index: int, time: float, ending: Ending) -> None:
-        known = self.running.pop(index)
-        rounds = round((time - known.start) / self.interval)
+    def row(self, job: int, segment: Open[Held], end: float, ending: Ending) -> Segment:
+        """Return the log's row of a segment that ends."""
+        held = segment.held
+        shares: list[list[object]] = []
+        for s, count in held.shares:
+            amounts = [held.cpus * count / held.gpus, held.memory * count / held.gpus]
+            shares.append([self.servers[s], count, *([] if self.pooled else amounts)])
+        length = end - segment.start
         idle = 0.0
-        if known.work < rounds * known.iterations:
-            idle = time - known.start - known.work * self.interval / known.iterations
-        speed = f"{known.iterations}/{self.interval}"
-        self.log.add(
-            "segments",
-            tuple(
-                Segment(
-                    index, known.start, time, known.gpus, self._shares(known), None, speed, idle,
-                    known.work, 0, ending,
-                )
-            ),
-        )  # fmt: skip
+        if segment.work < round(length / self.interval) * held.iterations:
+            idle = length - segment.work * self.interval / held.iterations
+        return Segment(
+            job=job,
+            start=segment.start,
+            end=end,
+            gpus=held.gpus,
+            shares=json.dumps(shares),
+            sharing=None,
+            speed=f"{held.iterations}/{self.interval}",
+            overhead=idle,
+            work=segment.work,
+            lost=0,
+            ending=ending,
+        )

@@ -141,27 +141,27 @@ def hadar_workload(
 
 def _synthetic(sizes: Mapping[int, float]) -> dict[tuple[str, int], dict[str, float]]:
     """Return rates of W GPUs as W to the power of `GAIN` times those of one, to 6 digits."""
-    made: dict[tuple[str, int], dict[str, float]] = {}
+    rates_of: dict[tuple[str, int], dict[str, float]] = {}
     for model, rates in SYNTHETIC.items():
         for gpus in {1, *sizes}:
             row = [round(rate * gpus**GAIN, 6) for rate in rates]
-            made[model, gpus] = dict(zip(TYPES, row, strict=True))
-    return made
+            rates_of[model, gpus] = dict(zip(TYPES, row, strict=True))
+    return rates_of
 
 
 def _measured(
     path: str | Path, sizes: Mapping[int, float]
 ) -> dict[tuple[str, int], dict[str, float]]:
     rates = gavel.read_rates(path)
-    found = {}
+    rates_of = {}
     for model, name in JOB_TYPES.items():
         for gpus in sorted({1, *sizes}):
             row = {kind: float(rates.rate(name, gpus, kind.lower())) for kind in TYPES}
             if all(row.values()):
-                found[model, gpus] = row
+                rates_of[model, gpus] = row
             elif gpus == 1:
                 problem = f"{name!r} has no rate on " + ", ".join(
                     k for k, r in row.items() if not r
                 )
                 raise InstanceError(str(path), "", problem, "give rates of one GPU on every type")
-    return found
+    return rates_of

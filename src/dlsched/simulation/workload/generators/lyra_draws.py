@@ -13,20 +13,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 DAY: Final = 86_400
-FUNGIBLE, HETEROGENEOUS = 0.21, 0.10
-"""Share of the load that is fungible, and of the jobs that are heterogeneous (section 7.1)."""
-ELASTIC_JOBS, ELASTIC_LOAD = 0.05, 0.36
-"""Shares of the jobs and of the load that are elastic (section 2.2)."""
+FUNGIBLE: Final = 0.21
+"""Share of the load that is fungible (section 7.1)."""
+HETEROGENEOUS: Final = 0.10
+"""Share of the jobs that are heterogeneous (section 7.1)."""
+ELASTIC_JOBS: Final = 0.05
+"""Share of the jobs that are elastic (section 2.2)."""
+ELASTIC_LOAD: Final = 0.36
+"""Share of the load that is elastic (section 2.2)."""
 JOBS_PER_GPU_DAY: Final = 50_390 / 3544 / 15
+"""Jobs per GPU and day of the paper's trace."""
 SIZES: Final = ((1, 0.50), (2, 0.15), (4, 0.15), (8, 0.14), (16, 0.05), (32, 0.01))
 ELASTIC_SIZES: Final = ((4, 0.2), (8, 0.4), (16, 0.4))
 """GPUs and probabilities of jobs that are not elastic, and of those that are **(D)**."""
-AFTERNOON, AFTERNOON_HOUR, WEEKEND = 0.6, 15, 0.5
-"""By how much arrivals rise and fall within a day, when they are most frequent, and their frequency
-on weekends **(D)**."""
-SPREAD, ELASTIC_SPREAD = 2.4, 0.8
-"""Standard deviations of the logarithms of running times **(D)**; Table 5's times have a heavy
-tail, and elastic jobs, the large ones, run for 14.2 hours in the mean."""
+AFTERNOON: Final = 0.6
+"""By how much arrivals rise and fall within a day **(D)**."""
+AFTERNOON_HOUR: Final = 15
+"""When arrivals are most frequent **(D)**."""
+WEEKEND: Final = 0.5
+"""Frequency of arrivals on weekends, relative to other days **(D)**."""
+SPREAD: Final = 2.4
+"""Standard deviation of the logarithms of running times **(D)**: Table 5 has a heavy tail."""
+ELASTIC_SPREAD: Final = 0.8
+"""The same of elastic jobs, the large ones, which run for 14.2 hours in the mean **(D)**."""
 
 
 def scaling(large: NDArray[np.bool_], share: float | None, seed: int) -> NDArray[np.bool_]:
@@ -58,19 +67,18 @@ class Draws:
         time = np.exp(spread * rng.standard_normal(n))
         total = load * gpus * days * DAY
         self.work = np.zeros(n)
+        most = most_days * DAY
         for chosen, share in ((self.elastic, ELASTIC_LOAD), (~self.elastic, 1 - ELASTIC_LOAD)):
-            self.work[chosen] = _scaled(
-                time[chosen], self.gpus[chosen], share * total, most_days * DAY
-            )
+            self.work[chosen] = _scaled(time[chosen], self.gpus[chosen], share * total, most)
         self.work = np.maximum(1, np.round(self.work))
         area = self.gpus * self.work
         self.fungible = np.zeros(n, bool)
         whole = float(area.sum())
-        left = FUNGIBLE * whole
+        missing = FUNGIBLE * whole
         for j in rng.permutation(n):
-            if left > whole / 500 and area[j] <= left:
+            if missing > whole / 500 and area[j] <= missing:
                 self.fungible[j] = True
-                left -= float(area[j])
+                missing -= float(area[j])
         others = rng.permutation(np.flatnonzero(~self.fungible))
         self.mixed = np.zeros(n, bool)
         self.mixed[others[: round(HETEROGENEOUS * n)]] = True
@@ -79,8 +87,10 @@ class Draws:
 def _arrivals(rng: np.random.Generator, days: float, n: int) -> NDArray[Any]:
     """Return times of arrival in whole seconds, by the weights of the hours."""
     hours = np.arange(math.ceil(24 * days))
-    weight = 1 + AFTERNOON * np.cos(2 * np.pi * (hours - AFTERNOON_HOUR) / 24)
-    weight[hours // 24 % 7 >= 5] *= WEEKEND
+    angle = 2 * np.pi * (hours - AFTERNOON_HOUR) / 24
+    weight = 1 + AFTERNOON * np.cos(angle)
+    day_of_week = hours // 24 % 7
+    weight[day_of_week >= 5] *= WEEKEND
     hour = rng.choice(hours, n, p=weight / weight.sum())
     time = 3600 * hour + rng.integers(0, 3600, n)
     return np.minimum(time, int(days * DAY))

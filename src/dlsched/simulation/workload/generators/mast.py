@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +18,8 @@ CPU: Final = "cpu"
 """Type of a machine without GPUs, which a simulation has as a server with one unit of it **(D)**.
 
 A workload without GPUs takes whole machines."""
+Points: TypeAlias = tuple[tuple[float, float], ...]
+"""Shares of the workloads, and the values that as many do not exceed."""
 GPUS: Final = ((0.0, 1.0), (0.5, 16.0), (0.9, 64.0), (0.99, 128.0))
 MACHINES: Final = ((0.0, 1.0), (0.5, 72.0), (0.9, 180.0), (0.99, 205.0))
 HOURS: Final = ((0.0, 1 / 60), (0.5, 1 / 3), (0.9, 6.7), (0.99, 66.0))
@@ -31,6 +32,10 @@ CANDIDATES: Final = (0.2, 0.2, 0.2, 0.4)
 """Shares of the workloads whose data is in 1, 2, 3, and 4 regions **(D)**; Figure 7 has a majority
 with two or more and about 40 % with four or more."""
 MACHINE_GPUS: Final = 8
+SAMPLE: Final = 20_000
+"""Workloads that are drawn to estimate means, and of which those that run at 0 are drawn."""
+MOST_RUNNING: Final = 2000
+"""Workloads that run at 0, at most."""
 
 
 def mast_cluster(
@@ -166,86 +171,91 @@ class _Draw:
     def __init__(
         self, rng: np.random.Generator, cluster: Cluster, scale: float, tenants: int
     ) -> None:
-        self.rng, self.scale = rng, scale
+        self.rng = rng
+        self.scale = scale
         self.supply: Counter[str] = Counter()
-        largest: dict[str, Counter[tuple[str, str]]] = {}
+        gpus_of_cluster: Counter[tuple[str, str, str]] = Counter()
         for server in cluster.servers:
-            kind, place = str(server.gpu_type), (str(server.region), str(server.cluster))
+            kind = str(server.gpu_type)
             self.supply[kind] += server.gpus
-            largest.setdefault(kind, Counter())[place] += server.gpus
-        self.most = {kind: max(1, max(own.values()) // 2) for kind, own in largest.items()}
-        # The regions in which a workload of this type and size can run at all.
-        self.rooms: dict[str, dict[str, int]] = {kind: {} for kind in largest}
-        for kind, own in largest.items():
-            for (region, _), gpus in own.items():
-                self.rooms[kind][region] = max(gpus, self.rooms[kind].get(region, 0))
+            gpus_of_cluster[kind, str(server.region), str(server.cluster)] += server.gpus
+        # Of each type, the GPUs of the largest cluster of each region.
+        self.rooms: dict[str, dict[str, int]] = {kind: {} for kind in self.supply}
+        for (kind, region, _), gpus in gpus_of_cluster.items():
+            rooms = self.rooms[kind]
+            rooms[region] = max(gpus, rooms.get(region, 0))
+        self.most = {kind: max(1, max(r.values()) // 2) for kind, r in self.rooms.items()}
         shares = np.array(PRIORITIES) / sum(PRIORITIES)
         self.owners: list[list[str]] = []
         self.shares: dict[str, float] = {}
         for p, share in enumerate(shares.tolist(), 1):
-            names = [f"p{p}t{t + 1}" for t in range(max(1, round(share * tenants)))]
+            count = max(1, round(share * tenants))
+            names = [f"p{p}t{t + 1}" for t in range(count)]
             self.owners.append(names)
             self.shares |= dict.fromkeys(names, share / len(names))
         self.priorities = shares
 
     def size(self, kind: str, n: int) -> NDArray[np.int64]:
         """Draw GPUs: powers of two below a machine, then whole machines; or machines."""
+        most = self.most[kind]
         if kind == CPU:
-            drawn = np.rint(_at(MACHINES, self.rng.random(n)))
-        else:
-            exact = _at(GPUS, self.rng.random(n))
-            small = 2.0 ** np.rint(np.log2(exact))
-            whole = MACHINE_GPUS * np.rint(exact / MACHINE_GPUS)
-            drawn = np.where(exact < 0.75 * MACHINE_GPUS, small, np.maximum(MACHINE_GPUS, whole))
-            return np.minimum(drawn, self._whole(kind)).astype(np.int64)
-        return np.clip(drawn, 1, self.most[kind]).astype(np.int64)
-
-    def _whole(self, kind: str) -> int:
-        return max(MACHINE_GPUS, self.most[kind] // MACHINE_GPUS * MACHINE_GPUS)
+            machines = np.rint(_quantiles(MACHINES, self.rng.random(n)))
+            return np.clip(machines, 1, most).astype(np.int64)
+        exact = _quantiles(GPUS, self.rng.random(n))
+        small = 2.0 ** np.rint(np.log2(exact))
+        whole = np.maximum(1, np.rint(exact / MACHINE_GPUS)) * MACHINE_GPUS
+        gpus = np.where(exact < 0.75 * MACHINE_GPUS, small, whole)
+        most_whole = max(1, most // MACHINE_GPUS) * MACHINE_GPUS
+        return np.minimum(gpus, most_whole).astype(np.int64)
 
     def seconds(self, kind: str, n: int) -> NDArray[np.float64]:
         """Draw durations."""
-        hours = _at(CPU_HOURS if kind == CPU else HOURS, self.rng.random(n))
+        hours = _quantiles(CPU_HOURS if kind == CPU else HOURS, self.rng.random(n))
         return np.maximum(1.0, np.rint(3600 * self.scale * hours))
 
     def arriving(self, kind: str, load: float, hours: float) -> list[dict[str, Any]]:
         """Return the workloads of one type that arrive, in order."""
-        sample = self.size(kind, 20_000).mean() * self.seconds(kind, 20_000).mean()
-        count = int(self.rng.poisson(load * self.supply[kind] * 3600 * hours / sample))
+        mean_size = self.size(kind, SAMPLE).mean()
+        mean_area = mean_size * self.seconds(kind, SAMPLE).mean()
+        capacity = self.supply[kind] * 3600 * hours
+        count = int(self.rng.poisson(load * capacity / mean_area))
         times = np.sort(self.rng.uniform(1, 3600 * hours, count))
-        return self._rows(kind, times, self.size(kind, count), self.seconds(kind, count))
+        size = self.size(kind, count)
+        return self._rows(kind, times, size, self.seconds(kind, count))
 
     def running(self, kind: str) -> list[dict[str, Any]]:
         """Return the workloads of one type that are there at the beginning."""
-        size, seconds = self.size(kind, 20_000), self.seconds(kind, 20_000)
-        weight = size * seconds
-        order = self.rng.choice(len(weight), 2000, p=weight / weight.sum())
-        fits = np.cumsum(size[order]) <= self.supply[kind]
-        order = order[: int(fits.argmin())] if not fits.all() else order
-        left = np.maximum(1.0, np.rint(seconds[order] * self.rng.random(len(order))))
-        return self._rows(kind, np.zeros(len(order)), size[order], left)
+        size = self.size(kind, SAMPLE)
+        seconds = self.seconds(kind, SAMPLE)
+        area = size * seconds
+        chosen = self.rng.choice(SAMPLE, MOST_RUNNING, p=area / area.sum())
+        fits = np.cumsum(size[chosen]) <= self.supply[kind]
+        chosen = chosen[fits]
+        part = self.rng.random(len(chosen))
+        remaining = np.maximum(1.0, np.rint(seconds[chosen] * part))
+        return self._rows(kind, np.zeros(len(chosen)), size[chosen], remaining)
 
     def _rows(
         self, kind: str, times: NDArray[np.float64], size: Any, seconds: Any
     ) -> list[dict[str, Any]]:
         priority = self.rng.choice(len(self.owners), len(times), p=self.priorities)
-        start_up = np.rint(_at(START_UP, self.rng.random(len(times))))
-        return [
-            {
-                "submit": round(float(time), 3),
-                "gpus": int(gpus),
-                "work": int(work),
-                "restart": int(pause),
+        start_up = np.rint(_quantiles(START_UP, self.rng.random(len(times))))
+        rows = []
+        for i, time in enumerate(times.tolist()):
+            gpus = int(size[i])
+            row = {
+                "submit": round(time, 3),
+                "gpus": gpus,
+                "work": int(seconds[i]),
+                "restart": int(start_up[i]),
                 "gpu_type": kind,
                 "rates": {kind: 1},
-                "tenant": str(self.rng.choice(self.owners[p])),
-                "priority": int(p) + 1,
-                "regions": self._regions(kind, int(gpus)),
+                "tenant": str(self.rng.choice(self.owners[priority[i]])),
+                "priority": int(priority[i]) + 1,
+                "regions": self._regions(kind, gpus),
             }
-            for time, gpus, work, pause, p in zip(
-                times, size, seconds, start_up, priority, strict=True
-            )
-        ]
+            rows.append(row)
+        return rows
 
     def _regions(self, kind: str, gpus: int) -> list[str]:
         able = [region for region, room in self.rooms[kind].items() if room >= gpus]
@@ -254,11 +264,11 @@ class _Draw:
         return [able[i] for i in sorted(chosen.tolist())]
 
 
-def _at(points: Sequence[tuple[float, float]], u: NDArray[np.float64]) -> NDArray[np.float64]:
+def _quantiles(points: Points, u: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return quantiles whose logarithm is linear between points, and goes on so after the last."""
-    shares = [p for p, _ in points]
+    shares = [share for share, _ in points]
     logs = [math.log(value) for _, value in points]
     slope = (logs[-1] - logs[-2]) / (shares[-1] - shares[-2])
     beyond = np.maximum(0.0, u - shares[-1]) * slope
-    found: NDArray[np.float64] = np.exp(np.interp(u, shares, logs) + beyond)
-    return found
+    quantiles: NDArray[np.float64] = np.exp(np.interp(u, shares, logs) + beyond)
+    return quantiles

@@ -55,5 +55,5 @@ def validate_options(name: str | None, options: Mapping[str, Any]) -> None:
         if name is None:
             raise OptionError(f"{option!r} is an option of a set of profiles; name the set, too")
         if option not in known:
-            raise OptionError(f"the profiles {name} have no {option!r}; they have: "
-                              f"{', '.join(known)}")  # fmt: skip
+            names = ", ".join(known)
+            raise OptionError(f"the profiles {name} have no {option!r}; they have: {names}")

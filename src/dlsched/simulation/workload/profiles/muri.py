@@ -43,8 +43,8 @@ def muri(
         If neither three nor four resources are asked for.
     """
     if resources not in (len(RECORDED), len(RESOURCES)):
-        raise OptionError(f"resources={resources!r} is neither {len(RECORDED)}, as recorded, nor "
-                          f"{len(RESOURCES)}")  # fmt: skip
+        known = f"{len(RECORDED)}, as recorded, nor {len(RESOURCES)}"
+        raise OptionError(f"resources={resources!r} is neither {known}")
     for row in rows:
         row["restart"] = restart(row["model"], row["gpus"])
         if resources == len(RESOURCES) and len(row["stages"]) == len(RECORDED):

@@ -55,14 +55,14 @@ def synergy(
     models = load_models(measured, cpus_per_gpu, memory_per_gpu)
     recorded = all(row["model"] in models and row["iterations"] for row in rows)
     turns = Assignment(models.values(), split)
-    made = []
+    profiled = []
     for row in rows:
         model = models[row["model"]] if recorded else turns.next()
         count = row["iterations"] if recorded else iterations(row["work"], model)
-        made.append(row | job_fields(model, count))
+        profiled.append(row | job_fields(model, count))
     share = (cpus_per_gpu, memory_per_gpu)
-    used = sorted({row["profile"] for row in made})
-    return made, {"matrices": {name: {**models[name].profile, "share": share} for name in used}}
+    used = sorted({row["profile"] for row in profiled})
+    return profiled, {"matrices": {name: {**models[name].profile, "share": share} for name in used}}
 
 
 def load_models(
