@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from dispatch_instances import held, instance, job, machines, running, tenant, waiting
 
 import dlsched
 from dlsched.problems.dispatch import Instance
 from dlsched.problems.dispatch.definition.check import check
-from dlsched.problems.dispatch.definition.oracle import brute_force
 from dlsched.problems.dispatch.definition.schema import Solution
 from dlsched.problems.dispatch.heuristics import mast_solution
 from dlsched.problems.dispatch.instances.generate import examples
-from dlsched.problems.dispatch.instances.strategy import instances
 from dlsched.problems.dispatch.programs.loads import capacity
 from dlsched.problems.dispatch.programs.machine_cuts import violated
 from dlsched.problems.dispatch.programs.packing import pack
@@ -36,34 +35,30 @@ def tight(seed: int) -> Instance:
 
     count, have = draw(2, 6), draw(10, 31)
     everywhere = {f"m#{i}": 1 for i in range(count)}
-    running = [
-        {"id": f"v{k}", "tenant": "low", "within_quota": False, "seconds": draw(0, 90_000),
-         "jobs": [{"id": "j", "cluster": "c", "cpus": draw(1, have // 3),
-                   "memory": draw(1, have // 3), "on": everywhere}]}
-        for k in range(draw(0, 3))
-    ]  # fmt: skip
+    runs = []
+    for k in range(draw(0, 3)):
+        seconds = draw(0, 90_000)
+        needs = {"cpus": draw(1, have // 3), "memory": draw(1, have // 3)}
+        runs.append(running(f"v{k}", held(everywhere, **needs), tenant="low", seconds=seconds))
+
+    def any_job(name: str) -> dict[str, Any]:
+        tasks, cpus = draw(1, 4), draw(have // 5, have * 2 // 3)
+        return job(name, tasks=tasks, cpus=cpus, memory=draw(1, have * 2 // 3))
+
     pending = [
-        {"id": f"w{k}", "tenant": "high", "age": k, "jobs": [
-            {"id": f"j{i}", "tasks": draw(1, 4), "cpus": draw(have // 5, have * 2 // 3),
-             "memory": draw(1, have * 2 // 3)}
-            for i in range(draw(1, 3))]}
+        waiting(f"w{k}", *(any_job(f"j{i}") for i in range(draw(1, 3))), tenant="high", age=k)
         for k in range(draw(2, 7))
-    ]  # fmt: skip
-    return equal(count, have, running=running, pending=pending)
+    ]
+    return equal(count, have, runs, pending)
 
 
-def equal(count: int, have: int, **more: Any) -> Instance:
+def equal(count: int, have: int, runs: Any, pending: Any) -> Instance:
     """Return an instance of one cluster of equal machines without GPUs, and two tenants."""
-    machines = [{"id": "m", "count": count, "cpus": have, "memory": have}]
-    quotas = {"gpu_quota": 0, "cpu_quota": 10_000}
-    return Instance(
-        name="equal",
-        lowest_priority=2,
-        cpu_weight=1,
-        regions=[{"id": "r", "clusters": [{"id": "c", "machines": machines}]}],
-        tenants=[{"id": "high", "priority": 1} | quotas, {"id": "low", "priority": 2} | quotas],
-        **more,
-    )
+    quotas = {"gpus": 0, "cpus": 10_000}
+    return instance(
+        [machines("m", 0, have, have, count=count)], runs, pending, cpu_weight=1,
+        tenants=[tenant("high", 1, **quotas), tenant("low", 2, **quotas)],
+    )  # fmt: skip
 
 
 def same(instance: Instance) -> bool:
@@ -72,44 +67,12 @@ def same(instance: Instance) -> bool:
     return first.status == second.status == "optimal" and first.objective == second.objective
 
 
-@settings(max_examples=15, deadline=None)
-@given(instances(ties=True))
-def test_classes_and_brute_force(instance: Instance) -> None:
-    """In both scopes, with its bounds."""
-    result = dlsched.solve(instance, "classes")
-    assert result.status == "optimal"
-    assert result.objective == brute_force(instance)
-    assert tuple(bound.value for bound in result.bound) == tuple(result.objective)
-
-
-@pytest.mark.parametrize("seed", [4, 50])
-def test_classes_and_model_where_classes_are_divided(seed: int) -> None:
-    """On these instances counts cannot be placed: inequalities are added and classes divided."""
-    assert same(tight(seed))
-
-
-@pytest.mark.slow
-def test_brute_force_model_and_classes_on_500() -> None:
-    """Brute force and the model on small batches."""
-    agreed = 0
-
-    @settings(max_examples=500, deadline=None)
-    @given(instances(scope="batch", ties=True))
-    def agree(instance: Instance) -> None:
-        nonlocal agreed
-        optimum = brute_force(instance)
-        for method in ("milp", "classes"):
-            assert dlsched.solve(instance, method).objective == optimum
-        agreed += 1
-
-    agree()
-    assert agreed >= 500
-
-
-@pytest.mark.slow
-def test_classes_and_model_on_500_tight_batches() -> None:
-    """The same with tasks of many sizes on equal machines, too large for brute force."""
-    assert all(same(tight(seed)) for seed in range(500))
+@pytest.mark.parametrize(
+    "seeds", [(4, 50), pytest.param(range(500), marks=pytest.mark.slow)], ids=["two", "500"]
+)
+def test_classes_and_model_on_tight_batches(seeds: Sequence[int]) -> None:
+    """Tasks of many sizes: where counts cannot be placed, cuts are added and classes divided."""
+    assert all(same(tight(seed)) for seed in seeds)
 
 
 def test_classes_and_model_on_generated_batches() -> None:
@@ -128,10 +91,10 @@ def test_a_gap_of_bin_packing() -> None:
     counts = [count for _, count in sizes]
     assert violated(shapes, counts, (0, 132, 0), 2, Run()) is None
     assert pack(counts, [shape.need for shape in shapes], (0, 132, 0), 2) is None
-    jobs = [{"id": f"j{size}", "tasks": count, "cpus": size, "memory": 0} for size, count in sizes]
-    for machines, started in ((2, 0), (3, 259)):
-        waiting = [{"id": "w", "tenant": "high", "age": 0, "jobs": jobs}]
-        result = dlsched.solve(equal(machines, 132, pending=waiting), "classes")
+    jobs = [job(f"j{size}", tasks=n, cpus=size, memory=0) for size, n in sizes]
+    for count, started in ((2, 0), (3, 259)):
+        waits = [waiting("w", *jobs, tenant="high")]
+        result = dlsched.solve(equal(count, 132, [], waits), "classes")
         assert (result.status, result.objective.started_1) == ("optimal", started)
 
 
@@ -158,25 +121,18 @@ def test_pack() -> None:
 
 def test_unjustified_victims_stay() -> None:
     """A victim of priority 2 for a workload over quota stays, and the workload waits."""
-    on = {"id": "j", "cluster": "c", "cpus": 5, "memory": 5}
-    running = [
-        {"id": f"v{k}", "tenant": "low", "within_quota": False, "seconds": 0,
-         "jobs": [on | {"on": {f"m#{k}": 1}}]}
-        for k in (0, 1)
-    ]  # fmt: skip
-    job = {"id": "j", "tasks": 1, "cpus": 5, "memory": 5}
-    pending = [
-        {"id": f"w{k}", "tenant": tenant, "age": 0, "jobs": [job]}
-        for k, tenant in enumerate(("high", "low"))
-    ]
-    instance = equal(2, 5, running=running, pending=pending)
+    places: list[dict[str, int]] = [{"m#0": 1}, {"m#1": 1}]
+    runs = [running(f"v{k}", held(on, 0, 5, 5), tenant="low") for k, on in enumerate(places)]
+    five = job(cpus=5, memory=5)
+    waits = [waiting("w0", five, tenant="high"), waiting("w1", five, tenant="low")]
+    two = equal(2, 5, runs, waits)
     start = {
-        f"w{k}": {"region": "r", "jobs": {"j": {"cluster": "c", "on": {f"m#{k}": 1}}}}
-        for k in (0, 1)
+        f"w{k}": {"region": "r", "jobs": {"j": {"cluster": "c", "on": on}}}
+        for k, on in enumerate(places)
     }
-    found = justified(instance, Solution(start=start, preempt=("v0", "v1")))
+    found = justified(two, Solution(start=start, preempt=("v0", "v1")))
     assert (set(found.start), found.preempt) == ({"w0"}, ("v0",))
-    assert check(instance, found).feasible
+    assert check(two, found).feasible
 
 
 def test_some_levels_only() -> None:

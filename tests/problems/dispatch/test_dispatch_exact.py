@@ -1,18 +1,25 @@
-"""Exact methods and bounds of dispatch against brute force and each other."""
+"""Exact methods and bounds of dispatch: brute force, each other, and where they begin."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
+from dispatch_instances import held, instance, job, machines, running, waiting
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import changed
 
 import dlsched
-from dlsched.problems.dispatch import Instance
+from dlsched.problems.dispatch import Instance, Solution
 from dlsched.problems.dispatch.definition.oracle import brute_force
+from dlsched.problems.dispatch.exact.beginning import from_best
 from dlsched.problems.dispatch.instances.strategy import instances
+from dlsched.registry import Kind, problem
 from dlsched.results.refutation import beaten_level
+from dlsched.results.result import Claim, Status, Termination
+from dlsched.run import Run
+from dlsched.solvers.precision import BEYOND_PRECISION
 
 SEEDS = st.integers(0, 10**6)
 
@@ -24,30 +31,27 @@ def one_cluster(seed: int, **more: Any) -> Instance:
     return dlsched.generate("dispatch", seed, **options | more)  # type: ignore[return-value]
 
 
-@settings(max_examples=30, deadline=None)
-@given(instances(ties=True))
-def test_model_and_brute_force(instance: Instance) -> None:
-    """Also with workloads of equal credit, which keep the order of the file."""
-    assert dlsched.solve(instance, "milp").objective == brute_force(instance)
+@pytest.mark.parametrize("examples", [30, pytest.param(500, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("scope", ["one", "batch"])
+def test_methods_and_brute_force(scope: str, examples: int) -> None:
+    """Exact methods find the optimum, also with equal credits, and no optimum beats a bound."""
 
+    @settings(max_examples=examples, deadline=None)
+    @given(instances(scope=scope, ties=True))
+    def run(instance: Instance) -> None:
+        optimum = brute_force(instance)
+        for method in ("milp", "classes", *["clusters"] * (scope == "one")):
+            result = dlsched.solve(instance, method)
+            assert (result.status, result.objective) == ("optimal", optimum)
+            if method == "classes":
+                assert tuple(bound.value for bound in result.bound) == tuple(optimum)
+        for method in ("lp", "aggregated"):
+            result = dlsched.solve(instance, method)
+            assert beaten_level(result.bound, optimum) is None
+            assert beaten_level(result.certified, optimum) is None
+            assert result.bound.started_1 is not None
 
-@settings(max_examples=30, deadline=None)
-@given(instances(scope="one", ties=True))
-def test_clusters_and_brute_force(instance: Instance) -> None:
-    """The program over classes of machines, on the smallest instances."""
-    result = dlsched.solve(instance, "clusters")
-    assert result.status == "optimal"
-    assert result.objective == brute_force(instance)
-
-
-@pytest.mark.slow
-@settings(max_examples=500, deadline=None)
-@given(instances(ties=True))
-def test_brute_force_model_and_clusters_on_500(instance: Instance) -> None:
-    """Brute force, the model and, for the scope one, the structured method."""
-    optimum = brute_force(instance)
-    for method in ("milp", "clusters")[: 1 + (instance.scope == "one")]:
-        assert dlsched.solve(instance, method).objective == optimum
+    run()
 
 
 @settings(max_examples=12, deadline=None)
@@ -81,18 +85,6 @@ def test_clusters_and_model_on_500_full_clusters() -> None:
     assert preempting > 250 and several > 50
 
 
-@settings(max_examples=30, deadline=None)
-@given(instances(ties=True))
-def test_bounds(instance: Instance) -> None:
-    """No optimum beats the bounds of the aggregated program, certified or claimed."""
-    optimum = brute_force(instance)
-    for method in ("lp", "aggregated"):
-        result = dlsched.solve(instance, method)
-        assert beaten_level(result.bound, optimum) is None
-        assert beaten_level(result.certified, optimum) is None
-        assert result.bound.started_1 is not None
-
-
 def test_bounds_are_certified_on_every_level() -> None:
     """The relaxation of a generated batch has a certified bound for each of the 16 levels."""
     result = dlsched.solve(dlsched.generate("dispatch", 1), "lp")
@@ -100,57 +92,34 @@ def test_bounds_are_certified_on_every_level() -> None:
     assert len(result.certified) == 16
 
 
-def test_one_victim_for_two_jobs_counts_once() -> None:
+@pytest.mark.parametrize("method", ["milp", "clusters"])
+def test_one_victim_for_two_jobs_counts_once(method: str) -> None:
     """A victim on the machines of both jobs of a workload is preempted once, in both methods."""
-    gpu = {"gpu_type": "A", "gpus": 2, "cpus": 8, "memory": 8}
-    task = {"cpus": 1, "memory": 1}
-    jobs = [{"id": f"j{k}", "cluster": "c", "gpus": 2, "on": {f"m#{k}": 1}} | task for k in (0, 1)]
-    alone = [{"id": "j", "cluster": "c", "gpus": 1, "on": {f"m#{k}": 1}} | task for k in (2, 3, 4)]
-    running = [{"id": "both", "jobs": jobs}] + [
-        {"id": f"v{k}", "jobs": [job]} for k, job in enumerate(alone)
-    ]
-    instance = Instance(
-        name="two-jobs",
+    both = [held({f"m#{k}": 1}, 2, 1, 1, name=f"j{k}") for k in (0, 1)]
+    alone = [running(f"v{k}", held({f"m#{k}": 1}, 1, 1, 1)) for k in (2, 3, 4)]
+    two_jobs = instance(
+        [machines("m", 2, count=5)],
+        [running("both", *both), *alone],
+        [waiting("w", job("a", 2, 2), job("b", 2, 2))],
         scope="one",
-        lowest_priority=2,
-        regions=[{"id": "r", "clusters": [{"id": "c", "machines": [
-            {"id": "m", "count": 5} | gpu]}]}],
-        tenants=[{"id": "n", "priority": 1, "gpu_quota": 9, "cpu_quota": 9}],
-        running=[{"tenant": "n", "within_quota": False, "seconds": 0} | row for row in running],
-        pending=[{"id": "w", "tenant": "n", "age": 0, "jobs": [
-            {"id": k, "gpu_type": "A", "tasks": 2, "gpus": 2} | task for k in ("a", "b")]}],
-    )  # fmt: skip
-    for method in ("milp", "clusters"):
-        objective = dlsched.solve(instance, method).objective
-        assert (objective.started_1, objective.preempted_2, objective.spread) == (8, 4, 5)
+    )
+    objective = dlsched.solve(two_jobs, method).objective
+    assert (objective.started_1, objective.preempted_2, objective.spread) == (8, 4, 5)
 
 
-def test_one_second_of_youth_in_a_million() -> None:
+@pytest.mark.parametrize("method", ["milp", "clusters"])
+def test_one_second_of_youth_in_a_million(method: str) -> None:
     """Of 1.4 million seconds that victims lack one is saved, by a plan with more racks."""
     rows = [(5, 1000, 0)] * 14 + [(1, 901, 1), (2, 900, 0), (3, 800, 0)]
-    machines = [
-        {"id": f"m{k}", "rack": rack, "gpu_type": "A", "gpus": gpus, "cpus": 1, "memory": 1}
-        for k, (gpus, _, rack) in enumerate(rows)
-    ]
-    running = [
-        {"id": f"v{k}", "tenant": "n", "within_quota": False, "seconds": seconds, "jobs": [
-            {"id": "j", "cluster": "c", "gpus": gpus, "cpus": 0, "memory": 0,
-             "on": {f"m{k}#0": 1}}]}
-        for k, (gpus, seconds, _) in enumerate(rows)
-    ]  # fmt: skip
-    instance = Instance(
-        name="young",
+    young = instance(
+        [machines(f"m{k}", gpus, rack=rack) for k, (gpus, _, rack) in enumerate(rows)],
+        [running(f"v{k}", held({f"m{k}#0": 1}, gpus), seconds=seconds)
+         for k, (gpus, seconds, _) in enumerate(rows)],
+        [waiting("w", job(gpus=1, tasks=74, cpus=0, memory=0))],
         scope="one",
-        lowest_priority=2,
-        regions=[{"id": "r", "clusters": [{"id": "c", "machines": machines}]}],
-        tenants=[{"id": "n", "priority": 1, "gpu_quota": 99, "cpu_quota": 0}],
-        running=running,
-        pending=[{"id": "w", "tenant": "n", "age": 0, "jobs": [
-            {"id": "j", "gpu_type": "A", "tasks": 74, "gpus": 1, "cpus": 0, "memory": 0}]}],
     )  # fmt: skip
-    for method in ("milp", "clusters"):
-        objective = dlsched.solve(instance, method).objective
-        assert (objective.preempted_2, objective.young, objective.spread) == (16, 1366699, 18)
+    objective = dlsched.solve(young, method).objective
+    assert (objective.preempted_2, objective.young, objective.spread) == (16, 1366699, 18)
 
 
 @pytest.mark.parametrize(("method", "seed"), [("milp", 15), ("clusters", 40)])
@@ -170,12 +139,14 @@ def test_aggregated_within_a_gap() -> None:
     assert None not in result.bound
 
 
-def test_too_many_machines_for_arrays() -> None:
-    """A billion machines are refused before they fill the memory."""
-    data = one_cluster(0).to_data()
-    data["regions"][0]["clusters"][0]["machines"][0]["count"] = 10**9
+def test_too_large_instances_are_refused() -> None:
+    """A billion machines do not fill the memory, and the model names the method for its size."""
+    data = changed(one_cluster(0).to_data(), "regions[0].clusters[0].machines[0].count", 10**9)
     with pytest.raises(dlsched.OptionError, match="10000000 machines"):
         dlsched.solve(data, "mast")
+    large = dlsched.generate("dispatch", 1, clusters=10, machines=200, pending=60)
+    with pytest.raises(dlsched.OptionError, match="use clusters for the scope one"):
+        dlsched.solve(large, "milp")
 
 
 def test_clusters_refuses_a_batch() -> None:
@@ -184,8 +155,56 @@ def test_clusters_refuses_a_batch() -> None:
         dlsched.solve(dlsched.generate("dispatch", 1), "clusters")
 
 
-def test_the_model_refuses_large_instances() -> None:
-    """The error says what to use instead."""
-    large = dlsched.generate("dispatch", 1, clusters=10, machines=200, pending=60)
-    with pytest.raises(dlsched.OptionError, match="use clusters for the scope one"):
-        dlsched.solve(large, "milp")
+HEURISTICS = [
+    name
+    for name, method in problem("dispatch").methods.items()
+    if method.kind in (Kind.HEURISTIC, Kind.BASELINE)
+]
+
+
+def drawn(seed: int) -> Instance:
+    """Generate a cluster on which workloads wait and others are preempted."""
+    instance = dlsched.generate("dispatch", seed, machines=6, pending=12, allocation=1.0)
+    assert isinstance(instance, Instance)
+    return instance
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_nothing_found_is_what_the_search_begins_from(seed: int) -> None:
+    """That is what heuristics have found, or the plan of `mast` if none was called."""
+    instance, run = drawn(seed), Run()
+    nothing = Claim(status=Status.NO_SOLUTION, termination=Termination.TOLERANCES)
+    claim = from_best(instance, run, lambda start: nothing)
+    mast = dlsched.solve(instance, "mast").solution
+    assert claim.status is Status.FEASIBLE and claim.solution.start == mast.start
+    run.known = dlsched.solve(instance, "counted").solution
+    assert from_best(instance, run, lambda start: nothing).solution is run.known
+
+
+def test_an_optimum_that_the_start_beats_is_none() -> None:
+    """It may be one of values that are equal to the solver: the start is returned instead."""
+    claim = from_best(drawn(1), Run(), lambda start: Claim(Solution(), Status.OPTIMAL))
+    assert claim.status is Status.FEASIBLE and claim.termination is Termination.TOLERANCES
+    assert claim.reason == BEYOND_PRECISION and claim.solution.start
+
+
+@pytest.mark.parametrize("method", ["milp", "classes"])
+def test_no_time_is_the_plan_of_mast(method: str) -> None:
+    """Without time the start is returned, whatever the method."""
+    instance = drawn(1)
+    plan = dlsched.solve(instance, "mast").objective
+    result = dlsched.solve(instance, method, time_limit=1e-9)
+    assert result.status == "feasible" and result.termination == "time_limit"
+    assert not plan.better_than(result.objective)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("limit", [0.05, 0.3, 2.0])
+@pytest.mark.parametrize("seed", range(6))
+def test_exact_is_no_worse_than_heuristics(seed: int, limit: float) -> None:
+    """Under a limit within which the heuristics end, the exact method's answer is no worse."""
+    instance = drawn(seed)
+    exact = dlsched.solve(instance, time_limit=limit).objective
+    for name in HEURISTICS:
+        if dlsched.solve(instance, name).seconds.total < limit / 4:
+            assert not dlsched.solve(instance, name).objective.better_than(exact), name

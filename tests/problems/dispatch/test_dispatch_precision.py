@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+from dispatch_instances import instance, job, machines, tenant, waiting
 from hostile import hostile
 
 import dlsched
@@ -20,21 +21,14 @@ NINE_DIGITS = 2e-9
 either."""
 
 
-def cpu_jobs(cpus: list[float], machines: dict[str, Any], tasks: int = 1) -> Instance:
+def cpu_jobs(cpus: list[float], count: int, have: Any) -> Instance:
     """Return one workload with jobs that need CPUs only, and one group of empty machines."""
-    jobs = [
-        {"id": f"j{j}", "tasks": tasks, "cpus": Fraction(repr(each)), "memory": 0}
-        for j, each in enumerate(cpus)
-    ]
-    group = {"id": "m", "memory": 0} | machines
-    return Instance(
-        name="cpus",
-        lowest_priority=1,
-        cpu_weight=1,
-        regions=[{"id": "r", "clusters": [{"id": "c", "machines": [group]}]}],
-        tenants=[{"id": "t", "priority": 1, "gpu_quota": 9, "cpu_quota": 10**9}],
-        pending=[{"id": "w", "tenant": "t", "age": 0, "jobs": jobs}],
-    )
+    jobs = [job(f"j{j}", cpus=Fraction(repr(n)), memory=0) for j, n in enumerate(cpus)]
+    return instance(
+        [machines("m", 0, have, 0, count=count)],
+        pending=[waiting("w", *jobs)],
+        lowest_priority=1, cpu_weight=1, tenants=[tenant(cpus=10**9)],
+    )  # fmt: skip
 
 
 THREE, NEARLY = 3.000000000299999, 2.999999999999999
@@ -42,19 +36,19 @@ THREE, NEARLY = 3.000000000299999, 2.999999999999999
 
 @pytest.mark.parametrize("method", ["milp", "classes"])
 @pytest.mark.parametrize(
-    ("cpus", "machines"),
+    ("cpus", "count", "have"),
     [
-        ([THREE, NEARLY], {"count": 2, "cpus": 4}),
-        ([THREE, NEARLY], {"count": 1, "cpus": Fraction("6.000000000299998")}),
-        ([THREE, NEARLY], {"count": 1, "cpus": Fraction("6.000000000299997")}),
-        ([2.969969517132217, 3.134769781556], {"count": 1, "cpus": Fraction("6.104739298688217")}),
-        ([2.969969517132217, 3.134769781556], {"count": 2, "cpus": Fraction("3.134769781556")}),
-        ([1.0000000000000002, 1.0], {"count": 2, "cpus": 2}),
+        ([THREE, NEARLY], 2, 4),
+        ([THREE, NEARLY], 1, Fraction("6.000000000299998")),
+        ([THREE, NEARLY], 1, Fraction("6.000000000299997")),
+        ([2.969969517132217, 3.134769781556], 1, Fraction("6.104739298688217")),
+        ([2.969969517132217, 3.134769781556], 2, Fraction("3.134769781556")),
+        ([1.0000000000000002, 1.0], 2, 2),
     ],
 )
-def test_jobs_that_just_fit(method: str, cpus: list[float], machines: dict[str, Any]) -> None:
+def test_jobs_that_just_fit(method: str, cpus: list[float], count: int, have: Any) -> None:
     """Jobs start exactly if they fit, and the optimum is proved."""
-    instance = cpu_jobs(cpus, machines)
+    instance = cpu_jobs(cpus, count, have)
     result = dlsched.solve(instance, method)
     assert result.status == "optimal" and result.objective == brute_force(instance)
 
@@ -78,29 +72,20 @@ def require_truth(instance: Instance, methods: tuple[str, ...]) -> None:
 
 def test_the_reason_says_to_which_precision() -> None:
     """An optimum that the solver's bound leaves open in the tenth digit is not just "proved"."""
-    instance = cpu_jobs([3.0000000000001], {"count": 1, "cpus": 4}, tasks=1)
-    waiting = instance.pending[0]
-    other = waiting.jobs[0].model_copy(update={"cpus": 3})
-    second = waiting.model_copy(update={"id": "v", "jobs": (other,)})
-    both = Instance.model_validate(
-        instance.model_copy(update={"pending": (waiting, second)}).to_data()
-    )
+    data = cpu_jobs([3.0000000000001], 1, 4).to_data()
+    data["pending"].append(waiting("v", job("j0", cpus=3, memory=0)))
+    both = Instance.parse(data, "the test")
     require_truth(both, ("milp", "classes"))
     result = dlsched.solve(both, "classes")
     exactly = result.bound.started_1.value == result.objective.started_1
     assert exactly or "of started_1: smaller differences are beyond" in result.reason
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize(
+    "seed", [*range(12), *(pytest.param(n, marks=pytest.mark.slow) for n in range(100, 700))]
+)
 def test_hostile_draws(seed: int) -> None:
-    """The exact methods and the bounds, against brute force."""
-    require_truth(hostile(seed), ("milp", "classes", "lp", "aggregated"))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(100, 700))
-def test_more_hostile_draws(seed: int) -> None:
-    """The same, with the method for the scope one, too."""
+    """The exact methods, the bounds and `counted`, against brute force."""
     methods = ("milp", "classes", "lp", "aggregated", "counted")
     instance = hostile(seed)
     require_truth(instance, (*methods, "clusters") if instance.scope == "one" else methods)
