@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,6 @@ from dlsched.problems.interleaving.programs.column_pool import Enumerated, Pool,
 from dlsched.problems.interleaving.structures.groups import stage_array, trivial_bound
 from dlsched.problems.interleaving.structures.tables import Query
 from dlsched.run import Run
-from dlsched.solvers.compilation import entries
 from dlsched.testing import oracles, strategies
 
 HUGE = [1.7e308, -1.7e308, 1e308, 1e200, -1e30, 1e15, 5e-324, 0.0]
@@ -94,22 +92,6 @@ def test_times_as_far_apart_as_files_hold() -> None:
     ):
         assert not dlsched.solve(made, rule).objective.better_than(optimum)
     assert lagrangian_bound(made, dict.fromkeys("abcd", 0.5)) >= optimum[0]
-
-
-def test_solving_compiles_nothing_beyond_the_declared_signatures() -> None:
-    """Every call of a compiled function has the types that it was compiled for."""
-    for made in (
-        dlsched.generate("interleaving", 1, jobs=20),
-        dlsched.generate("interleaving", 1, jobs=30, grouping="cover", cluster=16),
-    ):
-        for method in ("column_generation", "aggregated", "swap", "regroup", "lagrangian"):
-            dlsched.solve(made, method)
-    for module in ("programs.pricing", "heuristics.exchange_search", "heuristics.pair_search"):
-        found = entries(f"dlsched.problems.interleaving.{module}")
-        assert found
-        for entry in found:
-            assert len(entry.compiled.signatures) == len(entry.signatures)
-    assert isinstance(trivial_bound(made), Fraction)
 
 
 @given(INSTANCES)

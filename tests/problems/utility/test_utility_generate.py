@@ -18,6 +18,13 @@ from dlsched.problems.utility.instances.generate import GPU_HOURS, KINDS, MODELS
 MEASURED = Path(__file__).parents[3].parent / "shared" / "data" / "gavel"
 
 
+def _hours(made: Instance) -> list[float]:
+    """Return each job's hours of GPUs on its fastest type."""
+    return [
+        float(job.iterations / max(job.rates.values())) * job.workers / 3600 for job in made.jobs
+    ]
+
+
 def test_the_papers_cluster() -> None:
     """Section IV: 480 jobs on 20 GPUs of each type, in machines of four, six minutes a slot."""
     made = dlsched.generate("utility", 1, jobs=480, slots=400, gpus=60)
@@ -30,8 +37,7 @@ def test_the_papers_cluster() -> None:
 def test_groups_of_gpu_hours() -> None:
     """Unscaled, the share of jobs below an hour is that of the small group."""
     made = dlsched.generate("utility", 1, jobs=2000, slots=10, gpus=60, utilization=None)
-    hours = [float(j.iterations / max(j.rates.values())) * j.workers / 3600 for j in made.jobs]
-    share = sum(h <= 1 for h in hours) / len(hours)
+    share = sum(hours <= 1 for hours in _hours(made)) / len(made.jobs)
     assert share == pytest.approx(GPU_HOURS["small"][2], abs=0.04)
 
 
@@ -42,8 +48,7 @@ def test_jobs_arrive_at_first_and_their_models_follow_their_size() -> None:
     )
     assert {job.arrival for job in made.jobs} == {1}
     models: dict[str, set[tuple[float, float]]] = {}
-    for job in made.jobs:
-        hours = float(job.iterations / max(job.rates.values())) * job.workers / 3600
+    for job, hours in zip(made.jobs, _hours(made), strict=True):
         group = next(g for g, (_, high, _) in GPU_HOURS.items() if hours <= high * 1.01)
         base = float(job.rates["V100"])
         shares = tuple(round(float(job.rates[k]) / base, 2) for k in ("P100", "K80"))
@@ -54,12 +59,6 @@ def test_jobs_arrive_at_first_and_their_models_follow_their_size() -> None:
     assert models["small"] == {MODELS["resnet18"][1:]}
     counts = [sum(low <= h < high for h in _hours(made)) for low, high, _ in GPU_HOURS.values()]
     assert min(counts) > 50  # a quarter of 300 each
-
-
-def _hours(made: Instance) -> list[float]:
-    return [
-        float(job.iterations / max(job.rates.values())) * job.workers / 3600 for job in made.jobs
-    ]
 
 
 def test_measured_rates_follow_the_size(tmp_path: Path) -> None:
@@ -82,8 +81,7 @@ def test_measured_rates_follow_the_size(tmp_path: Path) -> None:
 def test_utilization_is_kept() -> None:
     """The jobs' GPU hours on the fastest type are the share of the horizon's that was asked for."""
     made = dlsched.generate("utility", 2, jobs=200, slots=500, gpus=30, utilization=0.7)
-    seconds = sum(float(j.iterations / max(j.rates.values())) * j.workers for j in made.jobs)
-    assert seconds / (30 * 500 * 360) == pytest.approx(0.7, rel=0.02)
+    assert 3600 * sum(_hours(made)) / (30 * 500 * 360) == pytest.approx(0.7, rel=0.02)
 
 
 @pytest.mark.parametrize(

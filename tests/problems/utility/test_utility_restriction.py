@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from utility_instances import instance, job
 
 import dlsched
 from dlsched.problems.utility import Instance, model
@@ -57,16 +58,8 @@ PRICES = {"A": [20.0, 20.0, 0.5, 0.5]}
 
 def example(**changes: Any) -> Instance:
     """Return two jobs of two slots each on one GPU, of which the first is worth far more."""
-    jobs = [
-        {"id": i, "arrival": 1, "workers": 1, "iterations": 2, "rates": {"A": 1},
-         "utilities": [u, u, u / 2, u / 4]}
-        for i, u in (("a", 80), ("b", 8))
-    ]  # fmt: skip
-    data: dict[str, Any] = {
-        "name": "x", "slots": 4, "slot_seconds": 1, "utility": {"kind": "table"},
-        "machines": [{"id": "m", "gpus": {"A": 1}}], "jobs": jobs,
-    }  # fmt: skip
-    return Instance(**data | changes)
+    jobs = [job(2, id=i, utilities=[u, u, u / 2, u / 4]) for i, u in (("a", 80), ("b", 8))]
+    return instance(jobs, {"A": 1}, **changes)
 
 
 def test_what_the_part_leaves_out() -> None:
