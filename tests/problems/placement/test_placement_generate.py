@@ -71,24 +71,3 @@ def test_no_priority_is_rare() -> None:
         inst = dlsched.generate("placement", 1, tables=50, jobs=400, min_jobs_per_priority=least)
         count = Counter(job.priority for job in inst.jobs if job.kind == "ml")
         assert (min(count.values()) >= 20) == (least == 20)
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"version": "v3"},
-        {"tables": 0},
-        {"kinds": 4},
-        {"utilization": 0},
-        {"storage_utilization": 1},
-        {"largest": 0},
-        {"sizes": (3, 2, 1)},
-        {"readers": (1, 2)},
-        {"experiments": 1},
-        {"min_jobs_per_priority": -1},
-    ],
-)
-def test_options_are_validated(options: dict[str, object]) -> None:
-    """Options out of range raise an error."""
-    with pytest.raises(dlsched.OptionError):
-        dlsched.generate("placement", 1, **options)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
+from placement_instances import instance, job, region, table
 
 import dlsched
 from dlsched.problems.placement import Instance, Solution
@@ -50,30 +51,24 @@ def test_jobs_are_served_without_disaster_copies() -> None:
 
 @given(strategies.placement(max_tables=5, max_jobs=5))
 @settings(max_examples=60, deadline=None, derandomize=True)
-def test_chosen_replicas_pass_the_checker(instance: Instance) -> None:
+def test_chosen_replicas_pass_the_checker(made: Instance) -> None:
     """From any placement, replicas fit and never lower co-location."""
-    data = arrays(instance)
-    solution = solution_of(instance, state_of(data, initial_homes(data)))
-    before = co_location(instance, solution)
+    data = arrays(made)
+    solution = solution_of(made, state_of(data, initial_homes(data)))
+    before = co_location(made, solution)
     quota = Fraction(7)
     for disaster, stranded, hot in ((True, "supply", "jobs"), (False, "nearest", "hours")):
         chosen = replicate(
-            instance, solution, disaster=disaster, stranded=stranded, hot=hot, hot_quota=quota
+            made, solution, disaster=disaster, stranded=stranded, hot=hot, hot_quota=quota
         )
-        found = check_replicas(instance, solution, chosen, disaster=disaster, hot_quota=quota)
+        found = check_replicas(made, solution, chosen, disaster=disaster, hot_quota=quota)
         kinds = {violation.kind for violation in found}
-        full = any(
-            _stored(instance, solution, region.id) > region.storage_capacity
-            for region in instance.regions
-        )
+        stored = {r.id: Fraction(0) for r in made.regions}
+        for t in made.tables:
+            stored[solution.home[t.id]] += Fraction(t.size)
+        full = any(stored[r.id] > r.storage_capacity for r in made.regions)
         assert kinds <= ({"storage_exceeded"} if full else set())
-        assert co_location(instance, solution, chosen) >= before
-
-
-def _stored(instance: Instance, solution: Solution, region: str) -> Fraction:
-    return sum(
-        (Fraction(t.size) for t in instance.tables if solution.home[t.id] == region), Fraction(0)
-    )
+        assert co_location(made, solution, chosen) >= before
 
 
 @pytest.mark.parametrize(
@@ -109,62 +104,53 @@ def test_hot_tables_stay_within_their_quota() -> None:
         replicate(inst, home, hot_quota=-1)
 
 
-def regions_of(*supplies: dict[str, int], free: int = 100) -> dict[str, Any]:
-    """Return an instance's data with regions r0, r1, ... and two tables at r0."""
-    return {
-        "name": "replicas",
-        "regions": [
-            {"id": f"r{i}", "storage_capacity": free, "gpu_supply": supply}
-            for i, supply in enumerate(supplies)
-        ],
-        "tables": [{"id": "t", "size": 10, "home": "r0"}, {"id": "u", "size": 6, "home": "r1"}],
-    }
+T, U = table("t", 10, "r0"), table("u", 6, "r1")
 
 
-def today(instance: Instance) -> Solution:
+def served(*supplies: dict[str, int], jobs: list[Any], more: Any = (), free: int = 100) -> Instance:
+    """Return an instance with regions r0, r1, ... of these supplies, and t and u in the first."""
+    regions = [region(f"r{i}", free, supply) for i, supply in enumerate(supplies)]
+    return instance(regions, [T, U, *more], jobs)
+
+
+def copies_of(made: Instance, **options: Any) -> list[tuple[str, str]]:
+    """Return the tables and regions of the copies that jobs get."""
+    chosen = replicate(made, today(made), disaster=False, **options)
+    return [(copy.table, copy.region) for copy in chosen]
+
+
+def today(made: Instance) -> Solution:
     """Return today's homes."""
-    home = {table.id: table.home for table in instance.tables}
-    return Solution(home=home)
+    return Solution(home={row.id: row.home for row in made.tables})
 
 
 def test_stranded_jobs_go_to_the_highest_supply() -> None:
     """The paper's rule copies to r2, with most A; ours to r1, which misses fewer bytes."""
-    made = Instance(
-        **regions_of({}, {"A": 3}, {"A": 5}),
-        jobs=[{"id": "j", "kind": "ml", "tables": ["t", "u"], "gpu_hours": {"A": 1}}],
-    )
-    papers = replicate(made, today(made), disaster=False)
-    assert [(copy.table, copy.region) for copy in papers] == [("t", "r2"), ("u", "r2")]
-    ours = replicate(made, today(made), disaster=False, stranded="nearest")
-    assert [(copy.table, copy.region) for copy in ours] == [("t", "r1")]
+    made = served({}, {"A": 3}, {"A": 5}, jobs=[job("j", "tu", 1)])
+    assert copies_of(made) == [("t", "r2"), ("u", "r2")]
+    assert copies_of(made, stranded="nearest") == [("t", "r1")]
 
 
 def test_high_priorities_and_jobs_without_gpus_are_served() -> None:
     """With storage for one of two jobs, the one of priority 1 gets copies, even without GPUs."""
-    jobs = [
-        {"id": "low", "kind": "ml", "tables": ["t"], "gpu_hours": {"A": 9}, "priority": 2},
-        {"id": "high", "kind": "ml", "tables": ["u", "v"], "priority": 1},
-    ]
-    data = regions_of({}, {"A": 1}, free=16)
-    data["tables"].append({"id": "v", "size": 6, "home": "r0"})
-    made = Instance(**data, jobs=jobs)
+    low, high = job("low", "t", 9, priority=2), job("high", "uv", priority=1)
+    rows = {"more": [table("v", 6, "r0")], "free": 16}
+    made = served({}, {"A": 1}, jobs=[low, high], **rows)
+    assert copies_of(made) == [("v", "r1")]
     chosen = replicate(made, today(made), disaster=False)
-    assert [(copy.table, copy.region) for copy in chosen] == [("v", "r1")]
     assert co_location(made, today(made), chosen, by="jobs") == Fraction(1, 2)
-    swapped = Instance(**data, jobs=[jobs[0] | {"priority": 1}, jobs[1] | {"priority": 2}])
-    first = replicate(swapped, today(swapped), disaster=False)[0]
-    assert (first.table, first.region) == ("t", "r1")
+    swapped = served({}, {"A": 1}, jobs=[low | {"priority": 1}, high | {"priority": 2}], **rows)
+    assert copies_of(swapped)[0] == ("t", "r1")
 
 
 def test_co_location_needs_all_types_in_one_region() -> None:
     """A job of two types has no region if r0 has A and r1 has B; Spark jobs are not counted."""
-    job = {"id": "j", "kind": "ml", "tables": ["t"], "gpu_hours": {"A": 1, "B": 3}}
-    spark = {"id": "s", "kind": "spark", "tables": ["t"], "gpu_hours": {"A": 4}}
-    apart = Instance(**regions_of({"A": 2}, {"B": 2}), jobs=[job, spark])
+    jobs = [job("j", "t", {"A": 1, "B": 3}), job("s", "t", 4, "spark")]
+    apart = served({"A": 2}, {"B": 2}, jobs=jobs)
     copies = [Replica("t", "r1", "job")]
     assert co_location(apart, today(apart), copies) == 0
-    assert replicate(apart, today(apart), disaster=False) == ()
-    both = Instance(**regions_of({"A": 2}, {"A": 1, "B": 2}), jobs=[job, spark])
+    assert copies_of(apart) == []
+    both = served({"A": 2}, {"A": 1, "B": 2}, jobs=jobs)
     assert co_location(both, today(both), copies) == 1
 
 
@@ -174,24 +160,11 @@ def test_hot_tables_fill_a_quota_for_each_region_and_type() -> None:
     For A in r0: u, read by two jobs that use A, is 6 bytes; v, by one, is 11 and skipped; w is
     4. For B in r1: t is read by one job. By hours for a byte, ours, w is first.
     """
-    data = regions_of({"A": 1}, {"B": 3})
-    data["tables"] += [
-        {"id": "v", "size": 11, "home": "r1"},
-        {"id": "w", "size": 4, "home": "r1"},
-    ]
-    reads = [("a", ["u"], "A", 1), ("b", ["u"], "A", 1), ("c", ["v", "w"], "A", 99),
-             ("d", ["t"], "B", 1)]  # fmt: skip
-    made = Instance(
-        **data,
-        jobs=[
-            {"id": i, "kind": "spark", "tables": names, "gpu_hours": {kind: hours}}
-            for i, names, kind, hours in reads
-        ],
-    )
-    chosen = replicate(made, today(made), disaster=False, hot_quota=40)
-    assert [(c.table, c.region) for c in chosen] == [("u", "r0"), ("w", "r0"), ("t", "r1")]
-    ours = replicate(made, today(made), disaster=False, hot="hours", hot_quota=11)
-    assert [(c.table, c.region) for c in ours] == [("w", "r0"), ("u", "r0")]
+    reads = [("a", "u", "A", 1), ("b", "u", "A", 1), ("c", "vw", "A", 99), ("d", "t", "B", 1)]
+    jobs = [job(name, tables, {kind: n}, "spark") for name, tables, kind, n in reads]
+    made = served({"A": 1}, {"B": 3}, jobs=jobs, more=[table("v", 11, "r1"), table("w", 4, "r1")])
+    assert copies_of(made, hot_quota=40) == [("u", "r0"), ("w", "r0"), ("t", "r1")]
+    assert copies_of(made, hot="hours", hot_quota=11) == [("w", "r0"), ("u", "r0")]
 
 
 @pytest.mark.parametrize("options", [{"stranded": "best"}, {"hot": "cold"}])

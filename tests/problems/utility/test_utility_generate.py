@@ -84,17 +84,6 @@ def test_utilization_is_kept() -> None:
     assert 3600 * sum(_hours(made)) / (30 * 500 * 360) == pytest.approx(0.7, rel=0.02)
 
 
-@pytest.mark.parametrize(
-    "options",
-    [{"jobs": -1}, {"slots": 0}, {"gpus": 0}, {"utilization": 0.0}, {"arrivals": 2.0},
-     {"mix": "odd"}, {"utility": "steep"}],
-)  # fmt: skip
-def test_options_out_of_range_are_rejected(options: dict) -> None:
-    """An option out of range raises OptionError."""
-    with pytest.raises(dlsched.OptionError):
-        dlsched.generate("utility", 1, **options)
-
-
 def test_measured_rates_are_used(tmp_path: Path) -> None:
     """Rates are those of the file; zeros, other types and other numbers of workers are left out."""
     rows = [

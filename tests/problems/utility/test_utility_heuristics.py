@@ -190,12 +190,6 @@ def test_slots_by_hand(made: Instance, method: str, options: Any, slots: list[li
     assert slots_of(made, method, **options) == slots
 
 
-def test_the_threshold_of_tiresias_is_positive() -> None:
-    """Another one is refused by its name."""
-    with pytest.raises(dlsched.OptionError, match="threshold"):
-        dlsched.solve(TWO_QUEUES, "tiresias", threshold=0)
-
-
 def test_prices_are_per_machine_and_type() -> None:
     """Eq. 5: a price grows with the use of the type on its machine; pooled, on all machines."""
     made = instance([job(), job()], {"m": {"A": 1}, "n": {"A": 3}})
