@@ -7,6 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+from sensitivity_instances import instance as made_of
+from sensitivity_instances import profile
 
 import dlsched
 from dlsched.problems.sensitivity import Instance
@@ -15,15 +17,10 @@ from dlsched.problems.sensitivity.definition.oracle import brute_force
 METHODS = ("patterns", "milp", "pooled", "balance", "price_round", "tune")
 
 
-def instance_of(cpus: Any, axis: list[Any], throughput: list[Any], jobs: int = 2) -> Instance:
+def one_server(cpus: Any, axis: list[Any], throughput: list[Any], jobs: int = 2) -> Instance:
     """Return one server of two GPUs and jobs of one GPU with these choices."""
-    rows = [[value] for value in throughput]
-    return Instance(
-        name="hostile",
-        servers={"count": 1, "gpus": 2, "cpus": cpus, "memory": 2},
-        profiles={"p": {"gpus": 1, "cpus": axis, "memory": [1], "throughput": rows}},
-        jobs=[{"id": f"j{k}", "profile": "p"} for k in range(jobs)],
-    )
+    profiles = {"p": profile(1, axis, [1], [[value] for value in throughput])}
+    return made_of((1, 2, cpus, 2), profiles, ["p"] * jobs)
 
 
 def drawn(rng: random.Random) -> Instance:
@@ -64,9 +61,7 @@ def drawn(rng: random.Random) -> Instance:
         ]
         least = min(value for row in table for value in row)
         table[rows.index(cpus / gpus)][columns.index(memory / gpus)] = least
-        profiles[name] = {
-            "gpus": rng.randint(1, gpus), "cpus": rows, "memory": columns, "throughput": table,
-        }  # fmt: skip
+        profiles[name] = profile(rng.randint(1, gpus), rows, columns, table)
     return Instance(
         name="hostile",
         servers={"count": rng.randint(1, 2), "gpus": gpus, "cpus": cpus, "memory": memory},
@@ -112,7 +107,7 @@ def test_amounts_that_just_do_not_fit(digits: int) -> None:
     milp returned such points, and the checker refused them.
     """
     much = Fraction(1) + Fraction(1, 10**digits)
-    instance = instance_of(2, [Fraction(1, 2), 1, much], [2, 2, 4])
+    instance = one_server(2, [Fraction(1, 2), 1, much], [2, 2, 4])
     for method in METHODS:
         examine(instance, method)
     assert dlsched.solve(instance).objective[0] == 6
@@ -121,11 +116,11 @@ def test_amounts_that_just_do_not_fit(digits: int) -> None:
 def test_throughputs_that_differ_in_the_last_digits() -> None:
     """A tie up to 13 digits: the better one, exactly or with the precision in the reason."""
     better = 1 + Fraction(1, 10**13)
-    instance = instance_of(2, [1], [better])
+    instance = one_server(2, [1], [better])
     assert dlsched.solve(instance).objective[0] == 2 * better
     for method in ("patterns", "milp"):
         examine(
-            instance_of(4, [1, 2], [better, 1 + 2 * (better - 1)], jobs=3).model_copy(
+            one_server(4, [1, 2], [better, 1 + 2 * (better - 1)], jobs=3).model_copy(
                 update={"may_wait": True}
             ),
             method,
