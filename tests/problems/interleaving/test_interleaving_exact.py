@@ -1,14 +1,21 @@
-"""The exact methods of interleaving agree with brute force, and say what they proved."""
+"""The model, the exact methods and the bounds of interleaving: brute force, scales, limits."""
 
 from __future__ import annotations
+
+from functools import partial
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
+from interleaving_instances import cover, job
 
 import dlsched
-from dlsched.problems.interleaving import PROBLEM, Instance
+from dlsched.problems.interleaving import PROBLEM, Instance, model
 from dlsched.problems.interleaving.exact.bounds import lagrangian_bound
+from dlsched.problems.interleaving.programs.column_pool import Enumerated, Pool, Prices
+from dlsched.problems.interleaving.structures.groups import stage_array, trivial_bound
+from dlsched.problems.interleaving.structures.tables import Query
 from dlsched.registry import call
 from dlsched.run import Run
 from dlsched.testing import oracles, strategies
@@ -32,7 +39,7 @@ def test_blossom_is_optimal_for_pairs(instance: Instance) -> None:
 def test_pricing_in_steps_proves_the_same_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pricing with a check of the time limit after each job proves the same bound."""
     instance = dlsched.generate("interleaving", 1, jobs=24)
-    prices = {job.id: 0.2 + 0.01 * (i % 7) for i, job in enumerate(instance.jobs)}
+    prices = {row.id: 0.2 + 0.01 * (i % 7) for i, row in enumerate(instance.jobs)}
     at_once = lagrangian_bound(instance, prices)
     monkeypatch.setattr("dlsched.problems.interleaving.programs.column_pool._STEP", 1)
     assert lagrangian_bound(instance, prices) == at_once
@@ -41,7 +48,7 @@ def test_pricing_in_steps_proves_the_same_bound(monkeypatch: pytest.MonkeyPatch)
 def test_prices_must_be_complete() -> None:
     """A bound needs a finite price for every job, and a GPU price that is not negative."""
     instance = dlsched.generate("interleaving", 1, jobs=8)
-    prices = {job.id: 0.2 for job in instance.jobs}
+    prices = dict.fromkeys((row.id for row in instance.jobs), 0.2)
     assert lagrangian_bound(instance, prices) > 0
     for wrong in ({}, prices | {"j1": float("nan")}):
         with pytest.raises(ValueError, match="finite price"):
@@ -74,11 +81,12 @@ def test_a_cover_with_few_profiles_is_proved() -> None:
 
 
 def test_too_large_for_a_list_names_the_alternative() -> None:
-    """milp and aggregated refuse above their sizes, and say what to use."""
+    """milp, aggregated and the model refuse above their sizes, and say what to use."""
     instance = dlsched.generate("interleaving", 1, jobs=128)
-    for method in ("milp", "aggregated"):
+    calls = [partial(dlsched.solve, method=name) for name in ("milp", "aggregated")]
+    for use in (*calls, dlsched.model):
         with pytest.raises(dlsched.OptionError, match="column_generation"):
-            dlsched.solve(instance, method)
+            use(instance)
 
 
 def test_exact_depends_on_the_instance() -> None:
@@ -129,7 +137,7 @@ def test_same_seed_same_answer() -> None:
 
 @pytest.mark.parametrize("many", [1, 10**6])
 def test_the_number_of_threads_may_change(many: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After a call with two threads one with a single thread is proved, which once it was not."""
+    """After a call with two threads one with a single thread is proved."""
     monkeypatch.setattr("dlsched.problems.interleaving.exact.group_columns.MANY_PROFILES", many)
     instance = dlsched.generate("interleaving", 1, jobs=20)
     for threads in (1, 2, 1):
@@ -149,19 +157,94 @@ def test_bound_alone() -> None:
 
 @pytest.mark.parametrize("method", ["lagrangian", "column_generation", "aggregated"])
 def test_efficiencies_that_nearly_tie_end_the_relaxation(method: str) -> None:
-    """Columns whose gammas differ by 1e-9 are priced once: the relaxation once did not end."""
+    """Columns whose gammas differ by 1e-9 are priced once, so that the relaxation ends."""
     rows = [(2, 2), (2, 0.3), (2, 20), (20, 20), (2, 0.3), (2, 0.3), (2, 2)]
-    jobs = [
-        {"id": f"j{i}", "gpus": 4, "stages": [(2e9 + a) / 1e10, b / 1e10]}
-        for i, (a, b) in enumerate(rows)
-    ]
-    near = Instance(
-        name="near", resources=["r", "s"], grouping="cover", gpu_budget=17, jobs=jobs,
-        weigh_by="gpus",
-    )  # fmt: skip
+    jobs = [job(f"j{i}", [(2e9 + a) / 1e10, b / 1e10], 4) for i, (a, b) in enumerate(rows)]
+    near = cover(jobs, 17, weigh_by="gpus")
     result = dlsched.solve(near, method, time_limit=60)
     optimum = oracles.interleaving(near)
     assert result.termination != "time_limit"
     assert float(result.certified[0].value / optimum[0]) == pytest.approx(1, abs=0.3)
     if result.objective is not None:
         assert abs(result.objective[0] - optimum[0]) <= 1e-12 * optimum[0]
+
+
+HUGE = [1.7e308, -1.7e308, 1e308, 1e200, -1e30, 1e15, 5e-324, 0.0]
+INSTANCES = st.one_of(
+    strategies.interleaving(max_jobs=6), strategies.interleaving(max_jobs=6, scales=True)
+)
+
+
+@given(INSTANCES, st.lists(st.floats(-1, 2) | st.sampled_from(HUGE), min_size=7, max_size=7))
+@settings(max_examples=100, deadline=None, derandomize=True)
+def test_prices_of_any_size_give_a_bound(instance: Instance, numbers: list[float]) -> None:
+    """Any prices, up to 1.7e308, bound the optimum, and at most by full efficiency."""
+    prices = {row.id: price for row, price in zip(instance.jobs, numbers, strict=False)}
+    if instance.jobs:
+        bound = lagrangian_bound(instance, prices, abs(numbers[-1]))
+        assert oracles.interleaving(instance)[0] <= bound <= trivial_bound(instance)
+
+
+def test_the_trivial_bound_by_hand() -> None:
+    """Seven jobs of one GPU and two of four on three resources: 7/3 + 2/3, by GPUs 7/3 + 8/3."""
+    made = cover([job(f"j{i}", [1, 2, 3], 1 if i < 7 else 4) for i in range(9)])
+    assert trivial_bound(made) == 3
+    assert trivial_bound(made.model_copy(update={"weigh_by": "gpus"})) == 5
+
+
+@pytest.mark.parametrize("method", ["column_generation", "aggregated", "lagrangian", "blossom"])
+def test_no_certified_bound_is_above_full_efficiency(method: str) -> None:
+    """Jobs that interleave perfectly: every certified bound is the number of groups, not more."""
+    jobs = [job(f"j{i}", [2, 1] if i % 2 else [1, 2]) for i in range(8)]
+    made = cover(jobs, grouping="uniform")
+    assert dlsched.solve(made, method).certified[0].value == 4
+
+
+@given(INSTANCES, st.integers(0, 2**32 - 1))
+@settings(max_examples=100, deadline=None, derandomize=True)
+def test_pricing_finds_what_enumeration_finds_at_every_scale(instance: Instance, seed: int) -> None:
+    """The largest reduced value of each class, with times from 1e-300 to 1e15 side by side."""
+    if not instance.jobs:
+        return
+    search, listed = Pool(instance), Enumerated(instance)
+    rng = np.random.default_rng(seed)
+    heaviest = max(part.weight for part in search.classes)
+    prices = Prices(heaviest * rng.uniform(-0.5, 1, len(search.profiles)), 0.1 * rng.random())
+    query = Query(-np.inf, 3, 1000)
+    highest = [pool.price(prices, query, Run()).highest for pool in (search, listed)]
+    assert highest[0] == pytest.approx(highest[1], abs=1e-11 * heaviest)
+
+
+def test_times_as_far_apart_as_files_hold() -> None:
+    """Subnormal times beside 1e15: the exact methods find the optimum of brute force."""
+    subnormal = {"a": [5e-324, 0, 0], "b": [1e15, 0, 3], "c": [0, 5e-324, 1e-323]}
+    rows = [job(name, stages) for name, stages in subnormal.items()]
+    made = cover([*rows, job("d", [1, 1e-300, 0])], 2)
+    assert (stage_array(made)[stage_array(made) > 0] > 1e-200).all()
+    optimum = oracles.interleaving(made)
+    for method in ("milp", "aggregated", "column_generation"):
+        assert dlsched.solve(made, method).objective == optimum
+    for rule in ("muri", "muri_needed", "swap", "regroup", "greedy", "muri_worst_order"):
+        assert not dlsched.solve(made, rule).objective.better_than(optimum)
+    assert lagrangian_bound(made, dict.fromkeys("abcd", 0.5)) >= optimum[0]
+
+
+@given(INSTANCES)
+@settings(max_examples=100, deadline=None, derandomize=True)
+def test_exact_methods_agree_at_every_scale(instance: Instance) -> None:
+    """Brute force = milp = aggregated = column_generation, up to the last places of a double."""
+    optimum = oracles.interleaving(instance)[0]
+    for method in ("milp", "aggregated", "column_generation"):
+        result = dlsched.solve(instance, method)
+        assert result.status == "optimal"
+        assert abs(result.objective[0] - optimum) <= 2.0**-50 * optimum
+        assert result.certified[0].value >= optimum
+
+
+def test_groups_are_those_allowed() -> None:
+    """Three jobs of one GPU and one of two: three singles, three pairs, a triple, and the other."""
+    jobs = [*(job(name, [1, 2, 3]) for name in "abc"), job("d", [1, 1, 1], 2)]
+    m = model.build(cover(jobs, 4))
+    assert len(m.GROUPS) == 8
+    assert len(m.budget) == 1
+    assert m.GRANULARITY["efficiency"] > 0
