@@ -22,61 +22,106 @@ from dlsched.problems.elastic.structures.choice_arrays import choices_of
 from dlsched.problems.elastic.structures.knapsack import items_of
 
 
-def workers_of(instance: Instance, method: str = "lyra", **options: Any) -> Any:
-    """Return the workers that a rule gives."""
-    return dlsched.solve(instance, method, **options).solution.workers
+def workers_of(made: Instance, method: str, **options: Any) -> dict[str, Any]:
+    """Return the workers that a rule gives, with two pools those of training and on loan."""
+    solution = dlsched.solve(made, method, **options).solution
+    return {
+        name: solution.split(name) if made.pools else count
+        for name, count in solution.workers.items()
+    }
 
 
-def test_afs_gives_every_base_demand_first() -> None:
-    """Lyra, section 7.1: no running job grows before the waiting ones have their base."""
-    made = epoch(3, job("r", 1, 4, 10, running=True), job("w", 2, 2, 1000))
-    assert workers_of(made, "afs") == {"r": 2, "w": 2}
+RUNS = {"running": True}
+MOVES = {"fungible": True}
+SPREADS = {"heterogeneous": True}
+QUEUE = job("x", 3, 3, 5), job("y", 2, 2, 1), job("z", 1, 1, 9)
+GAINS = [
+    job("a", 1, 3, [12, 6, 5], **RUNS), job("b", 1, 2, [900, 600], **RUNS),
+    job("c", 1, 2, [7, 4], 2, **RUNS),
+]  # fmt: skip
+EITHER = epoch(1, job("a", 1, 4, 10), job("b", 1, 1, 30))
+POOL_GAINS = job("c", 1, 2, [9, 5]), job("a", 1, 3, 20), job("b", 1, 2, 20, **MOVES)
+GROWING = job("h", 2, 6, 90, **SPREADS)
+GIVEN: dict[str, tuple[Instance, str, dict[str, Any]]] = {
+    "afs lets no running job grow before waiting ones have their base (Lyra, section 7.1)":
+        (epoch(3, job("r", 1, 4, 10, **RUNS), job("w", 2, 2, 1000)), "afs", {"r": 2, "w": 2}),
+    # Work per second, in GPUs at the base demand: b gains 0.5, c 0.75, a 1 and 0.4.
+    "afs adds the worker of a first": (epoch(1, *GAINS), "afs", {"a": 2, "b": 1, "c": 1}),
+    "then that of c, which has two GPUs": (epoch(3, *GAINS), "afs", {"a": 2, "b": 1, "c": 2}),
+    "then that of b": (epoch(4, *GAINS), "afs", {"a": 2, "b": 2, "c": 2}),
+    "then the third one of a": (epoch(5, *GAINS), "afs", {"a": 3, "b": 2, "c": 2}),
+    "afs skips what does not fit": (epoch(4, *QUEUE), "afs", {"x": 3, "z": 1}),
+    "afs takes the queue in its order": (epoch(4, *QUEUE[::-1]), "afs", {"z": 1, "y": 2}),
+    "lyra starts the shortest, and the knapsack divides what remains (section 5.2)": (
+        epoch(6, job("long", 2, 2, 50), job("short", 1, 1, 5), job("wide", 6, 6, 10),
+              job("grows", 1, 3, 40, **RUNS)),
+        "lyra", {"long": 2, "short": 1, "grows": 3},
+    ),
+    "with base workers b is shorter, 30 s against 40": (EITHER, "lyra", {"b": 1}),
+    "with the most workers a is, 10 s against 30": (EITHER, "minimum", {"a": 1}),
+    "an elastic job prefers loan, an inelastic one training (section 5.3)":
+        (epoch(4, job("e", 1, 2, 9, **MOVES), job("i", 1, 1, 9, **MOVES), loan=4), "lyra",
+         {"e": (0, 2), "i": (1, 0)}),
+    "what does not fit in the preferred pool starts in the other one":
+        (epoch(3, job("e", 3, 4, 9, **MOVES), job("i", 2, 2, 99, **MOVES), loan=2), "lyra",
+         {"e": (3, 0), "i": (0, 2)}),
+    "a job that is not fungible waits":
+        (epoch(1, job("t", 2, 2, 9), job("u", 1, 1, 99), loan=5), "lyra", {"u": (1, 0)}),
+    "shorter heterogeneous jobs get no base that others need (section 6)":
+        (epoch(3, job("h", 2, 2, 1, **SPREADS), job("n", 1, 3, 50), loan=0), "lyra",
+         {"n": (3, 0)}),
+    "nor in the second phase":
+        (epoch(3, job("h", 1, 2, 1, **SPREADS), job("n", 2, 2, 50), loan=1), "minimum",
+         {"n": (2, 0), "h": (1, 1)}),
+    "the base of a heterogeneous job is on loan as far as it does not fit":
+        (epoch(1, job("h", 3, 3, 9, **SPREADS), loan=5), "lyra", {"h": (1, 2)}),
+    # Two workers in training have speed 2, with four on loan 0.7 x (2 + 0.5 x 4) = 2.8.
+    "it grows on loan if that is faster": (epoch(2, GROWING, loan=5), "lyra", {"h": (2, 4)}),
+    # With one on loan it is 1.75, slower than alone.
+    "and does not if it is slower": (epoch(2, GROWING, loan=1), "lyra", {"h": (2, 0)}),
+    "a running job grows where its base is":
+        (epoch(9, job("r", 1, 9, 9, base_pool="loan", **RUNS, **MOVES), loan=2), "lyra",
+         {"r": (0, 3)}),
+    # h fits in training alone and does not use the loan GPU; w does not fit, so s waits, too.
+    "fifo stops at the first base that does not fit": (
+        epoch(5, job("e", 1, 3, 9, **MOVES), job("h", 2, 9, 9, **SPREADS), job("w", 4, 4, 1),
+              job("s", 1, 1, 1), loan=4),
+        "fifo", {"e": (0, 3), "h": (5, 0)},
+    ),
+    "in fifo a job on both kinds of GPU grows on loan first":
+        (epoch(1, job("h", 2, 4, 9, **SPREADS), loan=3), "fifo", {"h": (1, 3)}),
+    # A worker adds 1 to a in training, 0.8 to c there, and 0.5 to b on loan.
+    "afs gives a the two that are left in training, though c comes first":
+        (epoch(4, *POOL_GAINS, loan=3), "afs", {"a": (3, 0), "b": (0, 2), "c": (1, 0)}),
+    "and c what a cannot use":
+        (epoch(5, *POOL_GAINS, loan=3), "afs", {"a": (3, 0), "b": (0, 2), "c": (2, 0)}),
+    # Three on loan would help, but the first one slows the job down.
+    "afs does not look two workers ahead": (epoch(2, GROWING, loan=4), "afs", {"h": (2, 0)}),
+    "where every worker helps, those of training help more": (
+        epoch(3, GROWING, loan=4).model_copy(update={"mixed_efficiency": 1}), "afs",
+        {"h": (3, 3)},
+    ),
+}  # fmt: skip
+"""Epochs, the rule (`minimum` is lyra by least running times), and the workers that it gives."""
 
 
-@pytest.mark.parametrize(
-    ("capacity", "workers"), [(1, (2, 1, 1)), (3, (2, 1, 2)), (4, (2, 2, 2)), (5, (3, 2, 2))]
-)
-def test_afs_adds_single_workers_by_gain_per_gpu(capacity: int, workers: Any) -> None:
-    """Work per second, in GPUs at the base demand: b gains 0.5, c 0.75, a 1 and 0.4."""
-    made = epoch(
-        capacity,
-        job("a", 1, 3, [12, 6, 5], running=True),
-        job("b", 1, 2, [900, 600], running=True),
-        job("c", 1, 2, [7, 4], 2, running=True),
-    )
-    assert workers_of(made, "afs") == dict(zip("abc", workers, strict=True))
+@pytest.mark.parametrize("name", GIVEN)
+def test_workers_by_hand(name: str) -> None:
+    """The rule gives each job these workers, and other jobs none."""
+    made, rule, workers = GIVEN[name]
+    options = {"method": "lyra", "shortest": "minimum"} if rule == "minimum" else {"method": rule}
+    assert workers_of(made, **options) == workers
 
 
 def test_afs_does_not_ask_what_is_left_of_a_job() -> None:
     """Two jobs that scale alike gain alike, whatever is left; the first in the queue grows."""
-    jobs = job("long", 1, 4, 1000, running=True), job("short", 1, 4, 10, running=True)
+    jobs = job("long", 1, 4, 1000, **RUNS), job("short", 1, 4, 10, **RUNS)
     for rule in ("afs", "fifo", "lyra", "exact"):
         answer = dlsched.solve(epoch(3, *jobs), rule)
         assert answer.solution.workers["long"] == 4
         assert answer.objective.reduction == 3000
     assert dlsched.solve(epoch(3, *jobs[::-1]), "afs").objective.reduction == 30
     assert dlsched.solve(epoch(3, *jobs, loan=1), "afs").objective.reduction == 3000
-
-
-def test_afs_takes_the_queue_in_its_order() -> None:
-    """Jobs start in the file's order; those that do not fit are skipped."""
-    jobs = job("x", 3, 3, 5), job("y", 2, 2, 1), job("z", 1, 1, 9)
-    assert workers_of(epoch(4, *jobs), "afs") == {"x": 3, "z": 1}
-    assert workers_of(epoch(4, *jobs[::-1]), "afs") == {"z": 1, "y": 2}
-
-
-def test_lyra_starts_the_shortest_and_skips_what_does_not_fit() -> None:
-    """Section 5.2: shortest running time first; the knapsack divides the remaining GPUs."""
-    made = epoch(6, job("long", 2, 2, 50), job("short", 1, 1, 5), job("wide", 6, 6, 10),
-                 job("grows", 1, 3, 40, running=True))  # fmt: skip
-    assert workers_of(made) == {"long": 2, "short": 1, "grows": 3}
-
-
-@pytest.mark.parametrize(("shortest", "workers"), [("base", {"b": 1}), ("minimum", {"a": 1})])
-def test_the_shortest_by_either_time(shortest: str, workers: Any) -> None:
-    """With base workers b is shorter, 30 s against 40; with the most a is, 10 s against 30."""
-    made = epoch(1, job("a", 1, 4, 10), job("b", 1, 1, 30))
-    assert workers_of(made, shortest=shortest) == workers
 
 
 @pytest.mark.parametrize(
@@ -103,92 +148,6 @@ def test_the_generator_draws_either_loss(scaling: str) -> None:
         assert list(row.running_times) == times
 
 
-def test_elastic_fungible_jobs_prefer_loan() -> None:
-    """Section 5.3: an elastic job starts on loan, an inelastic one in training."""
-    made = epoch(4, job("e", 1, 2, 9, fungible=True), job("i", 1, 1, 9, fungible=True), loan=4)
-    assert workers_of(made) == {"e": {"loan": 2}, "i": {"training": 1}}
-
-
-def test_fungible_jobs_take_the_other_pool_if_they_must() -> None:
-    """What does not fit in the preferred pool starts in the other one; others wait."""
-    made = epoch(3, job("e", 3, 4, 9, fungible=True), job("i", 2, 2, 99, fungible=True), loan=2)
-    assert workers_of(made) == {"e": {"training": 3}, "i": {"loan": 2}}
-    made = epoch(1, job("t", 2, 2, 9), job("u", 1, 1, 99), loan=5)
-    assert workers_of(made) == {"u": {"training": 1}}
-
-
-def test_heterogeneous_jobs_come_last() -> None:
-    """Section 6: the shorter heterogeneous job gets what the others leave, in both phases."""
-    made = epoch(3, job("h", 2, 2, 1, heterogeneous=True), job("n", 1, 3, 50), loan=0)
-    assert workers_of(made) == {"n": {"training": 3}}
-    made = epoch(3, job("h", 1, 2, 1, heterogeneous=True), job("n", 2, 2, 50), loan=1)
-    assert workers_of(made, shortest="minimum") == {
-        "n": {"training": 2},
-        "h": {"training": 1, "loan": 1},
-    }
-
-
-def test_heterogeneous_jobs_overflow_and_grow_on_loan() -> None:
-    """Base in training, what does not fit on loan; flexible workers on loan if that is faster."""
-    flags = {"heterogeneous": True}
-    assert workers_of(epoch(1, job("h", 3, 3, 9, **flags), loan=5)) == {
-        "h": {"training": 1, "loan": 2}
-    }
-    # Two workers in training have speed 2. With up to four on loan the speed is at most
-    # 0.7 x (2 + 0.5 x 4) = 2.8; with one it is 1.75, slower than alone.
-    made = epoch(2, job("h", 2, 6, 90, **flags), loan=5)
-    assert workers_of(made) == {"h": {"training": 2, "loan": 4}}
-    assert workers_of(epoch(2, job("h", 2, 6, 90, **flags), loan=1)) == {"h": {"training": 2}}
-
-
-def test_running_jobs_grow_where_they_are() -> None:
-    """A fungible job with its base on loan gets no GPUs of training."""
-    flags = {"running": True, "fungible": True, "base_pool": "loan"}
-    assert workers_of(epoch(9, job("r", 1, 9, 9, **flags), loan=2)) == {"r": {"loan": 3}}
-
-
-def test_fifo_by_hand() -> None:
-    """Base workers in the file's order until one does not fit, then growth where the base is.
-
-    The elastic job e starts on loan and grows there; h, which fits in training alone, does not use
-    the loan GPU; w does not fit, so the smaller s waits, too.
-    """
-    made = epoch(5, job("e", 1, 3, 9, fungible=True), job("h", 2, 9, 9, heterogeneous=True),
-                 job("w", 4, 4, 1), job("s", 1, 1, 1), loan=4)  # fmt: skip
-    assert workers_of(made, "fifo") == {"e": {"loan": 3}, "h": {"training": 5}}
-    # On both kinds of GPU already, h grows on loan first.
-    made = epoch(1, job("h", 2, 4, 9, heterogeneous=True), loan=3)
-    assert workers_of(made, "fifo") == {"h": {"training": 1, "loan": 3}}
-
-
-def test_afs_by_hand() -> None:
-    """One worker at a time, to the job and pool with the largest gain in throughput per GPU.
-
-    A worker adds 1 to a in training, 0.8 to c there, and 0.5 to b on loan. So a gets the two that
-    are left in training, though c comes first, and c only what a cannot use.
-    """
-    lossy = job("c", 1, 2, [9, 5])
-    made = epoch(4, lossy, job("a", 1, 3, 20), job("b", 1, 2, 20, fungible=True), loan=3)
-    assert workers_of(made, "afs") == {
-        "a": {"training": 3},
-        "b": {"loan": 2},
-        "c": {"training": 1},
-    }
-    made = epoch(5, *made.to_data()["jobs"], loan=3)
-    assert workers_of(made, "afs")["c"] == {"training": 2}
-
-
-def test_afs_does_not_look_two_workers_ahead() -> None:
-    """Three on loan would help a job of two in training, but the first one slows it down."""
-    flags = {"heterogeneous": True}
-    assert workers_of(epoch(2, job("h", 2, 6, 90, **flags), loan=4), "afs") == {
-        "h": {"training": 2}
-    }
-    # With a share of 1 every worker helps, those of training more.
-    made = epoch(3, job("h", 2, 6, 90, **flags), loan=4).model_copy(update={"mixed_efficiency": 1})
-    assert workers_of(made, "afs") == {"h": {"training": 3, "loan": 3}}
-
-
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_without_loan_the_rules_are_those_of_one_capacity(seed: int) -> None:
     """With nothing on loan `afs`, `fifo` and completion times are those of training alone."""
@@ -196,7 +155,7 @@ def test_without_loan_the_rules_are_those_of_one_capacity(seed: int) -> None:
     two = dlsched.generate("elastic", seed=seed, jobs=12, capacity=30, loan=0,
                            fungible=0.0, heterogeneous=0.0)  # fmt: skip
     for name in ("afs", "fifo"):
-        plain = {j: {"training": n} for j, n in workers_of(one, name).items()}
+        plain = {j: (n, 0) for j, n in workers_of(one, name).items()}
         assert workers_of(two, name) == plain
     for rule in ("shortest", "longest", "equal"):
         assert jct(two, rule) == jct(one, rule)
