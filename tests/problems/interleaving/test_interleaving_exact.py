@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -80,22 +78,10 @@ def test_a_cover_with_few_profiles_is_proved() -> None:
         assert not dlsched.solve(instance, rule).objective.better_than(best.objective)
 
 
-def test_too_large_for_a_list_names_the_alternative() -> None:
-    """milp, aggregated and the model refuse above their sizes, and say what to use."""
-    instance = dlsched.generate("interleaving", 1, jobs=128)
-    calls = [partial(dlsched.solve, method=name) for name in ("milp", "aggregated")]
-    for use in (*calls, dlsched.model):
-        with pytest.raises(dlsched.OptionError, match="column_generation"):
-            use(instance)
-
-
-def test_exact_depends_on_the_instance() -> None:
-    """`exact` is blossom for pairs, aggregated for few profiles, else column_generation."""
-    pairs = dlsched.generate("interleaving", 1, jobs=6, resources=2)
-    alike = dlsched.generate("interleaving", 1, jobs=12, distinct=False)
-    distinct = dlsched.generate("interleaving", 1, jobs=12)
-    found = [dlsched.solve(made).method for made in (pairs, alike, distinct)]
-    assert found == ["blossom", "aggregated", "column_generation"]
+def test_too_large_a_model_names_the_alternative() -> None:
+    """The model refuses above its size, and says what to use."""
+    with pytest.raises(dlsched.OptionError, match="column_generation"):
+        dlsched.model(dlsched.generate("interleaving", 1, jobs=128))
 
 
 def test_an_interrupt_leaves_a_solution_and_a_bound() -> None:
@@ -115,17 +101,6 @@ def test_no_progress_ends_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
     result = dlsched.solve(instance, "column_generation", rounds=0)
     assert (result.status, result.termination) == ("feasible", "iteration_limit")
     assert result.certified[0].value > result.objective[0]
-
-
-def test_a_start_is_used_if_it_is_better() -> None:
-    """A start better than the local search is the first incumbent; of a worse one it is said."""
-    instance = dlsched.generate("interleaving", 1, jobs=24)
-    best = dlsched.solve(instance)
-    again = dlsched.solve(instance, start=best.solution)
-    assert again.start.accepted
-    assert again.objective == best.objective
-    poor = dlsched.solve(instance, start=dlsched.solve(instance, "greedy").solution)
-    assert poor.start.reason == "no better than the heuristics'"
 
 
 def test_same_seed_same_answer() -> None:

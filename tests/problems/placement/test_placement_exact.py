@@ -129,16 +129,6 @@ def test_a_limit_keeps_the_placement_and_the_bound() -> None:
     assert float(result.bound.cost.value) <= float(result.objective.cost)
 
 
-def test_a_start_is_improved_upon() -> None:
-    """From hill climbing's placement milp proves one that is no worse."""
-    inst = dlsched.generate("placement", 3, tables=8, regions=3, jobs=12, largest=0.4)
-    start = dlsched.solve(inst, "hill_climbing")
-    result = dlsched.solve(inst, start=start.solution)
-    assert result.status == "optimal"
-    assert result.start.accepted
-    assert not start.objective.better_than(result.objective)
-
-
 @given(
     st.lists(st.floats(0.01, 0.5), min_size=1, max_size=5),
     st.lists(st.floats(0, 1), min_size=1, max_size=3),

@@ -197,49 +197,44 @@ def test_ties_drawn_at_random_are_ties(rule: str) -> None:
     assert dlsched.solve(alone, rule, seed=7, ties="random").solution == taken[7]
 
 
-def returned(data: dict[str, Any], **options: Any) -> str:
-    """Return the digits of the servers that `densest` returns."""
-    found = dlsched.solve(data, "densest", **options).solution
-    return "".join(s[1:] for s in sorted(found.returned))
+ALL_FOR_3 = {"a": "1 2 3 4", "b": "5"}
+FAR_APART = {"a": 1e15, "b": 1e-300, "c": 2e-300, "d": 3e-300}
+DENSEST: dict[str, tuple[dict[str, Any], str, float]] = {
+    # Lyra's cost takes s4 first, at 1/3, and preempts all four jobs.
+    "one job on three servers is better than three jobs":
+        (hand(3, {"a": "2 3", "b": "2 3 4", "c": "1", "d": "2 3"}), "234", 3),
+    "servers without base workers come first": (hand(2, {"a": "1", "b": "3"}), "24", 0),
+    "a server is as good as idle if all its jobs weigh nothing, however many there are":
+        (hand(2, {"a": "1", "b": "2 3", "c": "2 3", "d": "4"}, b=0, c=0), "23", 0),
+    "jobs of weight 0 are spared where that costs nothing":
+        (hand(1, {"a": "1 2", "b": "3", "c": "1 4"}, a=0, b=0, c=0), "3", 0),
+    # Job a empties four servers for 3, less for each than b's 1.
+    "what is emptied beyond the demand is worth nothing":
+        (hand(1, ALL_FOR_3, servers=5, a=3), "5", 1),
+    "what is emptied for the demand is": (hand(4, ALL_FOR_3, servers=5, a=3), "1234", 3),
+    # Job b alone (1 for 1) looks best at first, but a alone (5) is less than a and b.
+    "ending with one server is always considered":
+        (hand(3, {"a": "2 3 4", "b": "1"}, a=5), "234", 5),
+    "ties go to the least collateral": (hand(1, {"a": "1 2", "b": "3", "c": "4"}), "3", 1),
+    # Exact multiples have more digits than a double, ratios do not.
+    "weights of 1e-300 are compared beside 1e15":
+        (hand(1, {"a": "1", "b": "2", "c": "3", "d": "4"}, **FAR_APART), "2", FAR_APART["b"]),
+}  # fmt: skip
 
 
-def test_one_job_on_three_servers_is_better_than_three_jobs() -> None:
-    """Lyra's cost takes s4 first, at 1/3, and preempts all four jobs; three jobs empty s2 to s4."""
-    data = hand(3, {"a": "2 3", "b": "2 3 4", "c": "1", "d": "2 3"})
-    assert returned(data) == "234"
+@pytest.mark.parametrize("rule", DENSEST)
+def test_densest_by_hand(rule: str) -> None:
+    """`densest` returns these servers, with jobs of this weight preempted."""
+    data, servers, preempted = DENSEST[rule]
+    found = dlsched.solve(data, "densest")
+    assert "".join(s[1:] for s in sorted(found.solution.returned)) == servers
+    assert float(found.objective.preempted) == preempted
+
+
+def test_lyra_preempts_more_than_densest() -> None:
+    """Where one job on three servers is better than three jobs, Lyra's cost preempts all four."""
+    data, _, _ = DENSEST["one job on three servers is better than three jobs"]
     assert dlsched.solve(data, "lyra").objective.preempted == 4
-
-
-def test_servers_without_base_workers_come_first() -> None:
-    """They are idle already and cost nothing."""
-    assert returned(hand(2, {"a": "1", "b": "3"})) == "24"
-
-
-def test_jobs_of_weight_0_are_no_obstacle() -> None:
-    """A server is as good as idle if all its jobs weigh nothing, however many there are."""
-    data = hand(2, {"a": "1", "b": "2 3", "c": "2 3", "d": "4"}, b=0, c=0)
-    assert dlsched.solve(data, "densest").objective.preempted == 0
-    assert returned(data) == "23"
-
-
-def test_jobs_of_weight_0_are_spared_where_that_costs_nothing() -> None:
-    """All servers are as good as idle; returning s3 alone vacates no GPU elsewhere."""
-    data = hand(1, {"a": "1 2", "b": "3", "c": "1 4"}, a=0, b=0, c=0)
-    assert returned(data) == "3"
-
-
-def test_what_is_emptied_beyond_the_demand_is_worth_nothing() -> None:
-    """Job a empties four servers for 3, less for each than b's 1; but only one is wanted."""
-    data = hand(1, {"a": "1 2 3 4", "b": "5"}, servers=5, a=3)
-    assert returned(data) == "5"
-    assert returned(data | {"demand": 4}) == "1234"
-
-
-def test_ending_with_one_server_is_always_considered() -> None:
-    """Job b alone (1 for 1) looks best at first, but a alone (5) is less than a and b."""
-    data = hand(3, {"a": "2 3 4", "b": "1"}, a=5)
-    assert returned(data) == "234"
-    assert dlsched.solve(data, "densest").objective.preempted == 5
 
 
 def test_jobs_that_need_not_stop_are_resumed() -> None:
@@ -251,11 +246,6 @@ def test_jobs_that_need_not_stop_are_resumed() -> None:
     with interpreted():
         assert empty(layout, 2, 2, order, preempted) == 2.0
     assert preempted.tolist() == [False, False, True]
-
-
-def test_ties_go_to_the_least_collateral() -> None:
-    """One server is wanted, each has one job: s3's holds nothing elsewhere."""
-    assert returned(hand(1, {"a": "1 2", "b": "3", "c": "4"}, servers=4)) == "3"
 
 
 @pytest.mark.parametrize("demand", [0, 4])
@@ -289,11 +279,9 @@ def test_the_unit_of_weights_does_not_matter(made: Instance) -> None:
     assert len(answers) == 1
 
 
-def test_weights_far_apart_are_compared() -> None:
+def test_weights_far_apart_are_comparable() -> None:
     """1e-300 beside 1e15: exact multiples have more digits than a double, ratios do not."""
-    weights = {"a": 1e15, "b": 1e-300, "c": 2e-300, "d": 3e-300}
-    data = hand(1, {"a": "1", "b": "2", "c": "3", "d": "4"}, **weights)
-    assert returned(data) == "2"
+    data, _, _ = DENSEST["weights of 1e-300 are compared beside 1e15"]
     ratios = comparable_weights(Instance.parse(data, "test"))
     assert ratios[0] == 1.0
     assert 0.0 <= ratios[1] <= ratios[2] <= ratios[3] < 1e-308

@@ -43,13 +43,6 @@ def test_only_jobs_of_several_gpus_can_be_split() -> None:
     assert dlsched.model(whole).q["c"].ub == 0
 
 
-def test_the_model_has_a_maximal_size() -> None:
-    """milp has a variable for every job, choice and server, and names patterns when too many."""
-    instance = dlsched.generate("sensitivity", 1, servers=64)
-    with pytest.raises(dlsched.OptionError, match="use patterns"):
-        dlsched.solve(instance, "milp")
-
-
 SLOW = pytest.mark.slow
 
 
@@ -312,15 +305,6 @@ def test_a_time_limit_keeps_the_solution() -> None:
     result = dlsched.solve(instance, time_limit=0.3)
     assert (result.status, result.termination) == ("feasible", "time_limit")
     assert not dlsched.solve(instance, "tune").objective.better_than(result.objective)
-
-
-def test_a_start_is_taken() -> None:
-    """The optimum is the first incumbent; a poor start is no better than the heuristics'."""
-    instance = dlsched.generate("sensitivity", 1, servers=3, multi=True)
-    best = dlsched.solve(instance)
-    assert dlsched.solve(instance, start=best.solution).start.reason == "the first incumbent"
-    poor = dlsched.solve(instance, start=dlsched.solve(instance, "proportional").solution)
-    assert poor.start.reason == "no better than the heuristics'"
 
 
 def test_same_seed_same_answer() -> None:

@@ -305,16 +305,6 @@ def test_a_start_is_taken(eight_jobs: tuple[Any, dlsched.Result]) -> None:
     assert (again.start.accepted, again.objective) == (True, best.objective)
 
 
-def test_the_choice_follows_the_instance() -> None:
-    """Forking instances go to the integer program, others to Dantzig-Wolfe."""
-    owner = dlsched.registry.problem("utility")
-    choices = [
-        owner.method("exact", dlsched.generate("utility", 1, **options)).name
-        for options in ({"jobs": 5, "slots": 10}, {"jobs": 60, "slots": 100}, {"forking": True})
-    ]
-    assert choices == ["dantzig_wolfe", "dantzig_wolfe", "milp"]
-
-
 def test_a_time_limit_leaves_a_certified_gap() -> None:
     """Stopped early, dantzig_wolfe has a schedule, a bound, and the gap between them."""
     instance = dlsched.generate("utility", 1, jobs=60, slots=100, gpus=24)

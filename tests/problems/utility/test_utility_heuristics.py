@@ -299,21 +299,3 @@ def test_the_divisible_load_bounds_every_fork() -> None:
         result = dlsched.solve(made, "hadare")
         last = dlsched.verify(made, result.solution).details["last_slot"]
         assert divisible_load(made) - 1e-9 <= last <= divisible_load(made) * 1.6 + count
-
-
-@pytest.mark.parametrize(
-    ("methods", "forks", "words"),
-    [
-        (("hadar", "hadar_committed", "fifo", "insertion", "lagrangian", "dantzig_wolfe"), True,
-         "hadare"),
-        (("hadare", "hadare_copies"), False, "use hadar"),
-    ],
-)  # fmt: skip
-def test_methods_reject_the_other_kind_of_job(
-    methods: tuple[str, ...], forks: bool, words: str
-) -> None:
-    """Methods for gangs reject forking jobs, naming hadare, which rejects gangs, naming hadar."""
-    made = dlsched.generate("utility", 1, jobs=2, slots=4, gpus=3, forking=forks)
-    for method in methods:
-        with pytest.raises(dlsched.OptionError, match=words):
-            dlsched.solve(made, method)
