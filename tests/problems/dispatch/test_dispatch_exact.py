@@ -17,8 +17,6 @@ from dlsched.problems.dispatch import Instance, Solution
 from dlsched.problems.dispatch.definition.check import check
 from dlsched.problems.dispatch.definition.oracle import brute_force
 from dlsched.problems.dispatch.exact.beginning import from_best
-from dlsched.problems.dispatch.heuristics import mast_solution
-from dlsched.problems.dispatch.instances.generate import examples
 from dlsched.problems.dispatch.instances.strategy import instances
 from dlsched.problems.dispatch.programs.loads import capacity
 from dlsched.problems.dispatch.programs.machine_cuts import violated
@@ -271,10 +269,8 @@ def test_classes_and_model_on_generated_batches() -> None:
 
 
 def test_a_gap_of_bin_packing() -> None:
-    """Sizes 44, 33 and 12 (2, 3 and 6 of them) fill 1.96 machines of 132 and need three.
-
-    No inequality for one machine shows it, so the class must be divided.
-    """
+    """Sizes 44, 33 and 12 (2, 3 and 6 of them) fill 1.96 machines of 132 and need three."""
+    # No inequality for one machine shows it, so the class must be divided.
     sizes = ((44, 2), (33, 3), (12, 6))
     shapes = [Shape(-1, (0, size, 0)) for size, _ in sizes]
     counts = [count for _, count in sizes]
@@ -288,10 +284,8 @@ def test_a_gap_of_bin_packing() -> None:
 
 
 def test_a_violated_inequality() -> None:
-    """A task of 64 CPUs and one of half a machine's GPUs do not fit on a machine of 96 CPUs.
-
-    Two and one of them are within the total of two machines. One weight of 2 to 1 excludes it.
-    """
+    """A task of 64 CPUs and one of half a machine's GPUs do not fit on a machine of 96 CPUs."""
+    # Two and one of them are within the total of two machines. One weight of 2 to 1 excludes it.
     weights = violated([HALF, CPU], [1, 2], MACHINE, 2, Run())
     assert weights is not None
     by = dict(weights)
@@ -334,21 +328,3 @@ def test_some_levels_only() -> None:
     assert [bound is None for bound in some.bound] == [False] * 4 + [True] * 12
     with pytest.raises(dlsched.OptionError, match="levels=17"):
         dlsched.solve(instance, "classes", levels=17)
-
-
-def test_a_limit_leaves_a_feasible_solution() -> None:
-    """Without time, the answer is that of `mast`, and nothing is called optimal."""
-    instance = dlsched.generate("dispatch", 1)
-    result = dlsched.solve(instance, "classes", time_limit=1e-9)
-    assert result.status == "feasible"
-    assert result.solution.start == mast_solution(instance).start
-
-
-def test_a_better_start_is_used() -> None:
-    """The start's value is the incumbent's if it is better than that of `mast`."""
-    instance = examples()[0]  # mast starts one of two workloads
-    best = dlsched.solve(instance, "classes")
-    again = dlsched.solve(instance, "classes", start=best.solution)
-    assert again.start and again.start.accepted and again.objective == best.objective
-    worse = dlsched.solve(instance, "classes", start=mast_solution(instance))
-    assert worse.start and not worse.start.accepted

@@ -306,8 +306,10 @@ def test_what_still_fits_is_started() -> None:
     assert filled(instance, found) == found
 
 
-def test_a_start_worse_than_mast_is_not_where_counted_begins() -> None:
-    """A worse start than the plan of `mast` is not used."""
+@pytest.mark.parametrize("method", ["counted", "classes"])
+def test_a_start_no_better_than_mast_is_not_used(method: str) -> None:
+    """Neither the plan of `mast` itself nor that of starting nothing."""
     batch = dlsched.generate("dispatch", 3, machines=10)
-    nothing = dlsched.solve(batch, "counted", start=Solution(start={}, preempt=()))
-    assert nothing.start is not None and not nothing.start.accepted
+    for start in (mast_solution(batch), Solution(start={}, preempt=())):
+        result = dlsched.solve(batch, method, start=start)
+        assert result.start is not None and not result.start.accepted

@@ -283,10 +283,8 @@ def test_one_pool_of_two_is_the_old_problem() -> None:
 
 
 def test_figure_6_with_gpus_on_loan() -> None:
-    """B saves 180.018 - 60.006 s on loan; C takes the two GPUs of training, so A gets none.
-
-    With C on loan, A would save 50 s and B 90.009 s, but C would lose 180.03 s.
-    """
+    """B saves 180.018 - 60.006 s on loan; C takes the two GPUs of training, so A gets none."""
+    # With C on loan, A would save 50 s and B 90.009 s, but C would lose 180.03 s.
     best = dlsched.solve("lyra-fig6-loan")
     workers = {"A": {"training": 2}, "B": {"loan": 6}, "C": {"training": 2}}
     assert best.solution.workers == workers

@@ -162,11 +162,9 @@ def test_without_loan_the_rules_are_those_of_one_capacity(seed: int) -> None:
 
 
 def test_completion_times_on_two_pools_by_hand() -> None:
-    """b is on loan from the start, at half speed; c waits for a, then both GPUs are its own.
-
-    a: 60 s of work on 2 GPUs of training. b: 30 s on one of loan take 60. c: 40 s of work with two
-    workers follow at 30 s.
-    """
+    """b is on loan from the start, at half speed; c waits for a, then both GPUs are its own."""
+    # a: 60 s of work on 2 GPUs of training. b: 30 s on one of loan take 60. c: 40 s of work with
+    # two workers follow at 30 s.
     made = epoch(2, job("a", 2, 2, 30), job("b", 1, 1, 30, fungible=True, running=True,
                  base_pool="loan"), job("c", 1, 2, 20), loan=1)  # fmt: skip
     made = made.model_copy(update={"pools": epoch(2, loan=0).pools})

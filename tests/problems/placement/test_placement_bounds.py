@@ -228,10 +228,8 @@ def test_a_job_that_must_run_counts() -> None:
 
 @pytest.mark.parametrize("name", ["relaxation", "relaxation_tree", "home_tree", "milp"])
 def test_terms_that_cancel(name: str) -> None:
-    """One region has every share, so the cost is 0; with weights of 1e9 terms round to 1e-7.
-
-    The duals of the relaxation said 1.5e-9, of model coefficients that had been rounded.
-    """
+    """One region has every share, so the cost is 0; with weights of 1e9 terms round to 1e-7."""
+    # The duals of the relaxation said 1.5e-9, of model coefficients that had been rounded.
     made = instance(
         [region("r", 0.001, {"A": 6, "B": 5})],
         [table("t0", 3.3333333333333335e-05, "r"), table("t1", 0.0001666666666666667)],

@@ -48,12 +48,10 @@ def report_on(home: dict[str, str]) -> Report:
 
 
 def test_cost_by_hand() -> None:
-    """Job l, whose tie goes to r, reads v from s: 4 of 10 + 16 + 10 + 4 bytes cross.
-
-    Both ML jobs are in r: shares of demand 1 and 0 for each priority, of supply 3/4 and 1/4. The
-    load of r is 8, 2 above its supply, half the mean of 4: the sigmoid at 5/2; that of s is 1/2.
-    Bytes are 16 and 4 of 20, capacities 30 and 10 of 40.
-    """
+    """Job l, whose tie goes to r, reads v from s: 4 of 10 + 16 + 10 + 4 bytes cross."""
+    # Both ML jobs are in r: shares of demand 1 and 0 for each priority, of supply 3/4 and 1/4. The
+    # load of r is 8, 2 above its supply, half the mean of 4: the sigmoid at 5/2; that of s is 1/2.
+    # Bytes are 16 and 4 of 20, capacities 30 and 10 of 40.
     report = report_on(HOME)
     assert report.feasible
     expected_gpu = 2 * (1 / 16) * (1 / (1 + math.exp(-2.5)) + 0.5)

@@ -67,10 +67,8 @@ def test_a_missing_certificate_is_visible(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_the_solver_cannot_undercut_the_cost() -> None:
-    """With loads that differ by less than HiGHS's tolerances, milp proves the optimum.
-
-    HiGHS's bound is below the cost of such placements, so they are excluded one by one.
-    """
+    """With loads that differ by less than HiGHS's tolerances, milp proves the optimum."""
+    # HiGHS's bound is below the cost of such placements, so they are excluded one by one.
     hours = (10**9, 10**9 + 1, 10**9 + 3, 5 * 10**8, 5 * 10**8 + 1)
     inst = instance(
         [region("r", 100, 2 * 10**9), region("s", 100, 2 * 10**9 + 1)],

@@ -89,18 +89,14 @@ def test_no_priority_is_rare() -> None:
 
 
 PAIR = dlsched.load("mast-two-regions")
-APART = Solution(
-    home={"clicks": "east", "users": "west", "videos": "east", "ads": "west"},
-)
+APART = Solution(home={"clicks": "east", "users": "west", "videos": "east", "ads": "west"})
 
 
 def test_by_hand() -> None:
-    """With 12 and 16 bytes free, clicks and ads get a copy, videos and users do not.
-
-    East holds 18 of 30 bytes, west 14. Largest first: clicks (10) to west, then videos (8) does not
-    fit there (6 left), ads (8) to east, and users (6) no more (4 left). Then rank finds clicks and
-    users in west, match finds videos and ads in east.
-    """
+    """With 12 and 16 bytes free, clicks and ads get a copy, videos and users do not."""
+    # East holds 18 of 30 bytes, west 14. Largest first: clicks (10) to west, then videos (8) does
+    # not fit there (6 left), ads (8) to east, and users (6) no more (4 left). Then rank finds
+    # clicks and users in west, match finds videos and ads in east.
     chosen = replicate(PAIR, APART)
     assert chosen == (Replica("clicks", "west", "disaster"), Replica("ads", "east", "disaster"))
     assert check_replicas(PAIR, APART, chosen) == ()
@@ -221,11 +217,9 @@ def test_co_location_needs_all_types_in_one_region() -> None:
 
 
 def test_hot_tables_fill_a_quota_for_each_region_and_type() -> None:
-    """Of 40 bytes r0 gets 10 for A and r1 30 for B, filled with the tables of most jobs.
-
-    For A in r0: u, read by two jobs that use A, is 6 bytes; v, by one, is 11 and skipped; w is
-    4. For B in r1: t is read by one job. By hours for a byte, ours, w is first.
-    """
+    """Of 40 bytes r0 gets 10 for A and r1 30 for B, filled with the tables of most jobs."""
+    # For A in r0: u, read by two jobs that use A, is 6 bytes; v, by one, is 11 and skipped; w is 4.
+    # For B in r1: t is read by one job. By hours for a byte, ours, w is first.
     reads = [("a", "u", "A", 1), ("b", "u", "A", 1), ("c", "vw", "A", 99), ("d", "t", "B", 1)]
     jobs = [job(name, tables, {kind: n}, "spark") for name, tables, kind, n in reads]
     made = served({"A": 1}, {"B": 3}, jobs=jobs, more=[table("v", 11, "r1"), table("w", 4, "r1")])

@@ -29,10 +29,8 @@ RULES: list[tuple[str, dict[str, Any]]] = [
 
 @pytest.mark.parametrize("version", ["v1", "v2"])
 def test_updated_cost_is_the_full_cost(version: str) -> None:
-    """Along 1,000 random moves, evaluated and applied, the sums are those of a fresh state.
-
-    Every hundredth state is compared with the checker too.
-    """
+    """Along 1,000 random moves, evaluated and applied, the sums are those of a fresh state."""
+    # Every hundredth state is compared with the checker too.
     inst = dlsched.generate(
         "placement", 5, tables=40, regions=4, jobs=60, version=version, at_home=0.5
     )
@@ -66,10 +64,8 @@ def test_updated_cost_is_the_full_cost(version: str) -> None:
 @pytest.mark.parametrize("version", ["v1", "v2"])
 @pytest.mark.parametrize("temperature", [1e-300, 1e-3, 1e3])
 def test_annealing_leaves_the_state_of_its_homes(version: str, temperature: float) -> None:
-    """After 2,000 trials, clusters among them, the state is a fresh one's; all or few accepted.
-
-    The penalty is so low that capacities, quotas of CPU hours and (6) are violated on the way.
-    """
+    """After 2,000 trials, clusters among them, the state is a fresh one's; all or few accepted."""
+    # The penalty is so low that capacities, quotas of CPU hours and (6) are violated on the way.
     inst = dlsched.generate(
         "placement", 7, tables=40, regions=4, jobs=60, version=version, at_home=0.8,
         storage_utilization=0.9, experiments=0.5,
@@ -192,11 +188,9 @@ def test_units_do_not_matter(method: str, options: dict[str, Any]) -> None:
 
 
 def test_sums_without_a_common_unit() -> None:
-    """If no unit divides all sizes, a placement that fills its regions exactly is feasible.
-
-    The sizes add up to 1 and have 15 digits each beside one of 1e-9; each region stores exactly
-    what it has today.
-    """
+    """If no unit divides all sizes, a placement that fills its regions exactly is feasible."""
+    # The sizes add up to 1 and have 15 digits each beside one of 1e-9; each region stores exactly
+    # what it has today.
     sizes = [0.333333333333333, 0.166666666666667, 0.499999999, 1e-9]
     tables = [table(f"t{i}", size, "rrss"[i]) for i, size in enumerate(sizes)]
     inst = instance([region("r", sizes[0] + sizes[1]), region("s", 0.5)], tables)

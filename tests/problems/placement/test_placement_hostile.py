@@ -75,10 +75,9 @@ def refuted(seed: int) -> list[str]:
     ids=["few", "many"],
 )
 def test_no_placement_refutes_a_method(seeds: Sequence[int]) -> None:
-    """By enumeration with the definition: no certified bound is beaten, no status is false.
-
-    At seed 23 a bound was too large, at 241 milp contradicted itself, at 247 its optimum was none.
-    """
+    """By enumeration with the definition: no certified bound is beaten, no status is false."""
+    # At seed 23 a bound was too large, at 241 milp contradicted itself, at 247 its optimum was
+    # none.
     wrong = {seed: refuted(seed) for seed in seeds}
     assert {seed: found for seed, found in wrong.items() if found} == {}
 

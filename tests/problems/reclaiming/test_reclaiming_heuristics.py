@@ -24,20 +24,13 @@ RULES = ("lyra", "gpu_fraction", "scf", "scf_updated", "densest", "random")
 
 def test_servers_without_base_workers_are_first() -> None:
     """They cost 0, also when full of flexible workers."""
-    jobs = {
-        "a": "1:4 2:8f",
-        "b": "3:1",
-        "c": "4:1",
-    }
+    jobs = {"a": "1:4 2:8f", "b": "3:1", "c": "4:1"}
     assert dlsched.solve(hand(1, jobs), "lyra").solution.returned == ("s2",)
 
 
 def test_ties_go_to_the_least_collateral_then_to_the_file() -> None:
     """Equal costs: the server whose jobs hold least elsewhere, then the earlier one."""
-    jobs = {
-        "a": "1:2 2:1 4:2f",
-        "b": "3:2 4:1 1:1f",
-    }
+    jobs = {"a": "1:2 2:1 4:2f", "b": "3:2 4:1 1:1f"}
     # All cost 1/2. Taking s1 vacates 1 + 2 GPUs elsewhere, s2 2 + 2, s3 1 + 1, and s4 2 + 1.
     assert dlsched.solve(hand(1, jobs), "lyra").solution.returned == ("s3",)
     alone = {f"j{i}": f"{i}" for i in range(1, 5)}
@@ -147,12 +140,7 @@ def test_a_demand_of_one_takes_the_server_with_the_fewest_jobs() -> None:
 
 def test_weights_multiply_the_shares() -> None:
     """A job of weight 5 on two servers costs 5/2 on each, more than two jobs of weight 1 on one."""
-    jobs = {
-        "a": "1:4 2:4",
-        "b": "3:4",
-        "c": "3:4",
-        "d": "4:4",
-    }
+    jobs = {"a": "1:4 2:4", "b": "3:4", "c": "3:4", "d": "4:4"}
     light = dlsched.solve(hand(2, jobs), "lyra")
     heavy = dlsched.solve(hand(2, jobs, a=5), "lyra")
     assert set(light.solution.returned) == {"s1", "s2"}
@@ -164,13 +152,7 @@ def test_weights_multiply_the_shares() -> None:
 
 def test_scf_counts_once_and_knows_no_weights() -> None:
     """Section 7.1: the top k by job count; the server that job a empties is not taken for free."""
-    jobs = {
-        "a": "1:4 2:4",
-        "b": "2:1",
-        "c": "3:1",
-        "d": "4:1",
-        "e": "4:1",
-    }
+    jobs = {"a": "1:4 2:4", "b": "2:1", "c": "3:1", "d": "4:1", "e": "4:1"}
     weights = {"c": 100.0, "b": 0.0}
     static = dlsched.solve(hand(2, jobs, **weights), "scf")
     updated = dlsched.solve(hand(2, jobs, **weights), "scf_updated")

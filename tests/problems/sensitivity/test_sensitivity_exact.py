@@ -213,10 +213,8 @@ def test_a_start_that_is_no_solution_is_not_offered() -> None:
 
 
 def test_profiles_with_stairs_are_proved() -> None:
-    """Three servers, 15 jobs, 8 x 6 choices with stairs: more patterns matter than can be listed.
-
-    The heuristics have 25.414, and the program with every server proves 33.414.
-    """
+    """Three servers, 15 jobs, 8 x 6 choices with stairs: more patterns matter than are listed."""
+    # The heuristics have 25.414, and the program with every server proves 33.414.
     instance = dlsched.load(Path(__file__).with_name("three_servers.json"))
     result = dlsched.solve(instance)
     assert (result.status, tuple(result.objective)) == ("optimal", (Fraction("33.414"), 1))
@@ -224,11 +222,9 @@ def test_profiles_with_stairs_are_proved() -> None:
 
 @pytest.mark.slow
 def test_equal_servers_do_not_use_up_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Five servers, 21 jobs with stairs: the program with every server has no proof in a minute.
-
-    It has fewer columns than there are patterns that matter, and gets a few seconds; then the
-    patterns within a growing distance of the bound prove the optimum.
-    """
+    """Five servers, 21 jobs with stairs: the program with every server has no proof in a minute."""
+    # It has fewer columns than there are patterns that matter, and gets a few seconds; then the
+    # patterns within a growing distance of the bound prove the optimum.
     monkeypatch.setattr(exact, "_SECONDS", 1.0)
     instance = dlsched.load(Path(__file__).with_name("five_servers.json"))
     result = dlsched.solve(instance, time_limit=600)
@@ -246,11 +242,9 @@ def test_throughputs_far_apart() -> None:
 
 
 def test_throughputs_with_many_digits() -> None:
-    """Costs of 17 digits are rounded for the solver: optimal, with the remaining gap.
-
-    If the largest throughput cannot be attained, the gap may be larger than 1e-9, and the status
-    is not optimal.
-    """
+    """Costs of 17 digits are rounded for the solver: optimal, with the remaining gap."""
+    # If the largest throughput cannot be attained, the gap may be larger than 1e-9, and the status
+    # is not optimal.
     rng = np.random.default_rng(7)
     for large in [1.0] * 15 + [1e15] * 15:
         table = [0.1, 0.3, rng.uniform(0.4, 2), large * rng.uniform(2, 3) / 3]
@@ -286,10 +280,8 @@ def test_too_many_sums_are_left_to_another_method(monkeypatch: pytest.MonkeyPatc
 def test_jobs_that_may_wait_by_hand(
     method: str, last: tuple[int, ...], throughput: int, placed: list[str]
 ) -> None:
-    """Two GPUs, 4 CPUs; three jobs run at 2, 1 and 5 with 1, 1 and 4 CPUs: the last one alone.
-
-    If the last one runs at 4 with 3 CPUs, the first job is placed beside it.
-    """
+    """Two GPUs, 4 CPUs; three jobs run at 2, 1 and 5 with 1, 1 and 4 CPUs: the last one alone."""
+    # If the last one runs at 4 with 3 CPUs, the first job is placed beside it.
     profiles = {"a": by_cpus(2, 2, 2, 2), "b": by_cpus(1, 1, 1, 1), "c": by_cpus(*last)}
     waits = made_of((1, 2, 4, 2), profiles, "abc", may_wait=True)
     best = dlsched.solve(waits, method)

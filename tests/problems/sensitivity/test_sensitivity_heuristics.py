@@ -28,10 +28,8 @@ READINGS = [
 @given(instances(max_jobs=7))
 @settings(max_examples=150, deadline=None, derandomize=True)
 def test_every_job_is_placed(instance: Instance) -> None:
-    """On up to 8 servers, jobs split or not: a job is not placed only for lack of free GPUs.
-
-    The checker accepts every solution, in which no job is below its proportional throughput.
-    """
+    """On up to 8 servers, jobs split or not: a job is not placed only for lack of free GPUs."""
+    # The checker accepts every solution, in which no job is below its proportional throughput.
     gpus = [instance.profile(job).gpus for job in instance.jobs]
     fits = sum(gpus) <= instance.servers.count * instance.servers.gpus
     runs = [(name, {}) for name in TUNED] + [("tune", reading) for reading in READINGS]
@@ -73,11 +71,9 @@ def test_best_case_is_capped_at_one_server() -> None:
 
 
 def test_a_demand_below_the_share_stays() -> None:
-    """Section 4.2, step 2: one server of 3 GPUs, 6 CPUs, 3 GB; the modest job keeps one CPU.
-
-    Two jobs run at 0.5, 1, 1.5 with 1, 2, 3 CPUs and have 3 each; the third needs one, and one
-    of them reverts to 2: 1.5 + 1 + 1. With the modest job raised to its share both would: 3.
-    """
+    """Section 4.2, step 2: one server of 3 GPUs, 6 CPUs, 3 GB; the modest job keeps one CPU."""
+    # Two jobs run at 0.5, 1, 1.5 with 1, 2, 3 CPUs and have 3 each; the third needs one, and one of
+    # them reverts to 2: 1.5 + 1 + 1. With the modest job raised to its share both would: 3.
     profiles = {"sensitive": by_cpus(0.5, 1, 1.5), "modest": by_cpus(1, 1)}
     made = made_of((1, 3, 6, 3), profiles, ["sensitive", "sensitive", "modest"])
     assert tuple(dlsched.solve(made, "tune").objective) == (Fraction(7, 2), 0)
@@ -102,10 +98,8 @@ def test_a_reverted_job_that_takes_more_memory_overloads_no_server() -> None:
 
 
 def test_peers_are_reverted_just_enough() -> None:
-    """10 CPUs, 5 + 3 + 1 of them allocated, 2 needed: the job with 3 releases the missing one.
-
-    By CPUs per GPU, as in the public code, the one with 5 reverts.
-    """
+    """10 CPUs, 5 + 3 + 1 of them allocated, 2 needed: the job with 3 releases the missing one."""
+    # By CPUs per GPU, as in the public code, the one with 5 reverts.
     profiles = {
         "large": profile(1, [2, 5], [1], [[1], [4]]),
         "small": profile(1, [2, 3], [1], [[1], [1.5]]),
@@ -136,10 +130,7 @@ def test_orders_differ() -> None:
 
 def test_greedy_leaves_gpus_idle() -> None:
     """Section 3.3: two sensitive jobs get all CPUs of a server with four GPUs; others wait."""
-    profiles = {
-        "sensitive": profile(1, [1, 2, 4], [1], [[0.5], [1], [2]]),
-        "modest": by_cpus(1, 1),
-    }
+    profiles = {"sensitive": profile(1, [1, 2, 4], [1], [[0.5], [1], [2]]), "modest": by_cpus(1, 1)}
     jobs = ["sensitive", "sensitive", "modest", "modest"]
     made = made_of((1, 4, 8, 4), profiles, jobs, may_wait=True)
     result = dlsched.solve(made, "greedy")
@@ -161,13 +152,11 @@ def test_tune_takes_the_first_jobs_that_fit_the_gpus() -> None:
 
 
 def test_drf_and_tetris_are_orderings() -> None:
-    """Section 5.7: the dominant share is of memory for one job and of CPUs for the other.
-
-    One server of 4 GPUs, 8 CPUs, 8 GB. A's demand is 4 CPUs and 2 GB: shares 1/4, 1/2, 1/4; B's
-    2 CPUs and 5 GB: 1/4, 1/4, 5/8. DRF takes A first, 1/2 < 5/8. A's resource share is 1, B's
-    9/8; A is twice as fast as at its share and B five times: 1/2 > 9/40, so that Tetris takes B
-    first. Only one of A and C, which needs 5 CPUs, fits.
-    """
+    """Section 5.7: the dominant share is of memory for one job and of CPUs for the other."""
+    # One server of 4 GPUs, 8 CPUs, 8 GB. A's demand is 4 CPUs and 2 GB: shares 1/4, 1/2, 1/4; B's 2
+    # CPUs and 5 GB: 1/4, 1/4, 5/8. DRF takes A first, 1/2 < 5/8. A's resource share is 1, B's 9/8;
+    # A is twice as fast as at its share and B five times: 1/2 > 9/40, so that Tetris takes B first.
+    # Only one of A and C, which needs 5 CPUs, fits.
     profiles = {
         "a": profile(1, [2, 4], [2], [[1], [2]]),
         "b": profile(1, [2], [2, 5], [[1, 5]]),

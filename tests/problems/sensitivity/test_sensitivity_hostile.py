@@ -102,10 +102,8 @@ def test_nothing_false_is_said_of_hostile_numbers(method: str, seeds: range) -> 
 
 @pytest.mark.parametrize("digits", [9, 12, 15])
 def test_amounts_that_just_do_not_fit(digits: int) -> None:
-    """Two jobs with half of the CPUs and a little more do not fit, whatever a solver tolerates.
-
-    milp returned such points, and the checker refused them.
-    """
+    """Two jobs with half of the CPUs and a little more do not fit, whatever a solver tolerates."""
+    # milp returned such points, and the checker refused them.
     much = Fraction(1) + Fraction(1, 10**digits)
     instance = one_server(2, [Fraction(1, 2), 1, much], [2, 2, 4])
     for method in METHODS:

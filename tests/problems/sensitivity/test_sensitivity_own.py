@@ -37,11 +37,9 @@ OWN = ("balance", "price_round")
 @given(instances(max_jobs=4, max_servers=4))
 @settings(max_examples=40, deadline=None, derandomize=True)
 def test_price_round_on_small_instances(instance: Instance) -> None:
-    """The certified bound is no less than the optimum, and what is found is no less than TUNE's.
-
-    The patterns of `balance` and the near ones are added, so that nearly all are solved to the
-    optimum; with one server the optimum is always found.
-    """
+    """The certified bound is no less than the optimum, and what is found is no less than TUNE's."""
+    # The patterns of `balance` and the near ones are added, so that nearly all are solved to the
+    # optimum; with one server the optimum is always found.
     optimum = brute_force(instance)
     result = dlsched.solve(instance, "price_round")
     if optimum is None:
@@ -80,11 +78,9 @@ def test_few_jobs_are_split(name: str) -> None:
 
 @pytest.mark.parametrize("name", OWN)
 def test_a_job_larger_than_a_server_is_split(name: str) -> None:
-    """Three GPUs on servers of two: split, beside a job that wants 3 of the 4 CPUs.
-
-    The large job runs at 2 with 1 CPU a GPU or with its share of 2, and at 3 with 3; the small one
-    at 1 with 2 CPUs and at 5 with 3. So 2 + 5.
-    """
+    """Three GPUs on servers of two: split, beside a job that wants 3 of the 4 CPUs."""
+    # The large job runs at 2 with 1 CPU a GPU or with its share of 2, and at 3 with 3; the small
+    # one at 1 with 2 CPUs and at 5 with 3. So 2 + 5.
     profiles = {"large": by_cpus(2, 2, 3, gpus=3), "small": profile(1, [2, 3], [1], [[1], [5]])}
     made = made_of((2, 2, 4, 2), profiles, ["large", "small"])
     assert tuple(dlsched.solve(made, name).objective) == (7, 1)
@@ -96,10 +92,8 @@ def test_a_job_larger_than_a_server_is_split(name: str) -> None:
 
 @pytest.mark.parametrize("name", OWN)
 def test_scarce_memory(name: str) -> None:
-    """CPUs in plenty, and memory for two of four jobs on each of two servers: two fast ones each.
-
-    With 1 GB a job runs at 1, with 3 GB at 2; a server has 8 GB for four jobs.
-    """
+    """CPUs in plenty, memory for two of four jobs on each of two servers: two fast ones each."""
+    # With 1 GB a job runs at 1, with 3 GB at 2; a server has 8 GB for four jobs.
     profiles = {"m": profile(1, [1], [1, 2, 3], [[1, 1, 2]])}
     made = made_of((2, 4, 4, 8), profiles, ["m"] * 8)
     assert tuple(dlsched.solve(made, name).objective) == (12, 0)
@@ -137,10 +131,8 @@ def test_throughputs_that_are_far_apart(name: str, small: float) -> None:
 
 
 def test_throughputs_that_no_job_can_have() -> None:
-    """Two jobs of 8e-11 each, which would have 3e11 with 6 GB a GPU, on servers of 2 GB a GPU.
-
-    What the solver says of the pooled cluster is known to 1e-9 of the largest throughput only.
-    """
+    """Two jobs of 8e-11 each, which would have 3e11 with 6 GB a GPU, on servers of 2 GB a GPU."""
+    # What the solver says of the pooled cluster is known to 1e-9 of the largest throughput only.
     table = [[0, 0], [8e-11, 3e11], [400, 4]]
     made = made_of((2, 4, 16, 8), {"p": profile(4, [3, 4, 7], [2, 6], table)}, ["p", "p"])
     optimum = brute_force(made)
@@ -149,10 +141,8 @@ def test_throughputs_that_no_job_can_have() -> None:
 
 
 def test_the_bound_is_a_sum_of_throughputs_that_jobs_can_have() -> None:
-    """The pooled cluster has 2.33, as a third may come from a job that fits on no server; so 2.3.
-
-    Two jobs have 1, with 3 CPUs each, and two 0.3, with 12: one of these has the other server.
-    """
+    """The pooled cluster has 2.33, a third of it from a job that fits on no server; so 2.3."""
+    # Two jobs have 1, with 3 CPUs each, and two 0.3, with 12: one of these has the other server.
     profiles = {
         "alone": profile(4, [2, 3], [2], [[0], [0.3]]),
         "small": profile(1, [3], [2], [[1]]),
@@ -206,10 +196,8 @@ def test_the_knapsack_is_the_best_of_all_combinations() -> None:
 
 
 def test_targets_are_those_of_stage_one() -> None:
-    """Eight CPUs for four jobs that run at 1, 1.5, 2 with 1, 2, 3 CPUs: 2 each, or 3 and 1.
-
-    The relaxation has throughput 6 with all CPUs in use, and only CPUs have a price.
-    """
+    """Eight CPUs for four jobs that run at 1, 1.5, 2 with 1, 2, 3 CPUs: 2 each, or 3 and 1."""
+    # The relaxation has throughput 6 with all CPUs in use, and only CPUs have a price.
     table = [[1], [Fraction(3, 2)], [2]]
     made = made_of(
         (2, 2, 4, 4), {"p": profile(1, [1, 2, 3], [1, 2], [2 * row for row in table])}, ["p"] * 4
@@ -221,11 +209,9 @@ def test_targets_are_those_of_stage_one() -> None:
 
 
 def test_loads_are_spread_and_exchanged() -> None:
-    """Largest first to the least loaded; exchanges bring loads of 1.5 and 0.5 to 1.1 and 0.9.
-
-    The excess of 0.5 falls to 0.1 if 0.6 and 0.2 change places, or 0.9 and 0.3; the first differ
-    less.
-    """
+    """Largest first to the least loaded; exchanges bring loads of 1.5 and 0.5 to 1.1 and 0.9."""
+    # The excess of 0.5 falls to 0.1 if 0.6 and 0.2 change places, or 0.9 and 0.3; the first differ
+    # less.
     made = made_of((2, 2, 2, 2), {"p": by_cpus(1)}, [])
     wanted = [Wanted(1, 0.6), Wanted(1, 0.2), Wanted(1, 0.9), Wanted(1, 0.3)]
     assert spread(made, wanted) == [{1: 1}, {0: 1}, {0: 1}, {1: 1}]
@@ -293,10 +279,8 @@ def test_conversions_leave_the_optimum(allow_split: bool) -> None:
 
 
 def test_phase_1_uses_a_pattern_more_often_than_there_are_servers() -> None:
-    """One server of 8 GPUs, 8 jobs, and patterns of single items: phase 1 needs 8 servers of these.
-
-    Phase 2 then has the pattern with all 8 jobs.
-    """
+    """One server of 8 GPUs, 8 jobs, patterns of single items: phase 1 needs 8 servers of these."""
+    # Phase 2 then has the pattern with all 8 jobs.
     instance = dlsched.generate("sensitivity", 1, servers=1)
     program = Program(instance, whole=True, units=True)
     kinds = range(len(program.items))

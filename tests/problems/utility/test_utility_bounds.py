@@ -116,10 +116,8 @@ def test_bounds_of_periods_hold(instance: Instance, seed: int) -> None:
 
 
 def test_shorter_periods_have_lower_bounds() -> None:
-    """Periods are halved down to slots, each level's bound is below, and prices re-check the last.
-
-    The last is near the linear relaxation's optimum over all schedules of the jobs.
-    """
+    """Periods are halved down to slots, each level's bound is below, prices re-check the last."""
+    # The last is near the linear relaxation's optimum over all schedules of the jobs.
     instance = dlsched.generate("utility", 3, jobs=8, slots=40, gpus=6, mix="even", arrivals=0.5)
     gangs = Gangs(instance)
     dual, columns = Dual(gangs), Columns(gangs)

@@ -17,10 +17,7 @@ DATA: dict[str, Any] = {
     "slots": 4,
     "slot_seconds": 10,
     "machines": [{"id": "m", "gpus": {"A": 2}}, {"id": "n", "gpus": {"A": 1, "B": 1}}],
-    "jobs": [
-        job(40, {"A": 2, "B": 1}, 2, id="a"),
-        job(15, id="b", arrival=2),
-    ],
+    "jobs": [job(40, {"A": 2, "B": 1}, 2, id="a"), job(15, id="b", arrival=2)],
 }
 INSTANCE = Instance(**DATA)
 A = [{"slot": 1, "gpus": {"m": {"A": 2}}}, {"slot": 3, "gpus": {"m": {"A": 2}}}]

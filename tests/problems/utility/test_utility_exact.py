@@ -181,11 +181,9 @@ def test_prices_must_make_sense() -> None:
 )
 @settings(max_examples=150, deadline=None, derandomize=True)
 def test_rounding_is_in_the_valid_direction(gains, iterations, power, slots, most) -> None:
-    """Where units are exact, combinations of slots do the units if they do the iterations.
-
-    Otherwise whatever does the iterations does the units rounded up, whatever does the units
-    rounded down does the iterations, and a job that can finish still can rounded down.
-    """
+    """Where units are exact, combinations of slots do the units if they do the iterations."""
+    # Otherwise whatever does the iterations does the units rounded up, whatever does the units
+    # rounded down does the iterations, and a job that can finish still can rounded down.
     scale = Fraction(10) ** power
     gains, iterations = sorted((g * scale for g in gains), reverse=True), iterations * scale
     up, down = (units(gains, iterations, slots, side, most) for side in (True, False))
@@ -352,10 +350,8 @@ def test_rows_that_cannot_be_violated_are_left_out() -> None:
 
 
 def test_rows_grow_with_the_slots() -> None:
-    """Twice the slots are twice the entries: progress is summed in blocks, not from the start.
-
-    A schedule's assignment satisfies the rows of blocks, and reads back.
-    """
+    """Twice the slots are twice the entries: progress is summed in blocks, not from the start."""
+    # A schedule's assignment satisfies the rows of blocks, and reads back.
     sizes = []
     for slots in (200, 400):
         made = dlsched.generate("utility", 1, jobs=2, slots=slots, gpus=3, utilization=0.5)

@@ -61,15 +61,20 @@ def test_jobs_arrive_at_first_and_their_models_follow_their_size() -> None:
     assert min(counts) > 50  # a quarter of 300 each
 
 
+def rates_file(folder: Path, *rows: tuple[str, int, dict[str, float]]) -> Path:
+    """Write measured rates: the kind of a job, its workers, and its iterations a second."""
+    names = ("job_type", "scale_factor", "iterations_per_second")
+    path = folder / "rates.json"
+    path.write_text(json.dumps([dict(zip(names, row, strict=True)) for row in rows]))
+    return path
+
+
 def test_measured_rates_follow_the_size(tmp_path: Path) -> None:
     """A small job's rates are those of a ResNet-18; a group that the file lacks draws from all."""
-    rows = [
-        {"job_type": "ResNet-18 (batch size 16)", "scale_factor": 1,
-         "iterations_per_second": {"v100": 2.0}},
-        {"job_type": "LM (batch size 5)", "scale_factor": 1, "iterations_per_second": {"k80": 1.0}},
-    ]  # fmt: skip
-    path = tmp_path / "rates.json"
-    path.write_text(json.dumps(rows))
+    path = rates_file(
+        tmp_path, ("ResNet-18 (batch size 16)", 1, {"v100": 2.0}),
+        ("LM (batch size 5)", 1, {"k80": 1.0}),
+    )  # fmt: skip
     assert read_throughputs(path, group="small") == [{"V100": 2.0}]
     assert read_throughputs(path, group="medium") == []
     made = from_throughputs(path, jobs=40, slots=900, gpus=9, utilization=None, seed=1)
@@ -86,13 +91,9 @@ def test_utilization_is_kept() -> None:
 
 def test_measured_rates_are_used(tmp_path: Path) -> None:
     """Rates are those of the file; zeros, other types and other numbers of workers are left out."""
-    rows = [
-        {"job_type": "a", "scale_factor": 1, "iterations_per_second": {"v100": 4.5, "k80": 0}},
-        {"job_type": "b", "scale_factor": 2, "iterations_per_second": {"v100": 9}},
-        {"job_type": "c", "scale_factor": 1, "iterations_per_second": {"tpu": 9}},
-    ]
-    path = tmp_path / "rates.json"
-    path.write_text(json.dumps(rows))
+    path = rates_file(
+        tmp_path, ("a", 1, {"v100": 4.5, "k80": 0}), ("b", 2, {"v100": 9}), ("c", 1, {"tpu": 9})
+    )
     assert read_throughputs(path) == [{"V100": 4.5}]
     made = from_throughputs(path, jobs=3, slots=9, gpus=3, seed=1)
     assert all(job.rates == {"V100": 4.5} for job in made.jobs)

@@ -107,11 +107,9 @@ def stream(slots: int) -> Instance:
     ("method", "slots", "found"), [("hadar", 40, 1.39), ("hadar_committed", 300, 15.91)]
 )
 def test_theorem_2_does_not_hold_on_a_stream(method: str, slots: int, found: float) -> None:
-    """Every second job can run; `hadar` is drawn to the newest, the committed are always late.
-
-    `hadar` decides in each slot anew, and the newest job is worth most. Where schedules stay, each
-    second job is admitted late, for 0.1, and keeps the next from running at once.
-    """
+    """Every second job can run; `hadar` is drawn to the newest, the committed are always late."""
+    # `hadar` decides in each slot anew, and the newest job is worth most. Where schedules stay,
+    # each second job is admitted late, for 0.1, and keeps the next from running at once.
     made = stream(slots)
     value = float(dlsched.solve(made, method).objective[0])
     reached = float(sum(1 + Fraction(i, 100) for i in range(1, slots + 1, 2)))

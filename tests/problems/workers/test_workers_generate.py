@@ -108,10 +108,7 @@ def test_waiting_jobs() -> None:
     waiting = (JobState("a", 8, 4, 16, 0, 100), JobState("b", 2, 2, 2, 0, 100))
     made = instance_of(state(waiting), loan=0.5, fungible=0, heterogeneous=0)
     shapes = [(job.id, job.base, job.flexible, job.elastic, job.pools) for job in made.jobs]
-    assert shapes == [
-        ("a", 4, 12, True, ("training",)),
-        ("b", 2, 0, False, ("training",)),
-    ]
+    assert shapes == [("a", 4, 12, True, ("training",)), ("b", 2, 0, False, ("training",))]
     found = dlsched.solve(made)
     assert found.status == "optimal"
     assert (found.objective.placed, found.objective.flexible) == (2, 8)  # 14 GPUs are free
