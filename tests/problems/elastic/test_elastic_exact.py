@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from drawing import drawn
 from elastic_instances import epoch, job
-from hypothesis import given, settings
 
 import dlsched
 from dlsched.problems.elastic import Instance
@@ -25,8 +25,6 @@ from dlsched.problems.elastic.structures.two_pools_table import fill_table, prov
 from dlsched.testing import oracles
 from dlsched.testing.strategies import elastic
 
-SOME = settings(max_examples=60, derandomize=True, deadline=None)
-FEW = settings(SOME, max_examples=30)
 pools = partial(elastic, pools=True, max_jobs=4, max_choices=3)
 """The strategy for instances with two pools."""
 
@@ -60,8 +58,7 @@ Strategy = Callable[..., Any]
 def test_all_exact_methods_agree(strategy: Strategy, examples: int) -> None:
     """Brute force, milp, and dp with and without fixing agree; bounds of dp are certified."""
 
-    @settings(SOME, max_examples=examples)
-    @given(strategy())
+    @drawn(examples, strategy())
     def run(instance: Instance) -> None:
         best = oracles.elastic(instance)
         assert best is not None
@@ -85,8 +82,7 @@ def test_all_exact_methods_agree(strategy: Strategy, examples: int) -> None:
 def test_values_far_apart(strategy: Strategy, examples: int) -> None:
     """Times from 1e-9 to 6e10: dp equals brute force; milp is within the gap that it states."""
 
-    @settings(SOME, max_examples=examples)
-    @given(strategy(mixed=True))
+    @drawn(examples, strategy(mixed=True))
     def run(instance: Instance) -> None:
         best = oracles.elastic(instance)
         assert best is not None
@@ -107,8 +103,7 @@ def test_savings_beyond_a_double(least: int) -> None:
     assert dlsched.bound(made).reduction.value >= dlsched.solve(made, "afs").objective[1]
 
 
-@SOME
-@given(elastic())
+@drawn(60, elastic())
 def test_more_gpus_are_never_worse(instance: Instance) -> None:
     """One GPU more launches at least as many jobs, and with as many saves at least as much."""
     more = Instance(name="more", capacity=instance.capacity + 1, jobs=instance.jobs)
@@ -134,8 +129,7 @@ def test_rounded_tables_bound_the_optimum(monkeypatch: pytest.MonkeyPatch) -> No
     """If no exact table may be filled, the rounded one gives a bound, and proves what it can."""
     monkeypatch.setattr(two_pools_search, "MOST_EXACT", -1)
 
-    @FEW
-    @given(pools(mixed=True))
+    @drawn(30, pools(mixed=True))
     def run(instance: Instance) -> None:
         best = oracles.elastic(instance)
         assert best is not None
@@ -153,8 +147,7 @@ def test_reductions_rounded_to_512_bits(monkeypatch: pytest.MonkeyPatch) -> None
     """If no common unit is short enough, the optimum is found and the bound is not below it."""
     monkeypatch.setattr(items, "MOST_BITS", 0)
 
-    @FEW
-    @given(pools(mixed=True))
+    @drawn(30, pools(mixed=True))
     def run(instance: Instance) -> None:
         best = oracles.elastic(instance)
         assert best is not None
@@ -184,8 +177,7 @@ def test_ample_gpus_need_no_table() -> None:
     assert result.objective == dlsched.solve(made, "milp").objective
 
 
-@FEW
-@given(pools())
+@drawn(30, pools())
 def test_items_are_undominated_choices(instance: Instance) -> None:
     """The integers of the items are the reductions; what is left out is dominated or too large."""
     found = items_of(instance)
@@ -205,8 +197,7 @@ def test_items_are_undominated_choices(instance: Instance) -> None:
             assert not fits or better or (running and choice.reduction <= 0)
 
 
-@FEW
-@given(pools())
+@drawn(30, pools())
 def test_bounds_of_both_levels(instance: Instance) -> None:
     """Level 1's bounds enclose the optimum; no optimum beats the bound less its choices' losses."""
     best = dlsched.solve(instance, "dp")

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from drawing import drawn
 from elastic_instances import LOAN, TRAINING, epoch, job
-from hypothesis import given, settings
 
 import dlsched
 from dlsched.problems.elastic import Instance, jct
@@ -199,8 +199,7 @@ def test_the_generator_adds_pools_to_the_same_jobs() -> None:
 EPOCH: dict[str, Any] = {"items": 354, "capacity": 245}
 
 
-@given(instances(**VARIATIONS[1]))
-@settings(max_examples=60, deadline=None, derandomize=True)
+@drawn(60, instances(**VARIATIONS[1]))
 def test_arrays_have_the_choices_that_fit(instance: Instance) -> None:
     """Those of every job as the definition has them, and for a pending one to wait."""
     found = choices_of(instance)

@@ -8,8 +8,8 @@ from itertools import product
 
 import numpy as np
 import pytest
+from drawing import drawn
 from elastic_instances import epoch, job
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dlsched
@@ -75,8 +75,7 @@ def test_lyra_ignores_a_start() -> None:
     assert not started.start.accepted
 
 
-@settings(max_examples=50, deadline=None, derandomize=True)
-@given(strategies.elastic(), st.integers(0, 10**6), st.integers(1, 3))
+@drawn(50, strategies.elastic(), st.integers(0, 10**6), st.integers(1, 3))
 def test_a_lowered_table_proves_nothing(instance: Instance, where: int, by: int) -> None:
     """A table with a lowered entry or a missing row, and a check that is stopped, prove nothing."""
     items = items_of(instance)
@@ -93,8 +92,7 @@ def test_a_lowered_table_proves_nothing(instance: Instance, where: int, by: int)
     assert not proves(items, table, never)
 
 
-@settings(max_examples=80, deadline=None, derandomize=True)
-@given(strategies.elastic(), st.sampled_from([1, 10**9]))
+@drawn(80, strategies.elastic(), st.sampled_from([1, 10**9]))
 def test_losses_exclude_no_optimum(instance: Instance, factor: int) -> None:
     """The relaxation bounds the optimum, also with integers beyond 64 bits, and if stopped."""
     rows = instance.to_data()["jobs"]
@@ -166,8 +164,7 @@ def test_nothing_to_save_is_zero() -> None:
     assert [bound.kind for bound in result.bound] == ["certified", "certified"]
 
 
-@settings(max_examples=80, deadline=None, derandomize=True)
-@given(strategies.elastic(mixed=True))
+@drawn(80, strategies.elastic(mixed=True))
 def test_needless_choices_are_needless(instance: Instance) -> None:
     """Brute force without the choices that milp fixes at 0 finds the same optimum."""
     without = needless(instance)

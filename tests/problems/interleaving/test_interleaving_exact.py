@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from drawing import drawn
 from hypothesis import strategies as st
 from interleaving_instances import cover, job
 
@@ -21,8 +21,7 @@ from dlsched.testing import oracles, strategies
 SAME = 1e-9
 
 
-@given(strategies.interleaving(max_jobs=8, max_resources=2))
-@settings(max_examples=60, deadline=None, derandomize=True)
+@drawn(60, strategies.interleaving(max_jobs=8, max_resources=2))
 def test_blossom_is_optimal_for_pairs(instance: Instance) -> None:
     """With two resources and uniform groups, matching is the optimum, as the paper says."""
     if instance.grouping != "uniform" or len(instance.resources) != 2:
@@ -150,8 +149,7 @@ INSTANCES = st.one_of(
 )
 
 
-@given(INSTANCES, st.lists(st.floats(-1, 2) | st.sampled_from(HUGE), min_size=7, max_size=7))
-@settings(max_examples=100, deadline=None, derandomize=True)
+@drawn(100, INSTANCES, st.lists(st.floats(-1, 2) | st.sampled_from(HUGE), min_size=7, max_size=7))
 def test_prices_of_any_size_give_a_bound(instance: Instance, numbers: list[float]) -> None:
     """Any prices, up to 1.7e308, bound the optimum, and at most by full efficiency."""
     prices = {row.id: price for row, price in zip(instance.jobs, numbers, strict=False)}
@@ -175,8 +173,7 @@ def test_no_certified_bound_is_above_full_efficiency(method: str) -> None:
     assert dlsched.solve(made, method).certified[0].value == 4
 
 
-@given(INSTANCES, st.integers(0, 2**32 - 1))
-@settings(max_examples=100, deadline=None, derandomize=True)
+@drawn(100, INSTANCES, st.integers(0, 2**32 - 1))
 def test_pricing_finds_what_enumeration_finds_at_every_scale(instance: Instance, seed: int) -> None:
     """The largest reduced value of each class, with times from 1e-300 to 1e15 side by side."""
     if not instance.jobs:
@@ -204,8 +201,7 @@ def test_times_as_far_apart_as_files_hold() -> None:
     assert lagrangian_bound(made, dict.fromkeys("abcd", 0.5)) >= optimum[0]
 
 
-@given(INSTANCES)
-@settings(max_examples=100, deadline=None, derandomize=True)
+@drawn(100, INSTANCES)
 def test_exact_methods_agree_at_every_scale(instance: Instance) -> None:
     """Brute force = milp = aggregated = column_generation, up to the last places of a double."""
     optimum = oracles.interleaving(instance)[0]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from drawing import drawn
 from hypothesis import strategies as st
 
 import dlsched
@@ -44,8 +44,7 @@ def drawn_prices(pool: Pool, seed: int) -> Prices:
     return Prices(heaviest * rng.uniform(-0.1, 0.5, len(pool.profiles)), gpu)
 
 
-@given(INSTANCES, st.integers(0, 2**32 - 1))
-@settings(max_examples=30, deadline=None, derandomize=True)
+@drawn(30, INSTANCES, st.integers(0, 2**32 - 1))
 def test_the_ascent_finds_allowed_groups_above_the_threshold(instance: Instance, seed: int) -> None:
     """Its groups are among all groups, worth what these are, and none exceeds the largest value."""
     if not instance.jobs:
@@ -64,8 +63,7 @@ def test_the_ascent_finds_allowed_groups_above_the_threshold(instance: Instance,
     assert (found.best <= highest.highest[pool.class_of] + 1e-9).all()
 
 
-@given(INSTANCES, st.integers(0, 2**32 - 1))
-@settings(max_examples=30, deadline=None, derandomize=True)
+@drawn(30, INSTANCES, st.integers(0, 2**32 - 1))
 def test_raised_prices_are_exceeded_by_no_group(instance: Instance, seed: int) -> None:
     """They are nowhere lower; a pass at them finds no group, and they bound the optimum."""
     if not instance.jobs:
@@ -95,8 +93,7 @@ def test_an_incomplete_list_raises_nothing() -> None:
     assert raised(pool, prices, priced, Run()) == (prices, priced.highest)
 
 
-@given(INSTANCES)
-@settings(max_examples=25, deadline=None, derandomize=True)
+@drawn(25, INSTANCES)
 def test_its_bounds_are_above_the_optimum(instance: Instance) -> None:
     """Every bound is at least brute force's optimum, and the last one is near the smoothed one."""
     if not instance.jobs:

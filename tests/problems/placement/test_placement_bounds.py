@@ -7,7 +7,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from drawing import drawn
 from placement_instances import instance, job, region, table
 
 import dlsched
@@ -47,8 +47,7 @@ def exact_cost(shares: Shares, key: tuple[int, int], homes: tuple[int, ...]) -> 
     return sum((d**2 for d in load), Fraction(0)) + paid / weights_of(shares)[key]
 
 
-@given(strategies.placement(max_jobs=6, scales=True))
-@settings(max_examples=10, deadline=None, derandomize=True)
+@drawn(10, strategies.placement(max_jobs=6, scales=True))
 def test_no_cell_costs_less_than_its_bound(instance: Instance) -> None:
     """By enumeration in fractions, with and without homes given, and however short the search."""
     shares = Shares(instance)
@@ -66,8 +65,7 @@ def test_no_cell_costs_less_than_its_bound(instance: Instance) -> None:
             assert least_cost(cell, given[cell.names], nodes) <= min(agreeing)
 
 
-@given(strategies.placement(max_jobs=6, scales=True))
-@settings(max_examples=8, deadline=None, derandomize=True)
+@drawn(8, strategies.placement(max_jobs=6, scales=True))
 def test_cells_that_share_a_group_share_its_bytes(instance: Instance) -> None:
     """Added up over the cells, the penalties of a group are at most its bytes."""
     shares = Shares(instance)

@@ -8,6 +8,7 @@ from itertools import product
 import numpy as np
 import pyomo.environ as pyo
 import pytest
+from drawing import drawn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from placement_instances import home_of, instance, job, region, table
@@ -28,8 +29,7 @@ from dlsched.solvers.standard_form import compile_model
 from dlsched.testing import oracles, strategies
 
 
-@given(st.one_of(strategies.placement(), strategies.placement(scales=True)))
-@settings(max_examples=30, deadline=None, derandomize=True)
+@drawn(30, st.one_of(strategies.placement(), strategies.placement(scales=True)))
 def test_milp_is_brute_force_with_a_certificate(instance: Instance) -> None:
     """In any units, milp = full enumeration, and each proof has a certified bound from duals."""
     optimum = oracles.placement(instance)
@@ -187,8 +187,7 @@ def breaks(row: pyo.Constraint, tolerance: float = 0.0) -> bool:
     return below or (row.has_ub() and body > pyo.value(row.upper) + tolerance)
 
 
-@given(strategies.placement(), st.data())
-@settings(max_examples=30, deadline=None, derandomize=True)
+@drawn(30, strategies.placement(), st.data())
 def test_estimate_is_below_and_exact_after_refinement(
     instance: Instance, data: st.DataObject
 ) -> None:
@@ -228,8 +227,7 @@ def test_few_attainable_demands_make_the_first_estimate_exact() -> None:
         assert value_at(instance, m) == pytest.approx(float(objective.cost), abs=1e-9)
 
 
-@given(strategies.placement(), st.data())
-@settings(max_examples=30, deadline=None, derandomize=True)
+@drawn(30, strategies.placement(), st.data())
 def test_rows_hold_if_and_only_if_the_checker_agrees(
     instance: Instance, data: st.DataObject
 ) -> None:
@@ -256,8 +254,7 @@ def test_jobs_of_equal_tables_share_a_region() -> None:
     assert list(dlsched.model(made).VOTING) == [2]
 
 
-@given(strategies.placement(scales=True))
-@settings(max_examples=30, deadline=None, derandomize=True)
+@drawn(30, strategies.placement(scales=True))
 def test_every_column_has_its_exact_maximum(instance: Instance) -> None:
     """All columns have finite bounds, squares their maxima, so any duals give a finite bound."""
     m = model.build(instance)

@@ -10,6 +10,7 @@ from itertools import combinations
 from typing import Any
 
 import pytest
+from drawing import drawn
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
@@ -130,8 +131,7 @@ def test_damaged_parameters_are_refused(
         dlsched.check_proof("placement-small-02", proof_from_data(damaged, "damaged"))
 
 
-@given(st.lists(st.fractions(0, 9, max_denominator=4), max_size=6), st.fractions(-1, 60))
-@settings(max_examples=50, deadline=None, derandomize=True)
+@drawn(50, st.lists(st.fractions(0, 9, max_denominator=4), max_size=6), st.fractions(-1, 60))
 def test_sums_are_those_of_all_subsets(amounts: list[Fraction], point: Fraction) -> None:
     """The sums around a point are neighbours among those of every subset."""
     every = {sum(part) for n in range(len(amounts) + 1) for part in combinations(amounts, n)}
@@ -146,8 +146,7 @@ def test_sums_of_too_many_units_are_not_enumerated() -> None:
     assert Sums(amounts).around(Fraction(1, 2)) == (Fraction(1, 2), Fraction(1, 2))
 
 
-@given(st.fractions(0, 60), st.fractions(0, 1))
-@settings(max_examples=60, deadline=None, derandomize=True)
+@drawn(60, st.fractions(0, 60), st.fractions(0, 1))
 def test_the_sigmoid_is_rounded_down(x: Fraction, more: Fraction) -> None:
     """It is within 5e-18 below the function, and does not fall."""
     with localcontext() as context:

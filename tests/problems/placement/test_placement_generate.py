@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from drawing import drawn
 from placement_instances import instance, job, region, table
 
 import dlsched
@@ -111,8 +111,7 @@ def test_jobs_are_served_without_disaster_copies() -> None:
     assert co_location(PAIR, APART, chosen) == 1
 
 
-@given(strategies.placement(max_tables=5, max_jobs=5))
-@settings(max_examples=60, deadline=None, derandomize=True)
+@drawn(60, strategies.placement(max_tables=5, max_jobs=5))
 def test_chosen_replicas_pass_the_checker(made: Instance) -> None:
     """From any placement, replicas fit and never lower co-location."""
     data = arrays(made)

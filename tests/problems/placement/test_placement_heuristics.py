@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from drawing import drawn
 from placement_instances import instance, region, table
 
 import dlsched
@@ -99,8 +99,7 @@ def test_short_annealing_is_better_than_hill_climbing() -> None:
     assert np.mean(costs) < 0.95
 
 
-@given(strategies.placement(max_tables=6, max_jobs=6))
-@settings(max_examples=100, deadline=None, derandomize=True)
+@drawn(100, strategies.placement(max_tables=6, max_jobs=6))
 def test_state_agrees_with_the_checker(made: Instance) -> None:
     """Cost is the checker's, infeasibility is 0 if and only if it finds no violation."""
     data = arrays(made)
@@ -112,8 +111,7 @@ def test_state_agrees_with_the_checker(made: Instance) -> None:
     assert fits == report.feasible
 
 
-@given(strategies.placement())
-@settings(max_examples=50, deadline=None, derandomize=True)
+@drawn(50, strategies.placement())
 def test_climbing_never_worsens(made: Instance) -> None:
     """The cost never rises from day to day, feasible stays feasible, and none beats brute force."""
     data = arrays(made)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyomo.environ as pyo
 import pytest
-from hypothesis import given, settings
+from drawing import drawn
 from hypothesis import strategies as st
 from reclaiming_instances import hand
 
@@ -20,9 +20,6 @@ from dlsched.problems.reclaiming.definition.check import check, evaluate
 from dlsched.problems.reclaiming.definition.schema import Instance, Solution
 from dlsched.testing import oracles
 from dlsched.testing.strategies import reclaiming
-
-SOME = settings(max_examples=50, derandomize=True, deadline=None)
-
 
 HAND: dict[str, tuple[dict[str, Any], str, tuple[float, int]]] = {
     "a server with flexible workers only is free":
@@ -46,8 +43,7 @@ def test_worked_by_hand(name: str) -> None:
     assert tuple(result.objective) == objective
 
 
-@SOME
-@given(reclaiming())
+@drawn(50, reclaiming())
 def test_brute_force_agrees(instance: Instance) -> None:
     """Brute force and milp agree in every digit, and the bound `lp` is certified."""
     result = dlsched.solve(instance, "milp")
@@ -55,8 +51,7 @@ def test_brute_force_agrees(instance: Instance) -> None:
     assert dlsched.bound(instance).preempted.kind == "certified"
 
 
-@SOME
-@given(reclaiming(mixed=True))
+@drawn(50, reclaiming(mixed=True))
 def test_weights_far_apart(instance: Instance) -> None:
     """Weights from 1e-9 to 3e9: milp is within the gap that it states."""
     best = oracles.reclaiming(instance)
@@ -160,8 +155,7 @@ def test_what_is_stated_after_a_time_limit_holds() -> None:
         assert not result.objective.better_than(best)
 
 
-@settings(max_examples=30, derandomize=True, deadline=None)
-@given(reclaiming(), st.data())
+@drawn(30, reclaiming(), st.data())
 def test_an_assigned_solution_has_its_objective(instance: Instance, data: st.DataObject) -> None:
     """Any choice of servers satisfies every constraint and has the checker's objective."""
     ids = [s.id for s in instance.servers]
@@ -198,8 +192,7 @@ def demanding(instance: Instance, demand: int) -> Instance:
     return Instance.parse(instance.to_data() | {"demand": demand}, "test")
 
 
-@SOME
-@given(reclaiming())
+@drawn(50, reclaiming())
 def test_every_row_is_the_brute_force_optimum(instance: Instance) -> None:
     """Every demand has the optimum's first level."""
     table = frontier(instance)
@@ -247,8 +240,7 @@ def test_the_frontier_after_a_time_limit() -> None:
     assert ((short.bound == short.preempted) == short.proven).all()
 
 
-@settings(max_examples=30, derandomize=True, deadline=None)
-@given(reclaiming(max_servers=5))
+@drawn(30, reclaiming(max_servers=5))
 def test_no_optimum_is_nearer(instance: Instance) -> None:
     """Brute force over all optima of level 1 finds none that shares more servers."""
     rule = dlsched.solve(instance, "scf").solution

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from drawing import drawn
 from reclaiming_instances import hand
 
 import dlsched
@@ -95,8 +95,7 @@ GREEDY = [
 ]
 
 
-@settings(max_examples=50, derandomize=True, deadline=None)
-@given(instance=reclaiming(mixed=True) | reclaiming())
+@drawn(50, reclaiming(mixed=True) | reclaiming())
 def test_greedy_rules_are_what_their_definitions_say(instance: Instance) -> None:
     """Each server taken has the least cost at that time, and ties go where the rule says."""
     for rule, ties in GREEDY:
@@ -239,8 +238,7 @@ def test_none_and_all_can_be_asked_for(demand: int) -> None:
     assert found.objective.preempted == (3 if demand else 0)
 
 
-@settings(max_examples=100, derandomize=True, deadline=None)
-@given(made=reclaiming(max_servers=8, max_jobs=10, weighted=False))
+@drawn(100, reclaiming(max_servers=8, max_jobs=10, weighted=False))
 def test_it_is_nearly_always_optimal_on_small_instances(made: Instance) -> None:
     """At most one more job than the optimum, found by brute force, is preempted."""
     best = brute_force(made)
@@ -248,8 +246,7 @@ def test_it_is_nearly_always_optimal_on_small_instances(made: Instance) -> None:
     assert dlsched.solve(made, "densest").objective.preempted <= best[0] + 1
 
 
-@settings(max_examples=40, derandomize=True, deadline=None)
-@given(made=reclaiming(max_servers=8, max_jobs=10, mixed=True))
+@drawn(40, reclaiming(max_servers=8, max_jobs=10, mixed=True))
 def test_the_unit_of_weights_does_not_matter(made: Instance) -> None:
     """With all weights a thousandth or a third million times as large, the answer is the same."""
     answers = set()

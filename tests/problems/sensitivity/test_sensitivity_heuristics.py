@@ -7,7 +7,7 @@ from itertools import product
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from drawing import drawn
 from sensitivity_instances import by_cpus, profile
 from sensitivity_instances import instance as made_of
 
@@ -25,8 +25,7 @@ READINGS = [
 ]
 
 
-@given(instances(max_jobs=7))
-@settings(max_examples=150, deadline=None, derandomize=True)
+@drawn(150, instances(max_jobs=7))
 def test_every_job_is_placed(instance: Instance) -> None:
     """On up to 8 servers, jobs split or not: a job is not placed only for lack of free GPUs."""
     # The checker accepts every solution, in which no job is below its proportional throughput.
@@ -42,8 +41,7 @@ def test_every_job_is_placed(instance: Instance) -> None:
             assert result.details["waiting"] == 0
 
 
-@given(instances(max_jobs=7))
-@settings(max_examples=100, deadline=None, derandomize=True)
+@drawn(100, instances(max_jobs=7))
 def test_jobs_wait_only_where_they_may(instance: Instance) -> None:
     """In greedy, drf and tetris jobs that do not fit wait, or there is no solution."""
     waits = instance.model_copy(update={"may_wait": True})

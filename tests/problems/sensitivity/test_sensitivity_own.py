@@ -7,7 +7,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from drawing import drawn
 from sensitivity_instances import by_cpus, profile
 from sensitivity_instances import instance as made_of
 
@@ -34,8 +34,7 @@ from dlsched.run import Run
 OWN = ("balance", "price_round")
 
 
-@given(instances(max_jobs=4, max_servers=4))
-@settings(max_examples=40, deadline=None, derandomize=True)
+@drawn(40, instances(max_jobs=4, max_servers=4))
 def test_price_round_on_small_instances(instance: Instance) -> None:
     """The certified bound is no less than the optimum, and what is found is no less than TUNE's."""
     # The patterns of `balance` and the near ones are added, so that nearly all are solved to the

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from drawing import drawn
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
@@ -42,8 +43,7 @@ def completes(after: np.ndarray, speeds: tuple[int, ...]) -> bool:
     return stage == 0
 
 
-@given(GAINS, st.integers(1, 120), st.integers(1, 6))
-@settings(max_examples=150, deadline=None, derandomize=True)
+@drawn(150, GAINS, st.integers(1, 120), st.integers(1, 6))
 def test_stages_distinguish_what_completes_a_job(gains: list[int], need: int, slots: int) -> None:
     """Slots lead to stage 0, in any order, if and only if their gains are enough."""
     rows = tuple(sorted(gains, reverse=True))
@@ -99,8 +99,7 @@ def test_rounded_work_is_on_its_side(gains: list[int], need: int, seed: int, rou
     assert rounded or found[0] == found[1]
 
 
-@given(strategies.utility(), st.integers(0, 10**6))
-@settings(max_examples=12, deadline=None, derandomize=True)
+@drawn(12, strategies.utility(), st.integers(0, 10**6))
 def test_bounds_of_periods_hold(instance: Instance, seed: int) -> None:
     """The bound of every refinement is at least the optimum, and `lagrangian` finds the last."""
     optimum = oracles.utility(instance)
@@ -159,8 +158,7 @@ def part_of(made: Insertion, prices: dict[str, list[float]]) -> Part:
     return restrict(Dual(gangs), np.ldexp(matrix, -gangs.exponent), made.levels, made.total)
 
 
-@given(strategies.utility(scales=False), st.integers(0, 10**6))
-@settings(max_examples=40, deadline=None, derandomize=True)
+@drawn(40, strategies.utility(scales=False), st.integers(0, 10**6))
 def test_the_part_has_an_optimum(instance: Instance, seed: int) -> None:
     """Whatever the prices, the part's optimum is that of all schedules, by brute force."""
     rng = np.random.default_rng(seed)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 import pytest
+from drawing import drawn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from utility_instances import instance, job
@@ -33,8 +34,7 @@ RULES = ["hadar", "hadar_pooled", "hadar_literal", "hadar_committed", "insertion
 RULES += ["yarn_cs", "tiresias", "fifo", "srtf"]
 
 
-@given(st.one_of(strategies.utility(), strategies.utility(max_jobs=2, forking=True)))
-@settings(max_examples=100, deadline=None, derandomize=True)
+@drawn(100, st.one_of(strategies.utility(), strategies.utility(max_jobs=2, forking=True)))
 def test_exact_methods_equal_brute_force(instance: Instance) -> None:
     """The objective of milp, and of dantzig_wolfe for gangs, is exactly the optimum."""
     optimum = oracles.utility(instance)
@@ -52,8 +52,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schedule_columns, "_PATIENCE", 2)
 
 
-@given(strategies.utility(), st.integers(0, 10**6))
-@settings(max_examples=100, deadline=None, derandomize=True)
+@drawn(100, strategies.utility(), st.integers(0, 10**6))
 def test_any_prices_give_a_bound(instance: Instance, seed: int) -> None:
     """Whatever the prices, if none is negative, no schedule exceeds their bound."""
     optimum = oracles.utility(instance)

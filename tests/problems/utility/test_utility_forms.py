@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from drawing import drawn
+from hypothesis import assume
 from hypothesis import strategies as st
 from refusals import changed
 from utility_instances import instance, job
@@ -52,8 +53,7 @@ def _parameters(instance: Instance, seed: int) -> dict[str, Any]:
     return {"exponent": power, "prices": vectors, "rounded": bool(seed % 2)}
 
 
-@given(strategies.utility(scales=False), st.integers(0, 10**6))
-@settings(max_examples=25, deadline=None, derandomize=True, database=None)
+@drawn(25, strategies.utility(scales=False), st.integers(0, 10**6))
 def test_least_costs_are_those_of_all_choices_of_slots(instance: Instance, seed: int) -> None:
     """The least cost of a job's work by a slot is the least over all speeds in the slots so far."""
     prices = _prices(instance, seed, 50)
@@ -70,8 +70,7 @@ def test_least_costs_are_those_of_all_choices_of_slots(instance: Instance, seed:
             assert found[j, f] == best
 
 
-@given(strategies.utility(scales=False), st.integers(0, 10**6), st.booleans())
-@settings(max_examples=25, deadline=None, derandomize=True, database=None)
+@drawn(25, strategies.utility(scales=False), st.integers(0, 10**6), st.booleans())
 def test_rounded_work_costs_no_more(instance: Instance, seed: int, few_sums: bool) -> None:
     """With too many sums or amounts gains are rounded up, and the least costs are lower bounds."""
     prices = _prices(instance, seed, 50)
@@ -95,8 +94,7 @@ def _holds(instance: Instance, j: int, gains: Sequence[int], need: int) -> bool:
     return True
 
 
-@given(strategies.utility(scales=False), st.integers(0, 10**6))
-@settings(max_examples=25, deadline=None, derandomize=True, database=None)
+@drawn(25, strategies.utility(scales=False), st.integers(0, 10**6))
 def test_units_are_checked_before_they_are_a_row(instance: Instance, seed: int) -> None:
     """Integers of `work` that do not hold are told from those that do, and none gets into a row."""
     rng = np.random.default_rng(seed)
@@ -142,8 +140,7 @@ def _point(found: Finishes, form: Form, instance: Instance, solution: Solution) 
     return point
 
 
-@given(strategies.utility(scales=False), st.integers(0, 10**6))
-@settings(max_examples=25, deadline=None, derandomize=True, database=None)
+@drawn(25, strategies.utility(scales=False), st.integers(0, 10**6))
 def test_optimum_is_a_point_whatever_the_prices(instance: Instance, seed: int) -> None:
     """The optimal solution satisfies both forms at any prices, and its utility is their level."""
     best = dlsched.solve(instance, "milp")
@@ -168,8 +165,7 @@ def test_optimum_is_a_point_whatever_the_prices(instance: Instance, seed: int) -
         assert value == best.objective[0] if goal.exact else value >= best.objective[0]
 
 
-@given(strategies.utility(scales=False), st.integers(0, 10**6))
-@settings(max_examples=15, deadline=None, derandomize=True, database=None)
+@drawn(15, strategies.utility(scales=False), st.integers(0, 10**6))
 def test_a_smaller_utility_is_not_proved(instance: Instance, seed: int) -> None:
     """At any prices, neither form has a proof that nothing exceeds a smaller utility."""
     best = dlsched.solve(instance, "milp")

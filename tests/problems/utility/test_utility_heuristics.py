@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from drawing import drawn
 from utility_instances import instance, job
 
 import dlsched
@@ -263,8 +263,7 @@ def test_insertion_is_no_worse_than_its_order() -> None:
         assert not dlsched.solve(made, rule).objective.better_than(many)
 
 
-@given(strategies.utility(max_jobs=4, max_slots=6, forking=True))
-@settings(max_examples=150, deadline=None, derandomize=True)
+@drawn(150, strategies.utility(max_jobs=4, max_slots=6, forking=True))
 def test_no_node_idles_before_the_last_slot(made: Instance) -> None:
     """Theorem 3: with rates everywhere and all jobs there at first, HadarE uses every node."""
     kinds = list(made.supply)
