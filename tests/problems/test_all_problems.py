@@ -137,6 +137,26 @@ def test_a_poor_start_is_said_to_be(name: str, options: dict[str, Any], starter:
 
 
 @pytest.mark.parametrize(
+    ("name", "options", "method", "levels"),
+    [
+        ("reclaiming", {"servers": 40}, "exact", 1),
+        ("workers", {"training": 12, "loan": 16, "jobs": 30}, "milp", 1),
+        ("dispatch", {}, "classes", 4),
+    ],
+)
+def test_some_levels_only(name: str, options: dict[str, Any], method: str, levels: int) -> None:
+    """The levels asked for are bounded and attained, the others are not claimed."""
+    made = dlsched.generate(name, 1, **options)
+    some = dlsched.solve(made, method, levels=levels)
+    best = dlsched.solve(made, method)
+    assert (some.status, some.termination) == ("feasible", "levels_done")
+    assert tuple(some.objective)[:levels] == tuple(best.objective)[:levels]
+    assert not any(some.gap[:levels])
+    later = len(some.bound) - levels
+    assert [bound is None for bound in some.bound] == [False] * levels + [True] * later
+
+
+@pytest.mark.parametrize(
     ("name", "options", "method"),
     [
         ("interleaving", {"jobs": 6, "resources": 2}, "blossom"),

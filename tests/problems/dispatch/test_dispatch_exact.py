@@ -23,7 +23,6 @@ from dlsched.problems.dispatch.programs.machine_cuts import violated
 from dlsched.problems.dispatch.programs.packing import pack
 from dlsched.problems.dispatch.programs.unjustified_victims import justified
 from dlsched.problems.dispatch.structures.blocks import Shape
-from dlsched.registry import Kind, problem
 from dlsched.results.refutation import beaten_level
 from dlsched.results.result import Claim, Status, Termination
 from dlsched.run import Run
@@ -154,13 +153,6 @@ def test_too_many_machines_for_arrays() -> None:
         dlsched.solve(data, "mast")
 
 
-HEURISTICS = [
-    name
-    for name, method in problem("dispatch").methods.items()
-    if method.kind in (Kind.HEURISTIC, Kind.BASELINE)
-]
-
-
 def drawn(seed: int) -> Instance:
     """Generate a cluster on which workloads wait and others are preempted."""
     instance = dlsched.generate("dispatch", seed, machines=6, pending=12, allocation=1.0)
@@ -195,18 +187,6 @@ def test_no_time_is_the_plan_of_mast(method: str) -> None:
     result = dlsched.solve(instance, method, time_limit=1e-9)
     assert result.status == "feasible" and result.termination == "time_limit"
     assert not plan.better_than(result.objective)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("limit", [0.05, 0.3, 2.0])
-@pytest.mark.parametrize("seed", range(6))
-def test_exact_is_no_worse_than_heuristics(seed: int, limit: float) -> None:
-    """Under a limit within which the heuristics end, the exact method's answer is no worse."""
-    instance = drawn(seed)
-    exact = dlsched.solve(instance, time_limit=limit).objective
-    for name in HEURISTICS:
-        if dlsched.solve(instance, name).seconds.total < limit / 4:
-            assert not dlsched.solve(instance, name).objective.better_than(exact), name
 
 
 MACHINE = (8, 96, 768)
@@ -316,15 +296,3 @@ def test_unjustified_victims_stay() -> None:
     found = justified(two, Solution(start=start, preempt=("v0", "v1")))
     assert (set(found.start), found.preempt) == ({"w0"}, ("v0",))
     assert check(two, found).feasible
-
-
-def test_some_levels_only() -> None:
-    """The levels asked for are bounded and attained, the others are not claimed."""
-    instance = dlsched.generate("dispatch", 1)
-    some = dlsched.solve(instance, "classes", levels=4)
-    best = dlsched.solve(instance, "classes")
-    assert (some.status, some.termination) == ("feasible", "levels_done")
-    assert tuple(some.objective)[:4] == tuple(best.objective)[:4]
-    assert [bound is None for bound in some.bound] == [False] * 4 + [True] * 12
-    with pytest.raises(dlsched.OptionError, match="levels=17"):
-        dlsched.solve(instance, "classes", levels=17)

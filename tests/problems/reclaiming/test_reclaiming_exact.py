@@ -133,16 +133,6 @@ def test_the_relaxation_is_rounded_up() -> None:
     assert result.bound.preempted.value == 1
 
 
-def test_one_level_is_feasible_only() -> None:
-    """Stopping after level 1 proves it and claims nothing of level 2."""
-    instance = dlsched.generate("reclaiming", 1, servers=40)
-    result = dlsched.solve(instance, levels=1)
-    assert result.status == "feasible"
-    assert result.gap[0] == 0
-    assert result.bound[1] is None
-    assert result.objective[0] == dlsched.solve(instance).objective[0]
-
-
 def test_what_is_stated_after_a_time_limit_holds() -> None:
     """Stopped early, a method has a bound below the optimum, and no better objective."""
     instance = dlsched.generate("reclaiming", 3, servers=300, demand=75)

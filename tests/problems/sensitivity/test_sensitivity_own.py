@@ -65,47 +65,44 @@ def test_large_clusters_are_near_the_bound(servers: int, multi: bool, split: str
     assert result.objective[0] > dlsched.solve(instance, "tune").objective[0]
 
 
-@pytest.mark.parametrize("name", OWN)
-def test_few_jobs_are_split(name: str) -> None:
-    """Two servers of 4 GPUs, jobs of 3, 3 and 2: one of them is split, by each heuristic."""
-    profiles = {f"p{g}": by_cpus(1, gpus=g) for g in (2, 3)}
-    made = made_of((2, 4, 4, 4), profiles, ["p2", "p3", "p3"])
-    assert tuple(dlsched.solve(made, name).objective) == (3, 1)
-    strict = dlsched.solve(made.model_copy(update={"allow_split": False}), name)
-    assert (strict.status, strict.termination) == ("no solution", "finished")
-
-
-@pytest.mark.parametrize("name", OWN)
-def test_a_job_larger_than_a_server_is_split(name: str) -> None:
-    """Three GPUs on servers of two: split, beside a job that wants 3 of the 4 CPUs."""
-    # The large job runs at 2 with 1 CPU a GPU or with its share of 2, and at 3 with 3; the small
-    # one at 1 with 2 CPUs and at 5 with 3. So 2 + 5.
-    profiles = {"large": by_cpus(2, 2, 3, gpus=3), "small": profile(1, [2, 3], [1], [[1], [5]])}
-    made = made_of((2, 2, 4, 2), profiles, ["large", "small"])
-    assert tuple(dlsched.solve(made, name).objective) == (7, 1)
-    alone = made.model_copy(update={"allow_split": False})
-    assert dlsched.solve(alone, name).solution is None
-    waits = dlsched.solve(alone.model_copy(update={"may_wait": True}), name)
-    assert (waits.objective[0], waits.details["waiting"]) == (5, 1)
-
-
-@pytest.mark.parametrize("name", OWN)
-def test_scarce_memory(name: str) -> None:
-    """CPUs in plenty, memory for two of four jobs on each of two servers: two fast ones each."""
+WHOLE = {"allow_split": False}
+ALONE = WHOLE | {"may_wait": True}
+TWO_AND_THREE = {f"p{g}": by_cpus(1, gpus=g) for g in (2, 3)}
+# The large job runs at 2 with 1 CPU a GPU or with its share of 2, and at 3 with 3; the small one
+# at 1 with 2 CPUs and at 5 with 3.
+LARGE = {"large": by_cpus(2, 2, 3, gpus=3), "small": profile(1, [2, 3], [1], [[1], [5]])}
+SCARCE = {"m": profile(1, [1], [1, 2, 3], [[1, 1, 2]])}
+BY_HAND: dict[str, tuple[Instance, tuple[int, int] | str, int]] = {
+    "of jobs of 3, 3 and 2 GPUs on two servers of 4 one is split":
+        (made_of((2, 4, 4, 4), TWO_AND_THREE, ["p2", "p3", "p3"]), (3, 1), 0),
+    "if none may be split there is no solution":
+        (made_of((2, 4, 4, 4), TWO_AND_THREE, ["p2", "p3", "p3"], **WHOLE), "finished", 0),
+    "a job larger than a server is split, beside one that wants 3 of the 4 CPUs":
+        (made_of((2, 2, 4, 2), LARGE, ["large", "small"]), (7, 1), 0),
+    "it has no place if not": (made_of((2, 2, 4, 2), LARGE, LARGE, **WHOLE), "infeasible", 0),
+    "and waits if jobs may wait": (made_of((2, 2, 4, 2), LARGE, LARGE, **ALONE), (5, 0), 1),
     # With 1 GB a job runs at 1, with 3 GB at 2; a server has 8 GB for four jobs.
-    profiles = {"m": profile(1, [1], [1, 2, 3], [[1, 1, 2]])}
-    made = made_of((2, 4, 4, 8), profiles, ["m"] * 8)
-    assert tuple(dlsched.solve(made, name).objective) == (12, 0)
+    "memory is for two of four jobs on each of two servers":
+        (made_of((2, 4, 4, 8), SCARCE, ["m"] * 8), (12, 0), 0),
+    "of four equal jobs of one GPU on two, two wait":
+        (made_of((1, 2, 2, 2), {"p": by_cpus(1)}, ["p"] * 4, may_wait=True), (2, 0), 2),
+    "without jobs nothing happens":
+        (made_of((1, 2, 2, 2), {"p": by_cpus(1)}, [], may_wait=True), (0, 0), 0),
+}  # fmt: skip
+"""Instances, throughput and split jobs or why there is no solution, and how many jobs wait."""
 
 
 @pytest.mark.parametrize("name", OWN)
-def test_jobs_that_wait(name: str) -> None:
-    """Of four equal jobs of one GPU on two, two wait; without jobs nothing happens."""
-    made = made_of((1, 2, 2, 2), {"p": by_cpus(1)}, ["p"] * 4, may_wait=True)
+@pytest.mark.parametrize("case", BY_HAND)
+def test_own_heuristics_by_hand(case: str, name: str) -> None:
+    """Both find the best there is, or no solution."""
+    made, objective, waiting = BY_HAND[case]
     result = dlsched.solve(made, name)
-    assert (result.objective[0], result.details["waiting"]) == (2, 2)
-    none = made.model_copy(update={"jobs": ()})
-    assert tuple(dlsched.solve(none, name).objective) == (0, 0)
+    if isinstance(objective, str):
+        assert (result.solution, result.termination) == (None, objective)
+    else:
+        assert tuple(result.objective) == objective
+        assert result.details["waiting"] == waiting
 
 
 @pytest.mark.parametrize("name", OWN)

@@ -126,10 +126,3 @@ def test_the_paper_s_fleet_is_proved(scenario: str) -> None:
     assert [bound.value for bound in best.bound] == list(best.objective)
     for method in ("bfd", "bases_first", "first_fit"):
         assert not dlsched.solve(made, method).objective.better_than(best.objective)
-
-
-def test_fewer_levels_can_be_asked_for() -> None:
-    """levels=1 stops after the jobs."""
-    first = dlsched.solve("workers-two-groups", "milp", levels=1)
-    assert (first.status, first.termination) == ("feasible", "levels_done")
-    assert first.objective[0] == 2
