@@ -6,6 +6,8 @@ import random
 from fractions import Fraction
 from typing import Any
 
+from dispatch_instances import held, job, running, tenant, waiting
+
 from dlsched.problems.dispatch import Instance
 from dlsched.schema import Number
 
@@ -53,43 +55,31 @@ def hostile(seed: int, scope: str | None = None) -> Instance:
         for m in range(draw.choice([1, 2]))
     ]  # fmt: skip
     lowest = draw.choice([1, 2, 3])
-    running: list[dict[str, Any]] = []
+    runs = []
     for m, group in enumerate(machines):
         need = {"cpus": draw.choice(cpus.needs), "memory": draw.choice([0, *memory.needs])}
         if draw.random() < 0.4 and all(group[name] >= need[name] for name in need):
-            job = {"id": "j", "cluster": "c", **need, "on": {f"m{m}#0": 1}}
-            running.append(
-                {"id": f"v{m}", "tenant": "t0", "within_quota": draw.random() < 0.3,
-                 "seconds": draw.choice([0, 86400, *seconds.needs]), "jobs": [job]}
-            )  # fmt: skip
-    pending = [
-        {
-            "id": f"w{w}",
-            "tenant": draw.choice(["t0", "t1"]),
-            "age": 1000 * w,
-            "jobs": [
-                {"id": f"j{j}", "tasks": draw.choice([1, 1, 2]), "cpus": draw.choice(cpus.needs),
-                 "memory": draw.choice([0, *memory.needs])}
-                for j in range(draw.choice([1, 1, 2]))
-            ],
-        }
-        for w in range(draw.choice([1, 2, 2]))
-    ]  # fmt: skip
+            within = draw.random() < 0.3
+            age = draw.choice([0, 86400, *seconds.needs])
+            tasks = held({f"m{m}#0": 1}, **need)
+            runs.append(running(f"v{m}", tasks, tenant="t0", seconds=age, within_quota=within))
+
+    def any_job(name: str) -> dict[str, Any]:
+        tasks, much = draw.choice([1, 1, 2]), draw.choice(cpus.needs)
+        return job(name, tasks=tasks, cpus=much, memory=draw.choice([0, *memory.needs]))
+
+    pending = []
+    for w in range(draw.choice([1, 2, 2])):
+        owner = draw.choice(["t0", "t1"])
+        jobs = [any_job(f"j{j}") for j in range(draw.choice([1, 1, 2]))]
+        pending.append(waiting(f"w{w}", *jobs, tenant=owner, age=1000 * w))
     return Instance(
         name=f"hostile-{seed}",
         scope=scope or draw.choice(["one", "batch", "batch"]),
         lowest_priority=lowest,
         cpu_weight=draw.choice([1, *weight.needs]),
         regions=[{"id": "r", "clusters": [{"id": "c", "machines": machines}]}],
-        tenants=[
-            {
-                "id": f"t{t}",
-                "priority": draw.randint(1, lowest),
-                "gpu_quota": 9,
-                "cpu_quota": 10**15,
-            }
-            for t in range(2)
-        ],
-        running=running,
+        tenants=[tenant(f"t{t}", draw.randint(1, lowest), 9, 10**15) for t in range(2)],
+        running=runs,
         pending=pending,
     )

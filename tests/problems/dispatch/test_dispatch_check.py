@@ -1,72 +1,45 @@
-"""The checker of dispatch: the violations it finds, and objectives computed by hand."""
+"""The definition of dispatch: objectives by hand, violations, unusable fields, the ranking."""
 
 from __future__ import annotations
 
-import copy
 from fractions import Fraction
 from typing import Any
 
 import pytest
+from dispatch_instances import held, instance, job, machines, region, running, tenant, waiting
+from refusals import changed, refused_path
 
 import dlsched
+from dlsched.problems.dispatch import Instance, rank
 
 TASK = {"cpus": 8, "memory": 16}
-GPU = {"gpu_type": "A", "gpus": 8, "cpus": 64, "memory": 128}
-DATA: dict[str, Any] = {
-    "dlsched": 1,
-    "problem": "dispatch",
+HEAD = {"dlsched": 1, "problem": "dispatch"}
+DATA: dict[str, Any] = HEAD | {
     "name": "two-regions",
     "scope": "one",
     "lowest_priority": 3,
     "cpu_weight": 0.5,
     "regions": [
-        {
-            "id": "x",
-            "tables": ["t"],
-            "clusters": [
-                {"id": "c1", "machines": [{"id": "m", "count": 2, "rack": 1} | GPU]},
-                {"id": "c2", "machines": [{"id": "n", "rack": 1, "cpus": 64, "memory": 128}]},
-            ],
-        },
-        {
-            "id": "y",
-            "clusters": [{"id": "c3", "machines": [{"id": "o"} | GPU | {"gpu_type": "B"}]}],
-        },
+        region(
+            {"c1": [machines("m", 8, 64, 128, count=2, rack=1)],
+             "c2": [machines("n", 0, 64, 128, rack=1)]},
+            "x", tables=["t"],
+        ),
+        region({"c3": [machines("o", 8, 64, 128, gpu_type="B")]}, "y"),
     ],
-    "tenants": [
-        {"id": "a", "priority": 1, "gpu_quota": 8, "cpu_quota": 100, "window_use": 1},
-        {"id": "b", "priority": 2, "gpu_quota": 8, "cpu_quota": 100, "window_use": 3},
-    ],
+    "tenants": [tenant("a", 1, 8, 100, use=1), tenant("b", 2, 8, 100, use=3)],
     "running": [
-        {
-            "id": "v",
-            "tenant": "b",
-            "within_quota": False,
-            "seconds": 6400.5,
-            "jobs": [{"id": "j", "cluster": "c1", "gpus": 6, "on": {"m#0": 1, "m#1": 1}} | TASK],
-        },
-        {
-            "id": "u",
-            "tenant": "b",
-            "within_quota": True,
-            "seconds": 100000,
-            "jobs": [{"id": "j", "cluster": "c2", "on": {"n#0": 1}} | TASK],
-        },
+        running("v", held({"m#0": 1, "m#1": 1}, 6, cluster="c1", **TASK), tenant="b",
+                seconds=6400.5),
+        running("u", held({"n#0": 1}, cluster="c2", **TASK), tenant="b", seconds=100000,
+                within_quota=True),
     ],
     "pending": [
-        {
-            "id": "w",
-            "tenant": "a",
-            "age": 9,
-            "tables": ["t"],
-            "jobs": [
-                {"id": "train", "gpu_type": "A", "tasks": 2, "gpus": 4} | TASK,
-                {"id": "read", "tasks": 2} | TASK,
-            ],
-        },
-        {"id": "z", "tenant": "b", "age": 1, "jobs": [{"id": "read", "tasks": 1} | TASK]},
+        waiting("w", job("train", 4, 2, **TASK), job("read", tasks=2, **TASK), tenant="a", age=9,
+                tables=["t"]),
+        waiting("z", job("read", **TASK), tenant="b", age=1),
     ],
-}
+}  # fmt: skip
 TRAIN: dict[str, Any] = {"cluster": "c1", "on": {"m#0": 2}}
 READ: dict[str, Any] = {"cluster": "c2", "on": {"n#0": 2}}
 
@@ -75,8 +48,12 @@ def solution(region: str = "x", preempt: Any = ("v",), **jobs: Any) -> dict[str,
     """Return a solution that starts w, with some jobs changed; ``None`` leaves one out."""
     placed = {k: v for k, v in ({"train": TRAIN, "read": READ} | jobs).items() if v is not None}
     start = {"w": {"region": region, "jobs": placed}}
-    head = {"dlsched": 1, "problem": "dispatch", "instance": "two-regions"}
-    return head | {"start": start, "preempt": list(preempt)}
+    return HEAD | {"instance": "two-regions", "start": start, "preempt": list(preempt)}
+
+
+def kinds(data: dict[str, Any], answer: dict[str, Any]) -> set[str]:
+    """Return the kinds of violations."""
+    return {violation.kind for violation in dlsched.verify(data, answer).violations}
 
 
 def test_objective_by_hand() -> None:
@@ -88,9 +65,7 @@ def test_objective_by_hand() -> None:
     assert report.objective.young == Fraction(159999, 2)
     assert report.objective.spread == 4  # two machines, and rack 1 of two clusters
     assert sum(report.objective) == 16 + 1 + Fraction(159999, 2) + 4
-    assert (
-        report.details["started"] == report.details["waiting"] == report.details["preempted"] == 1
-    )
+    assert [report.details[name] for name in ("started", "waiting", "preempted")] == [1, 1, 1]
     assert report.details["gpus"] == 8 / 24
 
 
@@ -103,7 +78,7 @@ def test_a_victim_may_be_on_a_machine_of_the_other_job() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "kind"),
+    ("answer", "kind"),
     [
         (solution() | {"start": {"q": {"region": "x", "jobs": {}}}, "preempt": []},
          "unknown_workload"),
@@ -125,30 +100,135 @@ def test_a_victim_may_be_on_a_machine_of_the_other_job() -> None:
         (solution(preempt=[]), "gpus_exceeded"),
     ],
 )  # fmt: skip
-def test_corrupted_solutions(changed: dict[str, Any], kind: str) -> None:
+def test_corrupted_solutions(answer: dict[str, Any], kind: str) -> None:
     """Each is refused under its own kind of violation."""
-    assert kind in {violation.kind for violation in dlsched.verify(DATA, changed).violations}
+    assert kind in kinds(DATA, answer)
 
 
 def test_a_region_without_the_table() -> None:
     """Region y does not store t; nor are w's clusters there."""
-    kinds = {violation.kind for violation in dlsched.verify(DATA, solution("y")).violations}
-    assert kinds == {"missing_table", "cluster_elsewhere"}
+    assert kinds(DATA, solution("y")) == {"missing_table", "cluster_elsewhere"}
 
 
 @pytest.mark.parametrize(("resource", "limit"), [("cpus", 23), ("memory", 47)])
 def test_other_resources(resource: str, limit: int) -> None:
     """With three tasks on n#0, one of u, CPUs and memory may be exceeded by one."""
-    data = copy.deepcopy(DATA)
-    data["regions"][0]["clusters"][1]["machines"][0][resource] = limit
+    data = changed(DATA, f"regions[0].clusters[1].machines[0].{resource}", limit)
     report = dlsched.verify(data, solution())
     assert [(v.kind, v.amount) for v in report.violations] == [(f"{resource}_exceeded", 1)]
 
 
 def test_a_victim_needs_a_higher_priority() -> None:
     """A running workload of priority 1 cannot make room for one of priority 1."""
-    data = copy.deepcopy(DATA)
-    data["running"][0] |= {"tenant": "a", "within_quota": True}
-    data["tenants"][0] |= {"gpu_quota": 20}
-    report = dlsched.verify(data, solution())
-    assert [violation.kind for violation in report.violations] == ["unjustified_victim"]
+    data = changed(DATA, "running[0]", DATA["running"][0] | {"tenant": "a", "within_quota": True})
+    assert kinds(changed(data, "tenants[0].gpu_quota", 20), solution()) == {"unjustified_victim"}
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "where"),
+    [
+        ("lowest_priority", 8, ""),
+        ("lowest_priority", 0, ""),
+        ("scope", "all", ""),
+        ("cpu_weight", 0, ""),
+        ("credit", {"age_cap": -1}, "credit.age_cap"),
+        ("regions[1].id", "x", ""),
+        ("regions[0].tables", ["t", "t"], "regions[0].tables[1]"),
+        ("regions[1].clusters[0].id", "c1", ""),
+        ("regions[1].clusters[0].machines[0].id", "m", ""),
+        ("regions[0].clusters[0].machines[0].gpu_type", None, ""),
+        ("regions[0].clusters[1].machines[0].gpu_type", "A", ""),
+        ("regions[1].clusters[0].machines[0].count", 0, ""),
+        ("tenants[0].priority", 4, ""),
+        ("running[0].tenant", "c", ""),
+        ("running[0].jobs", [], ""),
+        ("running[0].jobs", [*DATA["running"][0]["jobs"], held({"o#0": 1}, cluster="c3", name="k")],
+         "running[0].jobs[1].cluster"),
+        ("running[0].jobs[0].cluster", "e", ""),
+        ("running[0].jobs[0].cluster", "c3", "running[0].jobs[0].on.m#0"),
+        ("running[0].jobs[0].on", {"m#2": 1}, "running[0].jobs[0].on.m#2"),
+        ("running[0].jobs[0].on", {"m#00": 1}, "running[0].jobs[0].on.m#00"),
+        ("running[0].jobs[0].on", {}, ""),
+        ("running[0].jobs[0].on", {"m#0": 2}, "running[0].jobs[0].on.m#0"),
+        ("running[0].jobs[0].memory", 129, "running[0].jobs[0].on.m#0"),
+        ("pending[0].tenant", "c", ""),
+        ("pending[0].tables", ["t", "t"], "pending[0].tables[1]"),
+        ("pending[0].jobs", [], ""),
+        ("pending[0].jobs", [job(), job()], "pending[0].jobs[1].id"),
+        ("pending[0].jobs[1].gpu_type", "A", ""),
+        ("pending[0].jobs[1].gpus", 1, "pending[0].jobs[1].gpu_type"),
+        ("pending[0].jobs[1].cpus", 0, ""),
+        ("pending[0].jobs[0].tasks", 0, ""),
+        ("pending[0].age", -1, ""),
+    ],
+)  # fmt: skip
+def test_bad_fields(path: str, value: Any, where: str) -> None:
+    """The error names the field that is wrong, or another one that it contradicts."""
+    assert refused_path(changed(DATA, path, value)) == (where or path)
+
+
+def ranked(pending: list[Any], *tenants: Any, **more: Any) -> Instance:
+    """Return an instance to rank, without machines that matter."""
+    return instance([machines("m", 8, 64, 64)], pending=pending, tenants=tenants,
+                    **{"lowest_priority": 5} | more)  # fmt: skip
+
+
+def wait(name: str, owner: str, age: Any, tasks: int = 2) -> dict[str, Any]:
+    """Return a workload of 4 GPUs and 8 CPUs, or of another number of tasks."""
+    return waiting(name, job(gpus=2, tasks=tasks, cpus=4), tenant=owner, age=age)
+
+
+def test_credit_by_hand() -> None:
+    """Expressions 10 and 11: ages are capped, and use 1 of a mean of 1.5 gives a third."""
+    pending = [wait("a", "n", 50), wait("b", "m", 200.5)]
+    credit = {"age_weight": 0.5, "age_cap": 200, "fair_weight": 3}
+    found = rank(ranked(pending, tenant("n", use=1), tenant("m", use=2), credit=credit))
+    assert [(row.workload, row.credit) for row in found] == [("b", 99), ("a", 26)]
+
+
+def test_decimals_are_exact() -> None:
+    """Ages that differ in the last digit of a double are not equal; nor are sums of tenths."""
+    pending = [wait("a", "n", 0.3), wait("b", "n", 0.30000000000000004)]
+    found = rank(ranked(pending, tenant(), credit={"age_weight": 0.1}))
+    assert [row.workload for row in found] == ["b", "a"]
+    assert found[1].credit == 1 + Fraction(3, 100)
+
+
+@pytest.mark.parametrize(
+    ("pending", "quota", "priorities"),
+    [
+        # Two of three fit a quota of 9, the oldest ones; the third is lowest.
+        ([("new", 1, 2), ("old", 9, 2), ("mid", 5, 2)], 9, {"old": 2, "mid": 2, "new": 5}),
+        # A workload over quota does not use the quota up: the smaller s fits.
+        ([("a", 9, 2), ("b", 8, 2), ("s", 0, 1)], 6, {"a": 2, "s": 2, "b": 5}),
+    ],
+)
+def test_quota_is_scanned_by_credit(
+    pending: list[tuple[str, int, int]], quota: int, priorities: dict[str, int]
+) -> None:
+    """Workloads have the tenant's priority as long as they fit its quota, then the lowest."""
+    rows = [wait(name, "n", age, tasks) for name, age, tasks in pending]
+    found = rank(ranked(rows, tenant("n", 2, gpus=quota)))
+    assert [(row.workload, row.priority) for row in found] == [*priorities.items()]
+    assert all(row.within_quota == (row.priority == 2) for row in found)
+
+
+@pytest.mark.parametrize(("quota", "priority"), [(8, 1), (7, 5)])
+def test_running_workloads_use_quota_only_within_it(quota: int, priority: int) -> None:
+    """Four GPUs run within quota; the four over quota do not count."""
+    runs = [running(f"v{k}", held({"m#0": 1}, 4, 1, 1), within_quota=k) for k in (True, False)]
+    found = rank(ranked([wait("w", "n", 0)], tenant(gpus=quota), running=runs))
+    assert found[0].priority == priority
+
+
+def test_priority_before_credit_and_ties_in_file_order() -> None:
+    """The oldest workload waits behind higher priorities; equal credits keep the file's order."""
+    pending = [wait("old", "low", 99), wait("b", "high", 5), wait("a", "high", 5)]
+    found = rank(ranked(pending, tenant("low", 3), tenant("high", 1)))
+    assert [row.workload for row in found] == ["b", "a", "old"]
+
+
+def test_scope_one_starts_the_first_only() -> None:
+    """The first of the ranking starts, not the first in the file."""
+    best = dlsched.solve(ranked([wait("a", "n", 1), wait("b", "n", 2)], tenant(), scope="one"))
+    assert list(best.solution.start) == ["b"]

@@ -1,51 +1,50 @@
-"""MAST's rule and the other scopes: the paper's examples, the negative cache, links."""
+"""MAST's rule, other scopes and `counted`: the paper's examples, the negative cache, links."""
 
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from itertools import product
 from typing import Any
 
 import pytest
+from dispatch_instances import held, instance, job, machines, running, tenant, waiting
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_mast import PlainMast
 
 import dlsched
 from dlsched.problems import dispatch
-from dlsched.problems.dispatch import Instance
+from dlsched.problems.dispatch import Instance, Solution
+from dlsched.problems.dispatch.definition.check import evaluate
 from dlsched.problems.dispatch.definition.ranking import startable
+from dlsched.problems.dispatch.heuristics import counted_plan, mast_solution
 from dlsched.problems.dispatch.heuristics.dispatcher import Dispatcher
+from dlsched.problems.dispatch.heuristics.fill_remaining import filled
 from dlsched.problems.dispatch.instances.generate import examples
 from dlsched.problems.dispatch.instances.strategy import _instance, instances
 from dlsched.problems.dispatch.structures.fleet import Fleet
 from dlsched.problems.placement.instances.replicas import replicate
+from dlsched.run import Run
 
 TWO, TEN, MISSED = examples()
+QUEUES = ("regional_queue", "global_queue")
 
 
-def victims_of(sizes: tuple[int, ...], need: int) -> Instance:
+def single_gpus(sizes: tuple[int, ...], need: int) -> Instance:
     """Return a workload of single GPUs against victims on machines of their own, oldest first."""
-    machines = [
-        {"id": f"m{k}", "gpu_type": "A", "gpus": size, "cpus": 99, "memory": 99}
-        for k, size in enumerate(sizes)
-    ]
-    running = [
-        {"id": f"v{k}", "tenant": "n", "within_quota": False, "seconds": 100 - k, "jobs": [
-            {"id": "j", "cluster": "c", "gpus": size, "cpus": 1, "memory": 1,
-             "on": {f"m{k}#0": 1}}]}
-        for k, size in enumerate(sizes)
-    ]  # fmt: skip
-    job = {"id": "j", "gpu_type": "A", "tasks": need, "gpus": 1, "cpus": 1, "memory": 1}
-    return Instance(
-        name="victims",
+    return instance(
+        [machines(f"m{k}", size) for k, size in enumerate(sizes)],
+        [running(f"v{k}", held({f"m{k}#0": 1}, size, 1, 1), seconds=100 - k)
+         for k, size in enumerate(sizes)],
+        [waiting("w", job(gpus=1, tasks=need))],
         scope="one",
-        lowest_priority=2,
-        regions=[{"id": "r", "clusters": [{"id": "c", "machines": machines}]}],
-        tenants=[{"id": "n", "priority": 1, "gpu_quota": 99, "cpu_quota": 999}],
-        running=running,
-        pending=[{"id": "w", "tenant": "n", "age": 0, "jobs": [job]}],
-    )
+    )  # fmt: skip
+
+
+def started(instance: Instance, method: str, **options: Any) -> list[str]:
+    """Return the workloads that a method starts."""
+    return list(dlsched.solve(instance, method, **options).solution.start)
 
 
 def test_section_4_3_takes_the_victim_of_12() -> None:
@@ -70,8 +69,8 @@ def test_the_smallest_list_on_which_the_scan_misses_the_fewest() -> None:
     for length in (1, 2, 3):
         for sizes in product((1, 2, 3), repeat=length):
             for need in range(1, sum(sizes) + 1):
-                instance = victims_of(sizes, need)
-                rule, best = (dlsched.solve(instance, m).solution for m in ("mast", "clusters"))
+                lists = single_gpus(sizes, need)
+                rule, best = (dlsched.solve(lists, m).solution for m in ("mast", "clusters"))
                 if len(rule.preempt) > len(best.preempt):
                     missed.append((length, sum(sizes), sizes, need))
     assert min(missed)[2:] == ((1, 1, 2), 2)
@@ -79,46 +78,30 @@ def test_the_smallest_list_on_which_the_scan_misses_the_fewest() -> None:
 
 
 @pytest.mark.parametrize(
-    ("machines", "first", "second", "job"),
+    ("groups", "first", "second", "need"),
     [
         # The scan ends with a workload of two jobs, where one of a single job is enough.
-        ([{"id": "a", "gpus": 2}, {"id": "b", "gpus": 2}],
-         [{"gpus": 1, "on": {"a#0": 1}}, {"gpus": 1, "on": {"a#0": 1}}],
-         [{"gpus": 2, "on": {"b#0": 1}}], {"tasks": 1, "gpus": 2}),
+        ([machines("a", 2), machines("b", 2)],
+         [held({"a#0": 1}, 1, name="j0"), held({"a#0": 1}, 1, name="j1")], [held({"b#0": 1}, 2)],
+         job(gpus=2, cpus=0, memory=0)),
         # The larger victim makes room for one task of two GPUs, the smaller one for two.
-        ([{"id": "a", "gpus": 3}, {"id": "b", "count": 2, "gpus": 2}],
-         [{"gpus": 3, "on": {"a#0": 1}}],
-         [{"gpus": 1, "on": {"b#0": 1, "b#1": 1}}], {"tasks": 2, "gpus": 2}),
+        ([machines("a", 3), machines("b", 2, count=2)],
+         [held({"a#0": 1}, 3)], [held({"b#0": 1, "b#1": 1}, 1)],
+         job(gpus=2, tasks=2, cpus=0, memory=0)),
     ],
 )  # fmt: skip
 def test_two_victims_are_enough_with_jobs_or_tasks_of_several(
-    machines: list[Any], first: list[Any], second: list[Any], job: dict[str, Any]
+    groups: list[Any], first: list[Any], second: list[Any], need: Any
 ) -> None:
     """With workloads of several jobs or tasks of several GPUs, two victims show the miss."""
-    none = {"cpus": 0, "memory": 0}
-    instance = Instance(
-        name="two-victims",
-        scope="one",
-        lowest_priority=2,
-        regions=[{"id": "r", "clusters": [{"id": "c", "machines": [
-            {"gpu_type": "A"} | none | m for m in machines]}]}],
-        tenants=[{"id": "n", "priority": 1, "gpu_quota": 9, "cpu_quota": 9}],
-        running=[
-            {"id": f"v{k}", "tenant": "n", "within_quota": False, "seconds": 9 - k, "jobs": [
-                {"id": f"j{i}", "cluster": "c"} | none | row for i, row in enumerate(jobs)]}
-            for k, jobs in enumerate((first, second))
-        ],
-        pending=[{"id": "w", "tenant": "n", "age": 0, "jobs": [
-            {"id": "j", "gpu_type": "A"} | none | job]}],
-    )  # fmt: skip
-    counts = [dlsched.solve(instance, m).objective.preempted_2 for m in ("mast", "exact")]
-    assert counts == [2, 1]
+    runs = [running("v0", *first, seconds=9), running("v1", *second, seconds=8)]
+    two = instance(groups, runs, [waiting("w", need)], scope="one")
+    assert [dlsched.solve(two, m).objective.preempted_2 for m in ("mast", "exact")] == [2, 1]
 
 
 def test_the_missed_victim_as_an_instance() -> None:
     """The shipped example has one preempted job too many."""
-    counts = [dlsched.solve(MISSED, m).objective.preempted_2 for m in ("mast", "exact")]
-    assert counts == [2, 1]
+    assert [dlsched.solve(MISSED, m).objective.preempted_2 for m in ("mast", "exact")] == [2, 1]
 
 
 @settings(max_examples=30, deadline=None)
@@ -154,52 +137,40 @@ def test_the_cache_changes_nothing_on_clusters(seed: int, allocation: float, by_
 
 def test_a_failure_is_forgotten_when_its_obstacle_stops() -> None:
     """First come first served, the second workload's victim leaves room that the first missed."""
-    tenants = [
-        {"id": f"p{p}", "priority": p, "gpu_quota": 9, "cpu_quota": 9, "window_use": 1}
-        for p in (1, 2)
-    ]
-    task = {"cpus": 1, "memory": 1}
-    job = {"id": "j", "cluster": "c", "gpus": 3, "on": {"m#0": 1}} | task
-    pending = [
-        {"id": name, "tenant": tenant, "age": 0, "jobs": [
-            {"id": "j", "gpu_type": "A", "tasks": 1, "gpus": gpus} | task]}
-        for name, tenant, gpus in (("first", "p2", 2), ("second", "p1", 1), ("third", "p2", 2))
-    ]  # fmt: skip
-    instance = Instance(
-        name="obstacle",
-        lowest_priority=2,
-        regions=[{"id": "r", "clusters": [{"id": "c", "machines": [
-            {"id": "m", "gpu_type": "A", "gpus": 3, "cpus": 9, "memory": 9}]}]}],
-        tenants=tenants,
-        running=[{"id": "v", "tenant": "p2", "within_quota": True, "seconds": 0, "jobs": [job]}],
-        pending=pending,
-    )  # fmt: skip
-    found = dlsched.solve(instance, "federated", blocking=False).solution
-    assert list(found.start) == ["second", "third"]
+    queue = (("first", "p2", 2), ("second", "p1", 1), ("third", "p2", 2))
+    obstacle = instance(
+        [machines("m", 3)],
+        [running("v", held({"m#0": 1}, 3, 1, 1), tenant="p2", within_quota=True)],
+        [waiting(name, job(gpus=gpus), tenant=owner) for name, owner, gpus in queue],
+        tenants=[tenant(f"p{p}", p, 9, use=1) for p in (1, 2)],
+    )
+    assert started(obstacle, "federated", blocking=False) == ["second", "third"]
 
 
-def same_as_plain(instance: Instance) -> bool:
-    """Whether `mast` does the same as the plain version, and preempts somebody."""
-    found = dlsched.solve(instance, "mast").solution
-    start = {
-        w: (s.region, {j: (p.cluster, dict(p.on)) for j, p in s.jobs.items()})
-        for w, s in found.start.items()
-    }
-    assert (start, sorted(found.preempt)) == PlainMast(instance).solve()
-    return bool(found.preempt)
+def small(seed: int) -> Instance:
+    """Draw a small instance with many victims."""
+    return _instance(random.Random(seed).choice, None, 6, 12, 12, 3, ties=True)
 
 
-def test_mast_and_the_plain_rule() -> None:
-    """The same machines, tasks and victims as by a version without arrays."""
-    made = [_instance(random.Random(seed).choice, None, 6, 12, 12, 3, True) for seed in range(200)]
-    assert sum(same_as_plain(instance) for instance in made) > 25
-
-
-def test_mast_and_the_plain_rule_on_full_clusters() -> None:
-    """The same where nearly all GPUs are allocated and many workloads preempt."""
+def full(seed: int) -> Any:
+    """Draw a cluster with nearly all GPUs allocated."""
     options = {"regions": 1, "machines": 20, "pending": 20, "allocation": 1.0, "copies": 1}
-    made = [dlsched.generate("dispatch", seed, **options) for seed in range(8)]
-    assert sum(same_as_plain(instance) for instance in made) > 4  # type: ignore[arg-type]
+    return dlsched.generate("dispatch", seed, **options)
+
+
+@pytest.mark.parametrize(("draw", "count", "least"), [(small, 200, 26), (full, 8, 5)])
+def test_mast_and_the_plain_rule(draw: Callable[[int], Instance], count: int, least: int) -> None:
+    """The same machines, tasks and victims as by a version without arrays; many preempt."""
+    preempting = 0
+    for drawn in map(draw, range(count)):
+        found = dlsched.solve(drawn, "mast").solution
+        start = {
+            w: (s.region, {j: (p.cluster, dict(p.on)) for j, p in s.jobs.items()})
+            for w, s in found.start.items()
+        }
+        assert (start, sorted(found.preempt)) == PlainMast(drawn).solve()
+        preempting += bool(found.preempt)
+    assert preempting >= least
 
 
 @settings(max_examples=30, deadline=None)
@@ -210,87 +181,53 @@ def test_all_regions_are_mast(instance: Instance) -> None:
     assert first.objective == second.objective
 
 
-def test_jobs_of_two_types_in_two_clusters() -> None:
+@pytest.mark.parametrize(
+    ("method", "options", "count"),
+    [
+        *((method, {}, 1) for method in ("mast", "top_k", "regional", "counted", "exact")),
+        *((method, {}, 0) for method in ("federated", "local")),
+        *((method, {"late": late}, 0) for method in QUEUES for late in (False, True)),
+    ],
+)
+def test_jobs_of_two_types_in_two_clusters(method: str, options: Any, count: int) -> None:
     """A workload of two GPU types starts by any scope that does not bind it to one cluster."""
-    clusters = [
-        {"id": f"c{t}", "machines": [{"id": f"m{t}", "gpu_type": t, "gpus": 1, "cpus": 1,
-                                      "memory": 1}]}
-        for t in "AB"
-    ]  # fmt: skip
-    jobs = [{"id": t, "gpu_type": t, "tasks": 1, "gpus": 1, "cpus": 1, "memory": 1} for t in "AB"]
-    instance = Instance(
-        name="types",
+    types = instance(
+        {f"c{t}": [machines(f"m{t}", 1, gpu_type=t)] for t in "AB"},
+        pending=[waiting("w", *(job(t, 1, gpu_type=t) for t in "AB"))],
         lowest_priority=1,
-        regions=[{"id": "r", "clusters": clusters}],
-        tenants=[{"id": "n", "priority": 1, "gpu_quota": 2, "cpu_quota": 2}],
-        pending=[{"id": "w", "tenant": "n", "age": 0, "jobs": jobs}],
     )
-    starts = ("mast", "top_k", "regional", "counted", "exact")
-    waits = ("federated", "local", "regional_queue", "global_queue")
-    for methods, count in ((starts, 1), (waits, 0)):
-        for method in methods:
-            assert len(dlsched.solve(instance, method).solution.start) == count, method
-    for method in ("regional_queue", "global_queue"):
-        assert not dlsched.solve(instance, method, late=True).solution.start, method
+    assert len(started(types, method, **options)) == count
 
 
-def test_late_binding_tries_every_cluster() -> None:
+@pytest.mark.parametrize("method", QUEUES)
+def test_late_binding_tries_every_cluster(method: str) -> None:
     """A workload that fits the cluster of more load only starts with late binding (section 4.1)."""
-    clusters = [
-        {"id": name, "machines": [
-            {"id": f"{name}{k}", "gpu_type": "A", "gpus": gpus, "cpus": 9, "memory": 9}
-            for k, gpus in enumerate(sizes)]}
-        for name, sizes in (("idle", (2, 2)), ("used", (8, 4)))
-    ]  # fmt: skip
-    running = {"id": "v", "tenant": "n", "within_quota": True, "seconds": 1, "jobs": [
-        {"id": "j", "cluster": "used", "gpus": 8, "cpus": 1, "memory": 1,
-         "on": {"used0#0": 1}}]}  # fmt: skip
-    job = {"id": "j", "gpu_type": "A", "tasks": 1, "gpus": 4, "cpus": 1, "memory": 1}
-    instance = Instance(
-        name="late",
+    late = instance(
+        {"idle": [machines("i0", 2), machines("i1", 2)],
+         "used": [machines("u0", 8), machines("u1", 4)]},
+        [running("v", held({"u0#0": 1}, 8, 1, 1, cluster="used"), within_quota=True)],
+        [waiting("w", job(gpus=4))],
         lowest_priority=1,
-        regions=[{"id": "r", "clusters": clusters}],
-        tenants=[{"id": "n", "priority": 1, "gpu_quota": 99, "cpu_quota": 99}],
-        running=[running],
-        pending=[{"id": "w", "tenant": "n", "age": 0, "jobs": [job]}],
-    )
-    for method in ("regional_queue", "global_queue"):
-        started = [
-            len(dlsched.solve(instance, method, late=late).solution.start) for late in (False, True)
-        ]
-        assert started == [0, 1], method
+    )  # fmt: skip
+    assert [started(late, method, late=choice) for choice in (False, True)] == [[], ["w"]]
 
 
 def test_the_last_job_may_find_no_cluster() -> None:
     """The first job takes a GPU of the machine that the second needs; the optimum starts both."""
-    clusters = [
-        {"id": f"c{gpus}", "machines": [
-            {"id": f"m{gpus}", "gpu_type": "A", "gpus": gpus, "cpus": 1, "memory": 1}]}
-        for gpus in (2, 1)
-    ]  # fmt: skip
-    jobs = [
-        {"id": f"j{n}", "gpu_type": "A", "tasks": 1, "gpus": n, "cpus": 0, "memory": 0}
-        for n in (1, 2)
-    ]
-    instance = Instance(
-        name="jobs",
-        scope="one",
-        lowest_priority=1,
-        regions=[{"id": "r", "clusters": clusters}],
-        tenants=[{"id": "n", "priority": 1, "gpu_quota": 3, "cpu_quota": 0}],
-        pending=[{"id": "w", "tenant": "n", "age": 0, "jobs": jobs}],
-    )
-    counts = [len(dlsched.solve(instance, m).solution.start) for m in ("mast", "clusters", "milp")]
-    assert counts == [0, 1, 1]
+    both = instance(
+        {f"c{n}": [machines(f"m{n}", n)] for n in (2, 1)},
+        pending=[waiting("w", *(job(f"j{n}", n, cpus=0, memory=0) for n in (1, 2)))],
+        scope="one", lowest_priority=1,
+    )  # fmt: skip
+    assert [len(started(both, m)) for m in ("mast", "clusters", "milp")] == [0, 1, 1]
 
 
 def test_first_come_first_served_blocks() -> None:
     """A workload of two machines waits, and one of one machine behind it, unless not blocking."""
     data = TWO.to_data() | {"regions": TWO.to_data()["regions"][:1]}
     data["pending"][0]["jobs"][0]["tasks"] = 2
-    assert not dlsched.solve(data, "federated").solution.start
-    assert list(dlsched.solve(data, "federated", blocking=False).solution.start) == ["2"]
-    assert list(dlsched.solve(data, "local").solution.start) == ["2"]
+    assert started(data, "federated") == []
+    assert started(data, "federated", blocking=False) == started(data, "local") == ["2"]
 
 
 def test_an_instance_from_a_placement() -> None:
@@ -305,3 +242,74 @@ def test_an_instance_from_a_placement() -> None:
     hosts = [sum(bool(i.regions_of(w)) for w in i.pending) for i in (bare, more)]
     assert hosts[0] < hosts[1]
     assert dlsched.verify(more, dlsched.solve(more, "mast").solution).feasible
+
+
+@pytest.mark.parametrize("example", [TWO, TEN, MISSED])
+def test_counted_is_optimal_on_the_examples(example: Instance) -> None:
+    """In what starts and who is preempted, where `mast` misses two of three."""
+    best = dlsched.solve(example).objective
+    assert dlsched.solve(example, "counted").objective[:-2] == best[:-2]
+
+
+@pytest.mark.parametrize("size", [5, 10, 20])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_counted_is_optimal_on_small_batches(size: int, seed: int) -> None:
+    """In what starts and who is preempted at every priority."""
+    batch = dlsched.generate("dispatch", seed, machines=size)
+    best = dlsched.solve(batch, "classes", levels=14).objective
+    assert dlsched.solve(batch, "counted").objective[:-2] == best[:-2]
+
+
+def test_a_priority_without_loss_needs_no_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything starts and nobody is preempted: the plan of `mast` is returned."""
+    instance = dlsched.generate("dispatch", 1, machines=20, allocation=0.2)
+    assert evaluate(instance, mast_solution(instance))[12] == 0
+
+    def refuse(*args: Any, **options: Any) -> None:
+        raise AssertionError("a program was solved")
+
+    monkeypatch.setattr(counted_plan.highs, "solve", refuse)
+    assert dlsched.solve(instance, "counted").solution.start == mast_solution(instance).start
+
+
+def test_a_limit_returns_the_plan_of_mast() -> None:
+    """Without time for a program only what still fits is added."""
+    instance = dlsched.generate("dispatch", 2, machines=20)
+    start = mast_solution(instance)
+    run = Run(time_limit=1e-9)
+    assert evaluate(instance, counted_plan.Counted(instance, run, start, 0.01, 10, 4).solve()) == (
+        evaluate(instance, filled(instance, start))
+    )
+
+
+def test_counts_that_cannot_be_placed_are_refined() -> None:
+    """The first counts of priority 7 fit no machines; later ones start six times as much."""
+    instance = dlsched.generate("dispatch", 7, machines=10)
+    once, more = (dlsched.solve(instance, "counted", tries=tries).objective for tries in (1, 4))
+    assert once[:13] == more[:13]
+    assert more.started_7 > 6 * once.started_7
+
+
+def test_what_still_fits_is_started() -> None:
+    """Of a solution that starts and preempts less than `mast`, without further victims."""
+    instance = dlsched.generate("dispatch", 2, machines=20)
+    whole = mast_solution(instance)
+    assert whole.preempt
+    some = dict(list(whole.start.items())[:2])
+    part = Solution(start=some, preempt=())
+    if not dlsched.verify(instance, part).feasible:
+        part = Solution(start={}, preempt=())
+    found = filled(instance, part)
+    assert dlsched.verify(instance, found).feasible
+    assert not found.preempt
+    assert len(found.start) > len(part.start)
+    assert filled(instance, found) == found
+
+
+@pytest.mark.parametrize("method", ["counted", "classes"])
+def test_a_start_no_better_than_mast_is_not_used(method: str) -> None:
+    """Neither the plan of `mast` itself nor that of starting nothing."""
+    batch = dlsched.generate("dispatch", 3, machines=10)
+    for start in (mast_solution(batch), Solution(start={}, preempt=())):
+        result = dlsched.solve(batch, method, start=start)
+        assert result.start is not None and not result.start.accepted

@@ -2,84 +2,127 @@
 
 from __future__ import annotations
 
+import itertools
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
+from drawing import drawn
+from elastic_instances import LOAN, TRAINING, epoch, job
 
 import dlsched
-from dlsched.problems.elastic import Instance
+from dlsched.problems.elastic import Instance, jct
+from dlsched.problems.elastic.definition.job_choices import choices
 from dlsched.problems.elastic.instances.generate import lossy_times
+from dlsched.problems.elastic.instances.strategy import VARIATIONS, instances
+from dlsched.problems.elastic.programs.gpu_prices import Relaxation, centre, cut, launch
+from dlsched.problems.elastic.programs.lagrangian import launches_of, relax
+from dlsched.problems.elastic.structures.choice_arrays import choices_of
+from dlsched.problems.elastic.structures.knapsack import items_of
+from dlsched.run import Run
 
 
-def epoch(capacity: int, *jobs: tuple[str, int, int, int, int, bool]) -> Instance:
-    """Return an instance; a job is (id, GPUs per worker, least, most, seconds, running)."""
-    names = ("id", "gpus_per_worker", "min_workers", "max_workers", "min_running_time", "running")
-    rows: list[dict[str, Any]] = [dict(zip(names, job, strict=True)) for job in jobs]
-    return Instance(name="hand", capacity=capacity, jobs=rows)
+def workers_of(made: Instance, method: str, **options: Any) -> dict[str, Any]:
+    """Return the workers that a rule gives, with two pools those of training and on loan."""
+    solution = dlsched.solve(made, method, **options).solution
+    return {
+        name: solution.split(name) if made.pools else count
+        for name, count in solution.workers.items()
+    }
 
 
-def test_afs_gives_every_base_demand_first() -> None:
-    """Lyra, section 7.1: no running job grows before the waiting ones have their base."""
-    made = epoch(3, ("r", 1, 1, 4, 10, True), ("w", 1, 2, 2, 1000, False))
-    answer = dlsched.solve(made, "afs")
-    assert answer.solution.workers == {"r": 2, "w": 2}
-    assert answer.objective.launched == 1
+RUNS = {"running": True}
+MOVES = {"fungible": True}
+SPREADS = {"heterogeneous": True}
+QUEUE = job("x", 3, 3, 5), job("y", 2, 2, 1), job("z", 1, 1, 9)
+GAINS = [
+    job("a", 1, 3, [12, 6, 5], **RUNS), job("b", 1, 2, [900, 600], **RUNS),
+    job("c", 1, 2, [7, 4], 2, **RUNS),
+]  # fmt: skip
+EITHER = epoch(1, job("a", 1, 4, 10), job("b", 1, 1, 30))
+POOL_GAINS = job("c", 1, 2, [9, 5]), job("a", 1, 3, 20), job("b", 1, 2, 20, **MOVES)
+GROWING = job("h", 2, 6, 90, **SPREADS)
+GIVEN: dict[str, tuple[Instance, str, dict[str, Any]]] = {
+    "afs lets no running job grow before waiting ones have their base (Lyra, section 7.1)":
+        (epoch(3, job("r", 1, 4, 10, **RUNS), job("w", 2, 2, 1000)), "afs", {"r": 2, "w": 2}),
+    # Work per second, in GPUs at the base demand: b gains 0.5, c 0.75, a 1 and 0.4.
+    "afs adds the worker of a first": (epoch(1, *GAINS), "afs", {"a": 2, "b": 1, "c": 1}),
+    "then that of c, which has two GPUs": (epoch(3, *GAINS), "afs", {"a": 2, "b": 1, "c": 2}),
+    "then that of b": (epoch(4, *GAINS), "afs", {"a": 2, "b": 2, "c": 2}),
+    "then the third one of a": (epoch(5, *GAINS), "afs", {"a": 3, "b": 2, "c": 2}),
+    "afs skips what does not fit": (epoch(4, *QUEUE), "afs", {"x": 3, "z": 1}),
+    "afs takes the queue in its order": (epoch(4, *QUEUE[::-1]), "afs", {"z": 1, "y": 2}),
+    "lyra starts the shortest, and the knapsack divides what remains (section 5.2)": (
+        epoch(6, job("long", 2, 2, 50), job("short", 1, 1, 5), job("wide", 6, 6, 10),
+              job("grows", 1, 3, 40, **RUNS)),
+        "lyra", {"long": 2, "short": 1, "grows": 3},
+    ),
+    "with base workers b is shorter, 30 s against 40": (EITHER, "lyra", {"b": 1}),
+    "with the most workers a is, 10 s against 30": (EITHER, "minimum", {"a": 1}),
+    "an elastic job prefers loan, an inelastic one training (section 5.3)":
+        (epoch(4, job("e", 1, 2, 9, **MOVES), job("i", 1, 1, 9, **MOVES), loan=4), "lyra",
+         {"e": (0, 2), "i": (1, 0)}),
+    "what does not fit in the preferred pool starts in the other one":
+        (epoch(3, job("e", 3, 4, 9, **MOVES), job("i", 2, 2, 99, **MOVES), loan=2), "lyra",
+         {"e": (3, 0), "i": (0, 2)}),
+    "a job that is not fungible waits":
+        (epoch(1, job("t", 2, 2, 9), job("u", 1, 1, 99), loan=5), "lyra", {"u": (1, 0)}),
+    "shorter heterogeneous jobs get no base that others need (section 6)":
+        (epoch(3, job("h", 2, 2, 1, **SPREADS), job("n", 1, 3, 50), loan=0), "lyra",
+         {"n": (3, 0)}),
+    "nor in the second phase":
+        (epoch(3, job("h", 1, 2, 1, **SPREADS), job("n", 2, 2, 50), loan=1), "minimum",
+         {"n": (2, 0), "h": (1, 1)}),
+    "the base of a heterogeneous job is on loan as far as it does not fit":
+        (epoch(1, job("h", 3, 3, 9, **SPREADS), loan=5), "lyra", {"h": (1, 2)}),
+    # Two workers in training have speed 2, with four on loan 0.7 x (2 + 0.5 x 4) = 2.8.
+    "it grows on loan if that is faster": (epoch(2, GROWING, loan=5), "lyra", {"h": (2, 4)}),
+    # With one on loan it is 1.75, slower than alone.
+    "and does not if it is slower": (epoch(2, GROWING, loan=1), "lyra", {"h": (2, 0)}),
+    "a running job grows where its base is":
+        (epoch(9, job("r", 1, 9, 9, base_pool="loan", **RUNS, **MOVES), loan=2), "lyra",
+         {"r": (0, 3)}),
+    # h fits in training alone and does not use the loan GPU; w does not fit, so s waits, too.
+    "fifo stops at the first base that does not fit": (
+        epoch(5, job("e", 1, 3, 9, **MOVES), job("h", 2, 9, 9, **SPREADS), job("w", 4, 4, 1),
+              job("s", 1, 1, 1), loan=4),
+        "fifo", {"e": (0, 3), "h": (5, 0)},
+    ),
+    "in fifo a job on both kinds of GPU grows on loan first":
+        (epoch(1, job("h", 2, 4, 9, **SPREADS), loan=3), "fifo", {"h": (1, 3)}),
+    # A worker adds 1 to a in training, 0.8 to c there, and 0.5 to b on loan.
+    "afs gives a the two that are left in training, though c comes first":
+        (epoch(4, *POOL_GAINS, loan=3), "afs", {"a": (3, 0), "b": (0, 2), "c": (1, 0)}),
+    "and c what a cannot use":
+        (epoch(5, *POOL_GAINS, loan=3), "afs", {"a": (3, 0), "b": (0, 2), "c": (2, 0)}),
+    # Three on loan would help, but the first one slows the job down.
+    "afs does not look two workers ahead": (epoch(2, GROWING, loan=4), "afs", {"h": (2, 0)}),
+    "where every worker helps, those of training help more": (
+        epoch(3, GROWING, loan=4).model_copy(update={"mixed_efficiency": 1}), "afs",
+        {"h": (3, 3)},
+    ),
+}  # fmt: skip
+"""Epochs, the rule (`minimum` is lyra by least running times), and the workers that it gives."""
 
 
-def test_afs_adds_single_workers_by_gain_per_gpu() -> None:
-    """Work per second, in GPUs at the base demand: b gains 0.5, c 0.75, a 1 and 0.4."""
-    rows = [
-        {"id": "a", "gpus_per_worker": 1, "running_times": [12, 6, 5]},
-        {"id": "b", "gpus_per_worker": 1, "running_times": [900, 600]},
-        {"id": "c", "gpus_per_worker": 2, "running_times": [7, 4]},
-    ]
-    for row in rows:
-        more = len(row["running_times"]) - 1  # type: ignore[arg-type]
-        row |= {"min_workers": 1, "max_workers": 1 + more, "running": True}
-    for capacity, workers in ((1, (2, 1, 1)), (3, (2, 1, 2)), (4, (2, 2, 2)), (5, (3, 2, 2))):
-        made = Instance(name="hand", capacity=capacity, jobs=rows)
-        given = dict(zip("abc", workers, strict=True))
-        assert dlsched.solve(made, "afs").solution.workers == given
+@pytest.mark.parametrize("name", GIVEN)
+def test_workers_by_hand(name: str) -> None:
+    """The rule gives each job these workers, and other jobs none."""
+    made, rule, workers = GIVEN[name]
+    options = {"method": "lyra", "shortest": "minimum"} if rule == "minimum" else {"method": rule}
+    assert workers_of(made, **options) == workers
 
 
 def test_afs_does_not_ask_what_is_left_of_a_job() -> None:
     """Two jobs that scale alike gain alike, whatever is left; the first in the queue grows."""
-    made = epoch(3, ("long", 1, 1, 4, 1000, True), ("short", 1, 1, 4, 10, True))
+    jobs = job("long", 1, 4, 1000, **RUNS), job("short", 1, 4, 10, **RUNS)
     for rule in ("afs", "fifo", "lyra", "exact"):
-        answer = dlsched.solve(made, rule)
+        answer = dlsched.solve(epoch(3, *jobs), rule)
         assert answer.solution.workers["long"] == 4
         assert answer.objective.reduction == 3000
-    turned = Instance(name="turned", capacity=3, jobs=made.jobs[::-1])
-    assert dlsched.solve(turned, "afs").objective.reduction == 30
-
-
-def test_afs_takes_the_queue_in_its_order() -> None:
-    """Jobs start in the file's order; those that do not fit are skipped."""
-    jobs = [("x", 1, 3, 3, 5, False), ("y", 1, 2, 2, 1, False), ("z", 1, 1, 1, 9, False)]
-    assert dlsched.solve(epoch(4, *jobs), "afs").solution.workers == {"x": 3, "z": 1}
-    assert dlsched.solve(epoch(4, *jobs[::-1]), "afs").solution.workers == {"z": 1, "y": 2}
-
-
-def test_lyra_starts_the_shortest_and_skips_what_does_not_fit() -> None:
-    """Section 5.2: shortest running time first; the knapsack divides the remaining GPUs."""
-    made = epoch(
-        6,
-        ("long", 1, 2, 2, 50, False),
-        ("short", 1, 1, 1, 5, False),
-        ("wide", 1, 6, 6, 10, False),
-        ("grows", 1, 1, 3, 40, True),
-    )
-    assert dlsched.solve(made, "lyra").solution.workers == {"long": 2, "short": 1, "grows": 3}
-
-
-def test_the_shortest_by_either_time() -> None:
-    """With base workers b is shorter, 30 s against 40; with the most a is, 10 s against 30."""
-    made = epoch(1, ("a", 1, 1, 4, 10, False), ("b", 1, 1, 1, 30, False))
-    assert dlsched.solve(made, "lyra").solution.workers == {"b": 1}
-    assert dlsched.solve(made, "lyra", shortest="minimum").solution.workers == {"a": 1}
-    with pytest.raises(dlsched.OptionError, match="shortest='size'"):
-        dlsched.solve(made, "lyra", shortest="size")
+    assert dlsched.solve(epoch(3, *jobs[::-1]), "afs").objective.reduction == 30
+    assert dlsched.solve(epoch(3, *jobs, loan=1), "afs").objective.reduction == 3000
 
 
 @pytest.mark.parametrize(
@@ -97,14 +140,175 @@ def test_the_loss_of_an_added_worker(power: bool, speeds: tuple[str, ...]) -> No
 def test_the_generator_draws_either_loss(scaling: str) -> None:
     """The parameter selects the loss; the two differ from the second added worker on."""
     made = dlsched.generate("elastic", seed=2, jobs=30, scaling=scaling)
-    elastic = [job for job in made.jobs if job.running_times and len(job.running_times) > 2]
+    elastic = [row for row in made.jobs if row.running_times and len(row.running_times) > 2]
     assert elastic
-    for job in elastic:
-        times = job.running_times
-        assert times is not None
-        expected = lossy_times(
-            int(times[-1]), job.min_workers, job.max_workers, power=scaling == "power_loss"
-        )
-        assert list(times) == expected
-    with pytest.raises(dlsched.OptionError, match="scaling='halved'"):
-        dlsched.generate("elastic", scaling="halved")
+    for row in elastic:
+        fastest = int(row.running_times[-1])
+        power = scaling == "power_loss"
+        times = lossy_times(fastest, row.min_workers, row.max_workers, power=power)
+        assert list(row.running_times) == times
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_without_loan_the_rules_are_those_of_one_capacity(seed: int) -> None:
+    """With nothing on loan `afs`, `fifo` and completion times are those of training alone."""
+    one = dlsched.generate("elastic", seed=seed, jobs=12, capacity=30)
+    two = dlsched.generate("elastic", seed=seed, jobs=12, capacity=30, loan=0,
+                           fungible=0.0, heterogeneous=0.0)  # fmt: skip
+    for name in ("afs", "fifo"):
+        plain = {j: (n, 0) for j, n in workers_of(one, name).items()}
+        assert workers_of(two, name) == plain
+    for rule in ("shortest", "longest", "equal"):
+        assert jct(two, rule) == jct(one, rule)
+
+
+def test_completion_times_on_two_pools_by_hand() -> None:
+    """b is on loan from the start, at half speed; c waits for a, then both GPUs are its own."""
+    # a: 60 s of work on 2 GPUs of training. b: 30 s on one of loan take 60. c: 40 s of work with
+    # two workers follow at 30 s.
+    made = epoch(2, job("a", 2, 2, 30), job("b", 1, 1, 30, fungible=True, running=True,
+                 base_pool="loan"), job("c", 1, 2, 20), loan=1)  # fmt: skip
+    made = made.model_copy(update={"pools": epoch(2, loan=0).pools})
+    assert jct(made, ["a", "b", "c"]).times == {"a": 30, "b": 60, "c": 50}
+
+
+def test_started_jobs_stay_where_their_base_is() -> None:
+    """The elastic e starts on loan; when training is free again, it stays there."""
+    made = epoch(2, job("i", 2, 2, 10), job("e", 1, 2, 10, fungible=True), loan=2)
+    assert jct(made, ["i", "e"]).times == {"i": 10, "e": 20}
+
+
+def test_a_job_that_never_fits_is_named() -> None:
+    """The error has the GPUs of both pools."""
+    with pytest.raises(dlsched.OptionError, match="'a' needs more GPUs than there are: 1 and 5"):
+        jct(epoch(1, job("a", 2, 2, 1), loan=5))
+
+
+def test_the_generator_adds_pools_to_the_same_jobs() -> None:
+    """With GPUs on loan the jobs are the same but for the flags, whose shares are as asked for."""
+    plain = dlsched.generate("elastic", seed=4, jobs=400, capacity=90)
+    made = dlsched.generate("elastic", seed=4, jobs=400, capacity=90, loan=30)
+    assert [(p.id, p.capacity) for p in made.by_pool] == [("training", 90), ("loan", 30)]
+    flags = {"fungible": False, "heterogeneous": False, "base_pool": None}
+    assert tuple(each.model_copy(update=flags) for each in made.jobs) == plain.jobs
+    assert 0.15 < sum(each.fungible for each in made.jobs) / 400 < 0.27
+    assert 0.06 < sum(each.heterogeneous for each in made.jobs) / 400 < 0.14
+    assert all((each.base_pool is not None) == each.running for each in made.jobs)
+    assert not any(each.base_pool == "loan" and not each.fungible for each in made.jobs)
+
+
+EPOCH: dict[str, Any] = {"items": 354, "capacity": 245}
+
+
+@drawn(60, instances(**VARIATIONS[1]))
+def test_arrays_have_the_choices_that_fit(instance: Instance) -> None:
+    """Those of every job as the definition has them, and for a pending one to wait."""
+    found = choices_of(instance)
+    training, loan = (pool.capacity for pool in instance.by_pool)
+    at = 0
+    for j, (row, own) in enumerate(zip(instance.jobs, choices(instance), strict=True)):
+        fitting = [c for c in own if c.gpus[0] <= training and c.gpus[1] <= loan]
+        assert found.starts[j] == at
+        if not row.running:
+            assert found.workers[at].tolist() == [0, 0]
+            at += 1
+        mine = slice(at, at + len(fitting))
+        pairs = [tuple(pair) for pair in found.workers[mine].tolist()]
+        order = sorted(range(len(pairs)), key=pairs.__getitem__)
+        expected = sorted(fitting, key=lambda c: c.workers)
+        assert [pairs[k] for k in order] == [c.workers for c in expected]
+        assert [tuple(found.gpus[mine][k]) for k in order] == [c.gpus for c in expected]
+        at += len(fitting)
+    assert at == len(found.row)
+
+
+def test_savings_are_those_of_the_definition_in_one_unit() -> None:
+    """The unit is the largest work of a job, and cancels."""
+    instance = dlsched.generate("elastic", 3, items=60, capacity=40, loan=20, heterogeneous=0.5)
+    found = choices_of(instance)
+    exact = {(c.job, c.workers): float(c.reduction) for own in choices(instance) for c in own}
+    wanted, got = [], []
+    for j, pair, value in zip(found.row, found.workers.tolist(), found.value, strict=True):
+        if any(pair):
+            wanted.append(exact[instance.jobs[j].id, tuple(pair)])
+            got.append(value)
+    scale = max(wanted) / max(got)
+    assert np.allclose(np.array(got) * scale, wanted, rtol=1e-9, atol=1e-9 * max(wanted))
+
+
+def test_half_of_a_square_is_cut_through_its_centre() -> None:
+    """The centre of gravity of a square, and of the triangle that a diagonal cut leaves."""
+    square = [(0.0, 0.0), (2.0, 0.0), (2.0, 2.0), (0.0, 2.0)]
+    assert centre(square) == (1.0, 1.0)
+    left = cut(square, np.array([1.0, 1.0]), np.array([1.0, 1.0]))
+    assert {(round(x, 9), round(y, 9)) for x, y in left} == {(0, 0), (2, 0), (0, 2)}
+    assert centre(left) == pytest.approx((2 / 3, 2 / 3))
+    assert centre([(0.0, 0.0), (1.0, 1.0), (2.0, 2.0)]) == (1.0, 1.0)  # no area is left
+
+
+@pytest.mark.parametrize("running", [0.0, 0.5, 1.0])
+def test_the_relaxation_is_that_of_dp(running: float) -> None:
+    """With one capacity the bound is that of the exact relaxation, to six digits."""
+    instance = dlsched.generate("elastic", 1, running=running, **EPOCH)
+    items = items_of(instance)
+    found = choices_of(instance)
+    _, most = launch(found)
+    assert most == launches_of(items).most
+    exact = relax(items, most, most, Run())
+    top = max(row.min_running_time * row.max_workers for row in instance.jobs)
+    bound = float(items.seconds(exact.bound >> exact.shift))
+    assert Relaxation(found, most).bound * float(top) == pytest.approx(bound, rel=1e-6)
+
+
+@pytest.mark.parametrize("loan", [None, 80])
+def test_prices_is_within_a_thousandth_on_the_papers_epochs(loan: int | None) -> None:
+    """As many jobs as can start, and 0.1 % less time saved at most."""
+    for seed, running in itertools.product((1, 2), (0.0, 0.5, 1.0)):
+        options = {} if loan is None else {"loan": loan, "heterogeneous": 0.1}
+        instance = dlsched.generate("elastic", seed, running=running, **EPOCH, **options)
+        best = dlsched.solve(instance).objective
+        found = dlsched.solve(instance, "prices").objective
+        assert found.launched == best.launched
+        assert best.reduction - found.reduction <= abs(best.reduction) / 1000
+
+
+def test_without_tables_what_is_left_is_still_used() -> None:
+    """With no additions allowed the rule keeps the best choices seen and fills the rest."""
+    instance = dlsched.generate("elastic", 2, running=1.0, **EPOCH)
+    best = dlsched.solve(instance).objective
+    found = dlsched.solve(instance, "prices", steps=0).objective
+    assert 0.98 * best.reduction < found.reduction <= best.reduction
+
+
+def test_as_many_gpus_as_a_document_may_have() -> None:
+    """Numbers of GPUs and seconds up to 1e15 are taken, and there may be no GPU."""
+    large = job("a", 1, 3, 10**15, 10**15 // 2)
+    best = dlsched.solve(epoch(10**15, large))
+    assert dlsched.solve(epoch(10**15, large), "prices").objective == best.objective
+    assert dlsched.solve(epoch(0, large), "prices").objective == (0, 0)
+
+
+@pytest.mark.parametrize("training", [1e-100, 1e-12, 1])
+@pytest.mark.parametrize("loan", [1e-100, 1e-12, 1e14])
+@pytest.mark.parametrize("efficiency", [1, 1e-100])
+def test_speeds_as_far_apart_as_a_document_may_have(
+    training: float, loan: float, efficiency: float
+) -> None:
+    """No product of times overflows, and as many jobs start as can."""
+    far = Instance(
+        name="speeds",
+        pools=[
+            TRAINING | {"capacity": 8, "speed": training}, LOAN | {"capacity": 5, "speed": loan}
+        ],
+        mixed_efficiency=efficiency,
+        jobs=[
+            job("a", 2, 3, 10**15, 2, heterogeneous=True),
+            job("b", 2, 3, 1e-100, 2, heterogeneous=True),
+            job("c", 2, 3, 10**15, 2, fungible=True),
+            job("d", 2, 3, 10**15, 2, running=True, base_pool="loan", fungible=True),
+        ],
+    )  # fmt: skip
+    best = dlsched.solve(far)
+    found = dlsched.solve(far, "prices")
+    assert found.objective.launched == best.objective.launched == 3
+    assert not found.objective.better_than(best.objective)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from elastic_instances import epoch, job
 
 import dlsched
-from dlsched.problems.elastic import Instance, jct
+from dlsched.problems.elastic import jct
 
 
 @pytest.mark.parametrize(
@@ -49,25 +52,19 @@ def test_the_optimum_of_table_4_is_not_shortest_first() -> None:
 
 def test_started_jobs_keep_their_base() -> None:
     """When A of (A, B, C) completes, C is not stopped for B, which did not fit before."""
-    jobs = [
-        {"id": name, "gpus_per_worker": 1, "min_workers": w, "max_workers": w,
-         "min_running_time": t}
-        for name, w, t in (("A", 4, 10), ("B", 6, 10), ("C", 4, 100))
-    ]  # fmt: skip
-    times = jct(Instance(name="x", capacity=8, jobs=jobs), ["A", "B", "C"]).times
+    three = epoch(8, job("A", 4, 4, 10), job("B", 6, 6, 10), job("C", 4, 4, 100))
+    times = jct(three, ["A", "B", "C"]).times
     assert times == {"A": 10, "C": 100, "B": 110}
 
 
 def test_a_job_that_never_fits_is_an_error() -> None:
     """A job larger than the cluster has no completion time."""
-    job = {"id": "A", "gpus_per_worker": 9, "min_workers": 1, "max_workers": 1,
-           "min_running_time": 1}  # fmt: skip
     with pytest.raises(dlsched.OptionError, match="needs more GPUs"):
-        jct(Instance(name="x", capacity=8, jobs=[job]))
+        jct(epoch(8, job("A", 1, 1, 1, 9)))
 
 
-def test_unknown_rules_are_refused() -> None:
+@pytest.mark.parametrize("rule", ["longest_first", ["A"], ["A", "A"]])
+def test_unknown_rules_are_refused(rule: Any) -> None:
     """A rule is a known name or a permutation of the ids."""
-    for rule in ("longest_first", ["A"], ["A", "A"]):
-        with pytest.raises(dlsched.OptionError):
-            jct(dlsched.load("lyra-table2"), rule)
+    with pytest.raises(dlsched.OptionError):
+        jct(dlsched.load("lyra-table2"), rule)

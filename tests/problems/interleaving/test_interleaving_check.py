@@ -1,4 +1,4 @@
-"""The checker of interleaving: violations, and efficiencies by hand."""
+"""The definition of interleaving: efficiencies by hand, violations, and unusable fields."""
 
 from __future__ import annotations
 
@@ -8,34 +8,33 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from interleaving_instances import cover, job
+from refusals import refused_path
 
 import dlsched
-from dlsched.problems.interleaving import Instance
 from dlsched.problems.interleaving.definition.check import FINEST, efficiency, evaluate
 from dlsched.problems.interleaving.definition.schema import Group
 from dlsched.problems.interleaving.structures.offsets import best_offsets
 
-JOBS: list[dict[str, Any]] = [
-    {"id": "a", "gpus": 1, "stages": [2, 1, 1]},
-    {"id": "b", "gpus": 1, "stages": [1, 2, 0]},
-    {"id": "c", "gpus": 1, "stages": [1, 1, 1]},
-    {"id": "d", "gpus": 2, "stages": [0, 3, 0.5]},
-    {"id": "e", "gpus": 2, "stages": [1, 0, 4]},
-]
-INSTANCE = Instance(
-    name="five", resources=["s", "c", "g"], grouping="cover", gpu_budget=5, jobs=JOBS
-)
-GOOD = [
-    {"jobs": ["a", "b"], "offsets": [0, 1]},
-    {"jobs": ["c"], "offsets": [2]},
-    {"jobs": ["d", "e"], "offsets": [0, 1]},
-]
+JOBS = [
+    job("a", [2, 1, 1]), job("b", [1, 2, 0]), job("c", [1, 1, 1]),
+    job("d", [0, 3, 0.5], 2), job("e", [1, 0, 4], 2),
+]  # fmt: skip
+INSTANCE = cover(JOBS, 5, name="five")
+HEAD = {"dlsched": 1, "problem": "interleaving"}
 
 
-def solution(groups: Any = GOOD, **changes: Any) -> dict[str, Any]:
-    """Return a solution file of the instance with some fields changed."""
-    base = {"dlsched": 1, "problem": "interleaving", "instance": "five", "groups": groups}
-    return base | changes
+def group(jobs: str, *offsets: int) -> dict[str, Any]:
+    """Return a group of jobs with names of one letter."""
+    return {"jobs": list(jobs), "offsets": list(offsets)}
+
+
+AB, C, DE = group("ab", 0, 1), group("c", 2), group("de", 0, 1)
+
+
+def solution(*groups: Any) -> dict[str, Any]:
+    """Return a solution file of the instance, or of one of its name."""
+    return HEAD | {"instance": "five", "groups": groups or [AB, C, DE]}
 
 
 def test_worth_by_hand() -> None:
@@ -55,59 +54,35 @@ def test_weighing_by_gpus_by_hand() -> None:
     assert tuple(dlsched.verify(weighed, solution()).objective) == (expected,)
 
 
-def swap(index: int, **changes: Any) -> list[dict[str, Any]]:
-    """Return the good groups with one changed."""
-    return [g | changes if i == index else g for i, g in enumerate(GOOD)]
-
-
 @pytest.mark.parametrize(
     ("groups", "kind", "amount"),
     [
-        (swap(0, jobs=["a", "z"]), "unknown_job", 1),
-        (swap(1, jobs=["a"]), "repeated_job", 1),
-        (swap(0, jobs=["a", "a"]), "repeated_job", 1),
-        (GOOD[:2], "missing_job", 1),
-        ([*GOOD, {"jobs": [], "offsets": []}], "empty_group", 1),
-        (
-            [
-                {"jobs": ["a", "b", "c", "d"], "offsets": [0, 1, 2, 0]},
-                {"jobs": ["e"], "offsets": [0]},
-            ],
-            "too_large",
-            1,
-        ),
-        (
-            [*swap(1, jobs=["c", "d"], offsets=[0, 1])[:2], {"jobs": ["e"], "offsets": [0]}],
-            "mixed_gpus",
-            1,
-        ),
-        (swap(0, offsets=[0]), "offsets_missing", 1),
-        (swap(1, offsets=[0, 1]), "offsets_surplus", 1),
-        (swap(0, offsets=[0, 3]), "offset_range", 1),
-        (swap(0, offsets=[0, 7]), "offset_range", 5),
-        (swap(0, offsets=[1, 1]), "repeated_offset", 1),
-        (
-            [{"jobs": [j], "offsets": [0]} for j in "abcde"],
-            "over_budget",
-            2,
-        ),
+        ([group("az", 0, 1), C, DE], "unknown_job", 1),
+        ([AB, group("a", 2), DE], "repeated_job", 1),
+        ([group("aa", 0, 1), C, DE], "repeated_job", 1),
+        ([AB, C], "missing_job", 1),
+        ([AB, C, DE, group("")], "empty_group", 1),
+        ([group("abcd", 0, 1, 2, 0), group("e", 0)], "too_large", 1),
+        ([AB, group("cd", 0, 1), group("e", 0)], "mixed_gpus", 1),
+        ([group("ab", 0), C, DE], "offsets_missing", 1),
+        ([AB, group("c", 0, 1), DE], "offsets_surplus", 1),
+        ([group("ab", 0, 3), C, DE], "offset_range", 1),
+        ([group("ab", 0, 7), C, DE], "offset_range", 5),
+        ([group("ab", 1, 1), C, DE], "repeated_offset", 1),
+        ([group(name, 0) for name in "abcde"], "over_budget", 2),
     ],
 )
 def test_corrupted_groupings_are_rejected(groups: Any, kind: str, amount: int) -> None:
     """Each corrupted grouping breaks the requirement that was corrupted, by the right amount."""
-    report = dlsched.verify(INSTANCE, solution(groups))
+    report = dlsched.verify(INSTANCE, solution(*groups))
     assert (kind, amount) in {(v.kind, v.amount) for v in report.violations}
 
 
 def test_uniform_groups_must_be_full() -> None:
     """With uniform grouping a group of two of three resources lacks one job."""
-    jobs = [j | {"gpus": 1} for j in JOBS[:3]]
-    uniform = Instance(name="five", resources=["s", "c", "g"], grouping="uniform", jobs=jobs)
-    report = dlsched.verify(uniform, solution(GOOD[:2]))
-    assert {(v.kind, v.amount) for v in report.violations} == {
-        ("not_uniform", 1),
-        ("not_uniform", 2),
-    }
+    uniform = cover(JOBS[:3], name="five", grouping="uniform")
+    found = {(v.kind, v.amount) for v in dlsched.verify(uniform, solution(AB, C)).violations}
+    assert found == {("not_uniform", 1), ("not_uniform", 2)}
 
 
 stage_lists = st.integers(1, 4).flatmap(
@@ -126,19 +101,70 @@ def test_gamma_is_a_share_and_invariant_under_shifts(stages: list[list[int]], sh
     gamma = efficiency(stages, offsets)
     assert 0 < gamma <= Fraction(len(stages), k)
     assert gamma == efficiency(stages, [(o + shift) % k for o in offsets])
-    turned = [[job[(j + shift) % k] for j in range(k)] for job in stages]
+    turned = [[row[(j + shift) % k] for j in range(k)] for row in stages]
     assert gamma == efficiency(turned, offsets)
 
 
 def test_a_sum_of_many_denominators_is_rounded_down() -> None:
     """Beyond a denominator of 2**64 the sum is the next multiple of 2**-64 below it."""
     primes = [1009, 1013, 1019, 1021, 1031, 1033, 1039, 1049]
-    jobs = [{"id": f"j{p}", "stages": [p, 2]} for p in primes] + [
-        {"id": f"k{p}", "stages": [1, 3]} for p in primes
-    ]
-    instance = Instance(name="primes", resources=["a", "b"], grouping="cover", jobs=jobs)
+    jobs = [job(f"j{p}", [p, 2]) for p in primes] + [job(f"k{p}", [1, 3]) for p in primes]
+    instance = cover(jobs)
     groups = [Group(jobs=(f"j{p}", f"k{p}"), offsets=(0, 1)) for p in primes]
     exact = sum(Fraction(p + 6, 2 * (max(p, 3) + max(2, 1))) for p in primes)
     assert exact.denominator > FINEST
     (value,) = evaluate(instance, groups)
     assert 0 <= exact - value < Fraction(1, FINEST)
+
+
+SMALL: dict[str, Any] = HEAD | {
+    "name": "good", "resources": ["cpu", "gpu"], "grouping": "cover", "gpu_budget": 2,
+    "jobs": [{"id": "a", "stages": [1, 2]}, job("b", [2, 1.5])],
+}  # fmt: skip
+UNIFORM = {"grouping": "uniform", "gpu_budget": None}
+
+
+def test_defaults() -> None:
+    """A job has one GPU, groups hold as many jobs as there are resources, and count one each."""
+    instance = dlsched.load(SMALL)
+    assert (instance.jobs[0].gpus, instance.group_limit, instance.weigh_by) == (1, 2, "groups")
+
+
+@pytest.mark.parametrize(
+    ("changes", "path"),
+    [
+        ({"resources": []}, "resources"),
+        ({"resources": ["a"] * 9}, "resources"),
+        ({"resources": ["cpu", "cpu"]}, "resources[1]"),
+        ({"grouping": "any"}, "grouping"),
+        ({"gpu_budget": -1}, "gpu_budget"),
+        ({"max_group_size": 3}, "max_group_size"),
+        ({"max_group_size": 0}, "max_group_size"),
+        ({"grouping": "uniform"}, "gpu_budget"),
+        (UNIFORM | {"max_group_size": 1}, "max_group_size"),
+        ({"weigh_by": "jobs"}, "weigh_by"),
+        ({"jobs": [job("a", [1])]}, "jobs[0].stages"),
+        ({"jobs": [job("a", [0, 0])]}, "jobs[0].stages"),
+        ({"jobs": [job("a", [1, -1])]}, "jobs[0].stages[1]"),
+        ({"jobs": [job("a", [1, 1], 0)]}, "jobs[0].gpus"),
+        ({"jobs": [SMALL["jobs"][0], SMALL["jobs"][0]]}, "jobs[1].id"),
+        ({"job": []}, "job"),
+    ],
+)
+def test_unusable_instances_are_refused_by_field(changes: dict[str, Any], path: str) -> None:
+    """What contradicts itself is refused with the field's path."""
+    assert refused_path(SMALL | changes) == path
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"gpu_budget": 0}, "gpu_budget 0, the fullest groups of up to 2 take 1"),
+        (UNIFORM | {"jobs": SMALL["jobs"][:1]},
+         "1 jobs of 1 GPUs do not divide into uniform groups of 2"),
+    ],
+)  # fmt: skip
+def test_infeasible_instances_say_why(changes: dict[str, Any], words: str) -> None:
+    """The reason names the requirement that cannot be met, in the instance's terms."""
+    result = dlsched.solve(SMALL | changes)
+    assert (result.termination, result.reason) == ("infeasible", words)

@@ -11,14 +11,6 @@ from dlsched.problems.interleaving.pictures.draw import draw, draw_both
 matplotlib.use("agg")
 
 
-@pytest.fixture(autouse=True)
-def _closed() -> object:
-    import matplotlib.pyplot as plt
-
-    yield
-    plt.close("all")
-
-
 def test_grouping_shortens_the_picture() -> None:
     """Grouped, the four jobs end after T; alone, after all stages; lanes are the resources."""
     instance = dlsched.load("muri-table2")

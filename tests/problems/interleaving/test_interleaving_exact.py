@@ -1,14 +1,27 @@
-"""The exact methods of interleaving agree with brute force, and say what they proved."""
+"""The model, the exact methods and their relaxations: brute force, bounds, scales, limits."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from drawing import drawn
+from hypothesis import strategies as st
+from interleaving_instances import cover, job
 
 import dlsched
-from dlsched.problems.interleaving import PROBLEM, Instance
+from dlsched.problems.interleaving import PROBLEM, Instance, model
+from dlsched.problems.interleaving.exact import group_columns
 from dlsched.problems.interleaving.exact.bounds import lagrangian_bound
+from dlsched.problems.interleaving.heuristics import initial_groups
+from dlsched.problems.interleaving.programs import large_relaxation
+from dlsched.problems.interleaving.programs.column_pool import Pool, Prices
+from dlsched.problems.interleaving.programs.heuristic_pricing import climb
+from dlsched.problems.interleaving.programs.large_relaxation import LargeRelaxation
+from dlsched.problems.interleaving.programs.price_increase import raised
+from dlsched.problems.interleaving.structures.groups import stage_array, trivial_bound
+from dlsched.problems.interleaving.structures.tables import Query
 from dlsched.registry import call
 from dlsched.run import Run
 from dlsched.testing import oracles, strategies
@@ -16,8 +29,7 @@ from dlsched.testing import oracles, strategies
 SAME = 1e-9
 
 
-@given(strategies.interleaving(max_jobs=8, max_resources=2))
-@settings(max_examples=60, deadline=None, derandomize=True)
+@drawn(60, strategies.interleaving(max_jobs=8, max_resources=2))
 def test_blossom_is_optimal_for_pairs(instance: Instance) -> None:
     """With two resources and uniform groups, matching is the optimum, as the paper says."""
     if instance.grouping != "uniform" or len(instance.resources) != 2:
@@ -32,7 +44,7 @@ def test_blossom_is_optimal_for_pairs(instance: Instance) -> None:
 def test_pricing_in_steps_proves_the_same_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pricing with a check of the time limit after each job proves the same bound."""
     instance = dlsched.generate("interleaving", 1, jobs=24)
-    prices = {job.id: 0.2 + 0.01 * (i % 7) for i, job in enumerate(instance.jobs)}
+    prices = {row.id: 0.2 + 0.01 * (i % 7) for i, row in enumerate(instance.jobs)}
     at_once = lagrangian_bound(instance, prices)
     monkeypatch.setattr("dlsched.problems.interleaving.programs.column_pool._STEP", 1)
     assert lagrangian_bound(instance, prices) == at_once
@@ -41,7 +53,7 @@ def test_pricing_in_steps_proves_the_same_bound(monkeypatch: pytest.MonkeyPatch)
 def test_prices_must_be_complete() -> None:
     """A bound needs a finite price for every job, and a GPU price that is not negative."""
     instance = dlsched.generate("interleaving", 1, jobs=8)
-    prices = {job.id: 0.2 for job in instance.jobs}
+    prices = dict.fromkeys((row.id for row in instance.jobs), 0.2)
     assert lagrangian_bound(instance, prices) > 0
     for wrong in ({}, prices | {"j1": float("nan")}):
         with pytest.raises(ValueError, match="finite price"):
@@ -73,21 +85,10 @@ def test_a_cover_with_few_profiles_is_proved() -> None:
         assert not dlsched.solve(instance, rule).objective.better_than(best.objective)
 
 
-def test_too_large_for_a_list_names_the_alternative() -> None:
-    """milp and aggregated refuse above their sizes, and say what to use."""
-    instance = dlsched.generate("interleaving", 1, jobs=128)
-    for method in ("milp", "aggregated"):
-        with pytest.raises(dlsched.OptionError, match="column_generation"):
-            dlsched.solve(instance, method)
-
-
-def test_exact_depends_on_the_instance() -> None:
-    """`exact` is blossom for pairs, aggregated for few profiles, else column_generation."""
-    pairs = dlsched.generate("interleaving", 1, jobs=6, resources=2)
-    alike = dlsched.generate("interleaving", 1, jobs=12, distinct=False)
-    distinct = dlsched.generate("interleaving", 1, jobs=12)
-    found = [dlsched.solve(made).method for made in (pairs, alike, distinct)]
-    assert found == ["blossom", "aggregated", "column_generation"]
+def test_too_large_a_model_names_the_alternative() -> None:
+    """The model refuses above its size, and says what to use."""
+    with pytest.raises(dlsched.OptionError, match="column_generation"):
+        dlsched.model(dlsched.generate("interleaving", 1, jobs=128))
 
 
 def test_an_interrupt_leaves_a_solution_and_a_bound() -> None:
@@ -109,17 +110,6 @@ def test_no_progress_ends_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
     assert result.certified[0].value > result.objective[0]
 
 
-def test_a_start_is_used_if_it_is_better() -> None:
-    """A start better than the local search is the first incumbent; of a worse one it is said."""
-    instance = dlsched.generate("interleaving", 1, jobs=24)
-    best = dlsched.solve(instance)
-    again = dlsched.solve(instance, start=best.solution)
-    assert again.start.accepted
-    assert again.objective == best.objective
-    poor = dlsched.solve(instance, start=dlsched.solve(instance, "greedy").solution)
-    assert poor.start.reason == "no better than the heuristics'"
-
-
 def test_same_seed_same_answer() -> None:
     """Column generation is deterministic for a seed."""
     instance = dlsched.generate("interleaving", 3, jobs=32)
@@ -129,7 +119,7 @@ def test_same_seed_same_answer() -> None:
 
 @pytest.mark.parametrize("many", [1, 10**6])
 def test_the_number_of_threads_may_change(many: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After a call with two threads one with a single thread is proved, which once it was not."""
+    """After a call with two threads one with a single thread is proved."""
     monkeypatch.setattr("dlsched.problems.interleaving.exact.group_columns.MANY_PROFILES", many)
     instance = dlsched.generate("interleaving", 1, jobs=20)
     for threads in (1, 2, 1):
@@ -149,19 +139,212 @@ def test_bound_alone() -> None:
 
 @pytest.mark.parametrize("method", ["lagrangian", "column_generation", "aggregated"])
 def test_efficiencies_that_nearly_tie_end_the_relaxation(method: str) -> None:
-    """Columns whose gammas differ by 1e-9 are priced once: the relaxation once did not end."""
+    """Columns whose gammas differ by 1e-9 are priced once, so that the relaxation ends."""
     rows = [(2, 2), (2, 0.3), (2, 20), (20, 20), (2, 0.3), (2, 0.3), (2, 2)]
-    jobs = [
-        {"id": f"j{i}", "gpus": 4, "stages": [(2e9 + a) / 1e10, b / 1e10]}
-        for i, (a, b) in enumerate(rows)
-    ]
-    near = Instance(
-        name="near", resources=["r", "s"], grouping="cover", gpu_budget=17, jobs=jobs,
-        weigh_by="gpus",
-    )  # fmt: skip
+    jobs = [job(f"j{i}", [(2e9 + a) / 1e10, b / 1e10], 4) for i, (a, b) in enumerate(rows)]
+    near = cover(jobs, 17, weigh_by="gpus")
     result = dlsched.solve(near, method, time_limit=60)
     optimum = oracles.interleaving(near)
     assert result.termination != "time_limit"
     assert float(result.certified[0].value / optimum[0]) == pytest.approx(1, abs=0.3)
     if result.objective is not None:
         assert abs(result.objective[0] - optimum[0]) <= 1e-12 * optimum[0]
+
+
+HUGE = [1.7e308, -1.7e308, 1e308, 1e200, -1e30, 1e15, 5e-324, 0.0]
+INSTANCES = st.one_of(
+    strategies.interleaving(max_jobs=7), strategies.interleaving(max_jobs=6, scales=True)
+)
+
+
+@drawn(100, INSTANCES, st.lists(st.floats(-1, 2) | st.sampled_from(HUGE), min_size=7, max_size=7))
+def test_prices_of_any_size_give_a_bound(instance: Instance, numbers: list[float]) -> None:
+    """Any prices, up to 1.7e308, bound the optimum, and at most by full efficiency."""
+    prices = {row.id: price for row, price in zip(instance.jobs, numbers, strict=False)}
+    if instance.jobs:
+        bound = lagrangian_bound(instance, prices, abs(numbers[-1]))
+        assert oracles.interleaving(instance)[0] <= bound <= trivial_bound(instance)
+
+
+def test_the_trivial_bound_by_hand() -> None:
+    """Seven jobs of one GPU and two of four on three resources: 7/3 + 2/3, by GPUs 7/3 + 8/3."""
+    made = cover([job(f"j{i}", [1, 2, 3], 1 if i < 7 else 4) for i in range(9)])
+    assert trivial_bound(made) == 3
+    assert trivial_bound(made.model_copy(update={"weigh_by": "gpus"})) == 5
+
+
+@pytest.mark.parametrize("method", ["column_generation", "aggregated", "lagrangian", "blossom"])
+def test_no_certified_bound_is_above_full_efficiency(method: str) -> None:
+    """Jobs that interleave perfectly: every certified bound is the number of groups, not more."""
+    jobs = [job(f"j{i}", [2, 1] if i % 2 else [1, 2]) for i in range(8)]
+    made = cover(jobs, grouping="uniform")
+    assert dlsched.solve(made, method).certified[0].value == 4
+
+
+@drawn(100, INSTANCES, st.integers(0, 2**32 - 1))
+def test_pricing_finds_what_enumeration_finds_at_every_scale(instance: Instance, seed: int) -> None:
+    """The largest reduced value of each class, with times from 1e-300 to 1e15 side by side."""
+    if not instance.jobs:
+        return
+    search, listed = Pool(instance), Pool(instance, listed=True)
+    rng = np.random.default_rng(seed)
+    heaviest = max(part.weight for part in search.classes)
+    prices = Prices(heaviest * rng.uniform(-0.5, 1, len(search.profiles)), 0.1 * rng.random())
+    query = Query(-np.inf, 3, 1000)
+    highest = [pool.price(prices, query, Run()).highest for pool in (search, listed)]
+    assert highest[0] == pytest.approx(highest[1], abs=1e-11 * heaviest)
+
+
+def test_times_as_far_apart_as_files_hold() -> None:
+    """Subnormal times beside 1e15: the exact methods find the optimum of brute force."""
+    subnormal = {"a": [5e-324, 0, 0], "b": [1e15, 0, 3], "c": [0, 5e-324, 1e-323]}
+    rows = [job(name, stages) for name, stages in subnormal.items()]
+    made = cover([*rows, job("d", [1, 1e-300, 0])], 2)
+    assert (stage_array(made)[stage_array(made) > 0] > 1e-200).all()
+    optimum = oracles.interleaving(made)
+    for method in ("milp", "aggregated", "column_generation"):
+        assert dlsched.solve(made, method).objective == optimum
+    for rule in ("muri", "muri_needed", "swap", "regroup", "greedy", "muri_worst_order"):
+        assert not dlsched.solve(made, rule).objective.better_than(optimum)
+    assert lagrangian_bound(made, dict.fromkeys("abcd", 0.5)) >= optimum[0]
+
+
+@drawn(100, INSTANCES)
+def test_exact_methods_agree_at_every_scale(instance: Instance) -> None:
+    """Brute force = milp = aggregated = column_generation, up to the last places of a double."""
+    optimum = oracles.interleaving(instance)[0]
+    for method in ("milp", "aggregated", "column_generation"):
+        result = dlsched.solve(instance, method)
+        assert result.status == "optimal"
+        assert abs(result.objective[0] - optimum) <= 2.0**-50 * optimum
+        assert result.certified[0].value >= optimum
+
+
+def test_groups_are_those_allowed() -> None:
+    """Three jobs of one GPU and one of two: three singles, three pairs, a triple, and the other."""
+    jobs = [*(job(name, [1, 2, 3]) for name in "abc"), job("d", [1, 1, 1], 2)]
+    m = model.build(cover(jobs, 4))
+    assert len(m.GROUPS) == 8
+    assert len(m.budget) == 1
+    assert m.GRANULARITY["efficiency"] > 0
+
+
+MADE: list[dict[str, Any]] = [
+    {"jobs": 40},
+    {"jobs": 36, "resources": 3},
+    {"jobs": 40, "grouping": "cover", "budget": 0.2},
+    {"jobs": 60, "grouping": "cover", "cluster": 16, "weigh_by": "gpus"},
+    {"jobs": 60, "grouping": "cover", "distinct": False, "budget": 0.4},
+]
+EVERYTHING = Query(0.0, 100_000, 100_000)
+
+
+def drawn_prices(pool: Pool, seed: int) -> Prices:
+    """Return random prices near those of an efficient grouping, in units of the weight."""
+    rng = np.random.default_rng(seed)
+    heaviest = max(one.weight for one in pool.classes)
+    gpu = 0.02 * rng.random() if pool.budget is not None else 0.0
+    return Prices(heaviest * rng.uniform(-0.1, 0.5, len(pool.profiles)), gpu)
+
+
+@drawn(30, INSTANCES, st.integers(0, 2**32 - 1))
+def test_the_ascent_finds_allowed_groups_above_the_threshold(instance: Instance, seed: int) -> None:
+    """Its groups are among all groups, worth what these are, and none exceeds the largest value."""
+    if not instance.jobs:
+        return
+    pool, listed = Pool(instance), Pool(instance, listed=True)
+    prices = drawn_prices(pool, seed)
+    found = climb(pool, prices, 1e-9)
+    known = {tuple(sorted(row)): worth for row, worth in zip(
+        listed.listed.members.tolist(), listed.listed.worth.tolist(), strict=True
+    )}  # fmt: skip
+    for row, worth in zip(found.groups.members.tolist(), found.groups.worth.tolist(), strict=True):
+        assert worth == pytest.approx(known[tuple(sorted(row))], rel=1e-12)
+    assert (pool.reduced(prices, found.groups) > 0).all()
+    highest = listed.price(prices, Query(-np.inf, 1, 10**6), Run())
+    assert highest is not None
+    assert (found.best <= highest.highest[pool.class_of] + 1e-9).all()
+
+
+@drawn(30, INSTANCES, st.integers(0, 2**32 - 1))
+def test_raised_prices_are_exceeded_by_no_group(instance: Instance, seed: int) -> None:
+    """They are nowhere lower; a pass at them finds no group, and they bound the optimum."""
+    if not instance.jobs:
+        return
+    pool = Pool(instance)
+    prices = drawn_prices(pool, seed)
+    priced = pool.price(prices, EVERYTHING, Run())
+    assert priced is not None
+    higher, highest = raised(pool, prices, priced, Run())
+    assert (higher.rows >= prices.rows).all()
+    again = Pool(instance, listed=True).price(higher, Query(-np.inf, 1, 10**6), Run())
+    assert again is not None
+    heaviest = max(one.weight for one in pool.classes)
+    assert (again.highest <= highest + 1e-11 * heaviest).all()
+    assert (highest <= 1e-9 * heaviest).all()
+    bound = pool.bound(higher, highest)
+    assert oracles.interleaving(instance)[0] <= bound
+    assert bound <= pool.bound(prices, priced.highest) + 1e-9 * heaviest
+
+
+def test_an_incomplete_list_raises_nothing() -> None:
+    """With groups missing from the list, prices and largest values stay those of the pass."""
+    pool = Pool(dlsched.generate("interleaving", 1, jobs=16))
+    prices = Prices(np.full(16, 0.1), 0.0)
+    priced = pool.price(prices, Query(0.0, 3, 3), Run())
+    assert priced is not None and not priced.complete
+    assert raised(pool, prices, priced, Run()) == (prices, priced.highest)
+
+
+@drawn(25, INSTANCES)
+def test_its_bounds_are_above_the_optimum(instance: Instance) -> None:
+    """Every bound is at least brute force's optimum, and the last one is near the smoothed one."""
+    if not instance.jobs:
+        return
+    pool, optimum = Pool(instance), oracles.interleaving(instance)[0]
+    groups = pool.groups_of_jobs(initial_groups(instance, Run()))
+    proved = [pool.bound(*at) for at in LargeRelaxation(pool, Run(), groups).bounds(np.inf)]
+    smoothed = dlsched.solve(instance, "lagrangian").certified[0].value
+    assert proved and min(proved) >= optimum
+    assert float(min(proved)) <= float(smoothed) * (1 + 1e-4)
+
+
+@pytest.mark.parametrize("options", MADE, ids=str)
+@pytest.mark.parametrize("sample", [8, 200])
+def test_it_gives_the_bound_of_the_smoothed_relaxation(
+    options: dict[str, Any], sample: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also with prices lifted from a sample; the prices alone prove the same bound again."""
+    instance = dlsched.generate("interleaving", 1, **options)
+    expected = float(dlsched.solve(instance, "lagrangian").certified[0].value)
+    monkeypatch.setattr(large_relaxation, "_SAMPLE", sample)
+    pool = Pool(instance)
+    groups = pool.groups_of_jobs(initial_groups(instance, Run()))
+    *_, (prices, highest) = LargeRelaxation(pool, Run(), groups).bounds(np.inf)
+    bound = pool.bound(prices, highest)
+    assert float(bound) == pytest.approx(expected, rel=2e-6)
+    each = {job.id: prices.rows[pool.row_of[j]] for j, job in enumerate(instance.jobs)}
+    assert float(lagrangian_bound(instance, each, prices.gpu)) <= float(bound) * (1 + 1e-9)
+
+
+def test_the_exact_method_proves_the_optimum_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With this relaxation for 24 jobs, column generation finds the same optimum."""
+    instance = dlsched.generate("interleaving", 2, jobs=24)
+    best = dlsched.solve(instance, "column_generation")
+    monkeypatch.setattr(group_columns, "MANY_PROFILES", 1)
+    again = dlsched.solve(instance, "column_generation")
+    assert (again.status, best.status) == ("optimal", "optimal")
+    assert abs(again.objective[0] - best.objective[0]) < 1e-9
+
+
+def test_a_method_that_fails_leaves_the_smoothed_relaxation(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """If the interior-point method gives no prices, the bound is the smoothed relaxation's."""
+    instance = dlsched.generate("interleaving", 2, jobs=24)
+    expected = dlsched.solve(instance, "column_generation").certified[0].value
+    monkeypatch.setattr(group_columns, "MANY_PROFILES", 1)
+    monkeypatch.setattr(large_relaxation.InteriorMaster, "solve", lambda *_: None)
+    again = dlsched.solve(instance, "column_generation")
+    assert again.status == "optimal"
+    assert float(again.certified[0].value) == pytest.approx(float(expected), rel=1e-6)

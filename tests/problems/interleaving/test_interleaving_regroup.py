@@ -6,11 +6,11 @@ from itertools import product
 
 import numpy as np
 import pytest
+from interleaving_instances import cover, job
 
 import dlsched
 from dlsched.problems.interleaving import heuristics
 from dlsched.problems.interleaving.definition.oracle import brute_force
-from dlsched.problems.interleaving.definition.schema import Instance
 from dlsched.problems.interleaving.heuristics.regroup import Grouping, few_groups
 from dlsched.problems.interleaving.structures.group_counts import few_jobs
 from dlsched.problems.interleaving.structures.groups import efficiencies
@@ -19,20 +19,22 @@ from dlsched.solvers.compilation import interpreted
 from dlsched.testing import check_heuristic
 
 
-@pytest.mark.parametrize("few", [0, 4000])
-def test_regroup_is_a_conforming_heuristic(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(params=[0, 4000], ids=["search", "program"])
+def either_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let `regroup` work by search, or by its program for few profiles."""
+    monkeypatch.setattr(heuristics, "_FEW", request.param)
+
+
+@pytest.mark.usefixtures("either_way")
+def test_regroup_is_a_conforming_heuristic() -> None:
     """Feasible, within bounds and repeatable on random instances, by search and by program."""
-    monkeypatch.setattr(heuristics, "_FEW", few)
     found = check_heuristic("interleaving", "regroup", examples=25)
     assert found, str(found)
 
 
-@pytest.mark.parametrize("few", [0, 4000])
-def test_regroup_is_as_good_as_the_optimum_on_small_instances(
-    few: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("either_way")
+def test_regroup_is_as_good_as_the_optimum_on_small_instances() -> None:
     """On four small instances of the library it is within 1 % of the optimum, in both ways."""
-    monkeypatch.setattr(heuristics, "_FEW", few)
     for number in (1, 5, 7, 10):
         instance = dlsched.load(f"interleaving-small-{number:02}")
         best, found = (dlsched.solve(instance, rule) for rule in ("exact", "regroup"))
@@ -74,14 +76,8 @@ def test_no_division_of_two_groups_is_better(price: float | None) -> None:
 def test_the_budget_goes_to_the_class_that_gains_most() -> None:
     """Two classes of jobs alike: the GPU that is spare goes where a job alone costs one GPU."""
     stages = [[4, 1], [1, 4], [4, 1], [1, 4]]
-    jobs = [
-        {"id": f"{gpus}{i}", "gpus": gpus, "stages": row}
-        for gpus in (1, 2)
-        for i, row in enumerate(stages[: 2 if gpus == 2 else 4])
-    ]
-    made = dlsched.problems.interleaving.Instance(
-        name="two", resources=["r", "s"], grouping="cover", gpu_budget=5, jobs=jobs
-    )
+    one = [job(f"1{i}", row) for i, row in enumerate(stages)]
+    made = cover([*one, *(job(f"2{i}", row, 2) for i, row in enumerate(stages[:2]))], 5)
     found = dlsched.solve(made, "regroup")
     assert found.objective == dlsched.solve(made, "exact").objective
     assert found.details["gpus"] <= 5
@@ -100,37 +96,17 @@ def test_the_program_needs_a_feasible_grouping() -> None:
 )  # fmt: skip
 def test_gpus_beyond_a_solvers_matrix(sizes: tuple[int, ...], budget: int | None) -> None:
     """Any numbers of GPUs of a document are grouped, and the budget is met exactly."""
-    data = {
-        "dlsched": 1,
-        "problem": "interleaving",
-        "name": "large",
-        "resources": ["cpu", "gpu"],
-        "grouping": "cover",
-        "gpu_budget": budget,
-        "jobs": [
-            {"id": f"j{j}", "gpus": gpus, "stages": [1 + j % 2, 2 - j % 2]}
-            for j, gpus in enumerate(sizes)
-        ],
-    }
-    found = dlsched.solve(data, "regroup").objective
-    assert found == brute_force(Instance.model_validate(data))
+    jobs = [job(f"j{j}", [1 + j % 2, 2 - j % 2], gpus) for j, gpus in enumerate(sizes)]
+    made = cover(jobs, budget)
+    assert dlsched.solve(made, "regroup").objective == brute_force(made)
 
 
 @pytest.mark.slow
 def test_large_groups_on_eight_resources() -> None:
     """Where groups have hundreds of arrangements no exchange of two jobs helps at the end."""
     rng = np.random.default_rng(1)
-    data = {
-        "dlsched": 1,
-        "problem": "interleaving",
-        "name": "eight",
-        "resources": [f"r{r}" for r in range(8)],
-        "grouping": "cover",
-        "max_group_size": 5,
-        "gpu_budget": 2,
-        "jobs": [{"id": f"j{j}", "stages": rng.integers(1, 9, 8).tolist()} for j in range(10)],
-    }
-    made = Instance.model_validate(data)
+    jobs = [job(f"j{j}", rng.integers(1, 9, 8).tolist()) for j in range(10)]
+    made = cover(jobs, 2, max_group_size=5)
     assert not few_jobs(made)
     first, second = tuple(range(5)), tuple(range(5, 10))
     with interpreted():

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 from itertools import product
-from typing import Any
+
+from placement_instances import instance, job, region, table
 
 from dlsched.problems.placement import Instance, Solution
 from dlsched.problems.placement.definition.check import check
@@ -16,12 +17,8 @@ DECIMALS = (0.1, 0.2, 0.3, 0.15, 0.45, 0.35, 0.565, 0.103, 0.462, 1 / 3)
 
 def tables_only(capacity: float, sizes: list[float]) -> Instance:
     """Return two regions of one capacity, and tables that nobody reads."""
-    return Instance(
-        name="tables",
-        regions=[{"id": r, "storage_capacity": capacity} for r in "rs"],
-        tables=[{"id": f"t{i}", "size": size} for i, size in enumerate(sizes)],
-        jobs=[],
-    )
+    tables = [table(f"t{i}", size) for i, size in enumerate(sizes)]
+    return instance([region(name, capacity) for name in "rs"], tables)
 
 
 def hostile(seed: int) -> Instance:
@@ -45,34 +42,30 @@ def hostile(seed: int) -> Instance:
     kinds, places = ["A", "B"][: rng.randint(1, 2)], [f"r{r}" for r in range(rng.randint(1, 3))]
     sizes = [number(byte, 1) for _ in range(rng.randint(1, 4))]
     regions = [
-        {
-            "id": name,
-            "storage_capacity": min(
-                rng.choice((1e15, 1e15, sum(sizes), number(byte), sum(sizes[::2]))), 1e15
-            ),
-            "gpu_supply": {kind: number(rng.choice((hour, supply))) for kind in kinds},
-            "cpu_quota": rng.choice(({}, {"x": number(cpu)}, {"x": 1e15})),
-        }
+        region(
+            name,
+            min(rng.choice((1e15, 1e15, sum(sizes), number(byte), sum(sizes[::2]))), 1e15),
+            {kind: number(rng.choice((hour, supply))) for kind in kinds},
+            cpu_quota=rng.choice(({}, {"x": number(cpu)}, {"x": 1e15})),
+        )
         for name in places
     ]
-    tables = [
-        {"id": f"t{t}", "size": size, "home": rng.choice((None, *places))}
-        for t, size in enumerate(sizes)
-    ]
-    jobs: list[dict[str, Any]] = [
-        {
-            "id": f"j{j}",
-            "kind": rng.choice(("ml", "ml", "spark")),
-            "tables": [f"t{t}" for t in rng.sample(range(len(sizes)), rng.randint(1, len(sizes)))],
-            "gpu_hours": {kind: number(hour) for kind in kinds if rng.random() < 0.7},
-            "cpu_hours": rng.choice((0, number(cpu))),
-            "app": "x",
-            "priority": rng.randint(1, 3),
-            "time_sensitive": rng.random() < 0.4,
-        }
+    names = [f"t{t}" for t in range(len(sizes))]
+    tables = [table(t, s, rng.choice((None, *places))) for t, s in zip(names, sizes, strict=True)]
+    jobs = [
+        job(
+            f"j{j}",
+            kind=rng.choice(("ml", "ml", "spark")),
+            tables=rng.sample(names, rng.randint(1, len(sizes))),
+            gpus={kind: number(hour) for kind in kinds if rng.random() < 0.7},
+            cpu_hours=rng.choice((0, number(cpu))),
+            app="x",
+            priority=rng.randint(1, 3),
+            time_sensitive=rng.random() < 0.4,
+        )
         for j in range(rng.randint(0, 4))
     ]
-    urgent = [h for job in jobs if job["time_sensitive"] for h in job["gpu_hours"].values()]
+    urgent = [h for row in jobs if row["time_sensitive"] for h in row["gpu_hours"].values()]
     return Instance(
         name=f"hostile-{seed}",
         version=rng.choice(("v1", "v2", "v2")),
@@ -90,8 +83,8 @@ def hostile(seed: int) -> Instance:
 def feasible(instance: Instance) -> list[tuple[Solution, Number]]:
     """Return all feasible placements with their costs, by the definition; the cheapest first."""
     found = []
-    names = [table.id for table in instance.tables]
-    for homes in product([region.id for region in instance.regions], repeat=len(names)):
+    names = [row.id for row in instance.tables]
+    for homes in product([row.id for row in instance.regions], repeat=len(names)):
         solution = Solution(home=dict(zip(names, homes, strict=True)))
         report = check(instance, solution)
         if report.feasible and report.objective is not None:

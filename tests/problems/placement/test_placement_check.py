@@ -1,4 +1,4 @@
-"""The checker of placement: violations, and costs computed by hand."""
+"""The definition of placement: costs by hand, violations, and unusable fields."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+from placement_instances import job, region, table
+from refusals import refused_path
 
+import dlsched
 from dlsched.problems.placement.definition.check import (
     check,
     details,
@@ -19,24 +22,20 @@ from dlsched.problems.placement.definition.check import (
 from dlsched.problems.placement.definition.schema import Instance, Solution
 from dlsched.results.result import Report
 
+REGIONS = [
+    region("r", 30, 6, cpu_quota={"ads": 5}), region("s", 10, 2, cpu_quota={"ads": 5})
+]  # fmt: skip
 DATA: dict[str, Any] = {
     "name": "two",
     "move_quota": 10,
     "at_home_threshold": 4,
-    "regions": [
-        {"id": "r", "storage_capacity": 30, "gpu_supply": {"A": 6}, "cpu_quota": {"ads": 5}},
-        {"id": "s", "storage_capacity": 10, "gpu_supply": {"A": 2}, "cpu_quota": {"ads": 5}},
-    ],
-    "tables": [
-        {"id": "t", "size": 10, "home": "r"},
-        {"id": "u", "size": 6, "home": "r"},
-        {"id": "v", "size": 4},
-    ],
+    "regions": REGIONS,
+    "tables": [table("t", 10, "r"), table("u", 6, "r"), table("v", 4)],
     "jobs": [
-        {"id": "j", "kind": "ml", "tables": ["t"], "gpu_hours": {"A": 4}, "time_sensitive": True},
-        {"id": "k", "kind": "ml", "tables": ["t", "u"], "gpu_hours": {"A": 4}, "priority": 2},
-        {"id": "l", "kind": "spark", "tables": ["u", "v"], "cpu_hours": 4, "app": "ads"},
-        {"id": "m", "kind": "presto", "tables": ["v"], "cpu_hours": 2, "app": "ads"},
+        job("j", "t", 4, time_sensitive=True),
+        job("k", "tu", 4, priority=2),
+        job("l", "uv", kind="spark", cpu_hours=4, app="ads"),
+        job("m", "v", kind="presto", cpu_hours=2, app="ads"),
     ],
 }
 INSTANCE = Instance(**DATA)
@@ -49,12 +48,10 @@ def report_on(home: dict[str, str]) -> Report:
 
 
 def test_cost_by_hand() -> None:
-    """Job l, whose tie goes to r, reads v from s: 4 of 10 + 16 + 10 + 4 bytes cross.
-
-    Both ML jobs are in r: shares of demand 1 and 0 for each priority, of supply 3/4 and 1/4. The
-    load of r is 8, 2 above its supply, half the mean of 4: the sigmoid at 5/2; that of s is 1/2.
-    Bytes are 16 and 4 of 20, capacities 30 and 10 of 40.
-    """
+    """Job l, whose tie goes to r, reads v from s: 4 of 10 + 16 + 10 + 4 bytes cross."""
+    # Both ML jobs are in r: shares of demand 1 and 0 for each priority, of supply 3/4 and 1/4. The
+    # load of r is 8, 2 above its supply, half the mean of 4: the sigmoid at 5/2; that of s is 1/2.
+    # Bytes are 16 and 4 of 20, capacities 30 and 10 of 40.
     report = report_on(HOME)
     assert report.feasible
     expected_gpu = 2 * (1 / 16) * (1 / (1 + math.exp(-2.5)) + 0.5)
@@ -75,12 +72,8 @@ def test_version_1_has_neither_overload_nor_storage() -> None:
 
 def test_priorities_and_parts_weigh() -> None:
     """With priority 2 at weight 0, traffic at 2: half the imbalance and twice the traffic."""
-    weighted = INSTANCE.model_copy(
-        update={
-            "priority_weights": {"2": 0},
-            "weights": INSTANCE.weights.model_copy(update={"traffic": 2, "storage": 0}),
-        }
-    )
+    weights = {"traffic": 2, "storage": 0}
+    weighted = Instance(**DATA | {"priority_weights": {"2": 0}, "weights": weights})
     home = {"t": 0, "u": 0, "v": 1}
     half = (1 / 16) * (1 / (1 + math.exp(-2.5)) + 0.5)
     assert float(evaluate(weighted, home).cost) == pytest.approx(0.2 + half)
@@ -129,7 +122,7 @@ def test_corrupted_placements_are_rejected(home: dict[str, str], kind: str, amou
 
 def test_time_sensitive_jobs_need_their_type() -> None:
     """In a region without their GPU type they violate (6)."""
-    regions = [dict(DATA["regions"][0]), dict(DATA["regions"][1]) | {"gpu_supply": {}}]
+    regions = [REGIONS[0], REGIONS[1] | {"gpu_supply": {}}]
     made = Instance(**DATA | {"regions": regions, "move_quota": None})
     report = check(made, Solution(home={"t": "s", "u": "r", "v": "r"}))
     assert "off_home" in {v.kind for v in report.violations}
@@ -145,11 +138,64 @@ def test_sigmoid() -> None:
 
 def test_infeasible_instances_say_why() -> None:
     """More bytes than all regions store, a table too large for any, too few GPU hours for (6)."""
-    small = [dict(r) | {"storage_capacity": 9} for r in DATA["regions"]]
+    small = [r | {"storage_capacity": 9} for r in REGIONS]
     assert "the tables have 20 bytes" in explain(Instance(**DATA | {"regions": small}))
-    even = [dict(r) | {"storage_capacity": Fraction(19, 2)} for r in DATA["regions"]] + [
-        {"id": "z", "storage_capacity": 9}
-    ]
+    even = [r | {"storage_capacity": Fraction(19, 2)} for r in REGIONS] + [region("z", 9)]
     assert "table t has 10 bytes" in explain(Instance(**DATA | {"regions": even}))
     assert "9 GPU hours" in explain(INSTANCE.model_copy(update={"at_home_threshold": 9}))
     assert explain(INSTANCE) == ""
+
+
+JOB = job("j", "t", 1)
+GOOD: dict[str, Any] = {"dlsched": 1, "problem": "placement", "name": "good"} | {
+    "regions": [region("r", 5, {"A": 2, "B": 1})], "tables": [table("t", 3, "r")], "jobs": [JOB],
+}  # fmt: skip
+
+
+def only(**changes: Any) -> dict[str, Any]:
+    """Return the list of jobs with changed fields of its only job."""
+    return {"jobs": [JOB | changes]}
+
+
+def test_defaults() -> None:
+    """Version 2, all weights 1, slope 5, no threshold, no quota, priority 1."""
+    made = dlsched.load(GOOD)
+    assert (made.version, made.overload_slope, made.at_home_threshold) == ("v2", 5, 0)
+    assert made.move_quota is None
+    assert (made.weights.traffic, made.weights.gpu, made.weights.storage) == (1, 1, 1)
+    assert made.priority_weight(1) == 1
+    assert made.kinds == ("A",)
+
+
+@pytest.mark.parametrize(
+    ("changes", "path"),
+    [
+        ({"version": "v3"}, "version"),
+        ({"weights": {"traffic": -1}}, "weights.traffic"),
+        ({"overload_slope": 0}, "overload_slope"),
+        ({"move_quota": -1}, "move_quota"),
+        ({"at_home_threshold": -1}, "at_home_threshold"),
+        ({"priority_weights": {"one": 1}}, "priority_weights.one"),
+        ({"priority_weights": {"01": 1}}, "priority_weights.01"),
+        ({"regions": GOOD["regions"] * 2}, "regions[1].id"),
+        ({"regions": []}, "regions"),
+        ({"regions": [{"id": "r", "storage_capacity": -1}]}, "regions[0].storage_capacity"),
+        ({"tables": GOOD["tables"] * 2}, "tables[1].id"),
+        ({"tables": [{"id": "t", "size": 0}]}, "tables[0].size"),
+        ({"tables": [{"id": "t", "size": 1, "home": "x"}]}, "tables[0].home"),
+        ({"jobs": [JOB, JOB]}, "jobs[1].id"),
+        (only(kind="batch"), "jobs[0].kind"),
+        (only(tables=[]), "jobs[0].tables"),
+        (only(tables=["t", "t"]), "jobs[0].tables[1]"),
+        (only(tables=["x"]), "jobs[0].tables[0]"),
+        (only(gpu_hours={"A": -1}), "jobs[0].gpu_hours.A"),
+        (only(cpu_hours=1), "jobs[0].app"),
+        (only(priority=0), "jobs[0].priority"),
+        (only(priority=10**6), "jobs[0].priority"),
+        (only(time_sensitive="yes"), "jobs[0].time_sensitive"),
+        ({"speed": 1}, "speed"),
+    ],
+)
+def test_errors_name_the_field(changes: dict[str, Any], path: str) -> None:
+    """Each flaw is one error with the field's path and a remedy."""
+    assert refused_path(GOOD | changes) == path

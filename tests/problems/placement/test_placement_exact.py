@@ -1,25 +1,35 @@
-"""milp agrees with brute force, and no bound exceeds the optimum."""
+"""The model and milp: brute force, bounds, limits, and an estimate of the cost from below."""
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
+import pyomo.environ as pyo
 import pytest
+from drawing import drawn
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from placement_instances import home_of, instance, job, region, table
+from pyomo.core.expr.visitor import identify_variables
 
 import dlsched
-from dlsched.problems.placement import Instance, exact
+from dlsched.problems.placement import Instance, Solution, exact, model
 from dlsched.problems.placement.definition.check import check
 from dlsched.problems.placement.exact import Refinement
+from dlsched.problems.placement.programs.coefficients import Shares, at_least, at_most, groups_of
 from dlsched.problems.placement.programs.least_squares_bound import min_squares, relaxed_squares
+from dlsched.problems.placement.programs.piecewise_estimate import Estimate
+from dlsched.problems.placement.structures.arrays import arrays
+from dlsched.problems.placement.structures.state import state_of
 from dlsched.run import Run
+from dlsched.solvers.certificate import dual_bound
+from dlsched.solvers.standard_form import compile_model
 from dlsched.testing import oracles, strategies
 
 
-@given(st.one_of(strategies.placement(), strategies.placement(scales=True)))
-@settings(max_examples=30, deadline=None, derandomize=True)
+@drawn(30, st.one_of(strategies.placement(), strategies.placement(scales=True)))
 def test_milp_is_brute_force_with_a_certificate(instance: Instance) -> None:
     """In any units, milp = full enumeration, and each proof has a certified bound from duals."""
     optimum = oracles.placement(instance)
@@ -57,26 +67,15 @@ def test_a_missing_certificate_is_visible(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_the_solver_cannot_undercut_the_cost() -> None:
-    """With loads that differ by less than HiGHS's tolerances, milp proves the optimum.
-
-    HiGHS's bound is below the cost of such placements, so they are excluded one by one.
-    """
-    jobs = [
-        {"id": f"j{i}", "kind": "ml", "tables": [f"t{i}"], "gpu_hours": {"A": hours}}
-        for i, hours in enumerate((10**9, 10**9 + 1, 10**9 + 3, 5 * 10**8, 5 * 10**8 + 1))
-    ]
-    regions = [
-        {"id": r, "storage_capacity": 100, "gpu_supply": {"A": supply}}
-        for r, supply in (("r", 2 * 10**9), ("s", 2 * 10**9 + 1))
-    ]
-    inst = Instance(
-        name="close",
-        weights={"traffic": 0, "storage": 0},
-        overload_slope=10**9,
-        regions=regions,
-        tables=[{"id": f"t{i}", "size": 1} for i in range(5)],
-        jobs=jobs,
-    )
+    """With loads that differ by less than HiGHS's tolerances, milp proves the optimum."""
+    # HiGHS's bound is below the cost of such placements, so they are excluded one by one.
+    hours = (10**9, 10**9 + 1, 10**9 + 3, 5 * 10**8, 5 * 10**8 + 1)
+    inst = instance(
+        [region("r", 100, 2 * 10**9), region("s", 100, 2 * 10**9 + 1)],
+        [table(f"t{i}") for i in range(5)],
+        [job(f"j{i}", [f"t{i}"], need) for i, need in enumerate(hours)],
+        weights={"traffic": 0, "storage": 0}, overload_slope=10**9,
+    )  # fmt: skip
     optimum = oracles.placement(inst)
     result = dlsched.solve(inst)
     assert (result.status, result.termination) == ("optimal", "proved")
@@ -86,22 +85,15 @@ def test_the_solver_cannot_undercut_the_cost() -> None:
 @pytest.mark.parametrize("method", ["exact", "hill_climbing", "annealing", "no_moves"])
 def test_values_far_apart(method: str) -> None:
     """Hours, bytes and weights of 1e-300 beside 1e15 give a result, not an exception."""
-    far = {
-        "name": "far",
-        "weights": {"traffic": 1e-300, "gpu": 1e15, "storage": 1},
-        "overload_slope": 1e15,
-        "regions": [
-            {"id": "r", "storage_capacity": 1e15, "gpu_supply": {"A": 1e-300}},
-            {"id": "s", "storage_capacity": 1e15, "cpu_quota": {"x": 1e-300}},
+    inst = instance(
+        [region("r", 1e15, 1e-300), region("s", 1e15, cpu_quota={"x": 1e-300})],
+        [table("t", 1e-300, "r"), table("u", 1e14)],
+        [
+            job("j", "t", 1e15),
+            job("k", "ut", 1e-300, "spark", cpu_hours=1e-300, app="x", priority=2),
         ],
-        "tables": [{"id": "t", "size": 1e-300, "home": "r"}, {"id": "u", "size": 1e14}],
-        "jobs": [
-            {"id": "j", "kind": "ml", "tables": ["t"], "gpu_hours": {"A": 1e15}},
-            {"id": "k", "kind": "spark", "tables": ["u", "t"], "gpu_hours": {"A": 1e-300},
-             "cpu_hours": 1e-300, "app": "x", "priority": 2},
-        ],
-    }  # fmt: skip
-    inst = Instance(**far)
+        weights={"traffic": 1e-300, "gpu": 1e15, "storage": 1}, overload_slope=1e15,
+    )  # fmt: skip
     result = dlsched.solve(inst, method)
     optimum = oracles.placement(inst)
     assert optimum is not None
@@ -135,16 +127,6 @@ def test_a_limit_keeps_the_placement_and_the_bound() -> None:
     assert float(result.bound.cost.value) <= float(result.objective.cost)
 
 
-def test_a_start_is_improved_upon() -> None:
-    """From hill climbing's placement milp proves one that is no worse."""
-    inst = dlsched.generate("placement", 3, tables=8, regions=3, jobs=12, largest=0.4)
-    start = dlsched.solve(inst, "hill_climbing")
-    result = dlsched.solve(inst, start=start.solution)
-    assert result.status == "optimal"
-    assert result.start.accepted
-    assert not start.objective.better_than(result.objective)
-
-
 @given(
     st.lists(st.floats(0.01, 0.5), min_size=1, max_size=5),
     st.lists(st.floats(0, 1), min_size=1, max_size=3),
@@ -172,3 +154,129 @@ def test_the_relaxation_by_hand() -> None:
     assert relaxed_squares(load, target, scratch, 1.0, True) == pytest.approx(2 * 0.25**2)
     assert relaxed_squares(load, target, scratch, 9.0, True) == pytest.approx(2 * 3.75**2)
     assert relaxed_squares(load, target, scratch, 9.0, False) == 0
+
+
+def homes_of(instance: Instance, data: st.DataObject) -> Solution:
+    """Draw a placement, feasible or not."""
+    regions = st.sampled_from([region.id for region in instance.regions])
+    home = {table.id: data.draw(regions) for table in instance.tables}
+    return Solution(home=home)
+
+
+def value_at(instance: Instance, m: pyo.ConcreteModel) -> float:
+    """Return the objective with the auxiliary variables as low as their rows allow."""
+    auxiliary = (m.square, m.uneven, m.extra)
+    for variable in auxiliary:
+        for key in variable:
+            variable[key].set_value(0.0)
+    # The rows of `step` have squares in them, which those of the tangents raise first.
+    for row in (*m.share_tangent.values(), *m.bytes_tangent.values(), *m.step.values()):
+        raised = (m.extra,) if row.parent_component() is m.step else auxiliary[:2]
+        (low,) = (v for v in identify_variables(row.body) if v.parent_component() in raised)
+        body = pyo.value(row.body)
+        limits = [pyo.value(limit) for limit in (row.lower, row.upper) if limit is not None]
+        if breaks(row):
+            low.set_value(low.value + abs(limits[0] - body))
+    return float(pyo.value(m.cost))
+
+
+def breaks(row: pyo.Constraint, tolerance: float = 0.0) -> bool:
+    """Return whether the values of a row's variables break it."""
+    body = pyo.value(row.body)
+    below = row.has_lb() and body < pyo.value(row.lower) - tolerance
+    return below or (row.has_ub() and body > pyo.value(row.upper) + tolerance)
+
+
+@drawn(30, strategies.placement(), st.data())
+def test_estimate_is_below_and_exact_after_refinement(
+    instance: Instance, data: st.DataObject
+) -> None:
+    """At any placement the estimate is at most the cost, and equal once refined there."""
+    solution = homes_of(instance, data)
+    report = check(instance, solution)
+    assert report.objective is not None
+    cost = float(report.objective.cost)
+    numbers = arrays(instance)
+    index = instance.region_index
+    state = state_of(numbers, [index[solution.home[table.id]] for table in instance.tables])
+    coarse = Estimate.coarse(numbers, Shares(instance))
+    m = model.build(instance, coarse)
+    model.assign(instance, m, solution)
+    assert value_at(instance, m) <= cost + 1e-9
+    coarse.refine(numbers, state)
+    m = model.build(instance, coarse)
+    model.assign(instance, m, solution)
+    assert value_at(instance, m) == pytest.approx(cost, abs=1e-7)
+
+
+def test_few_attainable_demands_make_the_first_estimate_exact() -> None:
+    """In v1 with few jobs by type and priority, the unrefined model has the cost of any homes."""
+    instance = dlsched.generate(
+        "placement", 1, tables=10, regions=3, jobs=16, version="v1", min_jobs_per_priority=2
+    )
+    coarse = Estimate.coarse(arrays(instance), Shares(instance))
+    assert any(len(gaps.demands) > 3 for gaps in coarse.gaps.values())
+    rng = np.random.default_rng(4)
+    for _ in range(3):
+        homes = rng.integers(len(instance.regions), size=len(instance.tables)).tolist()
+        solution = Solution(home=home_of(instance, homes))
+        m = model.build(instance, coarse)
+        model.assign(instance, m, solution)
+        objective = check(instance, solution).objective
+        assert objective is not None
+        assert value_at(instance, m) == pytest.approx(float(objective.cost), abs=1e-9)
+
+
+@drawn(30, strategies.placement(), st.data())
+def test_rows_hold_if_and_only_if_the_checker_agrees(
+    instance: Instance, data: st.DataObject
+) -> None:
+    """A placement satisfies all rows if it is feasible, breaks one if not, and is read back."""
+    solution = homes_of(instance, data)
+    m = model.build(instance)
+    model.assign(instance, m, solution)
+    rows = m.component_data_objects(pyo.Constraint)
+    broken = [row.name for row in rows if breaks(row, 1e-9)]
+    assert check(instance, solution).feasible == (not broken), broken
+    assert model.read(instance, m) == solution
+
+
+def test_jobs_of_equal_tables_share_a_region() -> None:
+    """Jobs of equal kind and tables are one group; a job with one table runs in its home."""
+    instance = dlsched.load("mast-two-regions")
+    extra = instance.jobs[0].model_copy(update={"id": "again"})
+    single = instance.jobs[2].model_copy(update={"id": "one", "tables": ("clicks",)})
+    made = instance.model_copy(update={"jobs": (*instance.jobs, extra, single)})
+    groups = groups_of(made)
+    assert [(ml, len(jobs)) for ml, _, jobs in groups] == [
+        (True, 2), (True, 1), (False, 1), (True, 1)
+    ]  # fmt: skip
+    assert list(dlsched.model(made).VOTING) == [2]
+
+
+@drawn(30, strategies.placement(scales=True))
+def test_every_column_has_its_exact_maximum(instance: Instance) -> None:
+    """All columns have finite bounds, squares their maxima, so any duals give a finite bound."""
+    m = model.build(instance)
+    form = compile_model(m)
+    assert np.all(np.isfinite(form.upper))
+    assert np.all(form.lower == 0)
+    supply = [[Fraction(r.gpu_supply.get(k, 0)) for r in instance.regions] for k in instance.kinds]
+    for r, k, p in m.SHARES:
+        share = supply[k][r] / sum(supply[k])
+        most = 1000 * max(share, 1 - share) ** 2
+        assert m.square[r, k, p].ub >= most
+        assert m.square[r, k, p].ub == pytest.approx(float(most), rel=1e-12)
+    multipliers = np.random.default_rng(1).normal(size=form.shape[0])
+    assert dual_bound(form, 0, multipliers) is not None
+
+
+def test_limits_far_below_the_total_keep_their_digits() -> None:
+    """A value far above the limit is replaced by a smaller one that exceeds it."""
+    assert at_most([3, 5], 6) == ([3.0, 5.0], 6.0)
+    row, limit = at_most([1e15, 1, 2], 3)
+    assert row == [1e6, pytest.approx(1000 / 3), pytest.approx(2000 / 3)]
+    assert limit == 1000
+    assert at_most([1e15, 0], 0) == ([1.0, 0.0], 0.0)
+    assert at_most([Fraction(1, 2)], 10**9) == ([1000.0], 1001.0)
+    assert at_least([10**9, 1], 4 * 10**8) == ([1000.0, pytest.approx(2.5e-6)], 1000.0)

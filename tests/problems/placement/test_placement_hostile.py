@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from placement_hostile import feasible, hostile, tables_only
+from placement_instances import instance, job, region, table
 
 import dlsched
 from dlsched.problems.placement import Instance, Solution, model
@@ -74,11 +75,9 @@ def refuted(seed: int) -> list[str]:
     ids=["few", "many"],
 )
 def test_no_placement_refutes_a_method(seeds: Sequence[int]) -> None:
-    """By enumeration with the definition: no certified bound is beaten, no status is false.
-
-    At seed 23 a bound was too large, at 241 milp contradicted itself; at 232, where some costs are
-    below the solver's tolerances, and at 247 its optimum was none.
-    """
+    """By enumeration with the definition: no certified bound is beaten, no status is false."""
+    # At seed 23 a bound was too large, at 241 milp contradicted itself; at 232, where some costs
+    # are below the solver's tolerances, and at 247 its optimum was none.
     wrong = {seed: refuted(seed) for seed in seeds}
     assert {seed: found for seed, found in wrong.items() if found} == {}
 
@@ -174,30 +173,22 @@ def test_every_row_holds_at_every_placement(seeds: range) -> None:
 def test_costs_below_the_least_double(weights: dict[str, float]) -> None:
     """Weights of 1e-200, whose squares are 0 as doubles, and of 1e-320, which have three digits."""
     priority = 1 if weights["gpu"] < 1 else 1e-320
-    instance = Instance(
-        name="tiny",
-        weights={"traffic": 0, "storage": 0} | weights,
-        priority_weights={"1": priority},
-        regions=[
-            {"id": r, "storage_capacity": 9, "gpu_supply": {"A": hours}}
-            for r, hours in (("r", 0.3), ("s", 0.7))
-        ],
-        tables=[{"id": f"t{i}", "size": 1} for i in range(3)],
-        jobs=[
-            {"id": f"j{i}", "kind": "ml", "tables": [f"t{i}"], "gpu_hours": {"A": 0.1 * (i + 1)}}
-            for i in range(3)
-        ],
-    )
+    tiny = instance(
+        [region("r", 9, 0.3), region("s", 9, 0.7)],
+        [table(f"t{i}") for i in range(3)],
+        [job(f"j{i}", [f"t{i}"], 0.1 * (i + 1)) for i in range(3)],
+        weights={"traffic": 0, "storage": 0} | weights, priority_weights={"1": priority},
+    )  # fmt: skip
     half = Fraction(weights["gpu"]) * Fraction(repr(priority)) / 2
-    for solution, cost in feasible(instance):
-        load = sum(j.gpu_hours["A"] for j in instance.jobs if solution.home[j.tables[0]] == "r")
+    for solution, cost in feasible(tiny):
+        load = sum(j.gpu_hours["A"] for j in tiny.jobs if solution.home[j.tables[0]] == "r")
         share = Fraction(load) / Fraction(6, 10)
         squares = 2 * (share - Fraction(3, 10)) ** 2
         assert Fraction(cost) >= half * squares * (1 - Fraction(TOLERANCE))
-    best = feasible(instance)[0][1]
+    best = feasible(tiny)[0][1]
     assert best > 0
     for name in BOUNDS:
-        assert dlsched.bound(instance, name)[0].value <= best
+        assert dlsched.bound(tiny, name)[0].value <= best
 
 
 def test_the_search_starts_from_what_heuristics_found() -> None:

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import matplotlib as mpl
-import pytest
-from matplotlib import pyplot as plt
 
 import dlsched
 from dlsched.problems.reclaiming.definition.schema import Instance
 from dlsched.problems.reclaiming.pictures.draw import draw
 
-
-@pytest.fixture(autouse=True)
-def off_screen() -> Iterator[None]:
-    """Draw without a screen and close what was drawn."""
-    mpl.use("agg")
-    yield
-    plt.close("all")
+mpl.use("agg")
 
 
 def test_the_paper_s_example() -> None:
@@ -52,12 +42,6 @@ def test_a_large_one_is_compact() -> None:
     ax = draw(instance, dlsched.solve(instance, "lyra").solution)
     frames = [p for p in ax.patches if p.get_edgecolor() == (0, 0, 0, 1)]
     assert sum(p.get_width() for p in frames) == 6
-
-
-def test_given_axes_are_used() -> None:
-    """The picture is drawn on the given axes."""
-    _, mine = plt.subplots()
-    assert draw(dlsched.load("lyra-fig5"), ax=mine) is mine
 
 
 def test_nothing_to_draw() -> None:

@@ -1,77 +1,36 @@
-"""Brute force and the integer program agree; bounds and limits."""
+"""The model, the integer program and its bounds, the frontier, and the nearest optimum."""
 
 from __future__ import annotations
 
+import math
 import random
 from fractions import Fraction
+from itertools import combinations
 from typing import Any
 
+import pyomo.environ as pyo
 import pytest
-from hypothesis import given, settings
+from drawing import drawn
+from hypothesis import strategies as st
+from reclaiming_instances import hand
 
 import dlsched
-from dlsched.problems.reclaiming import frontier
-from dlsched.problems.reclaiming.definition.schema import Instance
-from dlsched.testing import check_problem, oracles
+from dlsched.problems.reclaiming import frontier, model, nearest_optimum
+from dlsched.problems.reclaiming.definition.check import check, evaluate
+from dlsched.problems.reclaiming.definition.schema import Instance, Solution
+from dlsched.testing import oracles
 from dlsched.testing.strategies import reclaiming
 
-SOME = settings(max_examples=50, derandomize=True, deadline=None)
-
-
-def hand(demand: int, **jobs: list[tuple[str, int, bool]] | tuple[Any, ...]) -> dict[str, Any]:
-    """Return an instance on servers s1 to s4; a job is (weight, worker, ...)."""
-    rows = [
-        {
-            "id": name,
-            "weight": weight,
-            "workers": [{"server": s, "gpus": g, "flexible": f} for s, g, f in workers],
-        }
-        for name, (weight, *workers) in jobs.items()
-    ]
-    servers = [{"id": f"s{i}", "gpus": 8} for i in range(1, 5)]
-    head = {"dlsched": 1, "problem": "reclaiming", "name": "hand", "demand": demand}
-    return head | {"servers": servers, "jobs": rows}
-
-
-HAND: dict[str, tuple[dict[str, Any], set[str], tuple[float, int]]] = {
-    "a server with flexible workers only is free": (
-        hand(
-            1,
-            a=(1, ("s1", 8, False), ("s2", 8, True)),
-            b=(1, ("s3", 1, False)),
-            c=(1, ("s4", 1, False)),
-        ),
-        {"s2"},
-        (0, 0),
-    ),
-    "one heavy job costs more than two light ones": (
-        hand(
-            1,
-            a=(2.5, ("s1", 1, False), ("s2", 1, False)),
-            b=(1, ("s3", 1, False), ("s4", 1, False)),
-            c=(1, ("s3", 1, False)),
-            d=(0.25, ("s4", 3, False)),
-        ),
-        {"s4"},
-        (1.25, 1),
-    ),
-    "the level below decides: collateral": (
-        hand(
-            1,
-            a=(1, ("s1", 1, False), ("s2", 6, False)),
-            b=(1, ("s3", 2, False), ("s4", 3, True)),
-            c=(1, ("s4", 1, False), ("s1", 7, True)),
-        ),
-        {"s2"},
-        (1, 1),
-    ),
-    "nothing to return": (hand(0, a=(1, ("s1", 8, False))), set(), (0, 0)),
-    "everything to return": (
-        hand(4, a=(1.5, ("s1", 8, False)), b=(2, ("s2", 2, True))),
-        {"s1", "s2", "s3", "s4"},
-        (1.5, 0),
-    ),
-}
+HAND: dict[str, tuple[dict[str, Any], str, tuple[float, int]]] = {
+    "a server with flexible workers only is free":
+        (hand(1, {"a": "1:8 2:8f", "b": "3", "c": "4"}), "2", (0, 0)),
+    "one heavy job costs more than two light ones":
+        (hand(1, {"a": "1 2", "b": "3 4", "c": "3", "d": "4:3"}, a=2.5, d=0.25), "4", (1.25, 1)),
+    "the level below decides: collateral":
+        (hand(1, {"a": "1 2:6", "b": "3:2 4:3f", "c": "4 1:7f"}), "2", (1, 1)),
+    "nothing to return": (hand(0, {"a": "1:8"}), "", (0, 0)),
+    "everything to return": (hand(4, {"a": "1:8", "b": "2:2f"}, a=1.5, b=2), "1234", (1.5, 0)),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", HAND)
@@ -80,12 +39,11 @@ def test_worked_by_hand(name: str) -> None:
     instance, returned, objective = HAND[name]
     result = dlsched.solve(instance)
     assert result.status == "optimal"
-    assert set(result.solution.returned) == returned
+    assert set(result.solution.returned) == {f"s{digit}" for digit in returned}
     assert tuple(result.objective) == objective
 
 
-@SOME
-@given(reclaiming())
+@drawn(50, reclaiming())
 def test_brute_force_agrees(instance: Instance) -> None:
     """Brute force and milp agree in every digit, and the bound `lp` is certified."""
     result = dlsched.solve(instance, "milp")
@@ -93,15 +51,7 @@ def test_brute_force_agrees(instance: Instance) -> None:
     assert dlsched.bound(instance).preempted.kind == "certified"
 
 
-@pytest.mark.slow
-def test_many_instances_conform() -> None:
-    """The comparisons with brute force hold on 300 instances each."""
-    checks = ("exact", "heuristics", "bounds", "renaming", "order")
-    check_problem("reclaiming", checks=checks, examples=300).raise_if_any()
-
-
-@SOME
-@given(reclaiming(mixed=True))
+@drawn(50, reclaiming(mixed=True))
 def test_weights_far_apart(instance: Instance) -> None:
     """Weights from 1e-9 to 3e9: milp is within the gap that it states."""
     best = oracles.reclaiming(instance)
@@ -139,20 +89,11 @@ def test_the_unit_of_the_weights_does_not_matter(unit: str, digits: int) -> None
 
 def test_a_job_that_cannot_be_preempted_sets_no_scale() -> None:
     """Weights of 1e10 without base workers do not hide one of 0.04 from the solver."""
-    instance = hand(
-        1,
-        j0=(12250000000,),
-        j1=(12250, ("s3", 1, True)),
-        j2=(0, ("s2", 2, False), ("s3", 1, True), ("s1", 1, False)),
-        j3=(0.04, ("s3", 1, False)),
-        j4=(1, ("s4", 1, False)),
-    )
+    jobs = {"j0": "", "j1": "3f", "j2": "2 3f 1", "j3": "3", "j4": "4"}
+    instance = hand(1, jobs, j0=12250000000, j1=12250, j2=0, j3=0.04)
     result = dlsched.solve(instance, "milp")
-    assert (result.status, tuple(result.objective), tuple(result.gap)) == (
-        "optimal",
-        (0, 2),
-        (0, 0),
-    )
+    assert result.status == "optimal"
+    assert (tuple(result.objective), tuple(result.gap)) == ((0, 2), (0, 0))
 
 
 def test_a_start_may_preempt_the_heaviest_job() -> None:
@@ -187,22 +128,9 @@ def test_generated_instances_are_proved(flexible: float) -> None:
 def test_the_relaxation_is_rounded_up() -> None:
     """Figure 5: the relaxation's fraction of a job becomes one job; no solution is returned."""
     result = dlsched.solve("lyra-fig5", "lp")
-    assert (result.status, result.termination, result.solution) == (
-        "no solution",
-        "bound_only",
-        None,
-    )
+    assert (result.status, result.termination) == ("no solution", "bound_only")
+    assert result.solution is None
     assert result.bound.preempted.value == 1
-
-
-def test_one_level_is_feasible_only() -> None:
-    """Stopping after level 1 proves it and claims nothing of level 2."""
-    instance = dlsched.generate("reclaiming", 1, servers=40)
-    result = dlsched.solve(instance, levels=1)
-    assert result.status == "feasible"
-    assert result.gap[0] == 0
-    assert result.bound[1] is None
-    assert result.objective[0] == dlsched.solve(instance).objective[0]
 
 
 def test_what_is_stated_after_a_time_limit_holds() -> None:
@@ -215,3 +143,123 @@ def test_what_is_stated_after_a_time_limit_holds() -> None:
         assert result.bound[0].value <= best[0]
     if result.objective is not None:
         assert not result.objective.better_than(best)
+
+
+@drawn(30, reclaiming(), st.data())
+def test_an_assigned_solution_has_its_objective(instance: Instance, data: st.DataObject) -> None:
+    """Any choice of servers satisfies every constraint and has the checker's objective."""
+    ids = [s.id for s in instance.servers]
+    returned = tuple(data.draw(st.permutations(ids))[: instance.demand])
+    solution = Solution(instance=instance.name, returned=returned)
+    assert check(instance, solution)
+    m = model.build(instance)
+    model.assign(instance, m, solution)
+    for row in m.component_data_objects(pyo.Constraint):
+        low = row.lower is None or pyo.value(row.body) >= pyo.value(row.lower)
+        high = row.upper is None or pyo.value(row.body) <= pyo.value(row.upper)
+        assert low and high, row.name
+    worth = evaluate(instance, {instance.server_index[s] for s in returned})
+    # The sum is in doubles: an ulp for each of up to six weights.
+    assert math.isclose(pyo.value(m.preempted), worth.preempted, rel_tol=2e-15)
+    assert pyo.value(m.collateral) == worth.collateral
+    assert set(model.read(instance, m).returned) == set(returned)
+
+
+def test_the_granularity_is_that_of_the_weights() -> None:
+    """Values of level 1 are multiples of the weights' greatest common divisor."""
+    m = dlsched.model(hand(1, {"a": "1", "b": "1"}, a=1.5, b=2.25))
+    assert m.GRANULARITY == {"preempted": 0.75, "collateral": 0}
+
+
+def test_damage_only_where_there_can_be_any() -> None:
+    """A job on one server, or without base workers, has no collateral variable."""
+    m = dlsched.model("lyra-fig5")
+    assert set(m.DAMAGE) == {("a", "1"), ("a", "2"), ("c", "4"), ("c", "5"), ("d", "5"), ("d", "6")}
+
+
+def demanding(instance: Instance, demand: int) -> Instance:
+    """Return the instance with another demand."""
+    return Instance.parse(instance.to_data() | {"demand": demand}, "test")
+
+
+@drawn(50, reclaiming())
+def test_every_row_is_the_brute_force_optimum(instance: Instance) -> None:
+    """Every demand has the optimum's first level."""
+    table = frontier(instance)
+    n = len(instance.servers)
+    assert list(table.columns) == ["demand", "preempted", "bound", "proven"]
+    assert list(table.demand) == list(range(n + 1))
+    assert table.proven.all()
+    best = [oracles.reclaiming(demanding(instance, k)).preempted for k in range(n + 1)]
+    assert list(table.preempted) == best
+
+
+@pytest.mark.parametrize(("seed", "flexible"), [(1, 0.0), (2, 0.5)])
+def test_one_solve_per_demand(seed: int, flexible: float) -> None:
+    """The values found by bisection are those of the integer program for each demand."""
+    instance = dlsched.generate(
+        "reclaiming", seed, servers=30, spread=0.8, flexible=flexible, sizes={4: 1, 8: 1, 16: 1}
+    )
+    table = frontier(instance)
+    assert table.proven.all()
+    for k in range(0, 31, 3):
+        result = dlsched.solve(demanding(instance, k), levels=1)
+        assert table.preempted[k] == result.objective.preempted
+
+
+def test_the_frontier_of_figure_5() -> None:
+    """Figure 5: a server costs a job, but two, three or five cost no more than one less."""
+    table = frontier(dlsched.load("lyra-fig5"))
+    assert list(table.preempted) == [0, 1, 1, 2, 3, 3, 4]
+
+
+def test_the_frontier_of_no_servers() -> None:
+    """The frontier of nothing has one row."""
+    (row,) = frontier(Instance(name="none", demand=0, servers=(), jobs=())).itertuples(index=False)
+    assert row._asdict() == {"demand": 0, "preempted": 0, "bound": 0, "proven": True}
+
+
+def test_the_frontier_after_a_time_limit() -> None:
+    """Stopped early, values and bounds enclose the minimum, and `proven` says where they agree."""
+    instance = dlsched.generate("reclaiming", 1, servers=30, spread=0.8, sizes={4: 1, 8: 1, 16: 1})
+    full, short = frontier(instance), frontier(instance, time_limit=0)
+    assert full.proven.all()
+    assert not short.proven.all()
+    assert (short.bound <= full.preempted).all()
+    assert (full.preempted <= short.preempted).all()
+    assert ((short.bound == short.preempted) == short.proven).all()
+
+
+@drawn(30, reclaiming(max_servers=5))
+def test_no_optimum_is_nearer(instance: Instance) -> None:
+    """Brute force over all optima of level 1 finds none that shares more servers."""
+    rule = dlsched.solve(instance, "scf").solution
+    near = nearest_optimum(instance, rule)
+    assert dlsched.verify(instance, near)
+    mine = {instance.server_index[s] for s in rule.returned}
+    choices = [set(c) for c in combinations(range(len(instance.servers)), instance.demand)]
+    worth = [evaluate(instance, choice).preempted for choice in choices]
+    best = [c for c, w in zip(choices, worth, strict=True) if w == min(worth)]
+    found = {instance.server_index[s] for s in near.returned}
+    assert found in best
+    assert len(found & mine) == max(len(choice & mine) for choice in best)
+    assert (near.instance, near.method) == (instance.name, "nearest_optimum")
+
+
+def test_an_optimal_choice_is_its_own_nearest() -> None:
+    """Where the rule is optimal, all of its servers are shared, whichever optimum milp returns."""
+    made = dlsched.generate("reclaiming", 2, servers=60, demand=9, placement="together")
+    rule = dlsched.solve(made, "lyra")
+    assert rule.objective.preempted == dlsched.solve(made).objective.preempted
+    assert set(nearest_optimum(made, rule.solution).returned) == set(rule.solution.returned)
+
+
+def test_no_nearest_optimum_is_an_error() -> None:
+    """A time limit or an infeasible instance raises, with the reason."""
+    made = dlsched.generate("reclaiming", 1, servers=60)
+    rule = dlsched.solve(made, "lyra").solution
+    with pytest.raises(dlsched.DlschedError, match="time limit"):
+        nearest_optimum(made, rule, time_limit=0)
+    more = Instance(name="x", demand=9, servers=made.servers[:2], jobs=())
+    with pytest.raises(dlsched.DlschedError, match="nearest optimum was not found"):
+        nearest_optimum(more, rule)

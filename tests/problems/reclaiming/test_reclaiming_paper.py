@@ -35,8 +35,3 @@ def test_gpu_fraction_takes_server_5_and_preempts_two() -> None:
     result = dlsched.solve("lyra-fig5", "gpu_fraction")
     assert result.solution.returned[0] == "5"
     assert result.objective.preempted == 2
-
-
-def test_the_shipped_figure_is_the_generated_one() -> None:
-    """The library's file and the code's example are the same instance."""
-    assert dlsched.load("lyra-fig5").sha256 == examples()[0].sha256

@@ -1,4 +1,4 @@
-"""The checker of sensitivity: the violations it finds, and objectives computed by hand."""
+"""The definition of sensitivity: objectives by hand, violations, and unusable fields."""
 
 from __future__ import annotations
 
@@ -6,23 +6,16 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+from refusals import refused_path
+from sensitivity_instances import PAIR
 
 import dlsched
 from dlsched.problems.sensitivity import Instance
 
-PROFILES: dict[str, Any] = {
-    "one": {
-        "gpus": 1,
-        "cpus": [1, 2, 3],
-        "memory": [2, 4],
-        "throughput": [[0.5, 0.75], [1, 1.25], [0, 1.5]],
-    },
-    "two": {"gpus": 2, "cpus": [1, 2], "memory": [2], "throughput": [[1], [1]]},
-}
 INSTANCE = Instance(
     name="pair",
     servers={"count": 2, "gpus": 2, "cpus": 4, "memory": 4},
-    profiles=PROFILES,
+    profiles=PAIR,
     jobs=[{"id": "a", "profile": "one"}, {"id": "b", "profile": "two"}],
 )
 A = {"cpus": 3, "memory": 4, "gpus": {"0": 1}}
@@ -104,3 +97,66 @@ def test_split_is_rejected_where_forbidden() -> None:
         whole, solution(A | {"cpus": 2, "memory": 2}, B | {"gpus": {"0": 1, "1": 1}})
     )
     assert [(v.kind, v.amount) for v in report.violations] == [("split_forbidden", 1)]
+
+
+GOOD: dict[str, Any] = {
+    "dlsched": 1,
+    "problem": "sensitivity",
+    "name": "good",
+    "servers": {"count": 2, "gpus": 2, "cpus": 4, "memory": 4},
+    "profiles": PAIR,
+    "jobs": [{"id": "a", "profile": "one"}],
+}
+
+
+def first(**changes: Any) -> dict[str, Any]:
+    """Return the good profiles with the first one changed."""
+    return {"profiles": PAIR | {"one": PAIR["one"] | changes}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "path"),
+    [
+        ({"servers": GOOD["servers"] | {"count": 0}}, "servers.count"),
+        ({"servers": GOOD["servers"] | {"count": 10**7}}, "servers.count"),
+        ({"servers": GOOD["servers"] | {"cpus": 5}}, "profiles.one.cpus"),
+        ({"servers": GOOD["servers"] | {"memory": 5}}, "profiles.one.memory"),
+        (first(gpus=0), "profiles.one.gpus"),
+        (first(cpus=[]), "profiles.one.cpus"),
+        (first(cpus=[2, 1, 3]), "profiles.one.cpus[1]"),
+        (first(throughput=[[1, 1]]), "profiles.one.throughput"),
+        (first(throughput=[[1, 1], [1], [1, 1]]), "profiles.one.throughput[1]"),
+        (first(throughput=[[1, 1], [0, 1], [1, 1]]), "profiles.one.throughput"),
+        (first(throughput=[[1, 1], [1, -1], [1, 1]]), "profiles.one.throughput[1][1]"),
+        ({"jobs": [{"id": "a", "profile": "three"}]}, "jobs[0].profile"),
+        ({"jobs": GOOD["jobs"] * 2}, "jobs[1].id"),
+        ({"allow_split": "no"}, "allow_split"),
+        ({"may_wait": 1}, "may_wait"),
+        ({"cpus": 4}, "cpus"),
+    ],
+)
+def test_invalid_instances_raise_by_field(changes: dict[str, Any], path: str) -> None:
+    """An invalid instance raises an error with the field's path and a remedy."""
+    assert refused_path(GOOD | changes) == path
+
+
+def test_digests_of_may_wait() -> None:
+    """The default is no part of the digest, the other value is."""
+    plain = dlsched.load("synergy-two-servers")
+    waits = plain.model_copy(update={"may_wait": True})
+    assert type(plain).parse(waits.to_data(), "a copy").may_wait
+    assert dlsched.load(waits.to_data()).sha256 != plain.sha256
+    assert dlsched.load(plain.to_data() | {"may_wait": False}).sha256 == plain.sha256
+
+
+def test_infeasible_instances_say_why() -> None:
+    """Too many GPUs, or a job larger than a server, is infeasible with a reason."""
+    jobs = [{"id": f"j{i}", "profile": "two"} for i in range(3)]
+    many = dlsched.solve(GOOD | {"jobs": jobs})
+    assert (many.status, many.termination) == ("infeasible", "infeasible")
+    assert many.reason == "the jobs need 6 GPUs, the servers have 4"
+    profiles = PAIR | {"two": PAIR["two"] | {"gpus": 4}}
+    large = GOOD | {"profiles": profiles, "jobs": jobs[:1], "allow_split": False}
+    assert "job j0 needs 4 GPUs, a server has 2" in dlsched.solve(large).reason
+    assert dlsched.solve(large | {"allow_split": True}).objective.split == 1
+    assert dlsched.solve(large | {"may_wait": True}).solution.allocation == {}

@@ -12,14 +12,6 @@ from dlsched.problems.sensitivity.pictures.draw import draw, draw_both
 matplotlib.use("agg")
 
 
-@pytest.fixture(autouse=True)
-def _closed() -> object:
-    import matplotlib.pyplot as plt
-
-    yield
-    plt.close("all")
-
-
 def test_bars_are_the_shares_in_use() -> None:
     """Bars add up to the checker's shares of GPUs, CPUs and memory; behind them all is idle."""
     instance = examples()[1]

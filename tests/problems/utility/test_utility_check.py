@@ -1,4 +1,4 @@
-"""The checker of utility: violations, and utilities computed by hand."""
+"""The definition of utility: utilities by hand, violations, and unusable fields."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+from refusals import refused_path
+from utility_instances import job
 
 import dlsched
 from dlsched.problems.utility import Instance
@@ -15,10 +17,7 @@ DATA: dict[str, Any] = {
     "slots": 4,
     "slot_seconds": 10,
     "machines": [{"id": "m", "gpus": {"A": 2}}, {"id": "n", "gpus": {"A": 1, "B": 1}}],
-    "jobs": [
-        {"id": "a", "arrival": 1, "workers": 2, "iterations": 40, "rates": {"A": 2, "B": 1}},
-        {"id": "b", "arrival": 2, "workers": 1, "iterations": 15, "rates": {"A": 1}},
-    ],
+    "jobs": [job(40, {"A": 2, "B": 1}, 2, id="a"), job(15, id="b", arrival=2)],
 }
 INSTANCE = Instance(**DATA)
 A = [{"slot": 1, "gpus": {"m": {"A": 2}}}, {"slot": 3, "gpus": {"m": {"A": 2}}}]
@@ -90,10 +89,7 @@ MUTATIONS = [
 def test_corrupted_schedules_are_rejected(corrupt: Any, kind: str, amount: int) -> None:
     """Each corruption is reported under its own kind, with its size."""
     report = dlsched.verify(INSTANCE, corrupt)
-    assert not report.feasible
-    found = {v.kind: v.amount for v in report.violations}
-    assert kind in found
-    assert found[kind] == amount
+    assert {v.kind: v.amount for v in report.violations}[kind] == amount
 
 
 def test_unfinished_jobs_where_all_must_finish() -> None:
@@ -112,3 +108,72 @@ def test_forking_by_hand() -> None:
     assert dlsched.verify(forking, solution(both, [])).objective.utility == 2
     report = dlsched.verify(forking, solution([{"slot": 1, "gpus": {"m": {"A": 2}}}], []))
     assert [v.kind for v in report.violations] == ["several_on_machine"]
+
+
+JOB: dict[str, Any] = job(9, workers=2, id="a", arrival=2)
+GOOD: dict[str, Any] = {"dlsched": 1, "problem": "utility"} | {
+    "name": "good", "slots": 3, "slot_seconds": 2,
+    "machines": [{"id": "m", "gpus": {"A": 2, "B": 0}}], "jobs": [JOB],
+}  # fmt: skip
+TABLE = {"utility": {"kind": "table"}}
+
+
+def only(**changes: Any) -> dict[str, Any]:
+    """Return the jobs with the only one changed."""
+    return {"jobs": [JOB | changes]}
+
+
+def test_defaults() -> None:
+    """Effective throughput, progress per job, gangs, and no job has to finish."""
+    made = dlsched.load(GOOD)
+    assert (made.utility.kind, made.progress) == ("effective_throughput", "per_job")
+    assert not (made.must_finish or made.forking)
+    assert made.supply == {"A": 2}
+
+
+@pytest.mark.parametrize(
+    ("changes", "path"),
+    [
+        ({"slots": 0}, "slots"),
+        ({"slots": 10**6}, "slots"),
+        ({"slot_seconds": 0}, "slot_seconds"),
+        ({"progress": "per_gpu"}, "progress"),
+        ({"utility": {"kind": "steep"}}, "utility.kind"),
+        ({"machines": [{"id": "m", "gpus": {"A": -1}}]}, "machines[0].gpus.A"),
+        ({"machines": [{"id": "m", "gpus": {"A": 1.5}}]}, "machines[0].gpus.A"),
+        ({"machines": GOOD["machines"] * 2}, "machines[1].id"),
+        ({"jobs": [JOB, JOB]}, "jobs[1].id"),
+        (only(arrival=0), "jobs[0].arrival"),
+        (only(arrival=4), "jobs[0].arrival"),
+        (only(workers=0), "jobs[0].workers"),
+        (only(iterations=0), "jobs[0].iterations"),
+        (only(rates={"A": -1}), "jobs[0].rates.A"),
+        (only(utilities=[3, 2]), "jobs[0].utilities"),
+        (TABLE, "jobs[0].utilities"),
+        (TABLE | only(utilities=[3]), "jobs[0].utilities"),
+        (TABLE | only(utilities=[3, 4]), "jobs[0].utilities[1]"),
+        (TABLE | only(utilities=[3, 1e-305]), "jobs[0].utilities[1]"),
+        ({"slot_seconds": 1e-290} | only(iterations=1e12), "jobs[0].iterations"),
+        ({"speed": 1}, "speed"),
+    ],
+)
+def test_wrong_fields_are_rejected_by_path(changes: dict[str, Any], path: str) -> None:
+    """A wrong or contradictory field raises an error with its path and a remedy."""
+    assert refused_path(GOOD | changes) == path
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (only(iterations=100), "needs 50 slots at its fastest, 2 are left"),
+        (only(workers=3), "3 workers, and too few GPUs"),
+        (only(rates={"B": 1}), "too few GPUs have a rate"),
+        ({"forking": True} | only(iterations=100), "needs 50 slots"),
+    ],
+)
+def test_infeasible_instances_say_why(changes: dict[str, Any], words: str) -> None:
+    """If all must finish, a job that cannot even alone is named; otherwise it is not run."""
+    must = dlsched.solve(GOOD | changes | {"must_finish": True})
+    assert must.status == "infeasible"
+    assert words in must.reason
+    assert dlsched.solve(GOOD | changes).objective.utility == 0

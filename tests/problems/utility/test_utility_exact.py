@@ -1,4 +1,4 @@
-"""The exact methods of utility equal brute force, and their bounds hold."""
+"""The model and the exact methods of utility: brute force, bounds, units, rows."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import pyomo.environ as pyo
 import pytest
+from drawing import drawn
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from utility_instances import instance, job
 
 import dlsched
 from dlsched.problems.utility import Instance, model
+from dlsched.problems.utility.definition.check import completions
 from dlsched.problems.utility.exact import schedule_columns
 from dlsched.problems.utility.exact.bounds import lagrangian_bound
 from dlsched.problems.utility.heuristics.insertion import Insertion
@@ -23,17 +27,14 @@ from dlsched.problems.utility.structures.machines import solution_of
 from dlsched.problems.utility.structures.work_units import Units, units
 from dlsched.results.result import Termination
 from dlsched.run import Run
-from dlsched.solvers.compilation import entries
+from dlsched.solvers.standard_form import compile_model
 from dlsched.testing import oracles, strategies
 
-RULES = (
-    "hadar", "hadar_pooled", "hadar_literal", "yarn_cs", "tiresias", "fifo", "srtf",
-    "insertion", "hadar_committed",
-)  # fmt: skip
+RULES = ["hadar", "hadar_pooled", "hadar_literal", "hadar_committed", "insertion"]
+RULES += ["yarn_cs", "tiresias", "fifo", "srtf"]
 
 
-@given(st.one_of(strategies.utility(), strategies.utility(max_jobs=2, forking=True)))
-@settings(max_examples=100, deadline=None, derandomize=True)
+@drawn(100, st.one_of(strategies.utility(), strategies.utility(max_jobs=2, forking=True)))
 def test_exact_methods_equal_brute_force(instance: Instance) -> None:
     """The objective of milp, and of dantzig_wolfe for gangs, is exactly the optimum."""
     optimum = oracles.utility(instance)
@@ -51,8 +52,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schedule_columns, "_PATIENCE", 2)
 
 
-@given(strategies.utility(), st.integers(0, 10**6))
-@settings(max_examples=100, deadline=None, derandomize=True)
+@drawn(100, strategies.utility(), st.integers(0, 10**6))
 def test_any_prices_give_a_bound(instance: Instance, seed: int) -> None:
     """Whatever the prices, if none is negative, no schedule exceeds their bound."""
     optimum = oracles.utility(instance)
@@ -71,15 +71,8 @@ def test_any_prices_give_a_bound(instance: Instance, seed: int) -> None:
 def test_a_bound_whatever_the_unit_of_utilities(power: int) -> None:
     """Bounds hold for tables of small and of large numbers; the best is the optimum, 7 units."""
     unit = float(f"1e{power}")
-    jobs = [
-        {"id": i, "arrival": 1, "workers": 1, "iterations": 1, "rates": {"A": 1},
-         "utilities": [u * unit, u * unit / 2]}
-        for i, u in (("a", 6), ("b", 2))
-    ]  # fmt: skip
-    made = Instance(
-        name="x", slots=2, slot_seconds=1, utility={"kind": "table"},
-        machines=[{"id": "m", "gpus": {"A": 1}}], jobs=jobs,
-    )  # fmt: skip
+    jobs = [job(utilities=[u * unit, u * unit / 2]) for u in (6, 2)]
+    made = instance(jobs, {"A": 1}, slots=2)
     worth = Fraction(str(6 * unit)) + Fraction(str(2 * unit / 2))
     for method in ("milp", "dantzig_wolfe"):
         result = dlsched.solve(made, method)
@@ -97,9 +90,9 @@ def test_utilities_of_any_size_are_solved(power: int) -> None:
     plain = dlsched.generate("utility", 4, jobs=5, slots=8, gpus=6, per_machine=2, mix="even")
     best = dlsched.solve(plain)
     data = plain.to_data()
-    for job in data["jobs"]:
-        job["iterations"] = float(f"{job['iterations']}e{power}")
-        job["rates"] = {k: float(f"{r}e{power}") for k, r in job["rates"].items()}
+    for row in data["jobs"]:
+        row["iterations"] = float(f"{row['iterations']}e{power}")
+        row["rates"] = {k: float(f"{r}e{power}") for k, r in row["rates"].items()}
     scaled = dlsched.load(data)
     for method in ("milp", "dantzig_wolfe"):
         result = dlsched.solve(scaled, method)
@@ -107,53 +100,35 @@ def test_utilities_of_any_size_are_solved(power: int) -> None:
         assert result.objective[0] == best.objective[0] * Fraction(10) ** power
 
 
-def test_prices_near_the_largest_float() -> None:
+@pytest.mark.parametrize(("iterations", "least"), [(2, 1), (4, -1)])
+def test_prices_near_the_largest_float(iterations: int, least: int) -> None:
     """Prices whose sum overflows give a valid bound; -1 only if a job cannot finish."""
-    data: dict[str, Any] = {
-        "name": "x", "slots": 3, "slot_seconds": 1, "must_finish": True,
-        "machines": [{"id": "m", "gpus": {"A": 1}}],
-        "jobs": [{"id": "a", "arrival": 1, "workers": 1, "iterations": 2, "rates": {"A": 1}}],
-    }  # fmt: skip
-    assert lagrangian_bound(Instance(**data), {"A": [1e308] * 3}) >= 1
-    late = [data["jobs"][0] | {"iterations": 4}]
-    assert lagrangian_bound(Instance(**data | {"jobs": late}), {"A": [1e308] * 3}) == -1
+    made = instance([job(iterations)], {"A": 1}, slots=3, must_finish=True)
+    bound = lagrangian_bound(made, {"A": [1e308] * 3})
+    assert bound >= 1 if least == 1 else bound == -1
 
 
-def test_values_far_apart() -> None:
+TABLES = [
+    job(2, {"A": 1, "B": 1}, utilities=[1e15, 1e15, 1e-300]), job(utilities=[1e-300] * 3)
+]  # fmt: skip
+WORK = [job(1e15, {"A": 1e15, "B": 1e-300}), job(1e-300, {"A": 1e-300, "B": 1e15})]
+
+
+@pytest.mark.parametrize("method", ["milp", "dantzig_wolfe", "lagrangian", *RULES])
+@pytest.mark.parametrize("jobs", [TABLES, WORK], ids=["tables", "work"])
+def test_values_far_apart(jobs: list[dict[str, Any]], method: str) -> None:
     """1e-300 beside 1e15, in tables and in work: every method finds the large utility."""
-    base = {"slots": 3, "slot_seconds": 1, "machines": [{"id": "m", "gpus": {"A": 1, "B": 1}}]}
-    plain = {"arrival": 1, "workers": 1}
-    tables = Instance(
-        name="tables", utility={"kind": "table"}, **base,
-        jobs=[
-            plain | {"id": "a", "iterations": 2, "rates": {"A": 1, "B": 1},
-                     "utilities": [1e15, 1e15, 1e-300]},
-            plain | {"id": "b", "iterations": 1, "rates": {"A": 1}, "utilities": [1e-300] * 3},
-        ],
-    )  # fmt: skip
-    work = Instance(
-        name="work", **base,
-        jobs=[
-            plain | {"id": "a", "iterations": 1e15, "rates": {"A": 1e15, "B": 1e-300}},
-            plain | {"id": "b", "iterations": 1e-300, "rates": {"A": 1e-300, "B": 1e15}},
-        ],
-    )  # fmt: skip
-    for made in (tables, work):
-        for method in ("milp", "dantzig_wolfe", "lagrangian", *RULES):
-            result = dlsched.solve(made, method)
-            assert result.objective is None or float(result.objective[0]) == 1e15
-    forking = work.model_copy(update={"forking": True})
-    assert float(dlsched.solve(forking, "milp").objective[0]) == 1e15
+    made = instance(jobs, {"A": 1, "B": 1}, slots=3)
+    result = dlsched.solve(made, method)
+    assert result.objective is None or float(result.objective[0]) == 1e15
+    if jobs is WORK and method == "milp":
+        forking = made.model_copy(update={"forking": True})
+        assert float(dlsched.solve(forking, method).objective[0]) == 1e15
 
 
 def test_a_scheduled_job_may_be_worth_nothing() -> None:
     """A job whose schedule has utility 0 is not inserted again, and no GPU is used twice."""
-    made = Instance(
-        name="x", slots=2, slot_seconds=1, utility={"kind": "table"}, must_finish=True,
-        machines=[{"id": "m", "gpus": {"A": 1}}],
-        jobs=[{"id": "a", "arrival": 1, "workers": 1, "iterations": 1, "rates": {"A": 1},
-               "utilities": [0, 0]}],
-    )  # fmt: skip
+    made = instance([job(utilities=[0, 0])], {"A": 1}, slots=2, must_finish=True)
     schedule = Insertion(Gangs(made))
     schedule.fill([0])
     assert schedule.left_out() == []
@@ -205,11 +180,9 @@ def test_prices_must_make_sense() -> None:
 )
 @settings(max_examples=150, deadline=None, derandomize=True)
 def test_rounding_is_in_the_valid_direction(gains, iterations, power, slots, most) -> None:
-    """Where units are exact, combinations of slots do the units if they do the iterations.
-
-    Otherwise whatever does the iterations does the units rounded up, whatever does the units
-    rounded down does the iterations, and a job that can finish still can rounded down.
-    """
+    """Where units are exact, combinations of slots do the units if they do the iterations."""
+    # Otherwise whatever does the iterations does the units rounded up, whatever does the units
+    # rounded down does the iterations, and a job that can finish still can rounded down.
     scale = Fraction(10) ** power
     gains, iterations = sorted((g * scale for g in gains), reverse=True), iterations * scale
     up, down = (units(gains, iterations, slots, side, most) for side in (True, False))
@@ -243,14 +216,10 @@ def test_units_by_hand(gains: list[int], iterations: int, slots: int, expected: 
 
 def test_long_jobs_are_not_rounded_to_nothing() -> None:
     """A job of 3,000 of 4,000 slots has utility 1,001 by every method."""
-    instance = Instance(
-        name="long", slots=4000, slot_seconds=1, utility={"kind": "linear"},
-        machines=[{"id": "m", "gpus": {"A": 1}}],
-        jobs=[{"id": "a", "arrival": 1, "workers": 1, "iterations": 3000, "rates": {"A": 1}}],
-    )  # fmt: skip
+    long = instance([job(3000)], {"A": 1}, slots=4000, utility={"kind": "linear"})
     for method in ("dantzig_wolfe", "insertion", "fifo"):
-        assert dlsched.solve(instance, method).objective[0] == 1001
-    assert lagrangian_bound(instance, {}) == pytest.approx(1001, rel=1e-9)
+        assert dlsched.solve(long, method).objective[0] == 1001
+    assert lagrangian_bound(long, {}) == pytest.approx(1001, rel=1e-9)
 
 
 def test_a_long_job_of_two_speeds_takes_its_fastest() -> None:
@@ -262,19 +231,13 @@ def test_a_long_job_of_two_speeds_takes_its_fastest() -> None:
 
 
 def test_work_that_rounding_decides() -> None:
-    """Five slots of 10 iterations are less than 50 by the last digit, and 25 slots of 2 are more:
-    the program does not take five slots for enough, which the checker does not accept.
-    """  # fmt: skip
-    instance = Instance(
-        name="digits", slots=25, slot_seconds=360,
-        machines=[{"id": "v", "gpus": {"V100": 1}}, {"id": "p", "gpus": {"P100": 1}}],
-        jobs=[{"id": "a", "arrival": 1, "workers": 1, "iterations": 50,
-               "rates": {"V100": 0.027777777777777776, "P100": 0.005555555555555556}}],
-    )  # fmt: skip
-    result = dlsched.solve(instance, "milp")
+    """Five slots of 10 iterations are less than 50 by the last digit, so the program takes six."""
+    rates = {"V100": 0.027777777777777776, "P100": 0.005555555555555556}
+    nodes = {"v": {"V100": 1}, "p": {"P100": 1}}
+    digits = instance([job(50, rates)], nodes, slots=25, slot_seconds=360)
+    result = dlsched.solve(digits, "milp")
     assert result.status == "optimal"
-    # Six slots: V100 in all of them.
-    assert result.objective[0] == Fraction(50, 6 * 360)
+    assert result.objective[0] == Fraction(50, 6 * 360)  # V100 in all six slots
 
 
 def test_pricing_does_not_depend_on_the_unit_of_work() -> None:
@@ -315,37 +278,28 @@ def test_inserted_gangs_fit_on_machines(seed: int) -> None:
         assert dlsched.verify(instance, solution_of(instance, made.levels)).feasible
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_both_methods_agree_on_eight_jobs(seed: int) -> None:
+@pytest.fixture(params=[1, 2], scope="module")
+def eight_jobs(request: pytest.FixtureRequest) -> tuple[Any, dlsched.Result]:
+    """Return eight jobs over 20 slots, and what dantzig_wolfe finds."""
+    options = {"slots": 20, "gpus": 6, "per_machine": 2, "arrivals": 0.5}
+    made = dlsched.generate("utility", request.param, jobs=8, **options)
+    return made, dlsched.solve(made, "dantzig_wolfe")
+
+
+def test_both_methods_agree_on_eight_jobs(eight_jobs: tuple[Any, dlsched.Result]) -> None:
     """8 jobs over 20 slots: milp and dantzig_wolfe prove the same, within the certified bound."""
-    instance = dlsched.generate(
-        "utility", seed, jobs=8, slots=20, gpus=6, per_machine=2, arrivals=0.5
-    )
-    first = dlsched.solve(instance, "milp")
-    second = dlsched.solve(instance, "dantzig_wolfe")
+    made, second = eight_jobs
+    first = dlsched.solve(made, "milp")
     assert first.status == second.status == "optimal"
     assert float(first.objective[0]) == pytest.approx(float(second.objective[0]), rel=1e-9)
     assert second.certified[0].value >= second.objective[0]
 
 
-def test_solving_compiles_nothing() -> None:
-    """Every call of a compiled function has the types that were compiled before the run."""
-    instance = dlsched.generate("utility", 1, jobs=4, slots=8, gpus=9)
-    for method in ("dantzig_wolfe", "insertion", "hadar", "hadar_pooled", "lagrangian"):
-        dlsched.solve(instance, method)
-    for module in ("pricing", "knapsack", "plan", "neighbourhood", "ordering"):
-        for entry in entries(f"dlsched.problems.utility.{module}"):
-            assert len(entry.compiled.signatures) == len(entry.signatures) == 1
-
-
-def test_the_choice_follows_the_instance() -> None:
-    """Forking instances go to the integer program, others to Dantzig-Wolfe."""
-    owner = dlsched.registry.problem("utility")
-    choices = [
-        owner.method("exact", dlsched.generate("utility", 1, **options)).name
-        for options in ({"jobs": 5, "slots": 10}, {"jobs": 60, "slots": 100}, {"forking": True})
-    ]
-    assert choices == ["dantzig_wolfe", "dantzig_wolfe", "milp"]
+def test_a_start_is_taken(eight_jobs: tuple[Any, dlsched.Result]) -> None:
+    """The optimum as a start is the first incumbent."""
+    made, best = eight_jobs
+    again = dlsched.solve(made, "dantzig_wolfe", start=best.solution)
+    assert (again.start.accepted, again.objective) == (True, best.objective)
 
 
 def test_a_time_limit_leaves_a_certified_gap() -> None:
@@ -354,14 +308,6 @@ def test_a_time_limit_leaves_a_certified_gap() -> None:
     result = dlsched.solve(instance, time_limit=2)
     assert (result.status, result.termination) == ("feasible", "time_limit")
     assert result.certified[0].value > result.objective[0]
-
-
-def test_a_start_is_taken() -> None:
-    """The optimum as a start is the first incumbent."""
-    instance = dlsched.generate("utility", 1, jobs=8, slots=20, gpus=6, per_machine=2, arrivals=0.5)
-    best = dlsched.solve(instance)
-    again = dlsched.solve(instance, "dantzig_wolfe", start=best.solution)
-    assert (again.start.accepted, again.objective) == (True, best.objective)
 
 
 @pytest.mark.usefixtures("impatient")
@@ -392,3 +338,38 @@ def test_what_is_better_than_the_first_solution_is_returned() -> None:
     search.best.improve(Run(), 100)
     found = dlsched.verify(instance, search.solution)
     assert found.objective.better_than(first.objective)
+
+
+def test_rows_that_cannot_be_violated_are_left_out() -> None:
+    """One job on enough GPUs has no capacity rows; three that rank types alike have two sets."""
+    gang, gpus = job(2, {"A": 2, "B": 1}, 2), {"A": 2, "B": 2}
+    assert len(model.build(instance([gang], gpus, slots=2)).capacity) == 0
+    m = model.build(instance([gang] * 3, gpus, slots=2))
+    assert {s for _, s in m.capacity} == {"A", "A+B"}
+
+
+def test_rows_grow_with_the_slots() -> None:
+    """Twice the slots are twice the entries: progress is summed in blocks, not from the start."""
+    # A schedule's assignment satisfies the rows of blocks, and reads back.
+    sizes = []
+    for slots in (200, 400):
+        made = dlsched.generate("utility", 1, jobs=2, slots=slots, gpus=3, utilization=0.5)
+        m = model.build(made)
+        sizes.append(compile_model(m).A.nnz)
+    assert sizes[1] < 2.2 * sizes[0]
+    solution = dlsched.solve(made, "fifo").solution
+    model.assign(made, m, solution)
+    for row in m.component_data_objects(pyo.Constraint):
+        low = row.lower is None or pyo.value(row.body) >= pyo.value(row.lower) - 1e-9
+        high = row.upper is None or pyo.value(row.body) <= pyo.value(row.upper) + 1e-9
+        assert low and high, row.name
+    assert len(m.work) > 10
+    back = model.read(made, m)
+    assert completions(made, back.schedule) == completions(made, solution.schedule)
+
+
+def test_too_large_a_model_is_rejected() -> None:
+    """480 jobs over 400 slots are too many, and another method is named."""
+    instance = dlsched.generate("utility", 1, jobs=480, slots=400, gpus=60)
+    with pytest.raises(dlsched.OptionError, match="dantzig_wolfe"):
+        dlsched.model(instance)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import ast
-import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
@@ -12,8 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from drawing import drawn
+from hypothesis import assume
 from hypothesis import strategies as st
+from refusals import changed
+from utility_instances import instance, job
 
 import dlsched
 from dlsched.problems.utility import Instance, Solution
@@ -51,26 +53,24 @@ def _parameters(instance: Instance, seed: int) -> dict[str, Any]:
     return {"exponent": power, "prices": vectors, "rounded": bool(seed % 2)}
 
 
-@given(strategies.utility(scales=False), st.integers(0, 10**6))
-@settings(max_examples=25, deadline=None, derandomize=True, database=None)
+@drawn(25, strategies.utility(scales=False), st.integers(0, 10**6))
 def test_least_costs_are_those_of_all_choices_of_slots(instance: Instance, seed: int) -> None:
     """The least cost of a job's work by a slot is the least over all speeds in the slots so far."""
     prices = _prices(instance, seed, 50)
     found, free = LeastCosts(instance).of(prices), [0] * instance.slots
-    for j, (job, speeds) in enumerate(zip(instance.jobs, instance.speeds, strict=True)):
+    for j, (row, speeds) in enumerate(zip(instance.jobs, instance.speeds, strict=True)):
         for f in range(instance.slots):
-            slots = range(job.arrival - 1, f + 1)
+            slots = range(row.arrival - 1, f + 1)
             best = NEVER
             for chosen in product([None, *speeds], repeat=len(slots)):
                 runs = [(t, s) for t, s in zip(slots, chosen, strict=True) if s is not None]
-                if sum(s.gain for _, s in runs) >= job.iterations:
+                if sum(s.gain for _, s in runs) >= row.iterations:
                     cost = sum(min(prices.get(k, free)[t] for k in s.types) for t, s in runs)
-                    best = min(best, job.workers * cost)
+                    best = min(best, row.workers * cost)
             assert found[j, f] == best
 
 
-@given(strategies.utility(scales=False), st.integers(0, 10**6), st.booleans())
-@settings(max_examples=25, deadline=None, derandomize=True, database=None)
+@drawn(25, strategies.utility(scales=False), st.integers(0, 10**6), st.booleans())
 def test_rounded_work_costs_no_more(instance: Instance, seed: int, few_sums: bool) -> None:
     """With too many sums or amounts gains are rounded up, and the least costs are lower bounds."""
     prices = _prices(instance, seed, 50)
@@ -94,8 +94,7 @@ def _holds(instance: Instance, j: int, gains: Sequence[int], need: int) -> bool:
     return True
 
 
-@given(strategies.utility(scales=False), st.integers(0, 10**6))
-@settings(max_examples=25, deadline=None, derandomize=True, database=None)
+@drawn(25, strategies.utility(scales=False), st.integers(0, 10**6))
 def test_units_are_checked_before_they_are_a_row(instance: Instance, seed: int) -> None:
     """Integers of `work` that do not hold are told from those that do, and none gets into a row."""
     rng = np.random.default_rng(seed)
@@ -141,8 +140,7 @@ def _point(found: Finishes, form: Form, instance: Instance, solution: Solution) 
     return point
 
 
-@given(strategies.utility(scales=False), st.integers(0, 10**6))
-@settings(max_examples=25, deadline=None, derandomize=True, database=None)
+@drawn(25, strategies.utility(scales=False), st.integers(0, 10**6))
 def test_optimum_is_a_point_whatever_the_prices(instance: Instance, seed: int) -> None:
     """The optimal solution satisfies both forms at any prices, and its utility is their level."""
     best = dlsched.solve(instance, "milp")
@@ -167,8 +165,7 @@ def test_optimum_is_a_point_whatever_the_prices(instance: Instance, seed: int) -
         assert value == best.objective[0] if goal.exact else value >= best.objective[0]
 
 
-@given(strategies.utility(scales=False), st.integers(0, 10**6))
-@settings(max_examples=15, deadline=None, derandomize=True, database=None)
+@drawn(15, strategies.utility(scales=False), st.integers(0, 10**6))
 def test_a_smaller_utility_is_not_proved(instance: Instance, seed: int) -> None:
     """At any prices, neither form has a proof that nothing exceeds a smaller utility."""
     best = dlsched.solve(instance, "milp")
@@ -201,30 +198,20 @@ def test_forking_jobs_have_no_prices() -> None:
         Forms(instance, [1]).build("finishes", {"exponent": 0, "prices": []}, 0)
 
 
-def _negative(p: Any) -> None:
-    p["prices"][0]["V100"] = [-1] * 40
-
-
-def _short(p: Any) -> None:
-    p["prices"][0]["V100"] = [1] * 39
-
-
-DAMAGE: dict[str, Callable[[Any], object]] = {
-    "a negative price": _negative,
-    "a slot too few": _short,
-    "an unknown type": lambda p: p["prices"][0].__setitem__("T9", [0] * 40),
-    "prices of floats": lambda p: p["prices"][0].__setitem__("V100", [0.5] * 40),
-    "prices that are no list": lambda p: p["prices"][0].__setitem__("V100", 1),
-    "a vector that is no mapping": lambda p: p["prices"].__setitem__(0, [1]),
-    "no vectors": lambda p: p.__setitem__("prices", None),
-    "prices of more than 64 bits": lambda p: p["prices"][0].__setitem__("V100", [2**80] * 40),
-    "a huge exponent": lambda p: p.__setitem__("exponent", 10**9),
-    "an exponent that is no integer": lambda p: p.__setitem__("exponent", 0.5),
-    "a missing exponent": lambda p: p.pop("exponent"),
-    "an unknown parameter": lambda p: p.__setitem__("more", 1),
-    "other prices": lambda p: p["prices"][0].__setitem__("V100", [2**40] * 40),
-    "one vector more": lambda p: p["prices"].append({"P100": [3] * 40}),
-    "a rounded goal": lambda p: p.__setitem__("rounded", True),
+DAMAGE: dict[str, tuple[str, Any]] = {
+    "a negative price": ("prices[0].V100", [-1] * 40),
+    "a slot too few": ("prices[0].V100", [1] * 39),
+    "an unknown type": ("prices[0].T9", [0] * 40),
+    "prices of floats": ("prices[0].V100", [0.5] * 40),
+    "prices that are no list": ("prices[0].V100", 1),
+    "a vector that is no mapping": ("prices[0]", [1]),
+    "no vectors": ("prices", None),
+    "prices of more than 64 bits": ("prices[0].V100", [2**80] * 40),
+    "a huge exponent": ("exponent", 10**9),
+    "an exponent that is no integer": ("exponent", 0.5),
+    "an unknown parameter": ("more", 1),
+    "other prices": ("prices[0].V100", [2**40] * 40),
+    "a rounded goal": ("rounded", True),
 }
 
 
@@ -234,20 +221,31 @@ def good() -> dict[str, Any]:
     return dlsched.prove(ONE_LEAF).to_data()
 
 
-@pytest.mark.parametrize("damage", DAMAGE)
-def test_damaged_prices_are_refused(good: dict[str, Any], damage: str) -> None:
-    """Prices that are none are an error, and a proof with other prices than its own is invalid."""
-    data = copy.deepcopy(good)
-    assert dlsched.check_proof(ONE_LEAF, proof_from_data(data, "good"))
-    DAMAGE[damage](data["levels"][0]["parameters"])
+def require_invalid(data: dict[str, Any]) -> None:
+    """Fail unless the check of proofs refuses the data of one."""
     with pytest.raises(InvalidProof):
         dlsched.check_proof(ONE_LEAF, proof_from_data(data, "damaged"))
 
 
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_damaged_prices_are_refused(good: dict[str, Any], damage: str) -> None:
+    """Prices that are none are an error, and a proof with other prices than its own is invalid."""
+    path, value = DAMAGE[damage]
+    require_invalid(changed(good, f"levels[0].parameters.{path}", value))
+
+
+def test_missing_and_further_parameters_are_refused(good: dict[str, Any]) -> None:
+    """Without its exponent, or with one vector of prices more, a proof is invalid."""
+    assert dlsched.check_proof(ONE_LEAF, proof_from_data(good, "good"))
+    parameters = good["levels"][0]["parameters"]
+    more = [*parameters["prices"], {"P100": [3] * 40}]
+    require_invalid(changed(good, "levels[0].parameters.prices", more))
+    without = {name: value for name, value in parameters.items() if name != "exponent"}
+    require_invalid(changed(good, "levels[0].parameters", without))
+
+
 def test_jobs_that_cannot_run() -> None:
     """Where no job can run, not running is proved optimal."""
-    job = {"id": "a", "arrival": 1, "workers": 2, "iterations": 1, "rates": {"A": 1}}
-    machine = {"id": "m", "gpus": {"A": 1}}
-    instance = Instance(name="none", slots=2, slot_seconds=1, machines=[machine], jobs=[job])
-    (level,) = dlsched.check_proof(instance, dlsched.prove(instance)).levels
+    none = instance([job(workers=2)], {"A": 1}, slots=2)
+    (level,) = dlsched.check_proof(none, dlsched.prove(none)).levels
     assert (level.value, level.kind) == (0, "certified")

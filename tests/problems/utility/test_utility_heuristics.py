@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from drawing import drawn
+from utility_instances import instance, job
 
 import dlsched
 from dlsched.problems.utility import Instance
@@ -15,15 +16,13 @@ from dlsched.problems.utility.heuristics.hadar import Hadar
 from dlsched.problems.utility.heuristics.hadar_prices import Prices, pools_of
 from dlsched.problems.utility.heuristics.hadare import divisible_load
 from dlsched.problems.utility.structures.slot_simulation import Rounds
-from dlsched.testing import check_heuristic, strategies
+from dlsched.testing import strategies
 
 
-def instance(jobs: list[dict[str, Any]], gpus: dict[str, int], slots: int = 4) -> Instance:
-    """Return an instance of one machine, with a slot of one second."""
-    rows = [{"arrival": 1, "id": f"j{i}"} | job for i, job in enumerate(jobs)]
-    return Instance(
-        name="x", slots=slots, slot_seconds=1, machines=[{"id": "m", "gpus": gpus}], jobs=rows
-    )
+def slots_of(made: Instance, method: str, **options: Any) -> list[list[int]]:
+    """Return the slots that each job holds by a method."""
+    schedule = dlsched.solve(made, method, **options).solution.schedule
+    return [[held.slot for held in schedule.get(row.id, ())] for row in made.jobs]
 
 
 def test_prices_by_hand() -> None:
@@ -36,46 +35,30 @@ def test_prices_by_hand() -> None:
     assert 2 * prices.alpha == pytest.approx(6.93, abs=0.005)
 
 
-def test_prices_count_whole_slots_from_a_jobs_arrival() -> None:
+@pytest.mark.parametrize("arrival", [1, 4])
+def test_prices_count_whole_slots_from_a_jobs_arrival(arrival: int) -> None:
     """Repair of (6) and (7): 5 iterations at 2 a slot are 3 slots, whenever the job arrives."""
-    job = {"workers": 1, "iterations": 5, "rates": {"A": 2}}
-    for arrival in (1, 4):
-        late = instance([job | {"arrival": arrival}], {"A": 2}, slots=8)
-        assert Prices(late, [0]).table[0][-1] == pytest.approx(5 / 3)
+    late = instance([job(5, 2, arrival=arrival)], {"A": 2}, slots=8)
+    assert Prices(late, [0]).table[0][-1] == pytest.approx(5 / 3)
 
 
 def test_the_lowest_price_knows_the_horizon() -> None:
     """Repair of eta: with twice the slots the same job is charged half at first."""
-    job = {"workers": 1, "iterations": 1, "rates": {"A": 1}}
-    lowest = []
-    for slots in (4, 8):
-        made = instance([job], {"A": 2}, slots=slots)
-        flat = made.model_copy(
-            update={
-                "utility": made.utility.model_copy(update={"kind": "table"}),
-                "jobs": (made.jobs[0].model_copy(update={"utilities": (4,) * slots}),),
-            }
-        )
-        lowest.append(Prices(flat, [0]).table[0][0])
+    made = [instance([job(utilities=[4] * n)], {"A": 2}, slots=n) for n in (4, 8)]
+    lowest = [Prices(flat, [0]).table[0][0] for flat in made]
     assert lowest[0] == pytest.approx(2 * lowest[1])
 
 
 def test_the_empty_allocation_would_cost_least() -> None:
     """Repair: payoffs are maximised. The least cost is 0, of no GPU; a job that runs has a cost."""
-    one = instance([{"workers": 1, "iterations": 2, "rates": {"A": 1}}], {"A": 1})
-    price = Prices(one, [0]).table[0][0]
-    assert price > 0
+    one = instance([job(2)], {"A": 1})
+    assert Prices(one, [0]).table[0][0] > 0
     assert Hadar(one).decide(Rounds(one)) == {0: {"m": {"A": 1}}}
 
 
 def test_an_unplaceable_job_is_skipped() -> None:
     """Repair: a gang that does not fit does not end the scan; closer to the text it does."""
-    jobs = [
-        {"workers": 2, "iterations": 1, "rates": {"A": 9}},
-        {"workers": 2, "iterations": 1, "rates": {"A": 9}},
-        {"workers": 1, "iterations": 1, "rates": {"A": 9}},
-    ]
-    three = instance(jobs, {"A": 3}, slots=1)
+    three = instance([job(1, 9, 2), job(1, 9, 2), job(1, 9)], {"A": 3}, slots=1)
     admitted = set(Hadar(three).decide(Rounds(three)))
     assert 2 in admitted
     assert len(admitted) == 2
@@ -84,7 +67,7 @@ def test_an_unplaceable_job_is_skipped() -> None:
 
 def test_a_job_is_charged_before_its_own_update() -> None:
     """Repair: alone on an empty cluster a job pays the lowest price, not that after itself."""
-    one = instance([{"workers": 4, "iterations": 1, "rates": {"A": 1}}], {"A": 4}, slots=1)
+    one = instance([job(workers=4)], {"A": 4}, slots=1)
     worth, table = 1.0, Prices(one, [0]).table[0]
     # Four GPUs at the price after the update cost exactly what the job is worth: it would not run.
     assert 4 * table[-1] == pytest.approx(worth)
@@ -103,8 +86,8 @@ def test_theorem_2_does_not_hold() -> None:
 def test_theorem_2_does_not_hold_below_the_capacity_either() -> None:
     """Gangs of three on four GPUs, below the capacity as the proof expects: 8 > 2 ln 42.67."""
     data = dlsched.load("hadar-theorem2").to_data()
-    for job in data["jobs"]:
-        job["workers"] = 3
+    for row in data["jobs"]:
+        row["workers"] = 3
     smaller = dlsched.load(data)
     prices = Prices(smaller, [0, 1])
     assert prices.table[0][-1] / prices.table[0][0] == pytest.approx(128 / 3)
@@ -114,35 +97,19 @@ def test_theorem_2_does_not_hold_below_the_capacity_either() -> None:
 
 def stream(slots: int) -> Instance:
     """Return gangs of 3 of 4 GPUs for two slots; job i, of slot i, is worth 1 + i / 100 at once."""
-    jobs = [
-        {
-            "arrival": i,
-            "workers": 3,
-            "iterations": 2,
-            "rates": {"A": 1},
-            "utilities": [1 + Fraction(i, 100)] * 2 + [Fraction(1, 10)] * (slots - 2),
-        }
-        for i in range(1, slots + 1)
-    ]
-    return Instance(
-        name="stream",
-        slots=slots,
-        slot_seconds=1,
-        machines=[{"id": "m", "gpus": {"A": 4}}],
-        utility={"kind": "table"},
-        jobs=[{"id": f"j{i}"} | job for i, job in enumerate(jobs)],
-    )
+    late = [Fraction(1, 10)] * (slots - 2)
+    worth = {i: [1 + Fraction(i, 100)] * 2 + late for i in range(1, slots + 1)}
+    jobs = [job(2, workers=3, arrival=i, utilities=row) for i, row in worth.items()]
+    return instance(jobs, {"A": 4}, slots)
 
 
 @pytest.mark.parametrize(
     ("method", "slots", "found"), [("hadar", 40, 1.39), ("hadar_committed", 300, 15.91)]
 )
 def test_theorem_2_does_not_hold_on_a_stream(method: str, slots: int, found: float) -> None:
-    """Every second job can run; `hadar` is drawn to the newest, the committed are always late.
-
-    `hadar` decides in each slot anew, and the newest job is worth most. Where schedules stay, each
-    second job is admitted late, for 0.1, and keeps the next from running at once.
-    """
+    """Every second job can run; `hadar` is drawn to the newest, the committed are always late."""
+    # `hadar` decides in each slot anew, and the newest job is worth most. Where schedules stay,
+    # each second job is admitted late, for 0.1, and keeps the next from running at once.
     made = stream(slots)
     value = float(dlsched.solve(made, method).objective[0])
     reached = float(sum(1 + Fraction(i, 100) for i in range(1, slots + 1, 2)))
@@ -150,77 +117,36 @@ def test_theorem_2_does_not_hold_on_a_stream(method: str, slots: int, found: flo
     assert reached / value > 2 * Prices(made, list(range(slots))).alpha
 
 
-def test_committed_schedules_pay_for_each_slot() -> None:
-    """A job that comes later takes the slots that are left, and runs only if it is worth them."""
-    jobs = [
-        {"workers": 1, "iterations": 2, "rates": {"A": 1}},
-        {"workers": 1, "iterations": 1, "rates": {"A": 1}, "arrival": 2},
-    ]
-    two = instance(jobs, {"A": 1}, slots=3)
-    rows = dlsched.solve(two, "hadar_committed").solution.schedule
-    assert {name: [held.slot for held in kept] for name, kept in rows.items()} == {
-        "j0": [1, 2],
-        "j1": [3],
-    }
-    late = instance(jobs, {"A": 1}, slots=2)
-    assert set(dlsched.solve(late, "hadar_committed").solution.schedule) == {"j0"}
-
-
 def test_committed_gangs_take_the_cheapest_gpus() -> None:
     """Of two machines the one of which less is in use; a gang may take GPUs of both."""
-    rows = [{"arrival": 1, "workers": n, "iterations": 1, "rates": {"A": 1}} for n in (1, 1, 2)]
-    made = Instance(
-        name="x", slots=1, slot_seconds=1,
-        machines=[{"id": "m", "gpus": {"A": 2}}, {"id": "n", "gpus": {"A": 2}}],
-        jobs=[row | {"id": f"j{i}"} for i, row in enumerate(rows)],
-    )  # fmt: skip
+    jobs = [job(), job(), job(workers=2)]
+    made = instance(jobs, {"m": {"A": 2}, "n": {"A": 2}}, slots=1)
     schedule = dlsched.solve(made, "hadar_committed").solution.schedule
-    assert [schedule[name][0].gpus for name in ("j0", "j1", "j2")] == [
-        {"m": {"A": 1}},
-        {"n": {"A": 1}},
-        {"m": {"A": 1}, "n": {"A": 1}},
-    ]
+    gpus = [schedule[name][0].gpus for name in ("j0", "j1", "j2")]
+    assert gpus == [{"m": {"A": 1}}, {"n": {"A": 1}}, {"m": {"A": 1}, "n": {"A": 1}}]
 
 
-def forking(rows: list[dict[str, float]], work: list[int], slots: int = 9) -> Instance:
-    """Return jobs of this work with rates on the nodes a, b and so on, of one GPU each."""
-    kinds = sorted(rows[0])
-    return Instance(
-        name="x", slots=slots, slot_seconds=1, forking=True,
-        machines=[{"id": kind, "gpus": {kind: 1}} for kind in kinds],
-        jobs=[
-            {"id": f"j{i}", "arrival": 1, "workers": 1, "iterations": n, "rates": row}
-            for i, (row, n) in enumerate(zip(rows, work, strict=True))
-        ],
-    )  # fmt: skip
+def forking(jobs: list[dict[str, Any]], slots: int) -> Instance:
+    """Return forking jobs on nodes called as the types that they have rates for."""
+    nodes = {kind: {kind: 1} for kind in jobs[0]["rates"]}
+    return instance(jobs, nodes, slots, forking=True)
 
 
 @pytest.mark.parametrize("divided", [False, True])
 def test_copies_of_one_job_take_all_nodes(divided: bool) -> None:
     """Hadar runs all copies of the job with the largest payoffs, then those of the other."""
-    two = forking([{"a": 2, "b": 1}, {"a": 4, "b": 2}], [6, 24], slots=20)
+    two = forking([job(6, {"a": 2, "b": 1}), job(24, {"a": 4, "b": 2})], 20)
+    assert slots_of(two, "hadare_copies", divided=divided) == [[5, 6], [1, 2, 3, 4]]
     schedule = dlsched.solve(two, "hadare_copies", divided=divided).solution.schedule
-    assert {name: [held.slot for held in rows] for name, rows in schedule.items()} == {
-        "j0": [5, 6],
-        "j1": [1, 2, 3, 4],
-    }
     assert all(set(held.gpus) == {"a", "b"} for rows in schedule.values() for held in rows)
 
 
-def test_copies_with_the_whole_work_look_at_their_own_node() -> None:
+@pytest.mark.parametrize(("divided", "nodes"), [(False, {"a"}), (True, {"a", "b"})])
+def test_copies_with_the_whole_work_look_at_their_own_node(divided: bool, nodes: set[str]) -> None:
     """On b alone j0 takes 12 slots and j1 4, so b runs j1; with shares both copies take as long."""
-    rows = [{"a": 9, "b": 1}, {"a": 1, "b": 2}]
-    two = forking(rows, [12, 8], slots=20)
-    first = [
-        {
-            node
-            for held in dlsched.solve(two, "hadare_copies", divided=divided).solution.schedule["j0"]
-            if held.slot == 1
-            for node in held.gpus
-        }
-        for divided in (False, True)
-    ]
-    assert first == [{"a"}, {"a", "b"}]
+    two = forking([job(12, {"a": 9, "b": 1}), job(8, {"a": 1, "b": 2})], 20)
+    schedule = dlsched.solve(two, "hadare_copies", divided=divided).solution.schedule
+    assert {n for held in schedule["j0"] if held.slot == 1 for n in held.gpus} == nodes
 
 
 @pytest.mark.parametrize("seed", range(24))
@@ -233,32 +159,38 @@ def test_ratio_on_random_instances(seed: int) -> None:
     assert best <= 2 * alpha * found
 
 
-def test_baselines_by_hand() -> None:
-    """One GPU: fifo runs the long job first, srtf the short one."""
-    jobs = [
-        {"workers": 1, "iterations": 3, "rates": {"A": 1}},
-        {"workers": 1, "iterations": 1, "rates": {"A": 1}},
-    ]
-    two = instance(jobs, {"A": 1})
-    slots = {
-        rule: [
-            [held.slot for held in dlsched.solve(two, rule).solution.schedule[name]]
-            for name in ("j0", "j1")
-        ]
-        for rule in ("fifo", "srtf")
-    }
-    assert slots["fifo"] == [[1, 2, 3], [4]]
-    assert slots["srtf"] == [[2, 3, 4], [1]]
+SHORT_AND_LONG = instance([job(3), job(1)], {"A": 1})
+THREE_GANGS = instance([job(2, workers=2), job(workers=3), job()], {"A": 3})
+TWO_QUEUES = instance([job(4), job(2)], {"A": 1}, slots=6)
+COMMITTED = [job(2), job(1, arrival=2)]
+
+
+@pytest.mark.parametrize(
+    ("made", "method", "options", "slots"),
+    [
+        # The long job is first in the file.
+        (SHORT_AND_LONG, "fifo", {}, [[1, 2, 3], [4]]),
+        (SHORT_AND_LONG, "srtf", {}, [[2, 3, 4], [1]]),
+        # The gang of three waits for the first job, and in `yarn_cs` blocks the third one.
+        (THREE_GANGS, "yarn_cs", {}, [[1, 2], [3], [4]]),
+        (THREE_GANGS, "fifo", {}, [[1, 2], [3], [1]]),
+        # The first queue ends at two GPU seconds: after two slots j0 is in the second, j1 runs.
+        (TWO_QUEUES, "tiresias", {"threshold": 2}, [[1, 2, 5, 6], [3, 4]]),
+        # With a threshold beyond all work the job that started first keeps its GPU.
+        (TWO_QUEUES, "tiresias", {"threshold": 100}, [[1, 2, 3, 4], [5, 6]]),
+        # Who comes later takes the slots that are left, and runs only if it is worth them.
+        (instance(COMMITTED, {"A": 1}, slots=3), "hadar_committed", {}, [[1, 2], [3]]),
+        (instance(COMMITTED, {"A": 1}, slots=2), "hadar_committed", {}, [[1, 2], []]),
+    ],
+)
+def test_slots_by_hand(made: Instance, method: str, options: Any, slots: list[list[int]]) -> None:
+    """The slots that each job holds are those that follow from the rule."""
+    assert slots_of(made, method, **options) == slots
 
 
 def test_prices_are_per_machine_and_type() -> None:
     """Eq. 5: a price grows with the use of the type on its machine; pooled, on all machines."""
-    jobs = [{"workers": 1, "iterations": 1, "rates": {"A": 1}} for _ in range(2)]
-    rows = [{"arrival": 1, "id": f"j{i}"} | job for i, job in enumerate(jobs)]
-    made = Instance(
-        name="x", slots=4, slot_seconds=1, jobs=rows,
-        machines=[{"id": "m", "gpus": {"A": 1}}, {"id": "n", "gpus": {"A": 3}}],
-    )  # fmt: skip
+    made = instance([job(), job()], {"m": {"A": 1}, "n": {"A": 3}})
     own = Prices(made, [0, 1])
     assert [len(row) for row in own.table] == [2, 4]
     assert [pool.machine for pool in pools_of(made)] == ["m", "n"]
@@ -277,14 +209,7 @@ def test_prices_are_per_machine_and_type() -> None:
 @pytest.mark.parametrize(("types", "gpus"), [(16, 15), (40, 2), (64, 1), (64, 15), (130, 1)])
 def test_many_types_are_scanned(types: int, gpus: int) -> None:
     """Where states overflow 64 bits, or memory, jobs are scanned, and the reason states it."""
-    rows = [
-        {
-            "workers": 2,
-            "iterations": 5,
-            "rates": {f"T{i}": (7 * i + j) % 5 + 1 for i in range(types)},
-        }
-        for j in range(4)
-    ]
+    rows = [job(5, {f"T{i}": (7 * i + j) % 5 + 1 for i in range(types)}, 2) for j in range(4)]
     made = instance(rows, {f"T{i}": gpus for i in range(types)}, slots=3)
     for method in ("hadar", "hadar_pooled", "hadar_literal"):
         result = dlsched.solve(made, method)
@@ -294,77 +219,38 @@ def test_many_types_are_scanned(types: int, gpus: int) -> None:
 
 def test_more_speeds_than_eight_bits_are_rejected() -> None:
     """130 different rates are more than the exact methods can distinguish; they raise an error."""
-    row = {"workers": 1, "iterations": 5, "rates": {f"T{i}": i + 1 for i in range(130)}}
-    made = instance([row], {f"T{i}": 1 for i in range(130)}, slots=3)
+    rates = {f"T{i}": i + 1 for i in range(130)}
+    made = instance([job(5, rates)], dict.fromkeys(rates, 1), slots=3)
     for method in ("milp", "dantzig_wolfe", "insertion", "lagrangian"):
         with pytest.raises(dlsched.OptionError, match="too many ways"):
             dlsched.solve(made, method)
 
 
-def test_yarn_cs_blocks_and_never_preempts() -> None:
-    """The gang of three waits for the first job and blocks the third, which `fifo` runs first."""
-    jobs = [
-        {"workers": 2, "iterations": 2, "rates": {"A": 1}},
-        {"workers": 3, "iterations": 1, "rates": {"A": 1}},
-        {"workers": 1, "iterations": 1, "rates": {"A": 1}},
-    ]
-    three = instance(jobs, {"A": 3})
-    slots = {
-        rule: [
-            [held.slot for held in dlsched.solve(three, rule).solution.schedule[name]]
-            for name in ("j0", "j1", "j2")
-        ]
-        for rule in ("yarn_cs", "fifo")
-    }
-    assert slots["yarn_cs"] == [[1, 2], [3], [4]]
-    assert slots["fifo"] == [[1, 2], [3], [1]]
-
-
 def test_yarn_cs_keeps_its_gpus() -> None:
     """A running job keeps its GPUs when faster ones become free; rates are not considered."""
-    jobs = [
-        {"workers": 1, "iterations": 2, "rates": {"A": 2, "B": 2}},
-        {"workers": 1, "iterations": 4, "rates": {"A": 4, "B": 1}},
-    ]
+    jobs = [job(2, {"A": 2, "B": 2}), job(4, {"A": 4, "B": 1})]
     made = instance(jobs, {"A": 1, "B": 1}, slots=6)
     rows = dlsched.solve(made, "yarn_cs").solution.schedule["j1"]
     assert [held.gpus for held in rows] == [{"m": {"B": 1}}] * 4
 
 
-def test_tiresias_has_two_queues() -> None:
-    """The first queue ends at two GPU seconds: after two slots j0 is in the second, and j1 runs.
-
-    With a threshold beyond all work the job that started first keeps its GPU.
-    """
-    jobs = [
-        {"workers": 1, "iterations": 4, "rates": {"A": 1}},
-        {"workers": 1, "iterations": 2, "rates": {"A": 1}},
-    ]
-    two = instance(jobs, {"A": 1}, slots=6)
-    found = [
-        [held.slot for held in dlsched.solve(two, "tiresias", threshold=t).solution.schedule["j0"]]
-        for t in (2, 100)
-    ]
-    assert found == [[1, 2, 5, 6], [1, 2, 3, 4]]
-    with pytest.raises(dlsched.OptionError, match="threshold"):
-        dlsched.solve(two, "tiresias", threshold=0)
+GANG_OF_TWO_TYPES = instance([job(1, {"A": 1, "B": 1}, 2)], {"A": 1, "B": 1})
+GANG_AND_FASTER_JOB = instance([job(1, {"A": 2, "B": 1}, 2), job(2, 2)], {"A": 1, "B": 2}, slots=1)
 
 
-def test_tiresias_does_not_mix_types() -> None:
-    """Two GPUs of two types are no gang to it, and are one to `fifo`."""
-    made = instance([{"workers": 2, "iterations": 1, "rates": {"A": 1, "B": 1}}], {"A": 1, "B": 1})
-    assert dlsched.solve(made, "tiresias").objective[0] == 0
-    assert dlsched.solve(made, "fifo").objective[0] == 1
-
-
-def test_a_gang_leaves_faster_gpus_to_others() -> None:
-    """At the speed of B, a gang of two takes both B rather than an A that would not help it."""
-    jobs = [
-        {"workers": 2, "iterations": 1, "rates": {"A": 2, "B": 1}},
-        {"workers": 1, "iterations": 2, "rates": {"A": 2}},
-    ]
-    made = instance(jobs, {"A": 1, "B": 2}, slots=1)
-    assert dlsched.solve(made, "fifo").objective[0] == 1 + 2
+@pytest.mark.parametrize(
+    ("made", "method", "utility"),
+    [
+        # Two GPUs of two types are no gang to `tiresias`, and are one to `fifo`.
+        (GANG_OF_TWO_TYPES, "tiresias", 0),
+        (GANG_OF_TWO_TYPES, "fifo", 1),
+        # At the speed of B the gang takes both B rather than an A that would not help it.
+        (GANG_AND_FASTER_JOB, "fifo", 1 + 2),
+    ],
+)
+def test_types_of_gangs(made: Instance, method: str, utility: int) -> None:
+    """Which types a gang may take and takes."""
+    assert dlsched.solve(made, method).objective[0] == utility
 
 
 def test_insertion_is_no_worse_than_its_order() -> None:
@@ -377,14 +263,7 @@ def test_insertion_is_no_worse_than_its_order() -> None:
         assert not dlsched.solve(made, rule).objective.better_than(many)
 
 
-def test_insertion_properties() -> None:
-    """Feasible, deterministic, independent of names, never above the optimum."""
-    found = check_heuristic("utility", "insertion", examples=60)
-    assert found, str(found)
-
-
-@given(strategies.utility(max_jobs=4, max_slots=6, forking=True))
-@settings(max_examples=150, deadline=None, derandomize=True)
+@drawn(150, strategies.utility(max_jobs=4, max_slots=6, forking=True))
 def test_no_node_idles_before_the_last_slot(made: Instance) -> None:
     """Theorem 3: with rates everywhere and all jobs there at first, HadarE uses every node."""
     kinds = list(made.supply)
@@ -407,33 +286,13 @@ def test_no_node_idles_before_the_last_slot(made: Instance) -> None:
 def test_the_divisible_load_bounds_every_fork() -> None:
     """Five nodes as in Figure 6: HadarE's duration is no less than the linear program's."""
     rng = np.random.default_rng(6)
-    machines = [{"id": f"n{i}", "gpus": {f"T{i}": 1}} for i in range(5)]
+
+    def drawn() -> dict[str, Any]:
+        iterations = int(rng.integers(50, 200))
+        return job(iterations, {f"T{i}": round(float(rng.uniform(1, 5)), 1) for i in range(5)})
+
     for count in (1, 3, 5, 8):
-        jobs = [
-            {
-                "id": f"j{j}",
-                "arrival": 1,
-                "workers": 1,
-                "iterations": int(rng.integers(50, 200)),
-                "rates": {f"T{i}": round(float(rng.uniform(1, 5)), 1) for i in range(5)},
-            }
-            for j in range(count)
-        ]
-        made = Instance(
-            name="x", slots=300, slot_seconds=1, forking=True, machines=machines, jobs=jobs
-        )
+        made = forking([drawn() for _ in range(count)], 300)
         result = dlsched.solve(made, "hadare")
         last = dlsched.verify(made, result.solution).details["last_slot"]
         assert divisible_load(made) - 1e-9 <= last <= divisible_load(made) * 1.6 + count
-
-
-def test_methods_reject_the_other_kind_of_job() -> None:
-    """Methods for gangs reject forking jobs, naming hadare, which rejects gangs, naming hadar."""
-    forking = dlsched.generate("utility", 1, jobs=2, slots=4, gpus=3, forking=True)
-    for method in ("hadar", "hadar_committed", "fifo", "insertion", "lagrangian", "dantzig_wolfe"):
-        with pytest.raises(dlsched.OptionError, match="hadare"):
-            dlsched.solve(forking, method)
-    gangs = dlsched.generate("utility", 1, jobs=2, slots=4, gpus=3)
-    for method in ("hadare", "hadare_copies"):
-        with pytest.raises(dlsched.OptionError, match="use hadar"):
-            dlsched.solve(gangs, method)

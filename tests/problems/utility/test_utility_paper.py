@@ -26,10 +26,8 @@ def test_figure_1_is_more_than_gangs_allow() -> None:
     [("effective_throughput", 80 / 3 + 30 / 2 + 50 / 7), ("linear", 10 + 11 + 6)],
 )
 def test_optimum_of_section_2(kind: str, optimum: float) -> None:
-    """J1 takes two slots on V100 and K80 and one on the P100; J2 two, and J3 five after J1.
-
-    48.8095 epochs a slot, with the rates X as section II-A prints them.
-    """
+    """J1 takes two slots on V100 and K80 and one on the P100; J2 two, and J3 five after J1."""
+    # 48.8095 epochs a slot, with the rates X as section II-A prints them.
     example = dlsched.load("hadar-section2").model_copy(update={"utility": Utility(kind=kind)})
     for method in ("milp", "dantzig_wolfe"):
         result = dlsched.solve(example, method)

@@ -33,9 +33,3 @@ def test_a_fleet_is_drawn_whole(color_by: str) -> None:
     assert "all 40 servers" in ax.get_xlabel()
     entries = {text.get_text() for text in ax.figure.legends[0].get_texts()}
     assert {"in use before", "idle", "on loan"} <= entries
-
-
-def test_other_colours_are_refused() -> None:
-    """The message lists what is possible."""
-    with pytest.raises(dlsched.OptionError, match="job, kind, gpus"):
-        dlsched.plot(dlsched.load("workers-two-groups"), color_by="pool")
