@@ -22,6 +22,7 @@ METHODS: list[tuple[str, str, dict[str, Any], str]] = [
     ("muri-fig4", "muri_needed", {"profile_error": 1.5}, "profile_error"),
     ("muri-fig4", "muri_needed", {"profile_error": float("nan")}, "profile_error"),
     ("hadar-section2", "tiresias", {"threshold": 0}, "threshold"),
+    ("mast-two-regions", "hill_climbing", {"days": -1}, "days=-1"),
     ("mast-two-regions", "annealing", {"restarts": 0}, "restarts"),
     ("mast-two-regions", "short_annealing", {"trials": 0}, "trials"),
     ("mast-two-regions", "relaxation_tree", {"tables": -1}, "must be from 0"),
