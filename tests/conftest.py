@@ -16,6 +16,8 @@ import dlsched
 from dlsched.cli import progress
 from dlsched.run import Run
 
+os.environ["MPLBACKEND"] = "agg"  # pictures are drawn without a screen
+
 # Started in the background, a shell's child ignores Ctrl-C, and tests of it would wait for ever.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)

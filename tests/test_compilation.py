@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import json
 import logging
-import os
 import shutil
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from calls import python
 from dlsched.registry import problem, problem_names
 from dlsched.solvers.compilation import entries, loop, size_of
 from dlsched.solvers.preparation import divided, tells_terminal
@@ -73,23 +73,17 @@ def watched(name: str, cache: Path) -> tuple[dict[str, str], list[str], list[str
 
     Return how each method ended, what a run compiled, and the compilations announced before.
     """
-    ran = subprocess.run(
-        [sys.executable, "-c", WATCH, name],
-        env=os.environ | {"NUMBA_CACHE_DIR": str(cache)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    ran = python(WATCH, name, env={"NUMBA_CACHE_DIR": str(cache)})
     statuses, compiled, announced = json.loads(ran.stdout.splitlines()[-1])
     return statuses, compiled, announced
 
 
+QUICK = "interleaving"
+
+
 @pytest.mark.parametrize(
     "name",
-    [
-        "interleaving",
-        *(pytest.param(n, marks=pytest.mark.slow) for n in COMPILED if n != "interleaving"),
-    ],
+    [QUICK, *(pytest.param(n, marks=pytest.mark.slow) for n in COMPILED if n != QUICK)],
 )
 def test_no_run_compiles(name: str, tmp_path: Path) -> None:
     """With an empty cache, no method compiles anything between its run's start and its answer.
@@ -167,10 +161,7 @@ def test_machine_code_of_an_edited_loop(tmp_path: Path) -> None:
     answers = []
     for text in (CALLED, CALLED.replace("x + 1.0", "x + 9.0")):
         (tmp_path / "digest_called.py").write_text(text)
-        ran = subprocess.run(
-            [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
-        )
-        answers.append(float(ran.stdout))
+        answers.append(float(python(code, cwd=tmp_path).stdout))
     assert answers == [4.0, 20.0]
 
 
@@ -239,14 +230,8 @@ print(sum(sum(loop.compiled.stats.cache_hits.values()) for loop in loops))
 @pytest.mark.parametrize(("case", "hits"), [("works", 1), ("fails", 0)])
 def test_another_process_compiles_a_share(case: str, hits: int, tmp_path: Path) -> None:
     """Its loops are loaded from the cache here; where it cannot be started all are compiled."""
-    ran = subprocess.run(
-        [sys.executable, "-c", OTHER_PROCESS, case],
-        env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert int(ran.stdout) >= hits and (hits or int(ran.stdout) == 0)
+    loaded = int(python(OTHER_PROCESS, case, env={"NUMBA_CACHE_DIR": str(tmp_path)}).stdout)
+    assert loaded >= hits and (hits or loaded == 0)
 
 
 def test_installation_compiles_the_loops_and_says_so() -> None:

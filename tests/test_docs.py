@@ -40,7 +40,6 @@ FEWER = {"SEEDS = 125\n": "SEEDS = 5\n"}
 def test_page(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A page's blocks run from top to bottom in one namespace, at the project's root."""
     monkeypatch.chdir(ROOT)
-    monkeypatch.setenv("MPLBACKEND", "Agg")
     for name in registry.problem_names():  # what a page registers is gone after it
         monkeypatch.setitem(registered.METHODS, name, registry.problem(name).methods)
     skipped = run_blocks(page, FEWER)

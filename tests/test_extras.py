@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import dlsched
+from calls import FIG5, suite_text
 from dlsched import testing
 from dlsched.cli import app
 from dlsched.extras import EXTRAS, require
@@ -71,9 +72,7 @@ def test_a_command_says_what_to_install(
 ) -> None:
     """A command without its library ends with status 2 and one line, and writes nothing."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "suite.toml").write_text(
-        'name = "t"\n[[instances]]\nnames = ["lyra-fig5"]\n[[methods]]\nname = "lyra"\n'
-    )
+    (tmp_path / "suite.toml").write_text(suite_text(FIG5, "lyra"))
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(SystemExit) as stopped:
         app(COMMANDS[library])

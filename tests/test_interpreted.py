@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
@@ -13,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dlsched
+from calls import python
 from dlsched.registry import Method, problem, problem_names
 from dlsched.solvers import preparation
 from dlsched.solvers.compilation import entry, interpreted, loop
@@ -61,15 +60,13 @@ def test_a_larger_answer_is_the_same() -> None:
 
 def test_small_instances_need_no_compiler() -> None:
     """The exact method of every problem solves a small instance without importing numba."""
-    code = """
+    code = f"""
 import sys, dlsched
-for name in NAMES:
-    assert dlsched.solve(f"{name}-small-01").status == "optimal"
+for name in {problem_names()}:
+    assert dlsched.solve(f"{{name}}-small-01").status == "optimal"
 print("numba" in sys.modules)
 """
-    code = code.replace("NAMES", repr(problem_names()))
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert run.stdout == "False\n"
+    assert python(code).stdout == "False\n"
 
 
 def test_compiled_loops_are_used_where_there_are_any() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -15,15 +14,8 @@ from matplotlib import pyplot as plt
 import dlsched
 from dlsched.display.drawing.style import SMALL, WIDTHS
 
+METHODS = ["milp", "per_server", "bfd", "first_fit"]
 KINDS = ("gaps", "gap_profile", "profile", "time", "gap_by_size")
-
-
-@pytest.fixture(autouse=True)
-def off_screen() -> Iterator[None]:
-    """Draw without a screen and close what was drawn."""
-    mpl.use("agg")
-    yield
-    plt.close("all")
 
 
 @cache
@@ -32,12 +24,9 @@ def table() -> pd.DataFrame:
     instances = [
         dlsched.generate("workers", seed=s, training=n, loan=n) for n in (3, 5, 8) for s in (1, 2)
     ]
-    return dlsched.compare(instances, ["milp", "per_server", "bfd", "first_fit"])
-
-
-def test_compare_states_sizes() -> None:
-    """Each row has the number of its instance's servers."""
-    assert table().groupby("size").size().to_dict() == {6: 8, 10: 8, 16: 8}
+    rows = dlsched.compare(instances, METHODS)
+    assert rows.groupby("size").size().to_dict() == {6: 8, 10: 8, 16: 8}  # servers
+    return rows
 
 
 def test_gaps_are_those_of_the_table() -> None:
@@ -45,7 +34,7 @@ def test_gaps_are_those_of_the_table() -> None:
     ax = dlsched.plot_comparison(table(), "gaps")
     points = [sorted(line.get_xdata()) for line in ax.lines if line.get_linestyle() == "None"]
     rows = table()
-    for name, own in zip(["milp", "per_server", "bfd", "first_fit"], points, strict=True):
+    for name, own in zip(METHODS, points, strict=True):
         gaps = 100 * rows[rows["method"] == name]["placed_gap_to_best"].astype(float)
         assert own == pytest.approx(sorted(gaps))
     labels = [label.get_text() for label in ax.get_yticklabels()]
@@ -62,8 +51,9 @@ def test_profile_counts_only_proofs() -> None:
 
 
 def test_time_by_size_has_a_point_for_each_run() -> None:
-    """Six points a method, at its sizes and seconds."""
-    ax = dlsched.plot_comparison(table(), "time")
+    """Six points a method, at its sizes and seconds, on the given axes with a legend inside."""
+    _, ax = plt.subplots()
+    assert dlsched.plot_comparison(table(), "time", ax) is ax and ax.get_legend() is not None
     points = [line for line in ax.lines if line.get_linestyle() == "None"]
     assert [len(line.get_xdata()) for line in points] == [6, 6, 6, 6]
     own = table()[table()["method"] == "per_server"]
@@ -93,13 +83,6 @@ def test_text_is_legible_in_one_column(kind: str) -> None:
     for part in (p for p in parts if p in figure.legends or p.get_text()):
         box = part.get_window_extent(figure.canvas.get_renderer())
         assert box.x0 >= -1 and box.x1 <= figure.bbox.x1 + 1 and box.y0 >= -1
-
-
-def test_given_axes() -> None:
-    """The chart is drawn on the given axes, with a legend inside."""
-    _, ax = plt.subplots()
-    assert dlsched.plot_comparison(table(), "time", ax) is ax
-    assert ax.get_legend() is not None
 
 
 def test_errors_name_the_remedy() -> None:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import logging
-import subprocess
-import sys
 
 import pytest
 
 import dlsched
+from calls import python
 from dlsched.registry import problem
 from dlsched.run import Run, Stage, StageEvent, describe_point
 
@@ -35,26 +34,21 @@ def test_levels_of_a_model_are_announced() -> None:
     assert [event.stage for event in events].count(Stage.BUILDING) == 1
 
 
-def test_on_stage_is_no_option_of_a_method() -> None:
-    """A method may not have an option with the name of the listener."""
-
-    def mine(instance: object, rng: object, on_stage: int = 0) -> None:
-        pytest.fail("it is called")
-
-    with pytest.raises(dlsched.OptionError, match="on_stage"):
-        dlsched.solve("lyra-fig5", mine)
-
-
 def test_method_of_others_can_announce() -> None:
-    """A method that takes a run can announce stages of its own."""
+    """A method that takes a run can announce stages, but have no option called as the listener."""
     events: list[StageEvent] = []
 
     def mine(instance: object, run: Run) -> dict[str, list[str]]:
         run.announce(Stage.BUILDING, "a list")
         return {"returned": ["1", "2"]}
 
+    def other(instance: object, rng: object, on_stage: int = 0) -> None:
+        pytest.fail("it is called")
+
     dlsched.solve("lyra-fig5", mine, on_stage=events.append)
     assert StageEvent(Stage.BUILDING, "a list") in events
+    with pytest.raises(dlsched.OptionError, match="on_stage"):
+        dlsched.solve("lyra-fig5", other)
 
 
 def test_subproblems_are_quiet(caplog: pytest.LogCaptureFixture) -> None:
@@ -87,10 +81,6 @@ def test_points_are_logged_once_a_second(
         "searching: 3.0 s, incumbent 3",
     ]
     assert len(run.trajectory) == 32
-
-
-def test_point_without_values_in_words() -> None:
-    """A point with neither incumbent nor bound has its time only."""
     assert describe_point(dlsched.run.Point(2.0, None, None)) == "2.0 s"
 
 
@@ -104,7 +94,7 @@ def test_records_carry_their_stage(caplog: pytest.LogCaptureFixture) -> None:
 def test_nothing_is_said_by_default() -> None:
     """Without any configuration of logging, a solve writes nothing to the terminal."""
     code = "import dlsched; dlsched.solve('lyra-fig5', 'lyra')"
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    ran = python(code)
     assert (ran.stdout, ran.stderr) == ("", "")
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
 from fractions import Fraction
 from typing import Any
 
@@ -15,17 +13,6 @@ from dlsched.results.objective import Bound, ByLevel, Level, gap, relative_gap
 
 LEVELS = (Level("few", "min", "jobs"), Level("many", "max", "GPUs"))
 numbers = st.one_of(st.integers(-50, 50), st.fractions(-5, 5))
-
-
-@pytest.mark.parametrize(
-    "again", [copy.copy, copy.deepcopy, lambda v: pickle.loads(pickle.dumps(v))]
-)
-def test_copies(again: Any) -> None:
-    """Copies and pickles keep entries, levels and names."""
-    value = ByLevel(LEVELS, (1, Fraction(1, 3)))
-    twin = again(value)
-    assert twin == value and twin.levels == LEVELS and twin.many == Fraction(1, 3)
-    assert type(twin) is ByLevel and repr(twin) == repr(value) == "(few=1, many=0.333333)"
 
 
 def test_names() -> None:

@@ -7,9 +7,7 @@ import signal
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
-import numpy as np
 import pytest
 
 import dlsched
@@ -109,7 +107,7 @@ def test_ignored_stays_ignored() -> None:
         signal.signal(signal.SIGINT, before)
 
 
-def test_threads() -> None:
+def test_other_threads_than_the_main_one() -> None:
     """Outside the main thread, which receives no signals, results are the same."""
     instance = dlsched.generate("reclaiming", servers=20, demand=6)
     here = dlsched.solve(instance).objective
@@ -129,31 +127,6 @@ def test_time_limit(limit: float) -> None:
     assert (result.solution is None) == (result.status is Status.NO_SOLUTION)
     assert result.bound[0] is not None and known is not None
     assert result.bound[0].value <= known[0]
-
-
-@pytest.mark.parametrize("seed", [-1, 0.5, "x", None])
-def test_invalid_seeds(seed: Any) -> None:
-    """A seed that is not an integer from 0 is an error."""
-    with pytest.raises(dlsched.OptionError, match="seed="):
-        dlsched.solve(dlsched.generate("reclaiming", servers=3), "random", seed=seed)
-
-
-def test_numpy_seed() -> None:
-    """A NumPy integer is a valid seed, and the result can be written and read."""
-    instance = dlsched.generate("reclaiming", servers=9)
-    result = dlsched.solve(instance, "random", seed=np.int64(3))  # type: ignore[arg-type]
-    assert result.solution == dlsched.solve(instance, "random", seed=3).solution
-    assert dlsched.read_result(result.to_json()).seed == 3
-
-
-@pytest.mark.parametrize(
-    "limits",
-    [{"time_limit": 0}, {"time_limit": float("nan")}, {"gap": 1}, {"gap": -0.1}, {"threads": 0}],
-)
-def test_limits_that_are_none(limits: dict[str, Any]) -> None:
-    """Limits without a meaning are refused before anything runs."""
-    with pytest.raises(dlsched.OptionError, match=next(iter(limits))):
-        dlsched.solve(dlsched.generate("reclaiming", servers=3), **limits)
 
 
 def test_clock() -> None:

@@ -94,19 +94,11 @@ def test_runs_of_an_unfit_worker_go_to_others() -> None:
 
 
 def test_no_worker_is_left() -> None:
-    """With every worker unfit the sweep ends and names each with its reason."""
+    """With every worker unfit, or none, the sweep ends; some are named, the others counted."""
     with pytest.raises(NoWorker, match=r"a: it has no dlsched; b: .*12 runs were not made.*resume"):
         swept(Thread("a", unfit), Thread("b", unfit))
-
-
-def test_more_reasons_than_a_message_can_hold() -> None:
-    """Of many unfit workers some are named, the others counted."""
     with pytest.raises(NoWorker, match="and 3 more"):
         swept(*(Thread(f"worker {i}", unfit) for i in range(8)))
-
-
-def test_no_worker_ever_comes() -> None:
-    """Without any worker the sweep ends after the stated wait."""
     with pytest.raises(NoWorker, match="there is no worker at the test: 12 runs were not made"):
         swept()
 

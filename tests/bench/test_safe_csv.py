@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import dlsched
+from calls import suite_text
 from dlsched.bench import run_suite
 from dlsched.bench.report import write_report
 from dlsched.bench.safe_csv import csv_bytes
@@ -43,9 +44,7 @@ def test_files_of_a_sweep(
     made = dlsched.generate("reclaiming", servers=4).to_data()
     evil = '=HYPERLINK("http://nowhere")'
     Path("evil.json").write_text(json.dumps(made | {"name": evil}))
-    Path("suite.toml").write_text(
-        'name = "evil"\n[[instances]]\nfiles = "evil.json"\n[[methods]]\nname = "lyra"\n'
-    )
+    Path("suite.toml").write_text(suite_text('files = "evil.json"', "lyra"))
     run_suite("suite.toml", "out")
     write_report("out")
     files = [Path("out/results.csv"), *Path("out/report").glob("*.csv")]

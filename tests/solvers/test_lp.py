@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pyomo.environ as pyo
 import pytest
-from readers import highs_optimum, scip_optimum
 
 import dlsched
 from dlsched.problems import library
@@ -18,6 +17,7 @@ from dlsched.problems.reclaiming.definition.schema import Instance
 from dlsched.registry import problem
 from dlsched.results.objective import number_from_data
 from dlsched.solvers.lp import lp_names, lp_text
+from readers import highs_optimum, scip_optimum
 
 EXAMPLES = [f"{name}-small-03" for name in dlsched.list_problems()] + ["lyra-fig5"]
 

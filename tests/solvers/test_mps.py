@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
-from readers import highs_optimum
 
 import dlsched
 from dlsched.problems.reclaiming.definition.schema import Instance
 from dlsched.testing import oracles
 from dlsched.testing.strategies import reclaiming
+from readers import highs_optimum
 
 
 @settings(derandomize=True, deadline=None, max_examples=25)

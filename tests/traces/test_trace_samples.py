@@ -118,27 +118,3 @@ def test_flags_are_the_options_of_the_reader(
     assert ran.exit_code == 0, ran.output
     expected = snapshot(read_trace("sample-pai", **jobs), "2h", servers=4).reclaiming  # type: ignore[arg-type]
     assert dlsched.load(file).jobs == expected.jobs  # type: ignore[attr-defined]
-
-
-@pytest.mark.parametrize(
-    ("flags", "words"),
-    [
-        (["--state", "Done"], "no state of a job is called 'Done'"),
-        (["--fractional", "down"], "rule for fractional GPUs"),
-        (["--format", "phily"], "did you mean 'philly'"),
-        (["--format", "helios"], "row 1, job_id: there is no such column"),
-    ],
-)
-def test_wrong_flags_are_one_line(flags: list[str], words: str) -> None:
-    """What cannot be read is one line on stderr with status 2."""
-    moment = ["--trace", "sample-pai", "--at", "3h"]
-    ran = CliRunner().invoke(app, ["generate", "reclaiming", *moment, *flags])
-    assert (ran.exit_code, ran.stdout, ran.stderr.count("\n")) == (2, "", 1)
-    assert words in ran.stderr
-
-
-def test_flags_of_traces_need_a_trace() -> None:
-    """A filter without a trace is an error, not ignored."""
-    for flag in (["--state", "x"], ["--cluster", "x"], ["--fractional", "up"], ["--plausibility"]):
-        ran = CliRunner().invoke(app, ["generate", "reclaiming", *flag])
-        assert ran.exit_code == 2 and "belongs to --trace" in ran.stderr
