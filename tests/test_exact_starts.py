@@ -138,28 +138,17 @@ def test_each_start_has_what_is_left_and_a_shorter_limit_whole(
 
 def test_a_claim_worse_than_a_heuristic_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a limit, too, where nothing was proved; the reason says whose solution it is."""
-    instance = dlsched.generate("elastic", 1, jobs=12)
+    instance, call = dlsched.generate("elastic", 1, jobs=12), registry.call
     best = dlsched.solve(instance)
+    exact = registry.problem("elastic").method("exact", instance).function
 
-    def nothing(given: Any, run: Run) -> dlsched.Claim:
-        return dlsched.Claim(status=Status.NO_SOLUTION, termination=Termination.UNDECIDED)
+    def undecided(chosen: Any, instance: Any, run: Run, options: Any) -> Any:
+        if chosen.function is exact:
+            return dlsched.Claim(status=Status.NO_SOLUTION, termination=Termination.UNDECIDED)
+        return call(chosen, instance, run, options)
 
-    owner = registry.problem("elastic")
-    poor = owner.method("exact", instance)
-    monkeypatch.setattr("dlsched.api.starting.registry.call", _instead(poor, nothing))
+    monkeypatch.setattr("dlsched.api.starting.registry.call", undecided)
     found = dlsched.solve(instance)
     assert (found.status, found.termination) == (Status.FEASIBLE, Termination.UNDECIDED)
     assert found.objective == best.objective and found.solution.method == "dp"
     assert found.reason == "the solution is that of prices"
-
-
-def _instead(method: Any, function: Any) -> Any:
-    """Return `registry.call` in which a method does something else."""
-    call = registry.call
-
-    def changed(chosen: Any, instance: Any, run: Run, options: Any) -> Any:
-        if chosen.function is method.function:
-            return function(instance, run)
-        return call(chosen, instance, run, options)
-
-    return changed

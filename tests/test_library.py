@@ -156,8 +156,10 @@ def test_scip_finds_the_same_optima_in_the_mps_files(name: str, tmp_path: Path) 
 
 
 def test_index_names_every_file() -> None:
-    """Every instance and MPS file is in the index."""
+    """The index is strict JSON with a line for every instance and MPS file, and no other."""
     root = library.root()
+    text = (root / "index.json").read_text()
+    assert len(json.loads(text)["instances"]) == text.count('"sha256"') == len(NAMES)
     known = {e["file"] for e in library.index().values()}
     files = [*root.glob("*/*.json*"), *root.glob("*/open/*.json*")]
     found = {str(p.relative_to(root)) for p in files if ".sol.json" not in p.name}
@@ -186,11 +188,13 @@ def test_shipped_proofs_hold(name: str) -> None:
     assert [float(c.value) for c in checked.levels] == [float(v) for v in values]
 
 
-def test_every_closed_instance_has_its_proof() -> None:
-    """An instance that is not open has a proof, and there is no other."""
+def test_every_proof_is_of_something_in_the_index() -> None:
+    """What is not open has a proof; one of a bound goes once a better bound is found."""
     assert sorted(PROVED) == sorted(PROVEN)
     files = {str(p.relative_to(library.root())) for p in library.root().glob("*/proofs/*")}
     assert files == {entry(name)["certificate"]["file"] for name in PROVED}
+    bounds = {p.name for p in library.root().glob("*/bounds/*")}
+    assert bounds == {library.bound_file(name).name for name in BOUNDED}
 
 
 def _proved_bound(name: str) -> dict[str, Any] | None:
@@ -209,16 +213,3 @@ def test_shipped_proofs_of_bounds_hold(name: str) -> None:
     stated = _proved_bound(name)
     assert stated is not None and stated["kind"] == "certified"
     assert dlsched.check_bound(name).value == number_from_data(stated)
-
-
-def test_every_proof_of_a_bound_is_of_one_in_the_index() -> None:
-    """A proof is removed once another method has found a better bound."""
-    files = {p.name for p in library.root().glob("*/bounds/*")}
-    assert files == {library.bound_file(name).name for name in BOUNDED}
-
-
-def test_index_is_plain_json() -> None:
-    """The index parses as strict JSON, one line per instance."""
-    text = (library.root() / "index.json").read_text()
-    assert len(json.loads(text)["instances"]) == len(NAMES)
-    assert text.count('"sha256"') == len(NAMES)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -12,7 +11,7 @@ from hypothesis import strategies as st
 
 import dlsched
 from dlsched.problems.reclaiming.instances.generate import examples
-from dlsched.results.objective import Bound, bound_from_data, number_from_data, number_to_data
+from dlsched.results.objective import number_from_data, number_to_data
 
 NUMBERS = st.one_of(
     st.integers(),
@@ -26,14 +25,6 @@ NUMBERS = st.one_of(
 def test_numbers(number: Any) -> None:
     """Every number comes back equal: thirds, tenths, and integers beyond a double."""
     assert number_from_data(json.loads(json.dumps(number_to_data(number)))) == number
-
-
-@pytest.mark.parametrize(
-    "bound", [None, Bound(Fraction(1, 3), "certified", "x"), Bound(2.5, "claimed", "y")]
-)
-def test_bounds(bound: Bound | None) -> None:
-    """Bounds come back with value, kind and method."""
-    assert bound_from_data(json.loads(json.dumps(bound and bound.to_data()))) == bound
 
 
 START = {"dlsched": 1, "problem": "reclaiming", "instance": "lyra-fig5", "returned": ["1", "2"]}

@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from proof_cases import checked, satisfies
 from scipy import sparse
 
 from dlsched.proofs.forms.compiled import form_of
-from dlsched.proofs.forms.form import Form
 from dlsched.solvers.standard_form import StandardForm
 
-checked = settings(derandomize=True, deadline=None, max_examples=200)
 EXACT = st.one_of(
     st.integers(-6, 6).map(Fraction),
     st.fractions(-5, 5, max_denominator=7),
@@ -23,16 +22,8 @@ EXACT = st.one_of(
 )
 
 
-def _inside(form: Form, x: list[int]) -> bool:
-    for row in form.rows:
-        value = sum(a * x[j] for j, a in row.coefficients.items())
-        if (row.low is not None and value < row.low) or (row.high is not None and value > row.high):
-            return False
-    return True
-
-
 @given(st.data())
-@checked
+@settings(checked, max_examples=200)
 def test_rounding_is_outward(data: st.DataObject) -> None:
     """A point that satisfies the exact rows satisfies the form; its level is no less."""
     columns = data.draw(st.integers(1, 3))
@@ -45,19 +36,19 @@ def test_rounding_is_outward(data: st.DataObject) -> None:
     sides = data.draw(st.sampled_from([(1, 0), (0, 1), (1, 1)]))  # tight where a side is 1
     sense = data.draw(st.sampled_from(["min", "max"]))
     compiled = StandardForm(
-        sparse.csc_array(np.array([row], dtype=float)),
-        np.array([float(value) if sides[0] else -np.inf]),
-        np.array([float(value) if sides[1] else np.inf]),
-        np.array(lower, dtype=float),
-        np.array(upper, dtype=float),
-        np.ones(columns, dtype=bool),
-        (np.array(cost, dtype=float),),
-        (float(offset),),
-        (sense,),
-        (Fraction(0),),
+        A=sparse.csc_array(np.array([row], dtype=float)),
+        row_lower=np.array([float(value) if sides[0] else -np.inf]),
+        row_upper=np.array([float(value) if sides[1] else np.inf]),
+        lower=np.array(lower, dtype=float),
+        upper=np.array(upper, dtype=float),
+        integer=np.ones(columns, dtype=bool),
+        costs=(np.array(cost, dtype=float),),
+        offsets=(float(offset),),
+        senses=(sense,),
+        granularities=(Fraction(0),),
     )
     form = form_of("drawn", compiled)
-    assert _inside(form, x)
+    assert all(satisfies(row, x) for row in form.rows)
     goal = form.goals[0]
     stated = goal.unit * (sum(c * x[j] for j, c in goal.costs.items()) + goal.offset)
     level = goal.sign * (sum(c * v for c, v in zip(cost, x, strict=True)) + offset)

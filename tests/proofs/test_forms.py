@@ -6,8 +6,9 @@ import contextlib
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from proof_cases import drawn
 
 import dlsched
 from dlsched import registry
@@ -48,10 +49,7 @@ def test_forms_prove_the_optimum_and_refuse_what_is_worse(name: str, examples: i
     """The exact optimum has a valid proof; no form has one for a level that could be better."""
     tried: set[str] = set()
 
-    @settings(
-        derandomize=True, deadline=None, max_examples=examples, database=None,
-        suppress_health_check=list(HealthCheck),
-    )  # fmt: skip
+    @settings(drawn, max_examples=examples)
     @given(getattr(strategies, name)(), st.integers(0, 5))
     def run(instance: Instance, seed: int) -> None:
         best = dlsched.solve(instance)

@@ -83,11 +83,8 @@ def test_costs_that_a_double_cannot_carry_are_proved_to_nine_digits(
 ) -> None:
     """Reductions of 1e10 and 1e10 + 1e-7 are one double, so neither is certified as the optimum."""
     times = {"a": [10000000001, 1], "b": [10000000001, 0.9999999]}
-    jobs = [
-        {"id": j, "gpus_per_worker": 1, "min_workers": 1, "max_workers": 2,
-         "running_times": row, "running": True}
-        for j, row in times.items()
-    ]  # fmt: skip
+    job = {"gpus_per_worker": 1, "min_workers": 1, "max_workers": 2, "running": True}
+    jobs = [{"id": j, "running_times": row} | job for j, row in times.items()]
     data = {"dlsched": 1, "problem": "elastic", "name": "near", "capacity": 1, "jobs": jobs}
     workers = {j: 2 if j == fast else 1 for j in times}
     answer = {"dlsched": 1, "problem": "elastic", "instance": "near", "workers": workers}

@@ -38,13 +38,8 @@ def test_rows_and_columns() -> None:
     assert form.column_names == ["x", "n", "b", "free"]
     assert form.lower.tolist() == [0, 0, 0, -INF] and form.upper.tolist() == [3, 5, 1, INF]
     assert form.integer.tolist() == [False, True, True, False]
-    sides = dict(
-        zip(
-            form.row_names,
-            zip(form.row_lower.tolist(), form.row_upper.tolist(), strict=True),
-            strict=True,
-        )
-    )
+    bounds = zip(form.row_lower.tolist(), form.row_upper.tolist(), strict=True)
+    sides = dict(zip(form.row_names, bounds, strict=True))
     assert sides["at_most"] == (-INF, 4) and sides["at_least"] == (1, INF)
     assert sides["equal"] == (0, 0)
     assert sides["between"] == (-INF, 2) and sides["between_"] == (1, INF)
@@ -59,6 +54,7 @@ def test_rows_agree_with_pyomo() -> None:
     form = compile_model(m)
     rng = np.random.default_rng(1)
     outcomes = set()
+    assert form.point() is None  # before the variables have values
     for _ in range(300):
         x = float(rng.integers(0, 4))
         point = np.array([x, rng.integers(0, 4), rng.integers(0, 2), x + (rng.random() < 0.2)])
@@ -75,11 +71,6 @@ def test_rows_agree_with_pyomo() -> None:
         outcomes.add(ours)
         assert form.point() is not None and np.array_equal(form.point(), point)  # type: ignore[arg-type]
     assert outcomes == {True, False}
-
-
-def test_point_without_values() -> None:
-    """If a variable has no value, there is no point."""
-    assert compile_model(toy()).point() is None
 
 
 def test_integers_are_rounded_on_loading() -> None:
@@ -139,12 +130,11 @@ def test_held() -> None:
 def test_conditioned(size: float) -> None:
     """The largest cost is near 2**13 for costs of any size, and the others are exact."""
     form = compile_model(toy())
-    form = replace(
-        form, costs=(form.costs[0] * size, form.costs[1]), granularities=(Fraction(0),) * 2
-    )
-    unit, costs, _ = form.conditioned(0)
-    assert 2**12 <= np.abs(costs).max() < 2**13
-    assert [Fraction(c) * unit for c in costs] == [Fraction(c) for c in form.costs[0]]
+    costs = (form.costs[0] * size, form.costs[1])
+    form = replace(form, costs=costs, granularities=(Fraction(0),) * 2)
+    unit, conditioned, _ = form.conditioned(0)
+    assert 2**12 <= np.abs(conditioned).max() < 2**13
+    assert [Fraction(c) * unit for c in conditioned] == [Fraction(c) for c in costs[0]]
 
 
 def test_names_are_unique_and_without_blanks() -> None:

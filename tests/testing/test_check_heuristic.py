@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,19 +15,19 @@ from dlsched.problems.placement import Solution as PlacementSolution
 from dlsched.problems.reclaiming import Solution as ReclaimingSolution
 from dlsched.results.result import Claim
 from dlsched.schema import Instance
-from dlsched.testing import check_heuristic
+from dlsched.testing import check_heuristic, worst_case
 
 CALLS = itertools.count()
 
 
-def emptiest(instance: Any, count: int, key: Any = None) -> list[str]:
+def emptiest(instance: Any, count: int) -> list[str]:
     """Return the servers with fewest GPUs in use, as many as asked for; ties by the file."""
     load = {server.id: 0 for server in instance.servers}
     for job in instance.jobs:
         for worker in job.workers:
             load[worker.server] += worker.gpus
     order = {server.id: i for i, server in enumerate(instance.servers)}
-    return sorted(load, key=key or (lambda s: (load[s], order[s])))[:count]
+    return sorted(load, key=lambda s: (load[s], order[s]))[:count]
 
 
 def one_short(instance: Any, rng: np.random.Generator) -> dict[str, Any]:
@@ -85,28 +86,26 @@ def last_left_out(instance: Any, rng: np.random.Generator) -> Any:
     return solution.model_copy(update={"groups": solution.groups[:-1]})
 
 
-def gangs_one_short(instance: Any, rng: np.random.Generator) -> Any:
-    """It ignores the gang rule: a job starts with a GPU too few."""
+def wherever(instance: Any, gpus: Callable[[Any], int]) -> Any:
+    """Give each job so many GPUs of a kind that has them, whoever else is given these."""
     schedule = {}
     for job in instance.jobs:
         for machine in instance.machines:
             for kind, count in machine.gpus.items():
-                if count >= job.workers - 1 > 0 and instance.rate(job, kind):
-                    gpus = {machine.id: {kind: job.workers - 1}}
-                    schedule[job.id] = [{"slot": job.arrival, "gpus": gpus}]
+                if count >= gpus(job) > 0 and instance.rate(job, kind):
+                    held = {machine.id: {kind: gpus(job)}}
+                    schedule[job.id] = [{"slot": job.arrival, "gpus": held}]
     return {"schedule": schedule}
+
+
+def gangs_one_short(instance: Any, rng: np.random.Generator) -> Any:
+    """It ignores the gang rule: a job starts with a GPU too few."""
+    return wherever(instance, lambda job: job.workers - 1)
 
 
 def same_gpu_for_all(instance: Any, rng: np.random.Generator) -> Any:
     """A forgotten update: GPUs that were given are still free."""
-    schedule = {}
-    for job in instance.jobs:
-        for machine in instance.machines:
-            for kind, count in machine.gpus.items():
-                if count >= job.workers and instance.rate(job, kind):
-                    gpus = {machine.id: {kind: job.workers}}
-                    schedule[job.id] = [{"slot": job.arrival, "gpus": gpus}]
-    return {"schedule": schedule}
+    return wherever(instance, lambda job: job.workers)
 
 
 def first_region(instance: Placement, rng: np.random.Generator) -> dict[str, Any]:
@@ -169,7 +168,7 @@ def test_order_is_asked_on_demand() -> None:
 
 
 def test_getting_stuck_is_a_fault_on_demand() -> None:
-    """Only with `complete` must a heuristic find what there is."""
+    """Only with `complete` must a heuristic find what there is; what finds nothing has no gap."""
 
     def lazy(instance: Any, rng: np.random.Generator) -> Claim:
         return Claim(status=dlsched.Status.NO_SOLUTION, reason="too hot today")
@@ -177,11 +176,10 @@ def test_getting_stuck_is_a_fault_on_demand() -> None:
     assert check_heuristic("reclaiming", lazy, examples=20)
     found = check_heuristic("reclaiming", lazy, examples=20, complete=True)
     assert [finding.kind for finding in found.findings] == ["stuck"]
+    assert worst_case("reclaiming", lazy, 10) is None
 
 
 def test_without_an_oracle_nothing_is_said_of_gaps() -> None:
     """No brute force, no gap; the other properties are still tested."""
     found = check_heuristic("reclaiming", "scf", examples=20, oracle=False)
-    assert found
-    assert found.worst_gap is None
-    assert "gap" not in str(found)
+    assert found and found.worst_gap is None and "gap" not in str(found)

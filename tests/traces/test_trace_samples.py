@@ -7,10 +7,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import dlsched
-from dlsched.cli import app
+from calls import data, run
 from dlsched.problems import library
 from dlsched.problems.reclaiming.definition.oracle import brute_force
 from dlsched.traces import FORMATS, read_trace, snapshot
@@ -72,14 +71,12 @@ def test_one_command_from_a_sample_to_an_optimum(
     monkeypatch.chdir(tmp_path)
     (generate, solve), printed = documented()
     generate = [name if word == "sample-philly" else word for word in generate]
-    made = CliRunner().invoke(app, generate)
-    assert made.exit_code == 0, made.output
-    shown = CliRunner().invoke(app, solve).output
+    made = run(*generate)
+    shown = run(*solve).output
     if name == "sample-philly":
         assert set(printed) <= {*made.output.splitlines(), *shown.splitlines()}
-    solved = CliRunner().invoke(app, [*solve, "--json"])
-    result = json.loads(solved.stdout)
-    assert (solved.exit_code, result["status"]) == (0, "optimal")
+    result = data(*solve)
+    assert result["status"] == "optimal"
     instance = snapshot(read_trace(name), "3h", servers=4).instance("reclaiming", demand=2)
     assert dlsched.load("moment.json").sha256 == instance.sha256
     best = brute_force(instance)
@@ -90,7 +87,7 @@ def test_one_command_from_a_sample_to_an_optimum(
 def test_the_command_says_what_was_left_out() -> None:
     """Notes go to stderr, a line each, and the instance alone to stdout."""
     arguments = ["generate", "reclaiming", "--trace", "sample-pai", "--at", "3h", "--servers", "4"]
-    ran = CliRunner().invoke(app, arguments)
+    ran = run(*arguments)
     assert json.loads(ran.stdout)["problem"] == "reclaiming"
     assert ran.stderr.splitlines() == [
         "note: sample-pai: 1 of 40 jobs left out: 1 without an end",
@@ -114,7 +111,6 @@ def test_flags_are_the_options_of_the_reader(
     """Each flag of the command line is what its option is in Python."""
     file = tmp_path / "moment.json"
     moment = ["--trace", "sample-pai", "--at", "2h", "--servers", "4", "-o", str(file)]
-    ran = CliRunner().invoke(app, ["generate", "reclaiming", *moment, *flags])
-    assert ran.exit_code == 0, ran.output
+    run("generate", "reclaiming", *moment, *flags)
     expected = snapshot(read_trace("sample-pai", **jobs), "2h", servers=4).reclaiming  # type: ignore[arg-type]
     assert dlsched.load(file).jobs == expected.jobs  # type: ignore[attr-defined]
