@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
 import re
+from collections.abc import Callable, Iterator
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 
 import dlsched
-from dlsched import Bound, Claim, Run, Status
+from dlsched import Bound, Claim, OptionError, Run, Status, registry
 from dlsched.problems.reclaiming.definition.schema import Instance
 from dlsched.registry import BUILT_IN, problem
+from dlsched.registry.option_types import validate_types
 
 
 @pytest.fixture
@@ -39,6 +43,8 @@ def test_compare(instance: Instance) -> None:
     assert rows.loc["random", "gap_to_best"] > 0
     assert rows.loc["random", "preempted_best_bound"] == rows.loc["exact", "preempted"]
     assert len(seen) == 3
+    assert dlsched.compare([], ["exact"]).empty
+    assert dlsched.compare([dlsched.generate("reclaiming", servers=2)], []).empty
 
 
 def test_compare_takes_the_strongest_bound(instance: Instance) -> None:
@@ -52,12 +58,6 @@ def test_compare_takes_the_strongest_bound(instance: Instance) -> None:
     assert table["preempted_best_bound"].nunique() == 1 and table.loc["weak", "gap"] == 1
     assert table.loc["weak", "preempted_best_bound"] == table.loc["exact", "preempted"]
     assert table.loc["lp", "status"] == "no solution"
-
-
-def test_compare_of_nothing() -> None:
-    """No instances or no methods give an empty table."""
-    assert dlsched.compare([], ["exact"]).empty
-    assert dlsched.compare([dlsched.generate("reclaiming", servers=2)], []).empty
 
 
 def test_bound(instance: Instance) -> None:
@@ -161,3 +161,74 @@ def test_no_servers_and_no_demand_is_solved(method: str) -> None:
     data = {"dlsched": 1, "problem": "reclaiming", "name": "none"}
     result = dlsched.solve(data | {"demand": 0, "servers": [], "jobs": []}, method)
     assert tuple(result.objective) == (0, 0)
+
+
+OF_ANOTHER_TYPE = {
+    "bool": ("yes", 1, None, 0.0),
+    "int": ("x", 1.5, True, None, float("nan"), [1], {}),
+    "int | None": ("x", 1.5, True, float("nan"), [1], {}),
+    "float": ("x", True, None, float("nan"), [1.0], 1j),
+    "float | None": ("x", True, float("nan"), [1.0], 1j),
+    "str": (1, None, True, b"x", ["x"]),
+    "Mapping[int, float]": (1, "x", None, [1], {"1": 0.5}, {1: "x"}, {1.5: 1}, {True: 1}),
+    "Mapping[int, float] | None": (1, "x", [1], {"1": 0.5}, {1: "x"}, {True: 1}),
+    "Mapping[str, Any] | None": (1, "x", [1], {1: 1}),
+    "Sequence[float]": (1, "x", None, [1, "x", 2], {"a": 1}, [None]),
+    "tuple[float, float]": (1, "xy", None, (1,), (1, 2, 3), (1, "x"), (True, 1)),
+    "Sequence[Mapping[str, float]] | Mapping[str, Sequence[Mapping[str, float]]] | None": (
+        1, "x", [1], {"a": 1}, [{"a": "x"}], {"a": [{"b": True}]}, {1: []},
+    ),
+}  # fmt: skip
+"""By annotation: values of another type."""
+
+
+def parameters() -> Iterator[tuple[str, Callable[..., Any], inspect.Parameter, bool]]:
+    """Yield every option of every method, and every parameter of every generator."""
+    for name in registry.BUILT_IN:
+        owner = registry.problem(name)
+        for method in owner.methods.values():
+            for parameter in method.parameters:
+                if parameter.name in method.options:
+                    yield f"{name} {method.name}", method.function, parameter, True
+        generate = owner.module("generate").generate
+        for parameter in [*inspect.signature(generate).parameters.values()][1:]:
+            yield name, generate, parameter, False
+
+
+def test_every_parameter_has_its_type_checked() -> None:
+    """Defaults suit, every value of another type is refused by name, and none goes unchecked."""
+    count = 0
+    for label, function, parameter, _ in parameters():
+        wrong = OF_ANOTHER_TYPE[str(parameter.annotation)]
+        validate_types(function, {parameter.name: parameter.default})
+        for value in wrong:
+            with pytest.raises(OptionError, match=rf"^{parameter.name}=.* must be [^\n]+$"):
+                validate_types(function, {parameter.name: value})
+                pytest.fail(f"{label} takes {parameter.name}={value!r}")
+            count += 1
+    assert count > 600
+
+
+def test_calls_check_types() -> None:
+    """`solve` and `generate` refuse a wrong type before anything runs, and say what is right."""
+    instance = dlsched.generate("placement", tables=3, regions=2, jobs=4)
+    with pytest.raises(OptionError, match=r"^moves='x' must be a whole number, or None$"):
+        dlsched.solve(instance, "annealing", moves="x")
+    with pytest.raises(OptionError, match=r"^days=1.5 must be a whole number, or None$"):
+        dlsched.solve(instance, "hill_climbing", days=1.5)
+    with pytest.raises(OptionError, match=r"^sizes=.* must be a mapping from whole numbers to num"):
+        dlsched.generate("reclaiming", sizes={"1": 0.5})
+    with pytest.raises(OptionError, match=r"^hours=\(1,\) must be 2 numbers$"):
+        dlsched.generate("elastic", hours=(1,))
+    with pytest.raises(OptionError, match=r"^readers=3 must be a list of numbers$"):
+        dlsched.generate("placement", readers=3)
+    for seed in ("x", -1, None, 1.5, True):
+        with pytest.raises(OptionError, match="must be a whole number from 0"):
+            dlsched.generate("placement", seed=seed)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("value", [3, np.int64(3), np.int32(3)])
+def test_whole_numbers_of_other_libraries_are_taken(value: int) -> None:
+    """NumPy's whole numbers are whole numbers, and exact shares are numbers."""
+    dlsched.generate("reclaiming", servers=value, spread=value / 10, demand=value)
+    dlsched.generate("reclaiming", servers=4, spread=Fraction(1, 3), demand=1)

@@ -1,8 +1,10 @@
-"""Evaluation of claims: a result has what the checker confirms, and false claims are errors."""
+"""Claims: a result has what the checker confirms, false claims are errors or are refuted."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,8 @@ import pytest
 
 import dlsched
 from dlsched import Bound, Claim, Run, SolverDisagreement, Status
+from dlsched.bench.store import TYPES
+from dlsched.display.table import COLUMNS
 from dlsched.problems.reclaiming.definition.schema import Instance, Solution
 from dlsched.registry import trusted
 from dlsched.registry.trusted import trust
@@ -73,11 +77,15 @@ def proved(*values: Any) -> dict[str, Any]:
 
 
 def test_honest() -> None:
-    """A correct claim becomes the result."""
+    """A correct claim becomes the result; NumPy's numbers are plain ones, bounds any iterator."""
     bounds = [[claimed(1.0)], [claimed(0.0)]]
     claim = claiming(objective=(1, 0), status=Status.OPTIMAL, bounds=bounds)
     result = dlsched.solve(two(), claim)
     assert result.status is Status.OPTIMAL and result.objective == (1, 0) and result.gap == (0, 0)
+    bounds = iter([[claimed(np.int64(1))], [claimed(np.float64(0.0))]])
+    result = dlsched.solve(two(), claiming(bounds=bounds, objective=np.array([1, 0])))
+    assert result.bound == (claimed(1), claimed(0)) and type(result.bound[0].value) is int
+    assert dlsched.read_result(result.to_json()) == result
 
 
 OPTIMAL = {"status": Status.OPTIMAL}
@@ -153,14 +161,6 @@ def test_certified_is_kept_apart() -> None:
     assert same.bound[0] == certified(1)
     other = dlsched.solve(two(), claiming(**proved(1, 0)))
     assert other.bound == (claimed(1), claimed(0)) and other.certified == (None, None)
-
-
-def test_numbers_of_other_types_are_read() -> None:
-    """NumPy's numbers are plain ones afterwards, and bounds may come from an iterator."""
-    bounds = iter([[claimed(np.int64(1))], [claimed(np.float64(0.0))]])
-    result = dlsched.solve(two(), claiming(bounds=bounds, objective=np.array([1, 0])))
-    assert result.bound == (claimed(1), claimed(0)) and type(result.bound[0].value) is int
-    assert dlsched.read_result(result.to_json()) == result
 
 
 def test_limits_are_those_asked_for() -> None:
@@ -294,3 +294,53 @@ def test_start_of_another_version() -> None:
     result = dlsched.solve(two(), given, start=start)
     assert result.solution.instance_sha256 == two().sha256
     assert dlsched.verify(two(), result.solution).feasible
+
+
+POOR = ("4", "6")
+"""Servers of Lyra's Figure 5 that preempt two jobs at a collateral of four GPUs."""
+
+
+def overclaims(instance, run):
+    """Return a poor solution of Figure 5 and call it optimal, with bounds it calls certified."""
+    solution = Solution(instance=instance.name, returned=POOR)
+    bounds = [[Bound(2, "certified", "nothing")], [Bound(4, "certified", "nothing")]]
+    return Claim(solution=solution, status=Status.OPTIMAL, reason="proved", bounds=bounds)
+
+
+def calls_infeasible(instance, run):
+    """Call an instance infeasible that is not."""
+    return Claim(status=Status.INFEASIBLE, reason="I say so")
+
+
+def test_compare_reports_a_refuted_bound() -> None:
+    """Gaps are those without the false bound, whose row says what refutes it; alone it stands."""
+    table = dlsched.compare(["lyra-fig5"], [overclaims, "exact", calls_infeasible])
+    assert table["gap_to_best"].tolist()[:2] == [0.5, 0.0] and table["gap"][0] == 0
+    assert "better than preempted = 2" in table["refuted"][0] and "found 1" in table["refuted"][0]
+    assert table["refuted"][1] == ""
+    assert "infeasible" in table["refuted"][2]
+    table = dlsched.compare(["lyra-fig5"], [overclaims])
+    assert table["gap"][0] == 0 and table["bound_kind"][0] == "claimed"
+
+
+def test_columns_are_those_documented():
+    """Rows have the columns of the table in docs/benchmarks.md, in its order, and no others."""
+    page = (Path(__file__).parents[1] / "docs" / "benchmarks.md").read_text()
+    rows = re.findall(r"^\| `(.+?)` \| (.+) \|$", page.partition("## Suites")[0], re.M)
+    assert dict(rows) == COLUMNS
+    found = list(dlsched.compare(["lyra-fig5"], ["exact", "nobody"]).columns)
+    levels = ["preempted", "collateral"]
+    known = [name for name in COLUMNS if "<level>" not in name]
+    known += [name.replace("<level>", level) for name in COLUMNS for level in levels]
+    assert set(found) <= set(known)
+    assert [name for name in found if name in COLUMNS] == [n for n in COLUMNS if n in found]
+    assert set(TYPES) - {"record"} <= set(COLUMNS)
+
+
+def test_gap_to_best_uses_the_library():
+    """Without a proof in the table, gap_to_best is to the recorded bound; gap is not stated."""
+    (row,) = dlsched.compare(["lyra-fig5"], ["random"]).to_dict("records")
+    assert row["gap"] is None and row["gap_to_best"] == 0.5
+    assert (row["gap_to_best_level"], row["best_bound_kind"]) == ("preempted", "certified")
+    assert (row["preempted_best_bound"], row["preempted_bound"]) == (1, None)
+    assert (row["status"], row["termination"]) == ("feasible", "finished")

@@ -19,13 +19,9 @@ PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text
 CORE = {re.split(r"[<>=\[]", entry)[0].lower() for entry in PROJECT["dependencies"]}
 
 
-def test_the_library_is_returned() -> None:
-    """What is installed is imported, submodules too."""
-    assert require("matplotlib.figure", "drawing") is sys.modules["matplotlib.figure"]
-
-
 def test_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A missing library gives one line with its extra; it is an ImportError as well."""
+    """A missing library gives one line with its extra; one that is there is imported."""
+    assert require("matplotlib.figure", "drawing") is sys.modules["matplotlib.figure"]
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(dlsched.ExtraMissing) as found:
         require("matplotlib", "drawing")
@@ -83,16 +79,12 @@ def test_a_command_says_what_to_install(
     assert [file.name for file in tmp_path.iterdir()] == ["suite.toml"]
 
 
-def test_own_heuristics_say_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Property tests without Hypothesis name the extra when they are imported."""
-    monkeypatch.setitem(sys.modules, "hypothesis", None)
-    with pytest.raises(dlsched.ExtraMissing, match=r"pip install 'dlsched\[testing\]'"):
-        from dlsched.testing import check_heuristic  # noqa: F401
-
-
-def test_a_check_without_its_library_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`check_problem` without matplotlib skips the picture and states the reason."""
+def test_testing_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Property tests without Hypothesis name the extra; a picture is skipped without matplotlib."""
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     found = testing.check_problem("reclaiming", checks=["picture"])
     assert (found.skipped, found.findings) == (["picture"], [])
     assert "needs matplotlib: pip install 'dlsched[plot]'" in str(found)
+    monkeypatch.setitem(sys.modules, "hypothesis", None)
+    with pytest.raises(dlsched.ExtraMissing, match=r"pip install 'dlsched\[testing\]'"):
+        from dlsched.testing import check_heuristic  # noqa: F401

@@ -19,12 +19,8 @@ def loaded(code: str) -> set[str]:
 
 
 def test_import_is_light() -> None:
-    """Importing the package imports no solver, no modelling language and no table library."""
+    """Importing, loading and checking need neither a solver nor a modelling language."""
     assert loaded("import dlsched") == set()
-
-
-def test_checking_needs_no_solver() -> None:
-    """Loading and checking need neither a solver nor a modelling language."""
     envelope = {"dlsched": 1, "problem": "reclaiming"}
     data = envelope | {"name": "t", "demand": 0, "servers": [], "jobs": []}
     solution = envelope | {"instance": "t", "returned": []}

@@ -23,14 +23,10 @@ VALUES = [1, 1.0, "1", True, "True", None, "None", [1], "[1]", {"1": 0.5}, Fract
 
 
 def test_different_parameters_give_different_names() -> None:
-    """Names carry parameters with their values, of any type and length."""
+    """Names carry parameters of any type and length, in the library as in a suite."""
     names = [labelled("p", {"a": value}) for value in VALUES]
     assert len(set(names)) == len(names) and max(map(len, names)) < 100
     assert labelled("p", {}) == "p" and labelled("p", {"a": 1, "b": "x"}) == "p-a=1-b=x"
-
-
-def test_generated_instances_carry_their_parameters() -> None:
-    """The library's call and a suite's specification name an instance alike."""
     made = dlsched.generate("reclaiming", 3, servers=4, demand=1)
     assert made.name == "reclaiming-servers=4-demand=1-3"
     assert InstanceSpec.generated("reclaiming", 3, {"servers": 4, "demand": 1}).name == made.name

@@ -11,6 +11,7 @@ import pytest
 from _pytest.mark import ParameterSet
 
 import dlsched
+from dlsched.api.submission import check_submission
 from dlsched.problems import library
 from dlsched.registry import problem
 from dlsched.results.objective import SOLVER_PRECISION, bound_from_data, closed, number_from_data
@@ -58,14 +59,19 @@ def test_there_are_enough_of_each_kind() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_best_known_solution_is_worth_what_the_index_says(name: str) -> None:
-    """The file has the indexed digest, and its solution is feasible and worth the indexed value."""
+    """The file has the indexed digest; its solution, sent in, equals the indexed value.
+
+    It has a bound, and closes what is proven.
+    """
     instance = dlsched.load(name)
     assert (instance.name, instance.sha256) == (name, entry(name)["sha256"])
-    report = dlsched.verify(instance, library.solution_file(name))
-    assert report.feasible
+    found = check_submission(library.solution_file(name))
+    assert (found.instance, found.verdict) == (name, "equals") and found.report.feasible
     stated = {k: number_from_data(v) for k, v in entry(name)["objective"].items()}
-    assert report.objective.as_dict() == stated
-    assert closed(report.objective, library.best_bounds(instance.sha256)) == (name in PROVEN)
+    assert found.report.objective.as_dict() == stated
+    assert found.bound[0] is not None
+    assert found.closes == closed(found.report.objective, found.bound) == (name in PROVEN)
+    assert found.closes == (entry(name)["proof"]["status"] == "optimal")
 
 
 @pytest.mark.parametrize(

@@ -137,13 +137,9 @@ def plug(monkeypatch: pytest.MonkeyPatch, load: Any) -> None:
 
 
 def test_entry_point(instance: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A package's methods are there without an import."""
+    """A package's methods are there without an import; a broken one is warned of, and harmless."""
     plug(monkeypatch, lambda: dlsched.method("reclaiming", kind="heuristic", name="theirs")(first))
     assert dlsched.solve(instance, "theirs").method == "theirs"
-
-
-def test_broken_entry_point(instance: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A stranger's broken package is warned of, and takes nothing down."""
 
     def fail() -> None:
         raise ImportError("no module named torch")

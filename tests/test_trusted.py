@@ -108,19 +108,15 @@ def test_nothing_but_identity_is_trusted(attack: str, monkeypatch: pytest.Monkey
 
 
 def test_a_registered_method_of_another_package_claims(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The decorator, which entry points use as well, makes no method one of the library."""
-    known = {name: dict(found) for name, found in registered.METHODS.items()}
-    monkeypatch.setattr(registered, "METHODS", known)
-    dlsched.method("reclaiming", kind="exact", name="boasted")(boast)
-    assert dlsched.solve(NAME, "boasted").termination is Termination.CLAIMED
-
-
-def test_the_library_s_methods_are_its_own() -> None:
-    """All of them, and of their problem only."""
+    """The library's methods are its own, of their problem only; registering makes none so."""
     for name in registry.BUILT_IN:
         for method in registry.problem(name).methods.values():
             assert method.own, f"{name} {method.name}: import method from dlsched.registry.own"
     assert not Method("milp", "elastic", Kind.EXACT, OWN).own
+    known = {name: dict(found) for name, found in registered.METHODS.items()}
+    monkeypatch.setattr(registered, "METHODS", known)
+    dlsched.method("reclaiming", kind="exact", name="boasted")(boast)
+    assert dlsched.solve(NAME, "boasted").termination is Termination.CLAIMED
 
 
 def test_a_claim_is_called_a_claim_everywhere(

@@ -57,15 +57,11 @@ def test_accepted_python_number(value: Any, exact: Any) -> None:
     assert weight == exact and type(weight) is type(exact)
 
 
-def test_accepted_numpy_count() -> None:
-    """A numpy integer counts things; a numpy float does not, whole or not."""
+def test_accepted_counts_and_containers() -> None:
+    """A NumPy integer counts, a float does not; tuples and read-only mappings are containers."""
     assert dlsched.load(GOOD | {"demand": np.int64(2)}).demand == 2  # type: ignore[attr-defined]
     with pytest.raises(dlsched.InstanceError, match=r"demand: 2\.0 is not a whole number"):
         dlsched.load(GOOD | {"demand": np.float64(2)})
-
-
-def test_accepted_containers() -> None:
-    """Tuples and read-only mappings stand for lists and objects."""
     servers = tuple(MappingProxyType(server) for server in GOOD["servers"])
     same = dlsched.load(MappingProxyType(GOOD | {"servers": servers}))
     assert same.sha256 == dlsched.load(GOOD).sha256

@@ -162,12 +162,16 @@ def test_only_what_has_changed_is_run_again(folder: Path) -> None:
     assert resume() == ["srtf", "mine_policy:Last", "tiresias"]
 
 
-def test_changed_trace_is_not_simulated(folder: Path) -> None:
-    """A trace that changes after the sweep was planned gives no result."""
+def test_changed_traces_and_time_limits(folder: Path) -> None:
+    """A trace that changed after the plan gives no result; a time limit is one of the process."""
     task = first_simulation()
     (folder / "jobs.csv").write_text(JOBS.replace("\n3,", "\n33,"))
     row = execute(task).row
     assert row["status"] == "changed" and "jobs" in row["reason"]
+    text = SUITE.replace("wall_limit = 100", "wall_limit = 100\ntime_limit = 7\ngap = 0.5")
+    (folder / "suite.toml").write_text(text)
+    limits = first_simulation().limits
+    assert (limits.wall_limit, limits.gap) == (7, 0)
 
 
 def test_what_cannot_be_right_is_a_failed_run(
@@ -186,14 +190,6 @@ def test_what_cannot_be_right_is_a_failed_run(
     outcome = execute(task)
     assert outcome.row["status"] == "rejected" and "9 of 8 GPUs" in outcome.row["reason"]
     assert outcome.solution is None
-
-
-def test_time_limit_ends_a_simulation(folder: Path) -> None:
-    """The process of a simulation is killed at the time limit, not later."""
-    text = SUITE.replace("wall_limit = 100", "wall_limit = 100\ntime_limit = 7\ngap = 0.5")
-    (folder / "suite.toml").write_text(text)
-    limits = first_simulation().limits
-    assert (limits.wall_limit, limits.gap) == (7, 0)
 
 
 def test_command_prints_a_table_for_each_workload(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""A run's key follows the user's own code: the method's module and all that it imports."""
+"""A run's key follows the code that its result depends on: the user's own, and dlsched's."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from sweeps import made
 
+import dlsched
 from calls import suite_text
-from dlsched.bench import read_suite, run_suite, sources
+from dlsched.bench import code_identity, read_suite, run_suite, sources
 from dlsched.registry import method
 from dlsched.registry.registered import METHODS
 
@@ -123,3 +124,39 @@ def test_registered_methods_count_as_own(tmp_path: Path, monkeypatch: pytest.Mon
         assert read_suite("suite.toml").tasks()[0].key != before
     finally:
         del METHODS["reclaiming"]["registered"]
+
+
+USED = [
+    "api/solving.py",
+    "bench/execution.py",
+    "api/evaluation.py",
+    "problems/elastic/exact/__init__.py",
+    "registry/methods.py",
+    "schema/quantities.py",
+    "proofs/forms/form.py",
+    "solvers/levels.py",
+    "display/table.py",
+]
+UNUSED = [
+    "bench/store.py",
+    "cli/solve.py",
+    "problems/placement/exact/__init__.py",
+    "display/plotting.py",
+]
+
+
+@pytest.mark.parametrize("name", USED + UNUSED)
+def test_code_that_a_result_depends_on(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A change to a module changes the digest of an elastic run only if the run uses it."""
+    assert (Path(dlsched.__file__).parent / name).is_file()
+    for each in USED + UNUSED:
+        (tmp_path / each).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / each).write_text("")
+    monkeypatch.setattr(dlsched, "__file__", str(tmp_path / "__init__.py"))
+    code_identity.forget()
+    before = code_identity.library_digest("elastic")
+    (tmp_path / name).write_text("changed = True\n")
+    code_identity.forget()
+    assert (code_identity.library_digest("elastic") != before) == (name in USED)

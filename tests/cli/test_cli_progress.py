@@ -76,26 +76,30 @@ def stop(process: subprocess.Popen[str], main: int) -> str:
     return out
 
 
-def test_solve_on_a_terminal(folder: Path) -> None:
-    """A terminal shows the search with incumbent, bound and gap."""
-    process, main = terminal(folder, "solve", "hard.json", "-m", "milp", "--json")
-    read_until(main, "searching preempted, level 1 of 2", "incumbent")
-    assert json.loads(stop(process, main))["status"] == "feasible"
-
-
-@pytest.mark.slow
-def test_comparison_on_a_terminal(folder: Path) -> None:
-    """A terminal shows how many runs are made, and the run that is being made."""
-    process, main = terminal(folder, "compare", "lyra-fig5", "hard.json", "-m", "milp")
-    read_until(main, "1 of 2 runs", ": searching", "incumbent")
-    assert stop(process, main) == "" and process.returncode == 130
-
-
-def test_suite_on_a_terminal(folder: Path) -> None:
-    """A terminal shows the run of a worker process, as that process tells it."""
-    process, main = terminal(folder, "bench", "suite.toml", "-o", "results")
-    read_until(main, "0 of 1 runs", "lyra-fig5 own_methods:sleeps: searching with sleeps")
-    assert stop(process, main) == "" and process.returncode == 130
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        pytest.param(
+            "compare lyra-fig5 hard.json -m milp",
+            ["1 of 2 runs", ": searching", "incumbent"],
+            marks=pytest.mark.slow,
+        ),
+        (
+            "bench suite.toml -o results",
+            ["0 of 1 runs", "lyra-fig5 own_methods:sleeps: searching with sleeps"],
+        ),
+        ("solve hard.json -m milp --json", ["searching preempted, level 1 of 2", "incumbent"]),
+    ],
+)
+def test_commands_on_a_terminal(folder: Path, command: str, words: list[str]) -> None:
+    """A terminal shows how many runs are made, and the run's search, a worker's, too."""
+    process, main = terminal(folder, *command.split())
+    read_until(main, *words)
+    out = stop(process, main)
+    if "--json" in command:
+        assert json.loads(out)["status"] == "feasible"
+    else:
+        assert (out, process.returncode) == ("", 130)
 
 
 @pytest.mark.slow

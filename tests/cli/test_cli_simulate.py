@@ -26,15 +26,6 @@ def data(*arguments: str) -> Any:
     return json.loads(run(*arguments, "--json").stdout)
 
 
-def test_metrics_and_bounds() -> None:
-    """A simulation prints its metrics, no violation, and bounds that are no greater."""
-    found = data(*TRACE, "--policy", "srsf", "--bounds")
-    assert found["completed"] == found["jobs"] == 38
-    assert found["violations"] == 0
-    assert found["mean_jct_bound"] <= found["mean_jct"]
-    assert found["makespan_bound"] <= found["makespan"]
-
-
 def test_jobs_together_wait_longer() -> None:
     """With --together all jobs are there from the start, so the makespan is no longer."""
     apart = data(*TRACE, "--policy", "fifo")

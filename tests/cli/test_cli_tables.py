@@ -9,9 +9,7 @@ from typing import Any
 
 import pytest
 
-from dlsched.bench.statistics import evaluate_rows
 from dlsched.cli.output import Column, put_table
-from dlsched.cli.sweep import put_sweep
 from dlsched.cli.verdict import put_comparison
 from dlsched.problems import library
 from dlsched.registry import problem, problem_names
@@ -36,23 +34,6 @@ def show(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) ->
     return lines
 
 
-def rows_of_a_sweep() -> list[dict[str, Any]]:
-    """Return 36 runs of four methods, without results."""
-    blank = dict.fromkeys(
-        ("record", "kind", "seconds", "termination", "instance_sha256", "solution_sha256")
-    )
-    return [
-        blank
-        | {
-            "key": f"{method}{i}", "problem": "reclaiming", "method": method, "options": "{}",
-            "status": "crashed", "reason": "", "instance": f"i{i}", "source": f"i{i}", "seed": 0,
-            "repetition": 0, "resolved_method": "milp" if method == "exact" else method,
-        }
-        for method in METHODS
-        for i in range(36)
-    ]  # fmt: skip
-
-
 def compared(name: str, instance: str, method: str, **other: Any) -> dict[str, Any]:
     """Return a row of a comparison with large numbers at every level."""
     levels = [level.name for level in problem(name).levels]
@@ -63,16 +44,6 @@ def compared(name: str, instance: str, method: str, **other: Any) -> dict[str, A
         "gap_to_best": 0.123, "gap_to_best_level": levels[-1], "best_bound_kind": "certified",
         "seconds": 1234.5, "reason": "", f"{levels[0]}_best_bound": 123_000,
     } | values | other  # fmt: skip
-
-
-@pytest.mark.parametrize("width", WIDTHS)
-def test_summary_of_a_sweep(width: int, show: Show) -> None:
-    """At any width each method is named whole, with its 36 runs and failures."""
-    lines = show(width, put_sweep, evaluate_rows(rows_of_a_sweep()))
-    for method in METHODS:
-        (line,) = [each for each in lines if each.split()[:1] == [method]]
-        assert line.split().count("36") == 2 and len(line) <= width
-    assert "runs" in lines[1] and "failed" in lines[1]
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -140,30 +111,12 @@ def test_text_wraps_and_nothing_is_lost(width: int, show: Show) -> None:
     assert ("b" * 30 in found) != ("left out" in found)
 
 
-def test_many_columns(show: Show) -> None:
-    """Primary columns that do not fit side by side become lines, a block for each row."""
-    names = [f"level{i}" for i in range(12)]
-    columns = [Column("instance", heading=True), "method", *(f"{name}>" for name in names)]
-    rows = [["i" * 40, method, *range(10**9, 10**9 + 12)] for method in METHODS]
-    lines = show(80, put_table, columns, rows)
-    assert max(map(len, lines)) <= 80
-    for method in METHODS:
-        at = lines.index(f"  method    {method}")
-        assert lines[at - 1] == f"  instance  {'i' * 40}"
-        values = [f"  {name:<8}  1,000,000,{i:03}" for i, name in enumerate(names)]
-        assert lines[at + 1 : at + 13] == values
-
-
 def test_word_wider_than_the_terminal(show: Show) -> None:
-    """A name that no line has place for is whole on a line of its own; the others fit."""
+    """A name that no line has place for is whole on its own; wide characters count as two."""
     rows = [["n" * 70, 10**12], ["[bold]not markup[/]", 1]]
     lines = show(60, put_table, ["name", "value>"], rows)
     assert lines[:3] == ["  name", "    " + "n" * 70, "  value  1,000,000,000,000"]
     assert "  name   [bold]not markup[/]" in lines
-
-
-def test_wide_characters(show: Show) -> None:
-    """Columns are aligned by the width that characters have on a terminal."""
     lines = show(80, put_table, ["name", "value>"], [["服务器", 1], ["server", 22]])
     assert lines[2:4] == ["  服务器       1", "  server      22"]
 

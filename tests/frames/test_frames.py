@@ -169,113 +169,101 @@ def changed(frame: pd.DataFrame, row: int, column: str, value: Any) -> pd.DataFr
     return copy
 
 
-ERRORS: dict[str, tuple[dict[str, Any], str]] = {
-    "unknown frame": (
+ERRORS: list[tuple[dict[str, Any], str]] = [
+    (
         {"server": SERVERS},
         "from_frames: server: is neither a frame nor a field; did you mean 'servers'? drop it, or",
     ),
-    "unknown column": (
+    (
         {"servers": SERVERS.assign(gpu=1)},
         "servers, column gpu: is an unknown column; did you mean 'gpus'? drop it, or rename it "
         "(known: id, gpus)",
     ),
-    "column twice": (
+    (
         {"jobs": pd.concat([JOBS, JOBS["id"]], axis=1)},
         "jobs, column id: stands twice; give every column its own name",
     ),
-    "missing frame": (
+    (
         {"jobs_workers": None},
         "jobs_workers: is missing; pass it, with the columns job, server, gpus, flexible",
     ),
-    "missing list": ({"servers": None}, "from_frames: servers: is missing; pass servers="),
-    "missing value": ({"demand": None}, "from_frames: demand: is missing; pass demand="),
-    "gap as value": ({"demand": pd.NA}, "from_frames: demand: is missing; pass demand="),
-    "text as number": (
+    ({"servers": None}, "from_frames: servers: is missing; pass servers="),
+    ({"demand": None}, "from_frames: demand: is missing; pass demand="),
+    ({"demand": pd.NA}, "from_frames: demand: is missing; pass demand="),
+    (
         {"servers": SERVERS.astype(str)},
         'servers, row 0, column gpus: "8" is not a number; convert the column with pandas.to_nu',
     ),
-    "missing key column": (
+    (
         {"jobs_workers": WORKERS.drop(columns="job")},
         "jobs_workers, column job: is missing; add it; write the id of the job",
     ),
-    "missing id column": (
-        {"jobs": JOBS.drop(columns="id")},
-        "jobs, column id: is missing; add the column",
-    ),
-    "missing column": (
+    ({"jobs": JOBS.drop(columns="id")}, "jobs, column id: is missing; add the column"),
+    (
         {"servers": SERVERS.drop(columns="gpus")},
         "servers, row 0, column gpus: is missing; add the column, or fill the cell",
     ),
-    "empty cell": (
+    (
         {"servers": changed(SERVERS, 1, "gpus", None)},
         "servers, row 1, column gpus: is missing; add the column, or fill the cell",
     ),
-    "empty key": (
+    (
         {"jobs_workers": changed(WORKERS, 1, "job", np.nan)},
         "jobs_workers, row 1, column job: is empty; write the id of the job",
     ),
-    "list as key": (
+    (
         {"jobs_workers": changed(WORKERS, 0, "job", ["a"])},
         "jobs_workers, row 0, column job: is a list; write the id of the job",
     ),
-    "duplicate id": (
+    (
         {"jobs": changed(JOBS, 1, "id", "a"), "jobs_workers": WORKERS.iloc[:1]},
         'jobs, row 1, column id: the id "a" is already used at jobs[0]; give every entry its own',
     ),
-    "unknown parent": (
+    (
         {"jobs_workers": changed(WORKERS, 1, "job", "c")},
         "jobs_workers, row 1, column job: there is no job 'c'; add it to jobs, or drop the row",
     ),
-    "parent of another type": (
+    (
         {"jobs_workers": WORKERS.assign(job=[1, 2])},
         "jobs_workers, row 0, column job: there is no job 1; the ids there are of type str: use",
     ),
-    "unknown reference": (
+    (
         {"jobs_workers": changed(WORKERS, 1, "server", "s9")},
         'jobs_workers, row 1, column server: no server has the id "s9"; use one of the 2: s1, s2',
     ),
-    "numbers as ids": (
+    (
         {"servers": SERVERS.assign(id=[1, 2])},
         "servers, row 0, column id: is not a string; convert the column with .astype(str)",
     ),
-    "fraction of a GPU": (
+    (
         {"servers": SERVERS.assign(gpus=[8, 0.5])},
         "servers, row 1, column gpus: 0.5 is not a whole number; write an integer without a point",
     ),
-    "part of a GPU": (
-        {"servers": SERVERS.assign(gpus=[Decimal("8.5"), Decimal("nan")])},
-        "row 0, column gpus",
-    ),
-    "number as flag": (
+    ({"servers": SERVERS.assign(gpus=[Decimal("8.5"), Decimal("nan")])}, "row 0, column gpus"),
+    (
         {"jobs_workers": WORKERS.assign(flexible=[0, 1])},
         "jobs_workers, row 0, column flexible: is neither true nor false; write True or False",
     ),
-    "infinite weight": (
+    (
         {"jobs": changed(JOBS, 0, "weight", np.inf)},
         "jobs, row 0, column weight: inf is not a finite number",
     ),
-    "nested part that is no frame": (
-        {"jobs_workers": [{"job": "a"}]},
-        "jobs_workers: is of type list; give a pandas.DataFrame",
-    ),
-    "two rows of single values": (
-        {"instance": pd.DataFrame({"demand": [1, 2]})},
-        "instance: has 2 rows; give one row",
-    ),
-    "unknown single value": (
+    ({"jobs_workers": [{"job": "a"}]}, "jobs_workers: is of type list; give a pandas.DataFrame"),
+    ({"instance": pd.DataFrame({"demand": [1, 2]})}, "instance: has 2 rows; give one row"),
+    (
         {"instance": {"demnd": 1}},
         "instance, column demnd: is an unknown column; did you mean 'demand'?",
     ),
-    "single value twice": (
+    (
         {"instance": pd.DataFrame([[1, 2]], columns=["demand", "demand"])},
         "instance, column demand: stands twice; give every column its own name",
     ),
-    "single values as text": ({"instance": "demand"}, "instance: is of type str; give a pandas."),
-    "list in a cell and a frame": (
+    ({"instance": "demand"}, "instance: is of type str; give a pandas."),
+    (
         {"jobs": JOBS.assign(workers=[[], []])},
         "jobs, column workers: repeats what the frame jobs_workers says; drop one of the two",
     ),
-}
+]
 
 
 def refusal(name: str, **parts: Any) -> str:
@@ -285,10 +273,9 @@ def refusal(name: str, **parts: Any) -> str:
     return str(caught.value)
 
 
-@pytest.mark.parametrize("kind", ERRORS)
-def test_errors_name_frame_row_and_column(kind: str) -> None:
+@pytest.mark.parametrize(("parts", "message"), ERRORS)
+def test_errors_name_frame_row_and_column(parts: dict[str, Any], message: str) -> None:
     """Each flaw is refused at its frame, row and column, with what to do."""
-    parts, message = ERRORS[kind]
     assert message in refusal("reclaiming", **PARTS | parts)
 
 

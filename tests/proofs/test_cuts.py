@@ -56,14 +56,10 @@ def test_cuts_hold_for_any_multipliers(data: st.DataObject) -> None:
 
 
 def test_odd_cycle() -> None:
-    """Of three columns, each two of which exclude each other, one at most is 1."""
+    """Of three columns that exclude each other one is 1; a cut of such cuts says so of five."""
     rows = [Row({i: 1, j: 1}, None, 1) for i, j in itertools.combinations(range(3), 2)]
     form = form_of([0] * 3, [1] * 3, [True] * 3, rows)
     assert row_of(form, rows, Cut(2, {0: 1, 1: 1, 2: 1})) == Row({0: 1, 1: 1, 2: 1}, None, 1)
-
-
-def test_rank_two() -> None:
-    """A cut of cuts: of five columns, each two of which exclude each other, one at most is 1."""
     pairs = list(itertools.combinations(range(5), 2))
     rows = [Row({i: 1, j: 1}, None, 1) for i, j in pairs]
     form = form_of([0] * 5, [1] * 5, [True] * 5, rows)

@@ -39,11 +39,13 @@ def good() -> dict[str, Any]:
 
 
 def test_proofs_with_cuts_hold(good: dict[str, Any], tmp_path: Path) -> None:
-    """They need no branching here; the file has the cuts."""
+    """They need no branching here, and the file has the cuts; a small tree has none."""
     proof = proof_from_data(good, "good")
     assert [level.leaves for level in dlsched.check_proof(NAME, proof).levels] == [1]
     write_proof(proof, tmp_path / "p.json")
     assert read_proof(tmp_path / "p.json").levels == proof.levels
+    data = dlsched.prove(NAME).to_data()
+    assert len(data["levels"][0]["tree"]) > 1 and "cuts" not in data["levels"][0]
 
 
 @pytest.mark.slow
@@ -66,12 +68,6 @@ def test_optima_are_proved_with_cuts(problem: str) -> None:
         patch.setattr("dlsched.proofs.prove.FEW", 0)
         run()
     assert any(numbers)
-
-
-def test_small_trees_have_no_cuts() -> None:
-    """Cuts are tried only if a tree without them is large; its file has no field for them."""
-    data = dlsched.prove(NAME).to_data()
-    assert len(data["levels"][0]["tree"]) > 1 and "cuts" not in data["levels"][0]
 
 
 DAMAGE: dict[str, Callable[[list[Any]], object]] = {

@@ -106,12 +106,16 @@ def stop_at_incumbent() -> Run:
     return run
 
 
-def test_stopped_with_a_solution() -> None:
-    """A search that is interrupted returns its incumbent and a bound not above it."""
+def test_interrupted() -> None:
+    """An interrupted search returns its incumbent and a bound; before the start it ends at once."""
     outcome = highs.solve(hard_form(), 0, stop_at_incumbent())
     assert outcome.status is Status.FEASIBLE and outcome.termination is Termination.INTERRUPTED
     assert outcome.objective is not None
     assert outcome.bound is None or outcome.bound <= outcome.objective
+    run = Run(interrupted=True)
+    outcome = highs.solve(hard_form(), 0, run)
+    assert outcome.termination is Termination.INTERRUPTED
+    assert outcome.status in (Status.FEASIBLE, Status.NO_SOLUTION)
 
 
 def test_time_limit() -> None:
@@ -172,11 +176,15 @@ def test_without_sub_programs(sub_programs: bool, set_options: list[tuple[str, A
 
 
 def test_start_rejected() -> None:
-    """An infeasible start is rejected with a reason."""
+    """An infeasible start is rejected with a reason; one that is not needed is not accepted."""
     form, point = starting(39)
     outcome = highs.solve(form, 0, stop_at_incumbent(), start=point)
     assert outcome.start is not None and not outcome.start.accepted
     assert outcome.start.reason
+    form = make_form([[1, 1]], [(2, INF)], [(0, 5), (0, 5)], [1, 2])
+    outcome = highs.solve(form, 0, Run(), start=np.array([0.0, 2.0]))
+    assert outcome.objective == 2
+    assert outcome.start is not None and not outcome.start.accepted
 
 
 def test_start_whose_value_highs_mistakes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,14 +195,6 @@ def test_start_whose_value_highs_mistakes(monkeypatch: pytest.MonkeyPatch) -> No
     assert outcome.objective == highs.solve(form, 0, Run()).objective
     assert outcome.start is not None and not outcome.start.accepted
     assert "mistook" in outcome.start.reason
-
-
-def test_start_not_needed() -> None:
-    """If the model is solved before the search, the start is not accepted."""
-    form = make_form([[1, 1]], [(2, INF)], [(0, 5), (0, 5)], [1, 2])
-    outcome = highs.solve(form, 0, Run(), start=np.array([0.0, 2.0]))
-    assert outcome.objective == 2
-    assert outcome.start is not None and not outcome.start.accepted
 
 
 def test_trajectory_is_monotone() -> None:
@@ -232,14 +232,6 @@ def test_error_in_on_progress() -> None:
 
     with pytest.raises(LookupError, match="listener"):
         highs.solve(hard_form(), 0, Run(on_progress=fail))
-
-
-def test_interrupted_before_it_starts() -> None:
-    """A run that is interrupted before the call stops at HiGHS's first callback."""
-    run = Run(interrupted=True)
-    outcome = highs.solve(hard_form(), 0, run)
-    assert outcome.termination is Termination.INTERRUPTED
-    assert outcome.status in (Status.FEASIBLE, Status.NO_SOLUTION)
 
 
 @pytest.mark.parametrize("sense", ["max", "min"])

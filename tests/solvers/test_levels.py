@@ -203,8 +203,8 @@ def test_first_solution_is_improved() -> None:
     assert first.objective != best and claim.start is None
 
 
-def test_start_survives_a_limit() -> None:
-    """If a limit is reached at once, the start is the solution."""
+def test_start_and_bound_survive_a_limit() -> None:
+    """If a limit is reached at once, there are the start and the bounds of the variables."""
     instance = hard_instance()
     start = dlsched.solve(instance, "lyra").solution
     claim = solve_levels(instance, Run(1e-6, start=start), model)
@@ -212,10 +212,6 @@ def test_start_survives_a_limit() -> None:
     assert check(instance, claim.solution).objective == check(instance, start).objective
     assert claim.start is not None and not claim.start.accepted
     assert claim.start.reason == "time limit before the search began"
-
-
-def test_bound_survives_a_limit() -> None:
-    """If a limit is reached before the relaxation, the bound is that of the variables' bounds."""
     claim = solve_levels(hard_instance(), Run(1e-6), model)
     assert claim.status is Status.NO_SOLUTION and claim.solution is None
     assert claim.bounds[0] == [Bound(0, "certified", "bounds of the variables")]

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pyomo.environ as pyo
 import pytest
-from hypothesis import given, settings
 
 import dlsched
 from dlsched.problems import library
@@ -18,8 +17,6 @@ from dlsched.problems.reclaiming.definition.schema import Instance
 from dlsched.registry import problem
 from dlsched.results.objective import number_from_data
 from dlsched.solvers.lp import lp_names, lp_text
-from dlsched.testing import oracles
-from dlsched.testing.strategies import reclaiming
 from readers import highs_optimum, scip_optimum
 
 EXAMPLES = [f"{name}-small-03" for name in dlsched.list_problems()] + ["lyra-fig5"]
@@ -146,20 +143,6 @@ def test_a_format_that_is_unknown(tmp_path: Path) -> None:
     dlsched.export("lyra-fig5", tmp_path / "a.txt", format="lp")
     dlsched.export("lyra-fig5", tmp_path / "a.lp.gz", format="mps")
     assert "end" in (tmp_path / "a.txt").read_text().split()
-
-
-@settings(derandomize=True, deadline=None, max_examples=25)
-@given(instance=reclaiming(scaled=False))  # HiGHS alone loses weights of 1e-9
-def test_mps_levels_in_turn(instance: Instance, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """The files of level 1, and of level 2 with level 1 held, have the optima of the levels."""
-    best = oracles.reclaiming(instance)
-    assert best is not None
-    folder = tmp_path_factory.mktemp("mps")
-    dlsched.export(instance, folder / "one.mps")
-    assert highs_optimum(folder / "one.mps") == pytest.approx(float(best[0]))
-    held = {"preempted": float(best[0])}
-    dlsched.export(instance, folder / "two.mps.gz", level="collateral", held=held)
-    assert highs_optimum(folder / "two.mps.gz") == pytest.approx(float(best[1]))
 
 
 def test_mps_names(tmp_path: Path) -> None:

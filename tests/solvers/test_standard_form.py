@@ -73,16 +73,12 @@ def test_rows_agree_with_pyomo() -> None:
     assert outcomes == {True, False}
 
 
-def test_integers_are_rounded_on_loading() -> None:
-    """0.9999999 is rounded to 1 for an integer variable, and kept for a continuous one."""
+def test_loaded_and_fixed_variables() -> None:
+    """0.9999999 is 1 for an integer variable; a fixed one is part of the row's side, no column."""
     m = toy()
     form = compile_model(m)
     form.load(np.array([0.9999999, 0.9999999, 1e-9, 0.5]))
     assert [pyo.value(v) for v in (m.x, m.n, m.b, m.free)] == [0.9999999, 1, 0, 0.5]
-
-
-def test_fixed_variables() -> None:
-    """A fixed variable is part of the row's side, not a column."""
     m = toy()
     m.b.fix(1)
     form = compile_model(m)

@@ -40,13 +40,16 @@ WHOLE = attempt("09:00:00", "09:10:00", 1)
 
 
 def test_philly_counts_the_time_of_all_attempts(tmp_path: Path) -> None:
-    """Two attempts of 10 and 30 minutes are 40 minutes of the first attempt's 8 + 2 GPUs."""
+    """Two attempts of 10 and 30 minutes are 40 of the first one's GPUs; a list is not needed."""
     two = [attempt("09:00:00", "09:10:00", 8, 2), attempt("10:00:00", "10:30:00", 8)]
     trace = read_trace(philly(tmp_path, two, [attempt("08:05:00", "08:05:30", 1)]))
     assert essence(trace) == [("j0", 10, 0, 2400), ("j1", 1, 1, 30)]
     assert trace.notes == (
         "1 job had attempts with different numbers of GPUs: those of the first attempt count",
     )
+    path = philly(tmp_path, [WHOLE], [attempt("09:00:00", None, 1)])
+    lines = "\n".join(json.dumps(job) for job in json.loads(path.read_text()))
+    assert essence(read_trace(write(tmp_path, "lines", lines))) == essence(read_trace(path))
 
 
 def test_philly_leaves_out_what_has_no_duration(tmp_path: Path) -> None:
@@ -59,13 +62,6 @@ def test_philly_leaves_out_what_has_no_duration(tmp_path: Path) -> None:
     assert trace.notes[0].startswith("4 of 5 jobs left out: 1 never started, 1 still running")
     assert "1 without recorded GPUs, 1 without a start" in trace.notes[0]
     assert trace.notes[1] == "1 job had attempts without a start or an end: they do not count"
-
-
-def test_philly_is_also_read_line_by_line(tmp_path: Path) -> None:
-    """The same objects without a list around them are the same jobs."""
-    path = philly(tmp_path, [WHOLE], [attempt("09:00:00", None, 1)])
-    lines = "\n".join(json.dumps(job) for job in json.loads(path.read_text()))
-    assert essence(read_trace(write(tmp_path, "lines", lines))) == essence(read_trace(path))
 
 
 def test_helios_takes_the_end_minus_the_start(tmp_path: Path) -> None:

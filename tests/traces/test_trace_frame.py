@@ -85,13 +85,6 @@ def test_wrong_cells_are_refused(changes: dict[str, Any], place: str, problem: s
     assert problem in caught.value.problem
 
 
-def test_rows_are_named_by_their_labels() -> None:
-    """An index of names is what the error names."""
-    frame = FRAME.assign(gpus=[1, -2]).set_index(pd.Index(["first", "second"]))
-    with pytest.raises(InstanceError, match="row second, gpus: -2 is too small"):
-        Trace.from_frame(frame)
-
-
 def test_plausibility_can_be_overruled() -> None:
     """What is implausible is read if one insists."""
     frame = FRAME.assign(gpus=[200_000, 1])
@@ -101,7 +94,7 @@ def test_plausibility_can_be_overruled() -> None:
 
 
 def test_unusable_frames_are_refused() -> None:
-    """No jobs, no such column, no frame at all: each in one sentence."""
+    """No jobs, no such column, no frame at all: each in one sentence; rows have their labels."""
     with pytest.raises(InstanceError, match="there is no job"):
         Trace.from_frame(FRAME.iloc[:0])
     with pytest.raises(OptionError, match=r"mapping\['gpus'\] is missing"):
@@ -121,3 +114,6 @@ def test_unusable_frames_are_refused() -> None:
         read_trace(FRAME)  # type: ignore[arg-type]
     with pytest.raises(OptionError, match="is no mapping; write"):
         Trace.from_frame(FRAME, ["id", "gpus"])  # type: ignore[arg-type]
+    frame = FRAME.assign(gpus=[1, -2]).set_index(pd.Index(["first", "second"]))
+    with pytest.raises(InstanceError, match="row second, gpus: -2 is too small"):
+        Trace.from_frame(frame)

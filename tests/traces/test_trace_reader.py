@@ -1,4 +1,4 @@
-"""Reading traces: exact values, known formats, and one good error for everything else."""
+"""Reading traces: exact values, known formats, durations, and what is refused."""
 
 import gzip
 from collections.abc import Callable
@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from trace_files import HEAD, SMALL, write
 
 from dlsched import InstanceError, OptionError, UnknownName
-from dlsched.traces import MAPPINGS, Trace, TraceJob, read_trace, write_trace
+from dlsched.traces import MAPPINGS, Trace, TraceJob, parse_duration, read_trace, write_trace
+from dlsched.traces.duration import format_duration
 
 AMOUNTS = st.integers(0, 10**9).map(lambda n: Fraction(n, 1000))
 
@@ -54,13 +55,9 @@ def test_what_is_written_is_read_back(tmp_path: Path, drawn: Trace, name: str) -
 
 
 def test_times_are_seconds_exact_to_the_last_digit(tmp_path: Path) -> None:
-    """0.1 s and 0.5 ms are the fractions that the file writes, not doubles near them."""
+    """Times are the fractions that the file writes; rows are sorted by them, ties as they stand."""
     (job,) = read_trace(write(tmp_path, "t.csv", HEAD + "x,2,0.5,0.1\n"), SMALL).jobs
     assert (job.submit, job.duration) == (Fraction(1, 2000), Fraction(1, 10))
-
-
-def test_rows_are_sorted_by_submission_and_ties_keep_their_order(tmp_path: Path) -> None:
-    """A file need not be in order; jobs submitted at once stay as the file has them."""
     path = write(tmp_path, "t.csv", HEAD + "c,1,9,1\na,1,5,1\nb,1,5,1\n")
     assert [job.id for job in read_trace(path, SMALL).jobs] == ["a", "b", "c"]
 
@@ -134,8 +131,12 @@ def test_large_files_are_refused_before_they_fill_the_memory(
         read_trace(bomb, SMALL)
 
 
-def test_some_stages_but_not_all_are_refused(tmp_path: Path) -> None:
-    """A job has a time for every resource or for none."""
+def test_stages_that_cannot_be(tmp_path: Path) -> None:
+    """A job has a time for every resource or none; the format has three columns for them."""
+    job = TraceJob(id="x", gpus=1, submit=0, duration=1, stages=(1, 2))
+    with pytest.raises(OptionError, match='job "x" has 2 stages'):
+        write_trace(Trace(name="t", jobs=(job,)), tmp_path / "t.csv")
+    assert not list(tmp_path.iterdir())
     mapping = SMALL | {"stages": ["io", "gpu"]}
     text = "job,n,at,secs,io,gpu\nx,1,0,1,,\ny,1,0,1,3,\n"
     with pytest.raises(InstanceError, match=r"row 3, gpu.*no time; write all the stages, or none"):
@@ -168,14 +169,6 @@ def test_named_mappings_hold_the_required_fields() -> None:
         assert {"id", "gpus", "submit", "duration"} <= mapping.keys()
 
 
-def test_the_writer_refuses_other_numbers_of_stages(tmp_path: Path) -> None:
-    """The format has three columns for stages; two times do not fit, and nothing is written."""
-    job = TraceJob(id="x", gpus=1, submit=0, duration=1, stages=(1, 2))
-    with pytest.raises(OptionError, match='job "x" has 2 stages'):
-        write_trace(Trace(name="t", jobs=(job,)), tmp_path / "t.csv")
-    assert not list(tmp_path.iterdir())
-
-
 @pytest.mark.parametrize(("name", "jobs"), [("trace1.csv", 1494), ("trace3.csv", 992)])
 def test_recorded_traces(recorded: Callable[[str], Path], name: str, jobs: int) -> None:
     """The traces that Muri published are read whole, with all three stages of every job."""
@@ -183,3 +176,43 @@ def test_recorded_traces(recorded: Callable[[str], Path], name: str, jobs: int) 
     assert len(trace.jobs) == jobs
     assert all(len(job.stages) == 3 and job.iterations for job in trace.jobs)
     assert trace.ticks_per_second == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("3d", 259200),
+        ("12h", 43200),
+        ("90m", 5400),
+        ("45s", 45),
+        ("3600", 3600),
+        ("1d12h", 129600),
+        ("1w 2d 3h 4m 5s", 788645),
+        ("1.5h", 5400),
+        ("0.25", 0.25),
+        (" 2D ", 172800),
+        ("0", 0),
+    ],
+)
+def test_known_durations(text: str, seconds: float) -> None:
+    """Every unit counts its seconds, alone and together."""
+    assert parse_duration(text) == seconds
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", " ", "d", "-3d", "3x", "12h1d", "1d1d", "1e3", "nan", "inf", "3d12", "1,5h", "٣d", "1.d"],
+)
+def test_what_is_no_duration_is_refused_with_examples(text: str) -> None:
+    """The message shows the text and how durations are written."""
+    with pytest.raises(OptionError, match="is not a duration; write one as 3d"):
+        parse_duration(text)
+    with pytest.raises(OptionError, match="longer than 1e15"):
+        parse_duration("999999999999999w")
+
+
+@given(st.integers(0, 10**10))
+def test_spelling_is_read_back(milliseconds: int) -> None:
+    """What `format_duration` writes denotes the same number of milliseconds."""
+    text = format_duration(Fraction(milliseconds, 1000))
+    assert parse_duration(text) == milliseconds / 1000

@@ -162,13 +162,15 @@ def test_the_elastic_epoch_is_the_cluster(
 
 
 def test_at_both_ends() -> None:
-    """At 0 the jobs of the first submission run; after the last job the servers are empty."""
+    """The first submission's jobs, empty servers at the end; a demand of a tenth, at least one."""
     shot = snapshot(hand(), 0, servers=2)
     assert [p.job.id for p in shot.running] == ["a", "b"]
     assert not shot.queued
     shot = snapshot(hand(), "1d", servers=2)
     assert (shot.running, shot.queued, shot.finished, shot.free_gpus) == ((), (), 4, 16)
     assert tuple(dlsched.solve(shot.reclaiming).objective) == (0, 0)
+    made = [snapshot(hand(), 0, servers=s).reclaiming for s in (4, 19, 20, 64)]
+    assert [instance.demand for instance in made] == [1, 1, 2, 6]
 
 
 def test_who_is_elastic_is_decided_job_by_job() -> None:
@@ -208,12 +210,6 @@ def test_bad_options_are_refused(options: dict[str, Any], message: str) -> None:
     """The message names the option and what it may be."""
     with pytest.raises(OptionError, match=message):
         snapshot(hand(), **({"at": 1} | options))
-
-
-def test_the_default_demand_is_a_tenth() -> None:
-    """Rounded down, but at least one server."""
-    made = [snapshot(hand(), 0, servers=s).reclaiming for s in (4, 19, 20, 64)]
-    assert [instance.demand for instance in made] == [1, 1, 2, 6]
 
 
 def test_the_shipped_trace_overloads_64_servers() -> None:
