@@ -9,6 +9,7 @@ import random
 import signal
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -33,6 +34,13 @@ def _no_terminal_width(monkeypatch: pytest.MonkeyPatch) -> None:
 def _no_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands in this process do not say what they do, however slow the machine is."""
     monkeypatch.setattr(progress, "LINE_AFTER", math.inf)
+
+
+@pytest.fixture
+def workdir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give an empty folder as the working directory."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
 
 
 @pytest.fixture(autouse=True)

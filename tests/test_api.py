@@ -101,11 +101,13 @@ def test_verify(instance: Instance) -> None:
 
 
 def test_same_seed_same_result(instance: Instance) -> None:
-    """The same call gives the same answer; a NumPy integer is the seed that it is."""
+    """The same call gives the same answer, for NumPy's seeds and any number of threads."""
     for method in ("exact", "random"):
         one, two = (dlsched.solve(instance, method, seed=seed) for seed in (4, np.int64(4)))  # type: ignore[arg-type]
         assert one.solution == two.solution and one.bound == two.bound
         assert dlsched.read_result(two.to_json()).seed == 4
+    result = dlsched.solve("lyra-fig5", "milp", threads=10**9)
+    assert result.status == "optimal" and result.objective.preempted == 1
 
 
 WRONG = {
@@ -139,12 +141,6 @@ def test_no_number_of_a_method_is_negative(name: str) -> None:
     if name == "dispatch":
         with pytest.raises(dlsched.OptionError, match=r"tries.* (must be|from)"):
             dlsched.solve(example, "counted", tries=0)
-
-
-def test_more_threads_than_the_machine_has_are_not_used():
-    """A thread count beyond the machine's gives the answer of one it has."""
-    result = dlsched.solve("lyra-fig5", "milp", threads=10**9)
-    assert result.status == "optimal" and result.objective.preempted == 1
 
 
 def test_a_changed_copy_has_its_own_digest() -> None:

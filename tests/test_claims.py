@@ -160,7 +160,7 @@ def test_every_problem_has_both_charts(measured: Any, name: str) -> None:
         assert chart.command.split()[0] in ("python", "dlsched")
 
 
-def test_multiples_are_seconds_and_limits_are_open(
+def test_multiples_and_limits(
     measured: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A peer's time is a multiple of ours; a gap stands for the limit, and is open."""

@@ -176,9 +176,7 @@ def test_machine_code_of_an_edited_loop(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("level", "told"), [(logging.WARNING, True), (logging.INFO, False), (logging.ERROR, False)]
 )
-def test_a_terminal_is_told_unless_it_shall_be_quiet(
-    level: int, told: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_terminal_is_told(level: int, told: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Python on a terminal says that loops are compiled; the command line says it, or is quiet."""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.setattr(logging.getLogger("dlsched"), "level", level)
@@ -208,7 +206,7 @@ def both(x):
 """
 
 
-def test_a_loop_is_compiled_once_for_constants_and_variables(
+def test_a_loop_is_compiled_once_for_constants(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A constant argument makes no second signature of a loop."""

@@ -63,18 +63,14 @@ def test_api_page_is_complete() -> None:
     assert sorted(linked) == [(name, name) for name in sorted(registry.BUILT_IN)]
 
 
-def test_pictures_page_has_every_colouring() -> None:
-    """The table has a row for each problem, with what its pictures can be coloured by."""
+def test_tables_on_pages_are_complete() -> None:
+    """Tables have what pictures can be coloured by, and what `dlsched.schema` exports."""
     text = (ROOT / "docs" / "tutorials" / "pictures.md").read_text()
     rows = re.findall(r"^\| (\w+) \|.*\| ([^|]*) \|$", text, re.M)
     stated = {name: set(re.findall(r"`(\w+)`", last)) for name, last in rows}
     for name in registry.BUILT_IN:
         draw = importlib.import_module(f"dlsched.problems.{name}.pictures.draw")
         assert stated[name] == {*draw.COLOR_BY, *getattr(draw, "COLOR_BY_OF_MANY", ())}, name
-
-
-def test_problem_page_has_every_name_of_the_schema() -> None:
-    """The page on adding a problem lists what `dlsched.schema` exports, and no other name."""
     text = (ROOT / "docs" / "add-a-problem.md").read_text()
     table = text[text.index("`dlsched.schema` has") : text.index("## 3. Check")]
     cells = re.findall(r"^\| (`.*?) \|", table, re.M)

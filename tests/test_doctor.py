@@ -55,9 +55,7 @@ def test_text_fits_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     assert any(line.split()[:1] == ["highspy"] for line in lines)
 
 
-def test_packages_are_compared_with_the_floors(
-    here: Examination, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_packages_below_their_floors(here: Examination, monkeypatch: pytest.MonkeyPatch) -> None:
     """A package that is missing or too old is a problem; of an extra it is only listed."""
     declared = ["numpy>=99.5", "no-such-package>=1.0", "rich[jupyter]>=0.1"]
     declared += ["cvxopt-none>=1.3; extra == 'glpk'", "ruff>=999; extra == 'dev'"]
@@ -73,7 +71,7 @@ def test_packages_are_compared_with_the_floors(
     assert "'numpy>=99.5'" in old and missing.startswith("no-such-package: missing; ")
 
 
-def test_a_package_that_cannot_be_imported(
+def test_broken_packages(
     here: Examination, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """A package that is there and fails on import is a problem, of an extra it is not."""

@@ -29,9 +29,7 @@ def test_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(found.value, ImportError)
 
 
-def test_a_broken_library_is_not_called_missing(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_broken_library_is_named_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """If an installed library lacks one of its own, the message says which."""
     (tmp_path / "half_there.py").write_text("import not_there\n")
     monkeypatch.syspath_prepend(tmp_path)
@@ -63,12 +61,11 @@ COMMANDS = {
 def test_a_command_says_what_to_install(
     library: str,
     monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
+    workdir: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """A command without its library ends with status 2 and one line, and writes nothing."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "suite.toml").write_text(suite_text(FIG5, "lyra"))
+    (workdir / "suite.toml").write_text(suite_text(FIG5, "lyra"))
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(SystemExit) as stopped:
         app(COMMANDS[library])
@@ -76,7 +73,7 @@ def test_a_command_says_what_to_install(
     said = capsys.readouterr().err
     assert said.count("\n") == 1
     assert f"needs {library}: pip install 'dlsched[{EXTRAS[library]}]'" in said
-    assert [file.name for file in tmp_path.iterdir()] == ["suite.toml"]
+    assert [file.name for file in workdir.iterdir()] == ["suite.toml"]
 
 
 def test_testing_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

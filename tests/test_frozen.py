@@ -132,8 +132,11 @@ def test_the_link_is_not_visible(instance: dlsched.Instance) -> None:
     assert dict(solution) == dict(bare)
 
 
-def test_pickles_hold_no_instance(instance: dlsched.Instance) -> None:
-    """A pickle of a result or a solution is as if there were no link."""
+def test_changed_copies_keep_the_link(instance: dlsched.Instance) -> None:
+    """A copy with other servers keeps the link, with another digest not; a pickle has none."""
+    solution = dlsched.solve(instance).solution
+    assert linked_instance(solution.model_copy(update={"returned": ()})) is instance
+    assert linked_instance(solution.model_copy(update={"instance_sha256": "0" * 64})) is None
     result = dlsched.solve(instance)
     for document in (result, result.solution):
         again = pickle.loads(pickle.dumps(document))
@@ -141,10 +144,3 @@ def test_pickles_hold_no_instance(instance: dlsched.Instance) -> None:
         assert linked_instance(again) is None
     assert pickle.dumps(copy.copy(result.solution)) == pickle.dumps(result.solution)
     assert result == pickle.loads(pickle.dumps(result))
-
-
-def test_changed_copies_keep_the_link(instance: dlsched.Instance) -> None:
-    """A copy with other servers is of the same instance; one with another digest may not be."""
-    solution = dlsched.solve(instance).solution
-    assert linked_instance(solution.model_copy(update={"returned": ()})) is instance
-    assert linked_instance(solution.model_copy(update={"instance_sha256": "0" * 64})) is None

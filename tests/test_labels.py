@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pytest
 
 import dlsched
 from calls import data
@@ -45,11 +44,8 @@ def test_pools_queues_and_snapshots() -> None:
         assert one.name != two.name or one.sha256 == two.sha256
 
 
-def test_compare_tells_instances_of_one_name_apart(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_compare_tells_instances_of_one_name_apart(workdir: Path) -> None:
     """In a table of compare, and on the command line, each instance has a name of its own."""
-    monkeypatch.chdir(tmp_path)
     made = [dlsched.generate("reclaiming", seed, servers=4) for seed in (1, 2, 3)]
     made[:2] = [inst.model_copy(update={"name": "same"}) for inst in made[:2]]
     frame = dlsched.compare(made, ["lyra", "random"])

@@ -97,13 +97,9 @@ def test_decorator(instance: Instance) -> None:
 
 
 def test_a_registered_function_keeps_its_name(instance: Instance) -> None:
-    """Handing over the function of a registered method is the same as naming it."""
+    """A registered function keeps its name; a module may define one anew, as in a notebook."""
     dlsched.method("reclaiming", kind="baseline", name="by-file")(first)
     assert dlsched.solve(instance, first).method == "by-file"
-
-
-def test_own_name_again(instance: Instance) -> None:
-    """A module may define its method anew, as one does in a notebook."""
     dlsched.method("reclaiming", kind="baseline", name="mine")(lambda i: first(i))
     dlsched.method("reclaiming", kind="baseline", name="mine")(lambda i: first(i, skip=1))
     result = dlsched.solve(instance, "mine")
@@ -198,7 +194,7 @@ def install(monkeypatch: pytest.MonkeyPatch, **problems: str) -> None:
     monkeypatch.setattr(names, "entry_points", lambda group: found[group])
 
 
-def test_broken_problems_disable_nothing(
+def test_broken_problems(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, instance: Instance
 ) -> None:
     """Packages that raise, exit, or take a name are warned of; all else works."""

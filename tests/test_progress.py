@@ -61,7 +61,7 @@ def test_subproblems_are_quiet(caplog: pytest.LogCaptureFixture) -> None:
     assert events == [] and caplog.records == []
 
 
-def test_points_are_logged_once_a_second(
+def test_points_in_the_log(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of many points the log has the first of each stage, and then one a second at most."""
@@ -85,10 +85,16 @@ def test_points_are_logged_once_a_second(
 
 
 def test_records_carry_their_stage(caplog: pytest.LogCaptureFixture) -> None:
-    """Every record of a stage or a point has the stage as an attribute, for filters."""
+    """Records have their stage as an attribute; a warning says why a start was not used."""
     with caplog.at_level(logging.INFO, "dlsched.run"):
         dlsched.solve("lyra-fig5")
     assert {record.stage for record in caplog.records} >= {"loading", "building", "checking"}
+    caplog.clear()
+    start = {"dlsched": 1, "problem": "reclaiming", "instance": "lyra-fig5", "returned": ["9", "1"]}
+    with caplog.at_level(logging.WARNING, "dlsched"):
+        dlsched.solve("lyra-fig5", "milp", start=start)
+    expected = 'the start is not used: rejected by the checker: returned[0]: there is no server "9"'
+    assert [record.getMessage() for record in caplog.records] == [expected]
 
 
 def test_nothing_is_said_by_default() -> None:
@@ -96,12 +102,3 @@ def test_nothing_is_said_by_default() -> None:
     code = "import dlsched; dlsched.solve('lyra-fig5', 'lyra')"
     ran = python(code)
     assert (ran.stdout, ran.stderr) == ("", "")
-
-
-def test_start_that_is_not_used_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    """A warning says that a start was not used, and why."""
-    start = {"dlsched": 1, "problem": "reclaiming", "instance": "lyra-fig5", "returned": ["9", "1"]}
-    with caplog.at_level(logging.WARNING, "dlsched"):
-        dlsched.solve("lyra-fig5", "milp", start=start)
-    expected = 'the start is not used: rejected by the checker: returned[0]: there is no server "9"'
-    assert [record.getMessage() for record in caplog.records] == [expected]

@@ -119,9 +119,7 @@ def test_a_registered_method_of_another_package_claims(monkeypatch: pytest.Monke
     assert dlsched.solve(NAME, "boasted").termination is Termination.CLAIMED
 
 
-def test_a_claim_is_called_a_claim_everywhere(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_claim_is_a_claim_everywhere(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Reason, summary, text, HTML, table, JSON and command line say so; none says proved."""
     result = dlsched.solve(NAME, boast)
     shown = [result.summary(), repr(result), result._repr_html_() or ""]
@@ -132,8 +130,7 @@ def test_a_claim_is_called_a_claim_everywhere(
     assert json.loads(result.to_json())["termination"] == "claimed"
     (row,) = dlsched.compare([NAME], [boast]).to_dict("records")
     assert (row["termination"], row["bound_kind"]) == ("claimed", "claimed")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.syspath_prepend(str(workdir))
     Path("boasting.py").write_text(
         "from dlsched import Bound, Claim\n"
         "def boast(instance, run):\n"

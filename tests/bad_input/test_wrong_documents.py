@@ -100,9 +100,8 @@ def test_solution_objects_of_another_problem() -> None:
         dlsched.solve("lyra-fig5", start=3)
 
 
-def test_folders_as_targets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folders_as_targets(workdir: Path) -> None:
     """Nothing is written in place of a folder, and nothing is left in it."""
-    monkeypatch.chdir(tmp_path)
     fig5 = dlsched.load("lyra-fig5")
     for name, write in (("x.mps", dlsched.export), ("x.json", dlsched.save)):
         Path(name).mkdir()
@@ -114,7 +113,7 @@ def test_folders_as_targets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         "generate reclaiming -o x.json",
     ):
         assert "it is a directory" in refusal(*command.split())
-    assert sorted(path.name for path in tmp_path.rglob("*")) == ["x.json", "x.mps"]
+    assert sorted(path.name for path in workdir.rglob("*")) == ["x.json", "x.mps"]
 
 
 @pytest.mark.parametrize(

@@ -41,11 +41,10 @@ def waits(instance, rng):
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(workdir: Path) -> Path:
     """Give a working directory with a suite of 100 runs, and a method that can block them."""
-    monkeypatch.chdir(tmp_path)
-    _write_sweep(tmp_path)
-    return tmp_path
+    _write_sweep(workdir)
+    return workdir
 
 
 def _write_sweep(folder: Path) -> None:

@@ -35,17 +35,15 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
 
 @pytest.fixture(autouse=True)
 def place(
-    tmp_path: Path,
+    workdir: Path,
     made: dict[str, bytes],
-    monkeypatch: pytest.MonkeyPatch,
     shared_workers: None,
 ) -> Path:
     """Give a working directory with the finished sweep."""
-    monkeypatch.chdir(tmp_path)
     for name, content in made.items():
         Path(name).parent.mkdir(parents=True, exist_ok=True)
         Path(name).write_bytes(content)
-    return tmp_path
+    return workdir
 
 
 def overwrite(begin: float, end: float) -> None:

@@ -31,9 +31,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[distributed.Lo
 
 
 @pytest.mark.parametrize("killed", [pytest.param(False, marks=pytest.mark.slow), True])
-def test_dask_gives_the_same_rows(
-    killed: bool, folder: Path, cluster: Any, whole: list[Any]
-) -> None:
+def test_dask_gives_equal_rows(killed: bool, folder: Path, cluster: Any, whole: list[Any]) -> None:
     """Two Dask workers give the rows of two local jobs, also if one is killed on the way."""
     seen: list[Any] = []
     Path("open").touch()

@@ -70,9 +70,7 @@ def test_killed_workers(folder: Path, whole: list[Any]) -> None:
     assert settled("out") == whole
 
 
-def test_worker_killed_at_its_start(
-    folder: Path, whole: list[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_killed_at_start(folder: Path, whole: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers killed before they are ready are replaced; no run is lost or marked."""
     started: list[Any] = []
     start = subprocess.Popen

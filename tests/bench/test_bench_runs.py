@@ -161,15 +161,11 @@ def test_resume_runs_what_changed() -> None:
 
 
 def test_results_are_not_overwritten() -> None:
-    """A folder with results is refused without --resume."""
+    """Results need --resume, another program's file is refused always; both stay as they are."""
     run_suite("suite.toml", "out")
     before = Path("out/results.sqlite").read_bytes()
     assert "add --resume" in refusal("bench", "suite.toml", "-o", "out")
     assert Path("out/results.sqlite").read_bytes() == before
-
-
-def test_strange_files_are_refused() -> None:
-    """A results file of another program or version is one clear error, and stays as it is."""
     for content in (b"no database", b""):
         Path("out").mkdir(exist_ok=True)
         Path("out/results.sqlite").write_bytes(content)

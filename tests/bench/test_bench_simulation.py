@@ -174,9 +174,7 @@ def test_changed_traces_and_time_limits(folder: Path) -> None:
     assert (limits.wall_limit, limits.gap) == (7, 0)
 
 
-def test_what_cannot_be_right_is_a_failed_run(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_be_right_has_failed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A metric below its lower bound is rejected; so is what the auditor does not confirm."""
     task = first_simulation()
     assert isinstance(task.instance, WorkloadSpec)

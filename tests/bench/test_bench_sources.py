@@ -31,13 +31,12 @@ MODULES = {
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def place(workdir: Path) -> Path:
     """Give a working directory with the modules."""
-    monkeypatch.chdir(tmp_path)
     for name, text in MODULES.items():
         Path(name).parent.mkdir(parents=True, exist_ok=True)
         Path(name).write_text(text)
-    return tmp_path
+    return workdir
 
 
 def digests(place: Path) -> Mapping[str, str]:
@@ -94,9 +93,8 @@ OWN = "from own_help import pick\n\ndef f(instance, rng):\n    return pick(insta
 HELP = "def pick(instance):\n    return {'returned': [s.id for s in instance.servers[:WANTED]]}\n"
 
 
-def test_resume_sees_a_changed_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_resume_sees_a_changed_import(workdir: Path) -> None:
     """Runs are made again when a module that the method's module imports has changed."""
-    monkeypatch.chdir(tmp_path)
     write_suite("own_top:f")
     Path("own_top.py").write_text(OWN)
     Path("own_help.py").write_text(HELP.replace("WANTED", "0"))
@@ -106,9 +104,8 @@ def test_resume_sees_a_changed_import(tmp_path: Path, monkeypatch: pytest.Monkey
     assert list(run_suite("suite.toml", "out", resume=True)["status"]) == ["feasible"]
 
 
-def test_registered_methods_count_as_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_registered_methods_count_as_own(workdir: Path) -> None:
     """The code of a method that another package registered is in the key as well."""
-    monkeypatch.chdir(tmp_path)
     write_suite("registered")
     Path("own_plugin.py").write_text("")
 
@@ -146,9 +143,7 @@ UNUSED = [
 
 
 @pytest.mark.parametrize("name", USED + UNUSED)
-def test_code_that_a_result_depends_on(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_code_of_a_result(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A change to a module changes the digest of an elastic run only if the run uses it."""
     assert (Path(dlsched.__file__).parent / name).is_file()
     for each in USED + UNUSED:

@@ -56,8 +56,8 @@ def test_failures_and_limits_are_never_averaged() -> None:
     assert statistics.shifted_mean([]) is None
 
 
-def test_time_profile_by_hand() -> None:
-    """Three instances, two exact methods: fast on two of them, slow on one, unproven on one."""
+def test_profiles_by_hand() -> None:
+    """Two exact methods on three instances, one unproven; shares within a gap are of all runs."""
     proven = {"status": "optimal", "kind": "exact"}
     runs = [
         run(method="a", instance_sha256="1", seconds=1.0, **proven),
@@ -72,10 +72,6 @@ def test_time_profile_by_hand() -> None:
     assert list(factors) == [1, 1, 4] and list(shares) == pytest.approx([1 / 3, 1 / 3, 2 / 3])
     factors, shares = profile["b"]
     assert list(factors) == [1, 1, 3] and list(shares) == pytest.approx([1 / 3, 1 / 3, 2 / 3])
-
-
-def test_gap_profile_counts_runs_without_a_gap() -> None:
-    """The share within a gap is of all runs, those that failed included."""
     runs = [run(gap=0.5), run(gap=0.1), run(status="error"), run(status="killed")]
     gaps, shares = statistics.gap_profile(runs)["m"]
     assert list(gaps) == [0.1, 0.5] and list(shares) == [0.25, 0.5]
@@ -143,15 +139,11 @@ def test_false_bounds_take_no_part() -> None:
     assert f"calls {made.name} infeasible; exact found" in said.row["refuted"]
 
 
-def test_library_bounds_serve_where_no_run_has_one() -> None:
-    """For a shipped instance the recorded bound is there even if no exact method ran."""
+def test_the_library_s_bounds_and_solutions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A recorded bound serves where no run has one; a run better than the best known is named."""
     rule = dlsched.solve("lyra-fig5", "random", seed=1)
     (runs,) = statistics.evaluate_rows([row_of(rule, "random")])
     assert runs.gaps[0] is not None and runs.bound_kinds[0] == "certified"
-
-
-def test_improvement_on_the_library_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run better than the best known solution is named with both values."""
     best = dlsched.solve("lyra-fig5")
     (runs,) = statistics.evaluate_rows([row_of(best, "exact")])
     assert statistics.improvements([runs]) == []

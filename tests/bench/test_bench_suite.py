@@ -22,14 +22,13 @@ MINIMAL = 'name = "x"\n[[instances]]\nfiles = "made/*.json"\n[[methods]]\nname =
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(workdir: Path) -> Path:
     """Give a working directory with a suite and two instances."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "suite.toml").write_text(SUITE)
+    (workdir / "suite.toml").write_text(SUITE)
     for seed in (1, 2):
         made = dlsched.generate("reclaiming", seed=seed, servers=4)
-        dlsched.save(made, tmp_path / "made" / f"{seed}.json")
-    return tmp_path
+        dlsched.save(made, workdir / "made" / f"{seed}.json")
+    return workdir
 
 
 def test_suite_is_expanded(folder: Path) -> None:
@@ -165,9 +164,7 @@ def takes_all(instance, rng, **options):
 """
 
 
-def test_option_that_shadows_a_keyword_of_solve(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_option_that_shadows_a_keyword(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An option named like a keyword of solve is the same error wherever the method is named."""
     Path("mine_shadow.py").write_text(SHADOWING)
     text = "shadows has an option 'seed', which is a keyword of dlsched.solve"

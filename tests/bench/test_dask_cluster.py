@@ -200,7 +200,7 @@ def test_nobody_there(cluster: Cluster, caplog: Any) -> None:
     assert "waiting 2 s for one" in caplog.text
 
 
-def test_edited_between_sweeps(
+def test_edited_in_between(
     cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Living workers make the runs of an edited file with the edited file, as do projects."""
@@ -217,9 +217,7 @@ def test_edited_between_sweeps(
     assert ids(sweep(cluster, resume=True, fresh=True)) == first
 
 
-def test_two_projects_at_once(
-    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_projects(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two sweeps at the same time, each with its own module of one name, get their own code."""
     folders = [tmp_path / "first", tmp_path / "last"]
     for folder, part in zip(folders, (FIRST, LAST), strict=True):
@@ -233,7 +231,7 @@ def test_two_projects_at_once(
         assert ids(stored(folder / "both"), folder / "both") == servers
 
 
-def test_edited_while_the_sweep_runs(
+def test_edited_meanwhile(
     cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After an edit, workers go on with the code that they have; none begins with the new one."""
@@ -252,9 +250,7 @@ def test_edited_while_the_sweep_runs(
     assert ids(sweep(cluster, resume=True, on_row=lambda row, left: pytest.fail("again"))) == first
 
 
-def test_small_memory_limit(
-    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_memory_limit(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Dask's limit is the runs' limit; a run killed there is made again with --resume."""
     enter(tmp_path / "project", monkeypatch, "cluster_mine:f", LARGE)
     for _ in range(3):

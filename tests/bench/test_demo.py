@@ -58,11 +58,10 @@ def test_checker_refuses_the_wrong_answer(
 
 
 def test_readme_shows_what_the_demo_says(
-    demo: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    demo: ModuleType, workdir: Path, capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     """README's copy has the methods and the runs of the suite, and ends as the demo does."""
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(demo, "COMMAND", Path(".venv/bin/dlsched"))
     block = re.search(
         r"^```console\n\$ make demo\n(.*?)^```$", (ROOT / "README.md").read_text(), re.M | re.S

@@ -74,14 +74,13 @@ else:
 
 
 @pytest.fixture(autouse=True)
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def place(workdir: Path) -> Path:
     """Give a working directory with a suite of four runs of the user's method."""
-    monkeypatch.chdir(tmp_path)
     for name in ("planned_mine", "planned_late"):
         sys.modules.pop(name, None)
     Path("suite.toml").write_text(SUITE)
     write(OWN)
-    return tmp_path
+    return workdir
 
 
 def write(text: str, part: str = FIRST, name: str = "planned_mine") -> None:

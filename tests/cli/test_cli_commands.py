@@ -31,12 +31,11 @@ SMALL: dict[str, Any] = {
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(workdir: Path) -> Path:
     """Give a working directory with the small instance."""
-    monkeypatch.chdir(tmp_path)
     Path("small.json").write_text(json.dumps(SMALL))
     Path("impossible.json").write_text(json.dumps(SMALL | {"demand": 9}))
-    return tmp_path
+    return workdir
 
 
 def test_version_and_help() -> None:
@@ -113,12 +112,17 @@ def test_solve_with_an_option() -> None:
     assert "from 1 to 2" in run("solve", "small.json", "--option", "levels=3", status=2).stderr
 
 
-def test_solve_infeasible() -> None:
-    """An infeasible instance is answered with why, status 1, and no solution file."""
+def test_what_is_infeasible() -> None:
+    """An infeasible instance has its reason, a wrong solution its violations, both status 1."""
     ran = run("solve", "impossible.json", "-o", "none.json", status=1)
     assert "demand 9 servers, 3 exist" in ran.stdout
     assert not Path("none.json").exists()
     assert data("solve", "impossible.json", status=1)["status"] == "infeasible"
+    solution = {"dlsched": 1, "problem": "reclaiming", "instance": "small"}
+    Path("bad.sol.json").write_text(json.dumps(solution | {"returned": ["s1", "s9"]}))
+    report = data("verify", "small.json", "bad.sol.json", status=1)
+    assert [v["kind"] for v in report["violations"]] == ["unknown_server"]
+    assert "returned[1]" in run("verify", "small.json", "bad.sol.json", status=1).stdout
 
 
 OWN = """
@@ -160,15 +164,6 @@ def test_own_method_in_a_comparison() -> None:
     run("compare", "small.json", "-m", "mine_first:lazy", status=3)
 
 
-def test_verify_says_no() -> None:
-    """An infeasible solution is listed violation by violation, with status 1."""
-    solution = {"dlsched": 1, "problem": "reclaiming", "instance": "small"}
-    Path("bad.sol.json").write_text(json.dumps(solution | {"returned": ["s1", "s9"]}))
-    report = data("verify", "small.json", "bad.sol.json", status=1)
-    assert [v["kind"] for v in report["violations"]] == ["unknown_server"]
-    assert "returned[1]" in run("verify", "small.json", "bad.sol.json", status=1).stdout
-
-
 def test_compare() -> None:
     """Methods stand side by side, with gaps to the strongest bound that any of them proved."""
     rows = data("compare", "small.json", "-m", "exact", "-m", "lyra", "-m", "random")
@@ -195,7 +190,7 @@ def test_generate() -> None:
 
 
 def test_generate_from_a_trace() -> None:
-    """A trace's moment becomes an instance, and so does a file with columns of its own."""
+    """A trace's moment becomes an instance, of own columns, too, or Muri's queue without demand."""
     arguments = ["--at", "3d", "--servers", "16", "--demand", "2"]
     made = generated("reclaiming", "--trace", "synthetic-1", *arguments)
     assert len(made.servers) == 16 and made.demand == 2
@@ -204,10 +199,6 @@ def test_generate_from_a_trace() -> None:
     flags = [word for column in columns for word in ("--column", column)]
     made = generated("reclaiming", "--trace", "ours.csv", "--at", "90s", *flags)
     assert [job.id for job in made.jobs] == ["a", "b"]
-
-
-def test_generate_muris_queue_from_a_trace() -> None:
-    """For interleaving the moment's queue, by the order asked for; a demand means nothing there."""
     moment = ("interleaving", "--trace", "synthetic-1", "--at", "20d", "--servers", "8")
     made = generated(*moment, "--set", "order=2d-las", "--set", "resources=4")
     assert (len(made.resources), made.gpu_budget, made.grouping) == (4, 64, "cover")

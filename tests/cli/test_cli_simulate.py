@@ -113,7 +113,7 @@ def test_list_policies() -> None:
 @pytest.mark.parametrize(
     ("variant", "said"), [("paper", "go on with --resume"), ("published", "begins anew with")]
 )
-def test_ctrl_c_says_what_resume_does(
+def test_interrupt(
     variant: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A simulation that is interrupted can go on; a published simulator cannot."""

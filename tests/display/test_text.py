@@ -124,7 +124,7 @@ def test_report_of_many_violations() -> None:
 
 
 def test_names_are_data() -> None:
-    """Line ends, escape codes and long names of a document neither break nor fill its text."""
+    """Line ends, escape codes and long names of a document neither break nor fill its texts."""
     name = "a\nb\x1b[2J" + "z" * 10_000
     one = dict.fromkeys(("gpus_per_worker", "min_workers", "max_workers", "min_running_time"), 1)
     data = {"name": name, "source": name, "capacity": 1, "jobs": [one | {"id": name}]}
@@ -134,6 +134,10 @@ def test_names_are_data() -> None:
     assert len(repr(instance.jobs[0])) < 200 and repr(instance.jobs[0]).isprintable()
     assert is_short(repr(result)) and is_short(repr(result.solution))
     assert all(line.isprintable() for line in result.summary().splitlines())
+    result = dlsched.solve(dlsched.load("lyra-fig5"), "lyra")
+    odd = dataclasses.replace(result, instance="x" * 3000 + "\n", method="\x1b[31m" + "m" * 3000)
+    first = odd.summary().splitlines()[0]
+    assert len(first) < 180 and "\x1b" not in first and "(reclaiming)" in first
 
 
 def test_defaults_are_left_out() -> None:
@@ -277,11 +281,3 @@ def test_limits_survive_json(fig5: Result) -> None:
     assert dlsched.read_result(fig5.to_json()).limits == fig5.limits
     old = fig5.to_json().replace('"limits"', '"unknown"')
     assert dlsched.read_result(old).limits is None
-
-
-def test_summary_of_long_names() -> None:
-    """Names are shortened, as in the repr, and stay in one line."""
-    result = dlsched.solve(dlsched.load("lyra-fig5"), "lyra")
-    odd = dataclasses.replace(result, instance="x" * 3000 + "\n", method="\x1b[31m" + "m" * 3000)
-    first = odd.summary().splitlines()[0]
-    assert len(first) < 180 and "\x1b" not in first and "(reclaiming)" in first

@@ -57,12 +57,14 @@ def test_with_the_papers_threshold() -> None:
 
 
 def test_eight_of_24_points() -> None:
-    """The public rule measures eight of 24 numbers of CPUs, as many as section 3.1 states."""
+    """The public rule measures eight of 24 numbers of CPUs (section 3.1): it halves and steps."""
     for curve in (saturating(480, 1), lambda cpus: 2000 * cpus**-0.65):
         found = profile_cpus(curve, CPUS, 1, rule="repository")
         assert [cpus for cpus, _ in found.points] == [1, 2, 3, 4, 5, 11, 12, 24]
         assert found.measured == (24, 24, 12, 11, 5, 4, 3, 2, 1)
         assert found.measurements == 9
+    found = profile_cpus(saturating(70, 10), 24, 2, rule="repository")
+    assert found.measured == (24, 24, 12, 6, 4, 2)
 
 
 @pytest.mark.parametrize(
@@ -94,12 +96,6 @@ def test_several_gpus(gpus: int, most: int) -> None:
     assert found.measured[0] == most and gpus in dict(found.points)
     assert all(cpus % gpus == 0 for cpus in found.measured[1:])
     assert len(set(found.measured)) == found.measurements
-
-
-def test_the_public_rule_halves_and_steps() -> None:
-    """Two GPUs: equal times halve, others fall by two, down to less than one."""
-    found = profile_cpus(saturating(70, 10), 24, 2, rule="repository")
-    assert found.measured == (24, 24, 12, 6, 4, 2)
 
 
 @settings(max_examples=1000, deadline=None)

@@ -133,7 +133,7 @@ def test_one_file_for_solution_and_proof_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["../../x", "/x", "a\nb", "a\0b", "x" * 300, "a\\b"])
-def test_names_that_no_file_can_have_name_no_file(
+def test_names_that_no_file_can_have(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing is written elsewhere for an instance's name, and no search is begun in vain."""
@@ -147,20 +147,17 @@ def test_names_that_no_file_can_have_name_no_file(
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["i.json"]
 
 
-def test_folders_of_the_default_names_are_refused_before_the_search(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_folders_of_the_default_names_are_refused_before_the_search(workdir: Path) -> None:
     """Of several certificates none is written if one cannot be."""
-    monkeypatch.chdir(tmp_path)
     for taken in (f"{NAME}.proof.json.gz", f"{NAME}.collateral.vipr"):
         Path(taken).mkdir()
     for command in (["prove", NAME, "--limit", "0"], ["export", NAME, "--format", "vipr"]):
         assert "it is a directory" in run(*command, status=2).stderr
-    assert not (tmp_path / f"{NAME}.preempted.vipr").exists()
+    assert not (workdir / f"{NAME}.preempted.vipr").exists()
 
 
 @pytest.mark.parametrize("phase", ["prove_solution", "check_proof"])
-def test_an_interrupt_keeps_the_solution(
+def test_interrupt_keeps_solution(
     phase: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ctrl-C while the proof is searched or checked leaves the solution, and writes no proof."""

@@ -197,8 +197,8 @@ def test_start_whose_value_highs_mistakes(monkeypatch: pytest.MonkeyPatch) -> No
     assert "mistook" in outcome.start.reason
 
 
-def test_trajectory_is_monotone() -> None:
-    """Along the search, time increases, incumbents improve and bounds tighten."""
+def test_progress() -> None:
+    """Along the search incumbents improve and bounds tighten, in the unit of the weights."""
     points: list[Point] = []
     run = Run(on_progress=points.append)
     highs.solve(hard_form(20, 30, 6), 0, run)
@@ -210,10 +210,6 @@ def test_trajectory_is_monotone() -> None:
     seconds = [p.seconds for p in points]
     assert seconds == sorted(seconds)
     assert all(math.isfinite(v) for p in points for v in p if v is not None)
-
-
-def test_unit_of_the_progress() -> None:
-    """Progress is in the unit of the instance's weights, not of their granularity."""
     instance = hard_instance(16, 24, 5)
     jobs = [job.model_copy(update={"weight": 8}) for job in instance.jobs]
     form = compile_model(model.build(instance.model_copy(update={"jobs": tuple(jobs)})))

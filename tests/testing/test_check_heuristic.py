@@ -146,16 +146,12 @@ def test_a_registered_heuristic_holds_every_property() -> None:
     assert "optimum" in str(found)
 
 
-def test_order_is_asked_on_demand() -> None:
-    """first come first served depends on the order of the file, which is found if asked for."""
+def test_faults_on_demand() -> None:
+    """That the order decides, or that nothing is found, is a fault only where that is asked."""
     found = check_heuristic("elastic", "fifo", examples=100, invariant=("order",))
     assert [finding.kind for finding in found.findings] == ["depends_on_order"]
     with pytest.raises(dlsched.OptionError):
         check_heuristic("elastic", "fifo", invariant=("colour",))
-
-
-def test_getting_stuck_is_a_fault_on_demand() -> None:
-    """Only with `complete` must a heuristic find what there is; what finds nothing has no gap."""
 
     def lazy(instance: Any, rng: np.random.Generator) -> Claim:
         return Claim(status=dlsched.Status.NO_SOLUTION, reason="too hot today")

@@ -155,7 +155,7 @@ def test_openb_pods_last_from_scheduling_to_deletion(tmp_path: Path) -> None:
 
 
 def test_jobs_are_chosen_by_state_and_cluster(tmp_path: Path) -> None:
-    """Both filters at once; the source makes the same trace again."""
+    """Both filters at once; the source makes the trace again, and what was chosen can be kept."""
     path = philly(tmp_path, *[[WHOLE]] * 4)
     trace = read_trace(path, states="Pass", clusters=["vc1", "vc2"])
     assert [job.id for job in trace.jobs] == ["j1"]
@@ -163,6 +163,9 @@ def test_jobs_are_chosen_by_state_and_cluster(tmp_path: Path) -> None:
     assert trace.source == (
         "read_trace('cluster_job_log', 'philly', states='Pass', clusters=['vc1', 'vc2'])"
     )
+    chosen = read_trace("sample-pai", states="Terminated", fractional="total")
+    write_trace(chosen, tmp_path / "chosen.csv.gz")
+    assert read_trace(tmp_path / "chosen.csv.gz").jobs == chosen.jobs
 
 
 def test_choices_that_no_job_can_meet_are_refused(tmp_path: Path) -> None:
@@ -184,19 +187,11 @@ def test_choices_that_no_job_can_meet_are_refused(tmp_path: Path) -> None:
         read_trace(write(tmp_path, "trace_kalos.csv", ACME + rows), clusters="kalos")
 
 
-def test_chosen_jobs_can_be_kept(tmp_path: Path) -> None:
-    """What was read from a published format is written and read again as one table."""
-    chosen = read_trace("sample-pai", states="Terminated", fractional="total")
-    write_trace(chosen, tmp_path / "chosen.csv.gz")
-    assert read_trace(tmp_path / "chosen.csv.gz").jobs == chosen.jobs
-
-
-def test_names_of_samples_are_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_of_samples_are_checked(workdir: Path) -> None:
     """A typo is answered with the right name; a file of that name is the file."""
-    monkeypatch.chdir(tmp_path)
     with pytest.raises(UnknownName, match="no trace is called 'sample-phily'; did you mean"):
         read_trace("sample-phily")
-    write(tmp_path, "sample-philly", OPENB + "p,1,1,1,1000,,LS,Failed,0,9,1\n")
+    write(workdir, "sample-philly", OPENB + "p,1,1,1,1000,,LS,Failed,0,9,1\n")
     assert essence(read_trace("sample-philly")) == [("p", 1, 0, 8)]
 
 

@@ -42,9 +42,7 @@ def hand() -> Trace:
         (None, (125, 125)),
     ],
 )
-def test_the_first_stage_is_split_as_table_1_prints(
-    model: str | None, split: tuple[Fraction, Fraction]
-) -> None:
+def test_the_first_stage_by_table_1(model: str | None, split: tuple[Fraction, Fraction]) -> None:
     """In milliseconds: three stages as recorded; with four 60:18, 24:4, 0.06:0.03 and 0:91."""
     made = JobState("x", 1, 1, 1, submit=0, remaining=1, model=model, stages=TIMES)
     assert stages(made, 3) == (250, 500, 1000)

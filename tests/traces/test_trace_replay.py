@@ -85,7 +85,7 @@ def test_jobs_that_may_not_spread_are_kept_together(t: Trace, servers: int, gpus
 
 
 @given(t=traces(), spread=st.booleans(), until=SECONDS, **CLUSTERS)
-def test_the_future_does_not_matter(
+def test_no_future_matters(
     t: Trace, spread: bool, until: Fraction, servers: int, gpus: int
 ) -> None:
     """Up to a moment, all happens as if the trace went no further."""

@@ -122,7 +122,7 @@ def test_the_future_does_not_matter(seed: int, hours: int, share: float, spread:
 
 @SMALL
 @given(**MOMENTS)
-def test_the_reclaiming_instance_is_the_cluster(
+def test_the_reclaiming_instance_is_right(
     seed: int, hours: int, share: float, spread: bool
 ) -> None:
     """Its free GPUs are the cluster's less those held, and its jobs those that run."""
@@ -143,9 +143,7 @@ def test_the_reclaiming_instance_is_the_cluster(
 
 @SMALL
 @given(**MOMENTS)
-def test_the_elastic_epoch_is_the_cluster(
-    seed: int, hours: int, share: float, spread: bool
-) -> None:
+def test_the_elastic_epoch_is_right(seed: int, hours: int, share: float, spread: bool) -> None:
     """Running at the recorded GPUs is within everyone's range and fills what is not free."""
     _, shot = drawn(seed, hours, share, spread)
     data = shot.elastic.to_data()
@@ -223,9 +221,7 @@ def test_the_shipped_trace_overloads_64_servers() -> None:
 
 
 @pytest.mark.parametrize("name", ["trace1.csv", "trace3.csv"])
-def test_recorded_traces_have_hardly_begun_after_three_days(
-    recorded: Callable[[str], Path], name: str
-) -> None:
+def test_recorded_traces_begin_slowly(recorded: Callable[[str], Path], name: str) -> None:
     """Two jobs have come by then, so that 6 of 64 servers are returned for nothing."""
     shot = snapshot(read_trace(recorded(name)), "3d")
     assert (len(shot.running), shot.queued) == (2, ())

@@ -76,9 +76,7 @@ SAMPLES = [f"sample-{name}" for name in FORMATS]
 JOBS = {"philly": 38, "helios": 40, "acme": 39, "pai": 39, "openb": 37}
 
 
-def test_samples_are_what_their_program_writes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_samples_are_what_make_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing in a sample comes from elsewhere: every byte is made by the program beside it."""
     program = shutil.copy(FOLDER / "make.py", tmp_path)
     runpy.run_path(program, run_name="__main__")
@@ -120,11 +118,8 @@ def documented() -> tuple[list[list[str]], list[str]]:
 
 
 @pytest.mark.parametrize("name", SAMPLES)
-def test_one_command_from_a_sample_to_an_optimum(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_command_from_a_sample_to_an_optimum(name: str, workdir: Path) -> None:
     """The tutorial's command makes an instance and proves the optimum that brute force finds."""
-    monkeypatch.chdir(tmp_path)
     (generate, solve), printed = documented()
     generate = [name if word == "sample-philly" else word for word in generate]
     made = run(*generate)
@@ -161,9 +156,7 @@ def test_the_command_says_what_was_left_out() -> None:
         (["--format", "pai", "--no-plausibility"], {"plausibility": False}),
     ],
 )
-def test_flags_are_the_options_of_the_reader(
-    flags: list[str], jobs: dict[str, object], tmp_path: Path
-) -> None:
+def test_flags_are_the_readers(flags: list[str], jobs: dict[str, object], tmp_path: Path) -> None:
     """Each flag of the command line is what its option is in Python."""
     file = tmp_path / "moment.json"
     moment = ["--trace", "sample-pai", "--at", "2h", "--servers", "4", "-o", str(file)]
