@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from proof_cases import assert_no_proof, drawn, set_item
+from hypothesis import HealthCheck, given, settings
+from proof_cases import assert_no_proof, set_item
 
 import dlsched
 from dlsched.proofs.check import InvalidProof
@@ -54,7 +54,10 @@ def test_optima_are_proved_with_cuts(problem: str) -> None:
     """Proofs of drawn instances hold if cuts are tried for every tree of several nodes."""
     numbers = []
 
-    @settings(drawn, max_examples=60)
+    @settings(
+        derandomize=True, deadline=None, max_examples=60, database=None,
+        suppress_health_check=list(HealthCheck),
+    )  # fmt: skip
     @given(getattr(strategies, problem)())
     def run(instance: Instance) -> None:
         best = dlsched.solve(instance)
