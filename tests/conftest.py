@@ -9,12 +9,15 @@ import random
 import signal
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 import dlsched
 from dlsched.cli import progress
 from dlsched.run import Run
+
+os.environ["MPLBACKEND"] = "agg"  # pictures are drawn without a screen
 
 # Started in the background, a shell's child ignores Ctrl-C, and tests of it would wait for ever.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -31,6 +34,13 @@ def _no_terminal_width(monkeypatch: pytest.MonkeyPatch) -> None:
 def _no_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands in this process do not say what they do, however slow the machine is."""
     monkeypatch.setattr(progress, "LINE_AFTER", math.inf)
+
+
+@pytest.fixture
+def workdir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give an empty folder as the working directory."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
 
 
 @pytest.fixture(autouse=True)

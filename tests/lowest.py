@@ -23,8 +23,9 @@ HOME = Path(__file__).resolve().parents[1]
 TESTS = (
     "tests/test_api.py",
     "tests/test_result.py",
-    "tests/test_records.py",
-    "tests/test_schema_files.py",
+    "tests/test_docs.py::test_schemas_are_current",
+    "tests/test_docs.py::test_command_writes_schemas",
+    "tests/test_docs.py::test_schema_is_as_strict_as_the_code",
     "tests/test_package.py",
     "tests/test_problem_registry.py",
     "tests/test_extras.py",

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 
 import dlsched
-from dlsched import Bound, Claim, Run, Status
+from dlsched import Bound, Claim, OptionError, Run, Status, registry
 from dlsched.problems.reclaiming.definition.schema import Instance
 from dlsched.registry import BUILT_IN, problem
+from dlsched.registry.option_types import validate_types
 
 
 @pytest.fixture
@@ -38,6 +43,8 @@ def test_compare(instance: Instance) -> None:
     assert rows.loc["random", "gap_to_best"] > 0
     assert rows.loc["random", "preempted_best_bound"] == rows.loc["exact", "preempted"]
     assert len(seen) == 3
+    assert dlsched.compare([], ["exact"]).empty
+    assert dlsched.compare([dlsched.generate("reclaiming", servers=2)], []).empty
 
 
 def test_compare_takes_the_strongest_bound(instance: Instance) -> None:
@@ -51,12 +58,6 @@ def test_compare_takes_the_strongest_bound(instance: Instance) -> None:
     assert table["preempted_best_bound"].nunique() == 1 and table.loc["weak", "gap"] == 1
     assert table.loc["weak", "preempted_best_bound"] == table.loc["exact", "preempted"]
     assert table.loc["lp", "status"] == "no solution"
-
-
-def test_compare_of_nothing() -> None:
-    """No instances or no methods give an empty table."""
-    assert dlsched.compare([], ["exact"]).empty
-    assert dlsched.compare([dlsched.generate("reclaiming", servers=2)], []).empty
 
 
 def test_bound(instance: Instance) -> None:
@@ -100,71 +101,31 @@ def test_verify(instance: Instance) -> None:
 
 
 def test_same_seed_same_result(instance: Instance) -> None:
-    """The same call gives the same answer."""
+    """The same call gives the same answer, for NumPy's seeds and any number of threads."""
     for method in ("exact", "random"):
-        one, two = (dlsched.solve(instance, method, seed=4) for _ in range(2))
+        one, two = (dlsched.solve(instance, method, seed=seed) for seed in (4, np.int64(4)))  # type: ignore[arg-type]
         assert one.solution == two.solution and one.bound == two.bound
+        assert dlsched.read_result(two.to_json()).seed == 4
+    result = dlsched.solve("lyra-fig5", "milp", threads=10**9)
+    assert result.status == "optimal" and result.objective.preempted == 1
+
+
+WRONG = {
+    "threads": ("2", 1.5, True, 0),
+    "gap": ("x", None, float("nan"), 1, -0.1),
+    "time_limit": ("5", [1], float("nan"), True, 0),
+    "seed": ("1", 0.5, -1, None),
+}
+"""By option of `solve`: values of a wrong type or size."""
 
 
 @pytest.mark.parametrize(
-    ("option", "value"),
-    [
-        ("threads", "2"),
-        ("threads", 1.5),
-        ("threads", True),
-        ("threads", 0),
-        ("gap", "x"),
-        ("gap", None),
-        ("gap", float("nan")),
-        ("time_limit", "5"),
-        ("time_limit", float("nan")),
-        ("time_limit", True),
-        ("seed", "1"),
-        ("seed", -1),
-    ],
+    ("option", "value"), [(option, value) for option, values in WRONG.items() for value in values]
 )
-def test_options_of_a_wrong_type(option, value):
+def test_options_of_a_wrong_type(option: str, value: Any) -> None:
     """An option of a wrong type or size is refused by name, before anything runs."""
-    with pytest.raises(dlsched.OptionError, match=f"{option}={value!r} must be"):
-        dlsched.solve("lyra-fig5", "lyra", **{option: value})
-
-
-@pytest.mark.parametrize(
-    ("method", "option", "value"),
-    [
-        ("densest", "rounds", "a"),
-        ("densest", "rounds", True),
-        ("densest", "rounds", 1.5),
-        ("densest", "rounds", None),
-        ("lyra", "ties", 3),
-        ("milp", "levels", float("nan")),
-    ],
-)
-def test_options_of_methods_of_a_wrong_type(method: str, option: str, value: Any) -> None:
-    """The types of the methods' own options are those of their parameters."""
-    with pytest.raises(dlsched.OptionError, match=f"{option}={value!r} must be a"):
-        dlsched.solve("lyra-fig5", method, **{option: value})
-
-
-@pytest.mark.parametrize(
-    ("name", "method", "option", "value"),
-    [
-        ("elastic-small-01", "prices", "within", "a"),
-        ("elastic-small-01", "prices", "within", float("nan")),
-        ("elastic-small-01", "prices", "steps", -1),
-        ("interleaving-small-01", "regroup", "rounds", -1),
-        ("interleaving-small-01", "swap", "passes", -1),
-        ("dispatch-small-01", "counted", "within", -0.1),
-        ("dispatch-small-01", "counted", "nodes", -1),
-        ("dispatch-small-01", "counted", "tries", 0),
-    ],
-)
-def test_options_of_heuristics_out_of_range(
-    name: str, method: str, option: str, value: Any
-) -> None:
-    """Numbers without a meaning are refused by the option's name."""
-    with pytest.raises(dlsched.OptionError, match=f"{option}.* (must be|from)"):
-        dlsched.solve(name, method, **{option: value})
+    with pytest.raises(dlsched.OptionError, match=re.escape(f"{option}={value!r} must be")):
+        dlsched.solve("lyra-fig5", "random", **{option: value})
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
@@ -177,18 +138,93 @@ def test_no_number_of_a_method_is_negative(name: str) -> None:
             if isinstance(default, int | float) and not isinstance(default, bool):
                 with pytest.raises(dlsched.OptionError, match=f"{option}.* (must be|from)"):
                     dlsched.solve(example, method, **{option: -1})
+    if name == "dispatch":
+        with pytest.raises(dlsched.OptionError, match=r"tries.* (must be|from)"):
+            dlsched.solve(example, "counted", tries=0)
 
 
-@pytest.mark.parametrize("source", [None, 3, ["lyra-fig5"], b"lyra-fig5"])
-def test_what_is_no_instance(source):
-    """Something that is neither path, name nor data is refused with one clear error."""
-    with pytest.raises(dlsched.InstanceError, match="give a path, a name, or the data"):
-        dlsched.load(source)
-    with pytest.raises(dlsched.InstanceError, match="give a path, a name, or the data"):
-        dlsched.verify("lyra-fig5", source)
+def test_a_changed_copy_has_its_own_digest() -> None:
+    """A copy with another demand does not keep the digest or the arrays of the first."""
+    inst = dlsched.load("lyra-fig5")
+    before = inst.sha256
+    assert inst.model_copy(update={"name": "other"}).sha256 == before
+    assert inst.model_copy(update={"demand": 3}).sha256 != before
 
 
-def test_more_threads_than_the_machine_has_are_not_used():
-    """A thread count beyond the machine's gives the answer of one it has."""
-    result = dlsched.solve("lyra-fig5", "milp", threads=10**9)
-    assert result.status == "optimal" and result.objective.preempted == 1
+@pytest.mark.parametrize("method", ["milp", "densest", "lyra", "scf", "random"])
+def test_no_servers_and_no_demand_is_solved(method: str) -> None:
+    """Returning nothing from nothing preempts nobody."""
+    data = {"dlsched": 1, "problem": "reclaiming", "name": "none"}
+    result = dlsched.solve(data | {"demand": 0, "servers": [], "jobs": []}, method)
+    assert tuple(result.objective) == (0, 0)
+
+
+OF_ANOTHER_TYPE = {
+    "bool": ("yes", 1, None, 0.0),
+    "int": ("x", 1.5, True, None, float("nan"), [1], {}),
+    "int | None": ("x", 1.5, True, float("nan"), [1], {}),
+    "float": ("x", True, None, float("nan"), [1.0], 1j),
+    "float | None": ("x", True, float("nan"), [1.0], 1j),
+    "str": (1, None, True, b"x", ["x"]),
+    "Mapping[int, float]": (1, "x", None, [1], {"1": 0.5}, {1: "x"}, {1.5: 1}, {True: 1}),
+    "Mapping[int, float] | None": (1, "x", [1], {"1": 0.5}, {1: "x"}, {True: 1}),
+    "Mapping[str, Any] | None": (1, "x", [1], {1: 1}),
+    "Sequence[float]": (1, "x", None, [1, "x", 2], {"a": 1}, [None]),
+    "tuple[float, float]": (1, "xy", None, (1,), (1, 2, 3), (1, "x"), (True, 1)),
+    "Sequence[Mapping[str, float]] | Mapping[str, Sequence[Mapping[str, float]]] | None": (
+        1, "x", [1], {"a": 1}, [{"a": "x"}], {"a": [{"b": True}]}, {1: []},
+    ),
+}  # fmt: skip
+"""By annotation: values of another type."""
+
+
+def parameters() -> Iterator[tuple[str, Callable[..., Any], inspect.Parameter, bool]]:
+    """Yield every option of every method, and every parameter of every generator."""
+    for name in registry.BUILT_IN:
+        owner = registry.problem(name)
+        for method in owner.methods.values():
+            for parameter in method.parameters:
+                if parameter.name in method.options:
+                    yield f"{name} {method.name}", method.function, parameter, True
+        generate = owner.module("generate").generate
+        for parameter in [*inspect.signature(generate).parameters.values()][1:]:
+            yield name, generate, parameter, False
+
+
+def test_every_parameter_has_its_type_checked() -> None:
+    """Defaults suit, every value of another type is refused by name, and none goes unchecked."""
+    count = 0
+    for label, function, parameter, _ in parameters():
+        wrong = OF_ANOTHER_TYPE[str(parameter.annotation)]
+        validate_types(function, {parameter.name: parameter.default})
+        for value in wrong:
+            with pytest.raises(OptionError, match=rf"^{parameter.name}=.* must be [^\n]+$"):
+                validate_types(function, {parameter.name: value})
+                pytest.fail(f"{label} takes {parameter.name}={value!r}")
+            count += 1
+    assert count > 600
+
+
+def test_calls_check_types() -> None:
+    """`solve` and `generate` refuse a wrong type before anything runs, and say what is right."""
+    instance = dlsched.generate("placement", tables=3, regions=2, jobs=4)
+    with pytest.raises(OptionError, match=r"^moves='x' must be a whole number, or None$"):
+        dlsched.solve(instance, "annealing", moves="x")
+    with pytest.raises(OptionError, match=r"^days=1.5 must be a whole number, or None$"):
+        dlsched.solve(instance, "hill_climbing", days=1.5)
+    with pytest.raises(OptionError, match=r"^sizes=.* must be a mapping from whole numbers to num"):
+        dlsched.generate("reclaiming", sizes={"1": 0.5})
+    with pytest.raises(OptionError, match=r"^hours=\(1,\) must be 2 numbers$"):
+        dlsched.generate("elastic", hours=(1,))
+    with pytest.raises(OptionError, match=r"^readers=3 must be a list of numbers$"):
+        dlsched.generate("placement", readers=3)
+    for seed in ("x", -1, None, 1.5, True):
+        with pytest.raises(OptionError, match="must be a whole number from 0"):
+            dlsched.generate("placement", seed=seed)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("value", [3, np.int64(3), np.int32(3)])
+def test_whole_numbers_of_other_libraries_are_taken(value: int) -> None:
+    """NumPy's whole numbers are whole numbers, and exact shares are numbers."""
+    dlsched.generate("reclaiming", servers=value, spread=value / 10, demand=value)
+    dlsched.generate("reclaiming", servers=4, spread=Fraction(1, 3), demand=1)

@@ -1,21 +1,29 @@
-"""Loops are compiled before a run's clock starts, and a run compiles nothing."""
+"""Loops: compiled before a run's clock starts, or run as Python with the same answer."""
 
 from __future__ import annotations
 
 import importlib
 import json
 import logging
-import os
+import math
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from dlsched.registry import problem, problem_names
-from dlsched.solvers.compilation import entries, loop, size_of
+import dlsched
+from calls import python
+from dlsched.registry import Method, problem, problem_names
+from dlsched.solvers import preparation
+from dlsched.solvers.compilation import entries, entry, interpreted, loop, size_of
 from dlsched.solvers.preparation import divided, tells_terminal
+from dlsched.testing import strategies
 
 COMPILED = [
     name
@@ -73,23 +81,17 @@ def watched(name: str, cache: Path) -> tuple[dict[str, str], list[str], list[str
 
     Return how each method ended, what a run compiled, and the compilations announced before.
     """
-    ran = subprocess.run(
-        [sys.executable, "-c", WATCH, name],
-        env=os.environ | {"NUMBA_CACHE_DIR": str(cache)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    ran = python(WATCH, name, env={"NUMBA_CACHE_DIR": str(cache)})
     statuses, compiled, announced = json.loads(ran.stdout.splitlines()[-1])
     return statuses, compiled, announced
 
 
+QUICK = "interleaving"
+
+
 @pytest.mark.parametrize(
     "name",
-    [
-        "interleaving",
-        *(pytest.param(n, marks=pytest.mark.slow) for n in COMPILED if n != "interleaving"),
-    ],
+    [QUICK, *(pytest.param(n, marks=pytest.mark.slow) for n in COMPILED if n != QUICK)],
 )
 def test_no_run_compiles(name: str, tmp_path: Path) -> None:
     """With an empty cache, no method compiles anything between its run's start and its answer.
@@ -167,19 +169,14 @@ def test_machine_code_of_an_edited_loop(tmp_path: Path) -> None:
     answers = []
     for text in (CALLED, CALLED.replace("x + 1.0", "x + 9.0")):
         (tmp_path / "digest_called.py").write_text(text)
-        ran = subprocess.run(
-            [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
-        )
-        answers.append(float(ran.stdout))
+        answers.append(float(python(code, cwd=tmp_path).stdout))
     assert answers == [4.0, 20.0]
 
 
 @pytest.mark.parametrize(
     ("level", "told"), [(logging.WARNING, True), (logging.INFO, False), (logging.ERROR, False)]
 )
-def test_a_terminal_is_told_unless_it_shall_be_quiet(
-    level: int, told: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_terminal_is_told(level: int, told: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Python on a terminal says that loops are compiled; the command line says it, or is quiet."""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.setattr(logging.getLogger("dlsched"), "level", level)
@@ -209,7 +206,7 @@ def both(x):
 """
 
 
-def test_a_loop_is_compiled_once_for_constants_and_variables(
+def test_a_loop_is_compiled_once_for_constants(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A constant argument makes no second signature of a loop."""
@@ -239,14 +236,8 @@ print(sum(sum(loop.compiled.stats.cache_hits.values()) for loop in loops))
 @pytest.mark.parametrize(("case", "hits"), [("works", 1), ("fails", 0)])
 def test_another_process_compiles_a_share(case: str, hits: int, tmp_path: Path) -> None:
     """Its loops are loaded from the cache here; where it cannot be started all are compiled."""
-    ran = subprocess.run(
-        [sys.executable, "-c", OTHER_PROCESS, case],
-        env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert int(ran.stdout) >= hits and (hits or int(ran.stdout) == 0)
+    loaded = int(python(OTHER_PROCESS, case, env={"NUMBA_CACHE_DIR": str(tmp_path)}).stdout)
+    assert loaded >= hits and (hits or loaded == 0)
 
 
 def test_installation_compiles_the_loops_and_says_so() -> None:
@@ -263,3 +254,89 @@ def test_installation_compiles_the_loops_and_says_so() -> None:
         for part in ("pip install", "once per machine", "tests/loops.py", "touch")
     ]
     assert steps == sorted(steps)
+
+
+METHODS = [
+    method for name in problem_names() for method in problem(name).methods.values() if method.small
+]
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: f"{method.problem}-{method.name}")
+def test_the_answer_is_the_same(method: Method) -> None:
+    """As Python and compiled, a method gives the same solution, objective, bounds and status."""
+    method.prepare(problem(method.problem).package)
+
+    @given(getattr(strategies, method.problem)())
+    @settings(max_examples=10, deadline=None, derandomize=True, database=None)
+    def both(instance: dlsched.Instance) -> None:
+        answers = []
+        for as_python in (True, False):
+            with interpreted(as_python):
+                try:
+                    found = dlsched.solve(instance, method.name)
+                except dlsched.OptionError as error:  # a method for another kind of instance
+                    answers.append(str(error))
+                else:
+                    answers.append((found.solution, found.objective, found.bound, found.status))
+        assert answers[0] == answers[1]
+
+    both()
+
+
+def test_a_larger_answer_is_the_same() -> None:
+    """Beyond the sizes at which they run as Python, loops give the same answer, too."""
+    made = [
+        ("placement", "hill_climbing", {"tables": 150, "jobs": 150}),
+        ("interleaving", "column_generation", {"jobs": 20, "grouping": "cover"}),
+        ("utility", "hadar_pooled", {"jobs": 20, "slots": 40}),
+    ]
+    for name, method, options in made:
+        instance = dlsched.generate(name, 3, **options)
+        compiled = dlsched.solve(instance, method)
+        with interpreted():
+            assert dlsched.solve(instance, method).solution == compiled.solution
+
+
+def test_small_instances_need_no_compiler() -> None:
+    """The exact method of every problem solves a small instance without importing numba."""
+    code = f"""
+import sys, dlsched
+for name in {problem_names()}:
+    assert dlsched.solve(f"{{name}}-small-01").status == "optimal"
+print("numba" in sys.modules)
+"""
+    assert python(code).stdout == "False\n"
+
+
+def test_compiled_loops_are_used_where_there_are_any() -> None:
+    """A small instance runs as Python only while nothing is compiled in the process."""
+    owner = problem("placement")
+    instance, method = dlsched.load("placement-small-01"), owner.methods["no_moves"]
+    method.prepare(owner.package)
+    assert not method.interprets(instance, owner.package)
+    loops = f"{owner.package}.heuristics.local_search"
+    assert preparation.is_ready(loops, package=owner.package)
+
+
+@loop
+def _half(x: float) -> float:
+    return x / 2
+
+
+@entry("UniTuple(float64, 2)(float64[::1], float64)")
+def _sums(values: Any, scale: float) -> Any:
+    total = 0.0
+    for i in range(len(values)):
+        total += math.exp(-values[i]) * _half(scale)
+    return total, values[0] * scale
+
+
+@given(st.lists(st.floats(0, 1e300), min_size=1, max_size=20), st.floats(-1e10, 1e10))
+@settings(max_examples=50, deadline=None, derandomize=True)
+def test_one_loop_in_both_forms(values: list[float], scale: float) -> None:
+    """Sums of doubles agree to the last bit, overflow included; results are Python's numbers."""
+    array = np.array(values)
+    with interpreted():
+        found = _sums(array, scale)
+    assert [type(value) for value in found] == [float, float]
+    assert found == _sums(array, scale)

@@ -28,7 +28,6 @@ RUNS = [
 def test_conformance(name: str, check: str, examples: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The problem passes the check, and the check had something to look at."""
     monkeypatch.chdir(ROOT)
-    monkeypatch.setenv("MPLBACKEND", "Agg")
     found = check_problem(name, checks=[check], examples=examples)
     found.raise_if_any()
     assert found.passed == [check]

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 import tomllib
 from importlib import metadata
 from pathlib import Path
+
+from calls import FIG5, python, suite_text
 
 ROOT = Path(__file__).parents[1]
 RUN = """
@@ -23,7 +22,7 @@ class Absent:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
         return None
 
-absent, blocks, commands = json.load(sys.stdin)
+absent, blocks, commands = json.loads(sys.argv[1])
 sys.meta_path.insert(0, Absent())
 from dlsched.cli import app
 from dlsched.errors import ExtraMissing
@@ -95,19 +94,9 @@ def test_readme_and_commands_in_the_core_install(tmp_path: Path) -> None:
     gone = absent()
     assert {"matplotlib", "hypothesis", "networkx", "cvxpy"} <= set(gone)
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
-    (tmp_path / "suite.toml").write_text(
-        'name = "t"\n[[instances]]\nnames = ["lyra-fig5"]\n[[methods]]\nname = "exact"\n'
-    )
-    ran = subprocess.run(
-        [sys.executable, "-c", RUN],
-        input=json.dumps([gone, blocks, [command.split() for command in COMMANDS]]),
-        cwd=tmp_path,
-        env=os.environ | {"COLUMNS": "100"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ran.returncode == 0, ran.stderr
+    (tmp_path / "suite.toml").write_text(suite_text(FIG5, "exact"))
+    asked = json.dumps([gone, blocks, [command.split() for command in COMMANDS]])
+    ran = python(RUN, asked, cwd=tmp_path, env={"COLUMNS": "100"})
     said = json.loads(ran.stdout.splitlines()[-1])
     hypothesis = "needs hypothesis: pip install 'dlsched[testing]'"
     for found in said[: len(blocks)]:

@@ -1,19 +1,24 @@
-"""Every Python block of the README and the docs runs."""
+"""Python on pages runs and type-checks; what programs write of pages and schemas is of today."""
 
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 import dlsched
 from dlsched import registry
-from dlsched.registry import registered
+from dlsched.cli import app
+from dlsched.cli.export import schema_texts
+from dlsched.registry import problem, registered
 from dlsched.testing.documents import run_blocks
 
 ROOT = Path(__file__).parents[1]
@@ -40,7 +45,6 @@ FEWER = {"SEEDS = 125\n": "SEEDS = 5\n"}
 def test_page(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A page's blocks run from top to bottom in one namespace, at the project's root."""
     monkeypatch.chdir(ROOT)
-    monkeypatch.setenv("MPLBACKEND", "Agg")
     for name in registry.problem_names():  # what a page registers is gone after it
         monkeypatch.setitem(registered.METHODS, name, registry.problem(name).methods)
     skipped = run_blocks(page, FEWER)
@@ -48,48 +52,36 @@ def test_page(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         print(f"{page.name}: not run: {skipped}")
 
 
-def test_api_page_has_every_public_name() -> None:
-    """The reference lists what `dlsched` exports: each name once, and no other."""
+def test_api_page_is_complete() -> None:
+    """The reference has what `dlsched` exports, each name once, and links each problem's fields."""
     text = (ROOT / "docs" / "api.md").read_text()
     listed = re.findall(r"^::: dlsched\.(\w+)$", text[: text.index("## Sweeps")], re.M)
     assert listed[:4] == ["load", "solve", "verify", "compare"]
     assert sorted(listed) == sorted(dlsched.__all__)
-
-
-def test_api_page_links_the_fields_of_every_problem() -> None:
-    """Each problem has a page of fields, and the reference links it."""
     text = (ROOT / "docs" / "api.md").read_text()
     linked = re.findall(r"\[(\w+)\]\(fields/(\w+)\.md\)", text)
     assert sorted(linked) == [(name, name) for name in sorted(registry.BUILT_IN)]
 
 
-def test_pictures_page_has_every_colouring() -> None:
-    """The table has a row for each problem, with what its pictures can be coloured by."""
+def test_tables_on_pages_are_complete() -> None:
+    """Tables have what pictures can be coloured by, and what `dlsched.schema` exports."""
     text = (ROOT / "docs" / "tutorials" / "pictures.md").read_text()
     rows = re.findall(r"^\| (\w+) \|.*\| ([^|]*) \|$", text, re.M)
     stated = {name: set(re.findall(r"`(\w+)`", last)) for name, last in rows}
     for name in registry.BUILT_IN:
         draw = importlib.import_module(f"dlsched.problems.{name}.pictures.draw")
         assert stated[name] == {*draw.COLOR_BY, *getattr(draw, "COLOR_BY_OF_MANY", ())}, name
-
-
-def test_problem_page_has_every_name_of_the_schema() -> None:
-    """The page on adding a problem lists what `dlsched.schema` exports, and no other name."""
     text = (ROOT / "docs" / "add-a-problem.md").read_text()
     table = text[text.index("`dlsched.schema` has") : text.index("## 3. Check")]
     cells = re.findall(r"^\| (`.*?) \|", table, re.M)
     assert sorted(re.findall(r"`(\w+)`", " ".join(cells))) == sorted(dlsched.schema.__all__)
 
 
-def test_instances_page_is_what_the_index_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The page of instances is what its program writes today."""
+def test_written_pages_are_of_today(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages of instances and fields are what programs write, with a meaning for every field."""
     monkeypatch.syspath_prepend(ROOT / "instances")
     written = importlib.import_module("page").text()
     assert (ROOT / "docs" / "instances.md").read_text() == written
-
-
-def test_pages_of_fields_are_what_the_schema_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The pages of fields are what their program writes today, with a meaning for every field."""
     monkeypatch.syspath_prepend(ROOT / "docs")
     written = importlib.import_module("fields").page
     for name in registry.problem_names():
@@ -119,3 +111,79 @@ def test_site_builds_without_warnings(tmp_path: Path) -> None:
     loaded = re.compile(r'<(?:script|img|link)[^>]*(?:src|href)="(https?://[^"]*)"')
     for page in pages:
         assert not loaded.findall((tmp_path / page).read_text()), page
+
+
+def checked(source: str, folder: Path) -> Any:
+    """Return what mypy says of a module."""
+    (folder / "module.py").write_text(source)
+    command = [sys.executable, "-m", "mypy", "--strict", "--config-file", "pyproject.toml"]
+    command.append(str(folder / "module.py"))
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def test_snippets_type_check(tmp_path: Path) -> None:
+    """The README's blocks, one after the other, are a module without type errors."""
+    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(), re.M | re.S)
+    ran = checked("\n".join(blocks), tmp_path)
+    assert blocks and ran.returncode == 0, ran.stdout
+
+
+FIELDS = """
+import dlsched
+print(dlsched.load('lyra-fig5').servers[0].gpus)
+result = dlsched.solve('lyra-fig5')
+print(result.solution.returned, result.objective.preempted, result.bound.preempted)
+print(result.objectiv)
+"""
+
+
+def test_fields_of_any_problem_are_known(tmp_path: Path) -> None:
+    """An instance's and a solution's own fields need no cast; a misspelt result does not pass."""
+    said = checked(FIELDS, tmp_path).stdout
+    errors = [line for line in said.splitlines() if "error:" in line]
+    assert len(errors) == 1 and 'no attribute "objectiv"' in errors[0], said
+
+
+FOLDER = Path(__file__).parents[1] / "docs" / "schema"
+REMEDY = "run: dlsched export --schemas docs/schema"
+
+
+def test_schemas_are_current() -> None:
+    """The files in docs/schema equal what the code writes today."""
+    texts = schema_texts()
+    assert sorted(p.name for p in FOLDER.glob("*.json")) == sorted(texts), REMEDY
+    for name, text in texts.items():
+        assert (FOLDER / name).read_text() == text, f"{name} has changed; {REMEDY}"
+
+
+def test_command_writes_schemas(tmp_path: Path) -> None:
+    """The command writes one file per format, the same each time."""
+    for _ in range(2):
+        ran = CliRunner().invoke(app, ["export", "--schemas", str(tmp_path), "--json"])
+        assert ran.exit_code == 0
+        names = [Path(file).name for file in json.loads(ran.stdout)["files"]]
+        assert {name: (tmp_path / name).read_text() for name in names} == schema_texts()
+
+
+def objects(schema: Any) -> list[dict[str, Any]]:
+    """Return every object that a schema describes."""
+    if isinstance(schema, list):
+        return [found for part in schema for found in objects(part)]
+    if not isinstance(schema, dict):
+        return []
+    own = [schema] if "properties" in schema else []
+    return own + [found for part in schema.values() for found in objects(part)]
+
+
+@pytest.mark.parametrize("name", dlsched.list_problems())
+@pytest.mark.parametrize("kind", ["instance", "solution"])
+def test_schema_is_as_strict_as_the_code(name: str, kind: str) -> None:
+    """A schema refuses unknown fields everywhere and demands the envelope and required fields."""
+    schema = json.loads(schema_texts()[f"{name}.{kind}.schema.json"])
+    assert all(part["additionalProperties"] is False for part in objects(schema))
+    model = getattr(problem(name), kind)
+    required = {k for k, field in model.model_fields.items() if field.is_required()}
+    envelope = {"dlsched", "problem", *(["instance"] if kind == "solution" else [])}
+    assert set(schema["required"]) == envelope | required
+    assert list(schema["properties"]["problem"].values()).count(name) >= 1
+    assert set(schema["properties"]) == set(model.model_fields)

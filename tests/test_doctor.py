@@ -5,18 +5,15 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 import dlsched
+from calls import python, run
 from dlsched import doctor
-from dlsched.cli import app
 from dlsched.doctor import Examination, examine
 from dlsched.problems import library
 from dlsched.results.result import Termination
@@ -41,9 +38,7 @@ def test_this_installation_works(here: Examination) -> None:
 
 def test_json_has_all_of_it(here: Examination) -> None:
     """With --json the same is data; strict JSON, with the problems and one verdict."""
-    ran = CliRunner().invoke(app, ["doctor", "--json"])
-    assert ran.exit_code == 0, ran.output
-    said = json.loads(ran.stdout, parse_constant=pytest.fail)
+    said = json.loads(run("doctor", "--json").stdout, parse_constant=pytest.fail)
     assert said["ok"] is True
     parts = {field.name for field in dataclasses.fields(Examination)}
     assert set(said) == parts | {"ok", "problems"}
@@ -54,24 +49,16 @@ def test_json_has_all_of_it(here: Examination) -> None:
 def test_text_fits_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lines fit 80 columns, but for paths; the last line is the verdict."""
     monkeypatch.setenv("COLUMNS", "80")
-    ran = CliRunner().invoke(app, ["doctor"])
-    lines = ran.stdout.splitlines()
+    lines = run("doctor").stdout.splitlines()
     assert max(len(line) for line in lines if "/" not in line) <= 80
     assert lines[-1] == "the core works"
     assert any(line.split()[:1] == ["highspy"] for line in lines)
 
 
-def test_packages_are_compared_with_the_floors(
-    here: Examination, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_packages_below_their_floors(here: Examination, monkeypatch: pytest.MonkeyPatch) -> None:
     """A package that is missing or too old is a problem; of an extra it is only listed."""
-    declared = [
-        "numpy>=99.5",
-        "no-such-package>=1.0",
-        "rich[jupyter]>=0.1",
-        "cvxopt-none>=1.3; extra == 'glpk'",
-        "ruff>=999; extra == 'dev'",
-    ]
+    declared = ["numpy>=99.5", "no-such-package>=1.0", "rich[jupyter]>=0.1"]
+    declared += ["cvxopt-none>=1.3; extra == 'glpk'", "ruff>=999; extra == 'dev'"]
     monkeypatch.setattr(doctor, "requires", lambda name: declared)
     packages = tuple(doctor.found_packages())
     assert [(p.name, p.extra, p.ok) for p in packages] == [
@@ -84,7 +71,7 @@ def test_packages_are_compared_with_the_floors(
     assert "'numpy>=99.5'" in old and missing.startswith("no-such-package: missing; ")
 
 
-def test_a_package_that_cannot_be_imported(
+def test_broken_packages(
     here: Examination, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """A package that is there and fails on import is a problem, of an extra it is not."""
@@ -122,18 +109,20 @@ def test_releases_are_numbers(older: str, newer: str) -> None:
     assert doctor.release("2") == doctor.release("2.0")
 
 
-def broken(error: Exception) -> Any:
-    """Return a back end that raises."""
+def answering(answer: Any) -> Any:
+    """Return what finds a back end that returns this, or raises it."""
 
     def solve(*_: Any, **__: Any) -> Any:
-        raise error
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
     return lambda name: SimpleNamespace(solve=solve)
 
 
 def test_a_solver_that_breaks(here: Examination, monkeypatch: pytest.MonkeyPatch) -> None:
     """A solver that raises does not work: a problem if it is HiGHS."""
-    monkeypatch.setattr(doctor, "find_backend", broken(RuntimeError("licence expired")))
+    monkeypatch.setattr(doctor, "find_backend", answering(RuntimeError("licence expired")))
     other, highs = doctor.try_solver("gurobi"), doctor.try_solver("highs")
     assert other.installed and not other.works and "licence expired" in other.failure
     assert dataclasses.replace(here, solvers=(here.solvers[0], other)).ok
@@ -141,18 +130,13 @@ def test_a_solver_that_breaks(here: Examination, monkeypatch: pytest.MonkeyPatch
     assert problem.startswith("the solver highs does not work: RuntimeError")
 
 
-def test_a_solver_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a solver that is not installed it is said how to get it."""
-    monkeypatch.setattr(doctor, "find_backend", broken(dlsched.SolverMissing("none")))
-    state = doctor.try_solver("cbc")
-    assert not state.installed and "coinor-cbc" in state.install
-
-
-def test_a_solver_with_a_wrong_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An optimum other than 7 means that the solver does not work."""
+def test_a_solver_that_is_missing_or_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a missing solver it is said how to get it; with an optimum other than 7 none works."""
+    monkeypatch.setattr(doctor, "find_backend", answering(dlsched.SolverMissing("none")))
+    missing = doctor.try_solver("cbc")
+    assert not missing.installed and "coinor-cbc" in missing.install
     wrong = SimpleNamespace(termination=Termination.PROVED, objective=6.0, message="optimal")
-    backend = SimpleNamespace(solve=lambda *_, **__: wrong)
-    monkeypatch.setattr(doctor, "find_backend", lambda name: backend)
+    monkeypatch.setattr(doctor, "find_backend", answering(wrong))
     state = doctor.try_solver("scip")
     assert not state.works and "objective 6" in state.failure
 
@@ -160,10 +144,9 @@ def test_a_solver_with_a_wrong_answer(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_library_that_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Without the files of the library the core does not work, and the exit status is 1."""
     monkeypatch.setattr(library, "root", lambda: tmp_path)
-    ran = CliRunner().invoke(app, ["doctor"])
-    assert ran.exit_code == 1
-    assert "files of the library are missing" in ran.stdout
-    assert "problem: " in ran.stdout and ran.stdout.endswith("the core does not work\n")
+    said = run("doctor", status=1).stdout
+    assert "files of the library are missing" in said
+    assert "problem: " in said and said.endswith("the core does not work\n")
 
 
 def test_the_cache_of_compiled_loops(tmp_path: Path) -> None:
@@ -177,25 +160,15 @@ def test_the_cache_of_compiled_loops(tmp_path: Path) -> None:
         "loop, *_ = entries('dlsched.problems.utility.heuristics.hadar_program');"
         "loop.compiled.compile(loop.signatures[0])"
     )
-
-    def run(code: str) -> list[str]:
-        ran = subprocess.run(
-            [sys.executable, "-c", code],
-            env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        return ran.stdout.split()
-
-    cached, total, writable, *folders = run(look + fill)
+    cache = {"NUMBA_CACHE_DIR": str(tmp_path)}
+    cached, total, writable, *folders = python(look + fill, env=cache).stdout.split()
     assert (cached, writable) == ("0", "True") and int(total) > 5
     assert all(Path(folder).is_relative_to(tmp_path) for folder in folders)
-    assert 0 < int(run(look)[0]) < int(total)
+    assert 0 < int(python(look, env=cache).stdout.split()[0]) < int(total)
 
 
 def test_a_cache_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
     """Then every process compiles anew, and the variable to set is named."""
     monkeypatch.setattr(os, "access", lambda *_: False)
     assert not doctor.compiled_loops().writable
-    assert "NUMBA_CACHE_DIR" in CliRunner().invoke(app, ["doctor"]).stdout
+    assert "NUMBA_CACHE_DIR" in run("doctor").stdout

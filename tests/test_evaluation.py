@@ -1,8 +1,10 @@
-"""Evaluation of claims: a result has what the checker confirms, and false claims are errors."""
+"""Claims: a result has what the checker confirms, false claims are errors or are refuted."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,8 @@ import pytest
 
 import dlsched
 from dlsched import Bound, Claim, Run, SolverDisagreement, Status
+from dlsched.bench.store import TYPES
+from dlsched.display.table import COLUMNS
 from dlsched.problems.reclaiming.definition.schema import Instance, Solution
 from dlsched.registry import trusted
 from dlsched.registry.trusted import trust
@@ -67,41 +71,39 @@ def claimed(value: Any) -> Bound:
     return Bound(value, "claimed", "test")
 
 
+def proved(*values: Any) -> dict[str, Any]:
+    """Return the part of a claim that states certified bounds, one for each level."""
+    return {"bounds": [[certified(value)] for value in values]}
+
+
 def test_honest() -> None:
-    """A correct claim becomes the result."""
+    """A correct claim becomes the result; NumPy's numbers are plain ones, bounds any iterator."""
     bounds = [[claimed(1.0)], [claimed(0.0)]]
     claim = claiming(objective=(1, 0), status=Status.OPTIMAL, bounds=bounds)
     result = dlsched.solve(two(), claim)
     assert result.status is Status.OPTIMAL and result.objective == (1, 0) and result.gap == (0, 0)
+    bounds = iter([[claimed(np.int64(1))], [claimed(np.float64(0.0))]])
+    result = dlsched.solve(two(), claiming(bounds=bounds, objective=np.array([1, 0])))
+    assert result.bound == (claimed(1), claimed(0)) and type(result.bound[0].value) is int
+    assert dlsched.read_result(result.to_json()) == result
 
 
-FALSE_CLAIMS = {
-    "its objective": (dict(objective=(0, 0)), "claims preempted = 0, the checker finds 1"),
-    "its second level": (dict(objective=(1, 7)), "claims collateral = 7"),
-    "beats its claimed bound": (dict(bounds=[[claimed(2.0)]]), "beats its bound"),
-    "beats its certified bound": (dict(bounds=[[certified(2)]]), "beats its bound"),
-    "beats its bound at level 2": (
-        dict(bounds=[[certified(1)], [certified(5)]]),
-        "collateral = 0 beats its bound",
-    ),
-    "optimal with a gap": (
-        dict(status=Status.OPTIMAL, bounds=[[certified(0)], [certified(0)]]),
-        "optimal, but its own bound",
-    ),
-    "optimal without a bound": (dict(status=Status.OPTIMAL), "optimal, but its own bound"),
-    "optimal with half the bounds": (
-        dict(status=Status.OPTIMAL, bounds=[[certified(1)]]),
-        "optimal, but its own bound",
-    ),
+OPTIMAL = {"status": Status.OPTIMAL}
+FALSE_CLAIMS: dict[str, tuple[dict[str, Any], str]] = {
+    "its objective": ({"objective": (0, 0)}, "claims preempted = 0, the checker finds 1"),
+    "its second level": ({"objective": (1, 7)}, "claims collateral = 7"),
+    "beats its claimed bound": ({"bounds": [[claimed(2.0)]]}, "beats its bound"),
+    "beats its certified bound": (proved(2), "beats its bound"),
+    "beats its bound at level 2": (proved(1, 5), "collateral = 0 beats its bound"),
+    "optimal with a gap": (OPTIMAL | proved(0, 0), "optimal, but its own bound"),
+    "optimal without a bound": (OPTIMAL, "optimal, but its own bound"),
+    "optimal with half the bounds": (OPTIMAL | proved(1), "optimal, but its own bound"),
     "optimal without a solution": (
-        dict(solution=None, status=Status.OPTIMAL, bounds=[[certified(1)], [certified(0)]]),
+        OPTIMAL | proved(1, 0) | {"solution": None},
         "returned no solution",
     ),
-    "infeasible with a solution": (
-        dict(status=Status.INFEASIBLE),
-        "claims infeasible, and returns",
-    ),
-    "no solution with a solution": (dict(status=Status.NO_SOLUTION), "claims no solution, and"),
+    "infeasible with a solution": ({"status": Status.INFEASIBLE}, "claims infeasible, and returns"),
+    "no solution with a solution": ({"status": Status.NO_SOLUTION}, "claims no solution, and"),
 }
 
 
@@ -133,17 +135,12 @@ def test_answers_that_are_none(answer: Any, words: str) -> None:
         dlsched.solve(two(), lambda instance: answer)
 
 
-def test_noise_is_forgiven() -> None:
-    """A solver's bound off by rounding is weakened until it holds, and the gap is not called 0."""
-    result = dlsched.solve(two(), claiming(bounds=[[claimed(1.0000000001)]]))
-    assert result.bound[0] is not None and 1 - 2e-9 < result.bound[0].value < 1
-    assert result.gap[0] is not None and 0 < result.gap[0] < 2e-9
-
-
-def test_a_gap_of_zero_means_equal() -> None:
-    """A bound that is near the value is left as it is, and so is the gap."""
-    result = dlsched.solve(two(), claiming(bounds=[[claimed(1 - 1e-12)]]))
-    assert result.gap[0] is not None and 0 < result.gap[0] < 2e-12
+@pytest.mark.parametrize(("bound", "slack"), [(1.0000000001, 2e-9), (1 - 1e-12, 2e-12)])
+def test_noise_is_forgiven(bound: float, slack: float) -> None:
+    """A bound off by rounding is weakened until it holds; a gap is called 0 if it is equal only."""
+    result = dlsched.solve(two(), claiming(bounds=[[claimed(bound)]]))
+    assert result.bound[0] is not None and 1 - slack < result.bound[0].value < 1
+    assert result.gap[0] is not None and 0 < result.gap[0] < slack
 
 
 def test_exact_bounds_have_no_noise() -> None:
@@ -156,26 +153,14 @@ def test_exact_bounds_have_no_noise() -> None:
 
 
 def test_certified_is_kept_apart() -> None:
-    """The strongest bound counts; the strongest certified one is stated beside it."""
+    """The strongest bound counts, the strongest certified one beside it; others certify nothing."""
     bounds = [[certified(0), claimed(1.0)], []]
     result = dlsched.solve(two(), as_own(claiming(bounds=bounds)))
     assert result.bound[0] == claimed(1) and result.certified[0] == certified(0)
     same = dlsched.solve(two(), as_own(claiming(bounds=[[claimed(1), certified(1)]])))
     assert same.bound[0] == certified(1)
-
-
-def test_other_code_certifies_nothing() -> None:
-    """A bound that code outside the package calls certified is a claim."""
-    result = dlsched.solve(two(), claiming(bounds=[[certified(1)], [certified(0)]]))
-    assert result.bound == (claimed(1), claimed(0)) and result.certified == (None, None)
-
-
-def test_numbers_of_other_types_are_read() -> None:
-    """NumPy's numbers are plain ones afterwards, and bounds may come from an iterator."""
-    bounds = iter([[claimed(np.int64(1))], [claimed(np.float64(0.0))]])
-    result = dlsched.solve(two(), claiming(bounds=bounds, objective=np.array([1, 0])))
-    assert result.bound == (claimed(1), claimed(0)) and type(result.bound[0].value) is int
-    assert dlsched.read_result(result.to_json()) == result
+    other = dlsched.solve(two(), claiming(**proved(1, 0)))
+    assert other.bound == (claimed(1), claimed(0)) and other.certified == (None, None)
 
 
 def test_limits_are_those_asked_for() -> None:
@@ -230,8 +215,10 @@ def test_errors_of_the_method_are_its_own() -> None:
 
 def test_a_dict_will_do() -> None:
     """A method may return a dict of the problem's fields; unknown fields are named."""
-    assert dlsched.solve(two(), lambda instance: {"returned": ["s1"]}).objective == (1, 0)
-    with pytest.raises(dlsched.InstanceError, match="unknown field"):
+    result = dlsched.solve(two(), lambda instance: {"returned": ["s1"]})
+    assert (result.objective, result.status) == ((1, 0), Status.FEASIBLE)
+    assert result.solution.instance == "two"
+    with pytest.raises(dlsched.InstanceError, match="cost: is an unknown field"):
         dlsched.solve(two(), lambda instance: {"returned": ["s1"], "cost": 1})
 
 
@@ -307,3 +294,53 @@ def test_start_of_another_version() -> None:
     result = dlsched.solve(two(), given, start=start)
     assert result.solution.instance_sha256 == two().sha256
     assert dlsched.verify(two(), result.solution).feasible
+
+
+POOR = ("4", "6")
+"""Servers of Lyra's Figure 5 that preempt two jobs at a collateral of four GPUs."""
+
+
+def overclaims(instance, run):
+    """Return a poor solution of Figure 5 and call it optimal, with bounds it calls certified."""
+    solution = Solution(instance=instance.name, returned=POOR)
+    bounds = [[Bound(2, "certified", "nothing")], [Bound(4, "certified", "nothing")]]
+    return Claim(solution=solution, status=Status.OPTIMAL, reason="proved", bounds=bounds)
+
+
+def calls_infeasible(instance, run):
+    """Call an instance infeasible that is not."""
+    return Claim(status=Status.INFEASIBLE, reason="I say so")
+
+
+def test_compare_reports_a_refuted_bound() -> None:
+    """Gaps are those without the false bound, whose row says what refutes it; alone it stands."""
+    table = dlsched.compare(["lyra-fig5"], [overclaims, "exact", calls_infeasible])
+    assert table["gap_to_best"].tolist()[:2] == [0.5, 0.0] and table["gap"][0] == 0
+    assert "better than preempted = 2" in table["refuted"][0] and "found 1" in table["refuted"][0]
+    assert table["refuted"][1] == ""
+    assert "infeasible" in table["refuted"][2]
+    table = dlsched.compare(["lyra-fig5"], [overclaims])
+    assert table["gap"][0] == 0 and table["bound_kind"][0] == "claimed"
+
+
+def test_columns_are_those_documented():
+    """Rows have the columns of the table in docs/benchmarks.md, in its order, and no others."""
+    page = (Path(__file__).parents[1] / "docs" / "benchmarks.md").read_text()
+    rows = re.findall(r"^\| `(.+?)` \| (.+) \|$", page.partition("## Suites")[0], re.M)
+    assert dict(rows) == COLUMNS
+    found = list(dlsched.compare(["lyra-fig5"], ["exact", "nobody"]).columns)
+    levels = ["preempted", "collateral"]
+    known = [name for name in COLUMNS if "<level>" not in name]
+    known += [name.replace("<level>", level) for name in COLUMNS for level in levels]
+    assert set(found) <= set(known)
+    assert [name for name in found if name in COLUMNS] == [n for n in COLUMNS if n in found]
+    assert set(TYPES) - {"record"} <= set(COLUMNS)
+
+
+def test_gap_to_best_uses_the_library():
+    """Without a proof in the table, gap_to_best is to the recorded bound; gap is not stated."""
+    (row,) = dlsched.compare(["lyra-fig5"], ["random"]).to_dict("records")
+    assert row["gap"] is None and row["gap_to_best"] == 0.5
+    assert (row["gap_to_best_level"], row["best_bound_kind"]) == ("preempted", "certified")
+    assert (row["preempted_best_bound"], row["preempted_bound"]) == (1, None)
+    assert (row["status"], row["termination"]) == ("feasible", "finished")

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import dlsched
+from calls import FIG5, suite_text
 from dlsched import testing
 from dlsched.cli import app
 from dlsched.extras import EXTRAS, require
@@ -18,13 +19,9 @@ PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text
 CORE = {re.split(r"[<>=\[]", entry)[0].lower() for entry in PROJECT["dependencies"]}
 
 
-def test_the_library_is_returned() -> None:
-    """What is installed is imported, submodules too."""
-    assert require("matplotlib.figure", "drawing") is sys.modules["matplotlib.figure"]
-
-
 def test_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A missing library gives one line with its extra; it is an ImportError as well."""
+    """A missing library gives one line with its extra; one that is there is imported."""
+    assert require("matplotlib.figure", "drawing") is sys.modules["matplotlib.figure"]
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(dlsched.ExtraMissing) as found:
         require("matplotlib", "drawing")
@@ -32,9 +29,7 @@ def test_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(found.value, ImportError)
 
 
-def test_a_broken_library_is_not_called_missing(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_broken_library_is_named_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """If an installed library lacks one of its own, the message says which."""
     (tmp_path / "half_there.py").write_text("import not_there\n")
     monkeypatch.syspath_prepend(tmp_path)
@@ -66,14 +61,11 @@ COMMANDS = {
 def test_a_command_says_what_to_install(
     library: str,
     monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
+    workdir: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """A command without its library ends with status 2 and one line, and writes nothing."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "suite.toml").write_text(
-        'name = "t"\n[[instances]]\nnames = ["lyra-fig5"]\n[[methods]]\nname = "lyra"\n'
-    )
+    (workdir / "suite.toml").write_text(suite_text(FIG5, "lyra"))
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(SystemExit) as stopped:
         app(COMMANDS[library])
@@ -81,19 +73,15 @@ def test_a_command_says_what_to_install(
     said = capsys.readouterr().err
     assert said.count("\n") == 1
     assert f"needs {library}: pip install 'dlsched[{EXTRAS[library]}]'" in said
-    assert [file.name for file in tmp_path.iterdir()] == ["suite.toml"]
+    assert [file.name for file in workdir.iterdir()] == ["suite.toml"]
 
 
-def test_own_heuristics_say_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Property tests without Hypothesis name the extra when they are imported."""
-    monkeypatch.setitem(sys.modules, "hypothesis", None)
-    with pytest.raises(dlsched.ExtraMissing, match=r"pip install 'dlsched\[testing\]'"):
-        from dlsched.testing import check_heuristic  # noqa: F401
-
-
-def test_a_check_without_its_library_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`check_problem` without matplotlib skips the picture and states the reason."""
+def test_testing_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Property tests without Hypothesis name the extra; a picture is skipped without matplotlib."""
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     found = testing.check_problem("reclaiming", checks=["picture"])
     assert (found.skipped, found.findings) == (["picture"], [])
     assert "needs matplotlib: pip install 'dlsched[plot]'" in str(found)
+    monkeypatch.setitem(sys.modules, "hypothesis", None)
+    with pytest.raises(dlsched.ExtraMissing, match=r"pip install 'dlsched\[testing\]'"):
+        from dlsched.testing import check_heuristic  # noqa: F401

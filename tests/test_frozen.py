@@ -1,4 +1,6 @@
-"""An instance cannot be changed, and a method that tries is named."""
+"""An instance cannot be changed; results and solutions know theirs, and nothing shows it."""
+
+from __future__ import annotations
 
 import copy
 import pickle
@@ -6,36 +8,16 @@ import pickle
 import pytest
 
 import dlsched
-from dlsched.registry import problem, problem_names
-from dlsched.schema import Document, FrozenDict, derived
-
-
-def containers(value, path="instance"):
-    """Yield every container in a document with its path, derived values included."""
-    if isinstance(value, Document):
-        names = {n for n in dir(type(value)) if isinstance(getattr(type(value), n), derived)}
-        for name in sorted(names):
-            getattr(value, name)
-        for name, entry in vars(value).items():
-            yield from containers(entry, f"{path}.{name}")
-    elif isinstance(value, (dict, list, set)):
-        yield path, value
-        if isinstance(value, dict):
-            for key, entry in value.items():
-                yield from containers(entry, f"{path}[{key!r}]")
-    elif isinstance(value, tuple):
-        for i, entry in enumerate(value):
-            yield from containers(entry, f"{path}[{i}]")
+from dlsched.registry import problem_names
+from dlsched.schema import FrozenDict
+from dlsched.schema.instance_link import linked_instance
+from dlsched.testing.conformance_checks import _containers
 
 
 @pytest.mark.parametrize("name", problem_names())
-def test_every_container_is_read_only(name):
-    """No list, set or plain dict is reachable from an instance, nor from a solution of it."""
-    example = problem(name).module("generate").examples()[0]
-    rules = [m for m in problem(name).methods.values() if m.kind in ("heuristic", "baseline")]
-    solution = dlsched.solve(example, rules[-1].name).solution
-    found = [*containers(dlsched.generate(name, seed=1)), *containers(example)]
-    found += containers(solution, "solution")
+def test_every_container_of_a_generated_instance_is_read_only(name):
+    """Neither a list nor a set nor a plain dict is reachable, as conformance asks of examples."""
+    found = _containers(dlsched.generate(name, seed=1), "instance")
     assert [path for path, value in found if type(value) is not FrozenDict] == []
 
 
@@ -91,24 +73,74 @@ def by_deletion(instance, rng):
     return {"schedule": {}}
 
 
-def test_a_method_that_writes_into_a_mapping_is_refused():
-    """The mapping itself raises, and the instance is as it was."""
-    with pytest.raises(TypeError, match="cannot be changed"):
-        dlsched.solve(INSTANCE, by_item)
+CHANGES = {
+    by_item: (TypeError, "cannot be changed"),
+    by_setattr: (dlsched.InstanceChanged, "by_setattr"),
+    by_dict_base: (dlsched.InstanceChanged, "by_dict_base"),
+    by_deletion: (dlsched.InstanceChanged, "by_deletion"),
+}
+"""By method: the error of the mapping itself, or of the fingerprint taken after the method."""
 
 
-@pytest.mark.parametrize("method", [by_setattr, by_dict_base, by_deletion])
-def test_a_method_that_changes_the_instance_is_named(method):
-    """Changes around the freezing are found by the fingerprint taken after the method."""
-    with pytest.raises(dlsched.InstanceChanged, match=method.__name__):
-        dlsched.solve(INSTANCE, method)
-
-
-@pytest.mark.parametrize("method", [by_item, by_setattr, by_dict_base, by_derived, by_deletion])
-def test_other_methods_do_not_see_the_change(method):
-    """The proven optimum is the same before and after a method that changes its instance."""
+@pytest.mark.parametrize("method", [*CHANGES, by_derived])
+def test_a_change_is_refused_and_no_other_method_sees_it(method):
+    """The error names the method; the proven optimum is the same before and after it."""
+    if method in CHANGES:
+        error, words = CHANGES[method]
+        with pytest.raises(error, match=words):
+            dlsched.solve(INSTANCE, method)
     before = dlsched.solve(INSTANCE)
     table = dlsched.compare([INSTANCE], [method, "exact"])
     assert dlsched.load(INSTANCE.to_data()).sha256 == before.instance_sha256
     assert table["utility"].iloc[1] == pytest.approx(float(before.objective.utility), rel=1e-12)
     assert table["status"].iloc[1] == "optimal"
+
+
+@pytest.fixture(scope="module")
+def instance() -> dlsched.Instance:
+    """Return the example of Lyra's Figure 5."""
+    return dlsched.load("lyra-fig5")
+
+
+@pytest.mark.parametrize("method", ["exact", "lyra"])
+def test_results_know_their_instance(instance: dlsched.Instance, method: str) -> None:
+    """What `solve` returns leads to the very instance, with a rejected start too."""
+    plain = dlsched.solve(instance, method)
+    started = dlsched.solve(instance, method, start=plain.solution)
+    for result in (plain, started):
+        assert linked_instance(result) is instance
+        assert linked_instance(result.solution) is instance
+
+
+def test_infeasible_results_know_their_instance() -> None:
+    """A result without a solution leads to its instance as well."""
+    instance = dlsched.load("lyra-fig5").model_copy(update={"demand": 99})
+    result = dlsched.solve(instance)
+    assert result.solution is None
+    assert linked_instance(result) is instance
+
+
+def test_the_link_is_not_visible(instance: dlsched.Instance) -> None:
+    """Equality, hash, text, JSON and fields are those of a solution without the link."""
+    solution = dlsched.solve(instance).solution
+    bare = dlsched.load_solution(solution.to_data())
+    assert linked_instance(bare) is None
+    assert solution == bare
+    assert hash(solution) == hash(bare)
+    assert repr(solution) == repr(bare)
+    assert solution.model_dump() == bare.model_dump()
+    assert dict(solution) == dict(bare)
+
+
+def test_changed_copies_keep_the_link(instance: dlsched.Instance) -> None:
+    """A copy with other servers keeps the link, with another digest not; a pickle has none."""
+    solution = dlsched.solve(instance).solution
+    assert linked_instance(solution.model_copy(update={"returned": ()})) is instance
+    assert linked_instance(solution.model_copy(update={"instance_sha256": "0" * 64})) is None
+    result = dlsched.solve(instance)
+    for document in (result, result.solution):
+        again = pickle.loads(pickle.dumps(document))
+        assert again == document
+        assert linked_instance(again) is None
+    assert pickle.dumps(copy.copy(result.solution)) == pickle.dumps(result.solution)
+    assert result == pickle.loads(pickle.dumps(result))

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import functools
 import itertools
-import json
 import os
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pytest
-from typer.testing import CliRunner
 
 import dlsched
+from calls import data
 from dlsched.bench.instance_spec import InstanceSpec
-from dlsched.cli import app
 from dlsched.registry.labels import distinguish, labelled, method_labels
 from dlsched.traces import pool, queue, read_trace, snapshot
 
@@ -25,14 +22,10 @@ VALUES = [1, 1.0, "1", True, "True", None, "None", [1], "[1]", {"1": 0.5}, Fract
 
 
 def test_different_parameters_give_different_names() -> None:
-    """Names carry parameters with their values, of any type and length."""
+    """Names carry parameters of any type and length, in the library as in a suite."""
     names = [labelled("p", {"a": value}) for value in VALUES]
     assert len(set(names)) == len(names) and max(map(len, names)) < 100
     assert labelled("p", {}) == "p" and labelled("p", {"a": 1, "b": "x"}) == "p-a=1-b=x"
-
-
-def test_generated_instances_carry_their_parameters() -> None:
-    """The library's call and a suite's specification name an instance alike."""
     made = dlsched.generate("reclaiming", 3, servers=4, demand=1)
     assert made.name == "reclaiming-servers=4-demand=1-3"
     assert InstanceSpec.generated("reclaiming", 3, {"servers": 4, "demand": 1}).name == made.name
@@ -51,25 +44,17 @@ def test_pools_queues_and_snapshots() -> None:
         assert one.name != two.name or one.sha256 == two.sha256
 
 
-def twins() -> list[dlsched.Instance]:
-    """Return two instances of one name, and a third of another."""
-    made = [dlsched.generate("reclaiming", seed, servers=4) for seed in (1, 2, 3)]
-    return [inst.model_copy(update={"name": "same"}) for inst in made[:2]] + made[2:]
-
-
-def test_compare_tells_instances_of_one_name_apart(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_compare_tells_instances_of_one_name_apart(workdir: Path) -> None:
     """In a table of compare, and on the command line, each instance has a name of its own."""
-    monkeypatch.chdir(tmp_path)
-    made = twins()
+    made = [dlsched.generate("reclaiming", seed, servers=4) for seed in (1, 2, 3)]
+    made[:2] = [inst.model_copy(update={"name": "same"}) for inst in made[:2]]
     frame = dlsched.compare(made, ["lyra", "random"])
     names = [f"same ({inst.sha256[:8]})" for inst in made[:2]] + [made[2].name]
     assert list(frame["instance"]) == [name for name in names for _ in range(2)]
     for i, inst in enumerate(made):
         dlsched.save(inst, f"{i}.json")
-    ran = CliRunner().invoke(app, ["compare", "0.json", "1.json", "-m", "lyra", "--json"])
-    assert [row["instance"] for row in json.loads(ran.stdout)] == names[:2]
+    rows = data("compare", "0.json", "1.json", "-m", "lyra")
+    assert [row["instance"] for row in rows] == names[:2]
 
 
 def test_instances_without_a_digest_are_told_apart_by_source() -> None:

@@ -108,15 +108,11 @@ def test_one_address() -> None:
     assert [(name, found) for name, found in sorted(named) if found != owner] == []
 
 
-def test_version_is_the_same_everywhere() -> None:
-    """pyproject.toml, the package, the citation and the changelog name one version."""
+def test_versions() -> None:
+    """One version is named everywhere, and constraints.txt pins every package that is asked for."""
     assert PROJECT["version"] == dlsched.__version__
     assert f"version: {dlsched.__version__}\n" in (ROOT / "CITATION.cff").read_text()
     assert f"## {dlsched.__version__}" in (ROOT / "CHANGELOG.md").read_text()
-
-
-def test_every_dependency_is_pinned() -> None:
-    """constraints.txt pins every package that pyproject.toml asks for."""
     extras = itertools.chain(*PROJECT["optional-dependencies"].values())
     asked = [*PROJECT["dependencies"], *extras]
     names = {

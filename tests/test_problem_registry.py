@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from functools import partial
 from importlib.metadata import EntryPoint
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -67,19 +68,15 @@ FORMS: dict[str, tuple[Any, str]] = {
 
 @pytest.mark.parametrize("form", FORMS)
 def test_any_callable(form: str, instance: Instance) -> None:
-    """Functions, lambdas, objects and partials all serve as methods."""
+    """Functions, lambdas, objects and partials all serve as methods, with options by keyword."""
     function, name = FORMS[form]
     result = dlsched.solve(instance, function)
     assert result.status is dlsched.Status.FEASIBLE and result.method == name
     assert result.kind == "heuristic"
-
-
-@pytest.mark.parametrize("form", ["function", "partial", "keywords only", "any keywords"])
-def test_options_reach_it(form: str, instance: Instance) -> None:
-    """Options are passed by keyword, whatever the form."""
-    result = dlsched.solve(instance, FORMS[form][0], skip=2)
-    assert result.solution is not None and result.options == {"skip": 2}
-    assert result.solution.returned == (instance.servers[2].id, instance.servers[3].id)  # type: ignore[attr-defined]
+    if form in ("function", "partial", "keywords only", "any keywords"):
+        skipped = dlsched.solve(instance, function, skip=2)
+        assert skipped.options == {"skip": 2}
+        assert skipped.solution.returned == first(instance, skip=2).returned
 
 
 @pytest.mark.parametrize("method", [first, "milp", "lyra", lambda instance: first(instance)])
@@ -100,9 +97,13 @@ def test_decorator(instance: Instance) -> None:
 
 
 def test_a_registered_function_keeps_its_name(instance: Instance) -> None:
-    """Handing over the function of a registered method is the same as naming it."""
+    """A registered function keeps its name; a module may define one anew, as in a notebook."""
     dlsched.method("reclaiming", kind="baseline", name="by-file")(first)
     assert dlsched.solve(instance, first).method == "by-file"
+    dlsched.method("reclaiming", kind="baseline", name="mine")(lambda i: first(i))
+    dlsched.method("reclaiming", kind="baseline", name="mine")(lambda i: first(i, skip=1))
+    result = dlsched.solve(instance, "mine")
+    assert result.solution.returned == first(instance, skip=1).returned
 
 
 @pytest.mark.parametrize("taken", ["lyra", "milp", "exact"])
@@ -114,46 +115,27 @@ def test_name_clash(taken: str) -> None:
     assert registry.problem("reclaiming").methods.get(taken) == before
 
 
-def test_own_name_again(instance: Instance) -> None:
-    """A module may define its method anew, as one does in a notebook."""
-    dlsched.method("reclaiming", kind="baseline", name="mine")(lambda i: first(i))
-    dlsched.method("reclaiming", kind="baseline", name="mine")(lambda i: first(i, skip=1))
-    result = dlsched.solve(instance, "mine")
-    assert result.solution.returned == first(instance, skip=1).returned
-
-
-def test_unknown_problem_and_kind() -> None:
-    """A problem or kind that there is not is refused with the near ones."""
+def test_unknown_names(instance: Instance) -> None:
+    """A problem, kind or method that there is not is refused with the near ones."""
     with pytest.raises(dlsched.UnknownName, match="did you mean 'reclaiming'"):
         dlsched.method("reclaming", kind="heuristic")
     with pytest.raises(dlsched.UnknownName, match="did you mean 'heuristic'"):
         dlsched.method("reclaiming", kind="heuristics")
-
-
-class Entry:
-    """An entry point of another package."""
-
-    value = "stranger:methods"
-
-    def __init__(self, load: Any) -> None:
-        self.load = load
+    with pytest.raises(dlsched.UnknownName, match="no method for reclaiming is called 'lira'"):
+        dlsched.solve(instance, "lira")
 
 
 def plug(monkeypatch: pytest.MonkeyPatch, load: Any) -> None:
     """Install a package that is loaded through the entry point group."""
-    found = {"dlsched.methods": [Entry(load)]}
-    monkeypatch.setattr(names, "entry_points", lambda group: found[group])
+    entry = SimpleNamespace(value="stranger:methods", load=load)
+    monkeypatch.setattr(names, "entry_points", lambda group: {"dlsched.methods": [entry]}[group])
     registered.load_plugins.cache_clear()
 
 
 def test_entry_point(instance: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A package's methods are there without an import."""
+    """A package's methods are there without an import; a broken one is warned of, and harmless."""
     plug(monkeypatch, lambda: dlsched.method("reclaiming", kind="heuristic", name="theirs")(first))
     assert dlsched.solve(instance, "theirs").method == "theirs"
-
-
-def test_broken_entry_point(instance: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A stranger's broken package is warned of, and takes nothing down."""
 
     def fail() -> None:
         raise ImportError("no module named torch")
@@ -164,12 +146,6 @@ def test_broken_entry_point(instance: Instance, monkeypatch: pytest.MonkeyPatch)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         dlsched.solve(instance, "lyra")  # said once
-
-
-def test_unknown_method(instance: Instance) -> None:
-    """A method that there is not is refused with the near ones."""
-    with pytest.raises(dlsched.UnknownName, match="no method for reclaiming is called 'lira'"):
-        dlsched.solve(instance, "lira")
 
 
 def no_instance() -> None:
@@ -218,7 +194,7 @@ def install(monkeypatch: pytest.MonkeyPatch, **problems: str) -> None:
     monkeypatch.setattr(names, "entry_points", lambda group: found[group])
 
 
-def test_broken_problems_disable_nothing(
+def test_broken_problems(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, instance: Instance
 ) -> None:
     """Packages that raise, exit, or take a name are warned of; all else works."""
@@ -240,10 +216,9 @@ def test_broken_problems_disable_nothing(
 def test_broken_methods_of_a_problem(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A problem whose methods cannot be imported is an error only where it is used."""
     text = "from dataclasses import replace\nfrom dlsched.problems.elastic import PROBLEM\n"
+    text += 'PROBLEM = replace(PROBLEM, name="half", package="half")\n'
     (tmp_path / "half").mkdir()
-    (tmp_path / "half" / "__init__.py").write_text(
-        f'{text}PROBLEM = replace(PROBLEM, name="half", package="half")\n'
-    )
+    (tmp_path / "half" / "__init__.py").write_text(text)
     (tmp_path / "half" / "exact.py").write_text("import nowhere")
     monkeypatch.syspath_prepend(tmp_path)
     install(monkeypatch, half="half:PROBLEM")

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import logging
-import subprocess
-import sys
 
 import pytest
 
 import dlsched
+from calls import python
 from dlsched.registry import problem
 from dlsched.run import Run, Stage, StageEvent, describe_point
 
@@ -35,26 +34,21 @@ def test_levels_of_a_model_are_announced() -> None:
     assert [event.stage for event in events].count(Stage.BUILDING) == 1
 
 
-def test_on_stage_is_no_option_of_a_method() -> None:
-    """A method may not have an option with the name of the listener."""
-
-    def mine(instance: object, rng: object, on_stage: int = 0) -> None:
-        pytest.fail("it is called")
-
-    with pytest.raises(dlsched.OptionError, match="on_stage"):
-        dlsched.solve("lyra-fig5", mine)
-
-
 def test_method_of_others_can_announce() -> None:
-    """A method that takes a run can announce stages of its own."""
+    """A method that takes a run can announce stages, but have no option called as the listener."""
     events: list[StageEvent] = []
 
     def mine(instance: object, run: Run) -> dict[str, list[str]]:
         run.announce(Stage.BUILDING, "a list")
         return {"returned": ["1", "2"]}
 
+    def other(instance: object, rng: object, on_stage: int = 0) -> None:
+        pytest.fail("it is called")
+
     dlsched.solve("lyra-fig5", mine, on_stage=events.append)
     assert StageEvent(Stage.BUILDING, "a list") in events
+    with pytest.raises(dlsched.OptionError, match="on_stage"):
+        dlsched.solve("lyra-fig5", other)
 
 
 def test_subproblems_are_quiet(caplog: pytest.LogCaptureFixture) -> None:
@@ -67,7 +61,7 @@ def test_subproblems_are_quiet(caplog: pytest.LogCaptureFixture) -> None:
     assert events == [] and caplog.records == []
 
 
-def test_points_are_logged_once_a_second(
+def test_points_in_the_log(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of many points the log has the first of each stage, and then one a second at most."""
@@ -87,31 +81,24 @@ def test_points_are_logged_once_a_second(
         "searching: 3.0 s, incumbent 3",
     ]
     assert len(run.trajectory) == 32
-
-
-def test_point_without_values_in_words() -> None:
-    """A point with neither incumbent nor bound has its time only."""
     assert describe_point(dlsched.run.Point(2.0, None, None)) == "2.0 s"
 
 
 def test_records_carry_their_stage(caplog: pytest.LogCaptureFixture) -> None:
-    """Every record of a stage or a point has the stage as an attribute, for filters."""
+    """Records have their stage as an attribute; a warning says why a start was not used."""
     with caplog.at_level(logging.INFO, "dlsched.run"):
         dlsched.solve("lyra-fig5")
     assert {record.stage for record in caplog.records} >= {"loading", "building", "checking"}
-
-
-def test_nothing_is_said_by_default() -> None:
-    """Without any configuration of logging, a solve writes nothing to the terminal."""
-    code = "import dlsched; dlsched.solve('lyra-fig5', 'lyra')"
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert (ran.stdout, ran.stderr) == ("", "")
-
-
-def test_start_that_is_not_used_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    """A warning says that a start was not used, and why."""
+    caplog.clear()
     start = {"dlsched": 1, "problem": "reclaiming", "instance": "lyra-fig5", "returned": ["9", "1"]}
     with caplog.at_level(logging.WARNING, "dlsched"):
         dlsched.solve("lyra-fig5", "milp", start=start)
     expected = 'the start is not used: rejected by the checker: returned[0]: there is no server "9"'
     assert [record.getMessage() for record in caplog.records] == [expected]
+
+
+def test_nothing_is_said_by_default() -> None:
+    """Without any configuration of logging, a solve writes nothing to the terminal."""
+    code = "import dlsched; dlsched.solve('lyra-fig5', 'lyra')"
+    ran = python(code)
+    assert (ran.stdout, ran.stderr) == ("", "")

@@ -1,9 +1,8 @@
-"""Levels, gaps and what is said about them."""
+"""Results: levels, gaps and what is said about them; the way to JSON and back."""
 
 from __future__ import annotations
 
-import copy
-import pickle
+import json
 from fractions import Fraction
 from typing import Any
 
@@ -11,25 +10,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dlsched.results.objective import Bound, ByLevel, Level, gap, relative_gap
+import dlsched
+from dlsched.problems.reclaiming.instances.generate import examples
+from dlsched.results.objective import (
+    Bound,
+    ByLevel,
+    Level,
+    gap,
+    number_from_data,
+    number_to_data,
+    relative_gap,
+)
 
 LEVELS = (Level("few", "min", "jobs"), Level("many", "max", "GPUs"))
 numbers = st.one_of(st.integers(-50, 50), st.fractions(-5, 5))
 
 
-@pytest.mark.parametrize(
-    "again", [copy.copy, copy.deepcopy, lambda v: pickle.loads(pickle.dumps(v))]
-)
-def test_copies(again: Any) -> None:
-    """Copies and pickles keep entries, levels and names."""
-    value = ByLevel(LEVELS, (1, Fraction(1, 3)))
-    twin = again(value)
-    assert twin == value and twin.levels == LEVELS and twin.many == Fraction(1, 3)
-    assert type(twin) is ByLevel and repr(twin) == repr(value) == "(few=1, many=0.333333)"
-
-
 def test_names() -> None:
-    """Entries are found by the names of their levels; another name says which there are."""
+    """Entries are found by the names of their levels; a bound says value, kind and source."""
     value = ByLevel(LEVELS, (1, 2))
     assert (value.few, value.many, value.as_dict()) == (1, 2, {"few": 1, "many": 2})
     with pytest.raises(AttributeError, match=r"no level 'cost'; the levels are \['few', 'many'\]"):
@@ -37,6 +35,7 @@ def test_names() -> None:
     assert not hasattr(value, "cost")
     with pytest.raises(ValueError, match="2 levels, 1 entries"):
         ByLevel(LEVELS, (1,))
+    assert str(Bound(Fraction(7, 2), "certified", "dual vector")) == "3.5 (certified, dual vector)"
 
 
 def test_better_by_senses() -> None:
@@ -78,6 +77,58 @@ def test_gap_stops_at_the_first_level_that_is_open() -> None:
     assert gap((4, 8), ByLevel(LEVELS, (4, 8))) == (0, 0)  # bare values serve as bounds
 
 
-def test_bound_in_words() -> None:
-    """A bound says its value, its kind and where it comes from."""
-    assert str(Bound(Fraction(7, 2), "certified", "dual vector")) == "3.5 (certified, dual vector)"
+NUMBERS = st.one_of(
+    st.integers(),
+    st.fractions(-(10**9), 10**9),
+    st.floats(allow_nan=False, allow_infinity=False),
+)
+
+
+@settings(derandomize=True)
+@given(NUMBERS)
+def test_numbers(number: Any) -> None:
+    """Every number comes back equal: thirds, tenths, and integers beyond a double."""
+    assert number_from_data(json.loads(json.dumps(number_to_data(number)))) == number
+
+
+START = {"dlsched": 1, "problem": "reclaiming", "instance": "lyra-fig5", "returned": ["1", "2"]}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"time_limit": 1e-6},
+        {"method": "random", "seed": 5},
+        {"method": "lp"},
+        {"levels": 1, "gap": 0.1},
+        {"start": START},
+        {"instance": dlsched.generate("reclaiming", servers=3, demand=5)},
+    ],
+)
+def test_round_trip_of_odd_results(arguments: dict[str, Any]) -> None:
+    """Stopped, seeded, partial, started and infeasible results come back, too."""
+    result = dlsched.solve(**{"instance": examples()[0]} | arguments)
+    assert dlsched.read_result(result.to_json()) == result
+    if "instance" in arguments:
+        assert result.solution is None and result.status is dlsched.Status.INFEASIBLE
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "null", "{", "[" * 100_000, '{"problem": 5}', '{"problem": "reclaiming"}']
+)
+def test_what_is_no_result_is_refused(text: str) -> None:
+    """One error says what to give, whatever the text is."""
+    with pytest.raises(dlsched.InstanceError, match=r"the text that Result\.to_json"):
+        dlsched.read_result(text)
+
+
+def test_a_damaged_result_names_the_field() -> None:
+    """A field that every version wrote is missing, or is of another kind."""
+    data = dlsched.solve(dlsched.load("lyra-fig5"), "lyra").to_data()
+    for name in sorted(data.keys() - {"solution", "termination", "limits", "proof", "variant"}):
+        rest = {key: value for key, value in data.items() if key != name}
+        with pytest.raises(dlsched.InstanceError, match=f"the result: {name}: is missing"):
+            dlsched.read_result(json.dumps(rest))
+    for name, value in {"status": "solved", "seconds": [1], "gap": {}, "bound": 3}.items():
+        with pytest.raises(dlsched.InstanceError, match="the result: "):
+            dlsched.read_result(json.dumps(data | {name: value}))

@@ -1,4 +1,4 @@
-"""Runs: seeds, time limits, Ctrl-C."""
+"""Runs: seeds, time limits, Ctrl-C, numbers of threads that change."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import signal
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
-import numpy as np
 import pytest
 
 import dlsched
 from dlsched.problems.reclaiming.definition.schema import Instance, Solution
+from dlsched.registry import problem
 from dlsched.results.result import Point, Status, Termination
 from dlsched.run import Run
+from dlsched.testing.thread_changes import answers_of, in_new_process
 
 
 def hard() -> Instance:
@@ -79,25 +79,17 @@ def test_interrupt_reaches_the_outer_run() -> None:
     assert dlsched.solve(hard(), outer).status is Status.FEASIBLE
 
 
-def test_second_interrupt_raises() -> None:
-    """A second Ctrl-C raises `KeyboardInterrupt`."""
+def test_handlers_of_interrupts() -> None:
+    """A second Ctrl-C raises; the handler is restored after an error; what is ignored stays so."""
     run = Run()
     with pytest.raises(KeyboardInterrupt), run.interruptible():
         interrupt()
         interrupt()
     assert run.interrupted
-
-
-def test_handler_is_restored_after_an_error() -> None:
-    """After an exception, the process has its previous handler."""
     before = signal.getsignal(signal.SIGINT)
     with pytest.raises(ZeroDivisionError), Run().interruptible():
         raise ZeroDivisionError
     assert signal.getsignal(signal.SIGINT) is before
-
-
-def test_ignored_stays_ignored() -> None:
-    """A process that ignores Ctrl-C still ignores it during a run."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         run = Run()
@@ -109,7 +101,7 @@ def test_ignored_stays_ignored() -> None:
         signal.signal(signal.SIGINT, before)
 
 
-def test_threads() -> None:
+def test_other_threads_than_the_main_one() -> None:
     """Outside the main thread, which receives no signals, results are the same."""
     instance = dlsched.generate("reclaiming", servers=20, demand=6)
     here = dlsched.solve(instance).objective
@@ -131,31 +123,6 @@ def test_time_limit(limit: float) -> None:
     assert result.bound[0].value <= known[0]
 
 
-@pytest.mark.parametrize("seed", [-1, 0.5, "x", None])
-def test_invalid_seeds(seed: Any) -> None:
-    """A seed that is not an integer from 0 is an error."""
-    with pytest.raises(dlsched.OptionError, match="seed="):
-        dlsched.solve(dlsched.generate("reclaiming", servers=3), "random", seed=seed)
-
-
-def test_numpy_seed() -> None:
-    """A NumPy integer is a valid seed, and the result can be written and read."""
-    instance = dlsched.generate("reclaiming", servers=9)
-    result = dlsched.solve(instance, "random", seed=np.int64(3))  # type: ignore[arg-type]
-    assert result.solution == dlsched.solve(instance, "random", seed=3).solution
-    assert dlsched.read_result(result.to_json()).seed == 3
-
-
-@pytest.mark.parametrize(
-    "limits",
-    [{"time_limit": 0}, {"time_limit": float("nan")}, {"gap": 1}, {"gap": -0.1}, {"threads": 0}],
-)
-def test_limits_that_are_none(limits: dict[str, Any]) -> None:
-    """Limits without a meaning are refused before anything runs."""
-    with pytest.raises(dlsched.OptionError, match=next(iter(limits))):
-        dlsched.solve(dlsched.generate("reclaiming", servers=3), **limits)
-
-
 def test_clock() -> None:
     """The time left is never below 0, and an interrupt comes before a time limit."""
     assert Run().remaining() == float("inf") and Run().stop_reason() is None
@@ -165,3 +132,24 @@ def test_clock() -> None:
     assert spent.stop_reason() is Termination.TIME_LIMIT
     spent.interrupted = True
     assert spent.stop_reason() is Termination.INTERRUPTED
+
+
+UTILITY = [dlsched.generate("utility", seed, jobs=8, slots=12) for seed in (1, 3)]
+"""HiGHS refused to solve them, as one of their programs had another number of threads."""
+
+
+@pytest.mark.parametrize("name", dlsched.list_problems())
+def test_threads_may_change(name: str) -> None:
+    """The exact method and the bound find the same, whatever was called before."""
+    owner = problem(name)
+    instance = owner.module("generate").examples()[0]
+    for method in (owner.resolve("exact", instance).name, owner.bound):
+        assert len(set(answers_of(instance, method, (2, 1, 2)))) == 1
+
+
+@pytest.mark.slow
+def test_threads_in_a_new_process() -> None:
+    """Two threads from the first call on, then one, then two again."""
+    found = in_new_process(UTILITY, ["milp", "dantzig_wolfe", "lagrangian"], (2, 1, 2))
+    assert found and all(len(set(answers)) == 1 for answers in found.values())
+    assert not any("SolverFailure" in answer for answers in found.values() for answer in answers)

@@ -8,11 +8,10 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import dlsched
+from calls import data, refusal, run
 from dlsched.api.submission import check_submission
-from dlsched.cli import app
 from dlsched.problems import library
 from dlsched.run import Run
 from dlsched.schema import Instance, Solution
@@ -20,22 +19,8 @@ from dlsched.schema import Instance, Solution
 NAME = "reclaiming-520-52"
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(n, marks=pytest.mark.slow if n.startswith("dispatch-largest") else ())
-        for n in library.names()
-    ],
-)
-def test_shipped_solution_equals_the_best_known(name: str) -> None:
-    """Every best known solution, sent in, equals itself, and closes what is proven."""
-    found = check_submission(library.solution_file(name))
-    assert (found.instance, found.verdict) == (name, "equals")
-    assert found.closes == (library.index()[name]["proof"]["status"] == "optimal")
-
-
-def test_worse_and_better(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A heuristic's solution is worse; were the index worse still, it would improve it."""
+def test_verdicts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worse solution, a better one and one that violates something have their verdicts."""
     sent = dlsched.solve(NAME, "scf").solution
     assert sent is not None
     found = check_submission(sent)
@@ -43,10 +28,6 @@ def test_worse_and_better(monkeypatch: pytest.MonkeyPatch) -> None:
     poor = found.best_known.map(lambda value: value + 1000)
     monkeypatch.setattr(library, "best_objective", lambda digest: poor)
     assert check_submission(sent).verdict == "improves"
-
-
-def test_infeasible_is_said() -> None:
-    """A solution that violates something is no solution, and the report says what."""
     sent = json.loads(dlsched.solve(NAME).solution.model_dump_json())
     sent |= {"dlsched": 1, "returned": sent["returned"][:-1]}
     found = check_submission(sent)
@@ -62,34 +43,24 @@ def test_beating_the_bound_is_an_alarm(monkeypatch: pytest.MonkeyPatch) -> None:
         check_submission(library.solution_file(NAME))
 
 
-def test_strangers_are_refused(tmp_path: Path) -> None:
-    """A solution of an instance that is not shipped is unusable, in one line."""
-    made = dlsched.generate("reclaiming", servers=4)
-    dlsched.save(dlsched.solve(made).solution, tmp_path / "s.json")
-    ran = CliRunner().invoke(app, ["submit-check", str(tmp_path / "s.json")])
-    assert ran.exit_code == 2 and ran.stderr.count("\n") == 1
-    assert "instance: is of" in ran.stderr and "dlsched list instances" in ran.stderr
-
-
 def test_command(tmp_path: Path) -> None:
-    """The command says the verdict, level by level, and in JSON; infeasible is status 1."""
-    file = str(library.solution_file(NAME))
-    ran = CliRunner().invoke(app, ["submit-check", file])
-    assert ran.exit_code == 0 and f"equals the best known solution of {NAME}" in ran.stdout
-    said = json.loads(CliRunner().invoke(app, ["submit-check", file, "--json"]).stdout)
+    """The command says the verdict by level; infeasible is status 1, what is not shipped 2."""
+    file = library.solution_file(NAME)
+    assert f"equals the best known solution of {NAME}" in run("submit-check", file).stdout
+    said = data("submit-check", file)
     assert (said["verdict"], said["closes"], said["violations"]) == ("equals", True, [])
     sent = dlsched.load_solution(file).to_data()
     (tmp_path / "bad.json").write_text(json.dumps(sent | {"returned": []}))
-    ran = CliRunner().invoke(app, ["submit-check", str(tmp_path / "bad.json")])
-    assert ran.exit_code == 1 and "is no solution" in ran.stdout
+    assert "is no solution" in run("submit-check", tmp_path / "bad.json", status=1).stdout
+    made = dlsched.generate("reclaiming", servers=4)
+    dlsched.save(dlsched.solve(made).solution, tmp_path / "s.json")
+    said = refusal("submit-check", tmp_path / "s.json")
+    assert "instance: is of" in said and "dlsched list instances" in said
 
 
 OPEN = "reclaiming-open-100-scattered"
-CREDIT = {
-    "by": "A. Author, B|*Author*",
-    "date": "2026-12-01",
-    "reference": "https://doi.org/10.1/x",
-}
+CREDIT = {"by": "A. Author, B|*Author*", "date": "2026-12-01"}
+CREDIT["reference"] = "https://doi.org/10.1/x"
 
 
 def test_credit_is_optional(tmp_path: Path) -> None:
@@ -139,32 +110,28 @@ def test_command_adds_a_credit(tmp_path: Path) -> None:
     del plain["instance_sha256"]
     (tmp_path / "a.sol.json").write_text(json.dumps(plain))
     out = tmp_path / "b.sol.json"
-    command = ["submit-check", str(tmp_path / "a.sol.json"), "--by", CREDIT["by"]]
-    whole = [*command, "--date", CREDIT["date"], "--reference", CREDIT["reference"], "-o", str(out)]
-    ran = CliRunner().invoke(app, whole)
-    assert ran.exit_code == 0 and f"written to {out}" in ran.stdout
+    flags = [word for name, text in CREDIT.items() for word in (f"--{name}", text)]
+    whole = ["submit-check", tmp_path / "a.sol.json", *flags, "-o", out]
+    assert f"written to {out}" in run(*whole).stdout
     digest = {"instance_sha256": dlsched.load(NAME).sha256}
     assert json.loads(out.read_text()) == plain | digest | {"credit": CREDIT}
-    said = json.loads(CliRunner().invoke(app, [*whole, "--json"]).stdout)
-    assert said["credit"] == CREDIT
-    assert json.loads(CliRunner().invoke(app, ["submit-check", str(out), "--json"]).stdout)[
-        "credit"
-    ] == CREDIT  # fmt: skip
+    assert data(*whole)["credit"] == data("submit-check", out)["credit"] == CREDIT
 
 
-def test_command_wants_a_whole_credit(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        ("--by A", "--by needs -o"),
+        ("--date 2026-12-01 -o b.sol.json", "say who, with --by"),
+        ("--by A --date tomorrow -o b.sol.json", 'date: "tomorrow" is not a date'),
+        ("-o b.sol.json", "credit: is missing; say who found it"),
+        ("--by A -o b.txt", "must end in .sol.json"),
+    ],
+)
+def test_command_wants_a_whole_credit(flags: str, words: str, workdir: Path) -> None:
     """A name without a file, a date without a name, and no credit at all are unusable."""
-    file, out = str(library.solution_file(NAME)), tmp_path / "b.sol.json"
-    for flags, words in [
-        (["--by", "A"], "--by needs -o"),
-        (["--date", "2026-12-01", "-o", str(out)], "say who, with --by"),
-        (["--by", "A", "--date", "tomorrow", "-o", str(out)], 'date: "tomorrow" is not a date'),
-        (["-o", str(out)], "credit: is missing; say who found it"),
-        (["--by", "A", "-o", str(tmp_path / "b.txt")], "must end in .sol.json"),
-    ]:
-        ran = CliRunner().invoke(app, ["submit-check", file, *flags])
-        assert ran.exit_code == 2 and words in ran.stderr, (flags, ran.stderr)
-    assert not list(tmp_path.iterdir())
+    assert words in refusal("submit-check", library.solution_file(NAME), *flags.split())
+    assert not list(workdir.iterdir())
 
 
 @pytest.fixture
@@ -219,6 +186,5 @@ def test_a_credit_stays_until_a_better_solution(small_library: Path) -> None:
     same = make.index_line("open", instance, file, False, best, bounds, line["proof"])
     assert same["credit"] == CREDIT
     better = best.map(lambda value: value - 1)
-    assert "credit" not in make.index_line(
-        "open", instance, file, False, better, bounds, line["proof"]
-    )
+    other = make.index_line("open", instance, file, False, better, bounds, line["proof"])
+    assert "credit" not in other

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 import dlsched
+from calls import run
 from dlsched import Bound, Claim, Status, Termination, registry
-from dlsched.cli import app
 from dlsched.problems.reclaiming import Solution, exact
 from dlsched.registry import Kind, Method, registered
 
@@ -56,10 +55,7 @@ class Holder:
         """Return the boast."""
         return boast(instance, run)
 
-    @classmethod
-    def of_class(cls, instance: Any, run: Any) -> Claim:
-        """Return the boast."""
-        return boast(instance, run)
+    of_class = classmethod(bound)
 
 
 def in_module(monkeypatch: pytest.MonkeyPatch) -> Any:
@@ -97,60 +93,52 @@ ATTACKS = {
 
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_nothing_but_identity_is_trusted(attack: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever a method is called or says of itself, its optimum and its bounds are claims."""
-    result = dlsched.solve(NAME, ATTACKS[attack](monkeypatch))
+    """Whatever a method is called or says of itself, its optimum and its bounds are claims.
+
+    One that has the module's name of a registered one cannot take that one's name, either.
+    """
+    method = ATTACKS[attack](monkeypatch)
+    result = dlsched.solve(NAME, method)
     assert (result.status, result.termination) == (Status.OPTIMAL, Termination.CLAIMED)
     assert {bound.kind for bound in result.bound} == {"claimed"}
     assert set(result.certified) == {None}
-
-
-@pytest.mark.parametrize("attack", ["a module's name", "__module__", "equality"])
-def test_names_of_the_library_stay_taken(attack: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A function that has the module's name of a registered one cannot take its name."""
-    with pytest.raises(dlsched.OptionError, match="already has a method 'milp'"):
-        dlsched.method("reclaiming", kind="exact")(ATTACKS[attack](monkeypatch))
+    if attack in ("a module's name", "__module__", "equality"):
+        with pytest.raises(dlsched.OptionError, match="already has a method 'milp'"):
+            dlsched.method("reclaiming", kind="exact")(method)
 
 
 def test_a_registered_method_of_another_package_claims(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The decorator, which entry points use as well, makes no method one of the library."""
+    """The library's methods are its own, of their problem only; registering makes none so."""
+    for name in registry.BUILT_IN:
+        for method in registry.problem(name).methods.values():
+            assert method.own, f"{name} {method.name}: import method from dlsched.registry.own"
+    assert not Method("milp", "elastic", Kind.EXACT, OWN).own
     known = {name: dict(found) for name, found in registered.METHODS.items()}
     monkeypatch.setattr(registered, "METHODS", known)
     dlsched.method("reclaiming", kind="exact", name="boasted")(boast)
     assert dlsched.solve(NAME, "boasted").termination is Termination.CLAIMED
 
 
-def test_the_library_s_methods_are_its_own() -> None:
-    """All of them, and of their problem only."""
-    for name in registry.BUILT_IN:
-        for method in registry.problem(name).methods.values():
-            assert method.own, f"{name} {method.name}: import method from dlsched.registry.own"
-    assert not Method("milp", "elastic", Kind.EXACT, OWN).own
-
-
-def test_a_claim_is_called_a_claim_everywhere(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_claim_is_a_claim_everywhere(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Reason, summary, text, HTML, table, JSON and command line say so; none says proved."""
     result = dlsched.solve(NAME, boast)
     shown = [result.summary(), repr(result), result._repr_html_() or ""]
     assert all("optimal, claimed" in text and "Proved" not in text for text in shown)
-    assert (
-        result.reason == "claimed by the method, not proved by dlsched; boast says: proved optimal"
-    )
+    said = "claimed by the method, not proved by dlsched; boast says: proved optimal"
+    assert result.reason == said
     assert "Claimed by the method, not proved: no solution is better" in shown[0]
     assert json.loads(result.to_json())["termination"] == "claimed"
     (row,) = dlsched.compare([NAME], [boast]).to_dict("records")
     assert (row["termination"], row["bound_kind"]) == ("claimed", "claimed")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.syspath_prepend(str(workdir))
     Path("boasting.py").write_text(
         "from dlsched import Bound, Claim\n"
         "def boast(instance, run):\n"
         "    return Claim(status='infeasible')\n"
     )
-    said = CliRunner().invoke(app, ["solve", NAME, "-m", "boasting:boast"])
-    assert said.exit_code == 1 and "infeasible, claimed" in said.stdout
-    refuted = CliRunner().invoke(app, ["solve", NAME, "-m", "boasting:boast", "--certify"])
-    assert refuted.exit_code == 3 and "milp found a solution" in " ".join(refuted.stdout.split())
-    table = CliRunner().invoke(app, ["compare", NAME, "-m", "boasting:boast", "-m", "exact"])
-    assert table.exit_code == 3 and "claimed" in table.stdout and "calls" in table.stdout
+    solve = ["solve", NAME, "-m", "boasting:boast"]
+    assert "infeasible, claimed" in run(*solve, status=1).stdout
+    refuted = run(*solve, "--certify", status=3).stdout
+    assert "milp found a solution" in " ".join(refuted.split())
+    table = run("compare", NAME, "-m", "boasting:boast", "-m", "exact", status=3).stdout
+    assert "claimed" in table and "calls" in table

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ast
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import dlsched
+from calls import FIG5, python, suite_text
 
 CHILD = """
 import os, select, signal, sys
@@ -51,13 +50,6 @@ try:
 except dlsched.OptionError as error:
     print(error)
 """
-SUITE = """
-name = "tiny"
-[[instances]]
-names = ["lyra-fig5"]
-[[methods]]
-name = "lyra"
-"""
 
 
 def test_no_module_needs_what_only_unix_has() -> None:
@@ -73,13 +65,8 @@ def test_no_module_needs_what_only_unix_has() -> None:
 def test_a_system_without_unix_has_the_command_line(tmp_path: Path) -> None:
     """All modules import and commands run; a sweep ends before it writes anything."""
     suite, out = tmp_path / "tiny.toml", tmp_path / "out"
-    suite.write_text(SUITE, encoding="utf-8")
-    child = subprocess.run(
-        [sys.executable, "-c", CHILD, str(suite), str(out)],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert child.returncode == 0, child.stderr
-    lines = child.stdout.splitlines()
+    suite.write_text(suite_text(FIG5, "lyra"))
+    lines = python(CHILD, suite, out).stdout.splitlines()
     assert [line.split()[:2] for line in lines[:2]] == [["--help", "0"], ["list", "0"]]
     assert all(line.split()[2] in ("NoneType", "SystemExit") for line in lines[:4]), lines
     assert "cannot limit the time and memory of runs here" in lines[4]

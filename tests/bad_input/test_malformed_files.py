@@ -6,8 +6,6 @@ import contextlib
 import gzip
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,196 +18,134 @@ from bad_input_data import (
     TEXT,
     assert_refused,
     elastic,
+    good,
     swap,
-    without,
 )
-from typer.testing import CliRunner
 
 import dlsched
-from dlsched.cli import app
+from calls import MAIN, python, refusal
 from dlsched.schema.files import MAX_BYTES
 
-# name: (the file's bytes, the field that the error names, words of the error)
-MALFORMED: dict[str, tuple[bytes, str, str]] = {
-    "empty": (b"", "", "is empty"),
-    "blanks only": (b" \n\t " * 9, "", "begins with blanks only"),
-    "not JSON": (b"demand: 2\n", "", "holds no JSON object"),
-    "cut off": (TEXT[:-20].encode(), "", "is not JSON (expecting"),
-    "comma too many": (swap('"demand": 1,', '"demand": 1,,'), "", "at line 1 column"),
-    "two documents": (TEXT.encode() * 2, "", "is not JSON (extra data"),
-    "list at the top": (f"[{TEXT}]".encode(), "", "holds no JSON object; write an object"),
-    "number at the top": (b"7", "", "holds no JSON object"),
-    "UTF-16": (TEXT.encode("utf-16"), "", "is not UTF-8; save it as UTF-8"),
-    "UTF-16 without a mark": (TEXT.encode("utf-16-le"), "", "is not UTF-8; save it as UTF-8"),
-    "invalid UTF-8": (swap('"good"', '"gXod"').replace(b"X", b"\xff"), "", "is not UTF-8 (byte"),
-    "half of a surrogate pair": (swap('"good"', r'"\ud800"'), "name", "is not Unicode text"),
-    "control character": (swap('"good"', '"go\nod"'), "", "is not JSON (invalid control character"),
-    "truncated gzip": (gzip.compress(TEXT.encode())[:-30], "", "the gzip data is damaged"),
-    "gzip with garbage": (b"\x1f\x8b" + b"garbage" * 99, "", "the gzip data is damaged"),
-    "gzip of nothing": (gzip.compress(b""), "", "is empty"),
-    "no version": (without("dlsched"), "dlsched", 'is missing; add "dlsched": 1'),
-    "newer version": (swap('"dlsched": 1', '"dlsched": 2'), "dlsched", "upgrade dlsched"),
-    "version as a string": (swap('"dlsched": 1', '"dlsched": "1"'), "dlsched", 'is "1", a schema'),
-    "version as true": (swap('"dlsched": 1', '"dlsched": true'), "dlsched", "is true, a schema"),
-    "version as 1.0": (swap('"dlsched": 1', '"dlsched": 1.0'), "dlsched", "is 1.0, a schema"),
-    "version as NaN": (swap('"dlsched": 1', '"dlsched": NaN'), "dlsched", "is NaN, a schema"),
-    "no problem": (without("problem"), "problem", "is missing; write one of: reclaiming"),
-    "unknown problem": (swap('"reclaiming"', '"tetris"'), "problem", 'is "tetris", an unknown'),
-    "problem as a list": (swap('"reclaiming"', "[]"), "problem", "is a list, an unknown problem"),
-    "problem as null": (swap('"reclaiming"', "null"), "problem", "is missing"),
-    "no name": (without("name"), "name", "is missing; add it"),
-    "empty name": (swap('"good"', '""'), "name", "is an empty string"),
-    "number for a name": (swap('"good"', "7"), "name", "is not a string; write text in quotes"),
-    "unknown field": (swap('"demand": 1', '"demand": 1, "color": 2'), "color", "is an unknown"),
-    "unknown field below": (
-        swap('"weight": 1.5', '"wieght": 1.5'),
-        "jobs[0].wieght",
-        "is an unknown field; remove it",
-    ),
-    "solution for an instance": (
-        json.dumps(SOLUTION).encode(),
-        "",
-        "is a solution, not an instance; give the instance's file",
-    ),
-    "missing field": (without("demand"), "demand", "is missing; add it"),
-    "missing field below": (swap('"id": "b", ', ""), "jobs[1].id", "is missing; add it"),
-    "null for a list": (
-        json.dumps(GOOD | {"jobs": None}).encode(),
-        "jobs",
-        "is not a list; write [...]",
-    ),
-    "object for a list": (
-        json.dumps(GOOD | {"jobs": {}}).encode(),
-        "jobs",
-        "is not a list; write [...]",
-    ),
-    "string for a list": (json.dumps(GOOD | {"jobs": "ab"}).encode(), "jobs", "is not a list"),
-    "number for an object": (
-        json.dumps(GOOD | {"servers": [1, 2]}).encode(),
-        "servers[0]",
-        "is not an object; write {...}",
-    ),
-    "negative demand": (swap('"demand": 1', '"demand": -1'), "demand", "write a number at least 0"),
-    "number as a string": (swap('"demand": 1', '"demand": "1"'), "demand", "without quotes"),
-    "boolean for a number": (swap('"demand": 1', '"demand": true'), "demand", "is not a number"),
-    "null for a number": (swap('"demand": 1', '"demand": null'), "demand", "is not a number"),
-    "list for a number": (swap('"demand": 1', '"demand": [1]'), "demand", "a list is not a number"),
-    "decimal for a count": (swap('"demand": 1', '"demand": 2.0'), "demand", "without a point"),
-    "exponent for a count": (swap('"demand": 1', '"demand": 1e0'), "demand", "without a point"),
-    "huge integer": (swap('"demand": 1', f'"demand": 1{"0" * 5000}'), "demand", "is too large"),
-    "beyond 1e15": (swap('"demand": 1', '"demand": 1000000000000001'), "demand", "is too large"),
-    "no GPUs": (swap('"gpus": 2', '"gpus": 0'), "jobs[1].workers[0].gpus", "at least 1"),
-    "number for a boolean": (
+GZIP = b"\x1f\x8b"
+# the file's bytes, the field that the error names, words of the error
+MALFORMED: list[tuple[bytes, str, str]] = [
+    (b"", "", "is empty"),
+    (b" \n\t " * 9, "", "begins with blanks only"),
+    (b"demand: 2\n", "", "holds no JSON object"),
+    (TEXT[:-20].encode(), "", "is not JSON (expecting"),
+    (swap('"demand": 1,', '"demand": 1,,'), "", "at line 1 column"),
+    (TEXT.encode() * 2, "", "is not JSON (extra data"),
+    (f"[{TEXT}]".encode(), "", "holds no JSON object; write an object"),
+    (b"7", "", "holds no JSON object"),
+    (TEXT.encode("utf-16"), "", "is not UTF-8; save it as UTF-8"),
+    (TEXT.encode("utf-16-le"), "", "is not UTF-8; save it as UTF-8"),
+    (swap('"good"', '"gXod"').replace(b"X", b"\xff"), "", "is not UTF-8 (byte"),
+    (swap('"good"', r'"\ud800"'), "name", "is not Unicode text"),
+    (swap('"good"', '"go\nod"'), "", "is not JSON (invalid control character"),
+    (gzip.compress(TEXT.encode())[:-30], "", "the gzip data is damaged"),
+    (GZIP + b"garbage" * 99, "", "the gzip data is damaged"),
+    (gzip.compress(b""), "", "is empty"),
+    (good(dlsched=None), "dlsched", 'is missing; add "dlsched": 1'),
+    (swap('"dlsched": 1', '"dlsched": 2'), "dlsched", "upgrade dlsched"),
+    (swap('"dlsched": 1', '"dlsched": "1"'), "dlsched", 'is "1", a schema'),
+    (swap('"dlsched": 1', '"dlsched": true'), "dlsched", "is true, a schema"),
+    (swap('"dlsched": 1', '"dlsched": 1.0'), "dlsched", "is 1.0, a schema"),
+    (swap('"dlsched": 1', '"dlsched": NaN'), "dlsched", "is NaN, a schema"),
+    (good(problem=None), "problem", "is missing; write one of: reclaiming"),
+    (swap('"reclaiming"', '"tetris"'), "problem", 'is "tetris", an unknown'),
+    (swap('"reclaiming"', "[]"), "problem", "is a list, an unknown problem"),
+    (swap('"reclaiming"', "null"), "problem", "is missing"),
+    (good(name=None), "name", "is missing; add it"),
+    (swap('"good"', '""'), "name", "is an empty string"),
+    (swap('"good"', "7"), "name", "is not a string; write text in quotes"),
+    (swap('"demand": 1', '"demand": 1, "color": 2'), "color", "is an unknown"),
+    (swap('"weight": 1.5', '"wieght": 1.5'), "jobs[0].wieght", "is an unknown field; remove it"),
+    (json.dumps(SOLUTION).encode(), "", "is a solution, not an instance; give the instance's file"),
+    (good(demand=None), "demand", "is missing; add it"),
+    (swap('"id": "b", ', ""), "jobs[1].id", "is missing; add it"),
+    (json.dumps(GOOD | {"jobs": None}).encode(), "jobs", "is not a list; write [...]"),
+    (good(jobs={}), "jobs", "is not a list; write [...]"),
+    (good(jobs="ab"), "jobs", "is not a list"),
+    (good(servers=[1, 2]), "servers[0]", "is not an object; write {...}"),
+    (swap('"demand": 1', '"demand": -1'), "demand", "write a number at least 0"),
+    (swap('"demand": 1', '"demand": "1"'), "demand", "without quotes"),
+    (swap('"demand": 1', '"demand": true'), "demand", "is not a number"),
+    (swap('"demand": 1', '"demand": null'), "demand", "is not a number"),
+    (swap('"demand": 1', '"demand": [1]'), "demand", "a list is not a number"),
+    (swap('"demand": 1', '"demand": 2.0'), "demand", "without a point"),
+    (swap('"demand": 1', '"demand": 1e0'), "demand", "without a point"),
+    (swap('"demand": 1', f'"demand": 1{"0" * 5000}'), "demand", "is too large"),
+    (swap('"demand": 1', '"demand": 1000000000000001'), "demand", "is too large"),
+    (swap('"gpus": 2', '"gpus": 0'), "jobs[1].workers[0].gpus", "at least 1"),
+    (
         swap('"flexible": true', '"flexible": 1'),
         "jobs[0].workers[1].flexible",
         "is neither true nor false; write true or false",
     ),
-    "NaN": (swap("1.5", "NaN"), "jobs[0].weight", "NaN is not a number; write a finite decimal"),
-    "Infinity": (swap("1.5", "Infinity"), "jobs[0].weight", "Infinity is not a number"),
-    "-Infinity": (swap("1.5", "-Infinity"), "jobs[0].weight", "-Infinity is not a number"),
-    "1e400": (swap("1.5", "1e400"), "jobs[0].weight", "1e400 is too large"),
-    "1e-400": (swap("1.5", "1e-400"), "jobs[0].weight", "too many digits"),
-    "1e-999999999": (swap("1.5", "1e-999999999"), "jobs[0].weight", "too many digits"),
-    "negative weight": (swap("1.5", "-1.5"), "jobs[0].weight", "-1.5 is too small"),
-    "forty digits": (swap("1.5", "1." + "123456789" * 4), "jobs[0].weight", "more digits than"),
-    "a thousand digits": (swap("1.5", "0." + "3" * 999), "jobs[0].weight", "too many digits"),
-    "empty id": (swap('"id": "b"', '"id": ""'), "jobs[1].id", "is an empty string"),
-    "duplicate job": (
-        swap('"id": "b"', '"id": "a"'),
-        "jobs[1].id",
-        'the id "a" is already used at jobs[0]',
-    ),
-    "duplicate server": (swap('"id": "s2"', '"id": "s1"'), "servers[1].id", "at servers[0]"),
-    "dangling reference": (
+    (swap("1.5", "NaN"), "jobs[0].weight", "NaN is not a number; write a finite decimal"),
+    (swap("1.5", "Infinity"), "jobs[0].weight", "Infinity is not a number"),
+    (swap("1.5", "-Infinity"), "jobs[0].weight", "-Infinity is not a number"),
+    (swap("1.5", "1e400"), "jobs[0].weight", "1e400 is too large"),
+    (swap("1.5", "1e-400"), "jobs[0].weight", "too many digits"),
+    (swap("1.5", "1e-999999999"), "jobs[0].weight", "too many digits"),
+    (swap("1.5", "-1.5"), "jobs[0].weight", "-1.5 is too small"),
+    (swap("1.5", "1." + "123456789" * 4), "jobs[0].weight", "more digits than"),
+    (swap("1.5", "0." + "3" * 999), "jobs[0].weight", "too many digits"),
+    (swap('"id": "b"', '"id": ""'), "jobs[1].id", "is an empty string"),
+    (swap('"id": "b"', '"id": "a"'), "jobs[1].id", 'the id "a" is already used at jobs[0]'),
+    (swap('"id": "s2"', '"id": "s1"'), "servers[1].id", "at servers[0]"),
+    (
         swap('"server": "s2"', '"server": "s9"'),
         "jobs[0].workers[1].server",
         'no server has the id "s9"; use one of the 2: s1, s2',
     ),
-    "no server at all": (
-        json.dumps(GOOD | {"servers": []}).encode(),
-        "jobs[0].workers[0].server",
-        "there is no server: add one",
-    ),
-    "over a server's GPUs": (
+    (good(servers=[]), "jobs[0].workers[0].server", "there is no server: add one"),
+    (
         swap('"gpus": 2', '"gpus": 5'),
         "jobs[1].workers[0].gpus",
         'server "s1" is over its GPUs by 1; give it more gpus, or move workers away',
     ),
-    "duplicate field": (swap('"demand": 1', '"demand": 1, "demand": 1'), "demand", "stands twice"),
-    "duplicate field below": (
+    (swap('"demand": 1', '"demand": 1, "demand": 1'), "demand", "stands twice"),
+    (
         swap('"gpus": 2', '"gpus": 2, "gpus": 2'),
         "jobs[1].workers[0].gpus",
         "stands twice; keep one of the two",
     ),
-    "deep nesting": (b'{"a":' * 10**5, "", "is nested too deeply"),
-    "deep lists": (swap('"demand": 1', f'"demand": {"[" * 10**5}'), "", "is nested too deeply"),
-    "nested a little": (swap('"good"', f"{'[' * 99}{']' * 99}"), "name", "is not a string"),
-    "an empty range": (elastic(0, max_workers=1), "jobs[0].max_workers", "is below min_workers 2"),
-    "no running time": (
+    (b'{"a":' * 10**5, "", "is nested too deeply"),
+    (swap('"demand": 1', f'"demand": {"[" * 10**5}'), "", "is nested too deeply"),
+    (swap('"good"', f"{'[' * 99}{']' * 99}"), "name", "is not a string"),
+    (elastic(0, max_workers=1), "jobs[0].max_workers", "is below min_workers 2"),
+    (
         elastic(0, min_running_time=None),
         "jobs[0]",
         "needs one of min_running_time and running_times",
     ),
-    "two running times": (elastic(1, min_running_time=9), "jobs[1]", "not both"),
-    "too few running times": (
-        elastic(1, running_times=[150]),
-        "jobs[1].running_times",
-        "has 1 entries; give 2",
-    ),
-    "running time of 0": (
-        elastic(1, running_times=[150, 0]),
-        "jobs[1].running_times[1]",
-        "write a number above 0",
-    ),
-    "no workers": (elastic(0, min_workers=0), "jobs[0].min_workers", "write a number at least 1"),
-    "negative capacity": (
-        json.dumps(ELASTIC | {"capacity": -1}).encode(),
-        "capacity",
-        "write a number at least 0",
-    ),
-    "the same job twice": (elastic(1, id="A"), "jobs[1].id", "is already used at jobs[0]"),
-    "another problem's fields": (
-        b'{"dlsched": 1, "problem": "reclaiming", "name": "x", "capacity": 3, "jobs": []}',
-        "demand",
-        "is missing",
-    ),
-}
+    (elastic(1, min_running_time=9), "jobs[1]", "not both"),
+    (elastic(1, running_times=[150]), "jobs[1].running_times", "has 1 entries; give 2"),
+    (elastic(1, running_times=[150, 0]), "jobs[1].running_times[1]", "write a number above 0"),
+    (elastic(0, min_workers=0), "jobs[0].min_workers", "write a number at least 1"),
+    (json.dumps(ELASTIC | {"capacity": -1}).encode(), "capacity", "write a number at least 0"),
+    (elastic(1, id="A"), "jobs[1].id", "is already used at jobs[0]"),
+    (good(demand=None, servers=None, capacity=3), "demand", "is missing"),
+]
 
 
-@pytest.mark.parametrize("name", MALFORMED)
-def test_malformed_file(name: str, tmp_path: Path) -> None:
-    """A malformed file gives one line with its name, the field's path and the remedy."""
-    content, path, words = MALFORMED[name]
-    file = tmp_path / "bad.json"
-    file.write_bytes(content)
-    assert_refused(str(file), path, words)
+@pytest.mark.parametrize(("content", "path", "words"), MALFORMED, ids=[row[2] for row in MALFORMED])
+def test_malformed_file(content: bytes, path: str, words: str, tmp_path: Path) -> None:
+    """A malformed file, gzipped or not, is one line with its name, the field and the remedy."""
+    (tmp_path / "bad.json").write_bytes(content)
+    assert_refused(str(tmp_path / "bad.json"), path, words)
+    if content and not content.startswith(GZIP):
+        (tmp_path / "bad.json.gz").write_bytes(gzip.compress(content))
+        assert_refused(str(tmp_path / "bad.json.gz"), path, words)
 
 
-@pytest.mark.parametrize("name", ["not JSON", "dangling reference", "1e400", "deep nesting"])
-def test_malformed_file_in_gzip(name: str, tmp_path: Path) -> None:
-    """Gzipping a malformed file changes nothing about its error."""
-    content, path, words = MALFORMED[name]
-    file = tmp_path / "bad.json.gz"
-    file.write_bytes(gzip.compress(content))
-    assert_refused(str(file), path, words)
-
-
-def test_there_are_enough_kinds() -> None:
-    """The table is the project's promise: at least thirty kinds of malformed file."""
+def test_the_good_instance_is_good(tmp_path: Path) -> None:
+    """What at least 30 files were made of loads; a UTF-8 byte order mark is no error."""
     assert len(MALFORMED) >= 30
-
-
-def test_the_good_instance_is_good() -> None:
-    """What the malformed files were made of loads."""
-    assert dlsched.load(GOOD).name == "good"
     assert dlsched.load(ELASTIC).name == "epoch"
-
-
-def test_byte_order_mark(tmp_path: Path) -> None:
-    """A UTF-8 byte order mark, which some editors write, is no error."""
-    file = tmp_path / "marked.json"
-    file.write_bytes(b"\xef\xbb\xbf" + TEXT.encode())
-    assert dlsched.load(file).sha256 == dlsched.load(GOOD).sha256
+    (tmp_path / "marked.json").write_bytes(b"\xef\xbb\xbf" + TEXT.encode())
+    assert dlsched.load(tmp_path / "marked.json").sha256 == dlsched.load(GOOD).sha256
 
 
 PATHS: dict[str, tuple[str, str]] = {
@@ -227,7 +163,7 @@ def test_unreadable_path(name: str, tmp_path: Path) -> None:
     file, words = PATHS[name]
     with pytest.raises(dlsched.InstanceError, match=words):
         dlsched.load(f"{tmp_path}/{file}")
-    assert CliRunner().invoke(app, ["show", f"{tmp_path}/{file}"]).exit_code == 2
+    refusal("show", f"{tmp_path}/{file}")
 
 
 @contextlib.contextmanager
@@ -256,9 +192,7 @@ def test_misspelled_name() -> None:
     """A name that is no file and not in the library is answered with what there is."""
     with pytest.raises(dlsched.UnknownName, match="no instance is called 'lyra-figg5'"):
         dlsched.load("lyra-figg5")
-    ran = CliRunner().invoke(app, ["show", "lyra-figg5"])
-    assert ran.exit_code == 2
-    assert ran.stderr.startswith("error: no instance is called")
+    assert refusal("show", "lyra-figg5").startswith("error: no instance is called")
 
 
 LARGE: dict[str, tuple[Callable[[Path], None], str, str]] = {
@@ -308,14 +242,7 @@ def test_large_files(tmp_path: Path) -> None:
     for number, (write, _, _) in enumerate(LARGE.values()):
         files.append(tmp_path / f"{number}.json")
         write(files[-1])
-    ran = subprocess.run(
-        [sys.executable, "-c", CHILD, *files],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=True,
-        env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
-    )
+    ran = python(CHILD, *files, env={"OPENBLAS_NUM_THREADS": "1"})
     answers = map(json.loads, ran.stdout.splitlines())
     for (name, (_, path, words)), file, answer in zip(LARGE.items(), files, answers, strict=True):
         status, stdout, stderr = answer
@@ -336,7 +263,7 @@ MANY: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("name", MANY)
-def test_a_million_flaws(name: str, tmp_path: Path) -> None:
+def test_a_million_flaws(name: str) -> None:
     """Only the first flaw is looked for, and a message stays short whatever is in the data."""
     changes, path = MANY[name]
     with pytest.raises(dlsched.InstanceError) as caught:
@@ -350,16 +277,8 @@ def test_process_of_its_own(tmp_path: Path) -> None:
     bad, target = tmp_path / "bad.json", tmp_path / "out.json"
     bad.write_bytes(swap('"server": "s2"', '"server": "s9"'))
     target.write_text("precious")
-    code = "from dlsched.cli import main; main()"
-    ran = subprocess.run(
-        [sys.executable, "-c", code, "solve", str(bad), "-o", str(target), "-q"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert ran.returncode == 2
-    assert ran.stdout == ""
+    ran = python(MAIN, "solve", bad, "-o", target, "-q", check=False)
+    assert (ran.returncode, ran.stdout) == (2, "")
     assert ran.stderr.count("\n") == 1 and "Traceback" not in ran.stderr
     assert target.read_text() == "precious"
     assert sorted(p.name for p in tmp_path.iterdir()) == ["bad.json", "out.json"]

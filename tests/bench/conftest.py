@@ -3,44 +3,29 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pytest
+from sweeps import Rows, settled
 
-from dlsched.bench import Store, local_crew, run_suite
+from calls import suite_text
+from dlsched.bench import local_crew, run_suite
 from dlsched.bench.execution import Outcome
 from dlsched.bench.task import Task
 from dlsched.bench.worker_process import WorkerProcess
 
-TIMES = {
-    "build_seconds", "solve_seconds", "check_seconds", "seconds", "run_seconds",
-    "peak_memory_bytes", "started", "record",
-}  # fmt: skip
-
-SWEEP = """
-name = "sweep"
-wall_limit = 300
-memory_limit_gib = 2
-
-[[instances]]
-generate = "reclaiming"
-seeds = [1, 2, 3, 4]
-grid = { servers = [5, 6, 7, 8, 9] }
-
-[[methods]]
-name = "lyra"
-
-[[methods]]
-name = "gate:waits"
-
-[[methods]]
-name = "random"
-seeds = [0, 1, 2]
-"""
-RUNS = 100
-"""Runs of the sweep."""
+SWEEP = suite_text(
+    'generate = "reclaiming"; seeds = [1, 2, 3, 4]; grid = { servers = [5, 6, 7, 8, 9] }',
+    "lyra",
+    "gate:waits",
+    "random; seeds = [0, 1, 2]",
+    name="sweep",
+    wall_limit=300,
+    memory_limit_gib=2,
+)
+"""A hundred runs."""
 GATE = '''
 import os, time
 from pathlib import Path
@@ -53,32 +38,18 @@ def waits(instance, rng):
             time.sleep(0.01)
     return {"returned": [server.id for server in instance.servers[: instance.demand]]}
 '''
-Rows = list[dict[str, Any]]
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(workdir: Path) -> Path:
     """Give a working directory with a suite of 100 runs, and a method that can block them."""
-    monkeypatch.chdir(tmp_path)
-    _write_sweep(tmp_path)
-    return tmp_path
+    _write_sweep(workdir)
+    return workdir
 
 
 def _write_sweep(folder: Path) -> None:
     (folder / "sweep.toml").write_text(SWEEP)
     (folder / "gate.py").write_text(GATE)
-
-
-def read_settled(out: str | Path) -> Rows:
-    """Return a sweep's rows without times, memory and moments."""
-    with Store(out) as store:
-        return [{k: v for k, v in row.items() if k not in TIMES} for row in store.rows()]
-
-
-@pytest.fixture
-def settled() -> Callable[[str | Path], Rows]:
-    """Give what reads a sweep's rows without times, memory and moments."""
-    return read_settled
 
 
 @pytest.fixture(scope="session")
@@ -90,7 +61,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Rows:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(place)
         run_suite("sweep.toml", "out", jobs=2)
-        return read_settled("out")
+        return settled("out")
 
 
 class Shared:

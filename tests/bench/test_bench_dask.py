@@ -6,20 +6,18 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import distributed
 import pytest
+from sweeps import RUNS, settled
 
 import dlsched
+from calls import started
 from dlsched.bench import dask_crew, run_suite
-
-RUNS = 100
-Settled = Callable[[str], list[dict[str, Any]]]
 
 
 @pytest.fixture(scope="module")
@@ -33,9 +31,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[distributed.Lo
 
 
 @pytest.mark.parametrize("killed", [pytest.param(False, marks=pytest.mark.slow), True])
-def test_dask_gives_the_same_rows(
-    killed: bool, folder: Path, cluster: Any, settled: Settled, whole: list[Any]
-) -> None:
+def test_dask_gives_equal_rows(killed: bool, folder: Path, cluster: Any, whole: list[Any]) -> None:
     """Two Dask workers give the rows of two local jobs, also if one is killed on the way."""
     seen: list[Any] = []
     Path("open").touch()
@@ -58,21 +54,19 @@ def test_nobody_at_the_address(folder: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.slow
-def test_scheduler_dies(folder: Path, settled: Settled, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scheduler_dies(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A scheduler killed in the middle is one clear error; finished runs are kept."""
     monkeypatch.setattr(dask_crew, "LOST_SECONDS", 2)
-    code = "from distributed.cli.dask_scheduler import main; main()"
+    main = "from distributed.cli.dask_{} import main; main()"
     options = ["--port", "0", "--no-dashboard", "--scheduler-file", "scheduler.json"]
-    own = [sys.executable, "-c"]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    scheduler = subprocess.Popen([*own, code, *options], **quiet)  # type: ignore[call-overload]
+    scheduler = started(main.format("scheduler"), *options, **quiet)
     while not Path("scheduler.json").exists():
         time.sleep(0.05)
     Path("open").touch()
     address = json.loads(Path("scheduler.json").read_text())["address"]
-    code = "from distributed.cli.dask_worker import main; main()"
     options = [address, "--nthreads", "1", "--no-dashboard", "--no-nanny"]
-    worker = subprocess.Popen([*own, code, *options], **quiet)  # type: ignore[call-overload]
+    worker = started(main.format("worker"), *options, **quiet)
     seen: list[Any] = []
 
     def kill(row: dict[str, Any], left: int) -> None:

@@ -7,33 +7,29 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
+from sweeps import RUNS, made, settled
 
+from calls import MAIN, started
 from dlsched.bench import pools, run_suite, worker_process
 
-COMMAND = [sys.executable, "-c", "from dlsched.cli import main; main()", "bench", "sweep.toml"]
-RUNS = 100
-Settled = Callable[[str], list[dict[str, Any]]]
 
-
-def begin() -> tuple[subprocess.Popen[bytes], list[psutil.Process]]:
+def begin() -> tuple[subprocess.Popen[str], list[psutil.Process]]:
     """Start the sweep; return it and its two workers once both are blocked in a run."""
-    nowhere = subprocess.DEVNULL
-    process = subprocess.Popen(
-        [*COMMAND, "-o", "out", "-j", "2"], stdout=nowhere, stderr=nowhere, start_new_session=True
-    )
+    streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    command = ["bench", "sweep.toml", "-o", "out", "-j", "2"]
+    process = started(MAIN, *command, start_new_session=True, **streams)
     while len(waiting := list(Path().glob("waiting-*"))) < 2:
         assert process.poll() is None
         time.sleep(0.02)
     return process, [psutil.Process(int(file.name.partition("-")[2])) for file in waiting]
 
 
-def resume(settled: Settled) -> list[dict[str, Any]]:
+def resume() -> list[dict[str, Any]]:
     """Let blocked methods go on, resume the sweep and return its rows."""
     Path("open").touch()
     run_suite("sweep.toml", "out", jobs=2, resume=True)
@@ -41,7 +37,7 @@ def resume(settled: Settled) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("group", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_killed_runner(group: bool, folder: Path, settled: Settled, whole: list[Any]) -> None:
+def test_killed_runner(group: bool, folder: Path, whole: list[Any]) -> None:
     """After kill -9 of the runner, or of its process group, its workers end; resuming completes."""
     process, workers = begin()
     if group:
@@ -52,12 +48,12 @@ def test_killed_runner(group: bool, folder: Path, settled: Settled, whole: list[
     psutil.wait_procs(workers)
     before = settled("out")
     assert 20 <= len(before) < RUNS
-    again = resume(settled)
+    again = resume()
     assert again == whole and len({row["key"] for row in again}) == RUNS
 
 
 @pytest.mark.slow
-def test_killed_workers(folder: Path, settled: Settled, whole: list[Any]) -> None:
+def test_killed_workers(folder: Path, whole: list[Any]) -> None:
     """A worker that is killed costs the current run only, which resuming repeats."""
     process, workers = begin()
     numbers = [signal.SIGKILL, signal.SIGTERM]
@@ -69,15 +65,12 @@ def test_killed_workers(folder: Path, settled: Settled, whole: list[Any]) -> Non
     assert len(first) == RUNS
     killed = [row for row in first if row["status"] == "killed"]
     assert {row["reason"] for row in killed} == {f"by {number.name}" for number in numbers}
-    again: list[Any] = []
-    run_suite("sweep.toml", "out", resume=True, on_row=lambda row, left: again.append(row["key"]))
+    again = [row["key"] for row in made("sweep.toml", "out", resume=True)]
     assert again == [row["key"] for row in killed] and len(again) == 2
     assert settled("out") == whole
 
 
-def test_worker_killed_at_its_start(
-    folder: Path, settled: Settled, whole: list[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_killed_at_start(folder: Path, whole: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers killed before they are ready are replaced; no run is lost or marked."""
     started: list[Any] = []
     start = subprocess.Popen

@@ -8,8 +8,10 @@ from typing import Any
 
 import psutil
 import pytest
+from sweeps import stored
 
-from dlsched.bench import Store, recorder, run_suite, worker_process
+from calls import suite_text
+from dlsched.bench import recorder, run_suite, worker_process
 
 OWN = r"""
 import ctypes, os, signal, subprocess, sys, threading, time
@@ -179,24 +181,16 @@ EXPECTED: dict[str, tuple[str, str]] = {
     "changes": ("error", ""),
 }
 HANGING = ("loops", "ignores_signals", "stops_itself")
-HEAD = """
-name = "misbehaviour"
-wall_limit = 300
-memory_limit_gib = 0.7
-
-[[instances]]
-generate = "reclaiming"
-grid = { servers = [5], demand = [2] }
-"""
+SMALL = 'generate = "reclaiming"; grid = { servers = [5], demand = [2] }'
+LIMITS = {"wall_limit": 300, "memory_limit_gib": 0.7}
 
 
-def suite_of(methods: list[str]) -> str:
+def suite_of(methods: list[str], **limits: Any) -> str:
     """Return a suite with a method of dlsched before and after each of the methods."""
     entries: list[str] = []
     for i, name in enumerate(methods):
-        entries += [f'name = "random"\nseeds = [{i}]', f'name = "mine_odd:{name}"']
-    entries.append('name = "lyra"')
-    return HEAD + "".join(f"\n[[methods]]\n{entry}\n" for entry in entries)
+        entries += [f"random; seeds = [{i}]", f"mine_odd:{name}"]
+    return suite_text(SMALL, *entries, "lyra", **LIMITS | limits)
 
 
 @pytest.fixture(scope="session")
@@ -206,16 +200,18 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     (place / "mine_odd.py").write_text(OWN)
     others = [name for name in EXPECTED if name not in HANGING]
     (place / "others.toml").write_text(suite_of(others))
-    hanging = "".join(f'\n[[methods]]\nname = "mine_odd:{name}"\n' for name in HANGING)
-    (place / "hanging.toml").write_text(HEAD.replace("300", "1") + hanging)
-    included = 'name = "all"\ninclude = ["hanging.toml", "others.toml"]\n'
-    (place / "suite.toml").write_text(included)
+    hanging = suite_text(
+        SMALL,
+        *(f"mine_odd:{name}" for name in HANGING),
+        **LIMITS | {"wall_limit": 1},
+    )
+    (place / "hanging.toml").write_text(hanging)
+    (place / "suite.toml").write_text(suite_text([], include=["hanging.toml", "others.toml"]))
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(place)
         patch.setattr(worker_process, "GRACE_SECONDS", 1)
         run_suite("suite.toml", "out", jobs=2)
-    with Store(place / "out") as store:
-        return {f"{row['method']} {row['seed']}": row for row in store.rows()}
+    return {f"{row['method']} {row['seed']}": row for row in stored(place / "out")}
 
 
 @pytest.mark.parametrize("method", EXPECTED)
@@ -227,21 +223,16 @@ def test_misbehaviour_is_a_row(method: str, rows: dict[str, Any]) -> None:
     assert len(row["reason"]) <= 2000 and row["reason"].encode().decode() == row["reason"]
 
 
-def test_no_other_run_is_disturbed(rows: dict[str, Any]) -> None:
-    """All runs between them are there, each with the answer for its own seed."""
+def test_no_other_run_is_disturbed(rows: dict[str, Any], tmp_path: Path) -> None:
+    """All runs between them are there, with the answers of a sweep without misbehaving methods."""
     count = len(EXPECTED) - len(HANGING)
     assert len(rows) == len(EXPECTED) + count + 1
     others = [row for name, row in rows.items() if not name.startswith("mine_odd")]
     assert [row["status"] for row in others] == ["feasible"] * (count + 1)
     alone = {row["seed"]: row["solution_sha256"] for row in others if row["method"] == "random"}
     assert len(alone) == count and len(set(alone.values())) > 5
-
-
-def test_answers_are_those_of_an_undisturbed_sweep(rows: dict[str, Any], tmp_path: Path) -> None:
-    """The other methods give the same answers in a sweep without misbehaving methods."""
     seeds = list(range(len(EXPECTED) - len(HANGING)))
-    text = HEAD + f'\n[[methods]]\nname = "random"\nseeds = {seeds}\n'
-    (tmp_path / "suite.toml").write_text(text)
+    (tmp_path / "suite.toml").write_text(suite_text(SMALL, f"random; seeds = {seeds}", **LIMITS))
     frame = run_suite(tmp_path / "suite.toml", tmp_path / "out")
     undisturbed = dict(zip(frame["seed"], frame["solution_sha256"], strict=True))
     assert undisturbed == {seed: rows[f"random {seed}"]["solution_sha256"] for seed in seeds}
@@ -260,7 +251,7 @@ def test_nothing_is_left_running(rows: dict[str, Any], shared: Any) -> None:
 def test_endless_writing_ends_at_the_limit(tmp_path: Path) -> None:
     """A method that writes to the connection without end fails only its own run."""
     (tmp_path / "mine_odd.py").write_text(OWN)
-    (tmp_path / "suite.toml").write_text(suite_of(["keeps_writing"]).replace("300", "20"))
+    (tmp_path / "suite.toml").write_text(suite_of(["keeps_writing"], wall_limit=20))
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path)
         frame = run_suite("suite.toml", "out")

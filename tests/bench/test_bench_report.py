@@ -1,7 +1,9 @@
-"""The report: its files agree with the store, and the page works without a network."""
+"""The report: its files agree with the store, are safe, and work without a network."""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
 import shutil
@@ -11,43 +13,28 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
+from sweeps import stored
 
-from dlsched.bench import Store, run_suite
+import dlsched
+from calls import FIG5, refusal, run, suite_text
+from dlsched.bench import run_suite
 from dlsched.bench.report import write_report
-from dlsched.cli import app
+from dlsched.bench.safe_csv import csv_bytes
 
-SUITE = """
-name = "a <b>small</b> sweep"
-notes = "Notes & more."
-wall_limit = 60
-
-[[instances]]
-names = ["lyra-fig5"]
-
-[[instances]]
-generate = "reclaiming"
-seeds = [1, 2]
-grid = { servers = [5, 10, 20] }
-
-[[instances]]
-generate = "elastic"
-grid = { jobs = [4, 6, 8] }
-
-[[methods]]
-name = "exact"
-
-[[methods]]
-name = "lyra"
-
-[[methods]]
-problem = "elastic"
-name = "milp"
-
-[[methods]]
-problem = "reclaiming"
-name = "mine_report:raises"
-"""
+SUITE = suite_text(
+    [
+        FIG5,
+        'generate = "reclaiming"; seeds = [1, 2]; grid = { servers = [5, 10, 20] }',
+        'generate = "elastic"; grid = { jobs = [4, 6, 8] }',
+    ],
+    "exact",
+    "lyra",
+    'milp; problem = "elastic"',
+    'mine_report:raises; problem = "reclaiming"',
+    name="a <b>small</b> sweep",
+    notes="Notes & more.",
+    wall_limit=60,
+)
 OWN = "def raises(instance, rng):\n    raise ValueError('<i>no</i>')\n"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
@@ -66,7 +53,7 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Page(HTMLParser):
-    """What a page refers to, and the cells of its tables."""
+    """What a page refers to, and its elements."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -82,8 +69,7 @@ class Page(HTMLParser):
 
 def test_files(out: Path) -> None:
     """CSV and Parquet have every run with its levels and gaps; each picture is an SVG file."""
-    with Store(out) as store:
-        rows = store.rows()
+    rows = stored(out)
     table = pd.read_csv(out / "report" / "runs.csv")
     packed = pd.read_parquet(out / "report" / "runs.parquet")
     assert len(rows) == len(table) == len(packed) == 30
@@ -111,16 +97,11 @@ def test_page_needs_no_network(out: Path) -> None:
 
 
 def test_failures_are_shown_by_reason(out: Path) -> None:
-    """Failed runs of one kind are one line with their number."""
+    """Failed runs of one kind are one line; the summary has columns for endings that runs had."""
     text = (out / "report" / "index.html").read_text()
     failed = text[text.index('id="failures"') : text.index('id="all-runs"')]
     assert "ValueError: &lt;i&gt;no&lt;/i&gt;" in failed
     assert re.search(r'data-key="7">7<', failed)
-
-
-def test_endings_that_no_run_had_have_no_column(out: Path) -> None:
-    """The summary has columns for the endings that runs had, and for failures in any case."""
-    text = (out / "report" / "index.html").read_text()
     summary = text[text.index('id="reclaiming-summary"') : text.index("<h3>")]
     assert ">feasible<" in summary and ">failed<" in summary
     assert ">bound only<" not in summary and ">at a limit<" not in summary
@@ -147,13 +128,8 @@ def test_tables_sort_in_a_browser(out: Path, tmp_path: Path) -> None:
     page.write_text(text.replace("</body>", f"<script>{script}</script></body>"))
     flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
     flags += [f"--user-data-dir={tmp_path / 'profile'}", "--virtual-time-budget=5000"]
-    ran = subprocess.run(
-        [str(CHROMIUM), *flags, "--dump-dom", page.as_uri()],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
+    command = [str(CHROMIUM), *flags, "--dump-dom", page.as_uri()]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
     said = json.loads(re.search(r'<pre id="said">(.*?)</pre>', ran.stdout)[1])  # type: ignore[index]
     up = [float(s) for s in said["up"] if s]
     assert up == sorted(up) and len(up) == 23 and said["up"][-7:] == [""] * 7
@@ -165,10 +141,41 @@ def test_tables_sort_in_a_browser(out: Path, tmp_path: Path) -> None:
 
 def test_report_command(out: Path, tmp_path: Path) -> None:
     """The command writes the same files, byte for byte; a bad folder is an error in one line."""
-    ran = CliRunner().invoke(app, ["report", str(out), "-o", str(tmp_path), "--json"])
-    assert ran.exit_code == 0 and str(tmp_path / "index.html") in json.loads(ran.stdout)
-    for file in map(Path, json.loads(ran.stdout)):
+    files = json.loads(run("report", out, "-o", tmp_path, "--json").stdout)
+    assert str(tmp_path / "index.html") in files
+    for file in map(Path, files):
         assert file.read_bytes() == (out / "report" / file.name).read_bytes(), file.name
-    ran = CliRunner().invoke(app, ["report", str(tmp_path)])
-    assert ran.exit_code == 2 and ran.stderr.count("\n") == 1
-    assert "results.sqlite: is not there; give the folder that dlsched bench wrote" in ran.stderr
+    said = refusal("report", tmp_path)
+    assert "results.sqlite: is not there; give the folder that dlsched bench wrote" in said
+
+
+FORMULAS = ["=1+1", "+cmd", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "\r\n=1", "=", "-", "--1"]
+PLAIN = ["-1.5", "+3", "-1e-9", "a=b", "", "'=1", "x\n=1", "−1"]
+
+
+def test_formulas_are_text_and_numbers_are_not() -> None:
+    """What a spreadsheet would run has a ``'`` before it; other texts and numbers do not change."""
+    frame = pd.DataFrame({"=name": FORMULAS + PLAIN})
+    rows = list(csv.reader(io.StringIO(csv_bytes(frame).decode(), newline="")))
+    assert rows[0] == ["'=name"]
+    expected = [f"'{text}".replace("\r\n", "\n").replace("\r", "\n") for text in FORMULAS] + PLAIN
+    assert [row[0] if row else "" for row in rows[1:]] == expected
+    frame = pd.DataFrame({"a": [-1.5, None, 2], "b": [-3, 4, 5], "c": ["-1.5", "2", "-7e3"]})
+    back = pd.read_csv(io.BytesIO(csv_bytes(frame)))
+    pd.testing.assert_frame_equal(back, frame.astype({"c": float}))
+
+
+def test_files_of_a_sweep(workdir: Path, shared_workers: None) -> None:
+    """Neither an instance's name nor an exception's text gets into a CSV file as a formula."""
+    made = dlsched.generate("reclaiming", servers=4).to_data()
+    evil = '=HYPERLINK("http://nowhere")'
+    Path("evil.json").write_text(json.dumps(made | {"name": evil}))
+    Path("suite.toml").write_text(suite_text('files = "evil.json"', "lyra"))
+    run_suite("suite.toml", "out")
+    write_report("out")
+    files = [Path("out/results.csv"), *Path("out/report").glob("*.csv")]
+    assert len(files) == 4
+    for file in files:
+        rows = list(csv.reader(io.StringIO(file.read_text())))
+        assert not [cell for row in rows for cell in row if cell.startswith(("=", "+", "-", "@"))]
+        assert file.name not in ("results.csv", "runs.csv") or f"'{evil}" in rows[1]

@@ -5,44 +5,24 @@ from __future__ import annotations
 import concurrent.futures
 import csv
 import json
-from collections.abc import Callable
-from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
+from sweeps import made, settled, stored
 
 import dlsched
+from calls import data, refusal, run, suite_text
 from dlsched import api
 from dlsched.bench import Store, pools, read_suite, run_suite, statistics, worker_process
 from dlsched.bench.execution import execute
 from dlsched.bench.instance_spec import InstanceSpec
-from dlsched.cli import app
 from dlsched.registry import Method
 
-Settled = Callable[[str], list[dict[str, Any]]]
-SUITE = """
-name = "small"
-time_limit = 30
-
-[[instances]]
-generate = "reclaiming"
-seeds = [1, 2]
-grid = { servers = [5, 6], demand = [1] }
-
-[[methods]]
-name = "exact"
-
-[[methods]]
-name = "random"
-seeds = [0, 7]
-
-[[methods]]
-name = "milp"
-options = { levels = 1 }
-"""
-LIGHT = SUITE.replace('"exact"', '"lyra"').replace('"milp"\noptions = { levels = 1 }', '"scf"')
+FOUR = 'generate = "reclaiming"; seeds = [1, 2]; grid = { servers = [5, 6], demand = [1] }'
+RANDOM = "random; seeds = [0, 7]"
+SUITE = suite_text(FOUR, "exact", RANDOM, "milp; options = { levels = 1 }", time_limit=30)
+LIGHT = suite_text(FOUR, "lyra", RANDOM, "scf", time_limit=30)
 """The same number of runs, for which no worker loads a solver."""
 OWN = """
 import os, time
@@ -69,23 +49,12 @@ def talkative(instance, rng):
         raise ValueError("all output is on the disk")
     return {"returned": [s.id for s in instance.servers[: instance.demand]]}
 """
-ONE = """
-name = "one"
-wall_limit = 30
 
-[[instances]]
-generate = "reclaiming"
-grid = { servers = [5] }
 
-[[methods]]
-name = "scf"
-
-[[methods]]
-name = "mine_bench:METHOD"
-
-[[methods]]
-name = "lyra"
-"""
+def one(method: str, servers: int = 5, **head: Any) -> str:
+    """Return a suite of one instance, with one of the methods between two of dlsched."""
+    entry = f'generate = "reclaiming"; grid = {{ servers = [{servers}] }}'
+    return suite_text(entry, "scf", f"mine_bench:{method}", "lyra", wall_limit=30, **head)
 
 
 @pytest.fixture(autouse=True)
@@ -123,7 +92,7 @@ def test_run_leaves_results() -> None:
 
 def test_printing_does_not_fill_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a method prints beyond a limit is thrown away while it runs."""
-    Path("suite.toml").write_text(ONE.replace("METHOD", "talkative"))
+    Path("suite.toml").write_text(one("talkative"))
     assert list(run_suite("suite.toml", "kept")["status"]) == ["feasible", "error", "feasible"]
     monkeypatch.setattr(worker_process, "MOST_BYTES_PRINTED", 10_000)
     assert list(run_suite("suite.toml", "out")["status"]) == ["feasible"] * 3
@@ -131,14 +100,10 @@ def test_printing_does_not_fill_the_disk(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_unsteady_method_is_a_finding() -> None:
     """Repetitions with one seed and unlike answers are reported; a steady method is not."""
-    Path("suite.toml").write_text(
-        "repetitions = 3\n" + ONE.replace("METHOD", "unsteady").replace("[5]", "[60]")
-    )
+    Path("suite.toml").write_text(one("unsteady", servers=60, repetitions=3))
     run_suite("suite.toml", "out")
-    with Store("out") as store:
-        said = statistics.unsteady(statistics.evaluate_rows(store.rows()))
-    assert len(said) == 1
-    assert said[0].startswith("mine_bench:unsteady is not deterministic: ")
+    (said,) = statistics.unsteady(statistics.evaluate_rows(stored("out")))
+    assert said.startswith("mine_bench:unsteady is not deterministic: ")
 
 
 def test_own_error_in_an_instance_is_a_row() -> None:
@@ -150,7 +115,7 @@ def test_own_error_in_an_instance_is_a_row() -> None:
     assert set(frame[~frame["instance"].str.contains("many")]["status"]) == {"feasible"}
 
 
-def test_interrupted_run_keeps_what_it_had(settled: Settled) -> None:
+def test_interrupted_run_keeps_what_it_had() -> None:
     """After an interruption the finished runs are on disk, and resuming makes the others."""
     seen = []
 
@@ -161,18 +126,15 @@ def test_interrupted_run_keeps_what_it_had(settled: Settled) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         run_suite("suite.toml", "out", on_row=stop)
-    assert len(settled("out")) == 6
+    assert len(stored("out")) == 6
     assert len(Path("out/results.csv").read_text().splitlines()) == 7
-    later: list[Any] = []
-    run_suite("suite.toml", "out", resume=True, on_row=lambda row, left: later.append(row["key"]))
-    assert len(later) == 10 and not set(later) & {row["key"] for row in seen}
+    later = {row["key"] for row in made("suite.toml", "out", resume=True)}
+    assert len(later) == 10 and not later & {row["key"] for row in seen}
     run_suite("suite.toml", "whole")
     assert settled("out") == settled("whole")
 
 
-def test_interrupt_keeps_what_has_just_finished(
-    settled: Settled, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_interrupt_keeps_what_has_just_finished(monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs that ended just before Ctrl-C are stored, too."""
     wait = pools.wait
 
@@ -190,27 +152,20 @@ def test_resume_runs_what_changed() -> None:
     """Only new runs are made; what is no longer asked for is hidden, and not lost."""
     run_suite("suite.toml", "out")
     Path("suite.toml").write_text(LIGHT.replace("seeds = [0, 7]", "seeds = [7, 8]"))
-    made: list[Any] = []
-    frame = run_suite("suite.toml", "out", resume=True, on_row=lambda row, left: made.append(row))
-    assert [row["seed"] for row in made] == [8, 8, 8, 8]
-    assert len(frame) == 16 and 0 not in set(frame[frame["method"] == "random"]["seed"])
+    assert [row["seed"] for row in made("suite.toml", "out", resume=True)] == [8, 8, 8, 8]
+    rows = stored("out")
+    assert len(rows) == 16
+    assert 0 not in {row["seed"] for row in rows if row["method"] == "random"}
     Path("suite.toml").write_text(LIGHT)
-    made.clear()
-    run_suite("suite.toml", "out", resume=True, on_row=lambda row, left: made.append(row))
-    assert made == []
+    assert made("suite.toml", "out", resume=True) == []
 
 
 def test_results_are_not_overwritten() -> None:
-    """A folder with results is refused without --resume."""
+    """Results need --resume, another program's file is refused always; both stay as they are."""
     run_suite("suite.toml", "out")
     before = Path("out/results.sqlite").read_bytes()
-    ran = CliRunner().invoke(app, ["bench", "suite.toml", "-o", "out"])
-    assert ran.exit_code == 2 and "add --resume" in ran.stderr
+    assert "add --resume" in refusal("bench", "suite.toml", "-o", "out")
     assert Path("out/results.sqlite").read_bytes() == before
-
-
-def test_strange_files_are_refused() -> None:
-    """A results file of another program or version is one clear error, and stays as it is."""
     for content in (b"no database", b""):
         Path("out").mkdir(exist_ok=True)
         Path("out/results.sqlite").write_bytes(content)
@@ -230,7 +185,7 @@ def test_two_sweeps_do_not_mix() -> None:
 
 
 @pytest.mark.slow
-def test_fresh_processes_give_the_same_rows(settled: Settled) -> None:
+def test_fresh_processes_give_the_same_rows() -> None:
     """A new process for every run changes nothing but times and memory."""
     Path("suite.toml").write_text(LIGHT.replace("[1, 2]", "[1]").replace("[5, 6]", "[5]"))
     run_suite("suite.toml", "out")
@@ -238,27 +193,18 @@ def test_fresh_processes_give_the_same_rows(settled: Settled) -> None:
     assert settled("out") == settled("fresh")
 
 
-def test_rows_that_arrive_together_have_the_order_of_the_tasks(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Rows are in order where the reader of them was kept waiting."""
-
-    def wait_for_all(running: set[Future[Any]], **_: Any) -> Any:
-        return concurrent.futures.wait(running)
-
-    monkeypatch.setattr(pools, "wait", wait_for_all)
-    made: list[str] = []
-    run_suite("suite.toml", "out", jobs=3, on_row=lambda row, _: made.append(row["key"]))
-    assert made == [task.key for task in read_suite("suite.toml").tasks()]
+def test_rows_that_arrive_together_are_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows have the order of the tasks where the reader of them was kept waiting."""
+    monkeypatch.setattr(pools, "wait", lambda running, **_: concurrent.futures.wait(running))
+    keys = [row["key"] for row in made("suite.toml", "out", jobs=3)]
+    assert keys == [task.key for task in read_suite("suite.toml").tasks()]
 
 
 def test_names_cannot_leave_the_folder() -> None:
     """An instance's name never becomes a path."""
     odd = dlsched.generate("reclaiming", servers=3).to_data() | {"name": "../../../odd/\x00/name"}
     Path("odd.json").write_text(json.dumps(odd))
-    Path("suite.toml").write_text(
-        'name = "x"\n[[instances]]\nfiles = "odd.json"\n[[methods]]\nname = "lyra"\n'
-    )
+    Path("suite.toml").write_text(suite_text('files = "odd.json"', "lyra"))
     assert list(run_suite("suite.toml", "out")["status"]) == ["feasible"]
     assert {p.parents[1] for p in Path("out").rglob("*.gz")} == {Path("out/solutions")}
 
@@ -266,17 +212,15 @@ def test_names_cannot_leave_the_folder() -> None:
 def test_bench_command() -> None:
     """The command shows a line per method; it says 1 if a run failed, 3 if one was rejected."""
     Path("suite.toml").write_text(SUITE)
-    ran = CliRunner().invoke(app, ["bench", "suite.toml", "-o", "out", "--json"])
-    assert ran.exit_code == 0, ran.stderr
-    rows = json.loads(ran.stdout)
-    assert len(rows) == 16 and ran.stderr == ""
+    rows = data("bench", "suite.toml", "-o", "out")
+    assert len(rows) == 16
     assert all(row["gap"] == 0 for row in rows if row["resolved_method"] == "milp")
-    shown = CliRunner().invoke(app, ["bench", "suite.toml", "-o", "out", "--resume"]).stdout
+    shown = run("bench", "suite.toml", "-o", "out", "--resume").stdout
     assert 'milp {"levels": 1}' in shown and "8 certified" in shown
     for name, code in (("raises", 1), ("false_objective", 3)):
-        Path("suite.toml").write_text(ONE.replace("METHOD", name))
-        ran = CliRunner().invoke(app, ["bench", "suite.toml", "-o", name])
-        assert ran.exit_code == code and f"mine_bench:{name}: " in ran.stdout
+        Path("suite.toml").write_text(one(name))
+        shown = run("bench", "suite.toml", "-o", name, status=code).stdout
+        assert f"mine_bench:{name}: " in shown
 
 
 def test_limits_count_from_the_method() -> None:

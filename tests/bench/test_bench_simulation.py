@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sweeps import made
 from typer.testing import CliRunner
 
+from calls import FIG5, refusal, suite_text
 from dlsched.bench import Store, local_crew, read_suite, run_suite, simulation_report, simulations
 from dlsched.bench.execution import execute
 from dlsched.bench.report import write_report
@@ -22,16 +24,9 @@ from dlsched.cli import app
 from dlsched.results.result import Report, Violation
 from dlsched.simulation import Simulation, Workload, simulate
 
-SUITE = """
-name = "simulations"
-wall_limit = 100
-
-[[instances]]
-names = ["lyra-fig5"]
-
-[[methods]]
-name = "lyra"
-
+SUITE = (
+    suite_text(FIG5, "lyra", wall_limit=100)
+    + """
 [[simulation]]
 trace = "jobs.csv"
 limit = 12
@@ -47,6 +42,7 @@ kinds = [{ count = 1, gpus = 8, gpu_type = "V100" }, { count = 2, gpus = 4 }]
 policies = ["fifo", "mine_policy:Fails"]
 seeds = [0, 1]
 """
+)
 OWN = """
 from dlsched.simulation.policies.ordering import Fifo
 
@@ -62,21 +58,13 @@ class Fails(Fifo):
 JOBS = "job_id,num_gpu,submit_time,iterations,model_name,duration,interval\n" + "".join(
     f"{i},{1 + i % 4},{10 * i},100,resnet18,{100 + 37 * i % 60},10\n" for i in range(15)
 )
+NET = {"model": "net", "gpus": 1, "iter_time_s_at_fair": 0.5}
+THROUGHPUT = [[0.4, 0.5], [0.9, 1.0], [1.4, 1.5]]
 MEASURED = {
     "axes": {"cpu_per_gpu": [1, 2, 3], "mem_gb_per_gpu_9x2": [20.83, 62.5]},
     "class_of": {"net": "image"},
-    "sets": {
-        "few": {
-            "fair_cpu_per_gpu": 2,
-            "models": {
-                "net_1": {
-                    "model": "net", "gpus": 1, "iter_time_s_at_fair": 0.5,
-                    "tput": [[0.4, 0.5], [0.9, 1.0], [1.4, 1.5]],
-                }
-            },
-        }
-    },
-}  # fmt: skip
+    "sets": {"few": {"fair_cpu_per_gpu": 2, "models": {"net_1": NET | {"tput": THROUGHPUT}}}},
+}
 ONE = """
 [[simulation]]
 trace = "sample-philly"
@@ -163,14 +151,9 @@ def test_policy_that_fails_is_a_failed_run(folder: Path) -> None:
 
 def test_only_what_has_changed_is_run_again(folder: Path) -> None:
     """A finished simulation is not repeated, unless its trace or the policy's code has changed."""
-    made: list[str] = []
 
     def resume() -> list[str]:
-        made.clear()
-        run_suite(
-            "suite.toml", "out", resume=True, on_row=lambda row, _: made.append(row["method"])
-        )
-        return made
+        return [row["method"] for row in made("suite.toml", "out", resume=True)]
 
     assert resume() == []
     (folder / "mine_policy.py").write_text(OWN + "# changed\n")
@@ -179,41 +162,32 @@ def test_only_what_has_changed_is_run_again(folder: Path) -> None:
     assert resume() == ["srtf", "mine_policy:Last", "tiresias"]
 
 
-def test_changed_trace_is_not_simulated(folder: Path) -> None:
-    """A trace that changes after the sweep was planned gives no result."""
+def test_changed_traces_and_time_limits(folder: Path) -> None:
+    """A trace that changed after the plan gives no result; a time limit is one of the process."""
     task = first_simulation()
     (folder / "jobs.csv").write_text(JOBS.replace("\n3,", "\n33,"))
     row = execute(task).row
     assert row["status"] == "changed" and "jobs" in row["reason"]
-
-
-def test_violation_is_a_failed_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A simulation that the auditor does not confirm is rejected and leaves no log."""
-    found = Report((Violation("capacity", "s1", "9 of 8 GPUs"),), None)
-    monkeypatch.setattr(Simulation, "audit", lambda run: found)
-    outcome = execute(first_simulation())
-    assert outcome.row["status"] == "rejected" and "9 of 8 GPUs" in outcome.row["reason"]
-    assert outcome.solution is None
-
-
-def test_simulation_below_its_bound_is_a_failed_run(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A metric that is less than a lower bound cannot be right."""
-    task = first_simulation()
-    assert isinstance(task.instance, WorkloadSpec)
-    wrong = bound_of(task.instance, "makespan", False)._replace(value=Fraction(10**9))
-    monkeypatch.setattr(simulations, "bound_of", lambda *_: wrong)
-    row = execute(task).row
-    assert row["status"] == "rejected" and "is below its bound 1e+09" in row["reason"]
-
-
-def test_time_limit_ends_a_simulation(folder: Path) -> None:
-    """The process of a simulation is killed at the time limit, not later."""
     text = SUITE.replace("wall_limit = 100", "wall_limit = 100\ntime_limit = 7\ngap = 0.5")
     (folder / "suite.toml").write_text(text)
     limits = first_simulation().limits
     assert (limits.wall_limit, limits.gap) == (7, 0)
+
+
+def test_what_cannot_be_right_has_failed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A metric below its lower bound is rejected; so is what the auditor does not confirm."""
+    task = first_simulation()
+    assert isinstance(task.instance, WorkloadSpec)
+    bound = bound_of(task.instance, "makespan", False)._replace(value=Fraction(10**9))
+    with monkeypatch.context() as patch:
+        patch.setattr(simulations, "bound_of", lambda *_: bound)
+        row = execute(task).row
+    assert row["status"] == "rejected" and "is below its bound 1e+09" in row["reason"]
+    found = Report((Violation("capacity", "s1", "9 of 8 GPUs"),), None)
+    monkeypatch.setattr(Simulation, "audit", lambda run: found)
+    outcome = execute(task)
+    assert outcome.row["status"] == "rejected" and "9 of 8 GPUs" in outcome.row["reason"]
+    assert outcome.solution is None
 
 
 def test_command_prints_a_table_for_each_workload(folder: Path) -> None:
@@ -238,11 +212,8 @@ def test_command_prints_a_table_for_each_workload(folder: Path) -> None:
 def test_report_has_tables_and_pictures(folder: Path) -> None:
     """The page has per workload a table with all runs and two pictures, and the failed runs."""
     names = {file.name for file in write_report("out")}
-    pictures = {
-        f"simulation-{k}-{name}.svg"
-        for k in (1, 2)
-        for name in ("completion-times", "waiting-jobs")
-    }
+    kinds = ("completion-times", "waiting-jobs")
+    pictures = {f"simulation-{k}-{kind}.svg" for k in (1, 2) for kind in kinds}
     assert names >= {"index.html", "runs.csv", "simulations.csv", *pictures}
     text = (folder / "out" / "report" / "index.html").read_text()
     table = text[text.index('id="simulation-1-table"') : text.index('id="simulation-2"')]
@@ -264,45 +235,39 @@ def test_report_of_simulations_alone(folder: Path, monkeypatch: pytest.MonkeyPat
     assert 'id="simulation-1-table"' in text and 'id="all-runs"' not in text
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "field", "said"),
-    [
-        ('"fifo"', '"fido"', "simulation[0].policies[0].policy", "fifo"),
-        ('["fifo"]', "[]", "simulation[0].policies", "empty"),
-        ('["fifo"]', '[{ policy = "fifo", options = { x = 1 } }]', "options.x", "no option"),
-        ('["fifo"]', '[{ policy = "fifo", method = "exact" }]', "policies[0]", "solves no problem"),
-        (
-            '["fifo"]',
-            '[{ policy = "yarn_cs", options = { interval = 0 } }]',
-            "simulation[0].policies[0]",
-            "interval is 0; give seconds above 0",
-        ),
-        ('["fifo"]', '[{ policy = "hadar", options = { x = 1 } }]', "options.x", "no option"),
-        ("limit = 4", "seeds = []", "simulation[0].seeds", "is empty"),
-        ("limit = 4", "limits = 4", "simulation[0].limits", "unknown field"),
-        ("limit = 4", "limit = 0", "simulation[0].limit", ""),
-        ("limit = 4", 'profiles = "none"', "simulation[0].profiles", "set of profiles"),
-        (
-            "limit = 4",
-            'profiles = "muri"\nprofile_options = { speed = 2 }',
-            "simulation[0].profile_options",
-            "'speed'; they have: resources",
-        ),
-        ("limit = 4", "profile_options = { x = 2 }", "[0].profile_options", "name the set"),
-        ("limit = 4", "cpus = 2\nkinds = [{ gpus = 8 }]", "simulation[0].kinds", "beside cpus"),
-        ('"sample-philly"', '"gone.csv"', "simulation[0].trace", "gone.csv"),
-        ("limit = 4", "kinds = [{ gpus = 0 }]", "simulation[0].kinds[0].gpus", ""),
-        ("limit = 4", "gpus = 2\nkinds = [{ gpus = 8 }]", "simulation[0].kinds", "beside"),
-        ("limit = 4", 'variant = "true"', "simulation[0].variant", "paper, published"),
-        ("limit = 4", 'variant = "published"', "simulation[0].policies[0]", "no published"),
-    ],
-)
+FIFO = '["fifo"]'
+LIMIT = "limit = 4"
+YARN = '[{ policy = "yarn_cs", options = { interval = 0 } }]'
+MURI = 'profiles = "muri"\nprofile_options = { speed = 2 }'
+BAD_ENTRIES = [
+    ('"fifo"', '"fido"', "simulation[0].policies[0].policy", "fifo"),
+    (FIFO, "[]", "simulation[0].policies", "empty"),
+    (FIFO, '[{ policy = "fifo", options = { x = 1 } }]', "options.x", "no option"),
+    (FIFO, '[{ policy = "fifo", method = "exact" }]', "policies[0]", "solves no problem"),
+    (FIFO, YARN, "simulation[0].policies[0]", "interval is 0; give seconds above 0"),
+    (FIFO, '[{ policy = "hadar", options = { x = 1 } }]', "options.x", "no option"),
+    (LIMIT, "seeds = []", "simulation[0].seeds", "is empty"),
+    (LIMIT, "limits = 4", "simulation[0].limits", "unknown field"),
+    (LIMIT, "limit = 0", "simulation[0].limit", ""),
+    (LIMIT, 'profiles = "none"', "simulation[0].profiles", "set of profiles"),
+    (LIMIT, MURI, "simulation[0].profile_options", "'speed'; they have: resources"),
+    (LIMIT, "profile_options = { x = 2 }", "[0].profile_options", "name the set"),
+    (LIMIT, "cpus = 2\nkinds = [{ gpus = 8 }]", "simulation[0].kinds", "beside cpus"),
+    ('"sample-philly"', '"gone.csv"', "simulation[0].trace", "gone.csv"),
+    (LIMIT, "kinds = [{ gpus = 0 }]", "simulation[0].kinds[0].gpus", ""),
+    (LIMIT, "gpus = 2\nkinds = [{ gpus = 8 }]", "simulation[0].kinds", "beside"),
+    (LIMIT, 'variant = "true"', "simulation[0].variant", "paper, published"),
+    (LIMIT, 'variant = "published"', "simulation[0].policies[0]", "no published"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "field", "said"), BAD_ENTRIES)
 def test_entry_that_cannot_be_used(folder: Path, old: str, new: str, field: str, said: str) -> None:
     """One error names the field before anything runs, and nothing is written."""
     (folder / "bad.toml").write_text('name = "bad"\n' + ONE.replace(old, new))
-    ran = runner.invoke(app, ["bench", "bad.toml", "-o", "new"], env={"COLUMNS": "200"})
-    assert ran.exit_code == 2 and not (folder / "new").exists()
-    assert field in ran.stderr and said in ran.stderr and "bad.toml" in ran.stderr
+    error = refusal("bench", "bad.toml", "-o", "new")
+    assert not (folder / "new").exists()
+    assert field in error and said in error and "bad.toml" in error
 
 
 def test_profile_options_and_servers_with_cpus(folder: Path) -> None:
@@ -310,11 +275,9 @@ def test_profile_options_and_servers_with_cpus(folder: Path) -> None:
     (folder / "sub").mkdir()
     (folder / "sub" / "measured.json").write_text(json.dumps(MEASURED))
     options = 'measured = "measured.json", split = "1/0/0", cpus_per_gpu = 2'
-    (folder / "sub" / "suite.toml").write_text(
-        'name = "x"\n' + ONE.replace("fifo", "synergy")
-        + f'servers = 1\ncpus = 16\nmemory = 500\nprofiles = "synergy"\n'
-        f"profile_options = {{ {options} }}\n"
-    )  # fmt: skip
+    sizes = 'servers = 1\ncpus = 16\nmemory = 500\nprofiles = "synergy"\n'
+    entry = ONE.replace("fifo", "synergy") + sizes + f"profile_options = {{ {options} }}\n"
+    (folder / "sub" / "suite.toml").write_text('name = "x"\n' + entry)
     (task,) = read_suite("sub/suite.toml").tasks()
     assert isinstance(task.instance, WorkloadSpec)
     workload, cluster = task.instance.make()

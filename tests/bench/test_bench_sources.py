@@ -1,4 +1,4 @@
-"""A run's key follows the user's own code: the method's module and all that it imports."""
+"""A run's key follows the code that its result depends on: the user's own, and dlsched's."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sweeps import made
 
-from dlsched.bench import read_suite, run_suite, sources
+import dlsched
+from calls import suite_text
+from dlsched.bench import code_identity, read_suite, run_suite, sources
 from dlsched.registry import method
 from dlsched.registry.registered import METHODS
 
@@ -28,13 +31,12 @@ MODULES = {
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def place(workdir: Path) -> Path:
     """Give a working directory with the modules."""
-    monkeypatch.chdir(tmp_path)
     for name, text in MODULES.items():
         Path(name).parent.mkdir(parents=True, exist_ok=True)
         Path(name).write_text(text)
-    return tmp_path
+    return workdir
 
 
 def digests(place: Path) -> Mapping[str, str]:
@@ -65,16 +67,15 @@ def test_only_own_modules_are_looked_into(place: Path) -> None:
 
 
 def test_broken_source_is_taken_as_it_is(place: Path) -> None:
-    """A module that cannot be parsed counts with its bytes; one that is missing is nothing."""
+    """A module that cannot be parsed counts with its bytes; one that is missing is nothing.
+
+    Of another package's problem every module counts, since they are imported by their names.
+    """
     before = digests(place)
     Path("src_near.py").write_text("def (")
     assert digests(place) != before
     assert sources.modules_of("src_missing", str(place)) == {}
     assert sources.modules_of("no.such", str(place)) == {}
-
-
-def test_all_modules_of_a_package(place: Path) -> None:
-    """Of another package's problem every module counts, since they are imported by their names."""
     Path("src_pack/unnamed.py").write_text("")
     sources.forget()
     found = sources.modules_of("src_pack.*", str(place))
@@ -82,36 +83,30 @@ def test_all_modules_of_a_package(place: Path) -> None:
     assert {f"module src_pack{part}" for part in parts} <= set(found)
 
 
-SUITE = """
-name = "own"
-[[instances]]
-generate = "reclaiming"
-grid = { servers = [4] }
-[[methods]]
-name = "NAME"
-"""
+def write_suite(method: str) -> None:
+    """Write a suite of one run."""
+    entry = 'generate = "reclaiming"; grid = { servers = [4] }'
+    Path("suite.toml").write_text(suite_text(entry, method))
+
+
 OWN = "from own_help import pick\n\ndef f(instance, rng):\n    return pick(instance)\n"
 HELP = "def pick(instance):\n    return {'returned': [s.id for s in instance.servers[:WANTED]]}\n"
 
 
-def test_resume_sees_a_changed_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_resume_sees_a_changed_import(workdir: Path) -> None:
     """Runs are made again when a module that the method's module imports has changed."""
-    monkeypatch.chdir(tmp_path)
-    Path("suite.toml").write_text(SUITE.replace("NAME", "own_top:f"))
+    write_suite("own_top:f")
     Path("own_top.py").write_text(OWN)
     Path("own_help.py").write_text(HELP.replace("WANTED", "0"))
     assert list(run_suite("suite.toml", "out")["status"]) == ["rejected"]
-    made: list[Any] = []
-    run_suite("suite.toml", "out", resume=True, on_row=lambda row, left: made.append(row))
-    assert made == []
+    assert made("suite.toml", "out", resume=True) == []
     Path("own_help.py").write_text(HELP.replace("WANTED", "instance.demand"))
     assert list(run_suite("suite.toml", "out", resume=True)["status"]) == ["feasible"]
 
 
-def test_registered_methods_count_as_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_registered_methods_count_as_own(workdir: Path) -> None:
     """The code of a method that another package registered is in the key as well."""
-    monkeypatch.chdir(tmp_path)
-    Path("suite.toml").write_text(SUITE.replace("NAME", "registered"))
+    write_suite("registered")
     Path("own_plugin.py").write_text("")
 
     def registered(instance: Any, rng: Any) -> None:
@@ -126,3 +121,37 @@ def test_registered_methods_count_as_own(tmp_path: Path, monkeypatch: pytest.Mon
         assert read_suite("suite.toml").tasks()[0].key != before
     finally:
         del METHODS["reclaiming"]["registered"]
+
+
+USED = [
+    "api/solving.py",
+    "bench/execution.py",
+    "api/evaluation.py",
+    "problems/elastic/exact/__init__.py",
+    "registry/methods.py",
+    "schema/quantities.py",
+    "proofs/forms/form.py",
+    "solvers/levels.py",
+    "display/table.py",
+]
+UNUSED = [
+    "bench/store.py",
+    "cli/solve.py",
+    "problems/placement/exact/__init__.py",
+    "display/plotting.py",
+]
+
+
+@pytest.mark.parametrize("name", USED + UNUSED)
+def test_code_of_a_result(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A change to a module changes the digest of an elastic run only if the run uses it."""
+    assert (Path(dlsched.__file__).parent / name).is_file()
+    for each in USED + UNUSED:
+        (tmp_path / each).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / each).write_text("")
+    monkeypatch.setattr(dlsched, "__file__", str(tmp_path / "__init__.py"))
+    code_identity.forget()
+    before = code_identity.library_digest("elastic")
+    (tmp_path / name).write_text("changed = True\n")
+    code_identity.forget()
+    assert (code_identity.library_digest("elastic") != before) == (name in USED)

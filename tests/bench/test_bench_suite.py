@@ -6,49 +6,29 @@ import importlib
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import dlsched
+from calls import refusal, suite_text
 from dlsched.bench import read_suite
 from dlsched.bench.task import Limits
-from dlsched.cli import app
 
-SUITE = """
-name = "small"
-time_limit = 30
-
-[[instances]]
-files = "made/*.json"
-
-[[instances]]
-generate = "reclaiming"
-seeds = [1, 2]
-grid = { servers = [5, 6], demand = [1] }
-
-[[methods]]
-name = "exact"
-
-[[methods]]
-name = "random"
-seeds = [0, 7]
-
-[[methods]]
-name = "milp"
-options = { levels = 1 }
-"""
+SUITE = suite_text(
+    ['files = "made/*.json"',
+     'generate = "reclaiming"; seeds = [1, 2]; grid = { servers = [5, 6], demand = [1] }'],
+    "exact", "random; seeds = [0, 7]", "milp; options = { levels = 1 }", time_limit=30,
+)  # fmt: skip
 
 MINIMAL = 'name = "x"\n[[instances]]\nfiles = "made/*.json"\n[[methods]]\nname = "exact"\n'
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(workdir: Path) -> Path:
     """Give a working directory with a suite and two instances."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "suite.toml").write_text(SUITE)
+    (workdir / "suite.toml").write_text(SUITE)
     for seed in (1, 2):
         made = dlsched.generate("reclaiming", seed=seed, servers=4)
-        dlsched.save(made, tmp_path / "made" / f"{seed}.json")
-    return tmp_path
+        dlsched.save(made, workdir / "made" / f"{seed}.json")
+    return workdir
 
 
 def test_suite_is_expanded(folder: Path) -> None:
@@ -108,9 +88,8 @@ def test_included_suites_run_once(folder: Path) -> None:
 )
 def test_key_tells_what_changed(before: str, after: str, folder: Path) -> None:
     """A run's key is that of the same run, and of no other."""
-    text = "time_limit = 9\nwall_limit = 50\nmemory_limit_gib = 1\ngap = 0.1\n" + MINIMAL.replace(
-        "made/*", "made/1"
-    ).replace('"exact"', '"lyra"\nseeds = [1]')
+    limits = {"time_limit": 9, "wall_limit": 50, "memory_limit_gib": 1, "gap": 0.1}
+    text = suite_text('files = "made/1.json"', "lyra; seeds = [1]", **limits)
     keys = []
     for each in (text, text, text.replace(before, after)):
         Path("suite.toml").write_text(each)
@@ -119,78 +98,61 @@ def test_key_tells_what_changed(before: str, after: str, folder: Path) -> None:
 
 
 # name: (the suite's text, the field that the error names, what it says of it)
-BAD_SUITES: dict[str, tuple[str, str, str]] = {
-    "not TOML": ("name = ", "", "is not TOML"),
-    "no name": (MINIMAL.replace('name = "x"\n', ""), "name", "is missing"),
-    "unknown field": ('color = "red"\n' + MINIMAL, "color", "is an unknown field"),
-    "no instances": ('name = "x"\n[[methods]]\nname = "exact"\n', "instances", "is missing"),
-    "instances as a table": (
-        MINIMAL.replace("[[instances]]", "[instances]"),
-        "instances",
-        "is not a list",
-    ),
+NAME = 'name = "x"\n'
+FILES = 'files = "made/*.json"'
+UNKNOWN = 'generate = "reclaiming"\ngrid = {server = [1]}'
+EXACT = '"exact"'
+# name: (what is replaced in MINIMAL, by what, the field that the error names, what it says of it)
+BAD_SUITES: dict[str, tuple[str, str, str, str]] = {
+    "not TOML": (MINIMAL, "name = ", "", "is not TOML"),
+    "no name": (NAME, "", "name", "is missing"),
+    "unknown field": (NAME, f'{NAME}color = "red"\n', "color", "is an unknown field"),
+    "no instances": (f"[[instances]]\n{FILES}\n", "", "instances", "is missing"),
+    "instances as a table": ("[[instances]]", "[instances]", "instances", "is not a list"),
     "two kinds": (
-        MINIMAL.replace('.json"', '.json"\ngenerate = "reclaiming"'),
+        FILES,
+        f'{FILES}\ngenerate = "reclaiming"',
         "instances[0]",
         "must have one of names, files, generate",
     ),
-    "grid without a generator": (
-        MINIMAL.replace('.json"', '.json"\nseeds = [1]'),
-        "instances[0]",
-        "without a generator",
-    ),
-    "nothing matches": (MINIMAL.replace("made/", "make/"), "instances[0].files", "nothing matches"),
-    "unknown instance": (
-        MINIMAL.replace('files = "made/*.json"', 'names = ["nope"]'),
-        "instances[0].names.0",
-        "no instance is called",
-    ),
-    "unknown problem": (
-        MINIMAL.replace('files = "made/*.json"', 'generate = "nope"'),
-        "instances[0].generate",
-        "is no problem",
-    ),
+    "only a grid": (FILES, f"{FILES}\nseeds = [1]", "instances[0]", "without a generator"),
+    "nothing matches": ("made/", "make/", "instances[0].files", "nothing matches"),
+    "unknown name": (FILES, 'names = ["nope"]', "instances[0].names.0", "no instance is called"),
+    "unknown problem": (FILES, 'generate = "nope"', "instances[0].generate", "is no problem"),
     "unknown parameter": (
-        MINIMAL.replace('files = "made/*.json"', 'generate = "reclaiming"\ngrid = {server = [1]}'),
+        FILES,
+        UNKNOWN,
         "instances[0].grid.server",
         "is no parameter of the generator",
     ),
-    "unknown method": (MINIMAL.replace('"exact"', '"exat"'), "methods[0].name", "did you mean"),
+    "unknown method": (EXACT, '"exat"', "methods[0].name", "did you mean"),
     "unknown option": (
-        MINIMAL + "options = { depth = 1 }\n",
+        EXACT,
+        f"{EXACT}\noptions = {{ depth = 1 }}",
         "methods[0].options.depth",
         "is no option of it; it has: levels",
     ),
-    "negative seed": (MINIMAL + "seeds = [-1]\n", "methods[0].seeds[0]", "is too small"),
-    "infinite limit": ("time_limit = inf\n" + MINIMAL, "time_limit", "is not a finite number"),
-    "silly gap": ("gap = 2\n" + MINIMAL, "", "gap=2.0 must be a fraction from 0 to below 1"),
-    "circle": (
-        'name = "x"\ninclude = ["suite.toml"]\n',
-        "include",
-        "includes itself",
-    ),
-    "nothing at all": ('name = "x"\n', "instances", "is missing"),
-    "included one is bad": (
-        'name = "x"\ninclude = ["none.toml"]\n',
-        "",
-        "cannot be read",
-    ),
-    "no memory": ("memory_limit_gib = 0\n" + MINIMAL, "memory_limit_gib", "above 0"),
-    "no limit": ("time_limit = 0\n" + MINIMAL, "time_limit", "write a number above 0"),
+    "negative seed": (EXACT, f"{EXACT}\nseeds = [-1]", "methods[0].seeds[0]", "is too small"),
+    "infinite limit": (NAME, f"{NAME}time_limit = inf\n", "time_limit", "is not a finite number"),
+    "silly gap": (NAME, f"{NAME}gap = 2\n", "", "gap=2.0 must be a fraction from 0 to below 1"),
+    "circle": (MINIMAL, f'{NAME}include = ["suite.toml"]', "include", "includes itself"),
+    "nothing at all": (MINIMAL, NAME, "instances", "is missing"),
+    "included one is bad": (MINIMAL, f'{NAME}include = ["none.toml"]', "", "cannot be read"),
+    "no memory": (NAME, f"{NAME}memory_limit_gib = 0\n", "memory_limit_gib", "above 0"),
+    "no limit": (NAME, f"{NAME}time_limit = 0\n", "time_limit", "write a number above 0"),
 }
 
 
 @pytest.mark.parametrize("name", BAD_SUITES)
 def test_bad_suite(name: str, folder: Path) -> None:
     """A bad suite is one error with file, field and remedy, before anything runs."""
-    text, path, words = BAD_SUITES[name]
-    Path("suite.toml").write_text(text)
-    ran = CliRunner().invoke(app, ["bench", "suite.toml", "-o", "out"])
-    assert ran.exit_code == 2
-    file = "none.toml" if "none.toml" in text else "suite.toml"
-    assert ran.stderr.startswith(": ".join(filter(None, (f"error: {file}", path, ""))))
-    assert words in ran.stderr and ran.stderr.count("\n") == 1
-    assert not Path("out").exists()
+    old, new, path, words = BAD_SUITES[name]
+    assert old in MINIMAL
+    Path("suite.toml").write_text(MINIMAL.replace(old, new, 1))
+    said = refusal("bench", "suite.toml", "-o", "out")
+    file = "none.toml" if "none.toml" in new else "suite.toml"
+    assert said.startswith(": ".join(filter(None, (f"error: {file}", path, ""))))
+    assert words in said and not Path("out").exists()
 
 
 SHADOWING = """
@@ -202,30 +164,21 @@ def takes_all(instance, rng, **options):
 """
 
 
-@pytest.mark.parametrize("way", ["python", "compare", "solve", "bench"])
-def test_option_that_shadows_a_keyword_of_solve(
-    way: str, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_option_that_shadows_a_keyword(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An option named like a keyword of solve is the same error wherever the method is named."""
     Path("mine_shadow.py").write_text(SHADOWING)
     text = "shadows has an option 'seed', which is a keyword of dlsched.solve"
-    arguments = {
-        "compare": ["compare", "made/1.json", "-m", "mine_shadow:shadows"],
-        "solve": ["solve", "made/1.json", "-m", "mine_shadow:shadows"],
-        "bench": ["bench", "suite.toml", "-o", "out"],
-    }
-    if way == "python":
-        monkeypatch.syspath_prepend(str(folder))
-        shadows = importlib.import_module("mine_shadow").shadows
-        for method in (shadows, "mine_shadow:shadows"):
-            with pytest.raises(dlsched.OptionError, match=text):
-                dlsched.solve("made/1.json", method)
-        with pytest.raises(dlsched.OptionError, match=text):
-            dlsched.method("reclaiming", kind="heuristic")(shadows)
-        return
     Path("suite.toml").write_text(MINIMAL.replace('"exact"', '"mine_shadow:shadows"'))
-    ran = CliRunner().invoke(app, arguments[way])
-    assert ran.exit_code == 2 and text in ran.stderr and ran.stderr.count("\n") == 1
+    for command in ("compare made/1.json -m mine_shadow:shadows", "bench suite.toml -o out",
+                    "solve made/1.json -m mine_shadow:shadows"):  # fmt: skip
+        assert text in refusal(*command.split())
+    monkeypatch.syspath_prepend(str(folder))
+    shadows = importlib.import_module("mine_shadow").shadows
+    for method in (shadows, "mine_shadow:shadows"):
+        with pytest.raises(dlsched.OptionError, match=text):
+            dlsched.solve("made/1.json", method)
+    with pytest.raises(dlsched.OptionError, match=text):
+        dlsched.method("reclaiming", kind="heuristic")(shadows)
 
 
 def test_variadic_options(folder: Path) -> None:

@@ -1,13 +1,16 @@
-"""Runs given to workers, some of which cannot make them: each run once, or a clear end."""
+"""Runs given to workers, some of which cannot make them, and the messages between both."""
 
 from __future__ import annotations
 
+import os
+import random
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
+from dlsched.bench import wire
 from dlsched.bench.execution import Outcome
 from dlsched.bench.instance_spec import InstanceSpec
 from dlsched.bench.pools import Gone, NoWorker, Worker, make_runs
@@ -87,38 +90,26 @@ def swept(*workers: Thread, runs: int = 12) -> list[dict[str, Any]]:
 
 
 def test_runs_of_an_unfit_worker_go_to_others() -> None:
-    """A worker that cannot make runs is asked once; all runs are made by the good one."""
+    """A worker that is unfit, or becomes so, is asked once; all other runs are made elsewhere."""
     bad = Thread("bad", unfit)
     rows = swept(bad, Thread("good", good))
     assert {row["by"] for row in rows} == {"good"} and bad.runs == 1
-
-
-def test_no_worker_is_left() -> None:
-    """With every worker unfit the sweep ends and names each with its reason."""
-    with pytest.raises(NoWorker, match=r"a: it has no dlsched; b: .*12 runs were not made.*resume"):
-        swept(Thread("a", unfit), Thread("b", unfit))
-
-
-def test_more_reasons_than_a_message_can_hold() -> None:
-    """Of many unfit workers some are named, the others counted."""
-    with pytest.raises(NoWorker, match="and 3 more"):
-        swept(*(Thread(f"worker {i}", unfit) for i in range(8)))
-
-
-def test_no_worker_ever_comes() -> None:
-    """Without any worker the sweep ends after the stated wait."""
-    with pytest.raises(NoWorker, match="there is no worker at the test: 12 runs were not made"):
-        swept()
-
-
-def test_worker_becomes_unfit() -> None:
-    """Rows made before a worker became unfit stay; the others are made elsewhere."""
 
     def later(task: Task, runs: int) -> str:
         return good(task, runs) if runs < 4 else unfit(task, runs)
 
     rows = swept(Thread("first", later), Thread("second", good))
     assert [row["status"] for row in rows] == ["feasible"] * 12
+
+
+def test_no_worker_is_left() -> None:
+    """With every worker unfit, or none, the sweep ends; some are named, the others counted."""
+    with pytest.raises(NoWorker, match=r"a: it has no dlsched; b: .*12 runs were not made.*resume"):
+        swept(Thread("a", unfit), Thread("b", unfit))
+    with pytest.raises(NoWorker, match="and 3 more"):
+        swept(*(Thread(f"worker {i}", unfit) for i in range(8)))
+    with pytest.raises(NoWorker, match="there is no worker at the test: 12 runs were not made"):
+        swept()
 
 
 def test_death_of_workers() -> None:
@@ -135,3 +126,109 @@ def test_instance_that_one_worker_does_not_have() -> None:
     assert [row["status"] for row in rows] == ["feasible"] * 12
     rows = swept(Thread("a", without_file), Thread("b", without_file))
     assert [row["status"] for row in rows] == ["feasible", "changed"] * 6
+
+
+ROW = {"key": "k", "gap": 0.25, "reason": "\ud800", "objective": None}
+
+
+@pytest.fixture
+def pipe() -> Iterator[tuple[wire.Inbox, int]]:
+    """Give an inbox and the end of the pipe that writes to it."""
+    read, write = os.pipe()
+    inbox = wire.Inbox(read)
+    yield inbox, write
+    inbox.close()
+
+
+def receive(inbox: wire.Inbox, mark: bytes) -> object:
+    """Return the answer with this mark."""
+    while True:
+        found = inbox.poll(mark, 5)
+        if found is not None:
+            return found
+
+
+@pytest.mark.parametrize("content", [None, b"", b"solution", bytes(range(256)) * 10_000])
+def test_answer_after_noise(content: bytes | None, pipe: tuple[wire.Inbox, int]) -> None:
+    """An answer after any other bytes, in pieces of any size, arrives complete."""
+    inbox, write = pipe
+    mark, noise = wire.new_mark(), random.Random(0).randbytes(100_000)
+    text = noise + wire.answer(wire.new_mark(), {"key": "other"}) + wire.answer(mark, ROW, content)
+
+    def send() -> None:
+        for i in range(0, len(text), 7919):
+            wire.write_all(write, text[i : i + 7919])
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    assert receive(inbox, mark) == (ROW, content)
+    sender.join()
+    os.close(write)
+
+
+def test_damaged_answer(pipe: tuple[wire.Inbox, int]) -> None:
+    """Changed bytes in an answer are detected, and so is an impossible length."""
+    inbox, write = pipe
+    mark = wire.new_mark()
+    text = bytearray(wire.answer(mark, ROW, b"solution"))
+    text[-3] ^= 1
+    os.write(write, text)
+    with pytest.raises(wire.Damaged):
+        receive(inbox, mark)
+    mark = wire.new_mark()
+    os.write(write, mark + b"\xff" * 100)
+    with pytest.raises(wire.Damaged):
+        receive(inbox, mark)
+    os.close(write)
+    with pytest.raises(EOFError):
+        inbox.poll(mark, 1)
+
+
+def test_noise_is_not_collected(pipe: tuple[wire.Inbox, int]) -> None:
+    """Noise without end takes no memory."""
+    inbox, write = pipe
+    for _ in range(50):
+        os.write(write, b"z" * 60_000)
+        assert inbox.poll(b"m" * wire.MARK_BYTES, 1) is None
+        assert len(inbox.held) < wire.MARK_BYTES
+    os.close(write)
+
+
+def test_task_that_nobody_takes() -> None:
+    """A task is not waited for without end: the reader may hang, or the sweep may stop."""
+    read, write = os.pipe()
+    task, stop = "x" * 1_000_000, threading.Event()
+    with pytest.raises(BrokenPipeError):
+        wire.send_task(write, b"", task, 0.2, stop)
+    stop.set()
+    with pytest.raises(BrokenPipeError):
+        wire.send_task(write, b"", task, 60, stop)
+    os.close(read)
+    with pytest.raises(BrokenPipeError):
+        wire.send_task(write, b"", task, 60, threading.Event())
+    os.close(write)
+
+
+def test_task_arrives() -> None:
+    """A task larger than the pipe arrives with its mark; then the end is seen."""
+    read, write = os.pipe()
+    task = {"big": "x" * 1_000_000}
+    sender = threading.Thread(
+        target=wire.send_task, args=(write, b"mark", task, 60, threading.Event())
+    )
+    sender.start()
+    assert wire.read_task(read) == (b"mark", task)
+    sender.join()
+    os.close(write)
+    assert wire.read_task(read) is None
+    os.close(read)
+
+
+def test_two_answers_at_once(pipe: tuple[wire.Inbox, int]) -> None:
+    """Of two answers with one mark that arrive together, each is received."""
+    inbox, write = pipe
+    mark = wire.new_mark()
+    os.write(write, wire.answer(mark, {"began": True}) + b"noise" + wire.answer(mark, ROW, b"s"))
+    assert receive(inbox, mark) == ({"began": True}, None)
+    assert receive(inbox, mark) == (ROW, b"s")
+    os.close(write)

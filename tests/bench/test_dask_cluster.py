@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import itertools
 import json
 import logging
@@ -18,21 +17,14 @@ from typing import Any
 
 import distributed
 import pytest
+from sweeps import returned, stored
 
 import dlsched
-from dlsched.bench import Store, dask_crew, pools, run_suite
+from calls import MAIN, started, suite_text
+from dlsched.bench import dask_crew, pools, run_suite
 
 pytestmark = pytest.mark.slow
-SUITE = """
-name = "cluster"
-wall_limit = 100
-[[instances]]
-generate = "reclaiming"
-seeds = [1, 2, 3]
-grid = { servers = [6, 7], demand = [2] }
-[[methods]]
-name = "METHOD"
-"""
+SIX = 'generate = "reclaiming"; seeds = [1, 2, 3]; grid = { servers = [6, 7], demand = [2] }'
 RUNS = 6
 FIRST, LAST = "[: instance.demand]", "[-instance.demand :]"
 OWN = "def f(instance, rng):\n    return {'returned': [s.id for s in instance.servers]PART}\n"
@@ -112,7 +104,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def enter(folder: Path, monkeypatch: pytest.MonkeyPatch, method: str, own: str = "") -> Path:
     """Make a folder with a suite and a module of the user; make it the working directory."""
     folder.mkdir(exist_ok=True)
-    (folder / "suite.toml").write_text(SUITE.replace("METHOD", method))
+    (folder / "suite.toml").write_text(suite_text(SIX, method, wall_limit=100))
     if own:
         (folder / "cluster_mine.py").write_text(own)
     monkeypatch.chdir(folder)
@@ -121,21 +113,15 @@ def enter(folder: Path, monkeypatch: pytest.MonkeyPatch, method: str, own: str =
 
 
 def sweep(cluster: Cluster, **options: Any) -> list[dict[str, Any]]:
-    """Make the sweep on the cluster; return its rows, with what each solution returns."""
+    """Make the sweep on the cluster; return its rows."""
     run_suite("suite.toml", "out", dask=cluster.address, **options)
-    with Store("out") as store:
-        rows = store.rows()
-        for row in rows:
-            if row["solution_sha256"]:
-                content = gzip.decompress(store.solution_file(row["solution_sha256"]).read_bytes())
-                row["returned"] = json.loads(content)["returned"]
-    return rows
+    return stored("out")
 
 
-def ids(rows: list[dict[str, Any]]) -> list[str]:
+def ids(rows: list[dict[str, Any]], out: str | Path = "out") -> list[str]:
     """Return the last server that each row returns: which tells the versions apart."""
     assert {row["status"] for row in rows} == {"feasible"} and len(rows) == RUNS
-    return [row["returned"][-1] for row in rows]
+    return [servers[-1] for servers in returned(out)]
 
 
 def expected() -> tuple[list[str], list[str]]:
@@ -214,7 +200,7 @@ def test_nobody_there(cluster: Cluster, caplog: Any) -> None:
     assert "waiting 2 s for one" in caplog.text
 
 
-def test_edited_between_sweeps(
+def test_edited_in_between(
     cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Living workers make the runs of an edited file with the edited file, as do projects."""
@@ -231,27 +217,21 @@ def test_edited_between_sweeps(
     assert ids(sweep(cluster, resume=True, fresh=True)) == first
 
 
-def test_two_projects_at_once(
-    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_projects(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two sweeps at the same time, each with its own module of one name, get their own code."""
     folders = [tmp_path / "first", tmp_path / "last"]
     for folder, part in zip(folders, (FIRST, LAST), strict=True):
         enter(folder, monkeypatch, "cluster_mine:f", OWN.replace("PART", part))
     for _ in range(3):
         cluster.add()
-    command = [sys.executable, "-c", "from dlsched.cli import main; main()"]
-    options = ["bench", "suite.toml", "-o", "both", "--dask", cluster.address]
-    sweeps = [subprocess.Popen([*command, *options], cwd=folder) for folder in folders]
+    command = ["bench", "suite.toml", "-o", "both", "--dask", cluster.address, "-q"]
+    sweeps = [started(MAIN, *command, cwd=folder) for folder in folders]
     assert [process.wait() for process in sweeps] == [0, 0]
     for folder, servers in zip(folders, expected(), strict=True):
-        with Store(folder / "both") as store:
-            files = [store.solution_file(row["solution_sha256"]) for row in store.rows()]
-        made = [json.loads(gzip.decompress(f.read_bytes()))["returned"][-1] for f in files]
-        assert made == servers
+        assert ids(stored(folder / "both"), folder / "both") == servers
 
 
-def test_edited_while_the_sweep_runs(
+def test_edited_meanwhile(
     cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After an edit, workers go on with the code that they have; none begins with the new one."""
@@ -270,9 +250,7 @@ def test_edited_while_the_sweep_runs(
     assert ids(sweep(cluster, resume=True, on_row=lambda row, left: pytest.fail("again"))) == first
 
 
-def test_small_memory_limit(
-    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_memory_limit(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Dask's limit is the runs' limit; a run killed there is made again with --resume."""
     enter(tmp_path / "project", monkeypatch, "cluster_mine:f", LARGE)
     for _ in range(3):

@@ -47,16 +47,12 @@ def test_version_2(groups: Path) -> None:
 
 
 def test_version_1(groups: Path) -> None:
-    """The memory controller's groups count; in a container its own group is the mount itself."""
+    """The memory controller's groups count, a container's own is the mount; there may be none."""
     write(groups / "memory/docker/x", "memory.limit_in_bytes", f"{2 * GIB}\n")
     write(groups / "memory", "memory.limit_in_bytes", "9223372036854771712\n")
     listed = "4:memory:/docker/x\n3:cpuset:/\n0::/\n"
     assert limits(groups, listed)[0] == 2 * GIB
     assert limits(groups, "4:memory:/not/visible/here\n") == [9223372036854771712]
-
-
-def test_no_groups(groups: Path) -> None:
-    """A system without control groups has no limits of theirs."""
     assert list(TRUE_LIMITS(groups / "nothing", groups)) == []
 
 

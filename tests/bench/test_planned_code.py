@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-import gzip
-import json
-import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
+from sweeps import made, returned, stored
 
-from dlsched.bench import Store, code_identity, pools, read_suite, recorder, run_suite
+from calls import python, suite_text
+from dlsched.bench import code_identity, pools, read_suite, recorder, run_suite
 from dlsched.bench.code_identity import code_of, differences
 from dlsched.solvers.pyomo_backend import PyomoBackend
 
-SUITE = """
-name = "planned"
-wall_limit = 100
-[[instances]]
-generate = "reclaiming"
-seeds = [1, 2, 3, 4]
-grid = { servers = [6], demand = [2] }
-[[methods]]
-name = "planned_mine:f"
-"""
+FOUR = 'generate = "reclaiming"; seeds = [1, 2, 3, 4]; grid = { servers = [6], demand = [2] }'
+SUITE = suite_text(FOUR, "planned_mine:f", wall_limit=100)
+"""Four runs of the user's method."""
 FIRST, LAST = "[: instance.demand]", "[-instance.demand :]"
 OWN = "def f(instance, rng):\n    return {'returned': [s.id for s in instance.servers]PART}\n"
 LATE = """
@@ -83,14 +74,13 @@ else:
 
 
 @pytest.fixture(autouse=True)
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def place(workdir: Path) -> Path:
     """Give a working directory with a suite of four runs of the user's method."""
-    monkeypatch.chdir(tmp_path)
     for name in ("planned_mine", "planned_late"):
         sys.modules.pop(name, None)
     Path("suite.toml").write_text(SUITE)
     write(OWN)
-    return tmp_path
+    return workdir
 
 
 def write(text: str, part: str = FIRST, name: str = "planned_mine") -> None:
@@ -103,19 +93,6 @@ def planned_digest() -> str:
     return read_suite("suite.toml").tasks()[0].code["module planned_mine"][:12]
 
 
-def rows() -> list[dict[str, Any]]:
-    """Return the rows that are stored."""
-    with Store("out") as store:
-        return store.rows()
-
-
-def answers() -> list[list[str]]:
-    """Return which servers the stored solutions return."""
-    with Store("out") as store:
-        files = [store.solution_file(row["solution_sha256"]) for row in store.rows()]
-    return [json.loads(gzip.decompress(file.read_bytes()))["returned"] for file in files]
-
-
 def test_edited_between_plan_and_start() -> None:
     """If the file is edited after the plan the sweep ends with both digests; nothing is stored."""
     before = planned_digest()
@@ -123,18 +100,16 @@ def test_edited_between_plan_and_start() -> None:
         run_suite("suite.toml", "out", on_plan=lambda _: write(OWN, LAST))
     said = f"module planned_mine is {planned_digest()}, planned is {before}"
     assert said in str(caught.value) and "--resume" in str(caught.value)
-    assert rows() == []
+    assert stored("out") == []
 
 
 @pytest.mark.slow
 def test_edited_while_a_process_has_it() -> None:
     """A process that has imported the planned code goes on with it when the file is edited."""
     run_suite("suite.toml", "out", on_row=lambda row, left: write(OWN, LAST))
-    before = answers()
-    made: list[Any] = []
-    run_suite("suite.toml", "out", resume=True, on_row=lambda row, left: made.append(row))
-    assert len(before) == len(made) == 4
-    assert all(one != other for one, other in zip(before, answers(), strict=True))
+    before = returned("out")
+    assert len(before) == len(made("suite.toml", "out", resume=True)) == 4
+    assert all(one != other for one, other in zip(before, returned("out"), strict=True))
 
 
 @pytest.mark.slow
@@ -143,7 +118,7 @@ def test_edited_before_a_dead_process_is_replaced() -> None:
     write(DIES_ONCE)
     with pytest.raises(pools.NoWorker, match="module planned_mine is"):
         run_suite("suite.toml", "out")
-    assert [row["status"] for row in rows()] == ["killed"]
+    assert [row["status"] for row in stored("out")] == ["killed"]
     assert list(run_suite("suite.toml", "out", resume=True)["status"]) == ["feasible"] * 4
 
 
@@ -154,7 +129,7 @@ def test_edited_before_a_late_import() -> None:
     write(OWN, name="planned_late")
     with pytest.raises(pools.NoWorker, match="planned_late changed before it was imported"):
         run_suite("suite.toml", "out")
-    assert rows() == []
+    assert stored("out") == []
 
 
 @pytest.mark.slow
@@ -162,21 +137,19 @@ def test_import_that_fails_there_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """If no process can import the user's module, the sweep ends; there are no rows of errors."""
     write("import os\nif 'PLANNED_ABSENT' in os.environ:\n    import nowhere\n" + OWN)
     monkeypatch.setenv("PLANNED_ABSENT", "yes")
-    suite = SUITE.replace('"planned_mine:f"', '"lyra"')
-    Path("suite.toml").write_text(suite)
+    Path("suite.toml").write_text(suite_text(FOUR, "lyra"))
     planned = read_suite("suite.toml")
     task = planned.tasks()[0]
     own = type(task).planned(task.instance, "planned_mine:f", {}, 0, 0, task.limits, task.folder)
     monkeypatch.setattr(type(planned), "tasks", lambda self: [own])
     with pytest.raises(pools.NoWorker, match="ModuleNotFoundError: No module named 'nowhere'"):
         run_suite(planned, "out")
-    assert rows() == []
+    assert stored("out") == []
 
 
 def test_recorder(place: Path) -> None:
     """Stale bytecode of the same size and time is not used, and changed sources are refused."""
-    command = [sys.executable, "-c", RECORDED + QUICK, recorder.__file__]
-    subprocess.run(command, check=True)
+    python(RECORDED + QUICK, recorder.__file__)
 
 
 def test_differences_in_words() -> None:

@@ -43,15 +43,14 @@ def normal(text: str) -> str:
     return "".join(f"{re.sub('─+', '─', line)}\n" for line in lines if line)
 
 
-def test_page_is_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_page_is_true(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each command prints what the page says that it prints."""
-    monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("COLUMNS", raising=False)
     shown = sessions(PAGE.read_text())
     assert len(shown) >= 10
     for command, output in shown:
         if not command.startswith("dlsched "):
-            subprocess.run(["/bin/sh", "-c", command], check=True, cwd=tmp_path, env=os.environ)
+            subprocess.run(["/bin/sh", "-c", command], check=True, cwd=workdir, env=os.environ)
             continue
         ran = CliRunner().invoke(app, shlex.split(command)[1:])
         assert ran.exit_code in (0, 2), ran.output

@@ -15,12 +15,10 @@ from pathlib import Path
 import pytest
 
 import dlsched
+from calls import FIG5, MAIN, PATIENCE, python, started, suite_text
 from dlsched.bench import Store
 
-COMMAND = [sys.executable, "-c", "from dlsched.cli import main; main()"]
 LIST = ["list", "problems", "--problem", "reclaiming"]
-PATIENCE = 300
-"""Seconds after which a test gives up; nothing is asserted about time."""
 
 
 @pytest.fixture(scope="module")
@@ -32,35 +30,20 @@ def hard(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_help_is_quick() -> None:
-    """Help does not import what it does not need: no pandas, scipy, Pyomo or solver."""
-    heavy = "pandas scipy pyomo highspy matplotlib"
-    code = (
-        "import sys; from dlsched.cli import app\n"
-        "try: app(['--help'])\n"
-        "except SystemExit: pass\n"
-        f"print([m for m in '{heavy}'.split() if m in sys.modules], file=sys.stderr)"
-    )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert ran.stderr == "[]\n"
-
-
 def test_reader_goes_away() -> None:
     """A closed pipe ends the command without a traceback, as it does other programs."""
     reader, writer = os.pipe()
     os.close(reader)
-    ran = subprocess.run(
-        [*COMMAND, *LIST, "-q"], stdout=writer, stderr=subprocess.PIPE, check=False
-    )
+    ran = python(MAIN, *LIST, "-q", stdout=writer, check=False)
     os.close(writer)
-    assert (ran.returncode, ran.stderr) == (141, b"")
+    assert (ran.returncode, ran.stderr) == (141, "")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a shell that closes stdout")
 @pytest.mark.parametrize("command", ["list problems", "solve lyra-fig5 -o made.json", "--help"])
 def test_stdout_closed_from_the_start(command: str, tmp_path: Path) -> None:
     """Without a stdout there is one error, and nothing is done: no file is written."""
-    called = f"{shlex.join(COMMAND)} {command} >&-"
+    called = f"{shlex.join([sys.executable, '-c', MAIN])} {command} >&-"
     ran = subprocess.run(
         ["sh", "-c", called], cwd=tmp_path, stderr=subprocess.PIPE, text=True, check=False
     )
@@ -75,15 +58,11 @@ def test_letters_that_stdout_does_not_have(encoding: str, tmp_path: Path) -> Non
     name = "caf\N{LATIN SMALL LETTER E WITH ACUTE} \N{CJK UNIFIED IDEOGRAPH-4ED5}"
     made = dlsched.generate("reclaiming", servers=3).model_copy(update={"name": name})
     dlsched.save(made, tmp_path / "x.json")
-    environment = os.environ | {"PYTHONIOENCODING": encoding}
-    for command in (["show"], ["compare", "-m", "lyra"]):
-        ran = subprocess.run(
-            [*COMMAND, command[0], str(tmp_path / "x.json"), *command[1:]],
-            capture_output=True, env=environment, check=False,
-        )  # fmt: skip
-        assert ran.returncode == 0, ran.stderr
-        shown = "caf\\xe9" if encoding == "ascii" else "caf\xe9"
-        assert f"{shown} \\u4ed5" in ran.stdout.decode(encoding)
+    shown = "caf\\xe9" if encoding == "ascii" else "caf\xe9"
+    for command, *flags in (["show"], ["compare", "-m", "lyra"]):
+        set_to = {"PYTHONIOENCODING": encoding}
+        ran = python(MAIN, command, tmp_path / "x.json", *flags, env=set_to, encoding=encoding)
+        assert f"{shown} \\u4ed5" in ran.stdout
 
 
 def test_letters_that_the_font_does_not_have(tmp_path: Path) -> None:
@@ -93,24 +72,16 @@ def test_letters_that_the_font_does_not_have(tmp_path: Path) -> None:
     dlsched.save(made, tmp_path / "x.json")
     settings = {"MATPLOTLIBRC": str(tmp_path), "PYTHONIOENCODING": "utf-8"}
     (tmp_path / "matplotlibrc").write_text("font.family: DejaVu Sans\n", encoding="utf-8")
-    ran = subprocess.run(
-        [*COMMAND, "plot", str(tmp_path / "x.json"), "-o", str(tmp_path / "x.png"), "--quiet"],
-        capture_output=True, encoding="utf-8", env=os.environ | settings, check=True,
-    )  # fmt: skip
+    plot = ["plot", tmp_path / "x.json", "-o", tmp_path / "x.png", "--quiet"]
+    ran = python(MAIN, *plot, env=settings, encoding="utf-8")
     assert ran.stderr.startswith(f"note: the font has no picture of {name[0]} {name[1]}: name")
     assert ran.stderr.count("\n") == 1
 
 
 def test_missing_solver(tmp_path: Path) -> None:
     """A solver that is not installed is unusable input, and the line says how to get it."""
-    dlsched.save(dlsched.generate("reclaiming", servers=3), tmp_path / "small.json")
-    ran = subprocess.run(
-        [*COMMAND, "solve", str(tmp_path / "small.json"), "--solver", "cbc", "--quiet"],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=os.environ | {"PATH": str(tmp_path)},
-    )
+    command = ["solve", "lyra-fig5", "--solver", "cbc", "--quiet"]
+    ran = python(MAIN, *command, env={"PATH": str(tmp_path)}, check=False)
     assert (ran.returncode, ran.stdout) == (2, "")
     assert "not installed" in ran.stderr and "coinor-cbc" in ran.stderr
     assert ran.stderr.count("\n") == 1
@@ -121,22 +92,14 @@ def test_full_disk() -> None:
     if not os.path.exists("/dev/full"):
         pytest.skip("there is no /dev/full here")
     with open("/dev/full", "w") as full:
-        ran = subprocess.run(
-            [*COMMAND, *LIST, "-q"], stdout=full, stderr=subprocess.PIPE, check=False
-        )
-    assert (ran.returncode, ran.stderr) == (2, b"error: no space left on device\n")
+        ran = python(MAIN, *LIST, "-q", stdout=full, check=False)
+    assert (ran.returncode, ran.stderr) == (2, "error: no space left on device\n")
 
 
 def test_interrupt_shows_what_there_is(hard: Path, tmp_path: Path) -> None:
     """Ctrl-C ends the search; the incumbent is shown and written, the log is on stderr only."""
     flags = ["--json", "--log", "-o", "hard.sol.json"]
-    process = subprocess.Popen(
-        [*COMMAND, "solve", str(hard), *flags],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=tmp_path,
-    )
+    process = started(MAIN, "solve", hard, *flags, cwd=tmp_path)
     assert process.stderr is not None
     log = ""
     while not re.search(r"BestSol(.*\n)+? +[A-Z] ", log):  # the first incumbent
@@ -169,9 +132,7 @@ main()
 @pytest.mark.parametrize("module", ["numpy", "typer", "dlsched.cli.solve", "highspy"])
 def test_interrupt_while_modules_are_imported(module: str) -> None:
     """Ctrl-C is one line and its exit status, whichever module is being imported."""
-    ran = subprocess.run(
-        [sys.executable, "-c", IMPORTING, module], capture_output=True, text=True, check=False
-    )
+    ran = python(IMPORTING, module, check=False)
     assert (ran.returncode, ran.stdout, ran.stderr) == (130, "", "error: interrupted\n")
 
 
@@ -195,23 +156,13 @@ def sleeps(instance, rng):
 def test_interrupt_ends_many_runs(command: str, method: str, tmp_path: Path) -> None:
     """Ctrl-C ends a comparison or a suite as a whole, whether or not the method stops by itself."""
     (tmp_path / "own.py").write_text(OWN)
-    made = dlsched.generate("reclaiming", servers=3)
-    dlsched.save(made, tmp_path / "small.json")
-    (tmp_path / "suite.toml").write_text(
-        'name = "x"\n[[instances]]\nfiles = "small.json"\n[[methods]]\nname = "lyra"\n'
-        f'[[methods]]\nname = "own:{method}"\nseeds = [0, 1]\n'
-    )
+    suite = suite_text(FIG5, "lyra", f"own:{method}; seeds = [0, 1]")
+    (tmp_path / "suite.toml").write_text(suite)
     arguments = {
-        "compare": ["small.json", "small.json", "-m", "lyra", "-m", f"own:{method}"],
+        "compare": ["lyra-fig5", "lyra-fig5", "-m", "lyra", "-m", f"own:{method}"],
         "bench": ["suite.toml", "-o", "out"],
     }
-    process = subprocess.Popen(
-        [*COMMAND, command, *arguments[command], "--quiet"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=tmp_path,
-    )
+    process = started(MAIN, command, *arguments[command], "--quiet", cwd=tmp_path)
     while not (tmp_path / "ready").exists():
         assert process.poll() is None
         time.sleep(0.01)
@@ -241,29 +192,14 @@ print("answer")
 
 def test_solvers_whose_output_pyomo_captures() -> None:
     """What they print goes to stderr, and the command does not wait for ever."""
-    ran = subprocess.run(
-        [sys.executable, "-c", CAPTURED],
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=True,
-    )
+    ran = python(CAPTURED)
     assert ran.stdout == "answer\n"
-    assert sorted(set(ran.stderr.split("\n"))) == [
-        "",
-        "WARNING:solver:from C",
-        "WARNING:solver:from Python",
-        "after it",
-        "from C",
-        "from Python",
-    ]
+    warned = ["WARNING:solver:from C", "WARNING:solver:from Python"]
+    assert {*ran.stderr.splitlines()} == {*warned, "after it", "from C", "from Python"}
 
 
 @pytest.mark.slow
 def test_a_solver_that_pyomo_calls_in_process() -> None:
     """Pyomo's own interface of HiGHS solves on the command line, too."""
     command = ["solve", "lyra-fig5", "--method", "milp", "--solver", "appsi_highs", "--json"]
-    ran = subprocess.run(
-        [*COMMAND, *command], capture_output=True, text=True, timeout=PATIENCE, check=True
-    )
-    assert json.loads(ran.stdout)["status"] == "optimal"
+    assert json.loads(python(MAIN, *command).stdout)["status"] == "optimal"

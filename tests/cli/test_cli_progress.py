@@ -12,7 +12,6 @@ import re
 import select
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,24 +19,15 @@ import pytest
 from rich.console import Console
 
 import dlsched
+from calls import FIG5, MAIN, PATIENCE, started, suite_text
 from dlsched.cli import progress
 from dlsched.results.result import Point
 from dlsched.run import Run, Stage
 
-COMMAND = [sys.executable, "-c", "from dlsched.cli import main; main()"]
-PATIENCE = 300
-"""Seconds after which a test gives up; nothing is asserted about time."""
 OWN = """
 import time
 def sleeps(instance, rng):
     time.sleep(600)
-"""
-SUITE = """
-name = "sleepers"
-[[instances]]
-names = ["lyra-fig5"]
-[[methods]]
-name = "own_methods:sleeps"
 """
 
 
@@ -47,17 +37,21 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("progress")
     dlsched.save(dlsched.load("reclaiming-open-520-scattered"), folder / "hard.json")
     (folder / "own_methods.py").write_text(OWN)
-    (folder / "suite.toml").write_text(SUITE)
+    (folder / "suite.toml").write_text(suite_text(FIG5, "own_methods:sleeps"))
     return folder
 
 
-def terminal(folder: Path, *arguments: str) -> tuple[subprocess.Popen[str], int]:
-    """Start a command with a terminal as stderr; return the process and the other end."""
+def terminal(
+    folder: Path, *arguments: str, answers: bool = False
+) -> tuple[subprocess.Popen[str], int]:
+    """Start a command with a terminal as stderr, and as stdout if it is to show answers, too.
+
+    Return the process and the other end of the terminal.
+    """
     main, other = pty.openpty()
-    process = subprocess.Popen(
-        [*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=other, text=True, cwd=folder,
-        env=os.environ | {"COLUMNS": "100", "TERM": "xterm"},
-    )  # fmt: skip
+    streams = {"stdout": other, "stderr": other} if answers else {"stderr": other}
+    wide = {"COLUMNS": "100", "TERM": "xterm"}
+    process = started(MAIN, *arguments, cwd=folder, env=wide, **streams)
     os.close(other)
     return process, main
 
@@ -82,26 +76,30 @@ def stop(process: subprocess.Popen[str], main: int) -> str:
     return out
 
 
-def test_solve_on_a_terminal(folder: Path) -> None:
-    """A terminal shows the search with incumbent, bound and gap."""
-    process, main = terminal(folder, "solve", "hard.json", "-m", "milp", "--json")
-    read_until(main, "searching preempted, level 1 of 2", "incumbent")
-    assert json.loads(stop(process, main))["status"] == "feasible"
-
-
-@pytest.mark.slow
-def test_comparison_on_a_terminal(folder: Path) -> None:
-    """A terminal shows how many runs are made, and the run that is being made."""
-    process, main = terminal(folder, "compare", "lyra-fig5", "hard.json", "-m", "milp")
-    read_until(main, "1 of 2 runs", ": searching", "incumbent")
-    assert stop(process, main) == "" and process.returncode == 130
-
-
-def test_suite_on_a_terminal(folder: Path) -> None:
-    """A terminal shows the run of a worker process, as that process tells it."""
-    process, main = terminal(folder, "bench", "suite.toml", "-o", "results")
-    read_until(main, "0 of 1 runs", "lyra-fig5 own_methods:sleeps: searching with sleeps")
-    assert stop(process, main) == "" and process.returncode == 130
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        pytest.param(
+            "compare lyra-fig5 hard.json -m milp",
+            ["1 of 2 runs", ": searching", "incumbent"],
+            marks=pytest.mark.slow,
+        ),
+        (
+            "bench suite.toml -o results",
+            ["0 of 1 runs", "lyra-fig5 own_methods:sleeps: searching with sleeps"],
+        ),
+        ("solve hard.json -m milp --json", ["searching preempted, level 1 of 2", "incumbent"]),
+    ],
+)
+def test_commands_on_a_terminal(folder: Path, command: str, words: list[str]) -> None:
+    """A terminal shows how many runs are made, and the run's search, a worker's, too."""
+    process, main = terminal(folder, *command.split())
+    read_until(main, *words)
+    out = stop(process, main)
+    if "--json" in command:
+        assert json.loads(out)["status"] == "feasible"
+    else:
+        assert (out, process.returncode) == ("", 130)
 
 
 @pytest.mark.slow
@@ -119,10 +117,7 @@ def test_compilation_on_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_solve_into_a_pipe(folder: Path) -> None:
     """Without a terminal stderr gets plain lines, with the seconds gone by."""
-    process = subprocess.Popen(
-        [*COMMAND, "solve", "hard.json", "-m", "milp"], cwd=folder, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
+    process = started(MAIN, "solve", "hard.json", "-m", "milp", cwd=folder)
     assert process.stderr is not None
     lines = [process.stderr.readline()]
     while "searching" not in lines[-1]:
@@ -143,41 +138,30 @@ def test_quiet(folder: Path) -> None:
     os.close(main)
 
 
-class Clock:
-    """A clock that a test sets."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        """Return the time."""
-        return self.now
-
-
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """Replace the clock of the display, and its thread, which a test calls instead."""
-    clock = Clock()
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Replace the clock of the display by a list, whose last entry is the time."""
+    times = [0.0]
     monkeypatch.setattr(progress, "LINE_AFTER", 2.0)
-    monkeypatch.setattr(progress, "_now", clock)
-    monkeypatch.setattr(progress.Display, "_watch", lambda self: None)
-    return clock
+    monkeypatch.setattr(progress, "_now", lambda: times[-1])
+    return times
 
 
 @pytest.fixture
-def display(clock: Clock) -> Iterator[progress.Display]:
-    """Give a display that listens."""
+def display(clock: list[float], monkeypatch: pytest.MonkeyPatch) -> Iterator[progress.Display]:
+    """Give a display that listens, without the thread that shows it: a test does that instead."""
+    monkeypatch.setattr(progress.Display, "_watch", lambda self: None)
     with progress.Display() as display:
         yield display
 
 
 def test_lines_become_rarer(
-    display: progress.Display, clock: Clock, capsys: pytest.CaptureFixture[str]
+    display: progress.Display, clock: list[float], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The first line comes after 2 seconds, the next ones whenever the time has doubled."""
     Run().announce(Stage.SEARCHING, "for an hour")
     for second in range(400):
-        clock.now = float(second)
+        clock.append(float(second))
         display.show()
     lines = capsys.readouterr().err.splitlines()
     times = [2, 4, 8, 16, 32, 64, 124, 184, 244, 304, 364]
@@ -229,12 +213,7 @@ def test_log_is_left_as_it_was() -> None:
 
 def test_nothing_remains_on_the_terminal(folder: Path) -> None:
     """What was shown live is removed before the answer is written."""
-    main, other = pty.openpty()
-    process = subprocess.Popen(
-        [*COMMAND, "solve", "hard.json", "-m", "milp"], stdout=other, stderr=other, cwd=folder,
-        env=os.environ | {"COLUMNS": "100", "TERM": "xterm"},
-    )  # fmt: skip
-    os.close(other)
+    process, main = terminal(folder, "solve", "hard.json", "-m", "milp", answers=True)
     read_until(main, "searching")
     process.send_signal(signal.SIGINT)
     shown = ""

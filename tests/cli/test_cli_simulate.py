@@ -8,35 +8,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import CliRunner
 
+from calls import refusal, run
 from dlsched.cli import app
 from dlsched.simulation import list_policies
 from dlsched.simulation.policies import SOLVING, find_policy, policy_options
 
 TRACE = ("simulate", "sample-philly", "--servers", "4")
 SYNERGY = ("--policy", "synergy", "--profiles", "synergy")
-
-
-def run(*arguments: str, status: int = 0) -> Result:
-    """Run a command and check its exit status."""
-    ran = CliRunner().invoke(app, list(arguments))
-    assert ran.exit_code == status, ran.output
-    return ran
+ANTMAN = ("--policy", "antman", "--variant", "published", "--set", "interval=60")
+"""A policy that has a published variant only, which needs the jobs' iterations."""
 
 
 def data(*arguments: str) -> Any:
-    """Run a command with --json and return what it wrote."""
+    """Run a command with --json and return what it wrote, whatever it notes beside it."""
     return json.loads(run(*arguments, "--json").stdout)
-
-
-def test_metrics_and_bounds() -> None:
-    """A simulation prints its metrics, no violation, and bounds that are no greater."""
-    found = data(*TRACE, "--policy", "srsf", "--bounds")
-    assert found["completed"] == found["jobs"] == 38
-    assert found["violations"] == 0
-    assert found["mean_jct_bound"] <= found["mean_jct"]
-    assert found["makespan_bound"] <= found["makespan"]
 
 
 def test_jobs_together_wait_longer() -> None:
@@ -48,27 +35,35 @@ def test_jobs_together_wait_longer() -> None:
 
 
 def test_profile_options() -> None:
-    """With as many CPUs as the jobs want they are faster than in proportion, by their models."""
+    """With as many CPUs as the jobs want they are faster than in proportion, by their models.
+
+    A limit of the policy's method is an option of the policy.
+    """
     sized = (*TRACE, *SYNERGY, "--cpus", "24", "--memory", "500", "--limit", "12")
     images = ("--profile-option", "split=1/0/0", "--profile-option", "cpus_per_gpu=3")
-    tuned = data(*sized, *images)
+    tuned = data(*sized, *images, "--set", "time_limit=60")
     fair = data(*sized, *images, "--method", "proportional")
     language = data(*sized, "--profile-option", "split=0/1/0")
-    assert tuned["violations"] == fair["violations"] == 0
+    assert tuned["violations"] == fair["violations"] == 0 and tuned["completed"] == 12
     assert tuned["mean_jct"] < fair["mean_jct"] == language["mean_jct"]
 
 
 def test_a_log_is_complete_and_not_overwritten(tmp_path: Path) -> None:
-    """A second run refuses the first one's log; with --resume it reads it."""
+    """A second run refuses the first one's log; with --resume it reads it, unless it is damaged."""
     log = tmp_path / "run.sqlite"
-    first = data(*TRACE, "--policy", "srtf", "--log", str(log))
+    logged = (*TRACE, "--policy", "srtf", "--log", str(log))
+    first = data(*logged)
     rows = sqlite3.connect(log).execute("SELECT count(*) FROM completions").fetchone()
     assert rows == (38,)
-    refused = run(*TRACE, "--policy", "srtf", "--log", str(log), status=2)
-    assert "is there already" in refused.stderr
-    assert data(*TRACE, "--policy", "srtf", "--log", str(log), "--resume") == first
-    other = run(*TRACE, "--policy", "srsf", "--log", str(log), "--resume", status=2)
-    assert "of another simulation: policy differs" in other.stderr
+    assert "is there already" in refusal(*logged)
+    assert data(*logged, "--resume") == first
+    other = refusal(*TRACE, "--policy", "srsf", "--log", str(log), "--resume")
+    assert "of another simulation: policy differs" in other
+    content = bytearray(log.read_bytes())
+    content[5000:35_000] = b"x" * 30_000
+    log.write_bytes(content)
+    damaged = refusal(*logged, "--resume")
+    assert "cannot be read (database disk image is malformed); name another file" in damaged
 
 
 @pytest.mark.parametrize(
@@ -90,12 +85,13 @@ def test_a_log_is_complete_and_not_overwritten(tmp_path: Path) -> None:
         (("--policy", "federated", "--set", "speed=2"), "federated has no 'speed'"),
         (("--policy", "yarn_cs", "--set", "interval=0"), "interval is 0; give seconds above 0"),
         (("--policy", "fifo", "--variant", "published"), "fifo has no published variant"),
-        (("--policy", "synergy", "--profiles", "synergy"), "have CPUs and memory"),
+        (SYNERGY, "have CPUs and memory"),
+        (ANTMAN, "jobs[0].iterations: is missing"),
     ],
 )
 def test_what_cannot_be_simulated(flags: tuple[str, ...], message: str) -> None:
     """A wrong name, option or size is one error that names it, and exit status 2."""
-    assert message in run(*TRACE, *flags, status=2).stderr
+    assert message in refusal(*TRACE, *flags)
 
 
 def test_options_of_a_policy_are_those_of_its_parents_and_its_solver() -> None:
@@ -105,30 +101,6 @@ def test_options_of_a_policy_are_those_of_its_parents_and_its_solver() -> None:
     assert options["afs"] == options["lyra"] and "elastic" in options["lyra"]
     assert options["local"] == options["mast"] and "gap" not in options["mast"]
     assert options["fifo"] == {}
-
-
-def test_a_policy_that_has_only_a_published_variant() -> None:
-    """AntMan is found with --variant published; what is missing is the trace's iterations."""
-    flags = ("--policy", "antman", "--variant", "published", "--set", "interval=60")
-    assert "jobs[0].iterations: is missing" in run(*TRACE, *flags, status=2).stderr
-
-
-def test_cpus_memory_and_options_of_a_method() -> None:
-    """Synergy's servers have CPUs and memory; a limit of its method is an option of it."""
-    flags = ("--profiles", "synergy", "--cpus", "24", "--memory", "500", "--set", "time_limit=60")
-    assert data(*TRACE, "--policy", "synergy", *flags, "--limit", "9")["completed"] == 9
-
-
-def test_a_damaged_log_is_one_error(tmp_path: Path) -> None:
-    """A log whose pages were overwritten cannot be resumed; the error names the file."""
-    log = tmp_path / "run.sqlite"
-    data(*TRACE, "--policy", "srtf", "--log", str(log))
-    content = bytearray(log.read_bytes())
-    content[5000:35_000] = b"x" * 30_000
-    log.write_bytes(content)
-    flags = ("--policy", "srtf", "--log", str(log), "--resume")
-    error = run(*TRACE, *flags, status=2).stderr
-    assert "cannot be read (database disk image is malformed); name another file" in error
 
 
 def test_list_policies() -> None:
@@ -141,7 +113,7 @@ def test_list_policies() -> None:
 @pytest.mark.parametrize(
     ("variant", "said"), [("paper", "go on with --resume"), ("published", "begins anew with")]
 )
-def test_ctrl_c_says_what_resume_does(
+def test_interrupt(
     variant: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A simulation that is interrupted can go on; a published simulator cannot."""

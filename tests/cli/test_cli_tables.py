@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from itertools import groupby, product
 from typing import Any
 
 import pytest
 
-from dlsched.bench.statistics import evaluate_rows
 from dlsched.cli.output import Column, put_table
-from dlsched.cli.sweep import put_sweep
 from dlsched.cli.verdict import put_comparison
 from dlsched.problems import library
 from dlsched.registry import problem, problem_names
@@ -19,26 +18,20 @@ WIDTHS = [80, 100, 160, 200]
 METHODS = ["exact", "column_generation", "my_heuristics:its_long_name", "lyra"]
 
 
-def shown(capsys: pytest.CaptureFixture[str]) -> list[str]:
-    """Return the lines that were printed."""
-    return capsys.readouterr().out.splitlines()
+Show = Callable[..., list[str]]
 
 
-def rows_of_a_sweep() -> list[dict[str, Any]]:
-    """Return 36 runs of four methods, without results."""
-    blank = dict.fromkeys(
-        ("record", "kind", "seconds", "termination", "instance_sha256", "solution_sha256")
-    )
-    return [
-        blank
-        | {
-            "key": f"{method}{i}", "problem": "reclaiming", "method": method, "options": "{}",
-            "status": "crashed", "reason": "", "instance": f"i{i}", "source": f"i{i}", "seed": 0,
-            "repetition": 0, "resolved_method": "milp" if method == "exact" else method,
-        }
-        for method in METHODS
-        for i in range(36)
-    ]  # fmt: skip
+@pytest.fixture
+def show(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Show:
+    """Give what prints on a terminal of so many columns, or into a pipe, and returns the lines."""
+
+    def lines(width: int | None, put: Callable[..., None], *arguments: Any) -> list[str]:
+        if width is not None:
+            monkeypatch.setenv("COLUMNS", str(width))
+        put(*arguments)
+        return capsys.readouterr().out.splitlines()
+
+    return lines
 
 
 def compared(name: str, instance: str, method: str, **other: Any) -> dict[str, Any]:
@@ -54,36 +47,16 @@ def compared(name: str, instance: str, method: str, **other: Any) -> dict[str, A
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_summary_of_a_sweep(
-    width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """At any width each method is named whole, with its 36 runs and failures."""
-    monkeypatch.setenv("COLUMNS", str(width))
-    put_sweep(evaluate_rows(rows_of_a_sweep()))
-    lines = shown(capsys)
-    for method in METHODS:
-        (line,) = [each for each in lines if each.split()[:1] == [method]]
-        assert line.split().count("36") == 2 and len(line) <= width
-    assert "runs" in lines[1] and "failed" in lines[1]
-
-
-@pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("name", problem_names())
-def test_comparison_of_library_instances(
-    name: str, width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_comparison_of_library_instances(name: str, width: int, show: Show) -> None:
     """Instance, method, status, every level's digits and the gap are there at any width."""
-    monkeypatch.setenv("COLUMNS", str(width))
     instances = [n for n, entry in library.index().items() if entry["problem"] == name]
     methods = list(problem(name).methods)
-    put_comparison([compared(name, i, method) for i in instances for method in methods])
-    lines = shown(capsys)
+    rows = [compared(name, i, method) for i in instances for method in methods]
+    lines = show(width, put_comparison, rows)
     assert max(map(len, lines)) <= width
-    cells = [
-        "feasible",
-        "12.30 %",
-        *(f"{987_654_321 + i:,}" for i, _ in enumerate(problem(name).levels)),
-    ]
+    values = [f"{987_654_321 + i:,}" for i, _ in enumerate(problem(name).levels)]
+    cells = ["feasible", "12.30 %", *values]
     parts = groupby(lines, key=lambda line: bool(line.strip()))
     blocks = ["\n".join(part) for filled, part in parts if filled]
     if len(blocks) >= len(instances) * len(methods):  # too wide for lines: a block for each row
@@ -101,49 +74,36 @@ def test_comparison_of_library_instances(
     assert ("seconds" in left_out) != (lines[1].split()[-1] == "seconds")
 
 
-def test_level_of_a_gap_is_left_out_last(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_level_of_a_gap_is_left_out_last(show: Show) -> None:
     """Where there is place the gap has its level; else a line says that it is left out."""
     row = compared("reclaiming", "i" * 30, "my_heuristics:its_long_name")
     for width, cell in ((160, "12.30 % (collateral)"), (80, "12.30 %")):
-        monkeypatch.setenv("COLUMNS", str(width))
-        put_comparison([row])
-        lines = shown(capsys)
+        lines = show(width, put_comparison, [row])
         assert any(line.endswith(cell) or f"{cell}  " in line for line in lines)
         assert ("gap_to_best_level" in " ".join(lines)) == (width == 80)
         assert max(map(len, lines)) <= width
 
 
-def test_stated_width_shows_all(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_stated_width_shows_all(show: Show) -> None:
     """The line below a narrow table names a width; with it no column is left out."""
     rows = [compared("sensitivity", f"i{i}", method) for i, method in enumerate(METHODS)]
     rows.append(compared("utility", "another", "exact"))
-    monkeypatch.setenv("COLUMNS", "80")
-    put_comparison(rows)
-    narrow = " ".join(" ".join(shown(capsys)).split())
+    narrow = " ".join(" ".join(show(80, put_comparison, rows)).split())
     found = re.search(r"left out in 80 columns: ([\w, ]+); COLUMNS=(\d+) or --json", narrow)
     assert found
-    monkeypatch.setenv("COLUMNS", found[2])
-    put_comparison(rows)
-    whole = capsys.readouterr().out
+    lines = show(int(found[2]), put_comparison, rows)
+    whole = "\n".join(lines)
     names = [name for name in found[1].split(", ") if not name.endswith("_level")]
     assert "left out" not in whole and all(name in whole for name in names)
-    assert max(map(len, whole.splitlines())) <= int(found[2])
+    assert max(map(len, lines)) <= int(found[2])
 
 
 @pytest.mark.parametrize("width", [40, *WIDTHS])
-def test_text_wraps_and_nothing_is_lost(
-    width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_text_wraps_and_nothing_is_lost(width: int, show: Show) -> None:
     """A column of text is broken at blanks; every word of it is there, at any width."""
-    monkeypatch.setenv("COLUMNS", str(width))
     words = [f"word{i}" for i in range(60)]
     columns = ["name", "value>", Column("text", wraps=True), Column("extra", drop=1)]
-    put_table(columns, [["a" * 12, 1_000_000, " ".join(words), "b" * 30]])
-    lines = shown(capsys)
+    lines = show(width, put_table, columns, [["a" * 12, 1_000_000, " ".join(words), "b" * 30]])
     assert max(map(len, lines)) <= width
     found = " ".join(" ".join(line.split()) for line in lines)
     assert all(re.search(rf"\b{word}\b", found) for word in words)
@@ -151,52 +111,23 @@ def test_text_wraps_and_nothing_is_lost(
     assert ("b" * 30 in found) != ("left out" in found)
 
 
-def test_many_columns(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Primary columns that do not fit side by side become lines, a block for each row."""
-    monkeypatch.setenv("COLUMNS", "80")
-    names = [f"level{i}" for i in range(12)]
-    columns = [Column("instance", heading=True), "method", *(f"{name}>" for name in names)]
-    rows = [["i" * 40, method, *range(10**9, 10**9 + 12)] for method in METHODS]
-    put_table(columns, rows)
-    lines = shown(capsys)
-    assert max(map(len, lines)) <= 80
-    for method in METHODS:
-        at = lines.index(f"  method    {method}")
-        assert lines[at - 1] == f"  instance  {'i' * 40}"
-        values = [f"  {name:<8}  1,000,000,{i:03}" for i, name in enumerate(names)]
-        assert lines[at + 1 : at + 13] == values
-
-
-def test_word_wider_than_the_terminal(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A name that no line has place for is whole on a line of its own; the others fit."""
-    monkeypatch.setenv("COLUMNS", "60")
-    put_table(["name", "value>"], [["n" * 70, 10**12], ["[bold]not markup[/]", 1]])
-    lines = shown(capsys)
+def test_word_wider_than_the_terminal(show: Show) -> None:
+    """A name that no line has place for is whole on its own; wide characters count as two."""
+    rows = [["n" * 70, 10**12], ["[bold]not markup[/]", 1]]
+    lines = show(60, put_table, ["name", "value>"], rows)
     assert lines[:3] == ["  name", "    " + "n" * 70, "  value  1,000,000,000,000"]
     assert "  name   [bold]not markup[/]" in lines
-
-
-def test_wide_characters(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Columns are aligned by the width that characters have on a terminal."""
-    monkeypatch.setenv("COLUMNS", "80")
-    put_table(["name", "value>"], [["服务器", 1], ["server", 22]])
-    lines = shown(capsys)
+    lines = show(80, put_table, ["name", "value>"], [["服务器", 1], ["server", 22]])
     assert lines[2:4] == ["  服务器       1", "  server      22"]
 
 
-def test_columns_without_a_value_go(capsys: pytest.CaptureFixture[str]) -> None:
+def test_columns_without_a_value_go(show: Show) -> None:
     """A secondary column in which nothing stands is not shown, and nothing is said of it."""
-    put_table(["name", Column("ran", drop=1)], [["a", None], ["b", ""]])
-    lines = shown(capsys)
+    lines = show(None, put_table, ["name", Column("ran", drop=1)], [["a", None], ["b", ""]])
     assert not any("ran" in line for line in lines)
 
 
-def test_a_pipe_gets_long_lines(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_pipe_gets_long_lines(show: Show) -> None:
     """Without a terminal or COLUMNS, tables are up to 200 characters wide."""
-    put_comparison([compared("utility", "i", "exact")])
-    lines = shown(capsys)
+    lines = show(None, put_comparison, [compared("utility", "i", "exact")])
     assert 120 < len(lines[2]) <= 200 and "left out" not in " ".join(lines)

@@ -16,6 +16,7 @@ from dlsched import Bound, Report, Status, Termination, Violation
 from dlsched.problems import library
 from dlsched.problems.elastic.definition.schema import Instance as ElasticInstance
 from dlsched.problems.elastic.definition.schema import Job
+from dlsched.registry import Kind
 from dlsched.results.objective import ByLevel, Level
 from dlsched.results.result import Limits, Result, Seconds, Start
 from dlsched.run import Run
@@ -64,17 +65,17 @@ def test_instance_says_what_there_is() -> None:
 
 def test_only_texts_that_repeat_are_counted() -> None:
     """A field with another text in each entry is left out; few texts are named, many counted."""
-    tables = [{"id": str(i), "size": 1, "home": f"r{i}"} for i in range(10)]
-    data = {
-        "dlsched": 1, "problem": "placement", "name": "n", "jobs": [], "tables": tables,
-        "regions": [{"id": f"r{i}", "storage_capacity": 9} for i in range(10)],
-    }  # fmt: skip
-    assert "home" not in repr(dlsched.load(data))
-    tables[9]["home"] = "r0"
-    assert "tables: 10; size 1, total 10; 9 values of home\n" in repr(dlsched.load(data))
-    for table in tables:
-        table["home"] = "r1"
-    assert "tables: 10; size 1, total 10; home 'r1' 10\n" in repr(dlsched.load(data))
+    names = [f"r{i}" for i in range(10)]
+    regions = [{"id": name, "storage_capacity": 9} for name in names]
+    data = {"dlsched": 1, "problem": "placement", "name": "n", "jobs": [], "regions": regions}
+    for homes, said in [
+        (names, ""),
+        ([*names[:9], "r0"], "; 9 values of home"),
+        (["r1"] * 10, "; home 'r1' 10"),
+    ]:
+        tables = [{"id": str(i), "size": 1, "home": home} for i, home in enumerate(homes)]
+        text = repr(dlsched.load(data | {"tables": tables}))
+        assert f"tables: 10; size 1, total 10{said}\n" in text
 
 
 def test_text_does_not_depend_on_what_was_computed() -> None:
@@ -105,9 +106,11 @@ def test_result(fig5: Result) -> None:
 
 
 def test_result_without_solution() -> None:
-    """A result without a solution says why there is none."""
+    """A result without a solution says why; a violation without a place has a text."""
     result = dlsched.solve(dlsched.generate("reclaiming", servers=3, demand=9))
     assert "infeasible: demand 9 servers, 3 exist" in repr(result) and is_short(repr(result))
+    report = Report((Violation("kind", "", "message", Fraction(1, 3)),), None)
+    assert repr(report) == "<report: 1 violation\n  kind 1\n  : message>"
 
 
 def test_report_of_many_violations() -> None:
@@ -121,7 +124,7 @@ def test_report_of_many_violations() -> None:
 
 
 def test_names_are_data() -> None:
-    """Line ends, escape codes and long names of a document neither break nor fill its text."""
+    """Line ends, escape codes and long names of a document neither break nor fill its texts."""
     name = "a\nb\x1b[2J" + "z" * 10_000
     one = dict.fromkeys(("gpus_per_worker", "min_workers", "max_workers", "min_running_time"), 1)
     data = {"name": name, "source": name, "capacity": 1, "jobs": [one | {"id": name}]}
@@ -131,6 +134,10 @@ def test_names_are_data() -> None:
     assert len(repr(instance.jobs[0])) < 200 and repr(instance.jobs[0]).isprintable()
     assert is_short(repr(result)) and is_short(repr(result.solution))
     assert all(line.isprintable() for line in result.summary().splitlines())
+    result = dlsched.solve(dlsched.load("lyra-fig5"), "lyra")
+    odd = dataclasses.replace(result, instance="x" * 3000 + "\n", method="\x1b[31m" + "m" * 3000)
+    first = odd.summary().splitlines()[0]
+    assert len(first) < 180 and "\x1b" not in first and "(reclaiming)" in first
 
 
 def test_defaults_are_left_out() -> None:
@@ -199,22 +206,29 @@ def test_reports_of_the_testing_kit() -> None:
 LEVELS = (Level("done", "max", "jobs"),)
 
 
-def made(**changes: Any) -> Result:
-    """Return a result with some fields changed."""
-    fields: dict[str, Any] = {
-        "problem": "reclaiming", "instance": "i", "instance_sha256": "0", "method": "m",
-        "kind": "exact", "status": Status.NO_SOLUTION, "termination": Termination.TIME_LIMIT,
-        "reason": "time limit", "solution": None, "objective": None,
-        "bound": ByLevel(LEVELS, [None]), "certified": ByLevel(LEVELS, [None]),
-        "gap": ByLevel(LEVELS, [None]), "seconds": Seconds(1.5, 2.25, 0.125, 4), "seed": 3,
-        "limits": Limits(10.0, 0.05, 2),
-    }  # fmt: skip
-    return Result(**(fields | changes))
+def by_level(value: Any) -> ByLevel[Any]:
+    """Return a value for the one level."""
+    return ByLevel(LEVELS, [value])
+
+
+UNSOLVED = Result(
+    problem="reclaiming", instance="i", instance_sha256="0", method="m", kind=Kind.EXACT,
+    status=Status.NO_SOLUTION, termination=Termination.TIME_LIMIT, reason="time limit",
+    solution=None, objective=None, bound=by_level(None), certified=by_level(None),
+    gap=by_level(None), seconds=Seconds(1.5, 2.25, 0.125, 4), seed=3, limits=Limits(10.0, 0.05, 2),
+)  # fmt: skip
+SOLVED = dataclasses.replace(
+    UNSOLVED, status=Status.OPTIMAL, termination=Termination.GAP_REACHED,
+    reason=Termination.GAP_REACHED.sentence, solution=Solution(problem="reclaiming"),
+    objective=by_level(10), bound=by_level(Bound(Fraction(21, 2), "claimed", "tree")),
+    gap=by_level(0.5 / 10.5), solver="highs", solver_version="1.0",
+    solver_message="kOptimal\x1b[2J\nOptimal", options={"levels": 1}, start=Start(False, "worse"),
+)  # fmt: skip
 
 
 def test_summary_without_solution() -> None:
     """Where a limit left no solution, the summary names the limit, all times, and the next step."""
-    assert made().summary().splitlines() == [
+    assert UNSOLVED.summary().splitlines() == [
         "i (reclaiming) by m (exact): no solution",
         "No solution was found; that none exists is not proved.",
         "  done (max)   no value   no bound   no gap",
@@ -227,62 +241,38 @@ def test_summary_without_solution() -> None:
     ]
 
 
-def solved(**changes: Any) -> Result:
-    """Return a result with a solution, some fields changed."""
-    known = ByLevel(LEVELS, [Bound(Fraction(21, 2), "claimed", "tree")])
-    return made(
-        **{
-            "status": Status.OPTIMAL,
-            "termination": Termination.GAP_REACHED,
-            "reason": Termination.GAP_REACHED.sentence,
-            "solution": Solution(problem="reclaiming"),
-            "objective": ByLevel(LEVELS, [10]),
-            "bound": known,
-            "gap": ByLevel(LEVELS, [0.5 / 10.5]),
-            "solver": "highs",
-            "solver_version": "1.0",
-            "solver_message": "kOptimal\x1b[2J\nOptimal",
-            "options": {"levels": 1},
-            "start": Start(False, "worse"),
-        }
-        | changes
-    )
-
-
 def test_summary_says_what_optimal_means() -> None:
     """The gap asked, the gap achieved and the tolerance are stated, and who claims the bound."""
-    text = " ".join(solved().summary().split())
+    text = " ".join(SOLVED.summary().split())
     assert "no solution is better by more than the gap. Gap asked 5.00 %, achieved 4.76 %" in text
     assert "tolerance 1e-06" in text
     assert "done (max) 10 jobs bound 10.5 gap 4.76 % claimed: tree" in text
     assert "ended: proved within the gap that was asked for; highs says kOptimal" in text
     assert "run: solver highs 1.0, seed 3" in text and "levels=1, start not used: worse" in text
     assert "next:" not in text and "\x1b" not in text
-    proved = solved(termination=Termination.PROVED, gap=ByLevel(LEVELS, [0.0])).summary()
-    assert "no solution is better at any level. Gap asked 5.00 %, achieved 0 %" in proved
-    assert "Gap asked not recorded" in solved(limits=None).summary()
+    proved = dataclasses.replace(SOLVED, termination=Termination.PROVED, gap=by_level(0.0))
+    said = "no solution is better at any level. Gap asked 5.00 %, achieved 0 %"
+    assert said in proved.summary()
+    assert "Gap asked not recorded" in dataclasses.replace(SOLVED, limits=None).summary()
 
 
-STEPS = {
-    (Status.FEASIBLE, Termination.TIME_LIMIT): "start=result continues",
-    (Status.INFEASIBLE, Termination.INFEASIBLE): "change the instance",
-    (Status.UNBOUNDED, Termination.UNBOUNDED): "missing limit",
-    (Status.NO_SOLUTION, Termination.BOUND_ONLY): "returns bounds only",
-    (Status.NO_SOLUTION, Termination.UNDECIDED): "next: a heuristic of",
-}
+STEPS: list[tuple[dict[str, Any], str]] = [
+    ({"status": Status.FEASIBLE, "termination": Termination.TIME_LIMIT}, "start=result continues"),
+    ({"status": Status.INFEASIBLE, "termination": Termination.INFEASIBLE}, "change the instance"),
+    ({"status": Status.UNBOUNDED, "termination": Termination.UNBOUNDED}, "missing limit"),
+    ({"status": Status.NO_SOLUTION, "termination": Termination.BOUND_ONLY}, "returns bounds only"),
+    ({"status": Status.NO_SOLUTION, "termination": Termination.UNDECIDED}, "next: a heuristic of"),
+    (
+        {"status": Status.FEASIBLE, "termination": Termination.FINISHED, "bound": by_level(None)},
+        "next: result.gap_to(dlsched.bound(instance))",
+    ),
+]
 
 
-@pytest.mark.parametrize("ended", STEPS)
-def test_next_step(ended: tuple[Status, Termination]) -> None:
+@pytest.mark.parametrize(("ended", "step"), STEPS)
+def test_next_step(ended: dict[str, Any], step: str) -> None:
     """Whatever is missing, the summary says what to try."""
-    assert STEPS[ended] in solved(status=ended[0], termination=ended[1]).summary()
-
-
-def test_next_step_without_a_bound() -> None:
-    """Where there is a solution without a bound, the summary says where to get one."""
-    ended = {"status": Status.FEASIBLE, "termination": Termination.FINISHED}
-    unbounded = solved(**ended, bound=ByLevel(LEVELS, [None]))
-    assert "next: result.gap_to(dlsched.bound(instance))" in unbounded.summary()
+    assert step in dataclasses.replace(SOLVED, **ended).summary()
 
 
 def test_limits_survive_json(fig5: Result) -> None:
@@ -291,17 +281,3 @@ def test_limits_survive_json(fig5: Result) -> None:
     assert dlsched.read_result(fig5.to_json()).limits == fig5.limits
     old = fig5.to_json().replace('"limits"', '"unknown"')
     assert dlsched.read_result(old).limits is None
-
-
-def test_violation_amounts_do_not_break_texts() -> None:
-    """A report without an objective, with a violation without a place, has a text."""
-    report = Report((Violation("kind", "", "message", Fraction(1, 3)),), None)
-    assert repr(report) == "<report: 1 violation\n  kind 1\n  : message>"
-
-
-def test_summary_of_long_names() -> None:
-    """Names are shortened, as in the repr, and stay in one line."""
-    result = dlsched.solve(dlsched.load("lyra-fig5"), "lyra")
-    odd = dataclasses.replace(result, instance="x" * 3000 + "\n", method="\x1b[31m" + "m" * 3000)
-    first = odd.summary().splitlines()[0]
-    assert len(first) < 180 and "\x1b" not in first and "(reclaiming)" in first

@@ -27,13 +27,6 @@ def drawn(name: str) -> st.SearchStrategy[Any]:
     return st.one_of([getattr(strategies, name)(**options) for options in variations])
 
 
-def mixed(frame: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
-    """Return a frame with the rows of different parents mixed, each parent's in their order."""
-    parents = frame.iloc[:, 0].tolist()
-    rows = {parent: iter([i for i, p in enumerate(parents) if p == parent]) for parent in parents}
-    return frame.iloc[[next(rows[parents[i]]) for i in rng.permutation(len(parents))]]
-
-
 @pytest.mark.parametrize("name", problem_names())
 def test_round_trip(name: str) -> None:
     """An instance and the one from its frames are equal and have the same digest."""
@@ -73,32 +66,31 @@ def test_column_types_do_not_matter(name: str, kind: str) -> None:
 
 @pytest.mark.parametrize("name", problem_names())
 def test_rows_of_different_parents_may_be_mixed(name: str) -> None:
-    """Only the order of one parent's rows counts."""
+    """Only the order of one parent's rows counts; the columns are those of `frame_columns`."""
     instance = dlsched.generate(name, seed=2)
     frames, rng = instance.to_frames(), np.random.default_rng(0)
+    columns = {part: list(frame.columns) for part, frame in frames.items()}
+    assert columns == dlsched.frame_columns(name)
     for table in tables(problem(name).instance):
         if table.parents:
-            frames[table.name] = mixed(frames[table.name], rng)
+            frame = frames[table.name]
+            parents = frame.iloc[:, 0].tolist()
+            rows = {p: iter([i for i, q in enumerate(parents) if p == q]) for p in parents}
+            order = [next(rows[parents[i]]) for i in rng.permutation(len(parents))]
+            frames[table.name] = frame.iloc[order]
     assert dlsched.from_frames(name, **frames) == instance
 
 
-@pytest.mark.parametrize("name", problem_names())
-def test_frames_have_the_columns_that_are_listed(name: str) -> None:
-    """`frame_columns` lists the frames and columns of `to_frames`."""
-    frames = dlsched.generate(name, seed=1).to_frames()
-    columns = {part: list(frame.columns) for part, frame in frames.items()}
-    assert columns == dlsched.frame_columns(name)
-
-
-def test_every_library_solution_has_frames() -> None:
+@pytest.mark.parametrize("problem", problem_names())
+def test_solutions_have_frames(problem: str) -> None:
     """Solutions of all problems can be written, with a row per entry."""
-    for name in ("lyra-fig5", "lyra-fig6", "muri-fig4", "hadar-section2", "mast-two-regions",
-                 "synergy-tables"):  # fmt: skip
-        solution = dlsched.load_solution(library.solution_file(name))
-        frames = solution.to_frames()
-        assert frames["solution"].loc[0, "instance"] == name
-    assert list(frames["allocation_gpus"].columns) == ["allocation", "key", "gpus"]
-    assert len(frames["allocation"]) == len(solution.allocation)
+    name = f"{problem}-small-01"
+    solution = dlsched.load_solution(library.solution_file(name))
+    frames = solution.to_frames()
+    assert frames["solution"].loc[0, "instance"] == name
+    if problem == "sensitivity":
+        assert list(frames["allocation_gpus"].columns) == ["allocation", "key", "gpus"]
+        assert len(frames["allocation"]) == len(solution.allocation)
 
 
 SERVERS = pd.DataFrame({"id": ["s1", "s2"], "gpus": [8, 4]})
@@ -145,14 +137,19 @@ def test_a_column_per_key() -> None:
 
 def test_single_documents_and_mappings() -> None:
     """A document of the instance is a frame of one row, a series or a dict; so is `instance`."""
-    frames = dlsched.load("synergy-tables").to_frames()
     expected = dlsched.load("synergy-tables")
-    for servers in (frames["servers"].iloc[0], frames["servers"].to_dict("records")[0]):
-        assert dlsched.from_frames("sensitivity", **frames | {"servers": servers}) == expected
-    for single in (frames["instance"].iloc[0], frames["instance"].to_dict("records")[0]):
-        assert dlsched.from_frames("sensitivity", **frames | {"instance": single}) == expected
+    frames = expected.to_frames()
+    for part in ("servers", "instance"):
+        for single in (frames[part].iloc[0], frames[part].to_dict("records")[0]):
+            assert dlsched.from_frames("sensitivity", **frames | {part: single}) == expected
     renamed = dlsched.from_frames("sensitivity", **frames, name="other", source=None)
     assert renamed.name == "other" and renamed.sha256 == expected.sha256
+
+
+def test_unknown_problem() -> None:
+    """A problem that is not there is refused by its name."""
+    with pytest.raises(dlsched.UnknownName, match="did you mean 'reclaiming'"):
+        dlsched.from_frames("reclaimin", **PARTS)
 
 
 def test_empty_frames() -> None:
@@ -172,165 +169,148 @@ def changed(frame: pd.DataFrame, row: int, column: str, value: Any) -> pd.DataFr
     return copy
 
 
-ERRORS: dict[str, tuple[dict[str, Any], str]] = {
-    "unknown frame": (
+ERRORS: list[tuple[dict[str, Any], str]] = [
+    (
         {"server": SERVERS},
         "from_frames: server: is neither a frame nor a field; did you mean 'servers'? drop it, or",
     ),
-    "unknown column": (
+    (
         {"servers": SERVERS.assign(gpu=1)},
         "servers, column gpu: is an unknown column; did you mean 'gpus'? drop it, or rename it "
         "(known: id, gpus)",
     ),
-    "column twice": (
+    (
         {"jobs": pd.concat([JOBS, JOBS["id"]], axis=1)},
         "jobs, column id: stands twice; give every column its own name",
     ),
-    "missing frame": (
+    (
         {"jobs_workers": None},
         "jobs_workers: is missing; pass it, with the columns job, server, gpus, flexible",
     ),
-    "missing list": ({"servers": None}, "from_frames: servers: is missing; pass servers="),
-    "missing value": ({"demand": None}, "from_frames: demand: is missing; pass demand="),
-    "gap as value": ({"demand": pd.NA}, "from_frames: demand: is missing; pass demand="),
-    "text as number": (
+    ({"servers": None}, "from_frames: servers: is missing; pass servers="),
+    ({"demand": None}, "from_frames: demand: is missing; pass demand="),
+    ({"demand": pd.NA}, "from_frames: demand: is missing; pass demand="),
+    (
         {"servers": SERVERS.astype(str)},
         'servers, row 0, column gpus: "8" is not a number; convert the column with pandas.to_nu',
     ),
-    "missing key column": (
+    (
         {"jobs_workers": WORKERS.drop(columns="job")},
         "jobs_workers, column job: is missing; add it; write the id of the job",
     ),
-    "missing id column": (
-        {"jobs": JOBS.drop(columns="id")},
-        "jobs, column id: is missing; add the column",
-    ),
-    "missing column": (
+    ({"jobs": JOBS.drop(columns="id")}, "jobs, column id: is missing; add the column"),
+    (
         {"servers": SERVERS.drop(columns="gpus")},
         "servers, row 0, column gpus: is missing; add the column, or fill the cell",
     ),
-    "empty cell": (
+    (
         {"servers": changed(SERVERS, 1, "gpus", None)},
         "servers, row 1, column gpus: is missing; add the column, or fill the cell",
     ),
-    "empty key": (
+    (
         {"jobs_workers": changed(WORKERS, 1, "job", np.nan)},
         "jobs_workers, row 1, column job: is empty; write the id of the job",
     ),
-    "list as key": (
+    (
         {"jobs_workers": changed(WORKERS, 0, "job", ["a"])},
         "jobs_workers, row 0, column job: is a list; write the id of the job",
     ),
-    "duplicate id": (
+    (
         {"jobs": changed(JOBS, 1, "id", "a"), "jobs_workers": WORKERS.iloc[:1]},
         'jobs, row 1, column id: the id "a" is already used at jobs[0]; give every entry its own',
     ),
-    "unknown parent": (
+    (
         {"jobs_workers": changed(WORKERS, 1, "job", "c")},
         "jobs_workers, row 1, column job: there is no job 'c'; add it to jobs, or drop the row",
     ),
-    "parent of another type": (
+    (
         {"jobs_workers": WORKERS.assign(job=[1, 2])},
         "jobs_workers, row 0, column job: there is no job 1; the ids there are of type str: use",
     ),
-    "unknown reference": (
+    (
         {"jobs_workers": changed(WORKERS, 1, "server", "s9")},
         'jobs_workers, row 1, column server: no server has the id "s9"; use one of the 2: s1, s2',
     ),
-    "numbers as ids": (
+    (
         {"servers": SERVERS.assign(id=[1, 2])},
         "servers, row 0, column id: is not a string; convert the column with .astype(str)",
     ),
-    "fraction of a GPU": (
+    (
         {"servers": SERVERS.assign(gpus=[8, 0.5])},
         "servers, row 1, column gpus: 0.5 is not a whole number; write an integer without a point",
     ),
-    "number as flag": (
+    ({"servers": SERVERS.assign(gpus=[Decimal("8.5"), Decimal("nan")])}, "row 0, column gpus"),
+    (
         {"jobs_workers": WORKERS.assign(flexible=[0, 1])},
         "jobs_workers, row 0, column flexible: is neither true nor false; write True or False",
     ),
-    "infinite weight": (
+    (
         {"jobs": changed(JOBS, 0, "weight", np.inf)},
         "jobs, row 0, column weight: inf is not a finite number",
     ),
-    "nested part that is no frame": (
-        {"jobs_workers": [{"job": "a"}]},
-        "jobs_workers: is of type list; give a pandas.DataFrame",
-    ),
-    "two rows of single values": (
-        {"instance": pd.DataFrame({"demand": [1, 2]})},
-        "instance: has 2 rows; give one row",
-    ),
-    "unknown single value": (
+    ({"jobs_workers": [{"job": "a"}]}, "jobs_workers: is of type list; give a pandas.DataFrame"),
+    ({"instance": pd.DataFrame({"demand": [1, 2]})}, "instance: has 2 rows; give one row"),
+    (
         {"instance": {"demnd": 1}},
         "instance, column demnd: is an unknown column; did you mean 'demand'?",
     ),
-    "single value twice": (
+    (
         {"instance": pd.DataFrame([[1, 2]], columns=["demand", "demand"])},
         "instance, column demand: stands twice; give every column its own name",
     ),
-    "single values as text": ({"instance": "demand"}, "instance: is of type str; give a pandas."),
-    "list in a cell and a frame": (
+    ({"instance": "demand"}, "instance: is of type str; give a pandas."),
+    (
         {"jobs": JOBS.assign(workers=[[], []])},
         "jobs, column workers: repeats what the frame jobs_workers says; drop one of the two",
     ),
-}
+]
 
 
-@pytest.mark.parametrize("kind", ERRORS)
-def test_errors_name_frame_row_and_column(kind: str) -> None:
-    """Each flaw is refused at its frame, row and column, with what to do."""
-    parts, message = ERRORS[kind]
+def refusal(name: str, **parts: Any) -> str:
+    """Return the error of frames that cannot be used."""
     with pytest.raises(dlsched.InstanceError) as caught:
-        dlsched.from_frames("reclaiming", **PARTS | parts)
-    assert message in str(caught.value)
+        dlsched.from_frames(name, **parts)
+    return str(caught.value)
 
 
-def test_whole_numbers_of_a_database() -> None:
-    """Decimals and fractions that are whole numbers count GPUs; others are refused."""
+@pytest.mark.parametrize(("parts", "message"), ERRORS)
+def test_errors_name_frame_row_and_column(parts: dict[str, Any], message: str) -> None:
+    """Each flaw is refused at its frame, row and column, with what to do."""
+    assert message in refusal("reclaiming", **PARTS | parts)
+
+
+@pytest.mark.parametrize(
+    "servers",
+    [
+        SERVERS.assign(gpus=[Decimal(8), Decimal(4)]),
+        SERVERS.assign(gpus=[Fraction(8), Fraction(4)]),
+        SERVERS.set_index("id", drop=False),
+    ],
+)
+def test_other_frames_of_the_same_content(servers: pd.DataFrame) -> None:
+    """Decimals and fractions that are whole count GPUs; an index may be a column, too."""
     expected = dlsched.from_frames("reclaiming", **PARTS)
-    for kind in (Decimal, Fraction):
-        servers = SERVERS.assign(gpus=[kind(int(n)) for n in SERVERS["gpus"]])
-        assert dlsched.from_frames("reclaiming", **dict(PARTS, servers=servers)) == expected
-    halves = SERVERS.assign(gpus=[Decimal("8.5"), Decimal("nan")])
-    with pytest.raises(dlsched.InstanceError, match="row 0, column gpus"):
-        dlsched.from_frames("reclaiming", **dict(PARTS, servers=halves))
-
-
-def test_an_index_that_is_a_column_too() -> None:
-    """``set_index(drop=False)`` keeps the column, which is read."""
-    servers = SERVERS.set_index("id", drop=False)
-    expected = dlsched.from_frames("reclaiming", **PARTS)
-    assert dlsched.from_frames("reclaiming", **dict(PARTS, servers=servers)) == expected
+    assert dlsched.from_frames("reclaiming", **PARTS | {"servers": servers}) == expected
 
 
 def test_errors_of_nested_lists_and_mappings() -> None:
     """A flaw of a list as a whole, of an entry and of a key names the frame that holds it."""
     frames = dlsched.load("muri-fig4").to_frames()
     stages = frames["jobs_stages"]
-    short = frames | {"jobs_stages": stages.drop(index=3)}
-    with pytest.raises(dlsched.InstanceError, match="jobs_stages, the rows of jobs, row 1: has 1 "):
-        dlsched.from_frames("interleaving", **short)
-    with pytest.raises(dlsched.InstanceError, match="jobs_stages, row 5, column stages: -1 is too"):
-        dlsched.from_frames(
-            "interleaving", **frames | {"jobs_stages": changed(stages, 5, "stages", -1)}
-        )
+    for odd, said in [
+        (stages.drop(index=3), "jobs_stages, the rows of jobs, row 1: has 1 "),
+        (changed(stages, 5, "stages", -1), "jobs_stages, row 5, column stages: -1 is too"),
+    ]:
+        assert said in refusal("interleaving", **frames | {"jobs_stages": odd})
     frames = dlsched.load("hadar-section2").to_frames()
     rates = pd.concat([frames["jobs_rates"], frames["jobs_rates"].iloc[:1]])
-    with pytest.raises(dlsched.InstanceError, match="row 9, column key: 'V100' is already used in"):
-        dlsched.from_frames("utility", **frames | {"jobs_rates": rates})
+    said = refusal("utility", **frames | {"jobs_rates": rates})
+    assert "row 9, column key: 'V100' is already used in" in said
     frames = dlsched.load("synergy-tables").to_frames()
-    table = frames["profiles_throughput"]
     for value, text in (("x", "'x' is not a whole number"), (None, "is empty")):
-        odd = frames | {"profiles_throughput": changed(table, 0, "row", value)}
-        with pytest.raises(dlsched.InstanceError, match=f"row 0, column row: {text}"):
-            dlsched.from_frames("sensitivity", **odd)
-
-
-def test_unknown_problem() -> None:
-    """A problem that is not there is refused by its name."""
-    with pytest.raises(dlsched.UnknownName, match="did you mean 'reclaiming'"):
-        dlsched.from_frames("reclaimin", **PARTS)
+        odd = changed(frames["profiles_throughput"], 0, "row", value)
+        said = refusal("sensitivity", **frames | {"profiles_throughput": odd})
+        assert f"row 0, column row: {text}" in said
 
 
 class Entry(Document):

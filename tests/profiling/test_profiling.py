@@ -57,36 +57,35 @@ def test_with_the_papers_threshold() -> None:
 
 
 def test_eight_of_24_points() -> None:
-    """The public rule measures eight of 24 numbers of CPUs, as many as section 3.1 states."""
+    """The public rule measures eight of 24 numbers of CPUs (section 3.1): it halves and steps."""
     for curve in (saturating(480, 1), lambda cpus: 2000 * cpus**-0.65):
         found = profile_cpus(curve, CPUS, 1, rule="repository")
         assert [cpus for cpus, _ in found.points] == [1, 2, 3, 4, 5, 11, 12, 24]
         assert found.measured == (24, 24, 12, 11, 5, 4, 3, 2, 1)
         assert found.measurements == 9
+    found = profile_cpus(saturating(70, 10), 24, 2, rule="repository")
+    assert found.measured == (24, 24, 12, 6, 4, 2)
 
 
-def test_the_binary_rule_measures_fewer() -> None:
-    """The paper's text takes seven measurements at most for one GPU and 24 CPUs."""
-    calls: list[int] = []
-
-    def measure(cpus: int) -> float:
-        calls.append(cpus)
-        return 100 / min(cpus, 5)
-
-    found = profile_cpus(measure, CPUS, 1)
-    assert calls == list(found.measured) == [24, 12, 6, 3, 4, 5, 1]
-
-
-@pytest.mark.parametrize("rule", RULES)
-def test_every_call_is_counted(rule: Any) -> None:
+@pytest.mark.parametrize(
+    ("rule", "cpus", "gpus", "measured"),
+    [
+        # The paper's text takes seven measurements at most for one GPU and 24 CPUs.
+        ("binary", CPUS, 1, (24, 12, 6, 3, 4, 5, 1)),
+        ("binary", 20, 4, None),
+        ("repository", 20, 4, None),
+    ],
+)
+def test_every_call_is_counted(rule: Any, cpus: int, gpus: int, measured: Any) -> None:
     """`measured` lists the calls of the callback in their order."""
     calls: list[int] = []
 
     def measure(cpus: int) -> float:
         calls.append(cpus)
-        return 60.0 / cpus
+        return 100 / min(cpus, 5) if measured else 60.0 / cpus
 
-    assert profile_cpus(measure, 20, 4, rule=rule).measured == tuple(calls)
+    assert profile_cpus(measure, cpus, gpus, rule=rule).measured == tuple(calls)
+    assert measured in (None, tuple(calls))
 
 
 @pytest.mark.parametrize("gpus", [1, 2, 3, 4, 8])
@@ -97,12 +96,6 @@ def test_several_gpus(gpus: int, most: int) -> None:
     assert found.measured[0] == most and gpus in dict(found.points)
     assert all(cpus % gpus == 0 for cpus in found.measured[1:])
     assert len(set(found.measured)) == found.measurements
-
-
-def test_the_public_rule_halves_and_steps() -> None:
-    """Two GPUs: equal times halve, others fall by two, down to less than one."""
-    found = profile_cpus(saturating(70, 10), 24, 2, rule="repository")
-    assert found.measured == (24, 24, 12, 6, 4, 2)
 
 
 @settings(max_examples=1000, deadline=None)
@@ -160,34 +153,6 @@ def test_best_case() -> None:
     assert best_case(matrix)[:2] == (2, 30)
     assert best_case(matrix, 0.1)[:2] == (2, 20)
     assert best_case(matrix, 0.12)[:2] == (1, 30)
-
-
-def test_best_case_of_a_saturating_job() -> None:
-    """A job that needs 6 CPUs and its data set of 200 GB in memory is given these."""
-    found = profile_cpus(saturating(600, 100), CPUS, 1, 0.0)
-    matrix = fill_memory(found, [50, 100, 200, 300], 200, 500, 20)
-    assert best_case(matrix)[:2] == (6, 200)
-
-
-def test_a_profile_in_a_sensitivity_instance() -> None:
-    """A job that needs more than its proportional share gets it, as its profile says."""
-    found = profile_cpus(saturating(600, 100), 6, 1, 0.0)
-    matrix = fill_memory(found.curve(), [62.5, 125, 250], 125, 500, 20)
-    profile = sensitivity_profile(matrix, 1, 3, 62.5)
-    text = sensitivity_profile(SensitivityMatrix((1, 3), (62.5,), ((80.0,), (80.0,))), 1, 3, 62.5)
-    data = {
-        "dlsched": 1,
-        "problem": "sensitivity",
-        "name": "profiled",
-        "servers": {"count": 1, "gpus": 2, "cpus": 6, "memory": 125},
-        "profiles": {"image": profile, "text": text},
-        "jobs": [{"id": "a", "profile": "image"}, {"id": "b", "profile": "text"}],
-    }
-    best = dlsched.solve(data)
-    assert best.status == "optimal"
-    assert best.solution.allocation["a"].cpus == 5
-    fetch = 62.5 / 20 + 62.5 * 1024 / 500  # slower than five CPUs
-    assert float(best.objective.throughput) == pytest.approx(1 + 200 / fetch)
 
 
 def test_profiles_are_per_gpu() -> None:

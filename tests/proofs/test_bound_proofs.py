@@ -6,14 +6,15 @@ import json
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from typer.testing import CliRunner
+from proof_cases import drawn
 
 import dlsched
-from dlsched.cli import app
+from calls import data, run
 from dlsched.errors import InstanceError
 from dlsched.problems import library
 from dlsched.proofs.bounds import BoundProof, read_bound, write_bound
@@ -24,13 +25,8 @@ from dlsched.run import Run
 from dlsched.schema import Instance
 from dlsched.testing import strategies
 
-SMALL = [
-    "reclaiming-small-10",
-    "interleaving-small-01",
-    "utility-small-06",
-    "sensitivity-small-03",
-    "workers-small-03",
-]
+SMALL = ["reclaiming-small-10", "interleaving-small-01", "utility-small-06"]
+SMALL += ["sensitivity-small-03", "workers-small-03"]
 NAME = "utility-small-06"
 
 
@@ -61,21 +57,18 @@ def test_values_better_than_the_optimum_are_bounds(name: str, tmp_path: Path) ->
         dlsched.prove_bound(name, optimum - step)
 
 
+WORSE = {"utility": "fifo", "reclaiming": "random", "interleaving": "muri_worst_order"}
+
+
 @pytest.mark.parametrize("examples", [6, pytest.param(150, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("name", ["utility", "reclaiming", "interleaving"])
+@pytest.mark.parametrize("name", WORSE)
 def test_what_a_solution_beats_is_not_proved(name: str, examples: int) -> None:
     """From any solution that is known, values up to the optimum have no proof; others may."""
 
-    @settings(
-        derandomize=True, deadline=None, max_examples=examples, database=None,
-        suppress_health_check=list(HealthCheck),
-    )  # fmt: skip
+    @settings(drawn, max_examples=examples)
     @given(getattr(strategies, name)(), st.integers(1, 4))
     def run(instance: Instance, part: int) -> None:
-        best = dlsched.solve(instance)
-        worse = dlsched.solve(
-            instance, {"utility": "fifo", "reclaiming": "random"}.get(name, "muri_worst_order")
-        )
+        best, worse = dlsched.solve(instance), dlsched.solve(instance, WORSE[name])
         if best.objective is None or worse.objective is None:
             return
         optimum, known = Fraction(best.objective[0]), Fraction(worse.objective[0])
@@ -87,37 +80,42 @@ def test_what_a_solution_beats_is_not_proved(name: str, examples: int) -> None:
         if abs(distance) > Fraction(1, 10**6) * abs(optimum):
             with pytest.raises(ProofFailed):
                 prove_bound(instance, below, worse.solution, Run())
+            false = replace(proof, proof=replace(proof.proof, target=below))
             with pytest.raises(InvalidProof):
-                dlsched.check_bound(
-                    instance, replace(proof, proof=replace(proof.proof, target=below))
-                )
+                dlsched.check_bound(instance, false)
 
     run()
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda p: replace(p, problem="workers"),
-        lambda p: replace(p, instance_sha256="0" * 64),
-        lambda p: replace(p, proof=replace(p.proof, level="other")),
-        lambda p: replace(p, proof=replace(p.proof, kind="certified to nine digits")),
-        lambda p: replace(p, proof=replace(p.proof, target=p.proof.target - Fraction(1, 10**6))),
-        lambda p: replace(p, proof=replace(p.proof, digest="0" * 64)),
-        lambda p: replace(p, proof=replace(p.proof, form="model", parameters={})),
-        lambda p: replace(p, proof=replace(p.proof, form="unknown")),
-        lambda p: replace(p, proof=replace(p.proof, nodes=[])),
-        lambda p: replace(p, proof=replace(p.proof, nodes=[Leaf(0, {})])),
-        lambda p: replace(p, proof=replace(p.proof, nodes=[Leaf(0, {0: 1}, empty=True)])),
-        lambda p: replace(p, proof=replace(p.proof, nodes=[*p.proof.nodes, Leaf(0, {})])),
-        lambda p: replace(p, proof=replace(p.proof, parameters={"prices": []})),
-    ],
-)
-def test_damaged_proofs_are_refused(found: BoundProof, change: object) -> None:
-    """What is of another instance, level, kind, value, form or tree is no proof."""
-    assert callable(change)
+DAMAGE: list[dict[str, Any]] = [
+    {"level": "other"},
+    {"kind": "certified to nine digits"},
+    {"target": _optimum(NAME) - Fraction(1, 10**6)},
+    {"digest": "0" * 64},
+    {"form": "model", "parameters": {}},
+    {"form": "unknown"},
+    {"nodes": []},
+    {"nodes": [Leaf(0, {})]},
+    {"nodes": [Leaf(0, {0: 1}, empty=True)]},
+    {"nodes": "one more"},
+    {"parameters": {"prices": []}},
+]
+
+
+@pytest.mark.parametrize("change", DAMAGE, ids=str)
+def test_damaged_proofs_are_refused(found: BoundProof, change: dict[str, Any]) -> None:
+    """What is of another level, kind, value, form or tree is no proof."""
+    if change.get("nodes") == "one more":
+        change = {"nodes": [*found.proof.nodes, Leaf(0, {})]}
     with pytest.raises(InvalidProof):
-        dlsched.check_bound(NAME, change(found))
+        dlsched.check_bound(NAME, replace(found, proof=replace(found.proof, **change)))
+
+
+@pytest.mark.parametrize("change", [{"problem": "workers"}, {"instance_sha256": "0" * 64}])
+def test_proofs_of_other_instances_are_refused(found: BoundProof, change: dict[str, Any]) -> None:
+    """A proof is of one instance."""
+    with pytest.raises(InvalidProof):
+        dlsched.check_bound(NAME, replace(found, **change))
 
 
 def test_a_bound_is_no_proof_of_optimality(found: BoundProof, tmp_path: Path) -> None:
@@ -127,8 +125,8 @@ def test_a_bound_is_no_proof_of_optimality(found: BoundProof, tmp_path: Path) ->
         dlsched.check_proof(NAME, tmp_path / "b.json")
     with pytest.raises(InstanceError, match="dlsched_bound"):
         dlsched.check_bound(NAME, library.proof_file(NAME))
-    data = json.loads((tmp_path / "b.json").read_text())
-    (tmp_path / "renamed.json").write_text(json.dumps(data | {"dlsched_proof": 1}))
+    content = json.loads((tmp_path / "b.json").read_text())
+    (tmp_path / "renamed.json").write_text(json.dumps(content | {"dlsched_proof": 1}))
     with pytest.raises(InstanceError, match="solution"):
         dlsched.check_proof(NAME, tmp_path / "renamed.json")
 
@@ -142,14 +140,12 @@ def test_a_bound_is_a_finite_number(value: object) -> None:
 
 def test_commands(tmp_path: Path) -> None:
     """A bound is proved and checked by a command each; the wrong check is an error."""
-    file, run = str(tmp_path / "b.json"), CliRunner().invoke
-    value = str(_optimum(NAME) + 1)
-    made = run(app, ["prove", NAME, "--bound", value, "-o", file])
-    assert made.exit_code == 0 and "check-proof --bound" in " ".join(made.stdout.split())
-    checked = run(app, ["check-proof", "--bound", NAME, file])
-    assert checked.exit_code == 0 and "no solution of" in checked.stdout
-    stated = json.loads(run(app, ["check-proof", "--bound", NAME, file, "--json"]).stdout)
+    file, value = tmp_path / "b.json", _optimum(NAME) + 1
+    made = run("prove", NAME, "--bound", value, "-o", file).stdout
+    assert "check-proof --bound" in " ".join(made.split())
+    assert "no solution of" in run("check-proof", "--bound", NAME, file).stdout
+    stated = data("check-proof", "--bound", NAME, file)
     assert stated["valid"] and stated["bound"]["kind"] == "certified"
-    assert run(app, ["check-proof", NAME, file]).exit_code not in (0, 1)
-    refused = run(app, ["prove", NAME, "--bound", "0", "-o", file])
-    assert refused.exit_code == 1 and "no proof" in refused.stdout
+    run("check-proof", NAME, file, status=2)
+    refused = run("prove", NAME, "--bound", "0", "-o", file, status=1)
+    assert "no proof" in refused.stdout

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 import dlsched
+from calls import refusal, run
 from dlsched import Bound, Claim, Status, Termination
-from dlsched.cli import app
 from dlsched.proofs.check import InvalidProof
 from dlsched.schema.instance_link import linked_instance
 
@@ -117,25 +116,24 @@ def test_a_proof_closes_the_gap() -> None:
 
 def test_command(tmp_path: Path) -> None:
     """JSON has the proof; with --proof it is a file that check-proof accepts."""
-    runner, file = CliRunner(), str(tmp_path / "p.json")
-    shown = json.loads(runner.invoke(app, ["solve", NAME, "--certify", "--json"]).stdout)
-    made = runner.invoke(app, ["solve", NAME, "--proof", file])
-    assert made.exit_code == 0 and "certified, proof" in made.stdout
-    assert shown["proof"]["levels"] == json.loads(Path(file).read_text())["levels"]
-    assert runner.invoke(app, ["check-proof", NAME, file]).exit_code == 0
+    file = tmp_path / "p.json"
+    shown = json.loads(run("solve", NAME, "--certify", "--json").stdout)
+    assert "certified, proof" in run("solve", NAME, "--proof", file).stdout
+    assert shown["proof"]["levels"] == json.loads(file.read_text())["levels"]
+    run("check-proof", NAME, file)
 
 
 def test_one_file_for_solution_and_proof_is_refused(tmp_path: Path) -> None:
     """The proof would replace the solution that was just written, however the file is spelled."""
     (tmp_path / "sub").mkdir()
     files = [str(tmp_path / "a.json"), str(tmp_path / "sub" / ".." / "a.json")]
-    answer = CliRunner().invoke(app, ["solve", NAME, "--output", files[0], "--proof", files[1]])
-    assert answer.exit_code == 2 and "both --output and --proof" in answer.stderr
+    said = refusal("solve", NAME, "--output", files[0], "--proof", files[1])
+    assert "both --output and --proof" in said
     assert not (tmp_path / "a.json").exists()
 
 
 @pytest.mark.parametrize("name", ["../../x", "/x", "a\nb", "a\0b", "x" * 300, "a\\b"])
-def test_names_that_no_file_can_have_name_no_file(
+def test_names_that_no_file_can_have(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing is written elsewhere for an instance's name, and no search is begun in vain."""
@@ -144,29 +142,22 @@ def test_names_that_no_file_can_have_name_no_file(
     monkeypatch.chdir(folder)
     named = dlsched.load(NAME).model_copy(update={"name": name})
     (folder / "i.json").write_text(json.dumps(named.to_data()))
-    runner = CliRunner()
     for command in (["prove", "i.json"], ["export", "i.json", "--format", "vipr"]):
-        answer = runner.invoke(app, command)
-        assert answer.exit_code == 2 and "name the file" in answer.stderr
+        assert "name the file" in run(*command, status=2).stderr
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["i.json"]
 
 
-def test_folders_of_the_default_names_are_refused_before_the_search(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_folders_of_the_default_names_are_refused_before_the_search(workdir: Path) -> None:
     """Of several certificates none is written if one cannot be."""
-    monkeypatch.chdir(tmp_path)
     for taken in (f"{NAME}.proof.json.gz", f"{NAME}.collateral.vipr"):
         Path(taken).mkdir()
-    runner = CliRunner()
     for command in (["prove", NAME, "--limit", "0"], ["export", NAME, "--format", "vipr"]):
-        answer = runner.invoke(app, command)
-        assert answer.exit_code == 2 and "it is a directory" in answer.stderr
-    assert not (tmp_path / f"{NAME}.preempted.vipr").exists()
+        assert "it is a directory" in run(*command, status=2).stderr
+    assert not (workdir / f"{NAME}.preempted.vipr").exists()
 
 
 @pytest.mark.parametrize("phase", ["prove_solution", "check_proof"])
-def test_an_interrupt_keeps_the_solution(
+def test_interrupt_keeps_solution(
     phase: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ctrl-C while the proof is searched or checked leaves the solution, and writes no proof."""
@@ -176,9 +167,8 @@ def test_an_interrupt_keeps_the_solution(
 
     monkeypatch.setattr(f"dlsched.api.certifying.{phase}", interrupted)
     solution, proof = tmp_path / "solution.json", tmp_path / "proof.json"
-    flags = ["--json", "--output", str(solution), "--proof", str(proof)]
-    ran = CliRunner().invoke(app, ["solve", NAME, *flags])
+    ran = run("solve", NAME, "--json", "--output", solution, "--proof", proof)
     result = dlsched.read_result(ran.stdout)
-    assert (ran.exit_code, result.status, result.proof) == (0, Status.OPTIMAL, None)
+    assert (result.status, result.proof) == (Status.OPTIMAL, None)
     assert result.reason.endswith("; no proof to check: interrupted")
     assert dlsched.verify(NAME, solution).feasible and not proof.exists()

@@ -1,4 +1,4 @@
-"""Forms of models: every solution of the model, computed exactly, satisfies the integer rows."""
+"""Forms of models and drafts: rounding is outward, and close."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from proof_cases import checked, satisfies
 from scipy import sparse
 
 from dlsched.proofs.forms.compiled import form_of
-from dlsched.proofs.forms.form import Form
+from dlsched.proofs.forms.draft import Draft
 from dlsched.solvers.standard_form import StandardForm
 
-checked = settings(derandomize=True, deadline=None, max_examples=200)
 EXACT = st.one_of(
     st.integers(-6, 6).map(Fraction),
     st.fractions(-5, 5, max_denominator=7),
@@ -23,16 +23,8 @@ EXACT = st.one_of(
 )
 
 
-def _inside(form: Form, x: list[int]) -> bool:
-    for row in form.rows:
-        value = sum(a * x[j] for j, a in row.coefficients.items())
-        if (row.low is not None and value < row.low) or (row.high is not None and value > row.high):
-            return False
-    return True
-
-
 @given(st.data())
-@checked
+@settings(checked, max_examples=200)
 def test_rounding_is_outward(data: st.DataObject) -> None:
     """A point that satisfies the exact rows satisfies the form; its level is no less."""
     columns = data.draw(st.integers(1, 3))
@@ -45,19 +37,19 @@ def test_rounding_is_outward(data: st.DataObject) -> None:
     sides = data.draw(st.sampled_from([(1, 0), (0, 1), (1, 1)]))  # tight where a side is 1
     sense = data.draw(st.sampled_from(["min", "max"]))
     compiled = StandardForm(
-        sparse.csc_array(np.array([row], dtype=float)),
-        np.array([float(value) if sides[0] else -np.inf]),
-        np.array([float(value) if sides[1] else np.inf]),
-        np.array(lower, dtype=float),
-        np.array(upper, dtype=float),
-        np.ones(columns, dtype=bool),
-        (np.array(cost, dtype=float),),
-        (float(offset),),
-        (sense,),
-        (Fraction(0),),
+        A=sparse.csc_array(np.array([row], dtype=float)),
+        row_lower=np.array([float(value) if sides[0] else -np.inf]),
+        row_upper=np.array([float(value) if sides[1] else np.inf]),
+        lower=np.array(lower, dtype=float),
+        upper=np.array(upper, dtype=float),
+        integer=np.ones(columns, dtype=bool),
+        costs=(np.array(cost, dtype=float),),
+        offsets=(float(offset),),
+        senses=(sense,),
+        granularities=(Fraction(0),),
     )
     form = form_of("drawn", compiled)
-    assert _inside(form, x)
+    assert all(satisfies(row, x) for row in form.rows)
     goal = form.goals[0]
     stated = goal.unit * (sum(c * x[j] for j, c in goal.costs.items()) + goal.offset)
     level = goal.sign * (sum(c * v for c, v in zip(cost, x, strict=True)) + offset)
@@ -73,3 +65,46 @@ def test_columns_need_bounds() -> None:
     )  # fmt: skip
     with pytest.raises(ValueError, match="finite bounds"):
         form_of("unbounded", compiled)
+
+
+EXACT_OR_SMALL = st.one_of(
+    st.integers(-6, 6).map(Fraction),
+    st.fractions(-5, 5, max_denominator=7),
+    st.fractions(-5, 5, max_denominator=9).map(lambda v: v * 10**7),
+    st.fractions(-5, 5, max_denominator=9).map(lambda v: v / 10**7),
+)
+
+
+@given(st.data())
+@settings(derandomize=True, deadline=None, max_examples=100)
+def test_rounding_of_drafts_is_outward(data: st.DataObject) -> None:
+    """A point on the exact rows satisfies the form's, and its level is no less, but for little."""
+    columns = data.draw(st.integers(1, 3))
+    x = [data.draw(st.fractions(0, 3, max_denominator=5)) for _ in range(columns)]
+    row, costs = ([data.draw(EXACT_OR_SMALL) for _ in range(columns)] for _ in range(2))
+    value = sum(a * v for a, v in zip(row, x, strict=True))
+    draft = Draft()
+    for v in x:
+        draft.column(v)
+    draft.at_most(dict(enumerate(row)), value)
+    draft.at_least(dict(enumerate(row)), value)
+    form = draft.form("drawn", "level", dict(enumerate(costs)))
+    assert all(v <= upper for v, upper in zip(x, form.upper, strict=True))
+    high, low = (sum(a * x[j] for j, a in r.coefficients.items()) for r in form.rows)
+    assert high <= form.rows[0].high and low >= form.rows[1].low
+    largest = max(map(abs, [*row, value]))
+    assert (form.rows[0].high - high) / 2 ** form.rows[0].bits <= 20 * largest / 2**43
+    goal = form.goals[0]
+    stated = goal.unit * sum(c * x[j] for j, c in goal.costs.items())
+    level = sum(c * v for c, v in zip(costs, x, strict=True))
+    assert stated <= level and not goal.exact
+    assert float(level - stated) == pytest.approx(0, abs=1e-11 * max(map(abs, [*costs, 1])))
+
+
+def test_equations_stay_exact() -> None:
+    """A sum of whole numbers that is equal to one is not widened."""
+    draft = Draft()
+    draft.column(1, integer=True)
+    draft.equal({0: 3}, 3)
+    (row,) = draft.rows
+    assert row.low == row.high == row.coefficients[0] == 3 * 2**row.bits

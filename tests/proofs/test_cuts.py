@@ -6,24 +6,19 @@ import itertools
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from proof_cases import checked, value
 
 from dlsched.proofs.cuts import Cut, InvalidCut, row_of, with_cuts
 from dlsched.proofs.forms.form import Form, Row
 
-checked = settings(derandomize=True, deadline=None, max_examples=150)
 SMALL = st.integers(-5, 5)
 
 
 def form_of(lower: list[int], upper: list[int], integer: list[bool], rows: list[Row]) -> Form:
     """Return a form without levels."""
     return Form("made", lower, upper, integer, rows, [])
-
-
-def value(row: Row, x: list[Fraction]) -> Fraction:
-    """Return what a row is at a point."""
-    return sum((a * x[j] for j, a in row.coefficients.items()), Fraction(0))
 
 
 def _of_sides(row: Row) -> st.SearchStrategy[int]:
@@ -61,14 +56,10 @@ def test_cuts_hold_for_any_multipliers(data: st.DataObject) -> None:
 
 
 def test_odd_cycle() -> None:
-    """Of three columns, each two of which exclude each other, one at most is 1."""
+    """Of three columns that exclude each other one is 1; a cut of such cuts says so of five."""
     rows = [Row({i: 1, j: 1}, None, 1) for i, j in itertools.combinations(range(3), 2)]
     form = form_of([0] * 3, [1] * 3, [True] * 3, rows)
     assert row_of(form, rows, Cut(2, {0: 1, 1: 1, 2: 1})) == Row({0: 1, 1: 1, 2: 1}, None, 1)
-
-
-def test_rank_two() -> None:
-    """A cut of cuts: of five columns, each two of which exclude each other, one at most is 1."""
     pairs = list(itertools.combinations(range(5), 2))
     rows = [Row({i: 1, j: 1}, None, 1) for i, j in pairs]
     form = form_of([0] * 5, [1] * 5, [True] * 5, rows)
@@ -85,29 +76,21 @@ def test_rank_two() -> None:
 
 
 @pytest.mark.parametrize(
-    ("integer", "multipliers", "from_upper", "high", "coefficients"),
+    ("integer", "cut", "row"),
     [
         # Of 2 x - s <= 3 half, s an integer or not: x - s <= 1.
-        ([True, True], {0: 1}, [], 1, {0: 1, 1: -1}),
-        ([True, False], {0: 1}, [], 1, {0: 1, 1: -1}),
+        ([True, True], Cut(2, {0: 1}), Row({0: 1, 1: -1}, None, 1)),
+        ([True, False], Cut(2, {0: 1}), Row({0: 1, 1: -1}, None, 1)),
         # With s = 2 - t, it is 2 x + t <= 5, of which t >= 0 is left out.
-        ([True, False], {0: 1}, [1], 2, {0: 1}),
+        ([True, False], Cut(2, {0: 1}, frozenset([1])), Row({0: 1}, None, 2)),
         # The same row as -2 x + s >= -3: a negative multiplier takes the low side.
-        ([True, False], {1: -1}, [], 1, {0: 1, 1: -1}),
+        ([True, False], Cut(2, {1: -1}), Row({0: 1, 1: -1}, None, 1)),
     ],
 )
-def test_mixed_integer_rounding(
-    integer: list[bool],
-    multipliers: dict[int, int],
-    from_upper: list[int],
-    high: int,
-    coefficients: dict[int, int],
-) -> None:
+def test_mixed_integer_rounding(integer: list[bool], cut: Cut, row: Row) -> None:
     """Half of a row with an odd right side, where one column need not be an integer."""
     rows = [Row({0: 2, 1: -1}, None, 3), Row({0: -2, 1: 1}, -3, None)]
-    form = form_of([0, 0], [5, 2], integer, rows)
-    cut = Cut(2, multipliers, frozenset(from_upper))
-    assert row_of(form, rows, cut) == Row(coefficients, None, high)
+    assert row_of(form_of([0, 0], [5, 2], integer, rows), rows, cut) == row
 
 
 def test_distance_that_is_no_integer() -> None:

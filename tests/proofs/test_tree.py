@@ -8,8 +8,9 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from proof_cases import checked, satisfies
 
 from dlsched.errors import SolverFailure
 from dlsched.proofs.cuts import with_cuts
@@ -21,7 +22,6 @@ from dlsched.proofs.separation import separate
 from dlsched.proofs.tree import InvalidTree, Leaf, Split, bound, check_tree
 from dlsched.run import Run
 
-checked = settings(derandomize=True, deadline=None, max_examples=150)
 SMALL = st.integers(-4, 4)
 
 
@@ -45,12 +45,7 @@ def forms(draw: st.DrawFn) -> Form:
 def points(form: Form, lower: Sequence[int], upper: Sequence[int]) -> list[tuple[int, ...]]:
     """Return all integer points of a form within some bounds."""
     box = itertools.product(*(range(a, b + 1) for a, b in zip(lower, upper, strict=True)))
-    return [x for x in box if all(_satisfies(row, x) for row in form.rows)]
-
-
-def _satisfies(row: Row, x: Sequence[int]) -> bool:
-    value = sum(a * x[j] for j, a in row.coefficients.items())
-    return (row.low is None or row.low <= value) and (row.high is None or value <= row.high)
+    return [x for x in box if all(satisfies(row, x) for row in form.rows)]
 
 
 def _cost(form: Form, x: Sequence[int]) -> int:
@@ -103,7 +98,7 @@ def test_cuts_leave_every_point(form: Form, more: int) -> None:
     least = min(_cost(form, x) for x in found) + more
     wanted = aim(form, 0, [goal.sign * goal.unit * (least + goal.offset)], kind_of(form, 0))
     rows = with_cuts(form, wanted.rows, separate(form, wanted, Run()))
-    assert all(_satisfies(row, x) for row in rows for x in found)
+    assert all(satisfies(row, x) for row in rows for x in found)
     search = TreeSearch(form, replace(wanted, rows=rows), Run())
     if more:
         with pytest.raises(Unproved):

@@ -129,14 +129,12 @@ class Certificate:
         assert low.coefficients == high.coefficients
         self.assert_whole(low)
         assert (low.sense, high.sense, low.side + 1) == (-1, 1, high.side)
-        assert (
-            low.side.denominator == 1 and {below} == low.assumptions and {above} == high.assumptions
-        )
+        assert low.side.denominator == 1
+        assert (low.assumptions, high.assumptions) == ({below}, {above})
         first, second = self.lines[one], self.lines[two]
         assert first.implies(wanted) and second.implies(wanted)
-        return wanted._replace(
-            assumptions=(first.assumptions - {below}) | (second.assumptions - {above})
-        )
+        assumptions = (first.assumptions - {below}) | (second.assumptions - {above})
+        return wanted._replace(assumptions=assumptions)
 
     @property
     def proved(self) -> bool:
@@ -146,23 +144,21 @@ class Certificate:
         return last.implies(bound) and last.coefficients == self.costs and not last.assumptions
 
 
-def drawn() -> Iterator[tuple[dlsched.Instance, Any]]:
-    """Yield small instances that are not shipped, and their proofs; some have splits."""
-    for problem, seed, extra in [
-        ("reclaiming", 5, {"servers": 16, "demand": 5}),
-        ("elastic", 2, {"jobs": 8}),
-        ("workers", 3, {"training": 3, "loan": 3, "jobs": 6}),
-        ("sensitivity", 1, {}),
-        ("interleaving", 4, {"jobs": 6}),
-    ]:
-        instance = dlsched.generate(problem, seed, **extra)
-        yield instance, dlsched.prove(instance)
+DRAWN: dict[str, tuple[int, dict[str, int]]] = {
+    "reclaiming": (5, {"servers": 16, "demand": 5}),
+    "elastic": (2, {"jobs": 8}),
+    "workers": (3, {"training": 3, "loan": 3, "jobs": 6}),
+    "sensitivity": (1, {}),
+    "interleaving": (4, {"jobs": 6}),
+}
+"""Seeds and parameters of small instances that are not shipped; some proofs have splits."""
 
 
 @pytest.fixture(scope="module")
 def proofs() -> Sequence[tuple[dlsched.Instance, Any]]:
     """The drawn instances with their proofs."""
-    return list(drawn())
+    instances = (dlsched.generate(name, seed, **extra) for name, (seed, extra) in DRAWN.items())
+    return [(instance, dlsched.prove(instance)) for instance in instances]
 
 
 def test_certificates_prove_their_bounds(proofs: Any) -> None:
@@ -174,9 +170,8 @@ def test_certificates_prove_their_bounds(proofs: Any) -> None:
         for level, text in zip(proof.levels, texts.values(), strict=True):
             read = Certificate(text)
             assert read.proved and read.bounds == 2 * len(read.columns)
-            found = re.search(
-                rf"^% {level.level} is (.*)\((\S+)\) \* \(OBJ \+ \((\S+)\)\)", text, re.M
-            )
+            unit_and_offset = r"(.*)\((\S+)\) \* \(OBJ \+ \((\S+)\)\)"
+            found = re.search(rf"^% {level.level} is {unit_and_offset}", text, re.M)
             assert found is not None
             value = Fraction(found[2]) * (read.least + Fraction(found[3]))
             exact = level.kind == "certified"
@@ -256,14 +251,13 @@ def test_what_cannot_be_written_is_refused(proofs: Any, monkeypatch: pytest.Monk
     class More(LevelProof):
         lemmas: Sequence[int] = ()
 
-    for lemmas in ((), (1,)):
-        levels = [More(**vars(level), lemmas=lemmas) for level in proof.levels]
-        more = replace(proof, levels=levels)
-        if not lemmas:
-            assert dlsched.api.vipr_texts(instance, more)
-            continue
-        with pytest.raises(OptionError, match="lemmas cannot be written"):
-            dlsched.api.vipr_texts(instance, more)
+    none, one = (
+        replace(proof, levels=[More(**vars(level), lemmas=lemmas) for level in proof.levels])
+        for lemmas in ((), (1,))
+    )
+    assert dlsched.api.vipr_texts(instance, none)
+    with pytest.raises(OptionError, match="lemmas cannot be written"):
+        dlsched.api.vipr_texts(instance, one)
     monkeypatch.setattr(vipr, "MOST_NUMBERS", 100)
     with pytest.raises(OptionError, match="more than 100 numbers"):
         dlsched.api.vipr_texts(instance, proof)

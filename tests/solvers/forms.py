@@ -9,8 +9,9 @@ import numpy as np
 from scipy import sparse
 
 import dlsched
+from dlsched.problems.reclaiming import model
 from dlsched.problems.reclaiming.definition.schema import Instance
-from dlsched.solvers.standard_form import StandardForm
+from dlsched.solvers.standard_form import StandardForm, compile_model
 
 INF = float("inf")
 
@@ -48,3 +49,8 @@ def hard_instance(servers: int = 120, jobs: int = 400, demand: int = 40) -> Inst
     """Return jobs on 4 random servers each; solving the default takes minutes."""
     options = {"servers": servers, "gpus": 64, "jobs": jobs, "demand": demand}
     return dlsched.generate("reclaiming", 0, scattered=4, **options)
+
+
+def hard_form(servers: int = 120, jobs: int = 400, demand: int = 40) -> StandardForm:
+    """Return the form of the hard instance's model."""
+    return compile_model(model.build(hard_instance(servers, jobs, demand)))

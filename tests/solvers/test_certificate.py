@@ -16,29 +16,25 @@ from dlsched.results.result import Status
 from dlsched.run import Run
 from dlsched.solvers import certificate, highs
 from dlsched.solvers.certificate import dual_bound, round_to_granularity
+from dlsched.solvers.standard_form import StandardForm
 
 checked = settings(derandomize=True, deadline=None, max_examples=100)
 
 
+def product_of(coefficients: list[Any], x: tuple[int, ...]) -> Fraction:
+    """Return a sum of products in exact arithmetic."""
+    return sum((a * v for a, v in zip(coefficients, x, strict=True)), Fraction(0))
+
+
 def enumerate_best(program: dict[str, Any]) -> Fraction | None:
     """Return the optimum over the integer points of the box, in exact arithmetic."""
-    values = []
-    for x in itertools.product(
-        *(range(int(low), int(high) + 1) for low, high in program["bounds"])
-    ):
-        sums = [
-            sum((a * v for a, v in zip(row, x, strict=True)), Fraction(0))
-            for row in program["rows"]
-        ]
-        if all(
-            low <= s <= high for s, (low, high) in zip(sums, program["row_bounds"], strict=True)
-        ):
-            values.append(
-                sum(
-                    (c * v for c, v in zip(program["cost"], x, strict=True)),
-                    Fraction(program["offset"]),
-                )
-            )
+    rows = list(zip(program["rows"], program["row_bounds"], strict=True))
+    box = (range(int(low), int(high) + 1) for low, high in program["bounds"])
+    values = [
+        product_of(program["cost"], x) + Fraction(program["offset"])
+        for x in itertools.product(*box)
+        if all(low <= product_of(row, x) <= high for row, (low, high) in rows)
+    ]
     return (min if program["sense"] == "min" else max)(values, default=None)
 
 
@@ -48,13 +44,11 @@ def programs(draw: st.DrawFn, numbers: st.SearchStrategy[Any]) -> dict[str, Any]
     columns, rows = draw(st.integers(1, 3)), draw(st.integers(0, 3))
     row = st.lists(numbers, min_size=columns, max_size=columns)
     side = st.one_of(st.tuples(numbers, st.just(INF)), st.tuples(st.just(-INF), numbers))
+    lower = draw(st.lists(st.integers(-2, 2), min_size=columns, max_size=columns))
     return {
         "rows": draw(st.lists(row, min_size=rows, max_size=rows)),
         "row_bounds": draw(st.lists(side, min_size=rows, max_size=rows)),
-        "bounds": [
-            (low, low + draw(st.integers(0, 3)))
-            for low in draw(st.lists(st.integers(-2, 2), min_size=columns, max_size=columns))
-        ],
+        "bounds": [(low, low + draw(st.integers(0, 3))) for low in lower],
         "cost": draw(row),
         "sense": draw(st.sampled_from(["min", "max"])),
         "offset": draw(numbers),
@@ -75,29 +69,18 @@ def holds(bound: Any, best: Fraction | None, sense: str) -> bool:
     return bool(bound <= best if sense == "min" else bound >= best)
 
 
-@checked
-@given(programs(whole), st.lists(anything, min_size=3, max_size=3))
-def test_any_multipliers_bound_whole_data(program: dict[str, Any], y: list[float]) -> None:
-    """Any multipliers, also NaN and infinite ones, give a bound that holds by enumeration."""
+@settings(checked, max_examples=200)
+@given(st.data(), st.booleans(), st.lists(anything, min_size=3, max_size=3))
+def test_any_multipliers_give_a_bound(data: st.DataObject, integer: bool, y: list[float]) -> None:
+    """Any multipliers, NaN and infinite ones, too, give a bound that holds by enumeration.
+
+    It holds for the exact thirds and sevenths, of which the form has the doubles.
+    """
+    program = data.draw(programs(whole if integer else thirds))
     form = make_form(**program)
     bound = dual_bound(form, 0, np.array(y[: form.shape[0]]))
-    assert bound is not None  # every column is bounded
+    assert bound is not None or not integer  # every column is bounded
     assert holds(bound, enumerate_best(program), program["sense"])
-
-
-@checked
-@given(programs(thirds), st.lists(anything, min_size=3, max_size=3))
-def test_any_multipliers_bound_thirds(program: dict[str, Any], y: list[float]) -> None:
-    """Bounds hold for the exact thirds and sevenths, of which the form has the doubles."""
-    form = make_form(**program)
-    bound = dual_bound(form, 0, np.array(y[: form.shape[0]]))
-    assert holds(bound, enumerate_best(program), program["sense"])
-
-
-def test_a_large_multiplier_of_an_empty_row() -> None:
-    """The multiplier of a row without entries, which bounds nothing, may have any size."""
-    form = make_form([[0, 0]], [(-INF, 0)], [(0, 0), (0, 0)], [0, 0], "max")
-    assert dual_bound(form, 0, np.array([2.0**23 + 1])) == 0
 
 
 @pytest.mark.parametrize("sense", ["min", "max"])
@@ -158,28 +141,32 @@ def test_unbounded_columns(sense: str, cost: int) -> None:
             assert holds(bound, Fraction(2 * cost), sense)
 
 
-def test_unbounded_column_tight() -> None:
-    """With the optimal multiplier, a column without an upper bound has a finite bound."""
-    form = make_form([[1]], [(2, INF)], [(0, INF)], [3])
-    assert dual_bound(form, 0, np.array([3.0])) == 6
+@pytest.mark.parametrize(
+    ("form", "y", "bound"),
+    [
+        # The optimal multiplier of a column without an upper bound.
+        (make_form([[1]], [(2, INF)], [(0, INF)], [3]), 3.0, 6),
+        # A row without entries, which bounds nothing.
+        (make_form([[0, 0]], [(-INF, 0)], [(0, 0)] * 2, [0, 0], "max"), 2.0**23 + 1, 0),
+        # Costs in units of the granularity.
+        (
+            make_form([[1, 1]], [(1, INF)], [(0, 1)] * 2, [0.1, 0.3], granularity=Fraction(1, 10)),
+            0.1,
+            Fraction(1, 10),
+        ),
+    ],
+)
+def test_bounds_by_hand(form: StandardForm, y: float, bound: Any) -> None:
+    """The bound is exact, and finite where the multiplier makes it so."""
+    assert dual_bound(form, 0, np.array([y])) == bound
 
 
-def test_costs_in_units_of_the_granularity() -> None:
-    """Costs of 0.1 with a granularity of 0.1 give the exact tenth."""
-    form = make_form([[1, 1]], [(1, INF)], [(0, 1)] * 2, [0.1, 0.3], granularity=Fraction(1, 10))
-    assert dual_bound(form, 0, np.array([0.1])) == Fraction(1, 10)
-
-
-def test_large_data_need_fractions() -> None:
-    """Integers too large for 64-bit arithmetic are computed in fractions."""
+def test_costs_that_doubles_do_not_hold() -> None:
+    """Bounds hold for costs too large for 64 bits, rounded to integers, or below normal doubles."""
     big = 2**40
     form = make_form([[big]], [(big, INF)], [(0, big)], [big])
     assert certificate._integer_bound(form, form.costs[0], np.array([1.0])) is None
     assert dual_bound(form, 0, np.array([1.0])) == big
-
-
-def test_integer_costs_may_be_rounded_fractions() -> None:
-    """A cost of 10**15 - 1 + 10**-6 is an integer as a double; its bound is not below the cost."""
     exact = 10**15 - 1 + Fraction(1, 10**6)
     form = make_form([[1]], [(0, 1)], [(0, 1)], [exact], "max", Fraction(1, 10**6))
     bound = dual_bound(form, 0, np.array([0.0]))
@@ -188,13 +175,6 @@ def test_integer_costs_may_be_rounded_fractions() -> None:
     form = make_form([[1]], [(0, 1)], [(0, 1)], [2**53 + 1], "max", Fraction(1))
     bound = dual_bound(form, 0, np.array([0.0]))
     assert bound is not None and 2**53 + 1 <= bound < 2**53 + 4
-
-
-def test_subnormal_costs_are_known_to_a_half() -> None:
-    """The double of 2.500001e-318 is off by more than half a unit in the 53rd place.
-
-    The bound is no more than the exact optimum, which is the cost.
-    """
     exact = Fraction("2.500001e-318")
     form = make_form([[1]], [(1, INF)], [(0, 1)], [float(exact)])
     found = dual_bound(form, 0, np.array([float(exact)]))

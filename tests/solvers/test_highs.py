@@ -11,7 +11,7 @@ from typing import Any
 import highspy
 import numpy as np
 import pytest
-from forms import INF, hard_instance, make_form
+from forms import INF, hard_form, hard_instance, make_form
 
 from dlsched.errors import SolverFailure
 from dlsched.problems.reclaiming import model
@@ -22,15 +22,8 @@ from dlsched.solvers import highs
 from dlsched.solvers.session import TERMINATIONS, Session
 from dlsched.solvers.standard_form import StandardForm, compile_model
 
-FAILURES = {
-    "kNotset",
-    "kLoadError",
-    "kModelError",
-    "kPresolveError",
-    "kSolveError",
-    "kPostsolveError",
-    "kUnboundedOrInfeasible",  # solved again without presolve; what is left is a failure
-}
+FAILURES = {f"k{phase}Error" for phase in ("Load", "Model", "Presolve", "Solve", "Postsolve")}
+FAILURES |= {"kNotset", "kUnboundedOrInfeasible"}  # the latter after presolve was turned off
 
 
 def test_every_status_has_a_meaning() -> None:
@@ -113,42 +106,59 @@ def stop_at_incumbent() -> Run:
     return run
 
 
-def test_stopped_with_a_solution() -> None:
-    """A search that is interrupted returns its incumbent and a bound not above it."""
-    outcome = highs.solve(compile_model(model.build(hard_instance())), 0, stop_at_incumbent())
+def test_interrupted() -> None:
+    """An interrupted search returns its incumbent and a bound; before the start it ends at once."""
+    outcome = highs.solve(hard_form(), 0, stop_at_incumbent())
     assert outcome.status is Status.FEASIBLE and outcome.termination is Termination.INTERRUPTED
     assert outcome.objective is not None
     assert outcome.bound is None or outcome.bound <= outcome.objective
+    run = Run(interrupted=True)
+    outcome = highs.solve(hard_form(), 0, run)
+    assert outcome.termination is Termination.INTERRUPTED
+    assert outcome.status in (Status.FEASIBLE, Status.NO_SOLUTION)
 
 
 def test_time_limit() -> None:
-    """After the time limit, the status says whether there is a solution."""
-    outcome = highs.solve(compile_model(model.build(hard_instance(40, 100, 14))), 0, Run(0.3))
+    """After the limit the status says whether there is a solution; at once there are no zeros."""
+    outcome = highs.solve(hard_form(40, 100, 14), 0, Run(0.3))
     assert outcome.termination is Termination.TIME_LIMIT
     found = outcome.values is not None
     assert outcome.status is (Status.FEASIBLE if found else Status.NO_SOLUTION)
     assert found == (outcome.objective is not None)
-
-
-def test_time_limit_without_a_solution() -> None:
-    """A limit that is reached at once gives no solution, and no zeros in its place."""
-    outcome = highs.solve(compile_model(model.build(hard_instance())), 0, Run(time_limit=1e-9))
+    outcome = highs.solve(hard_form(), 0, Run(time_limit=1e-9))
     assert outcome.status is Status.NO_SOLUTION and outcome.termination is Termination.TIME_LIMIT
     assert outcome.values is None and outcome.objective is None
 
 
-def starting(x: list[str], demand: int = 40) -> tuple[StandardForm, Any]:
-    """Return the form of the hard instance and the point that returns the given servers."""
+def starting(count: int, demand: int = 40) -> tuple[StandardForm, Any]:
+    """Return the form of the hard instance and the point that returns so many servers."""
     instance = hard_instance(demand=demand)
     pyomo_model = model.build(instance)
     form = compile_model(pyomo_model)
-    model.assign(instance, pyomo_model, Solution(returned=tuple(x)))
+    servers = tuple(f"s{i + 1}" for i in range(count))
+    model.assign(instance, pyomo_model, Solution(returned=servers))
     return form, form.point()
+
+
+@pytest.fixture
+def set_options(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
+    """Give the list of all options that are set, each of which HiGHS must know."""
+    options: list[tuple[str, Any]] = []
+    original = highspy.Highs.setOptionValue
+
+    def spy(self: Any, name: str, value: Any) -> Any:
+        options.append((name, value))
+        status = original(self, name, value)
+        assert status == highspy.HighsStatus.kOk, name
+        return status
+
+    monkeypatch.setattr(highspy.Highs, "setOptionValue", spy)
+    return options
 
 
 def test_start_accepted() -> None:
     """A feasible start is accepted, with HiGHS's message, and the incumbent is no worse."""
-    form, point = starting([f"s{i + 1}" for i in range(40)])
+    form, point = starting(40)
     outcome = highs.solve(form, 0, stop_at_incumbent(), start=point)
     assert outcome.start is not None and outcome.start.accepted
     assert "is feasible" in outcome.start.reason
@@ -156,35 +166,30 @@ def test_start_accepted() -> None:
 
 
 @pytest.mark.parametrize("sub_programs", [False, True])
-def test_without_sub_programs(sub_programs: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """HiGHS knows every option that is set, those against sub-programs too, and takes a start."""
-    form, point = starting([f"s{i + 1}" for i in range(40)])
-    off: list[str] = []
-    original = highspy.Highs.setOptionValue
-
-    def spy(self: Any, name: str, value: Any) -> Any:
-        status = original(self, name, value)
-        assert status == highspy.HighsStatus.kOk, name
-        off.extend([name] if value is False and name.startswith("mip") else [])
-        return status
-
-    monkeypatch.setattr(highspy.Highs, "setOptionValue", spy)
+def test_without_sub_programs(sub_programs: bool, set_options: list[tuple[str, Any]]) -> None:
+    """Without sub-programs all options of theirs are off, and a start is taken."""
+    form, point = starting(40)
     outcome = highs.solve(form, 0, stop_at_incumbent(), start=point, sub_programs=sub_programs)
+    off = [name for name, value in set_options if value is False and name.startswith("mip")]
     assert len(off) == (0 if sub_programs else 4)
     assert outcome.objective is not None and outcome.objective <= form.value(0, point)
 
 
 def test_start_rejected() -> None:
-    """An infeasible start is rejected with a reason."""
-    form, point = starting([f"s{i + 1}" for i in range(39)])
+    """An infeasible start is rejected with a reason; one that is not needed is not accepted."""
+    form, point = starting(39)
     outcome = highs.solve(form, 0, stop_at_incumbent(), start=point)
     assert outcome.start is not None and not outcome.start.accepted
     assert outcome.start.reason
+    form = make_form([[1, 1]], [(2, INF)], [(0, 5), (0, 5)], [1, 2])
+    outcome = highs.solve(form, 0, Run(), start=np.array([0.0, 2.0]))
+    assert outcome.objective == 2
+    assert outcome.start is not None and not outcome.start.accepted
 
 
 def test_start_whose_value_highs_mistakes(monkeypatch: pytest.MonkeyPatch) -> None:
     """If HiGHS states another value than that of its point, the start is left out."""
-    form, point = starting([f"s{i + 1}" for i in range(10)], demand=3)
+    form, point = starting(10, demand=3)
     monkeypatch.setattr(highs, "_states", lambda *_: False)
     outcome = highs.solve(form, 0, Run(), start=point)
     assert outcome.objective == highs.solve(form, 0, Run()).objective
@@ -192,19 +197,11 @@ def test_start_whose_value_highs_mistakes(monkeypatch: pytest.MonkeyPatch) -> No
     assert "mistook" in outcome.start.reason
 
 
-def test_start_not_needed() -> None:
-    """If the model is solved before the search, the start is not accepted."""
-    form = make_form([[1, 1]], [(2, INF)], [(0, 5), (0, 5)], [1, 2])
-    outcome = highs.solve(form, 0, Run(), start=np.array([0.0, 2.0]))
-    assert outcome.objective == 2
-    assert outcome.start is not None and not outcome.start.accepted
-
-
-def test_trajectory_is_monotone() -> None:
-    """Along the search, time increases, incumbents improve and bounds tighten."""
+def test_progress() -> None:
+    """Along the search incumbents improve and bounds tighten, in the unit of the weights."""
     points: list[Point] = []
     run = Run(on_progress=points.append)
-    highs.solve(compile_model(model.build(hard_instance(20, 30, 6))), 0, run)
+    highs.solve(hard_form(20, 30, 6), 0, run)
     assert len(points) > 1 and points == run.trajectory
     incumbents = [p.objective for p in points if p.objective is not None]
     bounds = [p.bound for p in points if p.bound is not None]
@@ -213,10 +210,6 @@ def test_trajectory_is_monotone() -> None:
     seconds = [p.seconds for p in points]
     assert seconds == sorted(seconds)
     assert all(math.isfinite(v) for p in points for v in p if v is not None)
-
-
-def test_unit_of_the_progress() -> None:
-    """Progress is in the unit of the instance's weights, not of their granularity."""
     instance = hard_instance(16, 24, 5)
     jobs = [job.model_copy(update={"weight": 8}) for job in instance.jobs]
     form = compile_model(model.build(instance.model_copy(update={"jobs": tuple(jobs)})))
@@ -234,31 +227,7 @@ def test_error_in_on_progress() -> None:
         raise LookupError("listener")
 
     with pytest.raises(LookupError, match="listener"):
-        highs.solve(compile_model(model.build(hard_instance())), 0, Run(on_progress=fail))
-
-
-def test_same_seed_same_answer() -> None:
-    """On one thread the same seed gives the same point."""
-    form = compile_model(model.build(hard_instance(16, 24, 5)))
-    first, second = (highs.solve(form, 0, Run(seed=7)).values for _ in range(2))
-    assert first is not None and second is not None and np.array_equal(first, second)
-
-
-def test_interrupted_before_it_starts() -> None:
-    """A run that is interrupted before the call stops at HiGHS's first callback."""
-    run = Run(interrupted=True)
-    outcome = highs.solve(compile_model(model.build(hard_instance())), 0, run)
-    assert outcome.termination is Termination.INTERRUPTED
-    assert outcome.status in (Status.FEASIBLE, Status.NO_SOLUTION)
-
-
-def test_gap_is_honoured() -> None:
-    """With a gap of 0.2 the search ends within a gap of 0.2."""
-    form = compile_model(model.build(hard_instance(24, 36, 8)))
-    loose = highs.solve(form, 0, Run(gap=0.2))
-    assert loose.status is Status.OPTIMAL
-    assert loose.objective is not None and loose.bound is not None
-    assert loose.objective - loose.bound <= 0.2 * loose.objective + 1e-9
+        highs.solve(hard_form(), 0, Run(on_progress=fail))
 
 
 @pytest.mark.parametrize("sense", ["max", "min"])
@@ -285,7 +254,7 @@ def test_target_ends_the_search(sense: str) -> None:
 
 def test_threads_may_change() -> None:
     """One process may solve with 1 thread, then 2, then 1 again, and in several threads."""
-    form = compile_model(model.build(hard_instance(8, 10, 3)))
+    form = hard_form(8, 10, 3)
     values = {highs.solve(form, 0, Run(threads=n)).objective for n in (1, 2, 1)}
 
     def work(n: int) -> float | None:
@@ -297,31 +266,21 @@ def test_threads_may_change() -> None:
     assert len(values) == 1
 
 
-def test_presolve_of_wide_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_presolve_of_wide_programs(
+    monkeypatch: pytest.MonkeyPatch, set_options: list[tuple[str, Any]]
+) -> None:
     """With too many columns per row presolve is off for the integer program alone."""
-    columns = 40
     rng = np.random.default_rng(1)
-    rows = rng.integers(1, 9, (2, columns)).astype(float).tolist()
-    form = make_form(
-        rows, [(30, 60), (20, 50)], [(0, 1)] * columns, rng.random(columns).tolist(), "max"
-    )
-    presolve: list[str] = []
-    original = highspy.Highs.setOptionValue
-
-    def spy(self: Any, name: str, value: Any) -> Any:
-        if name == "presolve":
-            presolve.append(value)
-        return original(self, name, value)
-
-    monkeypatch.setattr(highspy.Highs, "setOptionValue", spy)
+    rows = rng.integers(1, 9, (2, 40)).astype(float).tolist()
+    costs = rng.random(40).tolist()
+    form = make_form(rows, [(30, 60), (20, 50)], [(0, 1)] * 40, costs, "max")
     before = highs.solve(form, 0, Run())
-    assert presolve == []
     monkeypatch.setattr(highs, "MANY_COLUMNS", 10)
     monkeypatch.setattr(highs, "WIDE", 10)
     highs.solve(form, 0, Run(), relax=True)
-    assert presolve == []
+    assert "presolve" not in dict(set_options)
     after = highs.solve(form, 0, Run())
-    assert presolve == ["off"]
+    assert [value for name, value in set_options if name == "presolve"] == ["off"]
     assert before.status is after.status is Status.OPTIMAL
     assert after.objective == pytest.approx(before.objective)
 

@@ -26,16 +26,12 @@ def many_digits(draw: random.Random) -> Fraction:
 def fleet(seed: int, weights: Any) -> reclaiming.Instance:
     """Return six servers and six jobs on them, with weights drawn by `weights(random)`."""
     draw = random.Random(seed)
-    jobs = [
-        {
-            "id": f"j{j}",
-            "weight": weights(draw),
-            "workers": [
-                {"server": f"s{s}", "gpus": 1} for s in draw.sample(range(6), draw.randint(1, 3))
-            ],
-        }
-        for j in range(6)
-    ]
+    jobs = []
+    for j in range(6):
+        weight = weights(draw)
+        held = draw.sample(range(6), draw.randint(1, 3))
+        workers = [{"server": f"s{s}", "gpus": 1} for s in held]
+        jobs.append({"id": f"j{j}", "weight": weight, "workers": workers})
     servers = [{"id": f"s{s}", "gpus": 8} for s in range(6)]
     return reclaiming.Instance(name="fleet", demand=draw.randint(1, 4), servers=servers, jobs=jobs)
 

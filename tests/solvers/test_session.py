@@ -110,16 +110,8 @@ def test_what_a_listener_raises_ends_the_solution(error: BaseException) -> None:
     assert session.solve() in ("kOptimal", "kInterrupt")
 
 
-def test_an_error_is_no_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If both simplex methods end with an error, so does the program; a limit is none."""
-    program = growing(Run())
-    monkeypatch.setattr(program.solver, "run", lambda: highspy.HighsStatus.kError)
-    with pytest.raises(SolverFailure, match="kNotset"):
-        program.solve()
-
-
-def test_limits_of_the_run() -> None:
-    """A program ends at the run's time limit, and at an interrupt; without them it is solved."""
+def test_limits_of_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program ends at the run's limit or an interrupt; an error of both methods is an error."""
     run = Run(time_limit=0.0)
     program = growing(run, size=60)
     assert program.solve() is Termination.TIME_LIMIT
@@ -127,6 +119,10 @@ def test_limits_of_the_run() -> None:
     assert growing(run, size=60).solve() is Termination.INTERRUPTED
     run.time_limit, run.interrupted = 100.0, False
     assert program.solve() is Termination.PROVED
+    program = growing(Run())
+    monkeypatch.setattr(program.solver, "run", lambda: highspy.HighsStatus.kError)
+    with pytest.raises(SolverFailure, match="kNotset"):
+        program.solve()
 
 
 def test_programs_without_columns() -> None:

@@ -38,13 +38,8 @@ def test_rows_and_columns() -> None:
     assert form.column_names == ["x", "n", "b", "free"]
     assert form.lower.tolist() == [0, 0, 0, -INF] and form.upper.tolist() == [3, 5, 1, INF]
     assert form.integer.tolist() == [False, True, True, False]
-    sides = dict(
-        zip(
-            form.row_names,
-            zip(form.row_lower.tolist(), form.row_upper.tolist(), strict=True),
-            strict=True,
-        )
-    )
+    bounds = zip(form.row_lower.tolist(), form.row_upper.tolist(), strict=True)
+    sides = dict(zip(form.row_names, bounds, strict=True))
     assert sides["at_most"] == (-INF, 4) and sides["at_least"] == (1, INF)
     assert sides["equal"] == (0, 0)
     assert sides["between"] == (-INF, 2) and sides["between_"] == (1, INF)
@@ -59,6 +54,7 @@ def test_rows_agree_with_pyomo() -> None:
     form = compile_model(m)
     rng = np.random.default_rng(1)
     outcomes = set()
+    assert form.point() is None  # before the variables have values
     for _ in range(300):
         x = float(rng.integers(0, 4))
         point = np.array([x, rng.integers(0, 4), rng.integers(0, 2), x + (rng.random() < 0.2)])
@@ -77,21 +73,12 @@ def test_rows_agree_with_pyomo() -> None:
     assert outcomes == {True, False}
 
 
-def test_point_without_values() -> None:
-    """If a variable has no value, there is no point."""
-    assert compile_model(toy()).point() is None
-
-
-def test_integers_are_rounded_on_loading() -> None:
-    """0.9999999 is rounded to 1 for an integer variable, and kept for a continuous one."""
+def test_loaded_and_fixed_variables() -> None:
+    """0.9999999 is 1 for an integer variable; a fixed one is part of the row's side, no column."""
     m = toy()
     form = compile_model(m)
     form.load(np.array([0.9999999, 0.9999999, 1e-9, 0.5]))
     assert [pyo.value(v) for v in (m.x, m.n, m.b, m.free)] == [0.9999999, 1, 0, 0.5]
-
-
-def test_fixed_variables() -> None:
-    """A fixed variable is part of the row's side, not a column."""
     m = toy()
     m.b.fix(1)
     form = compile_model(m)
@@ -139,12 +126,11 @@ def test_held() -> None:
 def test_conditioned(size: float) -> None:
     """The largest cost is near 2**13 for costs of any size, and the others are exact."""
     form = compile_model(toy())
-    form = replace(
-        form, costs=(form.costs[0] * size, form.costs[1]), granularities=(Fraction(0),) * 2
-    )
-    unit, costs, _ = form.conditioned(0)
-    assert 2**12 <= np.abs(costs).max() < 2**13
-    assert [Fraction(c) * unit for c in costs] == [Fraction(c) for c in form.costs[0]]
+    costs = (form.costs[0] * size, form.costs[1])
+    form = replace(form, costs=costs, granularities=(Fraction(0),) * 2)
+    unit, conditioned, _ = form.conditioned(0)
+    assert 2**12 <= np.abs(conditioned).max() < 2**13
+    assert [Fraction(c) * unit for c in conditioned] == [Fraction(c) for c in costs[0]]
 
 
 def test_names_are_unique_and_without_blanks() -> None:

@@ -1,42 +1,44 @@
-"""check_heuristic catches planted bugs, each with a small counterexample, and passes our own."""
+"""check_heuristic catches planted bugs with small instances; worst_case finds large gaps."""
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import strategies as st
 
 import dlsched
-from dlsched.problems.placement import Instance as Placement
 from dlsched.problems.placement import Solution as PlacementSolution
+from dlsched.problems.reclaiming import Instance as Reclaiming
 from dlsched.problems.reclaiming import Solution as ReclaimingSolution
 from dlsched.results.result import Claim
 from dlsched.schema import Instance
-from dlsched.testing import check_heuristic
+from dlsched.testing import check_heuristic, oracles, worst_case
 
 CALLS = itertools.count()
 
 
-def emptiest(instance: Any, count: int, key: Any = None) -> list[str]:
+def emptiest(instance: Any, count: int) -> list[str]:
     """Return the servers with fewest GPUs in use, as many as asked for; ties by the file."""
     load = {server.id: 0 for server in instance.servers}
     for job in instance.jobs:
         for worker in job.workers:
             load[worker.server] += worker.gpus
     order = {server.id: i for i, server in enumerate(instance.servers)}
-    return sorted(load, key=key or (lambda s: (load[s], order[s])))[:count]
+    return sorted(load, key=lambda s: (load[s], order[s]))[:count]
 
 
-def one_short(instance: Any, rng: np.random.Generator) -> dict[str, Any]:
-    """Off by one: it returns a server too few."""
-    return {"returned": emptiest(instance, instance.demand - 1)}
+def by_name(instance: Any) -> list[str]:
+    """Return the servers, sorted by their names."""
+    return sorted(server.id for server in instance.servers)
 
 
-def twice_the_same(instance: Any, rng: np.random.Generator) -> dict[str, Any]:
-    """A forgotten update: the emptiest server is chosen again and again."""
-    return {"returned": emptiest(instance, 1) * instance.demand}
+def returned(choose: Callable[[Any], list[str]]) -> Any:
+    """Return a method that returns the servers that a function chooses."""
+    return lambda instance, rng: {"returned": choose(instance)}
 
 
 def needs_jobs(instance: Any, rng: np.random.Generator) -> dict[str, Any]:
@@ -52,31 +54,11 @@ def forgetful(instance: Any, rng: np.random.Generator) -> dict[str, Any]:
     return {"returned": (found[turn:] + found[:turn])[: instance.demand]}
 
 
-def by_name(instance: Any, rng: np.random.Generator) -> dict[str, Any]:
-    """A wrong tie: it sorts servers by their names."""
-    return {"returned": sorted(s.id for s in instance.servers)[: instance.demand]}
-
-
 def boasting(instance: Any, rng: np.random.Generator) -> Claim:
     """It claims that nothing is preempted."""
     returned = tuple(emptiest(instance, instance.demand))
     solution = ReclaimingSolution(instance=instance.name, returned=returned)
     return Claim(solution=solution, objective=[0, 0])
-
-
-def wrong_thing(instance: Any, rng: np.random.Generator) -> Claim:
-    """It answers another problem."""
-    return Claim(solution=PlacementSolution(instance=instance.name, home={}))
-
-
-def everyone_most(instance: Any, rng: np.random.Generator) -> dict[str, Any]:
-    """It ignores the capacity."""
-    return {"workers": {job.id: job.max_workers for job in instance.jobs}}
-
-
-def only_pending(instance: Any, rng: np.random.Generator) -> dict[str, Any]:
-    """It forgets that running jobs go on."""
-    return {"workers": {}}
 
 
 def last_left_out(instance: Any, rng: np.random.Generator) -> Any:
@@ -85,33 +67,16 @@ def last_left_out(instance: Any, rng: np.random.Generator) -> Any:
     return solution.model_copy(update={"groups": solution.groups[:-1]})
 
 
-def gangs_one_short(instance: Any, rng: np.random.Generator) -> Any:
-    """It ignores the gang rule: a job starts with a GPU too few."""
+def wherever(instance: Any, gpus: Callable[[Any], int]) -> Any:
+    """Give each job so many GPUs of a kind that has them, whoever else is given these."""
     schedule = {}
     for job in instance.jobs:
         for machine in instance.machines:
             for kind, count in machine.gpus.items():
-                if count >= job.workers - 1 > 0 and instance.rate(job, kind):
-                    gpus = {machine.id: {kind: job.workers - 1}}
-                    schedule[job.id] = [{"slot": job.arrival, "gpus": gpus}]
+                if count >= gpus(job) > 0 and instance.rate(job, kind):
+                    held = {machine.id: {kind: gpus(job)}}
+                    schedule[job.id] = [{"slot": job.arrival, "gpus": held}]
     return {"schedule": schedule}
-
-
-def same_gpu_for_all(instance: Any, rng: np.random.Generator) -> Any:
-    """A forgotten update: GPUs that were given are still free."""
-    schedule = {}
-    for job in instance.jobs:
-        for machine in instance.machines:
-            for kind, count in machine.gpus.items():
-                if count >= job.workers and instance.rate(job, kind):
-                    gpus = {machine.id: {kind: job.workers}}
-                    schedule[job.id] = [{"slot": job.arrival, "gpus": gpus}]
-    return {"schedule": schedule}
-
-
-def first_region(instance: Placement, rng: np.random.Generator) -> dict[str, Any]:
-    """It ignores what a region can store."""
-    return {"home": {table.id: instance.regions[0].id for table in instance.tables}}
 
 
 def items(instance: Instance) -> int:
@@ -121,24 +86,41 @@ def items(instance: Instance) -> int:
     return sum(len(part) for part in found if isinstance(part, tuple))
 
 
-@pytest.mark.parametrize(
-    ("problem", "bug", "kind"),
-    [
-        ("reclaiming", one_short, "infeasible"),
-        ("reclaiming", twice_the_same, "infeasible"),
-        ("reclaiming", needs_jobs, "crash"),
-        ("reclaiming", forgetful, "not_deterministic"),
-        ("reclaiming", by_name, "depends_on_names"),
-        ("reclaiming", boasting, "wrong_claim"),
-        ("reclaiming", wrong_thing, "no_solution_object"),
-        ("elastic", everyone_most, "infeasible"),
-        ("elastic", only_pending, "infeasible"),
-        ("interleaving", last_left_out, "infeasible"),
-        ("utility", gangs_one_short, "infeasible"),
-        ("utility", same_gpu_for_all, "infeasible"),
-        ("placement", first_region, "infeasible"),
-    ],
-)
+BUGS: list[tuple[str, Any, str]] = [
+    # Off by one: a server too few.
+    ("reclaiming", returned(lambda i: emptiest(i, i.demand - 1)), "infeasible"),
+    # A forgotten update: the emptiest server is chosen again and again.
+    ("reclaiming", returned(lambda i: emptiest(i, 1) * i.demand), "infeasible"),
+    ("reclaiming", needs_jobs, "crash"),
+    ("reclaiming", forgetful, "not_deterministic"),
+    # A wrong tie: servers are sorted by their names.
+    (
+        "reclaiming",
+        returned(lambda i: sorted(s.id for s in i.servers)[: i.demand]),
+        "depends_on_names",
+    ),
+    ("reclaiming", boasting, "wrong_claim"),
+    # The answer to another problem.
+    (
+        "reclaiming",
+        lambda i, rng: PlacementSolution(instance=i.name, home={}),
+        "no_solution_object",
+    ),
+    # The capacity is ignored.
+    ("elastic", lambda i, rng: {"workers": {j.id: j.max_workers for j in i.jobs}}, "infeasible"),
+    # Running jobs are forgotten.
+    ("elastic", lambda i, rng: {"workers": {}}, "infeasible"),
+    ("interleaving", last_left_out, "infeasible"),
+    # The gang rule is ignored: a job starts with a GPU too few.
+    ("utility", lambda i, rng: wherever(i, lambda job: job.workers - 1), "infeasible"),
+    # A forgotten update: GPUs that were given are still free.
+    ("utility", lambda i, rng: wherever(i, lambda job: job.workers), "infeasible"),
+    # What a region can store is ignored.
+    ("placement", lambda i, rng: {"home": {t.id: i.regions[0].id for t in i.tables}}, "infeasible"),
+]
+
+
+@pytest.mark.parametrize(("problem", "bug", "kind"), BUGS)
 def test_planted_bugs_are_caught(problem: str, bug: Any, kind: str) -> None:
     """Each bug is named by its kind, with an instance of at most four items."""
     found = check_heuristic(problem, bug, examples=60)
@@ -152,24 +134,24 @@ def test_planted_bugs_are_caught(problem: str, bug: Any, kind: str) -> None:
 
 
 def test_a_registered_heuristic_holds_every_property() -> None:
-    """A method's name is accepted, and the report has the figures of its runs."""
+    """A method's name is accepted, and the report has its figures; an exact one has no gap."""
     found = check_heuristic("reclaiming", "lyra", examples=40)
     assert found, str(found)
     assert found.solved > 0
     assert found.worst_gap is not None
     assert "every property holds" in str(found)
+    found = worst_case("elastic", "dp", 50)
+    assert found is not None
+    assert found.gap == 0
+    assert "optimum" in str(found)
 
 
-def test_order_is_asked_on_demand() -> None:
-    """first come first served depends on the order of the file, which is found if asked for."""
+def test_faults_on_demand() -> None:
+    """That the order decides, or that nothing is found, is a fault only where that is asked."""
     found = check_heuristic("elastic", "fifo", examples=100, invariant=("order",))
     assert [finding.kind for finding in found.findings] == ["depends_on_order"]
     with pytest.raises(dlsched.OptionError):
         check_heuristic("elastic", "fifo", invariant=("colour",))
-
-
-def test_getting_stuck_is_a_fault_on_demand() -> None:
-    """Only with `complete` must a heuristic find what there is."""
 
     def lazy(instance: Any, rng: np.random.Generator) -> Claim:
         return Claim(status=dlsched.Status.NO_SOLUTION, reason="too hot today")
@@ -177,11 +159,46 @@ def test_getting_stuck_is_a_fault_on_demand() -> None:
     assert check_heuristic("reclaiming", lazy, examples=20)
     found = check_heuristic("reclaiming", lazy, examples=20, complete=True)
     assert [finding.kind for finding in found.findings] == ["stuck"]
+    assert worst_case("reclaiming", lazy, 10) is None
 
 
 def test_without_an_oracle_nothing_is_said_of_gaps() -> None:
     """No brute force, no gap; the other properties are still tested."""
     found = check_heuristic("reclaiming", "scf", examples=20, oracle=False)
-    assert found
-    assert found.worst_gap is None
-    assert "gap" not in str(found)
+    assert found and found.worst_gap is None and "gap" not in str(found)
+
+
+@st.composite
+def scattered(draw: st.DrawFn) -> Reclaiming:
+    """Draw 4 or 5 servers of 2 GPUs, on which up to 5 jobs have one GPU of some servers each."""
+    names = [f"s{i}" for i in range(draw(st.integers(4, 5)))]
+    free = dict.fromkeys(names, 2)
+    jobs: list[dict[str, Any]] = []
+    for mask in draw(st.lists(st.integers(1, 2 ** len(names) - 1), max_size=5)):
+        chosen = [name for i, name in enumerate(names) if mask >> i & 1]
+        if all(free[name] for name in chosen):
+            free |= {name: free[name] - 1 for name in chosen}
+            workers = [{"server": name, "gpus": 1} for name in chosen]
+            jobs.append({"id": f"j{len(jobs)}", "workers": workers})
+    servers = [{"id": name, "gpus": 2} for name in names]
+    data = {"name": "drawn", "demand": 2, "servers": servers, "jobs": jobs}
+    return Reclaiming.parse({"dlsched": 1, "problem": "reclaiming"} | data, "drawn")
+
+
+def test_lyra_preempts_twice_the_optimum() -> None:
+    """At level 1, with a positive optimum and no weights, twice the optimum, re-checked here."""
+    found = worst_case("reclaiming", "lyra", 200, level=0, positive=True, instances=scattered())
+    assert found is not None
+    assert found.objective.preempted >= 2 * found.optimum.preempted > 0
+    assert dlsched.solve(found.instance, "lyra").objective == found.objective
+    assert dlsched.solve(found.instance).objective == found.optimum
+    assert oracles.reclaiming(found.instance) == found.optimum
+
+
+def test_same_seed_same_worst_case() -> None:
+    """The search depends on the seed alone."""
+    first, again = (
+        worst_case("reclaiming", "lyra", 60, seed=3, instances=scattered()) for _ in range(2)
+    )
+    assert first is not None and again is not None
+    assert first.instance.sha256 == again.instance.sha256

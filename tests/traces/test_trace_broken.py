@@ -3,43 +3,27 @@
 import gzip
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+from trace_files import HEAD, HELIOS, OPENB, PAI, SMALL, write
 
 from dlsched import InstanceError
 from dlsched.traces import read_trace
 
-HELIOS = (
-    "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue\n"
-)
 ROW = "7,u,vcA,4,1,1,FAILED,2020-06-09 18:41:01,2020-06-09 19:00:00,2020-06-09 19:00:09,9,0\n"
 TASK = "4f05,tensorflow,1.0,Terminated,1739162.0,1739200.0,600.0,29.296875,50.0,MISC\n"
-POD = (
-    "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,"
-    "deletion_time,scheduled_time\np0,88000,327680,8,1000,,LS,Succeeded,10,20,12\n"
-)
+POD = OPENB + "p0,88000,327680,8,1000,,LS,Succeeded,10,20,12\n"
+TIMES = {"start_time": "2017-10-07 01:12:09", "end_time": "2017-10-07 01:13:23"}
 JOB = {
     "status": "Pass",
     "vc": "ee9e8c",
     "jobid": "application_1",
-    "attempts": [
-        {
-            "start_time": "2017-10-07 01:12:09",
-            "end_time": "2017-10-07 01:13:23",
-            "detail": [{"ip": "m47", "gpus": ["gpu0"]}],
-        }
-    ],
+    "attempts": [TIMES | {"detail": [{"ip": "m47", "gpus": ["gpu0"]}]}],
     "submitted_time": "2017-10-07 01:11:39",
     "user": "ce2f4c",
 }
 LOG = json.dumps([JOB], indent=4)
-
-
-def write(folder: Path, name: str, content: str | bytes) -> Path:
-    """Put a file in place."""
-    path = folder / name
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return path
 
 
 BROKEN: list[tuple[str, str, str | bytes, str, str, str]] = [
@@ -105,16 +89,47 @@ BROKEN: list[tuple[str, str, str | bytes, str, str, str]] = [
     ("auto", "lfs", "version https://git-lfs.github.com/spec/v1\n", "", "LFS pointer", "lfs pull"),
 ]
 
+# tables of one's own, read by the mapping SMALL: text, place, problem, remedy
+BAD: list[tuple[str, str, str, str]] = [
+    ("", "row 1", "has no column names", "begin with a header row"),
+    ("\n\n", "row 1", "has no column names", "header"),
+    (HEAD, "row 2", "there is no job", "one row per job"),
+    ("job,n,at\nx,1,0\n", "row 1, secs", "there is no such column", "it has: job, n, at"),
+    ("job,n,at,secs,n\nx,1,0,1,1\n", "row 1, n", "there are two columns of this name", "keep one"),
+    (HEAD + "x,1,0\n", "row 2", "has 3 cells, the header has 4", "one cell per column"),
+    (HEAD + "x,1,0,1,9\n", "row 2", "has 5 cells", "one cell per column"),
+    (HEAD + "x,1,0,1\ny,two,0,1\n", "row 3, n", "two is not a number", "finite decimal"),
+    (HEAD + "x,2.0,0,1\n", "row 2, n", "2.0 is not a whole number", "without a point"),
+    (HEAD + "x,-1,0,1\n", "row 2, n", "-1 is too small", "at least 0"),
+    (HEAD + "x,1,-5,1\n", "row 2, at", "-5 is too small", "at least 0"),
+    (HEAD + "x,1,0,-0.5\n", "row 2, secs", "is too small", "at least 0"),
+    (HEAD + "x,1,0,nan\n", "row 2, secs", "nan is not a number", "finite decimal"),
+    (HEAD + "x,1,0,inf\n", "row 2, secs", "inf is not a number", "finite decimal"),
+    (HEAD + "x,1,0,1_000\n", "row 2, secs", "is not a number", "finite decimal"),
+    (HEAD + "x,1,0,٣\n", "row 2, secs", "is not a number", "finite decimal"),
+    (HEAD + "x,1,0,0x10\n", "row 2, secs", "is not a number", "finite decimal"),
+    (HEAD + "x,1,0,1e400\n", "row 2, secs", "1e400 is too large", "within 1e15"),
+    (HEAD + "x,1,0,1e-400\n", "row 2, secs", "more digits", "round it"),
+    (HEAD + "x,1,0,1e999999999\n", "row 2, secs", "is not a number", "finite decimal"),
+    (HEAD + "x,1,0," + "9" * 5000 + "\n", "row 2, secs", "has too many digits", "round it"),
+    (HEAD + "x,1,0,2e15\n", "row 2, secs", "is too large", "within 1e15"),
+    (HEAD + "x,1,0,0.12345678901234567891\n", "row 2, secs", "more digits", "round it"),
+    (HEAD + ",1,0,1\n", "row 2, job", "the cell is empty", "fill it in"),
+    (HEAD + "x,,0,1\n", "row 2, n", "the cell is empty", "fill it in"),
+    (HEAD + "x,1,0,\n", "row 2, secs", "the cell is empty", "fill it in"),
+    (HEAD + "x,1,0,1\n\nx,1,1,1\n", "row 4, job", 'the id "x" is already used in row 2', "own id"),
+    (HEAD + 'x,1,0,"1\n', "row 2", "is not CSV", "correct it"),
+    (HEAD + "x" * 70000 + ",1,0,1\n", "row 2", "is too long", "one row per job"),
+    (" " * 10**6, "row 1", "is too long", "one row per job"),
+]
 
-@pytest.mark.parametrize(("layout", "name", "content", "place", "problem", "remedy"), BROKEN)
+
+@pytest.mark.parametrize(
+    ("layout", "name", "content", "place", "problem", "remedy"),
+    [*BROKEN, *((SMALL, "t.csv", *row) for row in BAD)],
+)
 def test_broken_files_are_refused(
-    tmp_path: Path,
-    layout: str,
-    name: str,
-    content: str | bytes,
-    place: str,
-    problem: str,
-    remedy: str,
+    tmp_path: Path, layout: Any, name: str, content: Any, place: str, problem: str, remedy: str
 ) -> None:
     """One error names the file, the row or job, the column or key, and what would be right."""
     file = write(tmp_path, name, content)
@@ -142,8 +157,7 @@ def test_a_missing_header_file_is_said(tmp_path: Path) -> None:
     """Archives come without it; the published order is taken, and a header row is skipped."""
     trace = read_trace(write(tmp_path, "pai_task_table.csv", TASK))
     assert any(note.startswith("pai_task_table.header is not beside it") for note in trace.notes)
-    header = "job_name,task_name,inst_num,status,start_time,end_time,plan_cpu,plan_mem,plan_gpu,"
-    own = read_trace(write(tmp_path, "own.csv", header + "gpu_type\n" + TASK))
+    own = read_trace(write(tmp_path, "own.csv", PAI + TASK))
     assert own.jobs == trace.jobs
 
 
@@ -194,9 +208,8 @@ def test_layout_does_not_matter(tmp_path: Path) -> None:
 
 def test_long_lists_are_read_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Wherever the pieces end, the jobs are the same; an object longer than two is refused."""
-    path = write(
-        tmp_path, "cluster_job_log", json.dumps([JOB | {"jobid": f"j{n}"} for n in range(9)])
-    )
+    jobs = json.dumps([JOB | {"jobid": f"j{n}"} for n in range(9)])
+    path = write(tmp_path, "cluster_job_log", jobs)
     whole = read_trace(path).jobs
     for chunk in (400, 401, 1000):
         monkeypatch.setattr("dlsched.traces.json_list.CHUNK", chunk)

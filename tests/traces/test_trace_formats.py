@@ -8,29 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from trace_files import ACME, HELIOS, OPENB, PAI, write
 
 from dlsched import InstanceError, OptionError, UnknownName
 from dlsched.traces import FORMATS, Trace, read_trace, write_trace
-
-HELIOS = (
-    "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue\n"
-)
-ACME = (
-    "job_id,user,node_num,gpu_num,cpu_num,mem_per_pod_GB,shared_mem_per_pod,type,state,"
-    "submit_time,start_time,end_time,fail_time,stop_time,duration,queue,gpu_time\n"
-)
-TASK = "job_name,task_name,inst_num,status,start_time,end_time,plan_cpu,plan_mem,plan_gpu,gpu_type"
-OPENB = (
-    "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,"
-    "deletion_time,scheduled_time\n"
-)
-
-
-def write(folder: Path, name: str, text: str) -> Path:
-    """Put a file in place."""
-    path = folder / name
-    path.write_text(text)
-    return path
 
 
 def essence(trace: Trace) -> list[tuple[str, int, Any, Any]]:
@@ -45,31 +26,30 @@ def attempt(start: str | None, end: str | None, *servers: int) -> dict[str, Any]
     return {"start_time": dates[0], "end_time": dates[1], "detail": detail}
 
 
-def philly(folder: Path, *jobs: list[dict[str, Any]], **changes: Any) -> Path:
+def philly(folder: Path, *jobs: list[dict[str, Any]]) -> Path:
     """Write a job log with a job for each list of attempts: j0, j1 and so on."""
     listed = [
-        {
-            "status": "Pass" if i % 2 else "Killed",
-            "vc": f"vc{i}",
-            "jobid": f"j{i}",
-            "attempts": attempts,
-            "submitted_time": f"2031-03-04 08:00:0{i}",
-            "user": "u",
-        }
-        | changes
+        {"status": "Pass" if i % 2 else "Killed", "vc": f"vc{i}", "jobid": f"j{i}", "user": "u",
+         "attempts": attempts, "submitted_time": f"2031-03-04 08:00:0{i}"}
         for i, attempts in enumerate(jobs)
-    ]
+    ]  # fmt: skip
     return write(folder, "cluster_job_log", json.dumps(listed))
 
 
+WHOLE = attempt("09:00:00", "09:10:00", 1)
+
+
 def test_philly_counts_the_time_of_all_attempts(tmp_path: Path) -> None:
-    """Two attempts of 10 and 30 minutes are 40 minutes of the first attempt's 8 + 2 GPUs."""
+    """Two attempts of 10 and 30 minutes are 40 of the first one's GPUs; a list is not needed."""
     two = [attempt("09:00:00", "09:10:00", 8, 2), attempt("10:00:00", "10:30:00", 8)]
     trace = read_trace(philly(tmp_path, two, [attempt("08:05:00", "08:05:30", 1)]))
     assert essence(trace) == [("j0", 10, 0, 2400), ("j1", 1, 1, 30)]
     assert trace.notes == (
         "1 job had attempts with different numbers of GPUs: those of the first attempt count",
     )
+    path = philly(tmp_path, [WHOLE], [attempt("09:00:00", None, 1)])
+    lines = "\n".join(json.dumps(job) for job in json.loads(path.read_text()))
+    assert essence(read_trace(write(tmp_path, "lines", lines))) == essence(read_trace(path))
 
 
 def test_philly_leaves_out_what_has_no_duration(tmp_path: Path) -> None:
@@ -82,13 +62,6 @@ def test_philly_leaves_out_what_has_no_duration(tmp_path: Path) -> None:
     assert trace.notes[0].startswith("4 of 5 jobs left out: 1 never started, 1 still running")
     assert "1 without recorded GPUs, 1 without a start" in trace.notes[0]
     assert trace.notes[1] == "1 job had attempts without a start or an end: they do not count"
-
-
-def test_philly_is_also_read_line_by_line(tmp_path: Path) -> None:
-    """The same objects without a list around them are the same jobs."""
-    path = philly(tmp_path, [attempt("09:00:00", "09:10:00", 1)], [attempt("09:00:00", None, 1)])
-    lines = "\n".join(json.dumps(job) for job in json.loads(path.read_text()))
-    assert essence(read_trace(write(tmp_path, "lines", lines))) == essence(read_trace(path))
 
 
 def test_helios_takes_the_end_minus_the_start(tmp_path: Path) -> None:
@@ -132,19 +105,15 @@ TASKS = (
 @pytest.mark.parametrize(("rule", "gpus"), [("up", 5), ("total", 2)])
 def test_pai_adds_the_tasks_of_a_job(tmp_path: Path, rule: str, gpus: int) -> None:
     """2 x 1 + 1 x 2 GPUs from the first to the last of the tasks that have any; 5 x 25 percent."""
-    write(tmp_path, "pai_task_table.header", TASK + "\n")
+    write(tmp_path, "pai_task_table.header", PAI)
     trace = read_trace(write(tmp_path, "pai_task_table.csv", TASKS), fractional=rule)
     assert essence(trace) == [("one", 4, 0, 700), ("two", gpus, 400, 60)]
     left_out = "2 of 4 jobs left out: 1 without a start, 1 without an end"
     assert trace.notes[0] == left_out and trace.notes[1].startswith("1 job with a fraction")
     assert trace.notes[2].startswith("pai_job_table.csv is not beside it")
-
-
-def test_pai_drops_fractions_if_told_to(tmp_path: Path) -> None:
-    """Jobs that share a GPU are left out and counted."""
-    trace = read_trace(write(tmp_path, "pai_task_table.csv", TASKS), fractional="drop")
-    assert [job.id for job in trace.jobs] == ["one"]
-    assert "1 asking for a fraction of a GPU" in trace.notes[0]
+    dropped = read_trace(tmp_path / "pai_task_table.csv", fractional="drop")
+    assert [job.id for job in dropped.jobs] == ["one"]
+    assert "1 asking for a fraction of a GPU" in dropped.notes[0]
 
 
 def test_pai_submissions_come_from_the_table_of_jobs(tmp_path: Path) -> None:
@@ -165,7 +134,7 @@ def test_pai_columns_are_those_of_the_header_file(tmp_path: Path) -> None:
     cells = [line.split(",") for line in TASKS.splitlines()]
     turned = "".join(",".join(reversed(row)) + "\n" for row in cells)
     path = write(tmp_path, "pai_task_table.csv", turned)
-    write(tmp_path, "pai_task_table.header", ",".join(reversed(TASK.split(","))) + "\n")
+    write(tmp_path, "pai_task_table.header", ",".join(reversed(PAI.strip().split(","))) + "\n")
     assert essence(read_trace(path, "pai")) == [("one", 4, 0, 700), ("two", 5, 400, 60)]
 
 
@@ -186,19 +155,22 @@ def test_openb_pods_last_from_scheduling_to_deletion(tmp_path: Path) -> None:
 
 
 def test_jobs_are_chosen_by_state_and_cluster(tmp_path: Path) -> None:
-    """Both filters at once; the source makes the same trace again."""
-    path = philly(tmp_path, *[[attempt("09:00:00", "09:10:00", 1)]] * 4)
+    """Both filters at once; the source makes the trace again, and what was chosen can be kept."""
+    path = philly(tmp_path, *[[WHOLE]] * 4)
     trace = read_trace(path, states="Pass", clusters=["vc1", "vc2"])
     assert [job.id for job in trace.jobs] == ["j1"]
     assert trace.notes == ("1 of 4 jobs chosen by state or cluster",)
     assert trace.source == (
         "read_trace('cluster_job_log', 'philly', states='Pass', clusters=['vc1', 'vc2'])"
     )
+    chosen = read_trace("sample-pai", states="Terminated", fractional="total")
+    write_trace(chosen, tmp_path / "chosen.csv.gz")
+    assert read_trace(tmp_path / "chosen.csv.gz").jobs == chosen.jobs
 
 
 def test_choices_that_no_job_can_meet_are_refused(tmp_path: Path) -> None:
     """A name that there is not is answered with those that there are."""
-    path = philly(tmp_path, [attempt("09:00:00", "09:10:00", 1)])
+    path = philly(tmp_path, [WHOLE])
     with pytest.raises(UnknownName, match="no state of a job is called 'Passed'; did you mean"):
         read_trace(path, states=["Passed"])
     with pytest.raises(UnknownName, match="no cluster is called 'vc9'; did you mean 'vc0'"):
@@ -215,19 +187,11 @@ def test_choices_that_no_job_can_meet_are_refused(tmp_path: Path) -> None:
         read_trace(write(tmp_path, "trace_kalos.csv", ACME + rows), clusters="kalos")
 
 
-def test_chosen_jobs_can_be_kept(tmp_path: Path) -> None:
-    """What was read from a published format is written and read again as one table."""
-    chosen = read_trace("sample-pai", states="Terminated", fractional="total")
-    write_trace(chosen, tmp_path / "chosen.csv.gz")
-    assert read_trace(tmp_path / "chosen.csv.gz").jobs == chosen.jobs
-
-
-def test_names_of_samples_are_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_of_samples_are_checked(workdir: Path) -> None:
     """A typo is answered with the right name; a file of that name is the file."""
-    monkeypatch.chdir(tmp_path)
     with pytest.raises(UnknownName, match="no trace is called 'sample-phily'; did you mean"):
         read_trace("sample-phily")
-    write(tmp_path, "sample-philly", OPENB + "p,1,1,1,1000,,LS,Failed,0,9,1\n")
+    write(workdir, "sample-philly", OPENB + "p,1,1,1,1000,,LS,Failed,0,9,1\n")
     assert essence(read_trace("sample-philly")) == [("p", 1, 0, 8)]
 
 
@@ -258,7 +222,7 @@ def test_archives_and_folders_are_looked_into(tmp_path: Path) -> None:
     """A trace is found in the archive or the folder that it is published in."""
     folder = tmp_path / "trace-data"
     folder.mkdir()
-    inner = philly(folder, [attempt("09:00:00", "09:10:00", 1)])
+    inner = philly(folder, [WHOLE])
     write(folder, "cluster_machine_list", "machineId,number of GPUs,single GPU mem\nm31,8, 24GB\n")
     with tarfile.open(tmp_path / "trace-data.tar.gz", "w:gz") as archive:
         archive.add(folder, "trace-data")

@@ -30,13 +30,8 @@ def test_a_frame_of_a_file_is_the_file(tmp_path: Path) -> None:
     """Read by pandas or by dlsched, a file is the same jobs."""
     path = tmp_path / "t.csv"
     path.write_text("j,n,at,long,m\na,1,0,1.5,x\nb,2,2020,60,\n")
-    mapping: Any = {
-        "id": "j",
-        "gpus": "n",
-        "submit": ("at", "min"),
-        "duration": "long",
-        "model": "m",
-    }
+    mapping: Any = {"id": "j", "gpus": "n", "submit": ("at", "min"), "duration": "long"}
+    mapping |= {"model": "m"}
     assert Trace.from_frame(pd.read_csv(path), mapping).jobs == read_trace(path, mapping).jobs
 
 
@@ -90,15 +85,16 @@ def test_wrong_cells_are_refused(changes: dict[str, Any], place: str, problem: s
     assert problem in caught.value.problem
 
 
-def test_rows_are_named_by_their_labels() -> None:
-    """An index of names is what the error names."""
-    frame = FRAME.assign(gpus=[1, -2]).set_index(pd.Index(["first", "second"]))
-    with pytest.raises(InstanceError, match="row second, gpus: -2 is too small"):
+def test_plausibility_can_be_overruled() -> None:
+    """What is implausible is read if one insists."""
+    frame = FRAME.assign(gpus=[200_000, 1])
+    with pytest.raises(InstanceError, match="more than any cluster"):
         Trace.from_frame(frame)
+    assert Trace.from_frame(frame, plausibility=False).jobs[0].gpus == 200_000
 
 
 def test_unusable_frames_are_refused() -> None:
-    """No jobs, no such column, no frame at all: each in one sentence."""
+    """No jobs, no such column, no frame at all: each in one sentence; rows have their labels."""
     with pytest.raises(InstanceError, match="there is no job"):
         Trace.from_frame(FRAME.iloc[:0])
     with pytest.raises(OptionError, match=r"mapping\['gpus'\] is missing"):
@@ -114,19 +110,10 @@ def test_unusable_frames_are_refused() -> None:
     with pytest.raises(OptionError, match="both 'duration' and 'start'"):
         names: Any = {name: name for name in ("id", "gpus", "submit", "duration", "start")}
         Trace.from_frame(FRAME, names)
-
-
-def test_plausibility_can_be_overruled() -> None:
-    """What is implausible is read if one insists."""
-    frame = FRAME.assign(gpus=[200_000, 1])
-    with pytest.raises(InstanceError, match="more than any cluster"):
-        Trace.from_frame(frame)
-    assert Trace.from_frame(frame, plausibility=False).jobs[0].gpus == 200_000
-
-
-def test_the_reader_of_files_points_to_frames() -> None:
-    """A frame where a path belongs is answered with the call that takes frames."""
     with pytest.raises(OptionError, match="not DataFrame; for a data frame there is"):
         read_trace(FRAME)  # type: ignore[arg-type]
     with pytest.raises(OptionError, match="is no mapping; write"):
         Trace.from_frame(FRAME, ["id", "gpus"])  # type: ignore[arg-type]
+    frame = FRAME.assign(gpus=[1, -2]).set_index(pd.Index(["first", "second"]))
+    with pytest.raises(InstanceError, match="row second, gpus: -2 is too small"):
+        Trace.from_frame(frame)

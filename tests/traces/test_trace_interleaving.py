@@ -42,9 +42,7 @@ def hand() -> Trace:
         (None, (125, 125)),
     ],
 )
-def test_the_first_stage_is_split_as_table_1_prints(
-    model: str | None, split: tuple[Fraction, Fraction]
-) -> None:
+def test_the_first_stage_by_table_1(model: str | None, split: tuple[Fraction, Fraction]) -> None:
     """In milliseconds: three stages as recorded; with four 60:18, 24:4, 0.06:0.03 and 0:91."""
     made = JobState("x", 1, 1, 1, submit=0, remaining=1, model=model, stages=TIMES)
     assert stages(made, 3) == (250, 500, 1000)
@@ -71,26 +69,29 @@ def test_the_pool_holds_every_job() -> None:
         pool(hand(), budget=2)
 
 
-def test_the_queue_by_hand_srsf() -> None:
-    """At 50 s: f 20, g 20, b 20, c 30, e 40, a 100, d 500 GPU-seconds; four GPUs take all."""
-    made = queue(hand(), 50, servers=1, gpus=4)
-    # Fullest grouping of a, b, f: 2 GPUs; of c, d, e, g: two groups, 2 GPUs.
-    assert [j.id for j in made.jobs] == ["b", "f", "g", "c", "e", "a", "d"]
+@pytest.mark.parametrize(
+    ("order", "more", "ids"),
+    [
+        # At 50 s: f 20, g 20, b 20, c 30, e 40, a 100, d 500 GPU-seconds; four GPUs take all.
+        # Fullest grouping of a, b, f: 2 GPUs; of c, d, e, g: two groups, 2 GPUs.
+        ("srsf", [], "bfgcead"),
+        # A fourth job of two GPUs would need a group of its own; i behind it has a place, and goes.
+        ("srsf", [job("h", 2, 6, 55), job("i", 1, 7, 200)], "bfgceaid"),
+        # By attained service who waits comes first, in order of submission, then a and b.
+        ("2d-las", [], "cdefgab"),
+    ],
+)
+def test_the_queue_by_hand(order: str, more: list[TraceJob], ids: str) -> None:
+    """The jobs of the queue that four GPUs can take, in the order asked for."""
+    trace = Trace(name="hand", jobs=(*hand().jobs, *more))
+    made = queue(trace, 50, servers=1, gpus=4, order=order)
+    assert [j.id for j in made.jobs] == list(ids)
     assert made.gpu_budget == 4
     assert dlsched.solve(made, "milp").status == "optimal"
 
 
-def test_the_queue_skips_a_job_that_does_not_fit() -> None:
-    """A fourth job of two GPUs would need a group of its own; i behind it has a place, and goes."""
-    more = [*hand().jobs, job("h", 2, 6, 55), job("i", 1, 7, 200)]
-    made = queue(Trace(name="hand", jobs=tuple(more)), 50, servers=1, gpus=4)
-    assert [j.id for j in made.jobs] == ["b", "f", "g", "c", "e", "a", "i", "d"]
-
-
-def test_the_queue_by_hand_2d_las() -> None:
-    """By attained service who waits comes first, in order of submission, then a and b."""
-    made = queue(hand(), 50, servers=1, gpus=4, order="2d-las")
-    assert [j.id for j in made.jobs] == ["c", "d", "e", "f", "g", "a", "b"]
+def test_an_unknown_order_is_refused() -> None:
+    """The error names an order that there is."""
     with pytest.raises(dlsched.UnknownName, match="srsf"):
         queue(hand(), 50, order="shortest")
 

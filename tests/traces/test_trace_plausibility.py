@@ -4,12 +4,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from trace_files import HEAD, HELIOS
 
 from dlsched import InstanceError
 from dlsched.traces import read_trace, synthesise, write_trace
 
 MAPPING = {"id": "job", "gpus": "n", "submit": "at", "duration": "secs"}
-HEAD = "job,n,at,secs\n"
 DAY = 86400
 
 
@@ -118,19 +118,23 @@ def test_an_end_before_the_start_is_refused(tmp_path: Path) -> None:
         read_trace(path, mapping)
 
 
-HELIOS = "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration\n"
-ROW = "{},u,vc,1,1,1,FAILED,2020-06-09 18:00:00,2020-06-09 18:00:00,2020-06-09 {}:00,1\n"
+ROW = "{},u,vc,1,1,1,FAILED,2020-06-09 18:00:00,2020-06-09 18:00:00,2020-06-09 {}:00,1,0\n"
+
+
+def published(folder: Path, *rows: str) -> Path:
+    """Write a trace in the format of Helios."""
+    path = folder / "cluster_log.csv"
+    path.write_text(HELIOS + "".join(rows))
+    return path
 
 
 @pytest.mark.parametrize("wrong", [1, 3])
 def test_a_few_clocks_set_back_are_counted(tmp_path: Path, wrong: int) -> None:
     """Of 200 published jobs one may end before it starts and is left out; three are an error."""
-    rows = "".join(ROW.format(i, "17:59" if i < wrong else "18:30") for i in range(200))
-    path = tmp_path / "cluster_log.csv"
-    path.write_text(HELIOS + rows)
+    ends = ["17:59"] * wrong + ["18:30"] * (200 - wrong)
+    path = published(tmp_path, *(ROW.format(i, end) for i, end in enumerate(ends)))
     if wrong == 1:
-        trace = read_trace(path)
-        assert trace.notes == ("1 of 200 jobs left out: 1 ending before they start",)
+        assert read_trace(path).notes == ("1 of 200 jobs left out: 1 ending before they start",)
     else:
         with pytest.raises(InstanceError, match=r"row 2, end_time: .* one of 3 in 200 jobs; see"):
             read_trace(path)
@@ -139,7 +143,6 @@ def test_a_few_clocks_set_back_are_counted(tmp_path: Path, wrong: int) -> None:
 
 def test_published_formats_are_checked_as_well(tmp_path: Path) -> None:
     """A date of the year 2120 makes a job of 100 years, which is refused with its row."""
-    path = tmp_path / "cluster_log.csv"
-    path.write_text(HELIOS + ROW.format(7, "18:30").replace("2020-06-09 18:30", "2120-06-09 18:30"))
+    row = ROW.format(7, "18:30").replace("2020-06-09 18:30", "2120-06-09 18:30")
     with pytest.raises(InstanceError, match=r"row 2, end_time: .* are 100 years, too long"):
-        read_trace(path)
+        read_trace(published(tmp_path, row))

@@ -1,4 +1,4 @@
-"""LP files have the optima of the models, and names that every reader takes."""
+"""LP and MPS files have the optima of the models, and names that every reader takes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pyomo.environ as pyo
 import pytest
-from readers import highs_optimum, scip_optimum
 
 import dlsched
 from dlsched.problems import library
@@ -18,6 +17,7 @@ from dlsched.problems.reclaiming.definition.schema import Instance
 from dlsched.registry import problem
 from dlsched.results.objective import number_from_data
 from dlsched.solvers.lp import lp_names, lp_text
+from readers import highs_optimum, scip_optimum
 
 EXAMPLES = [f"{name}-small-03" for name in dlsched.list_problems()] + ["lyra-fig5"]
 
@@ -34,7 +34,10 @@ def glpk_optimum(path: Path) -> float:
     return float(found[1])
 
 
-@pytest.mark.parametrize("solve", [highs_optimum, scip_optimum, glpk_optimum])
+every_reader = pytest.mark.parametrize("solve", [highs_optimum, scip_optimum, glpk_optimum])
+
+
+@every_reader
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_levels_in_turn(name: str, solve: Callable[[Path], float], tmp_path: Path) -> None:
     """Each level's file, the earlier levels held, has the optimum that the library records.
@@ -53,7 +56,7 @@ def test_levels_in_turn(name: str, solve: Callable[[Path], float], tmp_path: Pat
         held[level.name] = stated
 
 
-@pytest.mark.parametrize("solve", [highs_optimum, scip_optimum, glpk_optimum])
+@every_reader
 def test_every_kind_of_row_and_column(solve: Callable[[Path], float], tmp_path: Path) -> None:
     """Ranges, free and fixed columns, an unbounded integer and a constant keep their meaning.
 
@@ -73,7 +76,7 @@ def test_every_kind_of_row_and_column(solve: Callable[[Path], float], tmp_path: 
     assert solve(file) == pytest.approx(10.25)
 
 
-@pytest.mark.parametrize("solve", [highs_optimum, scip_optimum, glpk_optimum])
+@every_reader
 def test_a_level_without_costs(solve: Callable[[Path], float], tmp_path: Path) -> None:
     """A level that is constant, and has to be held at that, is a file that readers take."""
     m = pyo.ConcreteModel("constant")
@@ -88,7 +91,7 @@ def test_a_level_without_costs(solve: Callable[[Path], float], tmp_path: Path) -
     assert solve(file) == pytest.approx(3)
 
 
-@pytest.mark.parametrize("solve", [highs_optimum, scip_optimum, glpk_optimum])
+@every_reader
 def test_any_ids(solve: Callable[[Path], float], tmp_path: Path) -> None:
     """Ids with operators, letters of any script or 400 characters stay apart.
 
@@ -111,26 +114,16 @@ def test_any_ids(solve: Callable[[Path], float], tmp_path: Path) -> None:
     assert solve(tmp_path / "a.lp") == pytest.approx(1)
 
 
+NAMES = {
+    "x[a,b]": "x(a,b)", "x['1']": "x(1)", "x[1]": "x(1)_2", "1st": "_1st", "e1": "_e1",
+    "E+3": "E_3", "free": "_free", "End": "_End", "st": "_st", "": "_", "x{é}": "x(_)",
+    "x[é]": "x(_)_2",
+}  # fmt: skip
+
+
 def test_names_are_legal_and_unique() -> None:
     """No name begins with a digit or an exponent, none is a keyword, and none comes twice."""
-    given = [
-        "x[a,b]",
-        "x['1']",
-        "x[1]",
-        "1st",
-        "e1",
-        "E+3",
-        "free",
-        "End",
-        "st",
-        "",
-        "x{é}",
-        "x[é]",
-    ]
-    assert lp_names(given) == [
-        "x(a,b)", "x(1)", "x(1)_2", "_1st", "_e1", "E_3", "_free", "_End", "_st", "_", "x(_)",
-        "x(_)_2",
-    ]  # fmt: skip
+    assert lp_names(list(NAMES)) == list(NAMES.values())
 
 
 @pytest.mark.parametrize("name", ["a.lp", "a.mps"])
@@ -150,3 +143,25 @@ def test_a_format_that_is_unknown(tmp_path: Path) -> None:
     dlsched.export("lyra-fig5", tmp_path / "a.txt", format="lp")
     dlsched.export("lyra-fig5", tmp_path / "a.lp.gz", format="mps")
     assert "end" in (tmp_path / "a.txt").read_text().split()
+
+
+def test_mps_names(tmp_path: Path) -> None:
+    """Rows and columns carry the names of the Pyomo components and the ids."""
+    servers = [{"id": name, "gpus": 8} for name in ("s 1", "s2")]
+    workers = [{"server": name, "gpus": 1} for name in ("s 1", "s2")]
+    jobs = [{"id": "a", "workers": workers}]
+    instance = Instance(name="two words", demand=1, servers=servers, jobs=jobs)
+    dlsched.export(instance, tmp_path / "a.mps", level="collateral", held={"preempted": 1})
+    text = (tmp_path / "a.mps").read_text()
+    rows = ["demand", "preempt[a,s2]", "hold_preempted"]
+    for name in ("two_words", "x[s_1]", "y[a]", "z[a,s2]", *rows):
+        assert name in text
+
+
+def test_invalid_levels(tmp_path: Path) -> None:
+    """An unknown level, and one without the value of the earlier level, are named."""
+    with pytest.raises(dlsched.OptionError, match="no level 'cost'"):
+        dlsched.export("lyra-fig5", tmp_path / "a.mps", level="cost")
+    with pytest.raises(dlsched.OptionError, match="needs the value of 'preempted'"):
+        dlsched.export("lyra-fig5", tmp_path / "a.mps", level="collateral")
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,76 @@
+"""What many tests call: Python in a process of its own, and the command line in this one."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from typer.testing import CliRunner, Result
+
+from dlsched.cli import app
+
+PATIENCE = 300
+"""Seconds after which a test gives up on a process; nothing is asserted about time."""
+MAIN = "from dlsched.cli import main; main()"
+"""The command line as a program for `python` and `started`."""
+
+
+def started(
+    code: str, *arguments: object, env: Mapping[str, str] | None = None, **options: Any
+) -> subprocess.Popen[Any]:
+    """Start code in a fresh interpreter with pipes for its text; `env` is added to ours."""
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True} | options
+    return subprocess.Popen(command, env=os.environ | (env or {}), **options)
+
+
+def python(code: str, *arguments: object, check: bool = True, **options: Any) -> Any:
+    """Run code in a fresh interpreter, which must end without an error unless `check` is false."""
+    process = started(code, *arguments, **options)
+    out, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0 or not check, f"{process.returncode}\n{out}\n{err}"
+    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+
+def run(*arguments: object, status: int = 0) -> Result:
+    """Run a command of dlsched in this process and check its exit status."""
+    ran = CliRunner().invoke(app, list(map(str, arguments)))
+    assert ran.exit_code == status, ran.output
+    return ran
+
+
+def data(*arguments: object, status: int = 0) -> Any:
+    """Run a command with --json, which writes nothing else, and return what it wrote."""
+    ran = run(*arguments, "--json", status=status)
+    assert ran.stderr == ""
+    return json.loads(ran.stdout)
+
+
+def refusal(*arguments: object) -> str:
+    """Return the one line that a command writes when it cannot use what it is given."""
+    ran = run(*arguments, status=2)
+    assert ran.stdout == "" and ran.stderr.startswith("error: ") and ran.stderr.count("\n") == 1
+    return ran.stderr
+
+
+def suite_text(instances: str | list[str], *methods: str, **head: Any) -> str:
+    """Return a suite: entries of instances and methods, each with its fields between ``;``.
+
+    A method's first field is its name; other fields of the suite are keywords.
+    """
+    fields = {"name": "small"} | head
+    parts = [f"{field} = {json.dumps(value)}" for field, value in fields.items()]
+    for entry in [instances] if isinstance(instances, str) else instances:
+        parts += ["[[instances]]", *entry.split("; ")]
+    for method in methods:
+        name, *rest = method.split("; ")
+        parts += ["[[methods]]", f'name = "{name}"', *rest]
+    return "\n".join(parts) + "\n"
+
+
+FIG5 = 'names = ["lyra-fig5"]'
+"""The entry of one small instance."""
