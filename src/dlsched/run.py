@@ -153,17 +153,6 @@ class Run:
         finally:
             self.time_limit, self.gap, self.threads, self.seed, self.solver, self.began = asked
 
-    @contextmanager
-    def keeping(self, seconds: float) -> Iterator[None]:
-        """Keep seconds of the time limit, if there is one, for what follows the block."""
-        limit = self.time_limit
-        if limit is not None:
-            self.time_limit = max(0.0, limit - seconds)
-        try:
-            yield
-        finally:
-            self.time_limit = limit
-
     def stop_reason(self) -> Termination | None:
         """Return ``INTERRUPTED`` or ``TIME_LIMIT`` if the method must stop now, else ``None``."""
         if self.interrupted:

@@ -22,7 +22,7 @@ from dlsched.errors import InstanceError, describe
 from dlsched.problems import library
 from dlsched.results import performance_profiles as profiles
 from dlsched.results.objective import SLACK, Objective
-from dlsched.results.performance_profiles import Fit, Steps
+from dlsched.results.performance_profiles import Fit
 from dlsched.results.result import Result
 
 if TYPE_CHECKING:
@@ -223,17 +223,6 @@ def plain_rows(runs: Iterable[EvaluatedRun]) -> list[Row]:
         }
         for run in runs
     ]
-
-
-def time_profile(runs: Sequence[EvaluatedRun]) -> dict[str, Steps]:
-    """Return `profiles.time_profile` of some runs."""
-    return profiles.time_profile(plain_rows(runs))
-
-
-def gap_profile(runs: Sequence[EvaluatedRun], level: int = 0) -> dict[str, Steps]:
-    """Return `profiles.gap_profile` of one problem's runs at one of its levels."""
-    names = {registry.problem(run.row["problem"]).levels[level].name for run in runs}
-    return profiles.gap_profile(plain_rows(runs), *names) if names else {}
 
 
 def growth(group: Sequence[EvaluatedRun]) -> Fit | None:

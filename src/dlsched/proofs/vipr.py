@@ -77,7 +77,9 @@ class _Writer:
     """Writes one certificate. Constraints are counted from 0, those that are derived included."""
 
     def __init__(self, level: LevelProof, wanted: Aim, form: Form) -> None:
-        self.level, self.wanted, self._numbers = level, wanted, 0
+        self.level = level
+        self.wanted = wanted
+        self._numbers = 0
         for part in fields(level):
             if part.name not in _WRITTEN and getattr(level, part.name):
                 raise self._error(f"{part.name} cannot be written in a certificate")
@@ -132,12 +134,14 @@ class _Writer:
 
     def _cut(self, derived: Derivation, row: Row) -> None:
         """Add the lines of a cut, a row with a high side only."""
-        used = []
-        for what, number, upper, *_ in derived.distances:
-            bounds = self.upper if upper else self.lower
-            side = bounds[number] if what == "column" else self.sides[number][int(upper)]
-            used.append(side.constraint if side else -1)
-        lines = lines_of(derived, row, used, len(self._lines))
+        constraints = []
+        for distance in derived.distances:
+            bounds = self.upper if distance.upper else self.lower
+            side: _Side | None = bounds[distance.number] if distance.what == "column" else None
+            if distance.what == "row":
+                side = self.sides[distance.number][int(distance.upper)]
+            constraints.append(side.constraint if side else -1)
+        lines = lines_of(derived, row, constraints, len(self._lines))
         self._count(sum(line.count(" ") for line in lines))
         for line in lines:
             self._add(line)
@@ -168,13 +172,16 @@ class _Writer:
         """Go on to the second child; a line has proved the first."""
         j = branch.split.column
         above = self._assume("G", j, branch.split.at + 1)
-        self.lower[j], self.upper[j] = above, branch.upper
-        branch.first, branch.assumption = (line, branch.assumption), above.constraint
+        self.lower[j] = above
+        self.upper[j] = branch.upper
+        branch.first = (line, branch.assumption)
+        branch.assumption = above.constraint
 
     def _unsplit(self, branch: _Branch, path_line: int) -> int:
         """Leave a split; a line has proved its second child."""
         j = branch.split.column
-        self.lower[j], self.upper[j] = branch.lower, branch.upper
+        self.lower[j] = branch.lower
+        self.upper[j] = branch.upper
         first, assumption = branch.first or (-1, -1)
         return self._prove(f"uns {first} {assumption} {path_line} {branch.assumption}")
 
@@ -189,7 +196,8 @@ class _Writer:
         strict = leaf.empty or self.wanted.strict
         scale = 0 if leaf.empty else 1 << leaf.bits
         total, terms = self._sum(self.wanted.goal.costs, scale, leaf.multipliers)
-        if total < self.wanted.least * scale or (strict and total == self.wanted.least * scale):
+        needed = self.wanted.least * scale
+        if total < needed or (strict and total == needed):
             raise self._error("a leaf does not prove the bound")
         # With costs that are whole, what is above the whole number `wanted.least` is rounded up.
         return self._prove(f"{'rnd' if strict and not leaf.empty else 'lin'} {terms}")
@@ -211,7 +219,9 @@ class _Writer:
             used.append((side, y))
             for j, a in self.rows[i].coefficients.items():
                 missing[j] = missing.get(j, 0) - y * a
-        used += [((self.lower if d > 0 else self.upper)[j], d) for j, d in missing.items()]
+        for j, d in missing.items():
+            if d:
+                used.append((self.lower[j] if d > 0 else self.upper[j], d))
         used = [(side, y) for side, y in used if y]
         self._count(2 * len(used))
         terms = [f"{side.constraint} {Fraction(y, scale or 1)}" for side, y in used]
@@ -220,8 +230,11 @@ class _Writer:
 
 def _header(instance: Instance, level: LevelProof, wanted: Aim) -> str:
     """Return comments that say what is proved, and the format's version."""
-    goal, name = wanted.goal, " ".join(plain(instance.name).split())
-    relation = "is" if goal.exact else "is at least" if goal.sign == 1 else "is at most"
+    goal = wanted.goal
+    name = " ".join(plain(instance.name).split())
+    relation = "is at least" if goal.sign == 1 else "is at most"
+    if goal.exact:
+        relation = "is"
     value = f"({goal.sign * goal.unit}) * (OBJ + ({goal.offset}))"
     comments = [
         f"{instance.problem} {name}, sha256 {instance.sha256}",

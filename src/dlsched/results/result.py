@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dlsched.display.rendering import Rendered, register, summary
 from dlsched.errors import OptionError
-from dlsched.results.objective import Bound, Bounds, ByLevel, Objective, gap, number_to_data
+from dlsched.results.objective import Bound, Bounds, ByLevel, Level, Objective, gap, number_to_data
 from dlsched.results.status import Status, Termination, default_termination
 from dlsched.schema.instance_link import without_link
 from dlsched.schema.quantities import Number
@@ -77,6 +77,22 @@ class Report(Rendered):
     def __bool__(self) -> bool:
         """Whether the solution is feasible."""
         return self.feasible
+
+    def levels(self) -> list[LevelValue]:
+        """Return the levels with their values and gaps; none if the objective is not known."""
+        if self.objective is None:
+            return []
+        gaps = [None] * len(self.objective) if self.gap is None else self.gap
+        pairs = zip(self.objective.pairs(), gaps, strict=True)
+        return [LevelValue(level, value, gap) for (level, value), gap in pairs]
+
+
+class LevelValue(NamedTuple):
+    """A level, its value in a report, and the gap to the bound, if one is known."""
+
+    level: Level
+    value: Number
+    gap: float | None
 
 
 class Point(NamedTuple):

@@ -11,6 +11,7 @@ import io
 import json
 import os
 import zlib
+from collections import Counter
 from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from dlsched.errors import InstanceError, OptionError
-from dlsched.schema.flaws import spell_path
+from dlsched.schema.flaws import FieldPath, spell_path
 from dlsched.schema.quantities import Unusable
 
 MAX_BYTES = 256 * 2**20
@@ -91,9 +92,9 @@ def _parse(text: str, where: str) -> dict[str, Any]:
         data = dict(items)
         if len(data) == len(items):
             return data
+        counts = Counter(name for name, _ in items)
         double = _Repeated(data)
-        seen: set[str] = set()
-        double.field = next(name for name, _ in items if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        double.field = next(name for name in data if counts[name] > 1)
         repeated.append(double)
         return double
 
@@ -116,7 +117,8 @@ def _parse(text: str, where: str) -> dict[str, Any]:
     except MemoryError:
         raise InstanceError(where, "", "does not fit into memory", "split it") from None
     if repeated:
-        path = spell_path((*_path_to(data, repeated[-1]), repeated[-1].field))
+        double = repeated[-1]
+        path = spell_path((*_path_to(data, double), double.field))
         raise InstanceError(where, path, "stands twice", "keep one of the two")
     return cast(dict[str, Any], data)
 
@@ -136,16 +138,15 @@ def _integer(literal: str) -> int | Unusable:
     return int(literal)
 
 
-def _path_to(data: Any, target: object) -> tuple[str | int, ...]:
-    stack: list[tuple[Any, tuple[str | int, ...]]] = [(data, ())]
+def _path_to(data: Any, target: object) -> FieldPath:
+    stack: list[tuple[Any, FieldPath]] = [(data, ())]
     while stack:
         node, path = stack.pop()
         if node is target:
             return path
-        if isinstance(node, dict):
-            stack += [(child, (*path, key)) for key, child in node.items()]
-        elif isinstance(node, list):
-            stack += [(child, (*path, i)) for i, child in enumerate(node)]
+        if isinstance(node, (dict, list)):
+            children = node.items() if isinstance(node, dict) else enumerate(node)
+            stack += [(child, (*path, step)) for step, child in children]
     return ()
 
 

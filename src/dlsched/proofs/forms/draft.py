@@ -45,7 +45,8 @@ class Draft:
     def at_least(self, terms: Terms, low: Fraction | int) -> None:
         """State that a sum is at least a number."""
         bits = _bits([*terms.values(), low])
-        cells = {j: -a for j, a in _down({j: -a for j, a in terms.items()}, bits).items()}
+        rounded = {j: math.ceil(a * 2**bits) for j, a in terms.items()}
+        cells = {j: a for j, a in rounded.items() if a}
         self.rows.append(Row(cells, math.floor(low * 2**bits), None, bits))
 
     def equal(self, terms: Mapping[int, int], value: int) -> None:

@@ -42,8 +42,10 @@ def plain(value: Any) -> Any:
 
 def _whole(value: float | Decimal | Fraction) -> Any:
     """Return a whole number as an integer, other numbers as they are."""
-    finite = isinstance(value, Fraction) or math.isfinite(value)
-    return int(value) if finite and int(value) == value else value
+    if isinstance(value, Fraction) or math.isfinite(value):
+        whole = int(value)
+        return whole if whole == value else value
+    return value
 
 
 def column(series: pandas.Series[Any]) -> list[Any]:
