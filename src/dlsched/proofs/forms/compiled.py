@@ -82,7 +82,7 @@ def _rows(entries: Mapping[int, float], low: float, high: float, box: _Box) -> I
 
 def _goal(compiled: StandardForm, level: int, box: _Box) -> Goal:
     name = compiled.level_names[level]
-    sign: Literal[1, -1] = 1 if compiled.senses[level] == "min" else -1
+    sign = compiled.sign(level)
     granularity = compiled.granularities[level]
     unit, costs, offset = compiled.scaled(level)
     if not granularity or unit != granularity or not all(map(_whole, costs.tolist())):
