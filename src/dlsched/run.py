@@ -237,8 +237,8 @@ class _Handler:
 class _Nested(Run):
     def __init__(self, parent: Run, seconds: float, gap: float, least: float) -> None:
         self.parent = parent
-        left = max(least, min(seconds, parent.remaining()))
-        limit = left if left < float("inf") else None
+        seconds_left = max(least, min(seconds, parent.remaining()))
+        limit = seconds_left if seconds_left < float("inf") else None
         super().__init__(limit, gap, parent.threads, parent.seed, parent.solver)
         self.solvers, self.check = parent.solvers, parent.check
 

@@ -101,8 +101,8 @@ def _draw_steps(ax: Axes, name: str, steps: Steps, end: float, style: Style) -> 
 
 def draw_time_profile(ax: Axes, profile: Mapping[str, Steps]) -> None:
     """Draw the share of runs proven within a factor of the fastest proof."""
-    furthest = max(10.0, *(float(steps.values[-1]) for steps in profile.values()))
-    end = furthest * 1.05
+    largest = [float(steps.values[-1]) for steps in profile.values()]
+    end = max(10.0, *largest) * 1.05
     for name, steps, style in _styled(profile):
         _draw_steps(ax, name, steps, end, style)
     ax.set(xscale="log", xlim=(0.95, end), ylim=(-0.02, 1.02))

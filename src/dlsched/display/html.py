@@ -175,7 +175,8 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequenc
 def _row(tag: str, cells: Sequence[Any], sides: Sequence[str], style: str) -> str:
     row = ""
     for cell, side in zip(cells, sides, strict=True):
-        row += f'<{tag} style="{_CELL.format(side)};{style}">{escape(cell)}</{tag}>'
+        look = f"{_CELL.format(side)};{style}"
+        row += f'<{tag} style="{look}">{escape(cell)}</{tag}>'
     return f'<tr style="background:none">{row}</tr>'
 
 

@@ -21,7 +21,7 @@ from dlsched.proofs.check import InvalidProof, check_level
 from dlsched.proofs.document import KINDS, LevelProof, level_from_data, text_of
 from dlsched.proofs.levels import bound_aim
 from dlsched.schema.envelope import Instance
-from dlsched.schema.files import read_json, write_json
+from dlsched.schema.files import JsonObject, read_json, write_json
 
 VERSION = 1
 _REMEDY = "make it again: dlsched prove INSTANCE --bound VALUE"
@@ -36,7 +36,7 @@ class BoundProof:
     instance_sha256: str
     proof: LevelProof
 
-    def to_data(self) -> dict[str, Any]:
+    def to_data(self) -> JsonObject:
         """Return plain JSON data."""
         return {
             "dlsched_bound": VERSION,

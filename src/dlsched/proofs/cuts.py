@@ -153,8 +153,11 @@ def row_of(form: Form, rows: Sequence[Row], cut: Cut) -> Row:
         for j, a in row.coefficients.items():
             entries[j] -= weight * a
     entries = {j: a for j, a in entries.items() if a}
-    divisor = math.gcd(*entries.values()) if entries and form.whole(entries) else 1
-    return Row({j: a // divisor for j, a in entries.items()}, None, high // divisor)
+    divisor = 1
+    if entries and form.whole(entries):
+        divisor = math.gcd(*entries.values())
+    divided = {j: a // divisor for j, a in entries.items()}
+    return Row(divided, None, high // divisor)
 
 
 def side_of(row: Row, high: bool) -> int:

@@ -10,9 +10,9 @@ from typing import Any, Literal
 
 from dlsched.errors import InstanceError
 from dlsched.proofs.cuts import Cut
-from dlsched.proofs.forms.parameters import ratio
+from dlsched.proofs.forms.parameters import Parameters, ratio
 from dlsched.proofs.tree import Leaf, Node, Split
-from dlsched.schema.files import read_json, write_json
+from dlsched.schema.files import JsonObject, read_json, write_json
 from dlsched.schema.quantities import to_json
 
 VERSION = 1
@@ -48,10 +48,10 @@ class LevelProof:
     form: str
     digest: str
     nodes: Sequence[Node]
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Parameters = field(default_factory=dict)
     cuts: Sequence[Cut] = ()
 
-    def to_data(self) -> dict[str, Any]:
+    def to_data(self) -> JsonObject:
         """Return plain JSON data; without cuts there is no field for them."""
         cuts = {"cuts": [cut.to_data() for cut in self.cuts]} if self.cuts else {}
         return {
@@ -86,7 +86,7 @@ class Proof:
         """Whether every level is proved exactly."""
         return all(level.kind == KINDS[0] for level in self.levels)
 
-    def to_data(self) -> dict[str, Any]:
+    def to_data(self) -> JsonObject:
         """Return plain JSON data."""
         return {
             "dlsched_proof": VERSION,

@@ -47,8 +47,9 @@ def aim(form: Form, level: int, targets: Sequence[Number], kind: Kind) -> Aim:
     goal = form.goals[level]
     value = Fraction(targets[level])
     steps = goal.steps(value)
-    earlier = zip(form.goals[:level], targets, strict=False)
-    rows = [*form.rows, *(held.row(target, form.whole(held.costs)) for held, target in earlier)]
+    rows = list(form.rows)
+    for held, target in zip(form.goals[:level], targets, strict=False):
+        rows.append(held.row(target, form.whole(held.costs)))
     if kind == KINDS[1]:
         unproved = (NINE_DIGITS - ROUNDING) * abs(value) / goal.unit
         return Aim(goal, rows, steps - unproved, False)
@@ -75,5 +76,6 @@ def bound_aim(form: Form, target: Fraction) -> Aim:
     goal = form.goals[0]
     steps = goal.steps(target)
     if not goal.exact:
-        return Aim(goal, form.rows, steps + ROUNDING * abs(target) / goal.unit, False)
+        rounding = ROUNDING * abs(target) / goal.unit
+        return Aim(goal, form.rows, steps + rounding, False)
     return _exactly(form, goal, form.rows, steps)

@@ -141,7 +141,8 @@ def _tree(form: Form, wanted: Aim, run: Run, most: int) -> tuple[list[Node], lis
     rows = with_cuts(form, wanted.rows, cuts)
     nodes = TreeSearch(form, replace(wanted, rows=rows), run).nodes(most)
     leaves = [node for node in nodes if isinstance(node, Leaf)]
-    kept, numbers = keep(cuts, len(wanted.rows), {i for leaf in leaves for i in leaf.multipliers})
+    used = {i for leaf in leaves for i in leaf.multipliers}
+    kept, numbers = keep(cuts, len(wanted.rows), used)
     return [_renumbered(node, numbers) for node in nodes], kept
 
 

@@ -57,7 +57,8 @@ class Relaxation:
         starts = np.concatenate([[0], np.cumsum([len(row.coefficients) for row in rows])])
         columns = np.array([j for row in rows for j in row.coefficients], dtype=np.int32)
         entries = np.concatenate([[], *map(_entries, rows)])
-        low, high = np.array([_ends(row) for row in rows], dtype=float).reshape(-1, 2).T.copy()
+        ends = np.array([_ends(row) for row in rows], dtype=float).reshape(-1, 2)
+        low, high = ends.T.copy()
         options = {
             "presolve": "off",
             "solver": "simplex",
@@ -124,8 +125,7 @@ def _unmet(row: Row) -> int:
 
     The solver has no ray of such a program. 0 is for all other rows.
     """
-    if row.coefficients:
+    low, high = _ends(row)
+    if row.coefficients or low <= 0 <= high:
         return 0
-    if row.low is not None and row.low > 0:
-        return 1
-    return -1 if row.high is not None and row.high < 0 else 0
+    return 1 if low > 0 else -1

@@ -70,7 +70,8 @@ class PseudoCosts:
         count = self.count[direction]
         if count.get(column):
             return distance * total[column] / count[column]
-        return distance * sum(total.values()) / max(1, sum(count.values()))
+        gains = sum(total.values())
+        return distance * gains / max(1, sum(count.values()))
 
 
 class _Explore(NamedTuple):

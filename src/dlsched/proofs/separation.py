@@ -75,7 +75,8 @@ def separate(form: Form, aim: Aim, run: Run) -> list[Cut]:
     stalled = 0
     solved = lp.solve()
     first = best = INF if solved is None else solved.value
-    closed = float(aim.least) + 1e-9 * max(1.0, abs(float(aim.least)))
+    target = float(aim.least)
+    closed = target + 1e-9 * max(1.0, abs(target))
     for _ in range(_ROUNDS):
         if solved is None or solved.value > closed or run.stop_reason():
             break
@@ -89,13 +90,16 @@ def separate(form: Form, aim: Aim, run: Run) -> list[Cut]:
             lp.add(candidate.row)
         solved = lp.solve()
         value = best if solved is None else solved.value
-        stalled = stalled + 1 if value - best < _STEP * (closed - first) else 0
+        rises = value - best >= _STEP * (closed - first)
+        stalled = 0 if rises else stalled + 1
         best = max(best, value)
     if not best - first >= _WORTHWHILE * (closed - first):
         return []
     if solved is None or solved.multipliers is None:
         return cuts
-    return keep(cuts, len(aim.rows), np.flatnonzero(solved.multipliers).tolist())[0]
+    used = np.flatnonzero(solved.multipliers).tolist()
+    kept, _ = keep(cuts, len(aim.rows), used)
+    return kept
 
 
 def keep(cuts: Sequence[Cut], before: int, used: Iterable[int]) -> tuple[list[Cut], dict[int, int]]:
@@ -140,7 +144,8 @@ def _violated(
             continue
         columns = list(row.coefficients)
         length = float(np.linalg.norm(entries))
-        violation = (float(entries @ solved.x[columns]) - row.high) / length
+        value = float(entries @ solved.x[columns])
+        violation = (value - row.high) / length
         if violation > _VIOLATION:
             violated.append(_Candidate(violation, cut, row, columns, entries / length))
     violated.sort(key=lambda candidate: -candidate.violation)
@@ -160,7 +165,8 @@ def _candidates(
     form: Form, rows: Sequence[Row], whole: Sequence[bool], lp: Relaxation, solved: Solved
 ) -> Iterator[Cut]:
     """Yield cuts from the tableau's rows of the columns that are most fractional."""
-    off = np.abs(solved.x - np.rint(solved.x)) * np.array(form.integer, dtype=bool)
+    integer = np.array(form.integer, dtype=bool)
+    off = np.abs(solved.x - np.rint(solved.x)) * integer
     order = np.argsort(-off, kind="stable")[:_COLUMNS]
     high_columns, high_rows = lp.program.at_upper()
     high_columns &= np.array(form.lower) < np.array(form.upper)

@@ -96,7 +96,8 @@ def bound(
         for j, a in row.coefficients.items():
             reduced[j] = reduced.get(j, 0) - y * a
     for j, d in reduced.items():
-        total += d * (lower[j] if d > 0 else upper[j])
+        end = lower[j] if d > 0 else upper[j]
+        total += d * end
     return total
 
 

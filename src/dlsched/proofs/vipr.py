@@ -85,8 +85,8 @@ class _Writer:
                 raise self._error(f"{part.name} cannot be written in a certificate")
         self.least = wanted.least + 1 if wanted.strict else wanted.least
         self._lines: list[str] = []
-        self.lower = [self._state(f"G {v} 1 {j} 1", v) for j, v in enumerate(form.lower)]
-        self.upper = [self._state(f"L {v} 1 {j} 1", v) for j, v in enumerate(form.upper)]
+        self.lower = self._bounds("G", form.lower)
+        self.upper = self._bounds("L", form.upper)
         self.sides = [self._row(row) for row in wanted.rows]
         stated = len(self._lines)
         self.rows = with_cuts(form, wanted.rows, level.cuts)
@@ -125,11 +125,18 @@ class _Writer:
     def _state(self, line: str, value: int) -> _Side:
         return _Side(self._add(line), value)
 
+    def _bounds(self, sense: str, bounds: Sequence[int]) -> list[_Side]:
+        return [self._state(f"{sense} {v} 1 {j} 1", v) for j, v in enumerate(bounds)]
+
     def _row(self, row: Row) -> tuple[_Side | None, _Side | None]:
         self._count(2 * len(row.coefficients))
         entries = sparse(row.coefficients)
-        low = None if row.low is None else self._state(f"G {row.low} {entries}", row.low)
-        high = None if row.high is None else self._state(f"L {row.high} {entries}", row.high)
+        low = None
+        high = None
+        if row.low is not None:
+            low = self._state(f"G {row.low} {entries}", row.low)
+        if row.high is not None:
+            high = self._state(f"L {row.high} {entries}", row.high)
         return low, high
 
     def _cut(self, derived: Derivation, row: Row) -> None:
@@ -145,7 +152,8 @@ class _Writer:
         self._count(sum(line.count(" ") for line in lines))
         for line in lines:
             self._add(line)
-        self.sides.append((None, _Side(len(self._lines) - 1, row.high or 0)))
+        last = len(self._lines) - 1
+        self.sides.append((None, _Side(last, row.high or 0)))
 
     def _derive(self) -> None:
         """Add the lines of all nodes; the last one is the bound, without assumptions."""
@@ -200,7 +208,8 @@ class _Writer:
         if total < needed or (strict and total == needed):
             raise self._error("a leaf does not prove the bound")
         # With costs that are whole, what is above the whole number `wanted.least` is rounded up.
-        return self._prove(f"{'rnd' if strict and not leaf.empty else 'lin'} {terms}")
+        reason = "rnd" if strict and not leaf.empty else "lin"
+        return self._prove(f"{reason} {terms}")
 
     def _sum(
         self, coefficients: Mapping[int, int], scale: int, multipliers: Mapping[int, int]
@@ -213,7 +222,10 @@ class _Writer:
         missing = {j: scale * c for j, c in coefficients.items()}
         used: list[tuple[_Side, int]] = []
         for i, y in multipliers.items():
-            side = self.sides[i][0 if y > 0 else 1] if 0 <= i < len(self.sides) else None
+            side = None
+            if 0 <= i < len(self.sides):
+                low, high = self.sides[i]
+                side = low if y > 0 else high
             if side is None:
                 raise self._error(f"a leaf has row {i}, which the form does not have")
             used.append((side, y))
@@ -225,7 +237,8 @@ class _Writer:
         used = [(side, y) for side, y in used if y]
         self._count(2 * len(used))
         terms = [f"{side.constraint} {Fraction(y, scale or 1)}" for side, y in used]
-        return sum(side.value * y for side, y in used), " ".join([str(len(used)), *terms])
+        total = sum(side.value * y for side, y in used)
+        return total, " ".join([str(len(used)), *terms])
 
 
 def _header(instance: Instance, level: LevelProof, wanted: Aim) -> str:

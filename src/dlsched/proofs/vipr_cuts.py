@@ -106,8 +106,12 @@ def derivation_of(form: Form, rows: Sequence[Row], cut: Cut) -> Derivation:
         for j, c in term.coefficients.items():
             split[j] = split.get(j, 0) + sign * times * c
             entries[j] = entries.get(j, 0) + weight * c
-    row = Row({j: a for j, a in entries.items() if a}, None, high)
-    return Derivation({j: c for j, c in split.items() if c}, at, q - r, r, distances, row)
+    row = Row(_nonzero(entries), None, high)
+    return Derivation(_nonzero(split), at, q - r, r, distances, row)
+
+
+def _nonzero(coefficients: Mapping[int, int]) -> dict[int, int]:
+    return {j: a for j, a in coefficients.items() if a}
 
 
 def lines_of(

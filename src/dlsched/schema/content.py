@@ -91,7 +91,7 @@ def arguments(document: BaseModel) -> Iterable[tuple[str, str]]:
 
 def values(document: BaseModel, without: Sequence[str]) -> list[tuple[str, str]]:
     """Return names and texts of the single values that are not at their defaults."""
-    found = []
+    shown_values = []
     for name, text in arguments(document):
         value = document.__dict__.get(name)
         if name in without or isinstance(value, _COLLECTIONS):
@@ -101,19 +101,19 @@ def values(document: BaseModel, without: Sequence[str]) -> list[tuple[str, str]]
             shown = ", ".join(map(" ".join, values(value, ()))) or "as by default"
         elif isinstance(value, str) and value.isidentifier():
             shown = text[1:-1]  # without quotes
-        found.append((name, shown))
-    return found
+        shown_values.append((name, shown))
+    return shown_values
 
 
 def parts(document: BaseModel, without: Sequence[str] = ()) -> list[Part]:
     """Return a part for each list and mapping of a document; empty ones by default are left out."""
-    found = []
+    listed = []
     for name, field in type(document).model_fields.items():
         value: Any = document.__dict__.get(name)
         is_part = isinstance(value, _COLLECTIONS) and (value or field.is_required())
         if is_part and name not in without:
-            found.append(Part(name, len(value), tuple(facts(value))))
-    return found
+            listed.append(Part(name, len(value), tuple(facts(value))))
+    return listed
 
 
 def entries(document: BaseModel) -> int:
@@ -191,7 +191,8 @@ def _mapping_fact(name: str, known: Sequence[Mapping[Any, Any]]) -> str | None:
     keys = [shorten(str(key), LONGEST) for key in totals]
     if name not in ADDED_UP:
         return f"{name} by {', '.join(keys)}"
-    words = [f"{key} {number_text(n)}" for key, n in zip(keys, totals.values(), strict=True)]
+    numbers = map(number_text, totals.values())
+    words = map(" ".join, zip(keys, numbers, strict=True))
     return f"{name} in total {', '.join(words)}"
 
 

@@ -82,6 +82,13 @@ _REMEDIES: Mapping[str, tuple[str, str]] = {
 }
 
 
+def flaw_of(error: ValidationError) -> tuple[FieldPath, Flaw | None]:
+    """Return where the first of a model's validation errors is, and what a validator raised."""
+    first = error.errors(include_url=False)[0]
+    cause = first.get("ctx", {}).get("error")
+    return tuple(first["loc"]), cause if isinstance(cause, Flaw) else None
+
+
 def first_flaw(
     error: ValidationError,
     where: str,
@@ -90,9 +97,8 @@ def first_flaw(
 ) -> InstanceError:
     """Return the first of a model's validation errors as an error in the words of the file."""
     first = error.errors(include_url=False)[0]
-    path: FieldPath = tuple(first["loc"])
-    cause = first.get("ctx", {}).get("error")
-    if isinstance(cause, Flaw):
+    path, cause = flaw_of(error)
+    if cause is not None:
         path += cause.path
         problem = cause.problem
         remedy = cause.remedy

@@ -74,10 +74,12 @@ def _rows(entries: Mapping[int, float], low: float, high: float, box: _Box) -> I
     bits = _bits(entries.values())
     if not math.isinf(high):
         rounded, slack = _rounded(entries, 1, bits, box)
-        yield Row(rounded, None, math.ceil(_widened(high, 1) * 2**bits + slack), bits)
+        most_steps = _widened(high, 1) * 2**bits
+        yield Row(rounded, None, math.ceil(most_steps + slack), bits)
     if not math.isinf(low):
         rounded, slack = _rounded(entries, -1, bits, box)
-        yield Row(rounded, math.floor(_widened(low, -1) * 2**bits - slack), None, bits)
+        least_steps = _widened(low, -1) * 2**bits
+        yield Row(rounded, math.floor(least_steps - slack), None, bits)
 
 
 def _goal(compiled: StandardForm, level: int, box: _Box) -> Goal:
@@ -89,8 +91,9 @@ def _goal(compiled: StandardForm, level: int, box: _Box) -> Goal:
         unit = Fraction(1)
         costs = compiled.costs[level]
         offset = compiled.offsets[level]
-        whole = all(map(_whole, [*costs.tolist(), offset])) and granularity.denominator == 1
-        if not whole or (not granularity and costs.any()):
+        integers = all(map(_whole, [*costs.tolist(), offset]))
+        counted_in_units = granularity.denominator == 1 and (granularity or not costs.any())
+        if not integers or not counted_in_units:
             return _rounded_goal(name, sign, costs, offset, box)
     counted = {j: sign * int(c) for j, c in enumerate(costs.tolist()) if c}
     return Goal(name, sign, counted, sign * int(offset), unit, True)
@@ -101,7 +104,8 @@ def _rounded_goal(name: str, sign: Literal[1, -1], costs: Vector, offset: float,
     entries = {j: sign * c for j, c in enumerate(costs.tolist()) if c}
     bits = _bits([*entries.values(), offset])
     rounded, slack = _rounded(entries, 1, bits, box)
-    least = math.floor(_widened(sign * offset, -1) * 2**bits - slack)
+    steps = _widened(sign * offset, -1) * 2**bits
+    least = math.floor(steps - slack)
     return Goal(name, sign, rounded, least, Fraction(1, 2**bits), False)
 
 
@@ -136,7 +140,8 @@ def _rounded(entries: Mapping[int, float], sense: int, bits: int, box: _Box) -> 
         upper = box.upper[j]
         if lower < 0 < upper:
             r = round(Fraction(a) * 2**bits)
-            slack += max(abs(r - low), abs(r - high)) * max(-lower, upper)
+            error = max(abs(r - low), abs(r - high))
+            slack += error * max(-lower, upper)
         else:
             down = (lower >= 0) == (sense > 0)
             r = math.floor(low) if down else math.ceil(high)

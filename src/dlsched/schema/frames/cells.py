@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -50,9 +50,10 @@ def _whole(value: float | Decimal | Fraction) -> Any:
 
 def column(series: pandas.Series[Any]) -> list[Any]:
     """Return a column's cells as plain data."""
-    gaps = series.isna().tolist()
-    values: Sequence[Any] = series.tolist()
-    return [MISSING if gap else plain(value) for value, gap in zip(values, gaps, strict=True)]
+    values: list[Any] = series.tolist()
+    for i in np.flatnonzero(series.isna()):
+        values[i] = MISSING
+    return list(map(plain, values))
 
 
 def is_missing(value: object) -> bool:

@@ -92,7 +92,7 @@ class Frame:
         InstanceError
             If a column is missing, or a cell is empty or a list.
         """
-        found = []
+        identity = []
         for name in names:
             if name not in self.columns:
                 raise flaw(self.where.name, None, name, "is missing", "add the column")
@@ -100,8 +100,8 @@ class Frame:
             if value is MISSING or isinstance(value, (list, dict)):
                 problem = "is empty" if value is MISSING else "is a list"
                 raise flaw(self.where.name, row, name, problem, self._about(name))
-            found.append(value)
-        return tuple(found)
+            identity.append(value)
+        return tuple(identity)
 
     def _about(self, name: str) -> str:
         """Return what belongs into a column that identifies rows."""

@@ -124,25 +124,24 @@ def table(name: str, field: str, shape: Shape, parents: tuple[str, ...] = ()) ->
         kinds.append(shape.kind)
         shape = shape.inner
     model = shape.model
-    taken = [*parents, *(value_fields(model) if model else (field,))]
+    used = [*parents, *(value_fields(model) if model else (field,))]
     levels: list[Level] = []
     for depth, kind in enumerate(kinds):
-        inner = depth + 1 == len(kinds)
-        column: str | None = KEY
-        if kind == "mapping" and inner and model and not _has_id(model):
-            column = ID
-        elif kind == "list" and inner:
-            column = POSITION if model and not _has_id(model) and nested_fields(model) else None
-        elif kind == "list":
-            column = ROW
+        column: str | None = KEY if kind == "mapping" else ROW
+        if depth + 1 == len(kinds):
+            unnamed = model is not None and not _has_id(model)
+            if kind == "list":
+                column = POSITION if unnamed and nested_fields(model) else None
+            elif unnamed:
+                column = ID
         if column is not None:
-            column = _unused(column, taken)
-            taken.append(column)
+            column = _unused(column, used)
+            used.append(column)
         levels.append(Level(kind, column))
-    own = levels[-1].column if levels else None
+    reference = levels[-1].column if levels else None
     if levels and levels[-1].kind == "list" and _has_id(model):
-        own = ID
-    return Table(name, parents, tuple(levels), own, model, field)
+        reference = ID
+    return Table(name, parents, tuple(levels), reference, model, field)
 
 
 def _unused(column: str, taken: Sequence[str]) -> str:
@@ -168,7 +167,7 @@ def shapes(model: type[BaseModel]) -> Mapping[str, Shape]:
 @cache
 def value_fields(model: type[BaseModel]) -> tuple[str, ...]:
     """Return the fields with single values."""
-    return tuple(name for name, shape in shapes(model).items() if shape.kind == "value")
+    return tuple(name for name in shapes(model) if name not in nested_fields(model))
 
 
 @cache

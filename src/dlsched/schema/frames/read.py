@@ -95,21 +95,21 @@ class Reader:
         InstanceError
             Naming frame, row and column, if the frames do not fit together.
         """
-        found = self._single_values()
+        data = self._single_values()
         for name in nested_fields(self.model):
             shape = shapes(self.model)[name]
             if name in self.frames:
-                found[name] = self._entries(Branch(self.frames[name], (), (name,)))
+                data[name] = self._entries(Branch(self.frames[name], (), (name,)))
             elif name in self.parts:
                 part = self.parts[name]
                 listed = shape.kind == "list" and is_pandas(part, "Series")
-                found[name] = plain(list(part) if listed else part)
+                data[name] = plain(list(part) if listed else part)
             else:
                 inner = [n for n in self.frames if n.startswith(f"{name}_")]
                 if inner and inner[0] not in nested_fields(self.model):
                     raise InstanceError(WHERE, name, "is missing", f"{inner[0]} belongs to it")
         self._refuse_orphans()
-        return found
+        return data
 
     def _single_values(self) -> dict[str, Any]:
         """Return the single values: those given by name, and those of the frame with one row."""
@@ -123,17 +123,19 @@ class Reader:
             problem = f"is of type {type(given).__name__}"
             raise InstanceError(WHERE, SINGLE, problem, "give a pandas.DataFrame with one row")
         keys = list(given.keys())
-        twice = next((key for i, key in enumerate(keys) if key in keys[:i]), None)
-        if twice is not None:
-            raise flaw(SINGLE, None, str(twice), "stands twice", "give every column its own name")
-        found = {}
+        twice = [str(key) for i, key in enumerate(keys) if key in keys[:i]]
+        if twice:
+            raise flaw(
+                SINGLE, None, str(twice[0]), "stands twice", "give every column its own name"
+            )
+        values = {}
         for name, value in dict(given).items():
             if name not in names:
                 here = place(SINGLE, None, str(name))
                 raise unknown(here, "is an unknown column", str(name), names)
-            found[name] = plain(value)
-        found |= {name: plain(self.parts[name]) for name in names if name in self.parts}
-        return {name: value for name, value in found.items() if value is not MISSING}
+            values[name] = plain(value)
+        values |= {name: plain(self.parts[name]) for name in names if name in self.parts}
+        return {name: value for name, value in values.items() if value is not MISSING}
 
     def _entries(self, branch: Branch) -> Any:
         """Return the list, mapping or document made of the rows of one parent."""
@@ -155,14 +157,14 @@ class Reader:
             return [self._leaf(branch.entry(i), row) for i, row in enumerate(rows)]
         groups = self._groups(branch.frame, rows, depth)
         keys = range(len(groups)) if level.kind == "list" else groups
-        found = {}
+        entries = {}
         for key, inner in zip(keys, groups.values(), strict=True):
             entry = branch.entry(key)
             if innermost:
-                found[key] = self._leaf(entry, inner[0])
+                entries[key] = self._leaf(entry, inner[0])
             else:
-                found[key] = self._nested(entry, inner, depth + 1)
-        return [*found.values()] if level.kind == "list" else found
+                entries[key] = self._nested(entry, inner, depth + 1)
+        return [*entries.values()] if level.kind == "list" else entries
 
     def _groups(self, frame: Frame, rows: Sequence[int], depth: int) -> dict[Any, list[int]]:
         """Return the rows by the key of a level; for a list in the order of its positions."""
@@ -194,10 +196,10 @@ class Reader:
             if value is MISSING:
                 raise flaw(where.name, row, where.field, "is empty", "fill it, or drop the row")
             return value
-        found = {name: columns[name][row] for name in where.values if name in columns}
+        fields = {name: columns[name][row] for name in where.values if name in columns}
         for name in nested_fields(where.model):
-            found[name] = self._inside(branch, row, name)
-        return {name: value for name, value in found.items() if value is not MISSING}
+            fields[name] = self._inside(branch, row, name)
+        return {name: value for name, value in fields.items() if value is not MISSING}
 
     def _inside(self, branch: Branch, row: int, name: str) -> Any:
         """Return a list or mapping of a row: from its cell, from wide columns, or from a frame."""

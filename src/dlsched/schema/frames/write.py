@@ -73,9 +73,9 @@ def _entries(value: Any, levels: Sequence[Level]) -> Iterator[tuple[tuple[Any, .
         return
     pairs = value.items() if levels[0].kind == "mapping" else enumerate(value)
     for key, inner in pairs:
-        own = (key,) if levels[0].column else ()
+        prefix = (key,) if levels[0].column else ()
         for index, entry in _entries(inner, levels[1:]):
-            yield (*own, *index), entry
+            yield (*prefix, *index), entry
 
 
 def _frame(columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> pandas.DataFrame:
