@@ -122,15 +122,15 @@ __all__ = [*_MODULE_OF]  # noqa: PLE0604
 def __getattr__(name: str) -> Any:
     """Import a public name, or a module of the package, when it is first used."""
     if name in _MODULE_OF:
-        found = getattr(import_module(f"dlsched.{_MODULE_OF[name]}"), name)
+        value = getattr(import_module(f"dlsched.{_MODULE_OF[name]}"), name)
     elif name in _MODULES:
-        found = import_module(f"dlsched.{_MODULES[name]}")
+        value = import_module(f"dlsched.{_MODULES[name]}")
     elif not name.startswith("_") and find_spec(f"dlsched.{name}") is not None:
-        found = import_module(f"dlsched.{name}")
+        value = import_module(f"dlsched.{name}")
     else:
         raise AttributeError(f"module 'dlsched' has no attribute {name!r}")
-    globals()[name] = found
-    return found
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

@@ -17,7 +17,6 @@ from importlib.metadata import (
     version,
 )
 from pathlib import Path
-from typing import Any
 
 import dlsched
 from dlsched import api
@@ -26,6 +25,7 @@ from dlsched.problems import library
 from dlsched.registry import BUILT_IN, problem
 from dlsched.results.result import Status, Termination
 from dlsched.run import Run
+from dlsched.schema.files import JsonObject
 from dlsched.solvers import highs
 from dlsched.solvers.backend import find_backend
 from dlsched.solvers.compilation import entries
@@ -150,7 +150,7 @@ class Examination:
         """Whether the core works."""
         return not self.problems
 
-    def to_data(self) -> dict[str, Any]:
+    def to_data(self) -> JsonObject:
         """Return plain JSON data."""
         return {"ok": self.ok, "problems": self.problems, **asdict(self)}
 

@@ -153,17 +153,6 @@ class Run:
         finally:
             self.time_limit, self.gap, self.threads, self.seed, self.solver, self.began = asked
 
-    @contextmanager
-    def keeping(self, seconds: float) -> Iterator[None]:
-        """Keep seconds of the time limit, if there is one, for what follows the block."""
-        limit = self.time_limit
-        if limit is not None:
-            self.time_limit = max(0.0, limit - seconds)
-        try:
-            yield
-        finally:
-            self.time_limit = limit
-
     def stop_reason(self) -> Termination | None:
         """Return ``INTERRUPTED`` or ``TIME_LIMIT`` if the method must stop now, else ``None``."""
         if self.interrupted:
@@ -248,8 +237,8 @@ class _Handler:
 class _Nested(Run):
     def __init__(self, parent: Run, seconds: float, gap: float, least: float) -> None:
         self.parent = parent
-        left = max(least, min(seconds, parent.remaining()))
-        limit = left if left < float("inf") else None
+        seconds_left = max(least, min(seconds, parent.remaining()))
+        limit = seconds_left if seconds_left < float("inf") else None
         super().__init__(limit, gap, parent.threads, parent.seed, parent.solver)
         self.solvers, self.check = parent.solvers, parent.check
 

@@ -13,6 +13,7 @@ import dlsched
 from dlsched.bench import statistics
 from dlsched.bench.report import findings
 from dlsched.bench.statistics import EvaluatedRun
+from dlsched.results import performance_profiles as profiles
 
 
 def run(**fields: Any) -> EvaluatedRun:
@@ -67,13 +68,13 @@ def test_profiles_by_hand() -> None:
         run(method="b", instance_sha256="2", seconds=2.0, **proven),
         run(method="b", instance_sha256="3", status="wall_timeout", kind="exact", seconds=None),
     ]
-    profile = statistics.time_profile(runs)
+    profile = profiles.time_profile(statistics.plain_rows(runs))
     factors, shares = profile["a"]
     assert list(factors) == [1, 1, 4] and list(shares) == pytest.approx([1 / 3, 1 / 3, 2 / 3])
     factors, shares = profile["b"]
     assert list(factors) == [1, 1, 3] and list(shares) == pytest.approx([1 / 3, 1 / 3, 2 / 3])
     runs = [run(gap=0.5), run(gap=0.1), run(status="error"), run(status="killed")]
-    gaps, shares = statistics.gap_profile(runs)["m"]
+    gaps, shares = profiles.gap_profile(statistics.plain_rows(runs), "preempted")["m"]
     assert list(gaps) == [0.1, 0.5] and list(shares) == [0.25, 0.5]
 
 

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
 
 from dlsched.errors import DlschedError, describe
 from dlsched.proofs.check import CheckedProof, check_proof
 from dlsched.proofs.document import Proof
 from dlsched.proofs.prove import prove_solution
-from dlsched.results.objective import Bound, Bounds, gap, stronger
+from dlsched.results.objective import Bound, Bounds, ByLevel, gap, strongest
 from dlsched.results.refutation import beaten_level, refutation
 from dlsched.results.result import Result, Status, Termination
 from dlsched.run import Run
 from dlsched.schema.envelope import Instance
-from dlsched.schema.instance_link import link_instance
 
 logger = logging.getLogger(__name__)
 
@@ -42,20 +40,16 @@ def certified(result: Result, instance: Instance, run: Run) -> Result:
         changed = _unproved(result, describe(error))
     else:
         bounds = _raised(result.bound, checked)
-        gaps = gap(result.objective, bounds)
-        changed = replace(
-            result,
+        changed = result.replaced(
             bound=bounds,
             certified=_raised(result.certified, checked),
-            gap=gaps,
+            gap=gap(result.objective, bounds),
             proof=proof,
         )
         if result.termination in (Termination.GAP_REACHED, Termination.CLAIMED):
-            reason = Termination.PROVED.sentence
-            changed = replace(changed, termination=Termination.PROVED, reason=reason)
-    changed = replace(changed, seconds=result.seconds._replace(total=run.elapsed()))
-    link_instance(changed, instance)
-    return changed
+            proved = Termination.PROVED
+            changed = changed.replaced(termination=proved, reason=proved.sentence)
+    return changed.replaced(seconds=result.seconds._replace(total=run.elapsed()))
 
 
 def _proof(result: Result, instance: Instance, run: Run) -> tuple[Proof, CheckedProof]:
@@ -73,10 +67,10 @@ def _proof(result: Result, instance: Instance, run: Run) -> tuple[Proof, Checked
 
 
 def _unproved(result: Result, why: str) -> Result:
-    return replace(result, reason=f"{result.reason}; no proof to check: {why}")
+    return result.replaced(reason=f"{result.reason}; no proof to check: {why}")
 
 
-def contested(result: Result, rival: Result, instance: Instance) -> Result:
+def contested(result: Result, rival: Result) -> Result:
     """Return a claimed result as refuted, if the checked solution of a rival refutes the claim.
 
     It keeps its solution, but not its status; of its bounds it keeps those before the beaten one.
@@ -92,31 +86,22 @@ def contested(result: Result, rival: Result, instance: Instance) -> Result:
     if not why:
         return result
     beaten = beaten_level(result.bound, rival.objective)
-    bounds = _before(result.bound, 0 if beaten is None else result.bound.levels.index(beaten[0]))
+    standing = 0 if beaten is None else result.bound.levels.index(beaten[0])
+    kept = [bound if i < standing else None for i, bound in enumerate(result.bound)]
+    bounds = ByLevel(result.bound.levels, kept)
     solved = result.objective is not None
-    changed = replace(
-        result,
+    return result.replaced(
         status=Status.FEASIBLE if solved else Status.NO_SOLUTION,
         termination=Termination.REFUTED,
         reason=f"{Termination.REFUTED.sentence}: {why}",
         bound=bounds,
         gap=gap(result.objective, bounds) if solved else bounds.map(lambda _: None),
     )
-    link_instance(changed, instance)
-    return changed
-
-
-def _before(bounds: Bounds, level: int) -> Bounds:
-    """Return the bounds of the levels before one."""
-    kept = [bound if i < level else None for i, bound in enumerate(bounds)]
-    return type(bounds)(bounds.levels, kept)
 
 
 def _raised(bounds: Bounds, checked: CheckedProof) -> Bounds:
     """Return the stronger of each bound and what is proved."""
-    found: list[Bound] = []
+    raised = []
     for (level, known), proved in zip(bounds.pairs(), checked.levels, strict=True):
-        bound = Bound(proved.value, proved.kind, "proof")
-        kept = known is not None and not stronger(level, bound, known)
-        found.append(known if known is not None and kept else bound)
-    return type(bounds)(bounds.levels, found)
+        raised.append(strongest(level, [known, Bound(proved.value, proved.kind, "proof")]))
+    return ByLevel(bounds.levels, raised)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dlsched import registry
 from dlsched.api.loading import InstanceLike, load
 from dlsched.api.solving import solve
-from dlsched.display.table import Failure, comparison_rows, data_frame
+from dlsched.display.table import Failure, Row, comparison_rows, data_frame
 from dlsched.errors import SolverDisagreement, describe
 from dlsched.registry import MethodLike
 from dlsched.registry.labels import distinguish, method_labels
@@ -59,9 +59,9 @@ def comparison(
     *,
     on_answer: Callable[[Result | Failure], None] | None = None,
     **solve_options: Any,
-) -> list[dict[str, Any]]:
+) -> list[Row]:
     """Return the rows of `compare`."""
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     names = method_labels(methods)
     for source in instances:
         inst = load(source)

@@ -40,8 +40,8 @@ def from_frames(problem: str, /, **parts: Any) -> AnyInstance:
     owner = registry.problem(problem)
     reader = Reader(owner.instance, parts)
     data = {"dlsched": SCHEMA_VERSION, "problem": owner.name, "name": "unnamed"} | reader.data()
-    made: AnyInstance = reader.parse(data)
-    return made
+    instance: AnyInstance = reader.parse(data)
+    return instance
 
 
 def frame_columns(problem: str) -> dict[str, list[str]]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from dlsched.errors import SolverDisagreement
 from dlsched.registry import Kind, Method, Problem
+from dlsched.registry.methods import Options
 from dlsched.results.claims import read_claim
 from dlsched.results.objective import (
     SLACK,
@@ -19,7 +21,7 @@ from dlsched.results.objective import (
     at_bound,
     gap,
     relative_gap,
-    stronger,
+    strongest,
 )
 from dlsched.results.result import (
     Claim,
@@ -53,7 +55,7 @@ def evaluate_claim(
     method: Method,
     claim: Claim,
     run: Run,
-    options: Mapping[str, Any],
+    options: Options,
     *,
     trusted: bool,
 ) -> Result:
@@ -79,7 +81,9 @@ def evaluate_claim(
         run.announce(Stage.CHECKING, f"the answer of {method.name}")
     report = _check(problem, instance, method, claim)
     checked = run.elapsed()
-    bounds = claim.bounds if trusted else _as_claims(claim.bounds)
+    bounds = claim.bounds
+    if not trusted:  # code outside this package cannot certify a bound
+        bounds = [[b._replace(kind="claimed") for b in level] for level in claim.bounds]
     bound = _strongest(problem, bounds, list(SLACK))
     certified = _strongest(problem, bounds, [kind for kind in SLACK if kind != "claimed"])
     objective = report.objective if report else None
@@ -125,11 +129,9 @@ def evaluate_claim(
     link_instance(result, instance)
     if claim.solution is not None:
         link_instance(claim.solution, instance)
-    logger.info(
-        "%s by %s in %.2f s: %s (%s), objective %s, bound %s",
-        instance.name, method.name, result.seconds.total, result.status, result.reason,
-        objective, bound,
-    )  # fmt: skip
+    answer = f"{result.status} ({result.reason}), objective {objective}, bound {bound}"
+    spent = f"{result.seconds.total:.2f} s"
+    logger.info("%s by %s in %s: %s", instance.name, method.name, spent, answer)
     return result
 
 
@@ -143,19 +145,19 @@ def _validated(problem: Problem, method: Method, claim: Claim) -> Claim:
         raise SolverDisagreement(
             f"{method.name} says {claim.status!s}, but ended with {claim.termination!s}"
         )
-    found = claim.solution
-    if found is not None and not isinstance(found, problem.solution):
+    solution = claim.solution
+    if solution is not None and not isinstance(solution, problem.solution):
         raise SolverDisagreement(
-            f"{method.name} returned {type(found).__module__}.{type(found).__qualname__}, "
+            f"{method.name} returned {type(solution).__module__}.{type(solution).__qualname__}, "
             f"not a solution of {problem.name} ({problem.solution.__module__}.Solution)"
         )
     solved = claim.status in (Status.OPTIMAL, Status.FEASIBLE)
-    if solved and found is None:
+    if solved and solution is None:
         raise SolverDisagreement(
             f"{method.name} returned no solution; a method that found none returns "
             f"Claim(status=Status.NO_SOLUTION, reason=...)"
         )
-    if not solved and found is not None and claim.status is not Status.UNBOUNDED:
+    if not solved and solution is not None and claim.status is not Status.UNBOUNDED:
         raise SolverDisagreement(f"{method.name} claims {claim.status!s}, and returns a solution")
     return claim
 
@@ -213,22 +215,13 @@ def _check(problem: Problem, instance: Instance, method: Method, claim: Claim) -
     return report
 
 
-def _as_claims(bounds: Sequence[Sequence[Bound]]) -> list[list[Bound]]:
-    """Return the bounds as claimed: code outside this package cannot certify a bound."""
-    return [[bound._replace(kind="claimed") for bound in level] for level in bounds]
-
-
 def _strongest(
     problem: Problem, bounds: Sequence[Sequence[Bound]], kinds: Sequence[str]
 ) -> ByLevel[Bound | None]:
     """Pick per level the strongest bound of the given kinds; the first kind wins ties."""
-    chosen: list[Bound | None] = []
-    for i, level in enumerate(problem.levels):
-        best: Bound | None = None
-        for bound in bounds[i] if i < len(bounds) else ():
-            if bound.kind in kinds and (best is None or stronger(level, bound, best)):
-                best = bound
-        chosen.append(best)
+    chosen = []
+    for level, stated in itertools.zip_longest(problem.levels, bounds[: len(problem.levels)]):
+        chosen.append(strongest(level, [b for b in stated or () if b.kind in kinds]))
     return problem.by_level(chosen)
 
 

@@ -42,10 +42,12 @@ def generate(problem: str, seed: int = 0, **parameters: Any) -> AnyInstance:
     if problem in registry.BUILT_IN:
         validate_types(generator, parameters)
     rng = np.random.default_rng(seed)
-    made: AnyInstance = generator(rng, **parameters)
+    instance: AnyInstance = generator(rng, **parameters)
     said = "".join(f", {k}={v!r}" for k, v in sorted(parameters.items()))
     labels = {
-        "name": f"{labelled(problem, parameters)}-{seed}" if made.name == "unnamed" else made.name,
+        "name": f"{labelled(problem, parameters)}-{seed}"
+        if instance.name == "unnamed"
+        else instance.name,
         "source": f"dlsched.generate({problem!r}, seed={seed}{said})",
     }
-    return made.model_copy(update=labels)
+    return instance.model_copy(update=labels)

@@ -1,4 +1,4 @@
-"""Instances, solutions and results: read from files, names or data, and written."""
+"""Instances and solutions: read from files, names or data, and written."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 from dlsched import registry
-from dlsched.api.records import load_result
 from dlsched.errors import InstanceError
 from dlsched.problems import library
 from dlsched.registry import Problem
@@ -73,24 +72,13 @@ def load_solution(source: SolutionLike, problem: str | None = None) -> AnySoluti
     if "name" in data and "instance" not in data:
         raise InstanceError(where, "", "is an instance, not a solution", "give the solution's file")
     _validate_problem(owner.name, problem, where)
-    found: AnySolution = owner.solution.parse(data, where)
-    return found
+    solution: AnySolution = owner.solution.parse(data, where)
+    return solution
 
 
 def save(document: Instance | Solution, path: str | Path) -> None:
     """Write an instance or a solution; gzipped if the name ends in ``.gz``."""
     write_json(Path(path), document.to_data())
-
-
-def read_result(text: str) -> Result:
-    """Return the result that `Result.to_json` wrote.
-
-    Raises
-    ------
-    InstanceError
-        If the text is something else, or a part of it is missing.
-    """
-    return load_result(text)
 
 
 def _path(source: object, where: str) -> Path:
@@ -124,8 +112,8 @@ def _parse_instance(data: Mapping[str, Any], where: str) -> AnyInstance:
     owner = _owner(data, where)
     if "instance" in data and "name" not in data:
         raise InstanceError(where, "", "is a solution, not an instance", "give the instance's file")
-    found: AnyInstance = owner.instance.parse(data, where)
-    return found
+    instance: AnyInstance = owner.instance.parse(data, where)
+    return instance
 
 
 def _validate_problem(found: str, wanted: str | None, where: str) -> None:

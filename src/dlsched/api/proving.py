@@ -119,8 +119,8 @@ def _known(instance: Instance, solution: SolutionLike | None, run: Run) -> Solut
             if answer.solution is None:
                 raise ProofFailed(f"there is no solution to prove optimal: {answer.reason}")
             solution = answer.solution
-    found = load_solution(solution, instance.problem)
-    return found.model_copy(update={"instance": "", "instance_sha256": None})
+    loaded = load_solution(solution, instance.problem)
+    return loaded.model_copy(update={"instance": "", "instance_sha256": None})
 
 
 def check_proof(instance: InstanceLike, proof: ProofLike | None = None) -> CheckedProof:
@@ -162,8 +162,8 @@ def check_bound(instance: InstanceLike, proof: BoundLike | None = None) -> Check
         If it cannot be read, or there is none.
     """
     inst = load(instance)
-    found = _found(inst, proof, library.bound_file, bounds.read_bound)
-    return bounds.check_bound(inst, found)
+    bound_proof = _found(inst, proof, library.bound_file, bounds.read_bound)
+    return bounds.check_bound(inst, bound_proof)
 
 
 def vipr_texts(
@@ -184,9 +184,9 @@ def vipr_texts(
     levels = [entry.name for entry in problem(inst.problem).levels]
     if level is not None and level not in levels:
         raise OptionError(f"{inst.problem} has no level {level!r}; it has: {', '.join(levels)}")
-    found = _proof(inst, proof)
-    targets = [checked.value for checked in check(inst, found).levels]
-    return dict(certificates(inst, found, targets, level))
+    known = _proof(inst, proof)
+    targets = [checked.value for checked in check(inst, known).levels]
+    return dict(certificates(inst, known, targets, level))
 
 
 def _proof(instance: Instance, proof: ProofLike | None) -> Proof:

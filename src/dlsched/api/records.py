@@ -17,8 +17,8 @@ _WHERE = "the result"
 """What errors name as their source."""
 
 
-def load_result(text: str) -> Result:
-    """Undo `Result.to_json`.
+def read_result(text: str) -> Result:
+    """Return the result that `Result.to_json` wrote.
 
     Raises
     ------

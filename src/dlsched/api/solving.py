@@ -6,8 +6,7 @@ import logging
 import numbers
 import os
 import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable
 from typing import Any, TypeGuard
 
 from dlsched import registry
@@ -23,11 +22,11 @@ from dlsched.api.starting import (
 )
 from dlsched.errors import DlschedError, OptionError, describe
 from dlsched.registry import Kind, Method, MethodLike, Problem
+from dlsched.registry.methods import Options
 from dlsched.results.objective import Bounds
 from dlsched.results.result import Claim, Point, Result, Start, Status, Termination
 from dlsched.run import Run, Stage, StageListener, announce
 from dlsched.schema.envelope import Instance
-from dlsched.schema.instance_link import link_instance
 from dlsched.schema.solution import Solution
 from dlsched.variants import VariantLike, VariantProblem, owner_of
 
@@ -140,8 +139,7 @@ def solve(
     result = evaluate_claim(owner, inst, chosen, claim, run, method_options, trusted=trusted)
     if start is not None and result.start is None:
         reason = rejected or f"{chosen.name} takes no start"
-        result = replace(result, start=Start(False, reason))
-        link_instance(result, inst)
+        result = result.replaced(start=Start(False, reason))
     if result.start is not None and not result.start.accepted:
         logger.warning("the start is not used: %s", result.start.reason)
     if not certify:
@@ -153,7 +151,7 @@ def solve(
 
 
 def _started(
-    owner: Problem, chosen: Method, instance: Instance, run: Run, options: Mapping[str, Any]
+    owner: Problem, chosen: Method, instance: Instance, run: Run, options: Options
 ) -> Claim:
     """Call a method; the exact one of a problem returns nothing worse than the heuristics do."""
     heuristics = heuristics_of(owner, chosen, instance, run.time_limit)
@@ -178,14 +176,12 @@ def _contested(result: Result, rival: Method, instance: Instance, run: Run) -> R
     """
     limit = None if run.time_limit is None else run.remaining()
     try:
-        found = solve(instance, rival, time_limit=limit, threads=run.threads, seed=run.seed)
+        rival_result = solve(instance, rival, time_limit=limit, threads=run.threads, seed=run.seed)
     except (DlschedError, MemoryError, KeyboardInterrupt) as error:
         logger.warning("the claim of %s is not compared: %s", result.method, describe(error))
         return result
-    changed = contested(result, found, instance)
-    changed = replace(changed, seconds=result.seconds._replace(total=run.elapsed()))
-    link_instance(changed, instance)
-    return changed
+    seconds = result.seconds._replace(total=run.elapsed())
+    return contested(result, rival_result).replaced(seconds=seconds)
 
 
 def bound(
@@ -240,9 +236,9 @@ def _start(
     """Return the start if the checker accepts it, else why not."""
     if start is None:
         return None, ""
-    found = load_solution(start, inst.problem)
+    given = load_solution(start, inst.problem)
     # A start may be of another version of the instance: only its feasibility matters.
-    solution = found.model_copy(update={"instance_sha256": inst.sha256, "credit": None})
+    solution = given.model_copy(update={"instance_sha256": inst.sha256, "credit": None})
     report = owner.check(inst, solution)
     if report.feasible:
         return solution, ""

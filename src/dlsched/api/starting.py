@@ -93,7 +93,12 @@ def begin_from(found: Sequence[Known], run: Run) -> Known | None:
     run.found = [known.solution for known in found]
     levels = max(len(known.bounds) for known in found)
     run.known_bounds = [
-        [bound for known in found for own in known.bounds[level : level + 1] for bound in own]
+        [
+            bound
+            for known in found
+            for of_level in known.bounds[level : level + 1]
+            for bound in of_level
+        ]
         for level in range(levels)
     ]
     return found[-1]
@@ -128,10 +133,10 @@ def no_worse(
     if claim.solution == _of(known, method):
         return claim
     if isinstance(claim.solution, Solution):
-        own = owner.check(instance, claim.solution)
-        if not own.feasible or own.objective is None:
+        report = owner.check(instance, claim.solution)
+        if not report.feasible or report.objective is None:
             return claim  # which the evaluation refuses
-        if not known.objective.better_than(own.objective):
+        if not known.objective.better_than(report.objective):
             return claim
     solved = claim.status in (Status.OPTIMAL, Status.FEASIBLE)
     said = f"{claim.reason}; " if claim.reason else ""

@@ -20,6 +20,7 @@ from dlsched.bench import sources
 from dlsched.bench.machine import installed_version, versions
 from dlsched.bench.workload_spec import SIMULATION
 from dlsched.errors import UnknownName
+from dlsched.registry.methods import Options
 from dlsched.simulation.policies import find_policy
 from dlsched.solvers import highs
 from dlsched.solvers.pyomo_backend import PyomoBackend
@@ -50,7 +51,7 @@ _SHOWN = 12
 
 
 def code_of(
-    problem: str, method: str, options: Mapping[str, Any], folder: str, solver: str = highs.NAME
+    problem: str, method: str, options: Options, folder: str, solver: str = highs.NAME
 ) -> Code:
     """Return the identity of the code that a run depends on.
 
@@ -70,19 +71,19 @@ def code_of(
     DlschedError
         If the problem or the solver is not installed here.
     """
-    own = {m for m in homes(problem, method, options) if m.partition(".")[0] != "dlsched"}
-    return _code(problem, tuple(sorted(own)), folder, solver)
+    users = {m for m in homes(problem, method, options) if m.partition(".")[0] != "dlsched"}
+    return _code(problem, tuple(sorted(users)), folder, solver)
 
 
 @cache
 def _code(problem: str, own: Sequence[str], folder: str, solver: str) -> Code:
-    found = dict(versions()) | {LIBRARY: library_digest(problem)}
-    found |= {name: installed_version(name) for name in _OF_SOLVERS}
+    code = dict(versions()) | {LIBRARY: library_digest(problem)}
+    code |= {name: installed_version(name) for name in _OF_SOLVERS}
     if solver != highs.NAME:
-        found[f"solver {solver}"] = PyomoBackend(solver).version
+        code[f"solver {solver}"] = PyomoBackend(solver).version
     for module in own:
-        found |= sources.modules_of(module, folder)
-    return found
+        code |= sources.modules_of(module, folder)
+    return code
 
 
 def has_own_modules(code: Code) -> bool:
@@ -133,7 +134,7 @@ def _library_files(root: Path, problem: str) -> Iterator[Path]:
             yield file
 
 
-def homes(problem: str, method: str, options: Mapping[str, Any]) -> Iterator[str]:
+def homes(problem: str, method: str, options: Options) -> Iterator[str]:
     """Yield the modules that the code of a run comes from, those of dlsched among them."""
     with contextlib.suppress(UnknownName):  # a published simulator, or the run fails with it
         if problem == SIMULATION:

@@ -103,16 +103,16 @@ class DaskCrew:
         if self.threads and now < self.asked + POLL_SECONDS:
             return []
         self.asked = now
-        found = self._ask()
-        if found is None:
+        threads = self._ask()
+        if threads is None:
             if now > self.answered + LOST_SECONDS:
                 kept = "finished runs are kept; continue with --resume when there is one again"
                 raise ClusterLost(f"the Dask cluster at {self.address} is lost: {kept}")
             return []
         self.answered = now
-        new = [address for address in found if address not in self.threads]
-        self.threads = found
-        return [DaskThread(self, address) for address in new for _ in range(found[address])]
+        new = [address for address in threads if address not in self.threads]
+        self.threads = threads
+        return [DaskThread(self, address) for address in new for _ in range(threads[address])]
 
     def _ask(self) -> dict[str, int] | None:
         """Return the number of threads of each Dask worker; ``None`` if nobody answers."""
@@ -154,10 +154,10 @@ class DaskCrew:
     def _version_at(self, address: str) -> str:
         """Return which version of dlsched a Dask worker has, for a message."""
         try:
-            found = self.client.run(metadata.version, "dlsched", workers=[address])[address]
+            installed = self.client.run(metadata.version, "dlsched", workers=[address])[address]
         except Exception:  # it has none, or no longer answers
             return ""
-        return f" (its dlsched is {found}, planned is {versions()['dlsched']})"
+        return f" (its dlsched is {installed}, planned is {versions()['dlsched']})"
 
     def close(self) -> None:
         """End the processes that belong to the sweep, and close the client."""

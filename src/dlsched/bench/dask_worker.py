@@ -81,9 +81,9 @@ def make_run(sweep: str, pickled_task: bytes, fresh: bool, neighbours: int) -> O
 def end(sweep: str) -> None:
     """End the processes of a sweep."""
     with _guard:
-        found = _sweeps.pop(sweep, None)
-    if found is not None:
-        found.end()
+        ended = _sweeps.pop(sweep, None)
+    if ended is not None:
+        ended.end()
 
 
 def _leave() -> None:

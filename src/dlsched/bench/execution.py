@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
 
 from dlsched import api, registry
 from dlsched.bench import instance_spec
@@ -21,7 +20,7 @@ from dlsched.bench.machine import machine, versions
 from dlsched.bench.simulations import run_simulation
 from dlsched.bench.task import Task
 from dlsched.bench.workload_spec import SIMULATION, WorkloadSpec
-from dlsched.display.table import Failure, run_columns
+from dlsched.display.table import Failure, Row, run_columns
 from dlsched.errors import describe, plain
 from dlsched.results.result import Result
 from dlsched.results.status import FAILED
@@ -54,7 +53,7 @@ class Outcome:
         Identity of the code that made the run; see `dlsched.bench.code_identity`.
     """
 
-    row: dict[str, Any]
+    row: Row
     solution: bytes | None = field(default=None, repr=False)
     resident_bytes: int = 0
     unclean: bool = False
@@ -66,7 +65,7 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
-def blank_row(task: Task, status: str, reason: str, started: str) -> dict[str, Any]:
+def blank_row(task: Task, status: str, reason: str, started: str) -> Row:
     """Return the row of a run without a result."""
     return {
         "key": task.key,
@@ -136,7 +135,7 @@ def set_up(task: Task) -> Code:
     return code
 
 
-def _run(task: Task, columns: dict[str, Any], begin: Callable[[], None]) -> bytes | None:
+def _run(task: Task, columns: Row, begin: Callable[[], None]) -> bytes | None:
     if isinstance(task.instance, WorkloadSpec):
         return run_simulation(task, task.instance, columns, begin)
     owner = registry.problem(task.instance.problem)
@@ -155,7 +154,7 @@ def _run(task: Task, columns: dict[str, Any], begin: Callable[[], None]) -> byte
     return _fill(columns, answer)
 
 
-def _fill(columns: dict[str, Any], result: Result) -> bytes | None:
+def _fill(columns: Row, result: Result) -> bytes | None:
     """Add a result's columns to the row; return its solution's file, gzipped."""
     record = result.to_data()
     for name in _TEXTS:  # methods write these, at any length
@@ -174,7 +173,7 @@ def _fill(columns: dict[str, Any], result: Result) -> bytes | None:
     return content
 
 
-def _record_text(record: dict[str, Any]) -> str:
+def _record_text(record: Row) -> str:
     text = json.dumps(record, allow_nan=False, default=str)
     if len(text) > MOST_RECORD:
         points = record["trajectory"]

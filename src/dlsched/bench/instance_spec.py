@@ -94,16 +94,18 @@ class InstanceSpec:
             when the sweep was planned cannot be read now and here.
         """
         try:
-            made = _make(self)
+            instance = _make(self)
         except (DlschedError, OSError) as error:
             if self.sha256 is None:  # a generator's own error
                 raise
             raise Changed(f"{self.source} cannot be read any more or here: {error}") from None
-        if self.sha256 not in (None, made.sha256):
+        if self.sha256 not in (None, instance.sha256):
             forget()
             what = f"{self.source} is not the instance that the sweep was planned with"
-            raise Changed(f"{what}: its digest is {made.sha256[:12]}, not {str(self.sha256)[:12]}")
-        return made.model_copy()
+            raise Changed(
+                f"{what}: its digest is {instance.sha256[:12]}, not {str(self.sha256)[:12]}"
+            )
+        return instance.model_copy()
 
 
 class Changed(DlschedError):

@@ -39,7 +39,7 @@ def pictures(problem: str, runs: Sequence[EvaluatedRun]) -> Iterator[Picture]:
         )
         yield Picture("proofs", caption, _figure(charts.draw_time_profile, proofs))
     gaps = profiles.gap_profile(rows, level)
-    if any(len(found) for found, _ in gaps.values()):
+    if any(len(values) for values, _ in gaps.values()):
         caption = (
             f"Share of the runs within each gap_to_best of {level}. Runs without a solution or a "
             f"bound are in no share. Gaps below {charts.LEAST_GAP:g} are drawn there."
@@ -51,8 +51,8 @@ def pictures(problem: str, runs: Sequence[EvaluatedRun]) -> Iterator[Picture]:
         )
         yield Picture("time-by-size", caption, _figure(charts.draw_time_by_size, rows, owner.size))
         caption = f"gap_to_best of {level} against the number of {owner.size}."
-        made = _figure(charts.draw_gap_by_size, rows, owner.size, level)
-        yield Picture("gap-by-size", caption, made)
+        figure = _figure(charts.draw_gap_by_size, rows, owner.size, level)
+        yield Picture("gap-by-size", caption, figure)
 
 
 def _figure(draw: Callable[..., None], *what: Any) -> Figure:

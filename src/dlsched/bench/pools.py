@@ -167,7 +167,7 @@ class _Dispatch:
             run = next((run for run in self.left if worker.name not in run.tried), None)
             if run is not None:
                 self.left.remove(run)
-                self.tried = [each for each in self.tried if each is not run]
+                self.tried = [other for other in self.tried if other is not run]
                 self.idle.remove(worker)
                 self.running[pool.submit(worker.run, run.task)] = run, worker
 

@@ -27,9 +27,9 @@ def resident_bytes(process: subprocess.Popen[Any]) -> int:
     import psutil
 
     total = 0
-    for each in tree(process):
+    for member in tree(process):
         with contextlib.suppress(psutil.Error):
-            total += each.memory_info().rss
+            total += member.memory_info().rss
     return total
 
 

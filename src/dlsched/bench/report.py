@@ -19,7 +19,7 @@ from dlsched.bench.simulations import simulation_rows
 from dlsched.bench.statistics import EvaluatedRun
 from dlsched.bench.store import Store
 from dlsched.display.figures import display
-from dlsched.display.table import data_frame
+from dlsched.display.table import Row, data_frame
 from dlsched.extras import require
 from dlsched.results.status import FAILED
 from dlsched.schema.files import write_bytes
@@ -31,6 +31,27 @@ MOST_ROWS = 2000
 """Largest number of runs in the page; the CSV file has all runs."""
 _PACKED = ("runs", "simulations")
 """Tables that are written as Parquet, too."""
+_RUN_COLUMNS = (
+    "instance",
+    "problem",
+    "size",
+    "method",
+    "resolved_method",
+    "seed",
+    "status",
+    "termination",
+    "objective",
+    "gap",
+    "gap_level",
+    "bound_kind",
+    "gap_to_best",
+    "gap_to_best_level",
+    "best_bound_kind",
+    "seconds",
+    "peak MiB",
+    "reason",
+)
+"""The columns of the table of runs."""
 _RARE_ENDINGS = ("bound only", "no solution", "at a limit")
 """Counts that the page leaves out where all are 0, so that a summary fits the page."""
 
@@ -94,10 +115,10 @@ def write_report(
             keep(f"{name}.parquet", packed)
     drawn: dict[str, list[dict[str, str]]] = {}
     for problem in dict.fromkeys(row["problem"] for row in rows):
-        own = [run for run in evaluated if run.row["problem"] == problem]
+        of_problem = [run for run in evaluated if run.row["problem"] == problem]
         drawn[problem] = []
         on_part(f"the charts of {problem}")
-        for picture in pictures(problem, own):
+        for picture in pictures(problem, of_problem):
             content = svg(picture, problem)
             keep(f"{problem}-{picture.name}.svg", content)
             drawn[problem].append(embedded(picture, content))
@@ -126,7 +147,7 @@ def _page(
     by_level: pandas.DataFrame,
     drawn: dict[str, list[dict[str, str]]],
     workloads: Sequence[Section],
-    simulated: Sequence[dict[str, Any]],
+    simulated: Sequence[Row],
     about: dict[str, str],
     planned: int,
 ) -> str:
@@ -144,9 +165,9 @@ def _page(
             "summary": frame_table(_with_runs(_of(summary, problem))),
             "levels": frame_table(_of(by_level, problem)),
             "growth": _growth([run for run in runs if run.row["problem"] == problem]),
-            "pictures": found,
+            "pictures": drawings,
         }
-        for problem, found in drawn.items()
+        for problem, drawings in drawn.items()
     ]
     return template.render(
         about=about,
@@ -168,22 +189,22 @@ def _page(
 
 def findings(runs: Sequence[EvaluatedRun]) -> list[str]:
     """Return findings: refuted claims, different answers for one seed, new best solutions."""
-    found = [
+    improved = [
         f"{run.label} found {_values(run.objective)} for {name}, better than the library's best "
         f"known {_values(known)}: solution {run.row['solution_sha256'][:12]}"
         for run, name, known in statistics.improvements(runs)
     ]
     refuted = [run.row["refuted"] for run in runs if run.row["refuted"]]
-    return [*dict.fromkeys(refuted), *statistics.unsteady(runs), *found]
+    return [*dict.fromkeys(refuted), *statistics.unsteady(runs), *improved]
 
 
 def _values(objective: Any) -> str:
     return ", ".join(f"{level.name} {display(value)}" for level, value in objective.pairs())
 
 
-def _failures(rows: Iterable[dict[str, Any]]) -> Table:
+def _failures(rows: Iterable[Row]) -> Table:
     """Return a table of failed runs by method, status and reason, with counts and an example."""
-    groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    groups: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
         if row["status"] in FAILED:
             reason = row["reason"].replace(row["instance"], "…")
@@ -191,25 +212,22 @@ def _failures(rows: Iterable[dict[str, Any]]) -> Table:
             groups.setdefault(place, []).append(row)
     names = ["problem", "method", "status", "reason", "runs", "example"]
     return page_table(
-        names, ([*place, len(own), own[0]["instance"]] for place, own in groups.items())
+        names, ([*place, len(group), group[0]["instance"]] for place, group in groups.items())
     )
 
 
 def _growth(runs: Sequence[EvaluatedRun]) -> Table:
-    found = []
+    rows = []
     for (_, label), group in statistics.grouped(runs).items():
         time, gaps = statistics.growth(group), statistics.gap_growth(group)
         power = time and f"n^{time.slope:.2f} ± {time.error:.2f} ({time.runs} runs)"
         points = gaps and f"{100 * gaps.slope:+.2f} ± {100 * gaps.error:.2f} points per doubling"
         if time or gaps:
-            found.append([label, power, points])
-    return page_table(["method", "seconds grow as", "gap_to_best grows by"], found)
+            rows.append([label, power, points])
+    return page_table(["method", "seconds grow as", "gap_to_best grows by"], rows)
 
 
 def _runs(runs: Sequence[EvaluatedRun]) -> Table:
-    names = ["instance", "problem", "size", "method", "resolved_method", "seed", "status",
-             "termination", "objective", "gap", "gap_level", "bound_kind", "gap_to_best",
-             "gap_to_best_level", "best_bound_kind", "seconds", "peak MiB", "reason"]  # fmt: skip
     rows = []
     for run in runs:
         memory = run.row["peak_memory_bytes"]
@@ -218,8 +236,8 @@ def _runs(runs: Sequence[EvaluatedRun]) -> Table:
             "objective": _values(run.objective) if run.objective else "",
             "peak MiB": memory and round(memory / 2**20),
         }
-        rows.append([row.get(name) for name in names])
-    return page_table(names, rows)
+        rows.append([row.get(name) for name in _RUN_COLUMNS])
+    return page_table(_RUN_COLUMNS, rows)
 
 
 def _of(frame: pandas.DataFrame, problem: str) -> pandas.DataFrame:
@@ -231,5 +249,5 @@ def _with_runs(frame: pandas.DataFrame) -> pandas.DataFrame:
     return frame.drop(columns=[name for name in _RARE_ENDINGS if not frame[name].any()])
 
 
-def _versions(row: dict[str, Any]) -> str:
+def _versions(row: Row) -> str:
     return ", ".join(f"{name} {version}" for name, version in json.loads(row["versions"]).items())

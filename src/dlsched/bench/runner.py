@@ -5,20 +5,19 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dlsched.bench import dask_crew, local_crew, wire
 from dlsched.bench.simulations import simulation_rows
 from dlsched.bench.statistics import evaluate_rows, run_rows
 from dlsched.bench.store import FILE, Store
 from dlsched.bench.suite import Suite, read_suite
+from dlsched.display.table import Row
 from dlsched.errors import DlschedError, InstanceError, OptionError
 from dlsched.extras import require
 
 if TYPE_CHECKING:
     import pandas
-
-Row = dict[str, Any]
 
 
 def run_suite(
@@ -98,14 +97,14 @@ def run_suite(
     with Store(out, write=True) as store:
         about = {"suite": chosen.name, "notes": chosen.notes or ""}
         done = store.plan([task.key for task in tasks], about)
-        left = [task for task in tasks if task.key not in done]
-        remaining = len(left)
+        missing = [task for task in tasks if task.key not in done]
+        remaining = len(missing)
         if on_plan:
             on_plan(remaining)
         outcomes = (
-            dask_crew.on_dask(left, dask, fresh)
+            dask_crew.on_dask(missing, dask, fresh)
             if dask
-            else local_crew.local(left, jobs, fresh, on_stage)
+            else local_crew.local(missing, jobs, fresh, on_stage)
         )
         try:
             for outcome in outcomes:

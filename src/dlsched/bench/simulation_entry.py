@@ -120,7 +120,7 @@ class SimulationEntry(Document):
     def _names_are_policies(cls, value: Any) -> Any:
         if not isinstance(value, list | tuple):
             return value
-        return [{"policy": each} if isinstance(each, str) else each for each in value]
+        return [{"policy": policy} if isinstance(policy, str) else policy for policy in value]
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -220,4 +220,4 @@ def plain(options: Mapping[str, Any]) -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return plain(value)
-    return [_plain(each) for each in value] if isinstance(value, list | tuple) else value
+    return [_plain(entry) for entry in value] if isinstance(value, list | tuple) else value

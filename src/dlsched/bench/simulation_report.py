@@ -8,9 +8,11 @@ from typing import Any
 
 from dlsched.bench.page_table import page_table
 from dlsched.bench.plots import Picture, embedded, svg
-from dlsched.bench.simulations import Row, load_simulation, table_rows
+from dlsched.bench.simulations import load_simulation, table_rows
 from dlsched.bench.store import Store
+from dlsched.display.table import Row
 from dlsched.errors import InstanceError
+from dlsched.schema.files import JsonObject
 from dlsched.simulation import Simulation
 from dlsched.simulation.pictures.charts import draw_distribution, draw_over_time
 
@@ -44,7 +46,7 @@ class Section:
         for picture, content in self.pictures:
             yield f"{self.place}-{picture.name}.svg", content
 
-    def page(self) -> dict[str, Any]:
+    def page(self) -> JsonObject:
         """Return what the report's page shows of it."""
         names = [name for name in self.rows[0] if self._tells(name)]
         return {
@@ -81,16 +83,16 @@ def sections(
     """
     for number, name in enumerate(dict.fromkeys(row["instance"] for row in rows), start=1):
         on_part(f"the charts of {name}")
-        own = [row for row in rows if row["instance"] == name]
-        table = table_rows(own)
+        of_workload = [row for row in rows if row["instance"] == name]
+        table = table_rows(of_workload)
         runs: dict[str, Simulation] = {}
-        for row, line in zip(own, table, strict=True):
+        for row, line in zip(of_workload, table, strict=True):
             label = _label(line)
             if row["solution_sha256"] and label not in runs:  # of several seeds the first
                 runs[label] = _read(store, row)
         place = f"simulation-{number}"
         drawn = _pictures(runs) if runs else ()
-        yield Section(place, name, table, [(each, svg(each, place)) for each in drawn])
+        yield Section(place, name, table, [(picture, svg(picture, place)) for picture in drawn])
 
 
 def _label(line: Row) -> str:

@@ -9,13 +9,15 @@ import json
 import logging
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
 from dlsched.bench.task import Task
 from dlsched.bench.workload_spec import WorkloadSpec, bound_of
+from dlsched.display.table import Row
 from dlsched.errors import InstanceError, describe, plain
+from dlsched.results.objective import relative_gap
 from dlsched.schema.quantities import to_json
 from dlsched.simulation import Simulation, simulate
 from dlsched.simulation.bounds import METRICS
@@ -27,7 +29,6 @@ _TELL_SECONDS = 0.5
 _TOLERANCE = 1e-9
 """Relative; metrics are floats, bounds are exact."""
 _logger = logging.getLogger("dlsched")
-Row = dict[str, Any]
 
 
 def run_simulation(
@@ -46,8 +47,8 @@ def run_simulation(
     policy: Any = task.method
     if ":" in policy:
         module, _, name = policy.partition(":")
-        own = {key: value for key, value in arguments.items() if key != "variant"}
-        policy = getattr(importlib.import_module(module), name)(**own)
+        options = {key: value for key, value in arguments.items() if key != "variant"}
+        policy = getattr(importlib.import_module(module), name)(**options)
         arguments = {}
     run = simulate(workload, cluster, policy, seed=task.seed, on_progress=_progress(), **arguments)
     solved = time.perf_counter()
@@ -66,9 +67,8 @@ def run_simulation(
     published: tuple[str | None, str | None] = (None, None)
     if run.meta["variant"] == "published":
         published = run.meta["policy"], run.meta["method"]
-    bounds = {
-        metric: bound_of(spec, metric, run.shares_gpus, *published) for metric in _bounded(spec)
-    }
+    bounded = METRICS if spec.bounds else ()
+    bounds = {metric: bound_of(spec, metric, run.shares_gpus, *published) for metric in bounded}
     for metric, limit in bounds.items():
         if summary[metric] < float(limit.value) * (1 - _TOLERANCE):
             value = f"{metric} {summary[metric]:g} is below its bound {float(limit.value):g}"
@@ -89,13 +89,9 @@ def run_simulation(
         "record": json.dumps(record, allow_nan=False),
     }
     if bounds:
-        gap = _gap(summary["mean_jct"], float(bounds["mean_jct"].value))
+        gap = relative_gap(summary["mean_jct"], float(bounds["mean_jct"].value))
         columns |= {"gap": gap, "gap_level": "mean_jct", "bound_kind": "certified"}
     return gzip.compress(content, compresslevel=6, mtime=0)
-
-
-def _bounded(spec: WorkloadSpec) -> tuple[str, ...]:
-    return METRICS if spec.bounds else ()
 
 
 def _progress() -> Callable[[float, int, int], None]:
@@ -114,10 +110,6 @@ def _progress() -> Callable[[float, int, int], None]:
 
 def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _gap(value: float, bound: float) -> float:
-    return abs(value - bound) / max(abs(value), abs(bound), 1e-300)
 
 
 def simulation_rows(rows: Iterable[Row]) -> list[Row]:
@@ -145,7 +137,7 @@ def _flat(row: Row) -> Row:
         for metric, text in json.loads(row["bound"]).items():
             limit = float(Fraction(text))
             metrics[f"{metric}_bound"] = limit
-            metrics[f"{metric}_gap"] = _gap(metrics[metric], limit)
+            metrics[f"{metric}_gap"] = relative_gap(metrics[metric], limit)
     except (ValueError, LookupError, TypeError) as error:
         where = f"the simulation of {row['method']} on {row['instance']}"
         what = f"has a damaged record ({describe(error)})"
@@ -153,7 +145,7 @@ def _flat(row: Row) -> Row:
     return flat | metrics
 
 
-def _options(row: Mapping[str, Any]) -> dict[str, Any]:
+def _options(row: Row) -> dict[str, Any]:
     return dict(json.loads(row["options"]))
 
 
@@ -163,10 +155,10 @@ def table_rows(rows: Sequence[Row]) -> list[Row]:
     ``policy``, ``method``, ``options`` (``variant`` among them), ``seed``, the metrics of `SHOWN`,
     ``bound`` and ``gap`` of mean_jct, ``seconds``, and ``status`` of those that failed.
     """
-    found = []
+    lines = []
     for row in rows:
         options = {name: value for name, value in _options(row).items() if name != "method"}
-        found.append(
+        lines.append(
             {
                 "policy": row["method"],
                 "method": row["resolved_method"],
@@ -179,7 +171,7 @@ def table_rows(rows: Sequence[Row]) -> list[Row]:
                 "status": None if row["status"] == "feasible" else row["status"],
             }
         )
-    return found
+    return lines
 
 
 def load_simulation(content: bytes) -> Simulation:

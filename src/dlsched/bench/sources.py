@@ -47,8 +47,8 @@ def modules_of(module: str, folder: str) -> Mapping[str, str]:
         import, by name; empty if there is no such module. Cached until `forget` is called.
     """
     closure = _Closure(module, folder)
-    found = {f"{MODULE}{name}": digest for name, digest in closure.digests.items()}
-    return found | {name: _version(name) for name in sorted(closure.packages)}
+    digests = {f"{MODULE}{name}": digest for name, digest in closure.digests.items()}
+    return digests | {name: _version(name) for name in sorted(closure.packages)}
 
 
 def digest_of_file(name: str, path: Path) -> str:
@@ -95,11 +95,11 @@ class _Closure:
         """Return the names of all modules of a package."""
         spec = self._find(package)
         places = list(spec.submodule_search_locations or ()) if spec else []
-        found = []
+        names = []
         for part in pkgutil.iter_modules(places, f"{package}."):
-            found.append(part.name)
-            found += self._parts(part.name) if part.ispkg else []
-        return found
+            names.append(part.name)
+            names += self._parts(part.name) if part.ispkg else []
+        return names
 
     def _look(self, name: str) -> Iterator[str]:
         """Store a module's digest if it is the user's own; yield the modules that it imports."""
@@ -149,11 +149,11 @@ def _spec(name: str, path: Sequence[str] | None) -> ModuleSpec | None:
     finders = sys.meta_path if path is None else [PathFinder]
     for finder in finders:
         try:
-            found: ModuleSpec | None = finder.find_spec(name, path)
+            spec: ModuleSpec | None = finder.find_spec(name, path)
         except (ImportError, AttributeError, ValueError, OSError):
             continue
-        if found is not None:
-            return found
+        if spec is not None:
+            return spec
     return None
 
 
@@ -205,13 +205,13 @@ def _absolute(name: str, level: int, package: str) -> str:
 def _foreign_folders() -> tuple[Path, ...]:
     """Return the folders of modules that are not the user's own."""
     paths = sysconfig.get_paths()
-    found = [paths[key] for key in ("stdlib", "platstdlib", "purelib", "platlib")]
-    found += [*site.getsitepackages(), site.getusersitepackages()]
-    folders = [Path(each).resolve() for each in found]
+    places = [paths[key] for key in ("stdlib", "platstdlib", "purelib", "platlib")]
+    places += [*site.getsitepackages(), site.getusersitepackages()]
+    folders = [Path(place).resolve() for place in places]
     return (*dict.fromkeys(folders), Path(dlsched.__file__).resolve().parent)
 
 
 def _is_foreign(origin: str) -> bool:
     path = Path(origin).resolve()
     installed = {"site-packages", "dist-packages"} & set(path.parts)
-    return bool(installed) or any(path.is_relative_to(each) for each in _foreign_folders())
+    return bool(installed) or any(path.is_relative_to(folder) for folder in _foreign_folders())

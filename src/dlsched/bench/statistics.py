@@ -11,18 +11,18 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dlsched import registry
 from dlsched.api.records import result_from_data
-from dlsched.display.table import best_columns, best_known, gaps_to
+from dlsched.display.table import Row, best_columns, best_known, gaps_to
 from dlsched.errors import InstanceError, describe
 from dlsched.problems import library
 from dlsched.results import performance_profiles as profiles
 from dlsched.results.objective import SLACK, Objective
-from dlsched.results.performance_profiles import Fit, Steps
+from dlsched.results.performance_profiles import Fit
 from dlsched.results.result import Result
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 SHIFT_SECONDS = 1.0
 """The shift of geometric means of times; it limits the weight of very short times."""
 PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
-Row: TypeAlias = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -132,12 +131,12 @@ def summary(runs: Sequence[EvaluatedRun]) -> pandas.DataFrame:
     """
     import pandas as pd
 
-    found = []
+    rows = []
     for (problem, label), group in grouped(runs).items():
         endings = [run.ending for run in group]
         stopped = [run.objective is not None for run in group if run.ending == "limit"]
         times = [run.row["seconds"] for run in group if run.ending not in ("failed", "limit")]
-        found.append(
+        rows.append(
             {
                 "problem": problem,
                 "method": label,
@@ -154,7 +153,7 @@ def summary(runs: Sequence[EvaluatedRun]) -> pandas.DataFrame:
             | _gap_columns(group, 0)
             | {"seconds": shifted_mean(times)}
         )
-    return pd.DataFrame(found)
+    return pd.DataFrame(rows)
 
 
 def _resolved(group: Sequence[EvaluatedRun]) -> list[str]:
@@ -166,15 +165,15 @@ def gaps_by_level(runs: Sequence[EvaluatedRun]) -> pandas.DataFrame:
     """Return one row per problem, method and level with statistics of ``gap_to_best``."""
     import pandas as pd
 
-    found = []
+    rows = []
     for (problem, label), group in grouped(runs).items():
         for i, level in enumerate(registry.problem(problem).levels):
             name = {"problem": problem, "method": label, "level": level.name}
-            found.append(name | _gap_columns(group, i))
-    return pd.DataFrame(found)
+            rows.append(name | _gap_columns(group, i))
+    return pd.DataFrame(rows)
 
 
-def _gap_columns(group: Sequence[EvaluatedRun], level: int) -> dict[str, Any]:
+def _gap_columns(group: Sequence[EvaluatedRun], level: int) -> Row:
     stated = [
         (run.gaps[level], run.bound_kinds[level])
         for run in group
@@ -225,17 +224,6 @@ def plain_rows(runs: Iterable[EvaluatedRun]) -> list[Row]:
     ]
 
 
-def time_profile(runs: Sequence[EvaluatedRun]) -> dict[str, Steps]:
-    """Return `profiles.time_profile` of some runs."""
-    return profiles.time_profile(plain_rows(runs))
-
-
-def gap_profile(runs: Sequence[EvaluatedRun], level: int = 0) -> dict[str, Steps]:
-    """Return `profiles.gap_profile` of one problem's runs at one of its levels."""
-    names = {registry.problem(run.row["problem"]).levels[level].name for run in runs}
-    return profiles.gap_profile(plain_rows(runs), *names) if names else {}
-
-
 def growth(group: Sequence[EvaluatedRun]) -> Fit | None:
     """Return `profiles.growth` of some runs."""
     return profiles.growth([run.row for run in group])
@@ -246,21 +234,21 @@ def gap_growth(group: Sequence[EvaluatedRun]) -> Fit | None:
 
     ``None`` if there are fewer than 3 sizes, or all gaps are 0.
     """
-    found = [r for r in group if r.objective is not None and r.row["size"]]
-    pairs = [(r.row["size"], r.gaps[0]) for r in found if r.gaps[0] is not None]
+    solved = [r for r in group if r.objective is not None and r.row["size"]]
+    pairs = [(r.row["size"], r.gaps[0]) for r in solved if r.gaps[0] is not None]
     sizes, gaps = np.array([s for s, _ in pairs], dtype=float), np.array([g for _, g in pairs])
     return profiles.fit(np.log2(sizes), gaps) if gaps.any() else None
 
 
 def improvements(runs: Iterable[EvaluatedRun]) -> list[tuple[EvaluatedRun, str, Objective]]:
     """Return runs better than the best known solution, with its instance and objective."""
-    found = []
+    better = []
     for run in runs:
         name = library.name_of(run.row["instance_sha256"] or "")
         known = library.best_objective(run.row["instance_sha256"]) if name else None
         if name and known is not None and run.objective and run.objective.better_than(known):
-            found.append((run, name, known))
-    return found
+            better.append((run, name, known))
+    return better
 
 
 def unsteady(runs: Iterable[EvaluatedRun]) -> list[str]:
@@ -271,8 +259,8 @@ def unsteady(runs: Iterable[EvaluatedRun]) -> list[str]:
             place = run.label, run.row["instance"], run.row["seed"], run.row["source"]
             answers[place].append(run.row["solution_sha256"])
     return [
-        f"{label} is not deterministic: {len(set(found))} different solutions of {instance} "
-        f"in {len(found)} runs with seed {seed}"
-        for (label, instance, seed, _), found in answers.items()
-        if len(set(found)) > 1
+        f"{label} is not deterministic: {len(set(solutions))} different solutions of {instance} "
+        f"in {len(solutions)} runs with seed {seed}"
+        for (label, instance, seed, _), solutions in answers.items()
+        if len(set(solutions)) > 1
     ]

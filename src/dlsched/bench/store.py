@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Self
 from dlsched.bench.execution import Outcome
 from dlsched.bench.safe_csv import csv_bytes
 from dlsched.bench.workload_spec import SIMULATION
-from dlsched.display.table import data_frame
+from dlsched.display.table import Row, data_frame
 from dlsched.errors import InstanceError, plain
 from dlsched.extras import require
 from dlsched.registry.labels import distinguish
@@ -150,9 +150,9 @@ class Store:
     def _make(self) -> None:
         """Create the tables that are missing, in one transaction."""
         self._validate_version((0, VERSION))
-        found = self.base.execute("PRAGMA quick_check(1)").fetchone()[0]
-        if found != "ok":
-            raise sqlite3.DatabaseError(found.partition("\n")[2] or found)
+        verdict = self.base.execute("PRAGMA quick_check(1)").fetchone()[0]
+        if verdict != "ok":
+            raise sqlite3.DatabaseError(verdict.partition("\n")[2] or verdict)
         self.base.execute("PRAGMA journal_mode = WAL")  # readers see whole rows at any time
         self.base.execute("PRAGMA synchronous = NORMAL")
         columns = ", ".join(f"{name} {kind}" for name, kind in TYPES.items())
@@ -222,7 +222,7 @@ class Store:
 
     def _salvage(self) -> str:
         """Write the readable rows of a damaged database to a file; return a sentence on it."""
-        found: dict[str, dict[str, Any]] = {}
+        readable: dict[str, Row] = {}
         uri = f"{(self.folder / FILE).resolve().as_uri()}?mode=ro"
         for order in ("ASC", "DESC"):  # from both ends, up to the damage
             with (
@@ -231,14 +231,14 @@ class Store:
             ):
                 base.row_factory = sqlite3.Row
                 for row in base.execute(f"SELECT * FROM runs ORDER BY rowid {order}"):
-                    found.setdefault(str(row["key"]), dict(row))
+                    readable.setdefault(str(row["key"]), dict(row))
         solutions = sum(1 for _ in self.folder.glob("solutions/*/*.sol.json.gz"))
         kept = [f"{solutions} solutions in {self.folder / 'solutions'}"]
-        if found:
-            rows = [{n: v for n, v in row.items() if n != "record"} for row in found.values()]
+        if readable:
+            rows = [{n: v for n, v in row.items() if n != "record"} for row in readable.values()]
             with contextlib.suppress(OSError):
                 replace_file(self.folder / SALVAGED, csv_bytes(data_frame(rows)))
-                kept.insert(0, f"{len(found)} rows in {self.folder / SALVAGED}")
+                kept.insert(0, f"{len(readable)} rows in {self.folder / SALVAGED}")
         return f"kept are {' and '.join(kept)}"
 
     def plan(self, keys: Sequence[str], about: dict[str, str]) -> set[str]:
@@ -285,18 +285,18 @@ class Store:
         with self._clear_errors():
             return dict(tuple(row) for row in self.base.execute("SELECT name, value FROM about"))
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[Row]:
         """Return the results so far, in the order of the plan, without simulations.
 
         Different instances with one name have 8 digits of their digest added to it.
         """
         return self._results("problem != ?")
 
-    def simulations(self) -> list[dict[str, Any]]:
+    def simulations(self) -> list[Row]:
         """Return the simulations so far, in the same way."""
         return self._results("problem = ?")
 
-    def _results(self, which: str) -> list[dict[str, Any]]:
+    def _results(self, which: str) -> list[Row]:
         sql = f"SELECT * FROM results WHERE {which}"
         with self._clear_errors():
             return distinguish([dict(row) for row in self.base.execute(sql, (SIMULATION,))])

@@ -37,6 +37,7 @@ import itertools
 import os
 import tomllib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
@@ -223,10 +224,10 @@ class Suite(Document):
 
     def tasks(self) -> list[Task]:
         """Return all runs in order, with those of included suites; duplicates are left out."""
-        found = {task.key: task for task in self._own_tasks()}
+        tasks = {task.key: task for task in self._own_tasks()}
         for part in self._parts:
-            found |= {task.key: task for task in part.tasks() if task.key not in found}
-        return list(found.values())
+            tasks |= {task.key: task for task in part.tasks() if task.key not in tasks}
+        return list(tasks.values())
 
     def _own_tasks(self) -> Iterator[Task]:
         limits, folder = self.limits, os.getcwd()
@@ -258,21 +259,25 @@ class Suite(Document):
         except DlschedError as error:
             raise InstanceError(where, "", str(error), "change it in the suite") from None
         for s, source in enumerate(self.instances):
-            try:
+            with _located(where, f"instances[{s}]"):
                 self._specs.extend(source.specs(folder))
-            except Flaw as flaw:
-                field = ".".join(map(str, (f"instances[{s}]", *flaw.path)))
-                raise InstanceError(where, field, flaw.problem, flaw.remedy) from None
         for s, entry in enumerate(self.simulation):
-            try:
+            with _located(where, f"simulation[{s}]"):
                 self._workloads.append(entry.spec(folder))
-            except Flaw as flaw:
-                field = ".".join(map(str, (f"simulation[{s}]", *flaw.path)))
-                raise InstanceError(where, field, flaw.problem, flaw.remedy) from None
         for m, method in enumerate(self.methods):
             for problem in dict.fromkeys(spec.problem for spec in self._specs):
                 if method.problem in (None, problem):
                     _validate_method(method, problem, where, f"methods[{m}]")
+
+
+@contextmanager
+def _located(where: str, entry: str) -> Iterator[None]:
+    """Turn a flaw in an entry of a suite into an error that names its field."""
+    try:
+        yield
+    except Flaw as flaw:
+        field = ".".join(map(str, (entry, *flaw.path)))
+        raise InstanceError(where, field, flaw.problem, flaw.remedy) from None
 
 
 def _validate_method(spec: MethodSpec, problem: str, where: str, field: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 from dlsched.bench.code_identity import Code, code_of
 from dlsched.bench.instance_spec import InstanceSpec
 from dlsched.bench.workload_spec import WorkloadSpec
+from dlsched.registry.methods import Options
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Task:
 
     instance: InstanceSpec | WorkloadSpec
     method: str
-    options: Mapping[str, Any]
+    options: Options
     seed: int
     repetition: int
     limits: Limits
@@ -73,7 +73,7 @@ class Task:
         cls,
         instance: InstanceSpec | WorkloadSpec,
         method: str,
-        options: Mapping[str, Any],
+        options: Options,
         seed: int,
         repetition: int,
         limits: Limits,

@@ -18,6 +18,8 @@ import threading
 import time
 from typing import Any
 
+from dlsched.schema.files import JsonObject
+
 MARK_BYTES = 32
 MOST_BYTES = 2**32
 """The largest answer; a longer one counts as damaged."""
@@ -60,7 +62,7 @@ def new_mark() -> bytes:
     return secrets.token_bytes(MARK_BYTES)
 
 
-def answer(mark: bytes, data: dict[str, Any], content: bytes | None = None) -> bytes:
+def answer(mark: bytes, data: JsonObject, content: bytes | None = None) -> bytes:
     """Return the message with JSON data and, if there is one, the solution's file."""
     row, rest = json.dumps(data, default=str).encode(), content or b""
     digest = hashlib.sha256(row + rest).digest()
@@ -86,7 +88,7 @@ class Inbox:
         """Close the descriptor."""
         os.close(self.descriptor)
 
-    def poll(self, mark: bytes, seconds: float) -> tuple[dict[str, Any], bytes | None] | None:
+    def poll(self, mark: bytes, seconds: float) -> tuple[JsonObject, bytes | None] | None:
         """Wait at most `seconds`; return the answer with this mark if it is complete.
 
         Raises
@@ -96,9 +98,9 @@ class Inbox:
         Damaged
             If the answer differs from what was sent.
         """
-        found = self._complete(mark)
-        if found is not None:
-            return found
+        complete = self._complete(mark)
+        if complete is not None:
+            return complete
         poller = select.poll()  # select() takes no descriptor above 1023
         poller.register(self.descriptor, select.POLLIN)
         if poller.poll(1000 * seconds):
@@ -108,7 +110,7 @@ class Inbox:
             self.held += chunk
         return self._complete(mark)
 
-    def _complete(self, mark: bytes) -> tuple[dict[str, Any], bytes | None] | None:
+    def _complete(self, mark: bytes) -> tuple[JsonObject, bytes | None] | None:
         begin = self.held.find(mark)
         if begin < 0:
             del self.held[: max(0, len(self.held) - MARK_BYTES + 1)]
@@ -142,16 +144,16 @@ def send_task(
         If the reader has closed the pipe, has not read the task after `seconds`, or `stop` is set.
     """
     content = pickle.dumps((mark, task))
-    left = memoryview(_LENGTH.pack(len(content)) + content)
+    remaining = memoryview(_LENGTH.pack(len(content)) + content)
     os.set_blocking(descriptor, False)
     poller = select.poll()
     poller.register(descriptor, select.POLLOUT)
     deadline = time.monotonic() + seconds
-    while left:
+    while remaining:
         if stop.is_set() or time.monotonic() > deadline:
             raise BrokenPipeError
         if poller.poll(100):
-            left = left[os.write(descriptor, left[:_CHUNK]) :]
+            remaining = remaining[os.write(descriptor, remaining[:_CHUNK]) :]
 
 
 def read_task(descriptor: int) -> tuple[bytes, Any] | None:
@@ -174,6 +176,6 @@ def _read(descriptor: int, count: int) -> bytes | None:
 
 def write_all(descriptor: int, content: bytes) -> None:
     """Write all of it, in as many steps as the pipe needs."""
-    left = memoryview(content)
-    while left:
-        left = left[os.write(descriptor, left[:_CHUNK]) :]
+    remaining = memoryview(content)
+    while remaining:
+        remaining = remaining[os.write(descriptor, remaining[:_CHUNK]) :]

@@ -15,12 +15,13 @@ import sys
 import threading
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dlsched.bench import sources, wire
 from dlsched.bench.execution import execute, set_up
 from dlsched.bench.task import Task
 from dlsched.errors import describe
+from dlsched.schema.files import JsonObject
 
 if TYPE_CHECKING:
     from dlsched.bench.recorder import Recorder
@@ -48,7 +49,7 @@ class _Teller(logging.Handler):
         if hasattr(record, "stage"):
             self.stage = record.getMessage()
 
-    def send(self, data: dict[str, Any], content: bytes | None = None, last: bool = False) -> None:
+    def send(self, data: JsonObject, content: bytes | None = None, last: bool = False) -> None:
         """Send a message; none of the task follows the last one."""
         with self.writing:
             wire.write_all(self.answers, wire.answer(self.mark, data, content))
@@ -82,7 +83,7 @@ def _leaves_something(threads: int) -> bool:
     return True
 
 
-def _set_up(task: Task) -> dict[str, Any]:
+def _set_up(task: Task) -> JsonObject:
     """Return the code that this process has for a task, or why it cannot be prepared."""
     try:
         return {"code": dict(set_up(task))}
@@ -92,7 +93,7 @@ def _set_up(task: Task) -> dict[str, Any]:
 
 def main(recorder: Recorder) -> None:
     """Execute tasks until stdin ends."""
-    own = os.getpid()
+    process = os.getpid()
     tasks, answers = os.dup(0), os.dup(1)
     with open(os.devnull) as nothing:
         os.dup2(nothing.fileno(), 0)
@@ -116,7 +117,7 @@ def main(recorder: Recorder) -> None:
         if unplanned:
             continue
         outcome = execute(task, partial(teller.send, {"began": True}))
-        if os.getpid() != own:  # this is a child process that a method has forked
+        if os.getpid() != process:  # this is a child process that a method has forked
             os._exit(0)
         rest = {
             "resident_bytes": outcome.resident_bytes,

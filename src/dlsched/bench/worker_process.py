@@ -11,13 +11,14 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from dlsched.bench import process_tree, recorder, wire
 from dlsched.bench.code_identity import differences, has_own_modules
 from dlsched.bench.execution import Outcome, blank_row, now
 from dlsched.bench.task import Task
 from dlsched.errors import DlschedError, describe
+from dlsched.schema.files import JsonObject
 
 POLL_SECONDS = 0.05
 GRACE_SECONDS = 5
@@ -32,9 +33,10 @@ MOST_BYTES_PRINTED = 64 * 2**20
 _GIB = 2**30
 _PROGRAM = Path(recorder.__file__)
 _FROM_OUTSIDE = [
-    getattr(signal, name) for name in ("SIGKILL", "SIGTERM", "SIGINT", "SIGHUP")
+    getattr(signal, name)
+    for name in ("SIGKILL", "SIGTERM", "SIGINT", "SIGHUP")
     if hasattr(signal, name)  # Windows has two of them
-]  # fmt: skip
+]
 _LAST_BYTES = 300
 
 
@@ -140,17 +142,17 @@ class WorkerProcess:
             return
         raise Unfit(f"no worker process can be started: {printed}")
 
-    def _send(self, task: Task) -> dict[str, Any]:
+    def _send(self, task: Task) -> JsonObject:
         """Send a task, and return what the process says of its code."""
         assert self.process is not None and self.stderr is not None
         self.stderr.truncate(0)
         self.stderr.seek(0)
         self.mark = wire.new_mark()
         wire.send_task(self.tasks, self.mark, task, START_SECONDS, self.stop)
-        ready: dict[str, Any] = self._await(self.mark)["ready"]
+        ready: JsonObject = self._await(self.mark)["ready"]
         return ready
 
-    def _await(self, mark: bytes) -> dict[str, Any]:
+    def _await(self, mark: bytes) -> JsonObject:
         """Wait for the first answer with this mark that is no stage.
 
         Raises
@@ -164,9 +166,9 @@ class WorkerProcess:
         deadline = time.monotonic() + START_SECONDS
         while True:
             ended = self.process.poll() is not None
-            found = self.answers.poll(mark, POLL_SECONDS)
-            if found is not None and "stage" not in found[0]:
-                return found[0]
+            answer = self.answers.poll(mark, POLL_SECONDS)
+            if answer is not None and "stage" not in answer[0]:
+                return answer[0]
             if ended or self.stop.is_set():
                 raise EOFError("it ends at once")
             if time.monotonic() > deadline:
@@ -217,20 +219,20 @@ class WorkerProcess:
         while True:
             ended = self.process is not None and self.process.poll() is not None
             try:
-                found = self.answers.poll(self.mark, POLL_SECONDS)
+                answer = self.answers.poll(self.mark, POLL_SECONDS)
             except (EOFError, OSError):
                 return self._ended(task)
             except wire.Damaged:
                 reason = "its answer is damaged: the method wrote to the connection"
                 return self._abandon(task, "crashed", reason, self._resident_bytes())
-            if found is not None and "began" in found[0]:  # making and compiling do not count
+            if answer is not None and "began" in answer[0]:  # making and compiling do not count
                 deadline = time.monotonic() + limit
                 continue
-            if found is not None and "stage" in found[0]:
-                self._tell(f"{task.instance.name} {task.method}: {found[0]['stage']}")
+            if answer is not None and "stage" in answer[0]:
+                self._tell(f"{task.instance.name} {task.method}: {answer[0]['stage']}")
                 continue
-            if found is not None:
-                return self._accept(task, *found)
+            if answer is not None:
+                return self._accept(task, *answer)
             if ended:  # a child process may keep the connection open
                 return self._ended(task)
             if self.stop.is_set():
@@ -243,7 +245,7 @@ class WorkerProcess:
                 if excess:
                     return excess
 
-    def _accept(self, task: Task, data: dict[str, Any], solution: bytes | None) -> Outcome:
+    def _accept(self, task: Task, data: JsonObject, solution: bytes | None) -> Outcome:
         """Return the answer, if it belongs to this task."""
         if data["row"]["key"] != task.key:
             reason = "it answered another task"

@@ -54,11 +54,11 @@ def command(name: str) -> Callable[..., None]:
         with progress.shown(quiet):
             function(**given)
 
-    own = inspect.signature(function, eval_str=True)
+    signature = inspect.signature(function, eval_str=True)
     flag = inspect.Parameter(
         "quiet", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=flags.Quiet
     )
-    run.__signature__ = own.replace(parameters=[*own.parameters.values(), flag])  # type: ignore[attr-defined]
+    run.__signature__ = signature.replace(parameters=[*signature.parameters.values(), flag])  # type: ignore[attr-defined]
     run.__annotations__ = function.__annotations__ | {"quiet": flags.Quiet}
     return run
 
@@ -91,19 +91,19 @@ def _start(
 
 def application(imported: Collection[str]) -> typer.Typer:
     """Return the command line, in which the commands not `imported` have their summary only."""
-    made = typer.Typer(
+    app = typer.Typer(
         name="dlsched",
         cls=Commands,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    made.callback(invoke_without_command=True)(_start)
+    app.callback(invoke_without_command=True)(_start)
     for name, summary in COMMANDS.items():
         if name in imported:
-            made.command(name)(command(name))
+            app.command(name)(command(name))
         else:
-            made.command(name, help=summary)(_not_imported)
-    return made
+            app.command(name, help=summary)(_not_imported)
+    return app
 
 
 def called() -> typer.Typer:

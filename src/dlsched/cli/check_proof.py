@@ -37,7 +37,7 @@ def check_proof(
     say(Stage.CHECKING, f"the proof of {instance}")
     try:
         if bound:
-            found = api.check_bound(instance, proof)
+            checked_bound = api.check_bound(instance, proof)
         else:
             checked = api.check_proof(instance, proof)
     except InvalidProof as error:
@@ -47,7 +47,7 @@ def check_proof(
             put_line(f"invalid: {error}")
         raise typer.Exit(Exit.NEGATIVE) from None
     if bound:
-        _put_bound(found, as_json)
+        _put_bound(checked_bound, as_json)
         return
     if as_json:
         levels = [

@@ -47,11 +47,11 @@ def compare(
     find_backend(solver)
     limits = dict(time_limit=time_limit, gap=gap, threads=threads, seed=seed, solver=solver)
     pairs = [(inst.name, name) for inst in loaded for name in method]
-    left = iter(enumerate(pairs))
+    waiting = iter(enumerate(pairs))
 
     def begin() -> None:
-        made, (inst, name) = next(left, (len(pairs), ("", "")))
-        count(made, len(pairs), f"{inst} {name}")
+        done, (inst, name) = next(waiting, (len(pairs), ("", "")))
+        count(done, len(pairs), f"{inst} {name}")
 
     def note(answer: Result | Failure) -> None:
         if isinstance(answer, Result) and answer.termination is Termination.INTERRUPTED:

@@ -20,12 +20,12 @@ def doctor(as_json: Json = False) -> None:
     Exit status 1 if the core does not work.
     """
     with stdout_for_answers():  # solvers print
-        found = examine(lambda part: say(Stage.CHECKING, part))
+        examination = examine(lambda part: say(Stage.CHECKING, part))
     if as_json:
-        put_json(found.to_data())
+        put_json(examination.to_data())
     else:
-        _put(found)
-    raise typer.Exit(Exit.OK if found.ok else Exit.NEGATIVE)
+        _put(examination)
+    raise typer.Exit(Exit.OK if examination.ok else Exit.NEGATIVE)
 
 
 def _put(found: Examination) -> None:
@@ -34,9 +34,11 @@ def _put(found: Examination) -> None:
     if found.packages:  # else nothing is declared
         put_table(
             ["package", "extra", "installed", "needed", "state"],
-            ([p.name, p.extra or None, p.installed, f">= {p.floor}", _package(p)]
-             for p in found.packages),
-        )  # fmt: skip
+            (
+                [p.name, p.extra or None, p.installed, f">= {p.floor}", _package(p)]
+                for p in found.packages
+            ),
+        )
     put_table(
         ["solver", "version", "state", Column("install", wraps=True)],
         ([s.name, s.version, _solver(s), None if s.works else s.install] for s in found.solvers),

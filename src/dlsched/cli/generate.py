@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any
@@ -12,12 +11,11 @@ import typer
 
 from dlsched import api, registry
 from dlsched.cli import flags
-from dlsched.cli.exits import clear, put
+from dlsched.cli.exits import put, put_note
 from dlsched.cli.flags import Json
 from dlsched.cli.output import fields, put_json
 from dlsched.cli.progress import say
 from dlsched.cli.settings import parameters, settings, target
-from dlsched.display.figures import printable
 from dlsched.errors import DlschedError, OptionError
 from dlsched.registry.cluster_state import adapter
 from dlsched.run import Stage
@@ -163,11 +161,11 @@ def _from_trace(
     if at is None:
         raise OptionError("--trace needs a moment; add --at 3d, or 12h, 90m, 45s")
     module = adapter(problem)
-    own = parameters(module.instance)
+    known = parameters(module.instance)
     shared = {k: v for k, v in parameters(snapshot, skip=2).items() if k in _SHARED}
     whose = f"{problem} at the moment of a trace"
-    chosen = {"servers": module.SERVERS} | given | settings(pairs, shared | own, whose)
-    options = {k: chosen.pop(k) for k in own if k in chosen}
+    chosen = {"servers": module.SERVERS} | given | settings(pairs, shared | known, whose)
+    options = {k: chosen.pop(k) for k in known if k in chosen}
     if "demand" in chosen:
         raise OptionError(f"{problem} takes no --demand; leave it out")
     moment = parse_duration(at)
@@ -185,12 +183,12 @@ def _notes_on_stderr() -> Iterator[None]:
 
     class Notes(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            clear()
-            if sys.stderr is not None:
-                print("note:", printable(record.getMessage()), file=sys.stderr)
+            put_note(record.getMessage())
 
-    logger, handler = logging.getLogger("dlsched.traces"), Notes()
-    before, logger.propagate = logger.propagate, False
+    logger = logging.getLogger("dlsched.traces")
+    handler = Notes()
+    before = logger.propagate
+    logger.propagate = False
     logger.addHandler(handler)
     try:
         yield

@@ -104,15 +104,15 @@ class Table:
     def widths(self, width: int) -> list[int]:
         """Return the widths: the least, and what remains to the wrapping columns with most text."""
         beside = self.beside()
-        found = [self.least(i) for i in beside]
+        widths = [self.least(i) for i in beside]
         text = [sum(map(cell_len, self.cells(i))) for i in beside]
-        for _ in range(width - self.total(found)):
-            growing = [k for k, i in enumerate(beside) if found[k] < self.whole(i)]
+        for _ in range(width - self.total(widths)):
+            growing = [k for k, i in enumerate(beside) if widths[k] < self.whole(i)]
             if not growing:
                 break
             # Widths as the roots of the lengths make the sum of the lines the least.
-            found[max(growing, key=lambda k: text[k] / found[k] ** 2)] += 1
-        return found
+            widths[max(growing, key=lambda k: text[k] / widths[k] ** 2)] += 1
+        return widths
 
     def needs(self) -> int:
         """Return the width of a terminal on which all columns are shown."""
@@ -132,9 +132,9 @@ def fitted(table: Table, brief: Table, width: int) -> tuple[Table, bool] | None:
         The table with the long form of each cell, and with the short one.
     """
     headings = any(c.heading for c in table.columns)
-    for each in (table, brief):
+    for form in (table, brief):
         for grouped in (False, True) if headings else (False,):
-            found = Table(each.columns, each.rows, grouped=grouped).fitted(width)
-            if found is not None:
-                return found, each is brief
+            layout = Table(form.columns, form.rows, grouped=grouped).fitted(width)
+            if layout is not None:
+                return layout, form is brief
     return None

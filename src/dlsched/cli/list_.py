@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import inspect
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from dlsched import registry
 from dlsched.cli.flags import Json
-from dlsched.cli.output import Column, put_json, put_table
-from dlsched.display.figures import display
+from dlsched.cli.output import Column, put_json, put_rows
+from dlsched.display.table import Row
 from dlsched.problems import library
 from dlsched.registry import Problem
 from dlsched.results.objective import bound_from_data
@@ -37,25 +37,15 @@ def list_(
     """List problems, shipped instances, methods and scheduling policies."""
     owners = [registry.problem(problem)] if problem else registry.usable_problems()
     chosen = [what] if what else list(What)
-    found = {str(kind): _ROWS[kind](owners) for kind in chosen}
+    listed = {str(kind): _ROWS[kind](owners) for kind in chosen}
     if as_json:
-        put_json(found)
+        put_json(listed)
         return
-    for kind, rows in found.items():
-        columns = [_COLUMNS.get(name, name) for name in (rows[0] if rows else ["name"])]
-        cells = ([_cell(entry) for entry in row.values()] for row in rows)
-        put_table(columns, cells, title=kind if len(found) > 1 else None)
+    for kind, rows in listed.items():
+        put_rows(rows, _COLUMNS, title=kind if len(listed) > 1 else None)
 
 
-def _cell(entry: Any) -> Any:
-    if isinstance(entry, list):
-        return ", ".join(map(str, entry))
-    if isinstance(entry, dict):
-        return ", ".join(f"{k}={display(v)}" for k, v in entry.items())
-    return entry
-
-
-def _problems(owners: list[Problem]) -> list[dict[str, Any]]:
+def _problems(owners: list[Problem]) -> list[Row]:
     return [
         {
             "problem": owner.name,
@@ -67,7 +57,7 @@ def _problems(owners: list[Problem]) -> list[dict[str, Any]]:
     ]
 
 
-def _instances(owners: list[Problem]) -> list[dict[str, Any]]:
+def _instances(owners: list[Problem]) -> list[Row]:
     names = [owner.name for owner in owners]
     rows = []
     for name, entry in library.index().items():
@@ -78,7 +68,7 @@ def _instances(owners: list[Problem]) -> list[dict[str, Any]]:
     return rows
 
 
-def _methods(owners: list[Problem]) -> list[dict[str, Any]]:
+def _methods(owners: list[Problem]) -> list[Row]:
     return [
         {
             "problem": owner.name,
@@ -91,10 +81,11 @@ def _methods(owners: list[Problem]) -> list[dict[str, Any]]:
     ]
 
 
-def _policies(owners: list[Problem]) -> list[dict[str, Any]]:
+def _policies(owners: list[Problem]) -> list[Row]:
     """Return the policies but those that solve another problem."""
     rows = []
-    others = {each.name for each in registry.usable_problems()} - {owner.name for owner in owners}
+    names = {owner.name for owner in owners}
+    others = {owner.name for owner in registry.usable_problems()} - names
     for name in list_policies():
         kind = find_policy(name)
         solves = getattr(kind, "problem", None)

@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TextIO
 
@@ -25,6 +25,26 @@ def put_json(data: Any) -> None:
 def put_line(text: str, indent: int = 0) -> None:
     """Write a line of plain text; on a narrow terminal it goes on in further lines, indented."""
     put("\n".join(broken(text, indent)) + "\n")
+
+
+def put_rows(
+    rows: Sequence[Mapping[str, Any]],
+    columns: Mapping[str, Column],
+    title: str | None = None,
+    text: Callable[[object], str] = display,
+) -> None:
+    """Write rows as a table; lists and mappings in a cell are written with commas."""
+    names = [*rows[0]] if rows else ["name"]
+    cells = ([_cell(value, text) for value in row.values()] for row in rows)
+    put_table([columns.get(name, name) for name in names], cells, title=title)
+
+
+def _cell(value: Any, text: Callable[[object], str]) -> Any:
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    if isinstance(value, dict):
+        return ", ".join(f"{name}={text(entry)}" for name, entry in value.items())
+    return value
 
 
 def fields(data: Mapping[str, object]) -> None:
@@ -75,6 +95,7 @@ __all__ = [
     "fields",
     "put_json",
     "put_line",
+    "put_rows",
     "put_table",
     "stdout_for_answers",
 ]

@@ -103,9 +103,9 @@ def plot(
 def _note(caught: Sequence[warnings.WarningMessage]) -> None:
     """Say once which letters the font does not have; matplotlib warns for each, several times."""
     said = [str(warning.message) for warning in caught]
-    found = [re.search(r"^Glyph (\d+) .* missing from", text) for text in said]
-    lacking = dict.fromkeys(chr(int(match[1])) for match in found if match)
-    others = dict.fromkeys(text for text, match in zip(said, found, strict=True) if not match)
+    matches = [re.search(r"^Glyph (\d+) .* missing from", text) for text in said]
+    lacking = dict.fromkeys(chr(int(match[1])) for match in matches if match)
+    others = dict.fromkeys(text for text, match in zip(said, matches, strict=True) if not match)
     for text in others:
         put_note(f"matplotlib: {text}")
     if lacking:

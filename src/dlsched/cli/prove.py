@@ -59,9 +59,9 @@ def prove(
             levels = list(proof.levels)
             write_proof(proof, file)
         else:
-            found = api.prove_bound(inst, bound, solution, time_limit=limit)
-            levels = [found.proof]
-            write_bound(found, file)
+            bound_proof = api.prove_bound(inst, bound, solution, time_limit=limit)
+            levels = [bound_proof.proof]
+            write_bound(bound_proof, file)
     except ProofFailed as error:
         if as_json:
             put_json({"instance": inst.name, "proved": False, "reason": str(error)})

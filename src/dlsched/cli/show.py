@@ -11,12 +11,13 @@ import typer
 
 from dlsched.api import load
 from dlsched.cli.flags import INSTANCE_HELP, Json
-from dlsched.cli.output import Column, fields, put_json, put_line, put_table
+from dlsched.cli.output import Column, fields, put_json, put_line, put_rows
 from dlsched.cli.progress import say
 from dlsched.cli.settings import parameters
 from dlsched.problems import library
 from dlsched.registry import problem, problem_names
 from dlsched.run import Stage
+from dlsched.schema.files import JsonObject
 
 _COLUMNS = {name: Column(name, wraps=True) for name in ("summary", "options", "default", "meaning")}
 
@@ -38,7 +39,7 @@ def _problem(name: str, as_json: bool) -> None:
     owner = problem(name)
     generator = owner.module("generate").generate
     meanings = described(inspect.getdoc(generator) or "")
-    data: dict[str, Any] = {
+    data: JsonObject = {
         "problem": owner.name,
         "title": owner.title,
         "source": owner.source,
@@ -65,10 +66,8 @@ def _problem(name: str, as_json: bool) -> None:
     put_line(owner.source)
     put_line("")
     for part, title in (("levels", "objective"), ("methods", "methods"), ("generator", "generate")):
-        rows = data[part]
-        cells = ([_cell(v) for v in row.values()] for row in rows)
-        if rows:
-            put_table([_COLUMNS.get(name, name) for name in rows[0]], cells, title=title)
+        if data[part]:
+            put_rows(data[part], _COLUMNS, title=title, text=str)
     other = ", or another method that suits the instance better" if owner.choose else ""
     put_line(f'"exact" stands for {owner.exact}{other}.')
 
@@ -76,7 +75,7 @@ def _problem(name: str, as_json: bool) -> None:
 def _instance(source: str, as_json: bool) -> None:
     say(Stage.LOADING, source)
     inst = load(source)
-    sizes: dict[str, Any] = {}
+    sizes: JsonObject = {}
     for field in type(inst).model_fields:
         value = getattr(inst, field)
         if field not in ("dlsched", "problem", "name", "source", "notes"):
@@ -100,14 +99,14 @@ def _instance(source: str, as_json: bool) -> None:
 def described(docstring: str) -> dict[str, str]:
     """Return ``{parameter: meaning}`` from a docstring's Parameters section."""
     section = re.search(r"^Parameters\n-+\n(.*?)(?=^\S.*\n-+\n|\Z)", docstring, re.M | re.S)
-    found: dict[str, list[str]] = {}
+    meanings: dict[str, list[str]] = {}
     names: list[str] = []
     for line in section[1].splitlines() if section else ():
         if line and not line.startswith(" "):
             names = [name.strip(" *") for name in line.partition(" : ")[0].split(",")]
         for name in names if line.startswith(" ") else ():
-            found.setdefault(name, []).append(line.strip())
-    return {name: " ".join(lines).replace("``", "") for name, lines in found.items()}
+            meanings.setdefault(name, []).append(line.strip())
+    return {name: " ".join(lines).replace("``", "") for name, lines in meanings.items()}
 
 
 def _as_json(value: Any) -> Any:
@@ -119,9 +118,3 @@ def _as_json(value: Any) -> Any:
     if isinstance(value, (bool, int, float, str)) or value is None:
         return value
     return [_as_json(v) for v in value] if isinstance(value, (tuple, list)) else str(value)
-
-
-def _cell(value: Any) -> Any:
-    if isinstance(value, dict):
-        return ", ".join(f"{k}={v}" for k, v in value.items())
-    return value

@@ -92,8 +92,18 @@ def simulate(
         note("", f"{completed:,} of {total:,} jobs complete, day {days:,.1f} of the trace")
 
     try:
-        run = run_simulation(workload, cluster, policy, method=method, variant=variant, seed=seed,
-                             log=log, resume=resume, on_progress=on_progress, **chosen)  # fmt: skip
+        run = run_simulation(
+            workload,
+            cluster,
+            policy,
+            method=method,
+            variant=variant,
+            seed=seed,
+            log=log,
+            resume=resume,
+            on_progress=on_progress,
+            **chosen,
+        )
     except KeyboardInterrupt:
         if log is not None:
             again = "go on with" if variant == "paper" else "a published simulator begins anew with"
@@ -130,8 +140,8 @@ def _profile_options(profiles: str | None, pairs: list[str]) -> dict[str, Any]:
 
 def _answer(run: Simulation, bounds: bool) -> dict[str, Any]:
     labels = {"policy": run.meta["policy"], "method": run.meta["method"]}
-    found = {}
+    limits = {}
     for metric in ("mean_jct", "makespan") if bounds else ():
         say(Stage.SEARCHING, f"a bound on {metric}")
-        found[f"{metric}_bound"] = float(run.bound(metric).value)
-    return labels | run.summary | found
+        limits[f"{metric}_bound"] = float(run.bound(metric).value)
+    return labels | run.summary | limits

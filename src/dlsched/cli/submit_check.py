@@ -54,33 +54,35 @@ def submit_check(
     elif credit is not None:
         raise OptionError("--by needs -o FILE, the file that gets the credit")
     say(Stage.CHECKING, str(solution))
-    found = check_submission(solution)
-    if output is not None and found.verdict != "infeasible":
-        api.save(found.credited(credit), output)
-    report, gaps = found.report, found.report.gap
+    submission = check_submission(solution)
+    if output is not None and submission.verdict != "infeasible":
+        api.save(submission.credited(credit), output)
+    report, gaps = submission.report, submission.report.gap
     if as_json:
-        values, best = report.objective, found.best_known
+        values, best = report.objective, submission.best_known
         put_json(
             {
-                "instance": found.instance,
-                "verdict": found.verdict,
-                "closes": found.closes,
+                "instance": submission.instance,
+                "verdict": submission.verdict,
+                "closes": submission.closes,
                 "violations": [
                     {"kind": v.kind, "where": v.where, "message": v.message}
                     for v in report.violations
                 ],
                 "objective": values and {k: number_to_data(v) for k, v in values.as_dict().items()},
                 "best_known": {k: number_to_data(v) for k, v in best.as_dict().items()},
-                "bound": {k: v and v.to_data() for k, v in found.bound.as_dict().items()},
+                "bound": {k: v and v.to_data() for k, v in submission.bound.as_dict().items()},
                 "gap": gaps and gaps.as_dict(),
-                "credit": found.solution.to_data().get("credit")
+                "credit": submission.solution.to_data().get("credit")
                 if credit is None
                 else credit.model_dump(exclude_defaults=True),
             }
         )
     else:
-        closing = ", and closes its gap" if found.closes and found.verdict == "improves" else ""
-        put_line(f"{solution} {VERDICTS[found.verdict]} of {found.instance}{closing}")
+        closing = (
+            ", and closes its gap" if submission.closes and submission.verdict == "improves" else ""
+        )
+        put_line(f"{solution} {VERDICTS[submission.verdict]} of {submission.instance}{closing}")
         for violation in report.violations:
             put_line(f"  {violation.where}: {violation.message}")
         put_table(
@@ -94,13 +96,13 @@ def submit_check(
                     bound and f"{bound.kind}, {bound.method}",
                     percent(gaps[i]) if gaps else None,
                 ]
-                for i, (level, best) in enumerate(found.best_known.pairs())
-                for bound in [found.bound[i]]
+                for i, (level, best) in enumerate(submission.best_known.pairs())
+                for bound in [submission.bound[i]]
             ),
         )
-        if output is not None and found.verdict != "infeasible":
+        if output is not None and submission.verdict != "infeasible":
             put_line(f"solution with credit written to {output}")
-    raise typer.Exit(Exit.NEGATIVE if found.verdict == "infeasible" else Exit.OK)
+    raise typer.Exit(Exit.NEGATIVE if submission.verdict == "infeasible" else Exit.OK)
 
 
 def _credit(by: str | None, date: str | None, reference: str | None) -> Credit | None:

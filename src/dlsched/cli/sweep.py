@@ -9,11 +9,12 @@ from typing import Any
 
 from dlsched.bench import Suite, run_suite, statistics
 from dlsched.bench.report import findings
-from dlsched.bench.simulations import SHOWN, Row, table_rows
+from dlsched.bench.simulations import SHOWN, table_rows
 from dlsched.bench.statistics import EvaluatedRun
 from dlsched.cli.output import Column, LeftOut, put_line, put_table
 from dlsched.cli.progress import count, note, say
 from dlsched.display.figures import percent, seconds
+from dlsched.display.table import Row
 from dlsched.results.status import FAILED
 from dlsched.run import Stage
 
@@ -26,12 +27,12 @@ _METRICS = dict(zip(SHOWN, (0, 5, 6, 7, 8), strict=True))
 
 def run_shown(suite: Suite, out: Path, **options: Any) -> None:
     """Run a suite and show what is done; see `dlsched.bench.run_suite` for the options."""
-    made = 0
+    done = 0
 
-    def on_row(row: dict[str, Any], left: int) -> None:
-        nonlocal made
-        made += 1
-        count(made, made + left)
+    def on_row(row: Row, left: int) -> None:
+        nonlocal done
+        done += 1
+        count(done, done + left)
 
     say(Stage.LOADING, f"the instances of {suite.name}")
     run_suite(
@@ -129,7 +130,7 @@ def put_failed(rows: Sequence[Row]) -> None:
         put_line(f"and {len(failed) - MOST_LINES} more failed runs")
 
 
-def _resolved(line: dict[str, Any]) -> str | None:
+def _resolved(line: Row) -> str | None:
     """Return the methods that ran, if they differ from the method asked for."""
     resolved = str(line["resolved_method"])
     return None if not resolved or resolved == line["method"].split(" ")[0] else resolved

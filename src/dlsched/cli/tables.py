@@ -101,10 +101,10 @@ def _text(cell: object, form: int) -> str:
 def _lines(table: Table, brief: Table, title: str | None, note: LeftOut) -> list[str]:
     """Return a table's lines, in the first layout that fits the terminal."""
     width = line_width()
-    found = fitted(table, brief, width)
-    if found is None:
+    layout = fitted(table, brief, width)
+    if layout is None:
         return [*([title] if title else []), *_blocks(table)]
-    chosen, short = found
+    chosen, short = layout
     kept = set(chosen.columns)
     lost = [c.name for c in table.columns if c not in kept]
     lost += [c.shortens for c in chosen.columns if short and c.shortens]

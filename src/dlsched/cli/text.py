@@ -67,13 +67,13 @@ def named_lines(rows: Iterable[tuple[str, str]], indent: int = 0) -> list[str]:
     pairs = [(printable(name), printable(value)) for name, value in rows]
     label = max((cell_len(name) for name, _ in pairs), default=0) + 2
     space, room = " " * indent, line_width() - indent
-    found = []
+    named = []
     for name, value in pairs:
         lines = wrapped(value, room - label) if on_terminal() else [value]
         if on_terminal() and max(map(cell_len, lines)) > room - label:
             lines = wrapped(value, room - 2)
-            found += [space + name, *(f"{space}  {line}" for line in lines)]
+            named += [space + name, *(f"{space}  {line}" for line in lines)]
             continue
-        found.append(space + name + " " * (label - cell_len(name)) + lines[0])
-        found += [" " * (indent + label) + line for line in lines[1:]]
-    return found
+        named.append(space + name + " " * (label - cell_len(name)) + lines[0])
+        named += [" " * (indent + label) + line for line in lines[1:]]
+    return named

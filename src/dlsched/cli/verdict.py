@@ -8,6 +8,7 @@ from typing import Any
 from dlsched.cli.exits import Exit
 from dlsched.cli.output import Column, LeftOut, fields, put_table
 from dlsched.display.figures import display, percent, seconds
+from dlsched.display.table import Row
 from dlsched.registry import Kind, problem
 from dlsched.results.result import Result, Status, Termination, default_termination
 from dlsched.results.status import FAILED
@@ -61,11 +62,11 @@ def exit_status(result: Result) -> Exit:
     if result.solution is not None:
         return Exit.OK
     bounds_only = result.kind in (Kind.BOUND, Kind.REFERENCE)
-    found = bounds_only and result.status is Status.NO_SOLUTION and any(result.bound)
-    return Exit.OK if found else Exit.NEGATIVE
+    bounded = bounds_only and result.status is Status.NO_SOLUTION and any(result.bound)
+    return Exit.OK if bounded else Exit.NEGATIVE
 
 
-def put_comparison(rows: Sequence[dict[str, Any]]) -> None:
+def put_comparison(rows: Sequence[Row]) -> None:
     """Write the rows of `dlsched.display.table.comparison_rows`, a table per problem."""
     left_out = LeftOut()
     for name in dict.fromkeys(row["problem"] for row in rows):
@@ -95,7 +96,7 @@ def put_comparison(rows: Sequence[dict[str, Any]]) -> None:
             fields({f"{row['instance']} {row['method']}": wrong})
 
 
-def _cells(row: dict[str, Any], levels: Sequence[str]) -> list[Any]:
+def _cells(row: Row, levels: Sequence[str]) -> list[Any]:
     bounds = [display(row.get(f"{name}_best_bound")) or "-" for name in levels]
     resolved, ended = row.get("resolved_method"), row.get("termination")
     usual = ended is None or default_termination(Status(row["status"])) == ended
@@ -114,7 +115,7 @@ def _cells(row: dict[str, Any], levels: Sequence[str]) -> list[Any]:
     ]
 
 
-def _gap(row: dict[str, Any], name: str, levels: Sequence[str]) -> str | tuple[str, str] | None:
+def _gap(row: Row, name: str, levels: Sequence[str]) -> str | tuple[str, str] | None:
     """Return a gap, and where there are several levels with and without its level."""
     gap = row.get(name)
     if gap is None:

@@ -57,21 +57,16 @@ def put_report(report: Report) -> None:
     put_line("feasible" if report.feasible else f"infeasible: {count} violation(s)")
     if report.violations:
         put_table(
-            ["violation", _text("where"), _text("message"), "amount>"],
+            ["violation", Column("where", wraps=True), Column("message", wraps=True), "amount>"],
             ([v.kind, v.where, v.message, v.amount] for v in report.violations),
         )
     if report.objective is not None:
-        gaps = report.gap if report.gap is not None else [None] * len(report.objective)
         put_table(
             ["level", "objective>", Column("unit", drop=1), "gap>"],
             (
                 [level.name, value, level.unit, percent(gap)]
-                for (level, value), gap in zip(report.objective.pairs(), gaps, strict=True)
+                for level, value, gap in report.levels()
             ),
         )
     if report.details:
         fields({k.replace("_", " "): v for k, v in report.details.items()})
-
-
-def _text(name: str) -> Column:
-    return Column(name, wraps=True)

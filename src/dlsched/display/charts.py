@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import cycle
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dlsched.display.drawing.legend import add_legend
 from dlsched.display.drawing.style import TEXT, set_labels, short_name
@@ -15,6 +16,10 @@ from dlsched.results.performance_profiles import Row, Steps
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+T = TypeVar("T")
+Style: TypeAlias = dict[str, Any]
+"""Keyword arguments of matplotlib's `plot`."""
 
 # From dark to light, with different dashes and markers: distinguishable without colour.
 _COLOURS = ("#1b1b1b", "#8c2d04", "#08519c", "#41ab5d", "#7a5195", "#e08214", "#5c8fb5", "#a0a0a0")
@@ -30,7 +35,7 @@ LEAST_GAP = 1e-6
 _LEAST_SECONDS = 1e-4
 
 
-def styles() -> Iterator[dict[str, Any]]:
+def styles() -> Iterator[Style]:
     """Yield colour, dashes and marker of one method after the other."""
     for colour, dash, mark in cycle(zip(_COLOURS, _DASHES, _MARKS, strict=True)):
         yield {
@@ -42,75 +47,87 @@ def styles() -> Iterator[dict[str, Any]]:
         }
 
 
-def _points(style: Mapping[str, Any]) -> dict[str, Any]:
+def _styled(groups: Mapping[str, T]) -> Iterator[tuple[str, T, Style]]:
+    """Yield the name of each method for the legend, what is drawn of it, and its style."""
+    for (label, group), style in zip(groups.items(), styles(), strict=False):
+        yield short_name(label, _LONGEST_LABEL), group, style
+
+
+def _points(style: Style) -> Style:
     return {**style, "linestyle": "none", "fillstyle": "none"}
 
 
 def draw_gap_distribution(ax: Axes, rows: Sequence[Row], level: str) -> None:
     """Draw each method's gaps as points, with a box from the first to the third quartile."""
-    groups = {
-        label: 100 * np.sort(profiles.gaps_of(group, level))
-        for label, group in profiles.by_label(rows).items()
-    }
-    shown = {label: gaps for label, gaps in groups.items() if len(gaps)}
-    for y, (gaps, style) in enumerate(zip(shown.values(), styles(), strict=False)):
+    groups = profiles.by_label(rows)
+    gaps_by_label = {label: profiles.gaps_of(group, level) for label, group in groups.items()}
+    drawn = {label: 100 * np.sort(gaps) for label, gaps in gaps_by_label.items() if gaps}
+    names = []
+    for y, (label, (name, gaps, style)) in enumerate(zip(drawn, _styled(drawn), strict=True)):
         low, middle, high = np.quantile(gaps, (0.25, 0.5, 0.75))
-        ax.barh(y, high - low, left=low, height=0.5, color="#e4e9f0", edgecolor="#5f6b7a", lw=0.7)
+        box: Style = {"height": 0.5, "color": "#e4e9f0", "edgecolor": "#5f6b7a", "lw": 0.7}
+        ax.barh(y, high - low, left=low, **box)
         ax.plot([middle, middle], [y - 0.25, y + 0.25], color="#5f6b7a", linewidth=1.6)
         ax.plot(gaps, y + _spread(len(gaps)), **_points(style), clip_on=False, zorder=3)
-    counts = {label: len(group) for label, group in profiles.by_label(rows).items()}
-    names = [f"{short_name(n, _LONGEST_LABEL)}\n{_counted(g, counts[n])}" for n, g in shown.items()]
-    ax.set_yticks(range(len(shown)), names, fontsize=TEXT)
-    ax.set_ylim(len(shown) - 0.4, -0.6)
-    ax.set_xlim(left=0, right=None if any(g.any() for g in shown.values()) else 1)
+        names.append(f"{name}\n{_counted(gaps, len(groups[label]))}")
+    ax.set_yticks(range(len(drawn)), names, fontsize=TEXT)
+    ax.set_ylim(len(drawn) - 0.4, -0.6)
+    has_width = any(gaps.any() for gaps in drawn.values())
+    ax.set_xlim(left=0, right=None if has_width else 1)
     set_labels(ax, f"gap to the best bound of {level}, % (box: quartiles, line: median)")
 
 
-def _counted(gaps: Any, runs: int) -> str:
+def _counted(gaps: NDArray[np.float64], runs: int) -> str:
     """Return how many runs have no gap left, and how many have no gap to draw."""
     zeros = f"{np.count_nonzero(gaps == 0)} of {runs} at 0"
-    return zeros + (f", {runs - len(gaps)} without a gap" if len(gaps) < runs else "")
+    missing = runs - len(gaps)
+    return f"{zeros}, {missing} without a gap" if missing else zeros
 
 
-def _spread(count: int) -> Any:
+def _spread(count: int) -> NDArray[Any]:
     """Return heights that keep points of equal gaps apart: a fixed pattern, not a random one."""
-    return 0.4 * (np.arange(count) * 0.618034 % 1 - 0.5) * (count > 1)
+    if count == 1:
+        return np.zeros(1)
+    golden = np.arange(count) * 0.618034 % 1
+    return 0.4 * (golden - 0.5)
+
+
+def _draw_steps(ax: Axes, name: str, steps: Steps, end: float, style: Style) -> None:
+    """Draw a profile, whose last share goes on to the end of the axis."""
+    values = np.append(steps.values, end)
+    shares = np.append(steps.shares, steps.shares[-1])
+    ax.plot(values, shares, label=name, **(_STEPS | style))
 
 
 def draw_time_profile(ax: Axes, profile: Mapping[str, Steps]) -> None:
     """Draw the share of runs proven within a factor of the fastest proof."""
-    furthest = max(10.0, *(float(factors[-1]) for factors, _ in profile.values()))
-    for (label, (factors, shares)), style in zip(profile.items(), styles(), strict=False):
-        right = np.append(factors, furthest * 1.05)
-        marks = _STEPS | style
-        name = short_name(label, _LONGEST_LABEL)
-        ax.plot(right, np.append(shares, shares[-1]), label=name, **marks)
-    ax.set(xscale="log", xlim=(0.95, furthest * 1.05), ylim=(-0.02, 1.02))
+    largest = [float(steps.values[-1]) for steps in profile.values()]
+    end = max(10.0, *largest) * 1.05
+    for name, steps, style in _styled(profile):
+        _draw_steps(ax, name, steps, end, style)
+    ax.set(xscale="log", xlim=(0.95, end), ylim=(-0.02, 1.02))
     set_labels(ax, "factor of the fastest proof", "share of runs proven")
 
 
 def draw_gap_profile(ax: Axes, profile: Mapping[str, Steps], level: str) -> None:
     """Draw the share of each method's runs within each gap."""
-    for (label, (gaps, shares)), style in zip(profile.items(), styles(), strict=False):
-        if len(gaps):
-            right = np.append(np.maximum(gaps, LEAST_GAP), 1.0)
-            marks = _STEPS | style
-            name = short_name(label, _LONGEST_LABEL)
-            ax.plot(right, np.append(shares, shares[-1]), label=name, **marks)
+    for name, steps, style in _styled(profile):
+        if len(steps.values):
+            drawn = Steps(np.maximum(steps.values, LEAST_GAP), steps.shares)
+            _draw_steps(ax, name, drawn, 1.0, style)
     ax.set(xscale="log", xlim=(LEAST_GAP * 0.8, 1.1), ylim=(-0.02, 1.02))
     set_labels(ax, f"gap_to_best of {level}", "share of runs within it")
 
 
 def draw_time_by_size(ax: Axes, rows: Sequence[Row], unit: str) -> None:
     """Draw seconds against the size, with the fitted growth where three sizes ran."""
-    for (label, group), style in zip(profiles.by_label(rows).items(), styles(), strict=False):
+    for name, group, style in _styled(profiles.by_label(rows)):
         sizes, seconds = profiles.sizes_and(group, "seconds")
         if not sizes:
             continue
         fitted = profiles.growth(group)
-        name = short_name(label, _LONGEST_LABEL)
-        name += f": n^{fitted.slope:.2f}" if fitted else ""
-        ax.plot(sizes, np.maximum(seconds, _LEAST_SECONDS), label=name, **_points(style))
+        label = f"{name}: n^{fitted.slope:.2f}" if fitted else name
+        ax.plot(sizes, np.maximum(seconds, _LEAST_SECONDS), label=label, **_points(style))
         if fitted:
             ends = np.array([min(sizes), max(sizes)])
             line = style | {"marker": None, "linewidth": 1}
@@ -122,10 +139,9 @@ def draw_time_by_size(ax: Axes, rows: Sequence[Row], unit: str) -> None:
 
 def draw_gap_by_size(ax: Axes, rows: Sequence[Row], unit: str, level: str) -> None:
     """Draw gaps against the size."""
-    for (label, group), style in zip(profiles.by_label(rows).items(), styles(), strict=False):
+    for name, group, style in _styled(profiles.by_label(rows)):
         sizes, gaps = profiles.sizes_and(group, f"{level}_gap_to_best")
         if sizes:
-            name = short_name(label, _LONGEST_LABEL)
             ax.plot(sizes, 100 * np.array(gaps), label=name, **_points(style), clip_on=False)
     ax.set(xscale="log")
     ax.set_ylim(bottom=0)

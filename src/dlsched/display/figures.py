@@ -29,7 +29,8 @@ def percent(gap: float | None) -> str:
         return ""
     if gap == 0:
         return "0 %"
-    return f"{100 * gap:.2f} %" if gap >= 0.0001 else f"{100 * gap:.0e} %"
+    value = 100 * gap
+    return f"{value:.2f} %" if gap >= 0.0001 else f"{value:.0e} %"
 
 
 def seconds(value: float | None) -> str:
@@ -41,9 +42,14 @@ def seconds(value: float | None) -> str:
 
 def shorten(name: str, length: int) -> str:
     """Return a name, shortened to a number of characters, with an ellipsis at the end."""
-    return name if len(name) <= length else f"{name[: length - 1]}…"
+    if len(name) <= length:
+        return name
+    return f"{name[: length - 1]}…"
 
 
 def printable(text: str) -> str:
     """Return a text with control characters escaped."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    if text.isprintable():
+        return text
+    spelled = [c if c.isprintable() else c.encode("unicode_escape").decode() for c in text]
+    return "".join(spelled)

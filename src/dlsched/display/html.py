@@ -15,7 +15,7 @@ from dlsched.display.picture import picture
 from dlsched.display.rendering import html
 from dlsched.display.text import (
     LABELS,
-    kinds_of,
+    kinds_text,
     levels_of,
     objective_text,
     verdict,
@@ -24,12 +24,15 @@ from dlsched.errors import plain
 from dlsched.results.objective import Bound, ByLevel
 from dlsched.results.result import Report, Result, Violation
 from dlsched.results.summary import ending, meaning, next_step, setting, status_text, times
-from dlsched.schema.content import Part, is_number, number_text, parts, values
+from dlsched.schema.content import is_number, number_text, parts, values
 from dlsched.schema.envelope import Instance
 from dlsched.schema.solution import Solution
 
-_LONGEST, _ROWS = 200, 10
-"""Characters of a cell; rows of violations."""
+_LONGEST = 200
+"""Characters of a cell."""
+_ROWS = 10
+"""The most rows of violations, and of lists."""
+_VIOLATION = ("kind", "where", "message", "amount")
 _TABLE = "border-collapse:collapse;margin:.4em 0;font-size:90%;color:inherit;background:none"
 _CELL = "padding:.15em .7em .15em 0;border:0;text-align:{};color:inherit;background:none"
 _HEAD = "border-bottom:1px solid rgba(128,128,128,.6);font-weight:600"
@@ -41,7 +44,8 @@ def instance_html(instance: Instance) -> str:
     """Return the values, the lists with sizes and ranges, the objective, and a picture."""
     levels = levels_of(instance.problem)
     rows = [*_content(instance)]
-    rows += [("objective", "", objective_text(levels))] if levels else []
+    if levels:
+        rows.append(("objective", "", objective_text(levels)))
     notes = [text for text in (instance.source, instance.notes) if text]
     return _block(
         _heading(f"{instance.problem} instance", instance.name),
@@ -69,16 +73,10 @@ def result_html(result: Result) -> str:
     rows = []
     for i, (level, bound) in enumerate(result.bound.pairs()):
         value = number_text(result.objective[i]) if result.objective is not None else "none"
-        rows.append(
-            (
-                f"{level.name} ({level.sense})",
-                value,
-                number_text(bound.value) if bound else "none",
-                percent(result.gap[i]),
-                level.unit,
-                f"{bound.kind}: {bound.method}" if bound else "",
-            )
-        )
+        limit = number_text(bound.value) if bound else "none"
+        source = f"{bound.kind}: {bound.method}" if bound else ""
+        name = f"{level.name} ({level.sense})"
+        rows.append((name, value, limit, percent(result.gap[i]), level.unit, source))
     step = next_step(result)
     return _block(
         _heading(status_text(result), f"{result.instance} by {result.method} ({result.kind})"),
@@ -94,23 +92,19 @@ def result_html(result: Result) -> str:
 @html.register
 def report_html(report: Report) -> str:
     """Return the verdict, the first violations, the objective, and the details."""
-    found = [(v.kind, v.where, v.message, number_text(v.amount)) for v in report.violations]
-    kinds = ", ".join(f"{kind} {n:,}" for kind, n in kinds_of(report.violations))
-    left = len(found) - _ROWS
-    gaps = report.gap if report.gap is not None else [None] * len(report.objective or ())
-    worth = [
+    more = len(report.violations) - _ROWS
+    violations = [_violation_cells(v) for v in report.violations[:_ROWS]]
+    levels = [
         (level.name, number_text(value), percent(gap), level.unit)
-        for (level, value), gap in zip(
-            report.objective.pairs() if report.objective is not None else (), gaps, strict=True
-        )
+        for level, value, gap in report.levels()
     ]
     details = [(name.replace("_", " "), number_text(v)) for name, v in report.details.items()]
     return _block(
         _heading("report", verdict(report)),
-        _line(kinds) if kinds else "",
-        _table(("kind", "where", "message", "amount"), found[:_ROWS], (3,)) if found else "",
-        _line(f"and {left:,} more violations") if left > 0 else "",
-        _table(("level", "objective", "gap", "unit"), worth, (1, 2)) if worth else "",
+        _line(kinds_text(report.violations)) if violations else "",
+        _table(_VIOLATION, violations, (3,)) if violations else "",
+        _line(f"and {more:,} more violations") if more > 0 else "",
+        _table(("level", "objective", "gap", "unit"), levels, (1, 2)) if levels else "",
         _table(("detail", "value"), details[:_ROWS], (1,)) if details else "",
     )
 
@@ -118,8 +112,11 @@ def report_html(report: Report) -> str:
 @html.register
 def violation_html(violation: Violation) -> str:
     """Return kind, place, message and amount."""
-    row = (violation.kind, violation.where, violation.message, number_text(violation.amount))
-    return _block(_table(("kind", "where", "message", "amount"), [row], (3,)))
+    return _block(_table(_VIOLATION, [_violation_cells(violation)], (3,)))
+
+
+def _violation_cells(violation: Violation) -> tuple[str, ...]:
+    return violation.kind, violation.where, violation.message, number_text(violation.amount)
 
 
 @html.register
@@ -151,11 +148,7 @@ def _content(document: Instance | Solution) -> Iterable[tuple[str, str, str]]:
         number = is_number(getattr(document, name))
         yield (name, text, "") if number else (name, "", text)
     for part in parts(document, LABELS)[:_ROWS]:
-        yield part.name, f"{part.size:,}", _facts(part)
-
-
-def _facts(part: Part) -> str:
-    return "; ".join(part.facts)
+        yield part.name, f"{part.size:,}", "; ".join(part.facts)
 
 
 def escape(text: str) -> str:
@@ -174,19 +167,17 @@ def _line(text: str) -> str:
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[int] = ()) -> str:
     """Return a table; the columns with numbers are aligned to the right."""
     sides = ["right" if i in numbers else "left" for i in range(len(heads))]
-    lines = []
-    if any(heads):
-        lines.append(_row("th", heads, sides, _HEAD))
+    lines = [_row("th", heads, sides, _HEAD)] if any(heads) else []
     lines += [_row("td", row, sides, "") for row in rows]
     return f'<table style="{_TABLE}">{"".join(lines)}</table>'
 
 
 def _row(tag: str, cells: Sequence[Any], sides: Sequence[str], style: str) -> str:
-    made = (
-        f'<{tag} style="{_CELL.format(side)};{style}">{escape(cell)}</{tag}>'
-        for cell, side in zip(cells, sides, strict=True)
-    )
-    return f'<tr style="background:none">{"".join(made)}</tr>'
+    row = ""
+    for cell, side in zip(cells, sides, strict=True):
+        look = f"{_CELL.format(side)};{style}"
+        row += f'<{tag} style="{look}">{escape(cell)}</{tag}>'
+    return f'<tr style="background:none">{row}</tr>'
 
 
 def _block(*parts: str) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dlsched import registry
 from dlsched.display import charts
 from dlsched.display.drawing.legend import finish
 from dlsched.display.drawing.style import new_axes, require_axes, set_title
+from dlsched.display.table import Row
 from dlsched.errors import InstanceError, OptionError
 from dlsched.extras import require
 from dlsched.problems import library
@@ -76,8 +77,8 @@ def plot(
             f"instance: {type(instance).__name__} is no instance: give what dlsched.load returns"
         )
     solution = x if isinstance(x, Solution) else getattr(x, "solution", None)
-    found = x if isinstance(x, Instance) else _instance_of(x, instance)
-    owner = registry.problem(found.problem)
+    drawn = x if isinstance(x, Instance) else _instance_of(x, instance)
+    owner = registry.problem(drawn.problem)
     draw = _draw_function(owner)
     options: dict[str, Any] = {"ax": ax}
     if color_by is not None:
@@ -85,14 +86,14 @@ def plot(
     parameters = inspect.signature(draw).parameters
     if "color_by" in options and "color_by" not in parameters:
         raise OptionError(f"color_by={color_by!r:.40}: {owner.name}'s draw has no color_by")
-    made = _drawn(owner, draw, found, solution, options)
+    axes = _drawn(owner, draw, drawn, solution, options)
     if title is not None:
-        set_title(made, title, formulas=True)
-    elif isinstance(x, Solution) and not (report := owner.check(found, x)):
-        said = " ".join(made.get_title(loc="left").replace(r"\$", "$").split())
+        set_title(axes, title, formulas=True)
+    elif isinstance(x, Solution) and not (report := owner.check(drawn, x)):
+        said = " ".join(axes.get_title(loc="left").replace(r"\$", "$").split())
         first = report.violations[0]
-        set_title(made, f"{said}; not feasible: {first.where}: {first.message}")
-    return made
+        set_title(axes, f"{said}; not feasible: {first.where}: {first.message}")
+    return axes
 
 
 def _drawn(
@@ -100,16 +101,15 @@ def _drawn(
 ) -> Axes:
     """Call a problem's draw; it need not cope with solutions that name what does not exist."""
     try:
-        made: Axes = draw(instance, solution, **options)
+        axes: Axes = draw(instance, solution, **options)
     except (LookupError, ValueError, TypeError) as error:
         report = owner.check(instance, solution) if solution is not None else None
         if isinstance(error, OptionError) or report is None or report.feasible:
             raise
-        raise InstanceError(
-            "the solution", report.violations[0].where, report.violations[0].message,
-            "only solutions whose names all exist can be drawn",
-        ) from error  # fmt: skip
-    return made
+        first = report.violations[0]
+        remedy = "only solutions whose names all exist can be drawn"
+        raise InstanceError("the solution", first.where, first.message, remedy) from error
+    return axes
 
 
 def _instance_of(x: Any, given: Instance | None) -> Instance:
@@ -119,26 +119,24 @@ def _instance_of(x: Any, given: Instance | None) -> Instance:
             f"plot cannot draw {type(x).__name__}: give an instance, a solution or a result, as "
             f"dlsched.plot(dlsched.load(...))"
         )
-    what, digest = ("the solution" if isinstance(x, Solution) else "the result"), x.instance_sha256
-    links = (
-        linked_instance(part) for part in (x, getattr(x, "solution", None)) if part is not None
-    )
-    found = given or next((link for link in links if link is not None), None)
+    what = "the solution" if isinstance(x, Solution) else "the result"
+    digest = x.instance_sha256
+    parts = filter(None, (x, getattr(x, "solution", None)))
+    links = filter(None, map(linked_instance, parts))
+    instance = given or next(links, None)
     owner = registry.problem(x.problem)
-    if found is None and digest and (name := library.name_of(digest)):
-        found = owner.instance.parse(read_json(library.instance_file(name)), name)
-    if found is None:
+    if instance is None and digest and (name := library.name_of(digest)):
+        instance = owner.instance.parse(read_json(library.instance_file(name)), name)
+    if instance is None:
         known = f'"{x.instance}"' if x.instance else "which is not named"
-        raise InstanceError(
-            what, "instance", f"is {known}, and is not in the library",
-            "pass the instance: dlsched.plot(solution, instance=...)",
-        )  # fmt: skip
-    if found.problem != x.problem or digest not in (None, found.sha256):
-        raise InstanceError(
-            what, "instance", f"is not the instance given, {found.name}",
-            "pass the instance that it was made for",
-        )  # fmt: skip
-    return found
+        problem = f"is {known}, and is not in the library"
+        remedy = "pass the instance: dlsched.plot(solution, instance=...)"
+        raise InstanceError(what, "instance", problem, remedy)
+    if instance.problem != x.problem or digest not in (None, instance.sha256):
+        problem = f"is not the instance given, {instance.name}"
+        remedy = "pass the instance that it was made for"
+        raise InstanceError(what, "instance", problem, remedy)
+    return instance
 
 
 def _draw_function(owner: Problem) -> Callable[..., Any]:
@@ -147,8 +145,8 @@ def _draw_function(owner: Problem) -> Callable[..., Any]:
             f"the problem {owner.name} has no picture: its package {owner.package} has no module "
             f"draw with a function draw(instance, solution=None, ax=None)"
         )
-    found: Callable[..., Any] = owner.module("draw").draw
-    return found
+    draw: Callable[..., Any] = owner.module("draw").draw
+    return draw
 
 
 def plot_comparison(
@@ -208,18 +206,18 @@ def plot_comparison(
     if kind not in drawings:
         raise OptionError(f"kind={kind!r:.40}: write one of {', '.join(drawings)}")
     _require_data(kind, rows, name)
-    own = ax is None
+    new_figure = ax is None
     if ax is None:
         methods = len(profiles.by_label(rows))
         ax = new_axes(0.75 + 0.33 * methods if kind == "gaps" else 2.6)
     drawings[kind](ax)
-    charts.dress(ax, own=own)
+    charts.dress(ax, own=new_figure)
     if title is not None:
-        finish(ax, title, (), own=own, formulas=True)
+        finish(ax, title, (), own=new_figure, formulas=True)
     return ax
 
 
-def _rows(table: Any) -> list[dict[str, Any]]:
+def _rows(table: Any) -> list[Row]:
     """Return a table's rows, with None for what is missing."""
     missing = [c for c in ("problem", "method", "status") if c not in getattr(table, "columns", ())]
     if missing:
@@ -227,11 +225,12 @@ def _rows(table: Any) -> list[dict[str, Any]]:
             f"plot_comparison needs a table with the column {missing[0]!r}: give what "
             f"dlsched.compare returned, or a sweep's runs.csv"
         )
-    found: list[dict[str, Any]] = table.astype(object).where(table.notna(), None).to_dict("records")
-    return found
+    cells = table.astype(object).where(table.notna(), None)
+    rows: list[Row] = cells.to_dict("records")
+    return rows
 
 
-def _one_problem(rows: Sequence[Mapping[str, Any]]) -> Problem:
+def _one_problem(rows: Sequence[Row]) -> Problem:
     names = sorted({str(row["problem"]) for row in rows})
     if len(names) != 1:
         has = f"rows of {' and '.join(names)}" if names else "no rows"
@@ -242,7 +241,7 @@ def _one_problem(rows: Sequence[Mapping[str, Any]]) -> Problem:
     return registry.problem(names[0])
 
 
-def _require_data(kind: str, rows: Sequence[Mapping[str, Any]], level: str) -> None:
+def _require_data(kind: str, rows: Sequence[Row], level: str) -> None:
     """Raise if no run can be in the picture, saying what would be needed."""
     if kind in ("gaps", "gap_profile") and not profiles.gaps_of(rows, level):
         raise OptionError(f"no run has a gap of {level}: compare with a method that proves a bound")

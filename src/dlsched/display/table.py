@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dlsched.errors import plain
 from dlsched.problems import library
-from dlsched.results.objective import Bounds, ByLevel, gap, stronger
+from dlsched.results import objective
+from dlsched.results.objective import Bounds, ByLevel, gap
 from dlsched.results.refutation import standing
 from dlsched.results.result import Result
 from dlsched.schema.quantities import to_json
@@ -16,6 +17,8 @@ from dlsched.schema.quantities import to_json
 if TYPE_CHECKING:
     import pandas
 
+Row: TypeAlias = dict[str, Any]
+"""A run as tables have it: its cells by column."""
 COLUMNS = {
     "key": "digest of everything that the run depends on (bench, report)",
     "instance": "the instance's name",
@@ -85,9 +88,7 @@ class Failure:
     resolved_method: str | None = None
 
 
-def comparison_rows(
-    answers: Sequence[Result | Failure], asked: Sequence[str]
-) -> list[dict[str, Any]]:
+def comparison_rows(answers: Sequence[Result | Failure], asked: Sequence[str]) -> list[Row]:
     """Return one row per answer, with the columns in `COLUMNS`.
 
     Parameters
@@ -97,23 +98,34 @@ def comparison_rows(
     asked
         The methods' names as they were asked for, which may be ``"exact"``.
     """
-    pairs = [(a, name) for a, name in zip(answers, asked, strict=True) if isinstance(a, Result)]
-    best, refuted = best_known([a for a, _ in pairs], [name for _, name in pairs])
+    results = []
+    names = []
+    for answer, name in zip(answers, asked, strict=True):
+        if isinstance(answer, Result):
+            results.append(answer)
+            names.append(name)
+    best, refuted = best_known(results, names)
     sentences = iter(refuted)
-    return [
-        {
+    rows = []
+    for answer, name in zip(answers, asked, strict=True):
+        row: Row = {
             "instance": answer.instance,
             "instance_sha256": answer.instance_sha256,
             "problem": answer.problem,
             "method": name,
         }
-        | (
-            run_columns(answer) | best_columns(answer, best) | {"refuted": next(sentences)}
-            if isinstance(answer, Result)
-            else _failure_columns(answer)
-        )
-        for answer, name in zip(answers, asked, strict=True)
-    ]
+        if isinstance(answer, Result):
+            row |= run_columns(answer) | best_columns(answer, best)
+            row["refuted"] = next(sentences)
+        else:
+            row |= {
+                "resolved_method": answer.resolved_method,
+                "status": answer.status,
+                "reason": answer.reason,
+                "refuted": "",
+            }
+        rows.append(row)
+    return rows
 
 
 def data_frame(rows: Sequence[Mapping[str, Any]]) -> pandas.DataFrame:
@@ -156,16 +168,13 @@ def strongest(bounds: Sequence[Bounds]) -> Bounds:
     levels = bounds[0].levels if bounds else ()
     chosen = []
     for i, level in enumerate(levels):
-        best = None
-        for bound in (b[i] for b in bounds):
-            if bound is not None and (best is None or stronger(level, bound, best)):
-                best = bound
+        best = objective.strongest(level, [b[i] for b in bounds])
         chosen.append(best)
         bounds = [b for b in bounds if best and b[i] and b[i].value == best.value]  # type: ignore[union-attr]
     return ByLevel(levels, chosen)
 
 
-def run_columns(result: Result) -> dict[str, Any]:
+def run_columns(result: Result) -> Row:
     """Return the columns that depend on nothing but a result: how it ended, its gap, its times."""
     build, solve, check, total = result.seconds
     gap, level, kind = _deciding(result.gap, result.bound)
@@ -185,19 +194,20 @@ def run_columns(result: Result) -> dict[str, Any]:
     }
 
 
-def best_columns(result: Result, best: Bounds) -> dict[str, Any]:
+def best_columns(result: Result, best: Bounds) -> Row:
     """Return the columns that compare a result with the best bounds known, and its levels."""
     gaps = gaps_to(result, best)
     gap, level, kind = _deciding(gaps, best)
     columns = {"gap_to_best": gap, "gap_to_best_level": level, "best_bound_kind": kind}
-    for i, each in enumerate(result.bound.levels):
-        own, other = result.bound[i], best[i]
+    for i, (level_of_row, proved) in enumerate(result.bound.pairs()):
+        name = level_of_row.name
+        known = best[i]
         columns |= {
-            each.name: None if result.objective is None else to_json(result.objective[i]),
-            f"{each.name}_bound": to_json(own.value) if own else None,
-            f"{each.name}_gap": result.gap[i],
-            f"{each.name}_best_bound": to_json(other.value) if other else None,
-            f"{each.name}_gap_to_best": gaps[i],
+            name: None if result.objective is None else to_json(result.objective[i]),
+            f"{name}_bound": to_json(proved.value) if proved else None,
+            f"{name}_gap": result.gap[i],
+            f"{name}_best_bound": to_json(known.value) if known else None,
+            f"{name}_gap_to_best": gaps[i],
         }
     return columns
 
@@ -222,12 +232,3 @@ def _deciding(
     i = next((i for i in stated if gaps[i]), stated[-1])
     bound = bounds[i]
     return gaps[i], bounds.levels[i].name, bound.kind if bound else None
-
-
-def _failure_columns(failure: Failure) -> dict[str, Any]:
-    return {
-        "resolved_method": failure.resolved_method,
-        "status": failure.status,
-        "reason": failure.reason,
-        "refuted": "",
-    }

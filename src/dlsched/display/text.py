@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from dlsched.display.figures import percent, shorten
+from dlsched.display.figures import percent, printable, shorten
 from dlsched.display.rendering import text
 from dlsched.errors import DlschedError
 from dlsched.registry import is_problem, problem
@@ -18,35 +18,49 @@ from dlsched.schema.solution import Solution
 
 LABELS = ("dlsched", "problem", "name", "source", "notes", "instance", "instance_sha256", "method")
 """The fields that every instance or solution has; a heading has what matters of them."""
-_LINES, _LISTS, _LEVELS, _WIDTH, _NAME = 9, 6, 6, 110, 60
-"""The most lines after a heading, the most lists and levels listed; characters of a
-line, and of a name in it."""
+_LINES = 9
+"""The most lines after a heading."""
+_LISTS = 6
+"""The most lists that are named."""
+_LEVELS = 6
+"""The most levels of a result that are listed; of a report two fewer, beside its violations."""
+_WIDTH = 110
+"""Characters of a line."""
+_NAME = 60
+"""Characters of a name in it."""
 _SENSES = {"min": "minimize", "max": "maximize"}
 
 
 @text.register
 def instance_text(instance: Instance) -> str:
     """Return the values, the lists with sizes and ranges, and the objective."""
-    found = parts(instance, LABELS)
-    lines = [_part_line(part) for part in found[:_LISTS]]
-    lines += [f"and {len(found) - _LISTS} more lists"] if len(found) > _LISTS else []
-    single = ", ".join(f"{name} {value}" for name, value in values(instance, LABELS))
-    head = f"{instance.problem} instance {_quoted(getattr(instance, 'name', ''))}"
-    return framed(head, [single, *lines, objective_text(levels_of(instance.problem))])
+    more = len(parts(instance, LABELS)) - _LISTS
+    lines = _content(instance)
+    if more > 0:
+        lines.append(f"and {more} more lists")
+    lines.append(objective_text(levels_of(instance.problem)))
+    name = _quoted(getattr(instance, "name", ""))
+    return framed(f"{instance.problem} instance {name}", lines)
 
 
 @text.register
 def solution_text(solution: Solution) -> str:
     """Return the instance, the method, and the fields of the solution with sizes and ranges."""
-    lines = [_part_line(part) for part in parts(solution, LABELS)[:_LISTS]]
-    single = ", ".join(f"{name} {value}" for name, value in values(solution, LABELS))
-    return framed(solution_heading(solution), [single, *lines])
+    return framed(solution_heading(solution), _content(solution))
+
+
+def _content(document: Instance | Solution) -> list[str]:
+    """Return a line with the single values of a document, and one for each of its lists."""
+    single = ", ".join(f"{name} {value}" for name, value in values(document, LABELS))
+    return [single, *map(_part_line, parts(document, LABELS)[:_LISTS])]
 
 
 @text.register
 def result_text(result: Result) -> str:
     """Return the status, and per level objective, bound and gap."""
-    lines = [] if result.solution is not None else [f"{status_text(result)}: {result.reason}"]
+    lines = []
+    if result.solution is None:
+        lines.append(f"{status_text(result)}: {result.reason}")
     for i, (level, bound) in enumerate([*result.bound.pairs()][:_LEVELS]):
         words = []
         if result.objective is not None:
@@ -63,13 +77,12 @@ def report_text(report: Report) -> str:
     """Return whether the solution is feasible, the first violations, and the objective."""
     lines = []
     if report.violations:
-        lines.append(", ".join(f"{kind} {n:,}" for kind, n in kinds_of(report.violations)))
+        lines.append(kinds_text(report.violations))
         lines += [f"{v.where}: {v.message}" for v in report.violations[:3]]
-        left = len(report.violations) - 3
-        lines += [f"and {left:,} more"] if left > 0 else []
-    pairs = [*report.objective.pairs()] if report.objective is not None else []
-    for i, (level, value) in enumerate(pairs[: _LEVELS - 2]):
-        gap = report.gap[i] if report.gap is not None else None
+        more = len(report.violations) - 3
+        if more > 0:
+            lines.append(f"and {more:,} more")
+    for level, value, gap in report.levels()[: _LEVELS - 2]:
         said = "" if gap is None else f", gap {percent(gap)}"
         lines.append(f"{level.name}: {number_text(value)} {level.unit}{said}")
     return framed(f"report: {verdict(report)}", lines)
@@ -95,13 +108,16 @@ def result_heading(result: Result) -> str:
 
 def verdict(report: Report) -> str:
     """Return whether a solution is feasible, and how many requirements are violated."""
+    if report.feasible:
+        return "feasible"
     count = len(report.violations)
-    return f"{count:,} violation{'s' if count > 1 else ''}" if count else "feasible"
+    return f"{count:,} violation{'s' if count > 1 else ''}"
 
 
-def kinds_of(violations: Sequence[Violation]) -> list[tuple[str, int]]:
+def kinds_text(violations: Sequence[Violation]) -> str:
     """Return the kinds of violations with their numbers, the most frequent first."""
-    return Counter(violation.kind for violation in violations).most_common()
+    counts = Counter(violation.kind for violation in violations)
+    return ", ".join(f"{kind} {n:,}" for kind, n in counts.most_common())
 
 
 def levels_of(name: str) -> Sequence[Level]:
@@ -125,11 +141,10 @@ def _part_line(part: Part) -> str:
     """Return a list's name, length and facts; the last facts are counted if there is no room."""
     line = f"{part.name}: {part.size:,}"
     for i, fact in enumerate(part.facts):
-        left = len(part.facts) - i
-        rest = f"; and {left} more field{'s' if left > 1 else ''}"
-        room = _WIDTH - (len(rest) if left > 1 else 0)
-        if len(line) + len(fact) + 2 > room and i:
-            return line + rest
+        left_out = len(part.facts) - i
+        rest = f"; and {left_out} more fields" if left_out > 1 else ""
+        if i and len(f"{line}; {fact}{rest}") > _WIDTH:
+            return line + (rest or "; and 1 more field")
         line += f"; {fact}"
     return line
 
@@ -140,14 +155,14 @@ def _quoted(name: str) -> str:
 
 def framed(head: str, lines: Iterable[str]) -> str:
     """Return a text in angle brackets: a heading, and indented lines of limited length."""
-    found = [line for line in lines if line]
-    if len(found) > _LINES:
-        found[_LINES - 1 :] = [f"and {len(found) - _LINES + 1} more lines"]
-    shown = [_line(head), *(f"  {_line(line)}" for line in found)]
-    return "<" + "\n".join(shown) + ">"
+    shown = [line for line in lines if line]
+    more = len(shown) - _LINES
+    if more > 0:
+        shown[_LINES - 1 :] = [f"and {more + 1} more lines"]
+    indented = [f"  {_line(line)}" for line in shown]
+    return "<" + "\n".join([_line(head), *indented]) + ">"
 
 
 def _line(line: str) -> str:
     """Return a text as one line of limited length, control characters spelled out."""
-    plain = "".join(c if c.isprintable() else repr(c)[1:-1] for c in line[: 2 * _WIDTH])
-    return shorten(plain, _WIDTH)
+    return shorten(printable(line[: 2 * _WIDTH]), _WIDTH)

@@ -55,30 +55,32 @@ class CpuProfile:
         OptionError
             If `cpus` is outside the measured range.
         """
-        (least, _), (most, _) = self.points[0], self.points[-1]
-        if not least <= cpus <= most:
-            raise OptionError(f"cpus={cpus!r} is not measured; use {least} to {most}")
-        i = bisect_left([c for c, _ in self.points], cpus)
-        (b, slow_b) = self.points[i]
-        if b == cpus:
-            return slow_b
-        a, slow_a = self.points[i - 1]
-        part = (cpus - a) / (b - a)
-        return 1 / ((1 - part) / slow_a + part / slow_b)
+        measured = [c for c, _ in self.points]
+        if not measured[0] <= cpus <= measured[-1]:
+            known = f"{measured[0]} to {measured[-1]}"
+            raise OptionError(f"cpus={cpus!r} is not measured; use {known}")
+        i = bisect_left(measured, cpus)
+        high, seconds_high = self.points[i]
+        if high == cpus:
+            return seconds_high
+        low, seconds_low = self.points[i - 1]
+        part = (cpus - low) / (high - low)
+        throughput = (1 - part) / seconds_low + part / seconds_high
+        return 1 / throughput
 
     def curve(self) -> dict[int, float]:
         """Return seconds per epoch at all whole multiples of the GPUs, and where measured."""
-        least = self.points[0][0]
-        most = self.points[-1][0]
-        multiples = range(-(-least // self.gpus) * self.gpus, most + 1, self.gpus)
-        return {c: self.seconds(c) for c in sorted({*multiples, *dict(self.points)})}
+        measured = [cpus for cpus, _ in self.points]
+        first = math.ceil(measured[0] / self.gpus) * self.gpus
+        multiples = range(first, measured[-1] + 1, self.gpus)
+        return {cpus: self.seconds(cpus) for cpus in sorted({*multiples, *measured})}
 
     def to_frame(self) -> pandas.DataFrame:
         """Return `curve` as a table: cpus, seconds, whether measured."""
         import pandas as pd
 
         known = dict(self.points)
-        rows = [(c, t, c in known) for c, t in self.curve().items()]
+        rows = [(cpus, seconds, cpus in known) for cpus, seconds in self.curve().items()]
         return pd.DataFrame(rows, columns=["cpus", "seconds", "measured"])
 
 
@@ -126,10 +128,13 @@ def profile_cpus(
     so it measures the maximum once; the numbers of CPUs are the same **(D)**. Its halves are
     rounded down **(D)**: ``cpu / 2`` is no number of CPUs if ``cpu`` is odd.
     """
-    _validate(cpus_max, gpus, threshold, rule)
-    cpus_max = int(cpus_max)
-    gpus = int(gpus)
-    threshold = float(threshold)
+    gpus = whole_from_one("gpus", gpus)
+    cpus_max = whole_from_one("cpus_max", cpus_max)
+    if cpus_max < gpus:
+        raise OptionError(f"cpus_max={cpus_max} is less than one CPU for each of {gpus} GPUs")
+    threshold = at_least_zero("threshold", threshold)
+    if rule not in RULES:
+        raise OptionError(f"rule={rule!r} must be one of {', '.join(RULES)}")
     seconds: dict[int, float] = {}
     order: list[int] = []
 
@@ -150,7 +155,8 @@ def _bisect(measured: Measure, cpus_max: int, gpus: int, threshold: float) -> No
     high = cpus_max
     fastest = measured(high)  # the time at `high`, which falls with it
     while high - low > gpus:
-        middle = max(low + gpus, (low + high) // 2 // gpus * gpus)
+        half = (low + high) // 2
+        middle = max(low + gpus, half // gpus * gpus)
         now = measured(middle)
         if now <= (1 + threshold) * fastest:
             high = middle
@@ -166,7 +172,8 @@ def _descend(measured: Measure, cpus_max: int, gpus: int, threshold: float) -> N
     cpus = cpus_max
     while cpus >= 1:
         now = measured(cpus)
-        cpus = cpus // 2 if abs(before - now) < threshold * before else cpus - gpus
+        equal = abs(before - now) < threshold * before
+        cpus = cpus // 2 if equal else cpus - gpus
         before = now
 
 
@@ -201,7 +208,8 @@ def error_bound(points: CpuProfile | Mapping[int, float]) -> tuple[Gap, ...]:
         if fast > slow:
             problem = f"takes {fast:g} s with {b} CPUs and {slow:g} s with {a}"
             raise InstanceError("points", f"[{b}]", problem, "measure both again, for longer")
-        gaps.append(Gap(a, b, slow / fast - 1 if b - a > 1 else 0.0))
+        error = slow / fast - 1 if b - a > 1 else 0.0
+        gaps.append(Gap(a, b, error))
     return tuple(gaps)
 
 
@@ -246,12 +254,8 @@ def at_least_zero(name: str, value: object) -> float:
     return number
 
 
-def _validate(cpus_max: int, gpus: int, threshold: float, rule: str) -> None:
-    for name, value in (("gpus", gpus), ("cpus_max", cpus_max)):
-        if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-            raise OptionError(f"{name}={value!r} must be a whole number from 1")
-    if cpus_max < gpus:
-        raise OptionError(f"cpus_max={cpus_max} is less than one CPU for each of {gpus} GPUs")
-    at_least_zero("threshold", threshold)
-    if rule not in RULES:
-        raise OptionError(f"rule={rule!r} must be one of {', '.join(RULES)}")
+def whole_from_one(name: str, value: object) -> int:
+    """Return an option that is a whole number from 1; raise `OptionError` for anything else."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+        raise OptionError(f"{name}={value!r} must be a whole number from 1")
+    return int(value)

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from dlsched.errors import InstanceError, OptionError
-from dlsched.profiling.cpus import CpuProfile, as_number, at_least_zero, checked_points
+from dlsched.profiling.cpus import (
+    CpuProfile,
+    as_number,
+    at_least_zero,
+    checked_points,
+    whole_from_one,
+)
+from dlsched.schema.files import JsonObject
 
 if TYPE_CHECKING:
     import pandas
@@ -47,7 +55,8 @@ class SensitivityMatrix:
         for name, value, axis in (("cpus", cpus, self.cpus), ("memory", memory, self.memory)):
             if value not in axis:
                 raise OptionError(f"{name}={value!r} is not on the axis {list(axis)}")
-        return self.seconds[self.cpus.index(int(cpus))][self.memory.index(memory)]
+        row = self.seconds[self.cpus.index(int(cpus))]
+        return row[self.memory.index(memory)]
 
     def to_frame(self) -> pandas.DataFrame:
         """Return the matrix as a table: one row per number of CPUs, one column per GB."""
@@ -93,9 +102,9 @@ def fill_memory(
         If the memory axis is empty or a size or bandwidth is not positive.
     """
     measured = checked_points(points)
-    known = [as_number(m) for m in memory_gb]
-    sizes = sorted({m for m in known if m is not None and 0 <= m < math.inf})
-    if not sizes or len(sizes) < len(set(known)):
+    known = {as_number(m) for m in memory_gb}
+    sizes = sorted(m for m in known if m is not None and 0 <= m < math.inf)
+    if not sizes or len(sizes) < len(known):
         raise OptionError(f"memory_gb={memory_gb!r} must be at least one size in GB, from 0")
     _positive("dataset_gb", dataset_gb)
     _positive("storage_mb_s", storage_mb_s)
@@ -107,7 +116,8 @@ def fill_memory(
                 raise OptionError(f"cache_gb_s has no bandwidth for {cpus} CPUs; add one")
             cache = cache[cpus]
         _positive("cache_gb_s", cache)
-        rows.append(tuple(max(full, _fetch(m, dataset_gb, storage_mb_s, cache)) for m in sizes))
+        fetching = [_fetch(m, dataset_gb, storage_mb_s, cache) for m in sizes]
+        rows.append(tuple(max(full, seconds) for seconds in fetching))
     return SensitivityMatrix(tuple(sorted(measured)), tuple(sizes), tuple(rows))
 
 
@@ -123,18 +133,16 @@ def best_case(matrix: SensitivityMatrix, tolerance: float = 0) -> Demand:
     OptionError
         If the tolerance is negative.
     """
-    limit = (1 + at_least_zero("tolerance", tolerance)) * min(min(row) for row in matrix.seconds)
-    return next(
-        Demand(c, m, t)
-        for c, row in zip(matrix.cpus, matrix.seconds, strict=True)
-        for m, t in zip(matrix.memory, row, strict=True)
-        if t <= limit
-    )
+    fastest = min(map(min, matrix.seconds))
+    limit = (1 + at_least_zero("tolerance", tolerance)) * fastest
+    points = itertools.product(matrix.cpus, matrix.memory)
+    demands = (Demand(c, m, matrix.at(c, m)) for c, m in points)
+    return next(demand for demand in demands if demand.seconds <= limit)
 
 
 def sensitivity_profile(
     matrix: SensitivityMatrix, gpus: int, cpus_per_gpu: float, memory_per_gpu: float
-) -> dict[str, Any]:
+) -> JsonObject:
     """Return the matrix as an entry of ``profiles`` of a sensitivity instance.
 
     Axes are per GPU. Throughputs are relative to that at the proportional share, as in Synergy's
@@ -154,27 +162,33 @@ def sensitivity_profile(
     InstanceError
         If the proportional share is not on the axes, where the problem needs it.
     """
-    if isinstance(gpus, bool) or not isinstance(gpus, int) or gpus < 1:
-        raise OptionError(f"gpus={gpus!r} must be a whole number from 1")
-    shares = ("cpus", cpus_per_gpu, matrix.cpus), ("memory", memory_per_gpu, matrix.memory)
-    for name, share, axis in shares:
-        if share * gpus not in axis:
-            problem = f"lacks {share * gpus:g}, the proportional share of {gpus} GPUs"
+    gpus = whole_from_one("gpus", gpus)
+    cpus = cpus_per_gpu * gpus
+    memory = memory_per_gpu * gpus
+    for name, share, axis in (("cpus", cpus, matrix.cpus), ("memory", memory, matrix.memory)):
+        if share not in axis:
+            problem = f"lacks {share:g}, the proportional share of {gpus} GPUs"
             raise InstanceError("matrix", name, problem, "add it to the axis")
-    share = matrix.at(cpus_per_gpu * gpus, memory_per_gpu * gpus)
-    kept = [j for j, m in enumerate(matrix.memory) if m > 0]  # the problem has no job without any
+    share_seconds = matrix.at(cpus, memory)
+    kept = [m > 0 for m in matrix.memory]  # the problem has no job without memory
+    throughput = []
+    for row in matrix.seconds:
+        seconds = itertools.compress(row, kept)
+        throughput.append([round(share_seconds / t, _DIGITS) for t in seconds])
     return {
         "gpus": gpus,
         "cpus": [_whole(c / gpus) for c in matrix.cpus],
-        "memory": [_whole(matrix.memory[j] / gpus) for j in kept],
-        "throughput": [[round(share / row[j], _DIGITS) for j in kept] for row in matrix.seconds],
+        "memory": [_whole(m / gpus) for m in itertools.compress(matrix.memory, kept)],
+        "throughput": throughput,
     }
 
 
 def _fetch(memory: float, dataset: float, storage: float, cache: float) -> float:
     """Return the seconds to read the data set once: hits from memory, the rest from storage."""
     hits = min(1.0, memory / dataset)
-    return hits * dataset / cache + (1 - hits) * MB_PER_GB * dataset / storage
+    from_cache = hits * dataset / cache
+    from_storage = (1 - hits) * MB_PER_GB * dataset / storage
+    return from_cache + from_storage
 
 
 def _positive(name: str, value: object) -> None:

@@ -25,8 +25,8 @@ Builder = Callable[[Any, Mapping[str, Any]], Form]
 def builders(problem: str) -> Mapping[str, Builder | Restricted]:
     """Return by name what builds the forms of a problem: its module ``forms``, and the model."""
     owner = registry.problem(problem)
-    own = owner.module("forms").FORMS if owner.has_module("forms") else {}
-    return {MODEL: _model} | own
+    forms = owner.module("forms").FORMS if owner.has_module("forms") else {}
+    return {MODEL: _model} | forms
 
 
 class Forms:

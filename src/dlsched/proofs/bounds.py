@@ -21,7 +21,7 @@ from dlsched.proofs.check import InvalidProof, check_level
 from dlsched.proofs.document import KINDS, LevelProof, level_from_data, text_of
 from dlsched.proofs.levels import bound_aim
 from dlsched.schema.envelope import Instance
-from dlsched.schema.files import read_json, write_json
+from dlsched.schema.files import JsonObject, read_json, write_json
 
 VERSION = 1
 _REMEDY = "make it again: dlsched prove INSTANCE --bound VALUE"
@@ -36,7 +36,7 @@ class BoundProof:
     instance_sha256: str
     proof: LevelProof
 
-    def to_data(self) -> dict[str, Any]:
+    def to_data(self) -> JsonObject:
         """Return plain JSON data."""
         return {
             "dlsched_bound": VERSION,
@@ -57,7 +57,7 @@ class CheckedBound:
     leaves: int
 
 
-def check_bound(instance: Instance, found: BoundProof) -> CheckedBound:
+def check_bound(instance: Instance, proof: BoundProof) -> CheckedBound:
     """Check that no solution of an instance is better than a value; that one has it is not proved.
 
     The form is built again from the instance. The value is the proof's claim, and what restricted
@@ -68,21 +68,22 @@ def check_bound(instance: Instance, found: BoundProof) -> CheckedBound:
     InvalidProof
         If something does not agree, or a leaf does not prove what it has to.
     """
-    if found.problem != instance.problem or found.instance_sha256 != instance.sha256:
+    if proof.problem != instance.problem or proof.instance_sha256 != instance.sha256:
         raise InvalidProof(f"the proof is for another instance than {instance.name}")
-    first, level = registry.problem(instance.problem).levels[0].name, found.proof
+    first = registry.problem(instance.problem).levels[0].name
+    level = proof.proof
     if level.level != first:
         raise InvalidProof(f"the proof must be of the level {first}, the first")
     if level.kind != KINDS[0]:
         raise InvalidProof(f"{first}: a bound has the kind {KINDS[0]}")
-    built = Forms(instance, [level.target])
-    leaves = check_level(built, level, 0, lambda form: bound_aim(form, level.target))
+    forms = Forms(instance, [level.target])
+    leaves = check_level(forms, level, 0, lambda form: bound_aim(form, level.target))
     return CheckedBound(instance.name, first, level.target, leaves)
 
 
-def write_bound(found: BoundProof, path: str | Path) -> None:
+def write_bound(proof: BoundProof, path: str | Path) -> None:
     """Write a proof of a bound; gzipped if the name ends in ``.gz``."""
-    write_json(Path(path), found.to_data())
+    write_json(Path(path), proof.to_data())
 
 
 def read_bound(path: str | Path) -> BoundProof:
@@ -106,7 +107,9 @@ def bound_from_data(data: Mapping[str, Any], where: str) -> BoundProof:
     """
     if data.get("dlsched_bound") != VERSION:
         raise InstanceError(where, "dlsched_bound", f"must be {VERSION}", _REMEDY)
-    problem, name, digest = (
-        text_of(data, key, where) for key in ("problem", "instance", "instance_sha256")
+    return BoundProof(
+        text_of(data, "problem", where),
+        text_of(data, "instance", where),
+        text_of(data, "instance_sha256", where),
+        level_from_data(data.get("proof"), "proof", where),
     )
-    return BoundProof(problem, name, digest, level_from_data(data.get("proof"), "proof", where))

@@ -61,19 +61,17 @@ def check_proof(instance: Instance, proof: Proof) -> CheckedProof:
     names = [level.name for level in registry.problem(instance.problem).levels]
     if [level.level for level in proof.levels] != names:
         raise InvalidProof(f"the proof must have the levels {', '.join(names)}, in this order")
-    checked, built = [], Forms(instance, targets)
+    forms = Forms(instance, targets)
+    checked = []
     for i, level in enumerate(proof.levels):
         if level.target != Fraction(targets[i]):
             raise InvalidProof(
                 f"{level.level}: the proof's target is {level.target}, the solution's {targets[i]}"
             )
-        leaves = check_level(built, level, i, partial(_aim, targets, i, level.kind))
+        aim_of = partial(aim, level=i, targets=targets, kind=level.kind)
+        leaves = check_level(forms, level, i, aim_of)
         checked.append(CheckedLevel(level.level, targets[i], level.kind, leaves))
     return CheckedProof(instance.name, checked)
-
-
-def _aim(targets: Sequence[Number], number: int, kind: Kind, form: Form) -> Aim:
-    return aim(form, number, targets, kind)
 
 
 def _objective(instance: Instance, proof: Proof) -> Sequence[Number]:
@@ -86,7 +84,7 @@ def _objective(instance: Instance, proof: Proof) -> Sequence[Number]:
     return report.objective
 
 
-def check_level(built: Forms, level: LevelProof, number: int, aim_of: Callable[[Form], Aim]) -> int:
+def check_level(forms: Forms, level: LevelProof, number: int, aim_of: Callable[[Form], Aim]) -> int:
     """Check the tree of a level against its form, built anew; return the number of leaves.
 
     Parameters
@@ -100,7 +98,7 @@ def check_level(built: Forms, level: LevelProof, number: int, aim_of: Callable[[
         If the form is another one, or the tree does not prove this.
     """
     try:
-        form = built.build(level.form, level.parameters, number)
+        form = forms.build(level.form, level.parameters, number)
         wanted = aim_of(form)
     except (ValueError, DlschedError) as error:
         raise InvalidProof(f"{level.level}: {error}") from None

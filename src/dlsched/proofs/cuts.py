@@ -35,6 +35,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from dlsched.proofs.forms.form import Form, Row
 
@@ -57,6 +58,15 @@ class Cut:
     multipliers: Mapping[int, int]
     from_upper: frozenset[int] = frozenset()
 
+    def to_data(self) -> list[int | list[int]]:
+        """Return plain JSON data."""
+        return [
+            self.denominator,
+            list(self.multipliers),
+            list(self.multipliers.values()),
+            sorted(self.from_upper),
+        ]
+
 
 class InvalidCut(ValueError):
     """A cut that cannot be derived so; the message says which one, and why."""
@@ -70,13 +80,39 @@ def with_cuts(form: Form, rows: Sequence[Row], cuts: Iterable[Cut]) -> list[Row]
     InvalidCut
         If a cut uses a column, a row or a side of a row that is not there.
     """
-    found = list(rows)
+    extended = list(rows)
     for number, cut in enumerate(cuts):
         try:
-            found.append(row_of(form, found, cut))
+            extended.append(row_of(form, extended, cut))
         except InvalidCut as error:
             raise InvalidCut(f"cut {number}: {error}") from None
-    return found
+    return extended
+
+
+class Equation(NamedTuple):
+    """The sum of a cut's rows: its coefficients before the columns are replaced by t, and B."""
+
+    coefficients: dict[int, int]
+    right: int
+
+
+def equation(form: Form, rows: Sequence[Row], cut: Cut) -> Equation:
+    """Return the sum of a cut's rows, times its multipliers.
+
+    Raises
+    ------
+    InvalidCut
+        If a row has no side for its multiplier.
+    """
+    right = 0
+    coefficients = dict.fromkeys(cut.from_upper, 0)
+    for i, y in cut.multipliers.items():
+        right += y * side_of(rows[i], y > 0)
+        for j, a in rows[i].coefficients.items():
+            coefficients[j] = coefficients.get(j, 0) + y * a
+    for j, a in coefficients.items():
+        right -= a * (form.upper[j] if j in cut.from_upper else form.lower[j])
+    return Equation(coefficients, right)
 
 
 def row_of(form: Form, rows: Sequence[Row], cut: Cut) -> Row:
@@ -92,40 +128,41 @@ def row_of(form: Form, rows: Sequence[Row], cut: Cut) -> Row:
         raise InvalidCut("its denominator or one of its rows is not there")
     if not all(0 <= j < len(form.lower) for j in cut.from_upper):
         raise InvalidCut("one of its columns is not there")
-    total, sums = 0, dict.fromkeys(cut.from_upper, 0)
-    for i, y in cut.multipliers.items():
-        total += y * _side(rows[i], y)
-        for j, a in rows[i].coefficients.items():
-            sums[j] = sums.get(j, 0) + y * a
-    bounds = {j: form.lower[j] for j in sums} | {j: form.upper[j] for j in cut.from_upper}
-    total -= sum(a * bounds[j] for j, a in sums.items())
-    r = total % q
+    coefficients, right = equation(form, rows, cut)
+    quotient, r = divmod(right, q)
 
     def rounded(a: int, integer: bool) -> int:
         return (q - r) * (a // q) + max(0, a % q - r) if integer else min(0, a)
 
-    high, entries = (q - r) * (total // q), {}
-    for j, a in sums.items():
-        sign = -1 if j in cut.from_upper else 1
-        entries[j] = sign * rounded(sign * a, form.integer[j])
-        high += entries[j] * bounds[j]
+    high = (q - r) * quotient
+    entries: dict[int, int] = {}
+    for j, a in coefficients.items():
+        if j in cut.from_upper:
+            entries[j] = -rounded(-a, form.integer[j])
+            high += entries[j] * form.upper[j]
+        else:
+            entries[j] = rounded(a, form.integer[j])
+            high += entries[j] * form.lower[j]
     for i, y in cut.multipliers.items():
-        if rows[i].low == rows[i].high:
+        row = rows[i]
+        if row.low == row.high:
             continue
-        integer = all(form.integer[j] for j in rows[i].coefficients)
-        weight = rounded(abs(y), integer) * (1 if y > 0 else -1)
-        high -= weight * _side(rows[i], y)
-        for j, a in rows[i].coefficients.items():
+        weight = rounded(abs(y), form.whole(row.coefficients))
+        weight = weight if y > 0 else -weight
+        high -= weight * side_of(row, y > 0)
+        for j, a in row.coefficients.items():
             entries[j] -= weight * a
     entries = {j: a for j, a in entries.items() if a}
-    whole = all(form.integer[j] for j in entries)
-    divisor = math.gcd(*entries.values()) if entries and whole else 1
-    return Row({j: a // divisor for j, a in entries.items()}, None, high // divisor)
+    divisor = 1
+    if entries and form.whole(entries):
+        divisor = math.gcd(*entries.values())
+    divided = {j: a // divisor for j, a in entries.items()}
+    return Row(divided, None, high // divisor)
 
 
-def _side(row: Row, multiplier: int) -> int:
-    """Return the side of a row that a multiplier's sign chooses."""
-    side = row.high if multiplier > 0 else row.low
+def side_of(row: Row, high: bool) -> int:
+    """Return the high or the low side of a row; raise `InvalidCut` if it has none."""
+    side = row.high if high else row.low
     if side is None:
         raise InvalidCut("one of its rows has no side for its multiplier")
     return side

@@ -10,16 +10,18 @@ from typing import Any, Literal
 
 from dlsched.errors import InstanceError
 from dlsched.proofs.cuts import Cut
-from dlsched.proofs.forms.parameters import ratio
+from dlsched.proofs.forms.parameters import Parameters, ratio
 from dlsched.proofs.tree import Leaf, Node, Split
-from dlsched.schema.files import read_json, write_json
+from dlsched.schema.files import JsonObject, read_json, write_json
 from dlsched.schema.quantities import to_json
 
 VERSION = 1
 Kind = Literal["certified", "certified to nine digits"]
 KINDS: tuple[Kind, Kind] = ("certified", "certified to nine digits")
 _REMEDY = "make the proof again: dlsched prove INSTANCE"
-_SPLIT, _LEAF, _CUT = 2, 4, 4
+_KIND_NAMES: Mapping[type, str] = {str: "a text", dict: "an object", list: "a list"}
+_NODE_SHAPE = "must be [column, at] or [bits, empty, rows, multipliers], all of them integers"
+_CUT_SHAPE = "must be [denominator, rows, multipliers, columns], all of them integers"
 
 
 @dataclass(frozen=True)
@@ -46,12 +48,12 @@ class LevelProof:
     form: str
     digest: str
     nodes: Sequence[Node]
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Parameters = field(default_factory=dict)
     cuts: Sequence[Cut] = ()
 
-    def to_data(self) -> dict[str, Any]:
+    def to_data(self) -> JsonObject:
         """Return plain JSON data; without cuts there is no field for them."""
-        cuts = {"cuts": [_cut_to_data(cut) for cut in self.cuts]} if self.cuts else {}
+        cuts = {"cuts": [cut.to_data() for cut in self.cuts]} if self.cuts else {}
         return {
             "level": self.level,
             "target": str(self.target),
@@ -60,7 +62,7 @@ class LevelProof:
             "parameters": dict(self.parameters),
             "digest": self.digest,
             **cuts,
-            "tree": [_node_to_data(node) for node in self.nodes],
+            "tree": [node.to_data() for node in self.nodes],
         }
 
 
@@ -84,7 +86,7 @@ class Proof:
         """Whether every level is proved exactly."""
         return all(level.kind == KINDS[0] for level in self.levels)
 
-    def to_data(self) -> dict[str, Any]:
+    def to_data(self) -> JsonObject:
         """Return plain JSON data."""
         return {
             "dlsched_proof": VERSION,
@@ -131,15 +133,16 @@ def proof_from_data(data: Mapping[str, Any], where: str) -> Proof:
     """
     if data.get("dlsched_proof") != VERSION:
         raise InstanceError(where, "dlsched_proof", f"must be {VERSION}", _REMEDY)
-    texts = [text_of(data, key, where) for key in ("problem", "instance", "instance_sha256")]
-    solution = data.get("solution")
-    if not isinstance(solution, dict):
-        raise InstanceError(where, "solution", "must be an object", _REMEDY)
-    listed = data.get("levels")
-    if not isinstance(listed, list):
-        raise InstanceError(where, "levels", "must be a list", _REMEDY)
-    levels = [level_from_data(entry, f"levels[{i}]", where) for i, entry in enumerate(listed)]
-    return Proof(texts[0], texts[1], texts[2], solution, levels)
+    return Proof(
+        text_of(data, "problem", where),
+        text_of(data, "instance", where),
+        text_of(data, "instance_sha256", where),
+        _part(data, "solution", dict, where),
+        [
+            level_from_data(entry, f"levels[{i}]", where)
+            for i, entry in enumerate(_part(data, "levels", list, where))
+        ],
+    )
 
 
 def level_from_data(entry: Any, path: str, where: str) -> LevelProof:
@@ -152,58 +155,43 @@ def level_from_data(entry: Any, path: str, where: str) -> LevelProof:
     """
     if not isinstance(entry, dict):
         raise InstanceError(where, path, "must be an object", _REMEDY)
-    level, target, form, digest = (
-        text_of(entry, key, where, path) for key in ("level", "target", "form", "digest")
-    )
     try:
-        value = ratio(target)
+        target = ratio(text_of(entry, "target", where, path))
     except ValueError:
         raise InstanceError(where, f"{path}.target", "must be p or p/q", _REMEDY) from None
     kind = next((known for known in KINDS if known == entry.get("kind")), None)
     if kind is None:
         raise InstanceError(where, f"{path}.kind", f"must be one of {', '.join(KINDS)}", _REMEDY)
-    parameters, tree = entry.get("parameters", {}), entry.get("tree")
-    cuts = entry.get("cuts", [])
-    if not isinstance(parameters, dict):
-        raise InstanceError(where, f"{path}.parameters", "must be an object", _REMEDY)
-    if not isinstance(tree, list):
-        raise InstanceError(where, f"{path}.tree", "must be a list", _REMEDY)
-    if not isinstance(cuts, list):
-        raise InstanceError(where, f"{path}.cuts", "must be a list", _REMEDY)
-    nodes = [_node(node, f"{path}.tree[{i}]", where) for i, node in enumerate(tree)]
-    derived = [_cut(cut, f"{path}.cuts[{i}]", where) for i, cut in enumerate(cuts)]
-    return LevelProof(level, value, kind, form, digest, nodes, parameters, derived)
-
-
-def _node_to_data(node: Node) -> list[Any]:
-    if isinstance(node, Split):
-        return [node.column, node.at]
-    return [node.bits, int(node.empty), list(node.multipliers), list(node.multipliers.values())]
+    optional: Mapping[str, Any] = {"parameters": {}, "cuts": []} | entry
+    tree = _part(entry, "tree", list, where, path)
+    cuts = _part(optional, "cuts", list, where, path)
+    return LevelProof(
+        text_of(entry, "level", where, path),
+        target,
+        kind,
+        text_of(entry, "form", where, path),
+        text_of(entry, "digest", where, path),
+        [_node(node, f"{path}.tree[{i}]", where) for i, node in enumerate(tree)],
+        _part(optional, "parameters", dict, where, path),
+        [_cut(cut, f"{path}.cuts[{i}]", where) for i, cut in enumerate(cuts)],
+    )
 
 
 def _node(data: Any, path: str, where: str) -> Node:
-    if isinstance(data, list) and len(data) == _SPLIT and _integers(data):
-        return Split(*data)
-    if isinstance(data, list) and len(data) == _LEAF and _integers(data[:2]):
-        bits, empty, rows, values = data
-        if empty in (0, 1) and _paired(rows, values):
-            return Leaf(bits, dict(zip(rows, values, strict=True)), bool(empty))
-    shape = "must be [column, at] or [bits, empty, rows, multipliers], all of them integers"
-    raise InstanceError(where, path, shape, _REMEDY)
-
-
-def _cut_to_data(cut: Cut) -> list[Any]:
-    rows, values = list(cut.multipliers), list(cut.multipliers.values())
-    return [cut.denominator, rows, values, sorted(cut.from_upper)]
+    match data:
+        case [column, at] if _integers(data):
+            return Split(column, at)
+        case [bits, 0 | 1 as empty, rows, values] if _integers([bits, empty]):
+            if _paired(rows, values):
+                return Leaf(bits, dict(zip(rows, values, strict=True)), bool(empty))
+    raise InstanceError(where, path, _NODE_SHAPE, _REMEDY)
 
 
 def _cut(data: Any, path: str, where: str) -> Cut:
-    if isinstance(data, list) and len(data) == _CUT and _integers(data[:1]):
-        denominator, rows, values, columns = data
-        if _paired(rows, values) and isinstance(columns, list) and _integers(columns):
-            return Cut(denominator, dict(zip(rows, values, strict=True)), frozenset(columns))
-    shape = "must be [denominator, rows, multipliers, columns], all of them integers"
-    raise InstanceError(where, path, shape, _REMEDY)
+    match data:
+        case [q, rows, values, [*columns]] if _integers([q, *columns]) and _paired(rows, values):
+            return Cut(q, dict(zip(rows, values, strict=True)), frozenset(columns))
+    raise InstanceError(where, path, _CUT_SHAPE, _REMEDY)
 
 
 def _paired(rows: Any, values: Any) -> bool:
@@ -218,7 +206,13 @@ def _integers(values: Iterable[Any]) -> bool:
 
 def text_of(data: Mapping[str, Any], key: str, where: str, path: str = "") -> str:
     """Return a text of JSON data; raise InstanceError if there is none of that key."""
+    return str(_part(data, key, str, where, path))
+
+
+def _part(data: Mapping[str, Any], key: str, kind: type, where: str, path: str = "") -> Any:
+    """Return a part of JSON data; raise InstanceError if there is none of that key and type."""
     value = data.get(key)
-    if not isinstance(value, str):
-        raise InstanceError(where, f"{path}.{key}".lstrip("."), "must be a text", _REMEDY)
+    if not isinstance(value, kind):
+        place = f"{path}.{key}".lstrip(".")
+        raise InstanceError(where, place, f"must be {_KIND_NAMES[kind]}", _REMEDY)
     return value

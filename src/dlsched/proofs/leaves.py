@@ -27,18 +27,19 @@ def leaf_of(
     multipliers
         The duals of the relaxation of the node, or, if it is `empty`, a ray.
     """
-    rows, costs = aim.rows, aim.goal.costs
-    there = np.flatnonzero(np.isfinite(multipliers) & (multipliers != 0))
-    y = multipliers[there]
-    if empty and len(there):
+    used = np.flatnonzero(np.isfinite(multipliers) & (multipliers != 0))
+    y = multipliers[used]
+    if empty and len(used):
         y = y * (_LARGEST_RAY / np.abs(y).max())
     for bits in BITS:
         chosen: dict[int, int] = {}
-        for i, v in zip(there.tolist(), y.tolist(), strict=True):
+        for i, v in zip(used.tolist(), y.tolist(), strict=True):
             rounded = round(Fraction(v) * 2**bits)
-            if rounded and (rows[i].low if rounded > 0 else rows[i].high) is not None:
+            row = aim.rows[i]
+            side = row.low if rounded > 0 else row.high
+            if rounded and side is not None:
                 chosen[i] = rounded
         leaf = Leaf(bits, chosen, empty)
-        if proves(rows, costs, leaf, lower, upper, aim.least, aim.strict):
+        if proves(aim.rows, aim.goal.costs, leaf, lower, upper, aim.least, aim.strict):
             return leaf
     return None

@@ -47,16 +47,20 @@ def aim(form: Form, level: int, targets: Sequence[Number], kind: Kind) -> Aim:
     goal = form.goals[level]
     value = Fraction(targets[level])
     steps = goal.steps(value)
-    whole = [all(form.integer[j] for j in goal.costs) for goal in form.goals]
-    held = [form.goals[i].row(targets[i], whole[i]) for i in range(level)]
-    rows = [*form.rows, *held]
+    rows = list(form.rows)
+    for held, target in zip(form.goals[:level], targets, strict=False):
+        rows.append(held.row(target, form.whole(held.costs)))
     if kind == KINDS[1]:
         unproved = (NINE_DIGITS - ROUNDING) * abs(value) / goal.unit
         return Aim(goal, rows, steps - unproved, False)
     if not goal.exact:
         raise ValueError(f"the form {form.name} has {goal.name} rounded, which proves nine digits")
-    if whole[level]:
-        # Its values are whole numbers of steps, so what is better is so by a step.
+    return _exactly(form, goal, rows, steps)
+
+
+def _exactly(form: Form, goal: Goal, rows: Sequence[Row], steps: Fraction) -> Aim:
+    """Return the aim of proving a number of steps; whole ones are better by one at least."""
+    if form.whole(goal.costs):
         return Aim(goal, rows, Fraction(math.ceil(steps) - 1), True)
     return Aim(goal, rows, steps, False)
 
@@ -72,7 +76,6 @@ def bound_aim(form: Form, target: Fraction) -> Aim:
     goal = form.goals[0]
     steps = goal.steps(target)
     if not goal.exact:
-        return Aim(goal, form.rows, steps + ROUNDING * abs(target) / goal.unit, False)
-    if all(form.integer[j] for j in goal.costs):
-        return Aim(goal, form.rows, Fraction(math.ceil(steps) - 1), True)
-    return Aim(goal, form.rows, steps, False)
+        rounding = ROUNDING * abs(target) / goal.unit
+        return Aim(goal, form.rows, steps + rounding, False)
+    return _exactly(form, goal, form.rows, steps)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 from dlsched import registry
 from dlsched.errors import DlschedError, OptionError
@@ -43,8 +44,12 @@ def prove_solution(instance: Instance, solution: Solution, run: Run) -> Proof:
     report = registry.problem(instance.problem).check(instance, solution)
     if not report.feasible or report.objective is None:
         raise ProofFailed(f"the solution is infeasible: {report.violations[0].message}")
-    built = Forms(instance, report.objective)
-    levels = [_prove_level(built, solution, number, run) for number in range(len(report.objective))]
+    forms = Forms(instance, report.objective)
+    levels = []
+    for number in range(len(report.objective)):
+        choices = _choices(instance, solution, number, run)
+        wanted = partial(_optimum_aim, forms, number)
+        levels.append(_first_proof(forms, choices, wanted, number, run))
     labels = {"instance": instance.name, "instance_sha256": instance.sha256}
     data = solution.model_copy(update=labels).to_data()
     return Proof(instance.problem, instance.name, instance.sha256, data, levels)
@@ -65,15 +70,16 @@ def prove_bound(instance: Instance, target: Fraction, known: Solution, run: Run)
         can prove it with.
     """
     owner = registry.problem(instance.problem)
-    report, first = owner.check(instance, known), owner.levels[0]
+    report = owner.check(instance, known)
+    first = owner.levels[0]
     if not report.feasible or report.objective is None:
         raise ProofFailed(f"the solution is infeasible: {report.violations[0].message}")
     if first.better(report.objective[0], target):
         raise ProofFailed(f"{first.name}: a solution of {report.objective[0]} is known")
     choices = _choices(instance, known, 0, run)
     if owner.has_module("form_choices"):
-        own = getattr(owner.module("form_choices"), "bound_choices", None)
-        choices = choices if own is None else own(instance, known, target, run)
+        bound_choices = getattr(owner.module("form_choices"), "bound_choices", None)
+        choices = bound_choices(instance, known, target, run) if bound_choices else choices
 
     def wanted(form: Form) -> tuple[Kind, Aim]:
         return KINDS[0], bound_aim(form, target)
@@ -82,35 +88,32 @@ def prove_bound(instance: Instance, target: Fraction, known: Solution, run: Run)
     return BoundProof(instance.problem, instance.name, instance.sha256, level)
 
 
-def _prove_level(built: Forms, solution: Solution, number: int, run: Run) -> LevelProof:
-    """Return the proof of a level."""
-
-    def wanted(form: Form) -> tuple[Kind, Aim]:
-        kind = kind_of(form, number)
-        return kind, aim(form, number, built.targets, kind)
-
-    choices = _choices(built.instance, solution, number, run)
-    return _first_proof(built, choices, wanted, number, run)
+def _optimum_aim(forms: Forms, number: int, form: Form) -> tuple[Kind, Aim]:
+    """Return how well a form can prove a level, and what it has to prove."""
+    kind = kind_of(form, number)
+    return kind, aim(form, number, forms.targets, kind)
 
 
 def _first_proof(
-    built: Forms,
+    forms: Forms,
     choices: Iterable[FormChoice],
     wanted_of: Callable[[Form], tuple[Kind, Aim]],
     number: int,
     run: Run,
 ) -> LevelProof:
     """Return the proof of a level, from the first of the forms with which there is one."""
-    instance, target = built.instance, Fraction(built.targets[number])
+    instance = forms.instance
+    target = Fraction(forms.targets[number])
     name = registry.problem(instance.problem).levels[number].name
-    reason, remaining = "", iter(choices)
+    reason = ""
+    remaining = iter(choices)
     try:
         while (choice := _next(remaining, run)) is not None:
             chosen, parameters, most = choice
             run.announce(Stage.BUILDING, f"the form {chosen} of {instance.name} for {name}")
             try:
                 with until(run.stop_reason, f"the form {chosen} was built"):
-                    form = built.build(chosen, parameters, number)
+                    form = forms.build(chosen, parameters, number)
                 kind, wanted = wanted_of(form)
                 run.announce(Stage.SEARCHING, f"a proof of {name}, {target}")
                 nodes, cuts = _tree(form, wanted, run, most)
@@ -138,7 +141,8 @@ def _tree(form: Form, wanted: Aim, run: Run, most: int) -> tuple[list[Node], lis
     rows = with_cuts(form, wanted.rows, cuts)
     nodes = TreeSearch(form, replace(wanted, rows=rows), run).nodes(most)
     leaves = [node for node in nodes if isinstance(node, Leaf)]
-    kept, numbers = keep(cuts, len(wanted.rows), {i for leaf in leaves for i in leaf.multipliers})
+    used = {i for leaf in leaves for i in leaf.multipliers}
+    kept, numbers = keep(cuts, len(wanted.rows), used)
     return [_renumbered(node, numbers) for node in nodes], kept
 
 
@@ -153,7 +157,7 @@ def _choices(instance: Instance, solution: Solution, level: int, run: Run) -> It
     owner = registry.problem(instance.problem)
     if not owner.has_module("form_choices"):
         return [FormChoice(MODEL)]
-    found: Iterable[FormChoice] = owner.module("form_choices").choices(
+    choices: Iterable[FormChoice] = owner.module("form_choices").choices(
         instance, solution, level, run
     )
-    return found
+    return choices

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +38,7 @@ class Solved:
 
 
 class Relaxation:
-    """A relaxation whose column bounds change, and which is solved from the last basis.
+    """A relaxation in HiGHS: bounds and basis are those of its ``program``.
 
     Rows are divided by two to their bits, and costs by a power of two, so that the solver sees
     numbers of moderate size.
@@ -55,12 +54,11 @@ class Relaxation:
         objective = np.zeros(len(form.lower))
         for j, c in costs.items():
             objective[j] = c / self.cost_scale
-        ends = [(-INF if r.low is None else r.low, INF if r.high is None else r.high) for r in rows]
-        starts = np.concatenate([[0], np.cumsum([len(r.coefficients) for r in rows])])
-        columns = np.array([j for r in rows for j in r.coefficients], dtype=np.int32)
-        entries = np.array(
-            [a / s for r, s in zip(rows, self.scales, strict=True) for a in r.coefficients.values()]
-        )
+        starts = np.concatenate([[0], np.cumsum([len(row.coefficients) for row in rows])])
+        columns = np.array([j for row in rows for j in row.coefficients], dtype=np.int32)
+        entries = np.concatenate([[], *map(_entries, rows)])
+        ends = np.array([_ends(row) for row in rows], dtype=float).reshape(-1, 2)
+        low, high = ends.T.copy()
         options = {
             "presolve": "off",
             "solver": "simplex",
@@ -72,24 +70,15 @@ class Relaxation:
             sparse.csr_array((entries, columns, starts), shape=(len(rows), len(objective))),
             objective,
             (np.array(form.lower, dtype=float), np.array(form.upper, dtype=float)),
-            (
-                np.array([low for low, _ in ends], dtype=float) / self.scales,
-                np.array([high for _, high in ends], dtype=float) / self.scales,
-            ),
+            (low, high),
         )
 
     def add(self, row: Row) -> None:
         """Add a row."""
-        scale = float(2**row.bits)
-        self.scales = np.append(self.scales, scale)
+        self.scales = np.append(self.scales, float(2**row.bits))
         self.unmet = np.append(self.unmet, _unmet(row))
-        low, high = (
-            unbounded if end is None else end / scale
-            for end, unbounded in ((row.low, -INF), (row.high, INF))
-        )
         columns = np.fromiter(row.coefficients.keys(), np.int32)
-        entries = np.array([a / scale for a in row.coefficients.values()])
-        self.program.add_row(low, high, columns, entries)
+        self.program.add_row(*_ends(row), columns, _entries(row))
 
     def tableau(self, columns: Iterable[int]) -> Iterator[Vector]:
         """Yield multipliers of the rows, for every basic one of some columns.
@@ -99,22 +88,6 @@ class Relaxation:
         """
         for multipliers in self.program.tableau(columns):
             yield multipliers / self.scales
-
-    def at_upper(self) -> tuple[Flags, Flags]:
-        """Return which columns, and which rows, are not basic and at their upper end."""
-        return self.program.at_upper()
-
-    def set_bounds(self, column: int, lower: int, upper: int) -> None:
-        """Change a column's bounds."""
-        self.program.set_bounds(column, float(lower), float(upper))
-
-    def basis(self) -> Any:
-        """Return the basis of the last solution."""
-        return self.program.basis
-
-    def restore(self, basis: Any) -> None:
-        """Start the next solution from a basis."""
-        self.program.restore(basis)
 
     def solve(self) -> Solved | None:
         """Solve; None if the solver failed, or at a limit of the run."""
@@ -128,10 +101,23 @@ class Relaxation:
             return Solved(value, self.program.values, duals)
         if termination is Termination.INFEASIBLE:
             ray = self.program.dual_ray
-            if ray is None and self.unmet.any():
-                ray = self.unmet
+            if ray is None:
+                ray = self.unmet if self.unmet.any() else None
             return Solved(INF, np.empty(0), None if ray is None else ray / self.scales)
         return None
+
+
+def _ends(row: Row) -> tuple[float, float]:
+    """Return the sides of a row as the solver sees them."""
+    scale = float(2**row.bits)
+    low = -INF if row.low is None else row.low / scale
+    return low, INF if row.high is None else row.high / scale
+
+
+def _entries(row: Row) -> Vector:
+    """Return the coefficients of a row as the solver sees them."""
+    scale = float(2**row.bits)
+    return np.array([a / scale for a in row.coefficients.values()])
 
 
 def _unmet(row: Row) -> int:
@@ -139,8 +125,7 @@ def _unmet(row: Row) -> int:
 
     The solver has no ray of such a program. 0 is for all other rows.
     """
-    if row.coefficients:
+    low, high = _ends(row)
+    if row.coefficients or low <= 0 <= high:
         return 0
-    if row.low is not None and row.low > 0:
-        return 1
-    return -1 if row.high is not None and row.high < 0 else 0
+    return 1 if low > 0 else -1

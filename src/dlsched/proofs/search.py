@@ -18,11 +18,12 @@ import numpy as np
 from dlsched.proofs.forms.form import Form
 from dlsched.proofs.leaves import leaf_of
 from dlsched.proofs.levels import Aim
-from dlsched.proofs.relaxation import Relaxation, Solved
+from dlsched.proofs.relaxation import Flags, Relaxation, Solved
 from dlsched.proofs.tree import Leaf, Node, Split
 from dlsched.run import Run
 
 _FRACTIONAL = 1e-6
+"""Distance from an integer above which a column counts as fractional."""
 _RELIABLE = 4
 """A column's pseudocost of a direction is trusted from this number of gains on."""
 _CANDIDATES = 12
@@ -30,6 +31,7 @@ _CANDIDATES = 12
 _WORSE = 6
 """Trials of a node end after this number of columns in turn without a better score."""
 _LEAST = 1e-6
+"""Gains and distances below this count as this."""
 
 
 class Stopped(Exception):
@@ -53,7 +55,8 @@ class PseudoCosts:
 
     def learn(self, direction: int, column: int, gain: float, distance: float) -> None:
         """Record the gain of a child in which the column moved by a distance."""
-        total, count = self.total[direction], self.count[direction]
+        total = self.total[direction]
+        count = self.count[direction]
         total[column] = total.get(column, 0.0) + gain / max(distance, _LEAST)
         count[column] = count.get(column, 0) + 1
 
@@ -63,10 +66,12 @@ class PseudoCosts:
 
     def expected(self, direction: int, column: int, distance: float) -> float:
         """Return the gain that is expected, by the mean of all columns if this one is unknown."""
-        total, count = self.total[direction], self.count[direction]
+        total = self.total[direction]
+        count = self.count[direction]
         if count.get(column):
             return distance * total[column] / count[column]
-        return distance * sum(total.values()) / max(1, sum(count.values()))
+        gains = sum(total.values())
+        return distance * gains / max(1, sum(count.values()))
 
 
 class _Explore(NamedTuple):
@@ -91,12 +96,16 @@ class TreeSearch:
     """One search; `nodes` returns the tree in preorder."""
 
     def __init__(self, form: Form, aim: Aim, run: Run) -> None:
-        self.aim, self.run, self.first = aim, run, form.first
+        self.aim = aim
+        self.run = run
+        self.first = form.first
         self.lp = Relaxation(form, aim.rows, aim.goal.costs, run)
-        self.lower, self.upper = list(form.lower), list(form.upper)
+        self.lower = list(form.lower)
+        self.upper = list(form.upper)
         self.integer = np.array(form.integer, dtype=bool)
         self.pseudo = PseudoCosts()
         self.cutoff = float(aim.least)
+        self.slack = 1e-9 * max(1.0, abs(self.cutoff))
 
     def nodes(self, most: int) -> list[Node]:
         """Return the nodes of a proof.
@@ -110,7 +119,7 @@ class TreeSearch:
         TooManyNodes
             If there are more than `most`.
         """
-        found: list[Node] = []
+        tree: list[Node] = []
         # What to do, the last first: explore a node, or set a column's bounds.
         stack: list[_Explore | _Bounds] = [_Explore()]
         while stack:
@@ -120,34 +129,37 @@ class TreeSearch:
                 continue
             stop = self.run.stop_reason()
             if stop:
-                raise Stopped(f"{stop.sentence}, after {len(found)} nodes")
-            if len(found) > most:
+                raise Stopped(f"{stop.sentence}, after {len(tree)} nodes")
+            if len(tree) > most:
                 raise TooManyNodes(f"more than {most:,} nodes")
             solved = self._solve(entry)
             leaf = self._leaf(solved)
             if leaf is not None:
-                found.append(leaf)
+                tree.append(leaf)
                 continue
             column = None if math.isinf(solved.value) else self._choose(solved)
             if column is None:
                 raise Unproved("a point of the form seems to be better than the target")
-            low, high = self.lower[column], self.upper[column]
-            at = min(max(math.floor(solved.x[column]), low), high - 1)
-            basis, down = self.lp.basis(), float(solved.x[column]) - at
-            found.append(Split(column, at))
+            low = self.lower[column]
+            high = self.upper[column]
+            value = float(solved.x[column])
+            split = Split(column, min(max(math.floor(value), low), high - 1))
+            tree.append(split)
+            basis = self.lp.program.basis
+            down = value - split.at
             stack += [
                 _Bounds(column, low, high),
                 _Explore(basis, solved.value, 1, column, 1 - down),
-                _Bounds(column, at + 1, high),
+                _Bounds(column, split.at + 1, high),
                 _Explore(basis, solved.value, 0, column, down),
-                _Bounds(column, low, at),
+                _Bounds(column, low, split.at),
             ]
-        return found
+        return tree
 
     def _solve(self, node: _Explore) -> Solved:
         """Return the relaxation of a node, from the basis of its parent."""
         if node.basis is not None:
-            self.lp.restore(node.basis)
+            self.lp.program.restore(node.basis)
         solved = self.lp.solve()
         if solved is None:
             if stop := self.run.stop_reason():
@@ -159,17 +171,15 @@ class TreeSearch:
         return solved
 
     def _set(self, column: int, lower: int, upper: int) -> None:
-        self.lower[column], self.upper[column] = lower, upper
-        self.lp.set_bounds(column, lower, upper)
+        self.lower[column] = lower
+        self.upper[column] = upper
+        self.lp.program.set_bounds(column, lower, upper)
 
     def _leaf(self, solved: Solved) -> Leaf | None:
         empty = math.isinf(solved.value)
-        if solved.multipliers is None or not (empty or solved.value > self.cutoff - self._slack()):
+        if solved.multipliers is None or not (empty or solved.value > self.cutoff - self.slack):
             return None
         return leaf_of(self.aim, solved.multipliers, empty, self.lower, self.upper)
-
-    def _slack(self) -> float:
-        return 1e-9 * max(1.0, abs(self.cutoff))
 
     def _gain(self, parent: float, child: float) -> float:
         """Return what a child gains, at most the distance to the target."""
@@ -180,50 +190,54 @@ class TreeSearch:
         """Return the column to branch on; None if there is no fractional one."""
         x = solved.x
         off = np.abs(x - np.rint(x))
-        found = np.flatnonzero(self.integer & (off > _FRACTIONAL))
-        fractional = [int(j) for j in found if self.lower[j] < self.upper[j]]
+        fractional = self._unfixed(self.integer & (off > _FRACTIONAL))
         if not fractional:
-            open_ones = [
-                int(j) for j in np.flatnonzero(self.integer) if self.lower[j] < self.upper[j]
-            ]
-            return open_ones[0] if open_ones else None
-        first = [j for j in fractional if j in self.first]
-        candidates = first or fractional
+            return next(iter(self._unfixed(self.integer)), None)
 
         def score(j: int) -> float:
             down = x[j] - math.floor(x[j])
-            gains = self.pseudo.expected(0, j, down), self.pseudo.expected(1, j, 1 - down)
-            return _score(*gains) + 1e-9 * float(off[j])
+            gain_down = self.pseudo.expected(0, j, down)
+            gain_up = self.pseudo.expected(1, j, 1 - down)
+            return _score(gain_down, gain_up) + 1e-9 * float(off[j])
 
+        candidates = [j for j in fractional if j in self.first] or fractional
         ordered = sorted(candidates, key=score, reverse=True)
-        best, most, worse = ordered[0], -1.0, 0
-        basis = self.lp.basis()
+        best = ordered[0]
+        most = -1.0
+        worse = 0
+        basis = self.lp.program.basis
         for j in ordered[:_CANDIDATES]:
-            value = score(j)
-            if not self.pseudo.reliable(j):
-                value = self._try(j, solved, basis)
+            value = score(j) if self.pseudo.reliable(j) else self._try(j, solved, basis)
             if value > most:
-                best, most, worse = j, value, 0
+                best = j
+                most = value
+                worse = 0
             else:
                 worse += 1
                 if worse >= _WORSE:
                     break
-        self.lp.restore(basis)
+        self.lp.program.restore(basis)
         return best
+
+    def _unfixed(self, columns: Flags) -> list[int]:
+        """Return those of some columns whose bounds differ."""
+        return [int(j) for j in np.flatnonzero(columns) if self.lower[j] < self.upper[j]]
 
     def _try(self, column: int, solved: Solved, basis: Any) -> float:
         """Return the score of a column by solving both children."""
-        low, high, at = self.lower[column], self.upper[column], math.floor(solved.x[column])
+        low = self.lower[column]
+        high = self.upper[column]
+        at = math.floor(solved.x[column])
         down = solved.x[column] - at
         gains = []
         for direction, ends, distance in ((0, (low, at), down), (1, (at + 1, high), 1 - down)):
-            self.lp.restore(basis)
-            self.lp.set_bounds(column, *ends)
+            self.lp.program.restore(basis)
+            self.lp.program.set_bounds(column, *ends)
             child = self.lp.solve()
             gain = self._gain(solved.value, solved.value if child is None else child.value)
             self.pseudo.learn(direction, column, gain, distance)
             gains.append(gain)
-        self.lp.set_bounds(column, low, high)
+        self.lp.program.set_bounds(column, low, high)
         return _score(*gains)
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from dlsched.proofs.cuts import Cut, InvalidCut, row_of
 from dlsched.proofs.forms.form import Form, Row
 from dlsched.proofs.levels import Aim
-from dlsched.proofs.relaxation import INF, Flags, Relaxation, Solved
+from dlsched.proofs.relaxation import INF, Relaxation, Solved
 from dlsched.run import Run
 from dlsched.solvers.outcome import Vector
 
@@ -53,7 +53,9 @@ _LARGEST = 10**7
 """A cut with a larger coefficient is left out."""
 
 
-class _Found(NamedTuple):
+class _Candidate(NamedTuple):
+    """A cut that the point violates, its row, and the row's columns and direction."""
+
     violation: float
     cut: Cut
     row: Row
@@ -67,32 +69,37 @@ def separate(form: Form, aim: Aim, run: Run) -> list[Cut]:
     Every cut may use rows of the aim and the cuts before it.
     """
     lp = Relaxation(form, aim.rows, aim.goal.costs, run)
-    rows, cuts, stalled = list(aim.rows), list[Cut](), 0
-    whole = np.array([all(form.integer[j] for j in row.coefficients) for row in rows])
+    rows = list(aim.rows)
+    whole = [form.whole(row.coefficients) for row in rows]
+    cuts: list[Cut] = []
+    stalled = 0
     solved = lp.solve()
     first = best = INF if solved is None else solved.value
-    closed = float(aim.least) + 1e-9 * max(1.0, abs(float(aim.least)))
+    target = float(aim.least)
+    closed = target + 1e-9 * max(1.0, abs(target))
     for _ in range(_ROUNDS):
         if solved is None or solved.value > closed or run.stop_reason():
             break
-        found = _violated(form, rows, whole, lp, solved)
-        if not found or stalled == _STALLED:
+        violated = _violated(form, rows, whole, lp, solved)
+        if not violated or stalled == _STALLED:
             break
-        for one in found:
-            cuts.append(one.cut)
-            rows.append(one.row)
-            lp.add(one.row)
-        integer = [all(form.integer[j] for j in one.columns) for one in found]
-        whole = np.append(whole, np.array(integer, dtype=bool))
+        for candidate in violated:
+            cuts.append(candidate.cut)
+            rows.append(candidate.row)
+            whole.append(form.whole(candidate.columns))
+            lp.add(candidate.row)
         solved = lp.solve()
         value = best if solved is None else solved.value
-        stalled = stalled + 1 if value - best < _STEP * (closed - first) else 0
+        rises = value - best >= _STEP * (closed - first)
+        stalled = 0 if rises else stalled + 1
         best = max(best, value)
     if not best - first >= _WORTHWHILE * (closed - first):
         return []
     if solved is None or solved.multipliers is None:
         return cuts
-    return keep(cuts, len(aim.rows), np.flatnonzero(solved.multipliers).tolist())[0]
+    used = np.flatnonzero(solved.multipliers).tolist()
+    kept, _ = keep(cuts, len(aim.rows), used)
+    return kept
 
 
 def keep(cuts: Sequence[Cut], before: int, used: Iterable[int]) -> tuple[list[Cut], dict[int, int]]:
@@ -123,10 +130,10 @@ def renumbered(multipliers: Mapping[int, int], numbers: Mapping[int, int]) -> di
 
 
 def _violated(
-    form: Form, rows: Sequence[Row], whole: Flags, lp: Relaxation, solved: Solved
-) -> list[_Found]:
+    form: Form, rows: Sequence[Row], whole: Sequence[bool], lp: Relaxation, solved: Solved
+) -> list[_Candidate]:
     """Return cuts that a point violates, the most violated first, no two almost parallel."""
-    found = []
+    violated: list[_Candidate] = []
     for cut in _candidates(form, rows, whole, lp, solved):
         try:
             row = row_of(form, rows, cut)
@@ -135,46 +142,49 @@ def _violated(
         entries = np.array([*map(float, row.coefficients.values())])
         if row.high is None or not len(entries) or np.abs(entries).max() > _LARGEST:
             continue
-        columns, length = list(row.coefficients), float(np.linalg.norm(entries))
-        violation = (float(entries @ solved.x[columns]) - row.high) / length
+        columns = list(row.coefficients)
+        length = float(np.linalg.norm(entries))
+        value = float(entries @ solved.x[columns])
+        violation = (value - row.high) / length
         if violation > _VIOLATION:
-            found.append(_Found(violation, cut, row, columns, entries / length))
-    found.sort(key=lambda one: -one.violation)
-    taken: list[_Found] = []
+            violated.append(_Candidate(violation, cut, row, columns, entries / length))
+    violated.sort(key=lambda candidate: -candidate.violation)
+    chosen: list[_Candidate] = []
     directions = np.zeros((_NEW, len(solved.x)))
-    for one in found:
-        if len(taken) == _NEW:
+    for candidate in violated:
+        if len(chosen) == _NEW:
             break
-        cosines = directions[: len(taken), one.columns] @ one.direction
+        cosines = directions[: len(chosen), candidate.columns] @ candidate.direction
         if not np.any(np.abs(cosines) > _PARALLEL):
-            directions[len(taken), one.columns] = one.direction
-            taken.append(one)
-    return taken
+            directions[len(chosen), candidate.columns] = candidate.direction
+            chosen.append(candidate)
+    return chosen
 
 
 def _candidates(
-    form: Form, rows: Sequence[Row], whole: Flags, lp: Relaxation, solved: Solved
+    form: Form, rows: Sequence[Row], whole: Sequence[bool], lp: Relaxation, solved: Solved
 ) -> Iterator[Cut]:
     """Yield cuts from the tableau's rows of the columns that are most fractional."""
-    off = np.abs(solved.x - np.rint(solved.x)) * np.array(form.integer, dtype=bool)
+    integer = np.array(form.integer, dtype=bool)
+    off = np.abs(solved.x - np.rint(solved.x)) * integer
     order = np.argsort(-off, kind="stable")[:_COLUMNS]
-    high_columns, high_rows = lp.at_upper()
+    high_columns, high_rows = lp.program.at_upper()
     high_columns &= np.array(form.lower) < np.array(form.upper)
-    for multipliers in lp.tableau(int(j) for j in order if off[j] > _FRACTIONAL):
-        there = np.flatnonzero(np.abs(multipliers) > _NONZERO).tolist()
-        if len(there) > _ROWS:
+    for tableau_row in lp.tableau(int(j) for j in order if off[j] > _FRACTIONAL):
+        used = np.flatnonzero(np.abs(tableau_row) > _NONZERO).tolist()
+        if len(used) > _ROWS:
             continue
-        columns = {j for i in there for j in rows[i].coefficients if high_columns[j]}
-        exact = {i: Fraction(multipliers[i]).limit_denominator(_DENOMINATOR) for i in there}
+        from_upper = frozenset(j for i in used for j in rows[i].coefficients if high_columns[j])
+        exact = {i: Fraction(tableau_row[i]).limit_denominator(_DENOMINATOR) for i in used}
         for times in _MULTIPLES:
-            wanted = {
-                i: _reduced(times * y, rows[i], bool(high_rows[i])) if whole[i] else times * y
-                for i, y in exact.items()
-            }
-            common = math.lcm(*(y.denominator for y in wanted.values()))
+            multipliers = {i: times * y for i, y in exact.items()}
+            for i, y in multipliers.items():
+                if whole[i]:
+                    multipliers[i] = _reduced(y, rows[i], bool(high_rows[i]))
+            common = math.lcm(*(y.denominator for y in multipliers.values()))
             q = common if common <= _COMMON else _ROUNDED
-            rounded = {i: round(y * q) for i, y in wanted.items()}
-            yield Cut(q, {i: y for i, y in rounded.items() if y}, frozenset(columns))
+            rounded = {i: round(y * q) for i, y in multipliers.items()}
+            yield Cut(q, {i: y for i, y in rounded.items() if y}, from_upper)
 
 
 def _reduced(multiplier: Fraction, row: Row, high: bool) -> Fraction:

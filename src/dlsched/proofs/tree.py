@@ -13,9 +13,10 @@ no such x.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 from dlsched.proofs.forms.form import Form, Row
 from dlsched.proofs.forms.parameters import MOST_BITS
@@ -27,6 +28,10 @@ class Split:
 
     column: int
     at: int
+
+    def to_data(self) -> list[int]:
+        """Return plain JSON data."""
+        return [self.column, self.at]
 
 
 @dataclass(frozen=True)
@@ -47,8 +52,25 @@ class Leaf:
     multipliers: Mapping[int, int]
     empty: bool = False
 
+    def to_data(self) -> list[int | list[int]]:
+        """Return plain JSON data."""
+        return [
+            self.bits,
+            int(self.empty),
+            list(self.multipliers),
+            list(self.multipliers.values()),
+        ]
+
 
 Node = Split | Leaf
+
+
+class _Bounds(NamedTuple):
+    """Bounds that a column gets."""
+
+    column: int
+    lower: int
+    upper: int
 
 
 class InvalidTree(ValueError):
@@ -63,8 +85,7 @@ def bound(
     upper: Sequence[int],
 ) -> int | None:
     """Return the right side above of a leaf; None if a multiplier has no side of its row."""
-    scale = 0 if leaf.empty else 1 << leaf.bits
-    reduced = {j: scale * c for j, c in costs.items()} if scale else {}
+    reduced = {} if leaf.empty else {j: c << leaf.bits for j, c in costs.items()}
     total = 0
     for i, y in leaf.multipliers.items():
         row = rows[i]
@@ -75,7 +96,8 @@ def bound(
         for j, a in row.coefficients.items():
             reduced[j] = reduced.get(j, 0) - y * a
     for j, d in reduced.items():
-        total += d * (lower[j] if d > 0 else upper[j])
+        end = lower[j] if d > 0 else upper[j]
+        total += d * end
     return total
 
 
@@ -123,15 +145,18 @@ def check_tree(
         If a leaf proves less, a split is not one of an integer column within its bounds, or nodes
         are missing or left over.
     """
-    lower, upper = list(form.lower), list(form.upper)
-    number, leaves = -1, 0
+    lower = list(form.lower)
+    upper = list(form.upper)
+    number = -1
+    leaves = 0
     # What to do, the last first: check a node, or set a column's bounds.
-    stack: list[tuple[int, int, int] | None] = [None]
+    stack: list[_Bounds | None] = [None]
     remaining = iter(nodes)
     while stack:
         entry = stack.pop()
         if entry is not None:
-            j, lower[j], upper[j] = entry
+            lower[entry.column] = entry.lower
+            upper[entry.column] = entry.upper
             continue
         number += 1
         node = next(remaining, None)
@@ -139,27 +164,23 @@ def check_tree(
             raise InvalidTree(f"the tree ends before node {number}")
         if isinstance(node, Leaf):
             leaves += 1
-            _check_leaf(node, number, rows)
+            known = all(0 <= i < len(rows) for i in node.multipliers)
+            if not known or not 0 <= node.bits <= MOST_BITS:
+                raise InvalidTree(f"node {number}: no multipliers of this form")
             if not proves(rows, costs, node, lower, upper, target, strict):
                 raise InvalidTree(f"node {number}: its multipliers do not prove the target")
             continue
-        j, at = node.column, node.at
+        j = node.column
+        at = node.at
         if not (0 <= j < len(lower) and form.integer[j] and lower[j] <= at < upper[j]):
             raise InvalidTree(f"node {number}: column {j} cannot be split at {at}")
-        stack += _children(j, lower[j], at, upper[j])
+        stack += [
+            _Bounds(j, lower[j], upper[j]),  # as they were, after both children
+            None,
+            _Bounds(j, at + 1, upper[j]),
+            None,
+            _Bounds(j, lower[j], at),
+        ]
     if next(remaining, None) is not None:
         raise InvalidTree(f"there are more nodes than the tree has, from {number + 1} on")
     return leaves
-
-
-def _children(j: int, low: int, at: int, high: int) -> Iterator[tuple[int, int, int] | None]:
-    yield j, low, high  # as it was, after both
-    yield None
-    yield j, at + 1, high
-    yield None
-    yield j, low, at
-
-
-def _check_leaf(leaf: Leaf, number: int, rows: Sequence[Row]) -> None:
-    if not 0 <= leaf.bits <= MOST_BITS or not all(0 <= i < len(rows) for i in leaf.multipliers):
-        raise InvalidTree(f"node {number}: no multipliers of this form")

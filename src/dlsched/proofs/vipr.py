@@ -77,14 +77,16 @@ class _Writer:
     """Writes one certificate. Constraints are counted from 0, those that are derived included."""
 
     def __init__(self, level: LevelProof, wanted: Aim, form: Form) -> None:
-        self.level, self.wanted, self._numbers = level, wanted, 0
+        self.level = level
+        self.wanted = wanted
+        self._numbers = 0
         for part in fields(level):
             if part.name not in _WRITTEN and getattr(level, part.name):
                 raise self._error(f"{part.name} cannot be written in a certificate")
         self.least = wanted.least + 1 if wanted.strict else wanted.least
         self._lines: list[str] = []
-        self.lower = [self._state(f"G {v} 1 {j} 1", v) for j, v in enumerate(form.lower)]
-        self.upper = [self._state(f"L {v} 1 {j} 1", v) for j, v in enumerate(form.upper)]
+        self.lower = self._bounds("G", form.lower)
+        self.upper = self._bounds("L", form.upper)
         self.sides = [self._row(row) for row in wanted.rows]
         stated = len(self._lines)
         self.rows = with_cuts(form, wanted.rows, level.cuts)
@@ -123,25 +125,35 @@ class _Writer:
     def _state(self, line: str, value: int) -> _Side:
         return _Side(self._add(line), value)
 
+    def _bounds(self, sense: str, bounds: Sequence[int]) -> list[_Side]:
+        return [self._state(f"{sense} {v} 1 {j} 1", v) for j, v in enumerate(bounds)]
+
     def _row(self, row: Row) -> tuple[_Side | None, _Side | None]:
         self._count(2 * len(row.coefficients))
         entries = sparse(row.coefficients)
-        low = None if row.low is None else self._state(f"G {row.low} {entries}", row.low)
-        high = None if row.high is None else self._state(f"L {row.high} {entries}", row.high)
+        low = None
+        high = None
+        if row.low is not None:
+            low = self._state(f"G {row.low} {entries}", row.low)
+        if row.high is not None:
+            high = self._state(f"L {row.high} {entries}", row.high)
         return low, high
 
     def _cut(self, derived: Derivation, row: Row) -> None:
         """Add the lines of a cut, a row with a high side only."""
-        used = []
-        for what, number, upper, *_ in derived.distances:
-            bounds = self.upper if upper else self.lower
-            side = bounds[number] if what == "column" else self.sides[number][int(upper)]
-            used.append(side.constraint if side else -1)
-        lines = lines_of(derived, row, used, len(self._lines))
+        constraints = []
+        for distance in derived.distances:
+            bounds = self.upper if distance.upper else self.lower
+            side: _Side | None = bounds[distance.number] if distance.what == "column" else None
+            if distance.what == "row":
+                side = self.sides[distance.number][int(distance.upper)]
+            constraints.append(side.constraint if side else -1)
+        lines = lines_of(derived, row, constraints, len(self._lines))
         self._count(sum(line.count(" ") for line in lines))
         for line in lines:
             self._add(line)
-        self.sides.append((None, _Side(len(self._lines) - 1, row.high or 0)))
+        last = len(self._lines) - 1
+        self.sides.append((None, _Side(last, row.high or 0)))
 
     def _derive(self) -> None:
         """Add the lines of all nodes; the last one is the bound, without assumptions."""
@@ -168,13 +180,16 @@ class _Writer:
         """Go on to the second child; a line has proved the first."""
         j = branch.split.column
         above = self._assume("G", j, branch.split.at + 1)
-        self.lower[j], self.upper[j] = above, branch.upper
-        branch.first, branch.assumption = (line, branch.assumption), above.constraint
+        self.lower[j] = above
+        self.upper[j] = branch.upper
+        branch.first = (line, branch.assumption)
+        branch.assumption = above.constraint
 
     def _unsplit(self, branch: _Branch, path_line: int) -> int:
         """Leave a split; a line has proved its second child."""
         j = branch.split.column
-        self.lower[j], self.upper[j] = branch.lower, branch.upper
+        self.lower[j] = branch.lower
+        self.upper[j] = branch.upper
         first, assumption = branch.first or (-1, -1)
         return self._prove(f"uns {first} {assumption} {path_line} {branch.assumption}")
 
@@ -189,10 +204,12 @@ class _Writer:
         strict = leaf.empty or self.wanted.strict
         scale = 0 if leaf.empty else 1 << leaf.bits
         total, terms = self._sum(self.wanted.goal.costs, scale, leaf.multipliers)
-        if total < self.wanted.least * scale or (strict and total == self.wanted.least * scale):
+        needed = self.wanted.least * scale
+        if total < needed or (strict and total == needed):
             raise self._error("a leaf does not prove the bound")
         # With costs that are whole, what is above the whole number `wanted.least` is rounded up.
-        return self._prove(f"{'rnd' if strict and not leaf.empty else 'lin'} {terms}")
+        reason = "rnd" if strict and not leaf.empty else "lin"
+        return self._prove(f"{reason} {terms}")
 
     def _sum(
         self, coefficients: Mapping[int, int], scale: int, multipliers: Mapping[int, int]
@@ -205,23 +222,32 @@ class _Writer:
         missing = {j: scale * c for j, c in coefficients.items()}
         used: list[tuple[_Side, int]] = []
         for i, y in multipliers.items():
-            side = self.sides[i][0 if y > 0 else 1] if 0 <= i < len(self.sides) else None
+            side = None
+            if 0 <= i < len(self.sides):
+                low, high = self.sides[i]
+                side = low if y > 0 else high
             if side is None:
                 raise self._error(f"a leaf has row {i}, which the form does not have")
             used.append((side, y))
             for j, a in self.rows[i].coefficients.items():
                 missing[j] = missing.get(j, 0) - y * a
-        used += [((self.lower if d > 0 else self.upper)[j], d) for j, d in missing.items()]
+        for j, d in missing.items():
+            if d:
+                used.append((self.lower[j] if d > 0 else self.upper[j], d))
         used = [(side, y) for side, y in used if y]
         self._count(2 * len(used))
         terms = [f"{side.constraint} {Fraction(y, scale or 1)}" for side, y in used]
-        return sum(side.value * y for side, y in used), " ".join([str(len(used)), *terms])
+        total = sum(side.value * y for side, y in used)
+        return total, " ".join([str(len(used)), *terms])
 
 
 def _header(instance: Instance, level: LevelProof, wanted: Aim) -> str:
     """Return comments that say what is proved, and the format's version."""
-    goal, name = wanted.goal, " ".join(plain(instance.name).split())
-    relation = "is" if goal.exact else "is at least" if goal.sign == 1 else "is at most"
+    goal = wanted.goal
+    name = " ".join(plain(instance.name).split())
+    relation = "is at least" if goal.sign == 1 else "is at most"
+    if goal.exact:
+        relation = "is"
     value = f"({goal.sign * goal.unit}) * (OBJ + ({goal.offset}))"
     comments = [
         f"{instance.problem} {name}, sha256 {instance.sha256}",

@@ -7,16 +7,20 @@ is added are distances to sides of rows and columns, which are not negative.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
-from dlsched.proofs.cuts import Cut
+from dlsched.proofs.cuts import Cut, equation, side_of
 from dlsched.proofs.forms.form import Form, Row
 
 
 class Distance(NamedTuple):
-    """That the distance to one side is not negative, and its multipliers on both sides."""
+    """That the distance to a side of a row or column is not negative.
+
+    ``below`` and ``above`` are its multipliers where the integer sum is small, and where it is
+    large.
+    """
 
     what: Literal["column", "row"]
     number: int
@@ -48,55 +52,66 @@ class Derivation(NamedTuple):
     row: Row
 
 
+class _Term(NamedTuple):
+    """A distance to a side, with its coefficient in the equation; a fixed one is 0."""
+
+    what: Literal["column", "row"]
+    number: int
+    upper: bool
+    side: int
+    coefficients: Mapping[int, int]
+    factor: int
+    fixed: bool = False
+
+
+def _terms(
+    form: Form, rows: Sequence[Row], cut: Cut, coefficients: Mapping[int, int]
+) -> Iterator[_Term]:
+    """Yield the terms of a cut's equation: the columns' distances, then the rows'."""
+    for j, a in coefficients.items():
+        if j in cut.from_upper:
+            yield _Term("column", j, True, form.upper[j], {j: 1}, -a)
+        else:
+            yield _Term("column", j, False, form.lower[j], {j: 1}, a)
+    for i, y in cut.multipliers.items():
+        row = rows[i]
+        side = side_of(row, y > 0)
+        yield _Term("row", i, y > 0, side, row.coefficients, abs(y), row.low == row.high)
+
+
 def derivation_of(form: Form, rows: Sequence[Row], cut: Cut) -> Derivation:
     """Return how a valid cut is derived from rows; divided and rounded, the row is the cut's."""
-    q, sums = cut.denominator, dict.fromkeys(cut.from_upper, 0)
-    total = 0
-    for i, y in cut.multipliers.items():
-        total += y * _side(rows[i], y > 0)
-        for j, a in rows[i].coefficients.items():
-            sums[j] = sums.get(j, 0) + y * a
-    for j, a in sums.items():
-        total -= a * (form.upper if j in cut.from_upper else form.lower)[j]
-    k, r = divmod(total, q)
+    q = cut.denominator
+    coefficients, right = equation(form, rows, cut)
+    at, r = divmod(right, q)
+    high = (q - r) * at
     split: dict[int, int] = {}
     entries: dict[int, int] = {}
     distances: list[Distance] = []
-    at, high = k, (q - r) * k
-
-    def add(what: Literal["column", "row"], number: int, upper: bool, a: int, fixed: bool) -> None:
-        """Add a distance that the equation has with a coefficient; a fixed one is 0."""
-        nonlocal at, high
-        coefficients = rows[number].coefficients if what == "row" else {number: 1}
-        side = _side(rows[number], upper) if what == "row" else _bound(form, number, upper)
-        times, below, above = 0, max(0, -a), max(0, a)
-        if fixed:
-            below, above = 0, a
-        elif all(form.integer[j] for j in coefficients):
-            times, rest = divmod(a, q)
-            times, below, above = (times + 1, q - rest, 0) if rest > r else (times, 0, rest)
-        distances.append(Distance(what, number, upper, below, above))
-        sign = -1 if upper else 1
-        at += sign * times * side
-        weight = (q - r) * times - below
-        high += sign * weight * side
-        for j, c in coefficients.items():
+    for term in _terms(form, rows, cut, coefficients):
+        times = 0
+        below = max(0, -term.factor)
+        above = max(0, term.factor)
+        if not term.fixed and form.whole(term.coefficients):
+            times, above = divmod(term.factor, q)
+            below = 0
+            if above > r:
+                times += 1
+                below, above = q - above, 0
+        distances.append(Distance(term.what, term.number, term.upper, below, above))
+        sign = -1 if term.upper else 1
+        weight = sign * ((q - r) * times - below)
+        at += sign * times * term.side
+        high += weight * term.side
+        for j, c in term.coefficients.items():
             split[j] = split.get(j, 0) + sign * times * c
-            entries[j] = entries.get(j, 0) + sign * weight * c
+            entries[j] = entries.get(j, 0) + weight * c
+    row = Row(_nonzero(entries), None, high)
+    return Derivation(_nonzero(split), at, q - r, r, distances, row)
 
-    for j, a in sums.items():
-        upper = j in cut.from_upper
-        add("column", j, upper, -a if upper else a, False)
-    for i, y in cut.multipliers.items():
-        add("row", i, y > 0, abs(y), rows[i].low == rows[i].high)
-    return Derivation(
-        {j: c for j, c in split.items() if c},
-        at,
-        q - r,
-        r,
-        distances,
-        Row({j: a for j, a in entries.items() if a}, None, high),
-    )
+
+def _nonzero(coefficients: Mapping[int, int]) -> dict[int, int]:
+    return {j: a for j, a in coefficients.items() if a}
 
 
 def lines_of(
@@ -113,21 +128,25 @@ def lines_of(
     start
         The number of the first of these lines.
     """
-    known, split = f"L {derived.row.high} {sparse(derived.row.coefficients)}", sparse(derived.split)
+    split = sparse(derived.split)
+    known = f"L {derived.row.high} {sparse(derived.row.coefficients)}"
 
     def implied(assumption: int, weight: int, multipliers: Sequence[int]) -> str:
-        terms = [f"{c} {y}" for c, y in zip(constraints, multipliers, strict=True) if y]
+        terms = [
+            f"{constraint} {y if distance.upper else -y}"
+            for constraint, distance, y in zip(
+                constraints, derived.distances, multipliers, strict=True
+            )
+            if y
+        ]
         terms += [f"{assumption} {weight}"] if weight else []
         return " ".join([f"{known} {{ lin {len(terms)}", *terms, "} -1"])
 
-    signs = [1 if d.upper else -1 for d in derived.distances]
-    below = [sign * d.below for sign, d in zip(signs, derived.distances, strict=True)]
-    above = [sign * d.above for sign, d in zip(signs, derived.distances, strict=True)]
     lines = [
         f"L {derived.at} {split} {{ asm }} -1",
-        implied(start, derived.below, below),
+        implied(start, derived.below, [d.below for d in derived.distances]),
         f"G {derived.at + 1} {split} {{ asm }} -1",
-        implied(start + 2, -derived.above, above),
+        implied(start + 2, -derived.above, [d.above for d in derived.distances]),
         f"{known} {{ uns {start + 1} {start} {start + 3} {start + 2} }} -1",
     ]
     divisors = {a // row.coefficients[j] for j, a in derived.row.coefficients.items()} - {1}
@@ -141,14 +160,3 @@ def sparse(coefficients: Mapping[int, int]) -> str:
     """Return coefficients as a certificate has them: their number, then columns and values."""
     entries = [f"{j} {a}" for j, a in sorted(coefficients.items()) if a]
     return " ".join([str(len(entries)), *entries])
-
-
-def _bound(form: Form, column: int, upper: bool) -> int:
-    return form.upper[column] if upper else form.lower[column]
-
-
-def _side(row: Row, upper: bool) -> int:
-    side = row.high if upper else row.low
-    if side is None:
-        raise ValueError("one of its rows has no side for its multiplier")
-    return side

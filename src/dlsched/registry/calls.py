@@ -9,7 +9,7 @@ from typing import Any
 
 from dlsched.errors import InstanceChanged
 from dlsched.registry.lookup import problem
-from dlsched.registry.methods import Method
+from dlsched.registry.methods import Method, Options
 from dlsched.registry.problems import Problem
 from dlsched.results.result import Claim
 from dlsched.run import Run, Stage
@@ -18,7 +18,7 @@ from dlsched.schema.solution import Solution
 from dlsched.solvers.compilation import interpreted
 
 
-def call(method: Method, instance: Instance, run: Run, options: Mapping[str, Any]) -> Claim:
+def call(method: Method, instance: Instance, run: Run, options: Options) -> Claim:
     """Call a method on an instance and return what it claims, with the labels of both.
 
     Raises
@@ -54,16 +54,16 @@ def _labelled(answer: Any, instance: Instance, method: Method, owner: Problem) -
     A label of another instance is kept, so that the checker can refuse it.
     """
     claim = answer if isinstance(answer, Claim) else Claim(solution=answer)
-    found: Any = claim.solution
-    if isinstance(found, Mapping):
+    solution: Any = claim.solution
+    if isinstance(solution, Mapping):
         envelope = {"dlsched": SCHEMA_VERSION, "problem": method.problem}
-        fields = envelope | {"instance": instance.name} | dict(found)
-        found = owner.solution.parse(fields, f"the answer of {method.name}")
-    if isinstance(found, Solution):
+        fields = envelope | {"instance": instance.name} | dict(solution)
+        solution = owner.solution.parse(fields, f"the answer of {method.name}")
+    if isinstance(solution, Solution):
         labels = {
-            "instance": found.instance or instance.name,
-            "instance_sha256": found.instance_sha256 or instance.sha256,
+            "instance": solution.instance or instance.name,
+            "instance_sha256": solution.instance_sha256 or instance.sha256,
             "method": method.name,
         }
-        found = found.model_copy(update=labels)
-    return replace(claim, solution=found)
+        solution = solution.model_copy(update=labels)
+    return replace(claim, solution=solution)

@@ -37,27 +37,27 @@ def method_labels(methods: Sequence[MethodLike]) -> list[str]:
     """Return the names of methods for a table; different callables get different names."""
     labels = [_name(m) for m in methods]
     for longer in (_full_name, lambda m: f"{_full_name(m)} at {id(m):#x}"):
-        shared = {
-            label
-            for i, label in enumerate(labels)
-            for j in range(i)
-            if labels[j] == label and methods[j] is not methods[i] and methods[j] != methods[i]
-        }
-        labels = [
-            longer(m) if label in shared and not isinstance(m, str) else label
-            for m, label in zip(methods, labels, strict=True)
-        ]
+        known: dict[str, MethodLike] = {}
+        shared = set()
+        for method, label in zip(methods, labels, strict=True):
+            first = known.setdefault(label, method)
+            if first is not method and first != method:
+                shared.add(label)
+        for i, method in enumerate(methods):
+            if labels[i] in shared and not isinstance(method, str):
+                labels[i] = longer(method)
     return labels
 
 
 def _name(method: MethodLike) -> str:
-    if isinstance(method, (str, Method)):
-        return method if isinstance(method, str) else method.name
-    return function_name(method)
+    if isinstance(method, str):
+        return method
+    return method.name if isinstance(method, Method) else function_name(method)
 
 
 def _full_name(function: Any) -> str:
-    return f"{module_of(function)}.{getattr(function, '__qualname__', type(function).__qualname__)}"
+    name = getattr(function, "__qualname__", type(function).__qualname__)
+    return f"{module_of(function)}.{name}"
 
 
 def distinguish(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -67,18 +67,21 @@ def distinguish(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     it is the digest in another row with the same name and ``source``, else the source.
     """
     known = {_place(row): row["instance_sha256"] for row in rows if row.get("instance_sha256")}
-    identities = [str(row.get("instance_sha256") or known.get(_place(row)) or "") for row in rows]
+    identities = []
     owners: dict[str, set[str]] = {}
-    for i, row in enumerate(rows):
-        source = str(row.get("source")).encode(errors="backslashreplace")
-        identities[i] = identities[i] or hashlib.sha256(source).hexdigest()
-        owners.setdefault(row["instance"], set()).add(identities[i])
-    return [
-        row | {"instance": f"{row['instance']} ({identity[:8]})"}
-        if len(owners[row["instance"]]) > 1
-        else row
-        for row, identity in zip(rows, identities, strict=True)
-    ]
+    for row in rows:
+        identity = row.get("instance_sha256") or known.get(_place(row))
+        if not identity:
+            source = str(row.get("source")).encode(errors="backslashreplace")
+            identity = hashlib.sha256(source).hexdigest()
+        identities.append(str(identity))
+        owners.setdefault(row["instance"], set()).add(str(identity))
+    named = []
+    for row, identity in zip(rows, identities, strict=True):
+        name = row["instance"]
+        shared = len(owners[name]) > 1
+        named.append(row | {"instance": f"{name} ({identity[:8]})"} if shared else row)
+    return named
 
 
 def _place(row: Mapping[str, Any]) -> tuple[Any, Any]:

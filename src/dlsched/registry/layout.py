@@ -74,7 +74,7 @@ def upward_imports(package: str) -> list[str]:
     if spec is None or not spec.submodule_search_locations:
         raise OptionError(f"there is no package {package}")
     root = Path(next(iter(spec.submodule_search_locations)))
-    found = []
+    upward = []
     for file in sorted(root.rglob("*.py")):
         here = _rank(file.relative_to(root).with_suffix("").parts)
         if here is None:
@@ -82,8 +82,8 @@ def upward_imports(package: str) -> list[str]:
         for target in _imported(file.read_text(encoding="utf-8"), package):
             there = _rank(target.split("."))
             if there is not None and there > here:
-                found.append(f"{file.relative_to(root)}: imports {package}.{target}")
-    return found
+                upward.append(f"{file.relative_to(root)}: imports {package}.{target}")
+    return upward
 
 
 def _rank(parts: tuple[str, ...] | list[str]) -> int | None:

@@ -25,8 +25,8 @@ def problem(name: str) -> Problem:
         packages have a problem of that name.
     """
     if name in BUILT_IN:
-        found: Problem = importlib.import_module(f"{PACKAGE}.{name}").PROBLEM
-        return found
+        built_in: Problem = importlib.import_module(f"{PACKAGE}.{name}").PROBLEM
+        return built_in
     values = sorted({e.value for e in entries(PROBLEMS_GROUP) if e.name == name})
     if not values:
         raise UnknownName("problem", name, problem_names())
@@ -46,7 +46,7 @@ def problem(name: str) -> Problem:
 
 def usable_problems() -> list[Problem]:
     """Return the problems whose packages and methods can be imported; warn of the others."""
-    found, others = [], entries(PROBLEMS_GROUP)
+    usable, others = [], entries(PROBLEMS_GROUP)
     for hidden in (entry for entry in others if entry.name in BUILT_IN):
         message = f"{hidden.value} is not used: dlsched has a problem {hidden.name!r} of its own"
         warnings.warn(message, stacklevel=2)
@@ -55,7 +55,7 @@ def usable_problems() -> list[Problem]:
             owner = problem(name)
             if name not in BUILT_IN:
                 load_methods(owner.package)
-            found.append(owner)
+            usable.append(owner)
         except OptionError as error:
             warnings.warn(str(error), stacklevel=2)
-    return found
+    return usable

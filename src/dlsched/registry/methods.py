@@ -44,6 +44,10 @@ MethodLike: TypeAlias = "str | Callable[..., Any] | Method"
 """A name, ``"exact"``, ``module:function``, a function ``f(instance, rng)``, or a `Method`."""
 
 
+Options: TypeAlias = Mapping[str, Any]
+"""Values of a method's options, by name."""
+
+
 class Kind(StrEnum):
     """What a method promises."""
 
@@ -177,7 +181,7 @@ class Method:
         if instance is None or not self.interprets(instance, package):
             prepare(*self._loops(package), package=package, on_compile=on_compile)
 
-    def validate_options(self, options: Mapping[str, Any]) -> None:
+    def validate_options(self, options: Options) -> None:
         """Check options before anything runs: their names, and their types.
 
         Types are checked for methods of this package; other code decides about its own.

@@ -12,44 +12,35 @@ import numbers
 from collections.abc import Callable, Mapping
 from functools import cache
 from types import NoneType, SimpleNamespace, UnionType
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from pydantic import PlainValidator, TypeAdapter, ValidationError
 
 from dlsched.errors import OptionError
 
 
-def _number(value: object) -> object:
-    if isinstance(value, bool) or not isinstance(value, numbers.Real) or math.isnan(value):
-        raise ValueError
-    return value
+class _Plain(NamedTuple):
+    """How one value of a type and how several are called, and what they are instances of."""
+
+    one: str
+    several: str
+    kind: type
+
+    def validate(self, value: object) -> object:
+        """Return a value as it is; raise ValueError for one of another type, and for NaN."""
+        truth = isinstance(value, bool) and self.kind is not bool
+        nan = isinstance(value, numbers.Real) and math.isnan(value)
+        if truth or nan or not isinstance(value, self.kind):
+            raise ValueError
+        return value
 
 
-def _whole(value: object) -> object:
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        raise ValueError
-    return value
-
-
-def _truth(value: object) -> object:
-    if not isinstance(value, bool):
-        raise ValueError
-    return value
-
-
-def _text(value: object) -> object:
-    if not isinstance(value, str):
-        raise ValueError
-    return value
-
-
-_PLAIN: Mapping[Any, tuple[str, str, Callable[[object], object]]] = {
-    bool: ("True or False", "truth values", _truth),
-    int: ("a whole number", "whole numbers", _whole),
-    float: ("a number", "numbers", _number),
-    str: ("a text", "texts", _text),
+_PLAIN: Mapping[Any, _Plain] = {
+    bool: _Plain("True or False", "truth values", bool),
+    int: _Plain("a whole number", "whole numbers", numbers.Integral),
+    float: _Plain("a number", "numbers", numbers.Real),
+    str: _Plain("a text", "texts", str),
 }
-"""By type: how one value and how several are called, and what raises if a value has another."""
 
 
 def validate_types(function: Callable[..., Any], values: Mapping[str, Any]) -> None:
@@ -63,8 +54,11 @@ def validate_types(function: Callable[..., Any], values: Mapping[str, Any]) -> N
     for name, parameter in inspect.signature(function).parameters.items():
         if name in values:
             annotation = _resolved(function, name, parameter.annotation)
-            if not _suits(annotation, values[name]):
-                raise OptionError(f"{name}={values[name]!r:.40} must be {_one(annotation)}")
+            try:
+                _adapter(annotation).validate_python(values[name])
+            except ValidationError:
+                message = f"{name}={values[name]!r:.40} must be {_one(annotation)}"
+                raise OptionError(message) from None
 
 
 def _resolved(function: Callable[..., Any], name: str, annotation: object) -> Any:
@@ -75,14 +69,6 @@ def _resolved(function: Callable[..., Any], name: str, annotation: object) -> An
     return get_type_hints(SimpleNamespace(__annotations__={name: annotation}), names)[name]
 
 
-def _suits(annotation: Any, value: object) -> bool:
-    try:
-        _adapter(annotation).validate_python(value)
-    except ValidationError:
-        return False
-    return True
-
-
 @cache
 def _adapter(annotation: Any) -> TypeAdapter[Any]:
     return TypeAdapter(_exactly(annotation))
@@ -91,8 +77,9 @@ def _adapter(annotation: Any) -> TypeAdapter[Any]:
 def _exactly(annotation: Any) -> Any:
     """Return an annotation in which numbers, texts and truth values are taken as they are."""
     if annotation in _PLAIN:
-        return Annotated[Any, PlainValidator(_PLAIN[annotation][2])]
-    parts, origin = get_args(annotation), get_origin(annotation)
+        return Annotated[Any, PlainValidator(_PLAIN[annotation].validate)]
+    parts = get_args(annotation)
+    origin = get_origin(annotation)
     if not parts:
         return annotation
     exact = tuple(part if part is Ellipsis else _exactly(part) for part in parts)
@@ -102,8 +89,9 @@ def _exactly(annotation: Any) -> Any:
 def _one(annotation: Any) -> str:
     """Return what one value of a type is, in words."""
     if annotation in _PLAIN:
-        return _PLAIN[annotation][0]
-    parts, origin = get_args(annotation), get_origin(annotation)
+        return _PLAIN[annotation].one
+    parts = get_args(annotation)
+    origin = get_origin(annotation)
     if origin in (Union, UnionType):
         return ", or ".join(_one(part) for part in parts)
     if annotation is NoneType:
@@ -118,8 +106,8 @@ def _one(annotation: Any) -> str:
 def _several(annotation: Any) -> str:
     """Return what several values of a type are, in words."""
     if annotation in _PLAIN:
-        return _PLAIN[annotation][1]
+        return _PLAIN[annotation].several
     if annotation is Any:
         return "values"
-    one = _one(annotation)
-    return f"{one.removeprefix('a ').replace('list', 'lists').replace('mapping', 'mappings')}"
+    single = _one(annotation).removeprefix("a ")
+    return single.replace("list", "lists").replace("mapping", "mappings")

@@ -77,10 +77,10 @@ class Problem:
         OptionError
             If the package has none of that name.
         """
-        found = layout.module_name(self.package, name)
-        if found is None:
+        full_name = layout.module_name(self.package, name)
+        if full_name is None:
             raise OptionError(f"the problem {self.name} has no module {name!r} in {self.package}")
-        return importlib.import_module(found)
+        return importlib.import_module(full_name)
 
     def check(self, instance: Instance, solution: Solution) -> Report:
         """Check a solution against the definition, and that it was made for the instance.
@@ -168,5 +168,7 @@ class Problem:
         if not callable(function):
             raise OptionError(f"method={choice!r:.40} is neither a method's name nor a function")
         known = (m for m in self.methods.values() if m.function is function)
-        found = next(known, None)
-        return found or Method(function_name(function), self.name, Kind.HEURISTIC, function)
+        registered_method = next(known, None)
+        return registered_method or Method(
+            function_name(function), self.name, Kind.HEURISTIC, function
+        )

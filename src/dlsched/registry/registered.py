@@ -66,5 +66,5 @@ def imported(name: str) -> Callable[..., Any]:
         ) from error
     if not callable(function):
         raise OptionError(f"{name} is no function; write module:function")
-    found: Callable[..., Any] = function
-    return found
+    loaded: Callable[..., Any] = function
+    return loaded

@@ -79,9 +79,9 @@ def register(
     if not ours:
         _load_owner(problem, module_of(function))
     known = registered.METHODS.setdefault(problem, {})
-    taken = known.get(entry.name)
-    if entry.name == "exact" or (taken is not None and not _may_replace(taken, function, ours)):
-        owner = module_of(taken.function) if taken else "dlsched"
+    present = known.get(entry.name)
+    if entry.name == "exact" or (present is not None and not _may_replace(present, function, ours)):
+        owner = module_of(present.function) if present else "dlsched"
         raise OptionError(
             f"{problem} already has a method {entry.name!r}, from {owner}; give yours another name"
         )

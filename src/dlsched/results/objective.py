@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 from dlsched.display.rendering import html
+from dlsched.schema.files import JsonObject
 from dlsched.schema.quantities import Number
 
 T = TypeVar("T")
@@ -46,7 +47,7 @@ class Level:
 
     def better(self, a: Any, b: Any) -> bool:
         """Whether value `a` is strictly better than value `b`."""
-        return bool(a < b) if self.sense == "min" else bool(a > b)
+        return bool(a < b if self.sense == "min" else a > b)
 
 
 class ByLevel(tuple[T, ...], Generic[T]):
@@ -88,7 +89,7 @@ class ByLevel(tuple[T, ...], Generic[T]):
 
     def as_dict(self) -> dict[str, T]:
         """Return {level name: entry}."""
-        return {level.name: entry for level, entry in zip(self.levels, self, strict=True)}
+        return {level.name: entry for level, entry in self.pairs()}
 
     def map(self, f: Callable[[T], U]) -> ByLevel[U]:
         """Return the same levels with `f` applied to each entry."""
@@ -135,7 +136,7 @@ class Bound(NamedTuple):
         """Show value and kind."""
         return f"{_brief(self.value)} ({self.kind}, {self.method})"
 
-    def to_data(self) -> dict[str, Any]:
+    def to_data(self) -> JsonObject:
         """Return plain JSON data."""
         return number_to_data(self.value) | {"kind": self.kind, "method": self.method}
 
@@ -150,16 +151,26 @@ def stronger(level: Level, a: Bound, b: Bound) -> bool:
     return level.better(b.value, a.value)
 
 
+def strongest(level: Level, bounds: Iterable[Bound | None]) -> Bound | None:
+    """Return the strongest of some bounds on a level, of equal ones the first; None of none."""
+    best: Bound | None = None
+    for bound in bounds:
+        if bound is not None and (best is None or stronger(level, bound, best)):
+            best = bound
+    return best
+
+
 def relative_gap(value: Number | float, bound: Number | float) -> float:
     """Return |value - bound| / max(|value|, |bound|), and 0 when both are 0."""
     if value == bound:
         return 0.0
-    if isinstance(value, float) or isinstance(bound, float):
-        largest = max(abs(float(value)), abs(float(bound)))
-        # An exact number below the least double is not 0, but its double is.
-        return abs(float(value) - float(bound)) / largest if largest else 1.0
-    a, b = Fraction(value), Fraction(bound)
-    return float(abs(a - b) / max(abs(a), abs(b)))
+    exact = not isinstance(value, float) and not isinstance(bound, float)
+    number: Callable[[Any], Any] = Fraction if exact else float
+    a = number(value)
+    b = number(bound)
+    largest = max(abs(a), abs(b))
+    # An exact number below the least double is not 0, but its double is.
+    return float(abs(a - b) / largest) if largest else 1.0
 
 
 def gap(objective: Sequence[Any], bounds: ByLevel[Any]) -> ByLevel[float | None]:
@@ -173,8 +184,9 @@ def gap(objective: Sequence[Any], bounds: ByLevel[Any]) -> ByLevel[float | None]
     known = True
     for value, bound in zip(objective, bounds, strict=True):
         goal = bound.value if isinstance(bound, Bound) else bound
-        gaps.append(relative_gap(value, goal) if known and bound is not None else None)
-        known = known and bound is not None and at_bound(value, bound)
+        known = known and bound is not None
+        gaps.append(relative_gap(value, goal) if known else None)
+        known = known and at_bound(value, bound)
     return ByLevel(bounds.levels, gaps)
 
 
@@ -185,8 +197,9 @@ def at_bound(value: Number | float, bound: Bound | Number | float) -> bool:
     """
     if value == bound or not isinstance(bound, Bound):
         return value == bound
-    near = relative_gap(value, bound.value) <= 3 * SOLVER_PRECISION
-    return value == bound.value or (not isinstance(bound.value, int) and near)
+    if value == bound.value or isinstance(bound.value, int):
+        return value == bound.value
+    return relative_gap(value, bound.value) <= 3 * SOLVER_PRECISION
 
 
 def closed(objective: Sequence[Any], bounds: ByLevel[Bound | None]) -> bool:
@@ -200,7 +213,7 @@ def bound_from_data(data: Mapping[str, Any] | None) -> Bound | None:
     return Bound(number_from_data(data), data["kind"], data["method"]) if data else None
 
 
-def number_to_data(number: Number | float) -> dict[str, Any]:
+def number_to_data(number: Number | float) -> JsonObject:
     """Return ``{"value": x}``, with ``"exact": "p/q"`` where a double cannot hold it."""
     if isinstance(number, Fraction) and Fraction(float(number)) != number:
         return {"value": float(number), "exact": str(number)}

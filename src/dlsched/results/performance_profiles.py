@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,15 +14,20 @@ from dlsched.results.result import Status, Termination
 
 Row: TypeAlias = Mapping[str, Any]
 """A row with the columns of `dlsched.display.table.COLUMNS`; missing ones count as ``None``."""
-Steps: TypeAlias = tuple[NDArray[Any], NDArray[Any]]
-"""A profile: values in ascending order, and the share of the runs up to each value."""
 _ENOUGH_SIZES = 3
+
+
+class Steps(NamedTuple):
+    """A profile: values in ascending order, and the share of the runs up to each value."""
+
+    values: NDArray[Any]
+    shares: NDArray[Any]
 
 
 def label_of(row: Row) -> str:
     """Return a row's method with its options, as tables name it."""
     options = row.get("options") or "{}"
-    return str(row["method"]) + ("" if options == "{}" else f" {options}")
+    return str(row["method"]) if options == "{}" else f"{row['method']} {options}"
 
 
 def by_label(rows: Iterable[Row]) -> dict[str, list[Row]]:
@@ -39,17 +44,19 @@ def ending(row: Row) -> str:
     What another package's method only claims to be optimal or infeasible is not proven.
     """
     status = row["status"]
+    ended = row.get("termination")
     refuted = row.get("refuted") and status in (Status.OPTIMAL, Status.INFEASIBLE)
-    if status not in list(Status) or refuted or row.get("termination") == Termination.REFUTED:
+    if status not in list(Status) or refuted or ended == Termination.REFUTED:
         return "failed"
     if status == Status.OPTIMAL:
-        return "feasible" if row.get("termination") == Termination.CLAIMED else "proven"
-    if row.get("termination") == Termination.TIME_LIMIT:
+        return "feasible" if ended == Termination.CLAIMED else "proven"
+    if ended == Termination.TIME_LIMIT:
         return "limit"
     if status == Status.FEASIBLE:
         return "feasible"
-    bound_only = status == Status.NO_SOLUTION and row.get("kind") in ("bound", "reference")
-    return "bound only" if bound_only else "no solution"
+    if status == Status.NO_SOLUTION and row.get("kind") in ("bound", "reference"):
+        return "bound only"
+    return "no solution"
 
 
 def _place(row: Row) -> tuple[Any, ...]:
@@ -75,23 +82,26 @@ def time_profile(rows: Iterable[Row]) -> dict[str, Steps]:
             seconds[label_of(row)].setdefault(_place(row), np.inf)
         if proven:
             seconds[label_of(row)][_place(row)] = row["seconds"]
-    places = sorted({place for own in seconds.values() for place in own})
-    fastest = {p: min(own.get(p, np.inf) for own in seconds.values()) for p in places}
-    solved = [p for p in places if fastest[p] < np.inf]
+    places = sorted({place for by_place in seconds.values() for place in by_place})
     profile = {}
-    for label, own in seconds.items():
-        ratios = [own.get(p, np.inf) / fastest[p] for p in solved]
-        finite = np.sort([r for r in ratios if r < np.inf])
-        factors, counts = np.concatenate([[1.0], finite]), np.arange(len(finite) + 1)
+    fastest = {
+        place: min(by_place.get(place, np.inf) for by_place in seconds.values()) for place in places
+    }
+    solved = [place for place in places if fastest[place] < np.inf]
+    for label, by_place in seconds.items():
+        ratios = np.sort([by_place.get(place, np.inf) / fastest[place] for place in solved])
+        finite = ratios[ratios < np.inf]
+        counts = np.arange(len(finite) + 1)
         counts[0] = np.sum(finite <= 1)
-        profile[label] = (factors, counts / max(1, len(places)))
+        factors = np.concatenate([[1.0], finite])
+        profile[label] = Steps(factors, counts / max(1, len(places)))
     return profile
 
 
 def gaps_of(rows: Iterable[Row], level: str) -> list[float]:
     """Return the gaps to the best bound known at a level, of the runs that have one."""
-    found = (row.get(f"{level}_gap_to_best") for row in rows)
-    return [float(gap) for gap in found if gap is not None]
+    gaps = [row.get(f"{level}_gap_to_best") for row in rows]
+    return [float(gap) for gap in gaps if gap is not None]
 
 
 def gap_profile(rows: Iterable[Row], level: str) -> dict[str, Steps]:
@@ -105,7 +115,8 @@ def gap_profile(rows: Iterable[Row], level: str) -> dict[str, Steps]:
     profile = {}
     for label, group in by_label(rows).items():
         gaps = np.sort(gaps_of(group, level))
-        profile[label] = (gaps, np.arange(1, len(gaps) + 1) / len(group))
+        counts = np.arange(1, len(gaps) + 1)
+        profile[label] = Steps(gaps, counts / len(group))
     return profile
 
 
@@ -124,9 +135,9 @@ def growth(rows: Iterable[Row]) -> Fit | None:
 
     Only runs that ended by themselves count; ``None`` if they have fewer than 3 sizes.
     """
-    ended = [r for r in rows if ending(r) not in ("failed", "limit") and r.get("size")]
-    sizes = np.array([row["size"] for row in ended], dtype=float)
-    return fit(np.log(sizes), np.log(np.maximum([row["seconds"] for row in ended], 1e-6)))
+    ended = [row for row in rows if ending(row) not in ("failed", "limit")]
+    sizes, seconds = sizes_and(ended, "seconds")
+    return fit(np.log(sizes), np.log(np.maximum(seconds, 1e-6)))
 
 
 def fit(x: NDArray[Any], y: NDArray[Any]) -> Fit | None:
@@ -141,5 +152,6 @@ def fit(x: NDArray[Any], y: NDArray[Any]) -> Fit | None:
 
 def sizes_and(rows: Sequence[Row], column: str) -> tuple[list[float], list[float]]:
     """Return the sizes of the rows that have a size and a value in a column, and these values."""
-    pairs = [(r["size"], r[column]) for r in rows if r.get("size") and r.get(column) is not None]
-    return [float(size) for size, _ in pairs], [float(value) for _, value in pairs]
+    complete = [row for row in rows if row.get("size") and row.get(column) is not None]
+    sizes = [float(row["size"]) for row in complete]
+    return sizes, [float(row[column]) for row in complete]

@@ -56,11 +56,8 @@ def beaten_level(bounds: Bounds, objective: Objective) -> tuple[Level, Number] |
 
 def standing(results: Sequence[Result], labels: Sequence[str]) -> tuple[list[Bounds], list[str]]:
     """Return the bounds that are not refuted, and per result its refutation or ""."""
-    solved = [
-        (label, result.objective)
-        for result, label in zip(results, labels, strict=True)
-        if result.objective is not None
-    ]
-    refuted = [refutation(label, r, solved) for label, r in zip(labels, results, strict=True)]
+    pairs = list(zip(labels, results, strict=True))
+    solved = [(label, r.objective) for label, r in pairs if r.objective is not None]
+    refuted = [refutation(label, result, solved) for label, result in pairs]
     kept = [result.bound for result, why in zip(results, refuted, strict=True) if not why]
     return kept, refuted

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dlsched.display.rendering import Rendered, register, summary
 from dlsched.errors import OptionError
-from dlsched.results.objective import Bound, Bounds, ByLevel, Objective, gap, number_to_data
+from dlsched.results.objective import Bound, Bounds, ByLevel, Level, Objective, gap, number_to_data
 from dlsched.results.status import Status, Termination, default_termination
-from dlsched.schema.instance_link import without_link
+from dlsched.schema.files import JsonObject
+from dlsched.schema.instance_link import link_instance, linked_instance, without_link
 from dlsched.schema.quantities import Number
 from dlsched.schema.solution import AnySolution
 
@@ -78,6 +79,22 @@ class Report(Rendered):
     def __bool__(self) -> bool:
         """Whether the solution is feasible."""
         return self.feasible
+
+    def levels(self) -> list[LevelValue]:
+        """Return the levels with their values and gaps; none if the objective is not known."""
+        if self.objective is None:
+            return []
+        gaps = [None] * len(self.objective) if self.gap is None else self.gap
+        pairs = zip(self.objective.pairs(), gaps, strict=True)
+        return [LevelValue(level, value, gap) for (level, value), gap in pairs]
+
+
+class LevelValue(NamedTuple):
+    """A level, its value in a report, and the gap to the bound, if one is known."""
+
+    level: Level
+    value: Number
+    gap: float | None
 
 
 class Point(NamedTuple):
@@ -225,7 +242,15 @@ class Result(Rendered):
             raise ValueError(f"{self.method} has no solution to compare: {self.reason}")
         return gap(self.objective, bound)
 
-    def to_data(self) -> dict[str, Any]:
+    def replaced(self, **changes: Any) -> Result:
+        """Return the result with some fields changed; it knows the instance, too."""
+        changed = replace(self, **changes)
+        instance = linked_instance(self)
+        if instance is not None:
+            link_instance(changed, instance)
+        return changed
+
+    def to_data(self) -> JsonObject:
         """Return plain JSON data; no digit is lost.
 
         Raises
@@ -275,7 +300,7 @@ class Result(Rendered):
         return json.dumps(self.to_data(), allow_nan=False)
 
 
-def _options_to_data(method: str, options: Mapping[str, Any]) -> dict[str, Any]:
+def _options_to_data(method: str, options: Mapping[str, Any]) -> JsonObject:
     """Return options as they are; raise `OptionError` if JSON does not have a value of theirs."""
     for name, value in options.items():
         try:
@@ -286,5 +311,5 @@ def _options_to_data(method: str, options: Mapping[str, Any]) -> dict[str, Any]:
     return dict(options)
 
 
-def _bound_to_data(bound: Bound | None) -> dict[str, Any] | None:
+def _bound_to_data(bound: Bound | None) -> JsonObject | None:
     return bound and bound.to_data()

@@ -94,27 +94,30 @@ def rows(result: Result) -> Iterator[tuple[str, ...]]:
         value = "no value"
         if result.objective is not None:
             value = f"{number_text(result.objective[i])} {level.unit}"
-        limit, source = "no bound", ""
+        limit = "no bound"
+        source = ""
         if bound is not None:
             limit = f"bound {number_text(bound.value)}"
             source = f"{bound.kind}: {shorten(one_line(bound.method), 40)}"
-        gap = f"gap {percent(result.gap[i])}" if result.gap[i] is not None else "no gap"
+        gap = "no gap" if result.gap[i] is None else f"gap {percent(result.gap[i])}"
         yield f"{level.name} ({level.sense})", value, limit, gap, source
 
 
 def _table(rows: Iterator[tuple[str, ...]]) -> list[str]:
     cells = [*rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    return [
-        "  " + "   ".join(text.ljust(n) for text, n in zip(row, widths, strict=True)).rstrip()
-        for row in cells
-    ]
+    lines = []
+    for row in cells:
+        padded = [text.ljust(width) for text, width in zip(row, widths, strict=True)]
+        lines.append("  " + "   ".join(padded).rstrip())
+    return lines
 
 
 def ending(result: Result) -> str:
     """Return why the run ended, in words, with the limit that ended it."""
-    said, reason = result.termination.sentence, shorten(one_line(result.reason), _LONGEST)
-    words = [reason if reason.startswith(said) else "; ".join(filter(None, (said, reason)))]
+    said = result.termination.sentence
+    reason = shorten(one_line(result.reason), _LONGEST)
+    words = [reason] if reason.startswith(said) else [said, *filter(None, [reason])]
     limit = result.limits.time_limit if result.limits else None
     if result.termination is Termination.TIME_LIMIT and limit is not None:
         words.append(f"the limit is {number_text(limit)} s")
@@ -125,7 +128,8 @@ def ending(result: Result) -> str:
 
 def next_step(result: Result) -> str:
     """Return what to try if there is no solution, or no bound; empty if nothing is missing."""
-    step, stopped = "", result.termination in _STOPPED
+    step = ""
+    stopped = result.termination in _STOPPED
     methods = f"dlsched.list_methods({result.problem!r})"
     if claimed(result):
         step = f"certify=True, or compare it with an exact method of {methods}"
@@ -158,13 +162,15 @@ def times(result: Result) -> str:
 
 def setting(result: Result) -> str:
     """Return solver, seed, limits, options and start."""
-    words = [f"solver {result.solver} {result.solver_version or ''}".rstrip()]
-    words = words if result.solver else ["no solver"]
+    words = ["no solver"]
+    if result.solver:
+        words = [f"solver {result.solver} {result.solver_version or ''}".rstrip()]
     words.append(f"seed {result.seed}")
     if result.limits is not None:
         limit = result.limits.time_limit
+        threads = result.limits.threads
         words.append("no time limit" if limit is None else f"time limit {number_text(limit)} s")
-        words.append(f"{result.limits.threads} thread{'s' if result.limits.threads > 1 else ''}")
+        words.append(f"{threads} threads" if threads > 1 else "1 thread")
     words += [f"{name}={shorten(repr(value), 40)}" for name, value in result.options.items()]
     if result.start is not None:
         used = "used" if result.start.accepted else "not used"

@@ -22,6 +22,11 @@ _FEW = 4
 """Entries that are named one by one."""
 
 
+_LISTS = (list, tuple, set, frozenset)
+_COLLECTIONS = (*_LISTS, Mapping)
+_COMPOUND = (*_COLLECTIONS, BaseModel)
+
+
 class Part(NamedTuple):
     """A list or mapping of a document: its field, its length, and facts about its entries."""
 
@@ -36,14 +41,14 @@ def brief_value(value: object) -> str:
         return repr(shorten(value, LONGEST))
     if isinstance(value, BaseModel):
         return shorten(repr(value), 2 * LONGEST)
-    if _is_list(value) or isinstance(value, Mapping):
+    if isinstance(value, _COLLECTIONS):
         return _brief_entries(value)
     return shorten(number_text(value).replace(",", ""), LONGEST)
 
 
 def number_text(value: object) -> str:
     """Return a number as text with up to six digits; any other value by its ``repr``."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, Fraction)):
+    if not is_number(value):
         return repr(value)
     try:
         return display(value)
@@ -51,22 +56,29 @@ def number_text(value: object) -> str:
         return "a large number"
 
 
+def is_number(value: object) -> bool:
+    """Whether a value is a number; True and False are none."""
+    return isinstance(value, (int, float, Fraction)) and not isinstance(value, bool)
+
+
 def _brief_entries(value: Any) -> str:
-    entries = value.values() if isinstance(value, Mapping) else value
-    if len(value) > _FEW or any(_is_compound(entry) for entry in entries):
-        return f"<{len(value):,} {'entry' if len(value) == 1 else 'entries'}>"
-    if isinstance(value, Mapping):
-        pairs = (f"{brief_value(key)}: {brief_value(entry)}" for key, entry in value.items())
-        return "{" + ", ".join(pairs) + "}"
-    return "[" + ", ".join(map(brief_value, entries)) + "]"
+    entries = _entries(value)
+    if len(entries) > _FEW or _has_compound(entries):
+        noun = "entry" if len(entries) == 1 else "entries"
+        return f"<{len(entries):,} {noun}>"
+    if not isinstance(value, Mapping):
+        return f"[{', '.join(map(brief_value, entries))}]"
+    pairs = [f"{brief_value(key)}: {brief_value(entry)}" for key, entry in value.items()]
+    return "{" + ", ".join(pairs) + "}"
 
 
-def _is_list(value: object) -> bool:
-    return isinstance(value, (list, tuple, set, frozenset))
+def _entries(value: Any) -> list[Any]:
+    """Return the entries of a list, or the values of a mapping."""
+    return list(value.values() if isinstance(value, Mapping) else value)
 
 
-def _is_compound(value: object) -> bool:
-    return _is_list(value) or isinstance(value, (Mapping, BaseModel))
+def _has_compound(entries: Iterable[object]) -> bool:
+    return any(isinstance(entry, _COMPOUND) for entry in entries)
 
 
 def arguments(document: BaseModel) -> Iterable[tuple[str, str]]:
@@ -79,47 +91,47 @@ def arguments(document: BaseModel) -> Iterable[tuple[str, str]]:
 
 def values(document: BaseModel, without: Sequence[str]) -> list[tuple[str, str]]:
     """Return names and texts of the single values that are not at their defaults."""
-    return [
-        (name, _unquoted(document.__dict__[name], text))
-        for name, text in arguments(document)
-        if name not in without and not _is_collection(document.__dict__.get(name))
-    ]
-
-
-def _unquoted(value: object, text: str) -> str:
-    if isinstance(value, BaseModel):
-        return ", ".join(f"{name} {text}" for name, text in values(value, ())) or "as by default"
-    return text[1:-1] if isinstance(value, str) and value.isidentifier() else text
-
-
-def _is_collection(value: object) -> bool:
-    return _is_list(value) or isinstance(value, Mapping)
+    shown_values = []
+    for name, text in arguments(document):
+        value = document.__dict__.get(name)
+        if name in without or isinstance(value, _COLLECTIONS):
+            continue
+        shown = text
+        if isinstance(value, BaseModel):
+            shown = ", ".join(map(" ".join, values(value, ()))) or "as by default"
+        elif isinstance(value, str) and value.isidentifier():
+            shown = text[1:-1]  # without quotes
+        shown_values.append((name, shown))
+    return shown_values
 
 
 def parts(document: BaseModel, without: Sequence[str] = ()) -> list[Part]:
     """Return a part for each list and mapping of a document; empty ones by default are left out."""
-    found = []
+    listed = []
     for name, field in type(document).model_fields.items():
         value: Any = document.__dict__.get(name)
-        if name not in without and _is_collection(value) and (value or field.is_required()):
-            found.append(Part(name, len(value), tuple(facts(value))))
-    return found
+        is_part = isinstance(value, _COLLECTIONS) and (value or field.is_required())
+        if is_part and name not in without:
+            listed.append(Part(name, len(value), tuple(facts(value))))
+    return listed
 
 
 def entries(document: BaseModel) -> int:
     """Return the number of entries in the lists and mappings of a document."""
-    found: list[Any] = [document.__dict__.get(name) for name in type(document).model_fields]
-    return sum(len(value) for value in found if _is_collection(value))
+    fields = [document.__dict__.get(name) for name in type(document).model_fields]
+    return sum(len(value) for value in fields if isinstance(value, _COLLECTIONS))
 
 
 def facts(value: Any) -> Iterable[str]:
     """Yield facts about the entries of a list or a mapping."""
-    entries = list(value.values()) if isinstance(value, Mapping) else list(value)
-    if entries and all(isinstance(entry, BaseModel) for entry in entries):
+    entries = _entries(value)
+    if not entries:
+        return
+    if all(isinstance(entry, BaseModel) for entry in entries):
         yield from _fields(entries)
-    elif entries and len(entries) <= _FEW and not any(map(_is_compound, entries)):
+    elif len(entries) <= _FEW and not _has_compound(entries):
         yield _brief_entries(value)
-    elif entries and all(map(is_number, entries)):
+    elif all(map(is_number, entries)):
         yield _range(entries)
 
 
@@ -127,9 +139,9 @@ def _fields(entries: Sequence[BaseModel]) -> Iterable[str]:
     """Yield a fact per field of the documents in a list, where there is one worth stating."""
     for name, field in type(entries[0]).model_fields.items():
         default = field.get_default(call_default_factory=True)
-        found = [entry.__dict__.get(name) for entry in entries]
-        known = [value for value in found if value is not None]
-        if known and name != "id" and any(value != default for value in known):
+        given = [entry.__dict__.get(name) for entry in entries]
+        known = [value for value in given if value is not None]
+        if name != "id" and any(value != default for value in known):
             fact = _fact(name, known)
             if fact:
                 yield fact
@@ -154,29 +166,34 @@ def _text_fact(name: str, known: Sequence[str]) -> str | None:
         return None
     if len(counts) > _FEW:
         return f"{len(counts):,} values of {name}"
-    words = (f"{shorten(word, LONGEST)!r} {n:,}" for word, n in counts.items())
+    words = [f"{shorten(word, LONGEST)!r} {n:,}" for word, n in counts.items()]
     return f"{name} {', '.join(words)}"
 
 
 def _list_fact(name: str, known: Sequence[Sequence[Any]]) -> str:
+    sizes = _range([len(value) for value in known])
     inner = [entry for value in known for entry in value]
-    text = f"{name} {_range([len(value) for value in known])} each"
-    if inner and all(isinstance(entry, BaseModel) for entry in inner):
-        return f"{text} ({', '.join([f'{len(inner):,} in all', *_fields(inner)])})"
-    return text
+    if not inner or not all(isinstance(entry, BaseModel) for entry in inner):
+        return f"{name} {sizes} each"
+    facts_of_inner = ", ".join([f"{len(inner):,} in all", *_fields(inner)])
+    return f"{name} {sizes} each ({facts_of_inner})"
 
 
 def _mapping_fact(name: str, known: Sequence[Mapping[Any, Any]]) -> str | None:
-    totals: dict[Any, Any] = {}
+    totals: Counter[Any] = Counter()
     for mapping in known:
         for key, entry in mapping.items():
-            totals[key] = totals.get(key, 0) + (entry if is_number(entry) else 0)
-    if not totals or len(totals) > _FEW:
-        return f"{name} by {len(totals):,} keys" if totals else None
-    if name in ADDED_UP:
-        words = (f"{shorten(str(key), LONGEST)} {number_text(n)}" for key, n in totals.items())
-        return f"{name} in total {', '.join(words)}"
-    return f"{name} by {', '.join(shorten(str(key), LONGEST) for key in totals)}"
+            totals[key] += entry if is_number(entry) else 0
+    if not totals:
+        return None
+    if len(totals) > _FEW:
+        return f"{name} by {len(totals):,} keys"
+    keys = [shorten(str(key), LONGEST) for key in totals]
+    if name not in ADDED_UP:
+        return f"{name} by {', '.join(keys)}"
+    numbers = map(number_text, totals.values())
+    words = map(" ".join, zip(keys, numbers, strict=True))
+    return f"{name} in total {', '.join(words)}"
 
 
 _FACTS: tuple[tuple[Any, Callable[[str, Sequence[Any]], str | None]], ...] = (
@@ -187,11 +204,7 @@ _FACTS: tuple[tuple[Any, Callable[[str, Sequence[Any]], str | None]], ...] = (
 """What states a fact about values of a type."""
 
 
-def is_number(value: object) -> bool:
-    """Whether a value is a number; True and False are none."""
-    return isinstance(value, (int, float, Fraction)) and not isinstance(value, bool)
-
-
 def _range(numbers: Sequence[Any]) -> str:
-    low, high = number_text(min(numbers)), number_text(max(numbers))
+    low = number_text(min(numbers))
+    high = number_text(max(numbers))
     return low if low == high else f"{low} to {high}"

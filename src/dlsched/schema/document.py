@@ -16,7 +16,7 @@ from pydantic_core import CoreSchema
 
 from dlsched.display.figures import shorten
 from dlsched.schema.content import arguments
-from dlsched.schema.flaws import Flaw, field_names, first_flaw, spell_path
+from dlsched.schema.flaws import FieldPath, Flaw, field_names, first_flaw, spell_path
 from dlsched.schema.frozen import derived, freeze
 
 _LONGEST_REPR = 300
@@ -31,8 +31,10 @@ def _failing_fast(schema: Any) -> Any:
         return [_failing_fast(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
-    result = {k: part if k == "metadata" else _failing_fast(part) for k, part in schema.items()}
-    return result | {"fail_fast": True} if result.get("type") in _SEQUENCES else result
+    fast = {k: part if k == "metadata" else _failing_fast(part) for k, part in schema.items()}
+    if fast.get("type") in _SEQUENCES:
+        fast["fail_fast"] = True
+    return fast
 
 
 class _Plain(str):
@@ -81,7 +83,7 @@ class Document(BaseModel):
         cls,
         data: object,
         where: str,
-        locate: Callable[[tuple[str | int, ...]], str] | None = None,
+        locate: Callable[[FieldPath], str] | None = None,
     ) -> Self:
         """Validate plain JSON data.
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self
 from dlsched.display.rendering import Rendered
 from dlsched.schema.document import Document
 from dlsched.schema.fields import Id
+from dlsched.schema.files import JsonObject
 from dlsched.schema.frames.write import to_frames
 from dlsched.schema.frozen import derived
 
@@ -35,11 +36,13 @@ class Enveloped(Rendered, Document):
 
         IPython's protocol, which Hypothesis uses too.
         """
-        whole = type(printer).__module__.partition(".")[0] == "hypothesis"
+        if type(printer).__module__.partition(".")[0] != "hypothesis":
+            printer.text(repr(self))
+            return
         kind = "load" if isinstance(self, Instance) else "load_solution"
-        printer.text(f"dlsched.{kind}({self.to_data()!r})" if whole else repr(self))
+        printer.text(f"dlsched.{kind}({self.to_data()!r})")
 
-    def to_data(self) -> dict[str, Any]:
+    def to_data(self) -> JsonObject:
         """Return plain JSON data; fields at their default are left out, the envelope is not."""
         data = self.model_dump(mode="json", exclude_defaults=True)
         return {"dlsched": self.dlsched, "problem": self.problem} | data
@@ -87,7 +90,7 @@ class Instance(Enveloped):
         except (TypeError, AttributeError, KeyError):
             return None
 
-    def digested(self) -> dict[str, Any]:
+    def digested(self) -> JsonObject:
         """Return the data that the digest is taken over.
 
         A problem that gets new fields leaves them out where they are not used, so that the digests

@@ -18,8 +18,8 @@ def _at_least(convert: Callable[[object], Number], low: int, strict: bool = Fals
     def validate(value: object) -> Number:
         number = convert(value)
         if number < low or (strict and number == low):
-            word = "above" if strict else "at least"
-            raise Flaw((), f"{shown(value)} is too small", f"write a number {word} {low}")
+            remedy = f"write a number {'above' if strict else 'at least'} {low}"
+            raise Flaw((), f"{shown(value)} is too small", remedy)
         return number
 
     return PlainValidator(validate)

@@ -11,16 +11,19 @@ import io
 import json
 import os
 import zlib
+from collections import Counter
 from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, TypeAlias, cast
 
 from dlsched.errors import InstanceError, OptionError
-from dlsched.schema.flaws import spell_path
+from dlsched.schema.flaws import FieldPath, spell_path
 from dlsched.schema.quantities import Unusable
 
+JsonObject: TypeAlias = dict[str, Any]
+"""A JSON object: its fields by name."""
 MAX_BYTES = 256 * 2**20
 """The largest document read, after decompression."""
 _HEAD = 4096
@@ -33,7 +36,7 @@ class _Repeated(dict[str, Any]):
     field: str
 
 
-def read_json(path: Path) -> dict[str, Any]:
+def read_json(path: Path) -> JsonObject:
     """Read one JSON object.
 
     Raises
@@ -67,8 +70,9 @@ def _text(stream: BinaryIO, where: str) -> str:
     if b"\0" in head[:4]:  # UTF-16 and UTF-32, whatever their byte order
         raise InstanceError(where, "", "is not UTF-8", "save it as UTF-8")
     if not start.startswith(b"{"):
-        problem = "begins with blanks only" if head and not start else "holds no JSON object"
-        problem = problem if head else "is empty"
+        problem = "holds no JSON object"
+        if not start:
+            problem = "begins with blanks only" if head else "is empty"
         raise InstanceError(where, "", problem, 'write an object: {"dlsched": 1, ...}')
     body = io.BytesIO()
     body.write(head)
@@ -84,16 +88,16 @@ def _text(stream: BinaryIO, where: str) -> str:
         raise InstanceError(where, "", problem, "save it as UTF-8") from None
 
 
-def _parse(text: str, where: str) -> dict[str, Any]:
+def _parse(text: str, where: str) -> JsonObject:
     repeated: list[_Repeated] = []
 
-    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+    def pairs(items: list[tuple[str, Any]]) -> JsonObject:
         data = dict(items)
         if len(data) == len(items):
             return data
+        counts = Counter(name for name, _ in items)
         double = _Repeated(data)
-        seen: set[str] = set()
-        double.field = next(name for name, _ in items if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        double.field = next(name for name in data if counts[name] > 1)
         repeated.append(double)
         return double
 
@@ -116,9 +120,10 @@ def _parse(text: str, where: str) -> dict[str, Any]:
     except MemoryError:
         raise InstanceError(where, "", "does not fit into memory", "split it") from None
     if repeated:
-        path = spell_path((*_path_to(data, repeated[-1]), repeated[-1].field))
+        double = repeated[-1]
+        path = spell_path((*_path_to(data, double), double.field))
         raise InstanceError(where, path, "stands twice", "keep one of the two")
-    return cast(dict[str, Any], data)
+    return cast(JsonObject, data)
 
 
 def _decimal(literal: str) -> float | Fraction | Unusable:
@@ -136,16 +141,15 @@ def _integer(literal: str) -> int | Unusable:
     return int(literal)
 
 
-def _path_to(data: Any, target: object) -> tuple[str | int, ...]:
-    stack: list[tuple[Any, tuple[str | int, ...]]] = [(data, ())]
+def _path_to(data: Any, target: object) -> FieldPath:
+    stack: list[tuple[Any, FieldPath]] = [(data, ())]
     while stack:
         node, path = stack.pop()
         if node is target:
             return path
-        if isinstance(node, dict):
-            stack += [(child, (*path, key)) for key, child in node.items()]
-        elif isinstance(node, list):
-            stack += [(child, (*path, i)) for i, child in enumerate(node)]
+        if isinstance(node, (dict, list)):
+            children = node.items() if isinstance(node, dict) else enumerate(node)
+            stack += [(child, (*path, step)) for step, child in children]
     return ()
 
 
@@ -154,8 +158,8 @@ def json_text(data: Mapping[str, Any]) -> str:
     lines = []
     for key, value in data.items():
         if isinstance(value, (list, tuple)) and value and isinstance(value[0], dict):
-            rows = ",\n".join("    " + json.dumps(row, ensure_ascii=False) for row in value)
-            text = f"[\n{rows}\n  ]"
+            rows = [f"    {json.dumps(row, ensure_ascii=False)}" for row in value]
+            text = "\n".join(["[", ",\n".join(rows), "  ]"])
         else:
             text = json.dumps(value, ensure_ascii=False, allow_nan=False)
         lines.append(f"  {json.dumps(key)}: {text}")

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeAlias
 
 from pydantic import BaseModel, ValidationError
 
 from dlsched.errors import InstanceError
+
+FieldPath: TypeAlias = tuple[str | int, ...]
+"""Where something is in a document: names of fields and positions in lists."""
 
 
 class Flaw(ValueError):
     """Raised by a problem's validator: a path below the model, what is wrong, the remedy."""
 
     def __init__(self, path: Sequence[str | int], problem: str, remedy: str) -> None:
-        self.path, self.problem, self.remedy = tuple(path), problem, remedy
+        self.path = tuple(path)
+        self.problem = problem
+        self.remedy = remedy
         super().__init__(f"{problem}; {remedy}")
 
 
@@ -38,9 +44,9 @@ def require_unique(ids: Iterable[str], *path: str) -> None:
 
 def dangling(path: Sequence[str | int], kind: str, name: str, known: Iterable[str]) -> Flaw:
     """Return the flaw of a reference that does not resolve."""
-    known = list(known)
-    some = ", ".join(map(brief, known[:4])) + (", ..." if len(known) > 4 else "")
-    remedy = f"use one of the {len(known)}: {some}" if known else f"there is no {kind}: add one"
+    ids = [brief(name) for name in known]
+    some = ", ".join(ids if len(ids) <= 4 else [*ids[:4], "..."])
+    remedy = f"use one of the {len(ids)}: {some}" if ids else f"there is no {kind}: add one"
     return Flaw(path, f'no {kind} has the id "{brief(name)}"', remedy)
 
 
@@ -53,8 +59,11 @@ def spell_path(path: Iterable[str | int]) -> str:
     """Return a path as users write it: ``jobs[3].workers[0].server``."""
     text = ""
     for step in path:
-        name = f"[{step}]" if isinstance(step, int) else brief(str(step)) or '""'
-        text += f".{name}" if text and not isinstance(step, int) else name
+        if isinstance(step, int):
+            text += f"[{step}]"
+            continue
+        text += "." if text else ""
+        text += brief(str(step)) or '""'
     return text
 
 
@@ -73,26 +82,37 @@ _REMEDIES: Mapping[str, tuple[str, str]] = {
 }
 
 
+def flaw_of(error: ValidationError) -> tuple[FieldPath, Flaw | None]:
+    """Return where the first of a model's validation errors is, and what a validator raised."""
+    first = error.errors(include_url=False)[0]
+    cause = first.get("ctx", {}).get("error")
+    return tuple(first["loc"]), cause if isinstance(cause, Flaw) else None
+
+
 def first_flaw(
     error: ValidationError,
     where: str,
     model: type[BaseModel],
-    locate: Callable[[tuple[str | int, ...]], str],
+    locate: Callable[[FieldPath], str],
 ) -> InstanceError:
     """Return the first of a model's validation errors as an error in the words of the file."""
-    flaws = error.errors(include_url=False)
-    first = flaws[0]
-    path: tuple[str | int, ...] = tuple(first["loc"])
-    cause = first.get("ctx", {}).get("error")
-    if isinstance(cause, Flaw):
-        path, problem, remedy = path + cause.path, cause.problem, cause.remedy
+    first = error.errors(include_url=False)[0]
+    path, cause = flaw_of(error)
+    if cause is not None:
+        path += cause.path
+        problem = cause.problem
+        remedy = cause.remedy
     elif first["type"] == "extra_forbidden":
         problem = "is an unknown field"
-        remedy = "remove it" if len(path) > 1 else f"remove it (known: {field_names(model)})"
+        remedy = "remove it"
+        if len(path) == 1:
+            remedy += f" (known: {field_names(model)})"
     elif first["type"] in _REMEDIES:
         problem, remedy = _REMEDIES[first["type"]]
     else:
-        problem, remedy = first["msg"][0].lower() + first["msg"][1:], "see docs/schema"
+        message = first["msg"]
+        problem = message[0].lower() + message[1:]
+        remedy = "see docs/schema"
     return InstanceError(where, locate(path), problem, remedy)
 
 

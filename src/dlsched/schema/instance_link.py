@@ -20,8 +20,8 @@ def link_instance(document: object, instance: Instance) -> None:
 
 def linked_instance(document: object) -> Instance | None:
     """Return the instance that `link_instance` recorded, if any."""
-    found: Instance | None = vars(document).get(_LINK)
-    return found
+    instance: Instance | None = vars(document).get(_LINK)
+    return instance
 
 
 def without_link(state: dict[str, Any]) -> dict[str, Any]:

@@ -30,7 +30,9 @@ class Unusable:
     """A JSON literal that is no quantity (NaN, 1e400); it is refused with its path."""
 
     def __init__(self, text: str, problem: str, remedy: str) -> None:
-        self.text, self.problem, self.remedy = text, problem, remedy
+        self.text = text
+        self.problem = problem
+        self.remedy = remedy
 
 
 def exact(value: object) -> Number:
@@ -72,7 +74,9 @@ def _from_decimal(value: Decimal) -> Fraction:
         return Fraction(0)
     if value.adjusted() < _LEAST_EXPONENT:
         raise Flaw((), f"{shown(value)} has more digits than a double", "round it to 15 digits")
-    return Fraction(value) if value.adjusted() < 2 * len(str(LARGEST)) else Fraction(2 * LARGEST)
+    if value.adjusted() >= 2 * len(str(LARGEST)):
+        return Fraction(2 * LARGEST)
+    return Fraction(value)
 
 
 def _infinite(value: object) -> Fraction:
@@ -97,12 +101,14 @@ def shown(value: object) -> str:
     """Return a value for a message, shortened before it is spelled: it may be of any size."""
     if isinstance(value, Unusable):
         return value.text
-    if isinstance(value, (Mapping, list, tuple, set, frozenset)):
-        return "an object" if isinstance(value, Mapping) else "a list"
-    if isinstance(value, int) and not -(LARGEST**2) < value < LARGEST**2:
+    if isinstance(value, Mapping):
+        return "an object"
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return "a list"
+    if isinstance(value, (int, Fraction)) and not -(LARGEST**2) < value < LARGEST**2:
         return "the number"
     if isinstance(value, Fraction):
-        return str(float(value)) if abs(value) < LARGEST**2 else "the number"
+        return str(float(value))
     return brief(json.dumps(value[:80] if isinstance(value, str) else value, default=str))
 
 
@@ -118,6 +124,7 @@ def to_json(number: Number | float) -> int | float:
 
 def granularity(values: Iterable[Number]) -> Fraction:
     """Return the largest number of which all the values are multiples; 0 if all are 0."""
-    values = [Fraction(v) for v in values if v]
-    denominator = math.lcm(*(v.denominator for v in values))
-    return Fraction(math.gcd(*(int(v * denominator) for v in values)), denominator)
+    fractions = [Fraction(v) for v in values if v]
+    denominator = math.lcm(*(v.denominator for v in fractions))
+    numerators = [int(v * denominator) for v in fractions]
+    return Fraction(math.gcd(*numerators), denominator)

@@ -14,6 +14,7 @@ from dlsched.errors import InstanceError
 from dlsched.schema.document import Document
 from dlsched.schema.envelope import Enveloped
 from dlsched.schema.fields import Day, Id, Label
+from dlsched.schema.flaws import FieldPath
 from dlsched.schema.instance_link import link_instance, linked_instance, without_link
 
 
@@ -57,7 +58,7 @@ class Solution(Enveloped):
         cls,
         data: object,
         where: str,
-        locate: Callable[[tuple[str | int, ...]], str] | None = None,
+        locate: Callable[[FieldPath], str] | None = None,
     ) -> Self:
         """Validate plain JSON data, which must name the instance; see `Document.parse`.
 

@@ -25,9 +25,11 @@ from dlsched.schema.quantities import Number, simplify
 from dlsched.solvers.outcome import Vector
 from dlsched.solvers.standard_form import INF, StandardForm
 
-_MIN_BITS, _MAX_BITS = 20, 40
-"""In 64-bit arithmetic, multipliers are rounded to multiples of 1/2**bits."""
+_MIN_BITS = 20
+_MAX_BITS = 40
+"""In 64-bit arithmetic, multipliers are rounded to multiples of 1/2**bits, with this many bits."""
 _LARGEST_SUM = 2**61
+"""No sum in 64-bit arithmetic is larger."""
 _LARGEST_MULTIPLIER = 1e100
 """Multipliers from here on, and those that are not numbers, are replaced by 0."""
 _SLACK = 1e-6
@@ -50,11 +52,10 @@ def dual_bound(form: StandardForm, level: int, multipliers: Vector) -> Number | 
     multipliers
         One number per row, of any origin; the strongest bound is that of the relaxation's duals.
     """
-    sign = 1 if form.senses[level] == "min" else -1
+    sign = form.sign(level)
     unit, costs, offset = form.scaled(level)
-    y = sign * np.where(np.abs(multipliers) < _LARGEST_MULTIPLIER, multipliers, 0.0) / float(unit)
-    y[(y > 0) & np.isinf(form.row_lower)] = 0
-    y[(y < 0) & np.isinf(form.row_upper)] = 0
+    finite = np.where(np.abs(multipliers) < _LARGEST_MULTIPLIER, multipliers, 0.0)
+    y = form.usable(sign * finite / float(unit))
     granularity = form.granularities[level]
     rounded = granularity.denominator > 1 and unit != granularity
     bound = None if rounded else _integer_bound(form, sign * costs, y)
@@ -62,7 +63,8 @@ def dual_bound(form: StandardForm, level: int, multipliers: Vector) -> Number | 
         bound = _fraction_bound(form, sign * costs, y, rounded)
     if bound is None:
         return None
-    return unit * (sign * (bound - _error(offset, rounded)) + Fraction(offset))
+    certain = bound - _error(offset, rounded)
+    return unit * (sign * certain + Fraction(offset))
 
 
 def round_to_granularity(value: Number, granularity: Fraction, sense: str) -> Number:
@@ -72,7 +74,8 @@ def round_to_granularity(value: Number, granularity: Fraction, sense: str) -> Nu
     """
     if granularity:
         steps = Fraction(value) / granularity
-        value = granularity * (math.ceil(steps) if sense == "min" else math.floor(steps))
+        whole = math.ceil(steps) if sense == "min" else math.floor(steps)
+        return simplify(granularity * whole)
     return simplify(value)
 
 
@@ -82,16 +85,17 @@ def claimed_bound(form: StandardForm, level: int, bound: float) -> Number | floa
     It is rounded to the level's granularity if that is larger than the tolerances, and is a
     floating-point number with a relative error of 1e-9 otherwise.
     """
-    sense = form.senses[level]
-    sign = 1 if sense == "max" else -1
-    unit = float(form.conditioned(level)[0])
+    sign = form.sign(level)
+    granularity = form.granularities[level]
+    unit = float(form.conditioned(level).unit)
     slack = Fraction(_SLACK) * Fraction(max(unit, abs(bound)))
-    weakened = Fraction(bound) + sign * slack
-    if form.granularities[level] > 2 * slack:
-        return round_to_granularity(weakened, form.granularities[level], sense)
+    weakened = Fraction(bound) - sign * slack
+    if granularity > 2 * slack:
+        return round_to_granularity(weakened, granularity, form.senses[level])
     if below_any_cost(form, level, weakened):
         return simplify(Fraction(form.offsets[level]))
-    return bound + sign * (SOLVER_PRECISION * abs(bound) + _SLACK * unit)
+    tolerance = SOLVER_PRECISION * abs(bound) + _SLACK * unit
+    return bound - sign * tolerance
 
 
 def below_any_cost(form: StandardForm, level: int, bound: Number) -> bool:
@@ -107,24 +111,30 @@ def below_any_cost(form: StandardForm, level: int, bound: Number) -> bool:
 
 def _integer_bound(form: StandardForm, cost: Vector, y: Vector) -> Fraction | None:
     """Compute the bound in 64-bit integers; ``None`` if the data are not integers or too large."""
-    A, absolute = form.A, np.abs(y)
-    sides = np.where(y > 0, form.row_lower, np.where(y < 0, form.row_upper, 0.0))
+    A = form.A
+    sides = form.sides(y)
     data = (cost, A.data, sides, form.lower, form.upper)
     if not all(np.all(np.isfinite(v) & (v == np.rint(v))) for v in data):
         return None
     # No sum below exceeds this before scaling, with rounding errors of 1 per multiplier included.
-    largest_reduced = float(np.max(abs(A).T @ (absolute + 1) + np.abs(cost), initial=0.0))
-    reach = float(np.max(np.abs([form.lower, form.upper]), initial=1.0))
-    largest = max(1.0, largest_reduced * reach * len(cost), float((absolute + 1) @ np.abs(sides)))
-    largest = max(largest, float(absolute.max(initial=0.0)))  # in rows without entries
+    absolute = np.abs(y)
+    most = absolute + 1
+    largest_reduced = float(np.max(abs(A).T @ most + np.abs(cost), initial=0.0))
+    largest_bound = float(np.max(np.abs([form.lower, form.upper]), initial=1.0))
+    largest = max(
+        1.0,
+        largest_reduced * largest_bound * len(cost),
+        float(most @ np.abs(sides)),
+        float(absolute.max(initial=0.0)),  # in rows without entries
+    )
     if not largest <= _LARGEST_SUM / 2**_MIN_BITS:
         return None
     scale = 2 ** min(_MAX_BITS, int(math.log2(_LARGEST_SUM / largest)))
-    yi = np.rint(y * scale).astype(np.int64)
-    Ai = A.astype(np.int64)
-    reduced = cost.astype(np.int64) * scale - Ai.T @ yi
-    at = np.where(reduced > 0, form.lower, form.upper).astype(np.int64)
-    return Fraction(int(yi @ sides.astype(np.int64)) + int(reduced @ at), scale)
+    multipliers = np.rint(y * scale).astype(np.int64)
+    reduced = cost.astype(np.int64) * scale - A.astype(np.int64).T @ multipliers
+    favoured = np.where(reduced > 0, form.lower, form.upper).astype(np.int64)
+    total = int(multipliers @ sides.astype(np.int64)) + int(reduced @ favoured)
+    return Fraction(total, scale)
 
 
 def _fraction_bound(
@@ -136,24 +146,30 @@ def _fraction_bound(
     power of 2, so the sums of a column are integers in units of one such power.
     """
     total = Fraction(0)
-    for i in np.flatnonzero(y):
-        side = float(form.row_lower[i] if y[i] > 0 else form.row_upper[i])
-        weight = Fraction(float(y[i]))
-        total += weight * Fraction(side) - abs(weight) * _error(side)
-    costs, weights, entries = _Dyadic(cost), _Dyadic(y), _Dyadic(form.A.data)
+    for side, multiplier in zip(form.sides(y).tolist(), y.tolist(), strict=True):
+        if multiplier:
+            weight = Fraction(multiplier)
+            total += weight * Fraction(side) - abs(weight) * _error(side)
+    costs = _Dyadic(cost)
+    weights = _Dyadic(y)
+    entries = _Dyadic(form.A.data)
     product = weights.bits + entries.bits
     bits = max(product, costs.bits)
-    row_shift, cost_shift = bits - product + _ULP_BITS, bits - costs.bits + _ULP_BITS
+    row_shift = bits - product + _ULP_BITS
+    cost_shift = bits - costs.bits + _ULP_BITS
     unit = 1 << bits + _ULP_BITS
-    indptr, indices = form.A.indptr.tolist(), form.A.indices.tolist()
-    lower, upper = form.lower.tolist(), form.upper.tolist()
+    indptr = form.A.indptr.tolist()
+    indices = form.A.indices.tolist()
+    lower = form.lower.tolist()
+    upper = form.upper.tolist()
     binaries = 0  # their sum, in the same units
     for j, c in enumerate(costs.numbers):
-        dot = slack = 0
+        dot = 0
+        slack = 0
         for k in range(indptr[j], indptr[j + 1]):
-            weight = weights.numbers[indices[k]]
-            if weight:
-                part = weight * entries.numbers[k]
+            weight_in_row = weights.numbers[indices[k]]
+            if weight_in_row:
+                part = weight_in_row * entries.numbers[k]
                 dot += part
                 if not entries.whole[k]:
                     slack += abs(part) << (_ULP_BITS - 1 if entries.tiny[k] else 0)
@@ -164,12 +180,12 @@ def _fraction_bound(
         if (lower[j], upper[j]) == (0.0, 1.0):
             binaries += min(reduced - error, 0)
             continue
-        least = _least(
-            Fraction(reduced - error, unit), Fraction(reduced + error, unit), lower[j], upper[j]
-        )
-        if least is None:
+        least = Fraction(reduced - error, unit)
+        most = Fraction(reduced + error, unit)
+        product_bound = _least_product(least, most, lower[j], upper[j])
+        if product_bound is None:
             return None
-        total += least
+        total += product_bound
     return total + Fraction(binaries, unit)
 
 
@@ -177,15 +193,17 @@ class _Dyadic:
     """Doubles as integers in units of ``2**-bits``."""
 
     def __init__(self, values: Vector) -> None:
-        distinct, at = np.unique(values, return_inverse=True)  # a matrix has few
+        distinct, places = np.unique(values, return_inverse=True)  # a matrix has few
         ratios = [value.as_integer_ratio() for value in distinct.tolist()]
-        self.bits = max((denominator.bit_length() for _, denominator in ratios), default=1) - 1
-        numbers = [n << self.bits + 1 - d.bit_length() for n, d in ratios]
+        longest = max((denominator.bit_length() for _, denominator in ratios), default=1)
+        self.bits = longest - 1
+        numbers = [n << longest - d.bit_length() for n, d in ratios]
         whole = [d == 1 and abs(n) < _INEXACT for n, d in ratios]
         tiny = (np.abs(distinct) < _LEAST_NORMAL).tolist()
-        self.numbers = [numbers[i] for i in at.tolist()]
-        self.whole = [whole[i] for i in at.tolist()]
-        self.tiny = [tiny[i] for i in at.tolist()]
+        positions = places.tolist()
+        self.numbers = [numbers[i] for i in positions]
+        self.whole = [whole[i] for i in positions]
+        self.tiny = [tiny[i] for i in positions]
 
 
 def _error(coefficient: float, rounded: bool = False) -> Fraction:
@@ -197,9 +215,14 @@ def _error(coefficient: float, rounded: bool = False) -> Fraction:
     return abs(Fraction(coefficient)) * (Fraction(1, 2) if tiny else _HALF_ULP)
 
 
-def _least(low: Fraction, high: Fraction, lower: float, upper: float) -> Fraction | None:
+def _least_product(low: Fraction, high: Fraction, lower: float, upper: float) -> Fraction | None:
     """Return the least d x over d in [low, high], x in [lower, upper]; ``None`` if unbounded."""
     if (high > 0 and lower == -INF) or (low < 0 and upper == INF):
         return None
-    ends = [Fraction(x) + sign * _error(x) for x, sign in ((lower, -1), (upper, 1)) if abs(x) < INF]
-    return min((d * x for d in (low, high) for x in ends), default=Fraction(0))
+    ends = []
+    if lower > -INF:
+        ends.append(Fraction(lower) - _error(lower))
+    if upper < INF:
+        ends.append(Fraction(upper) + _error(upper))
+    products = [d * x for d in (low, high) for x in ends]
+    return min(products, default=Fraction(0))

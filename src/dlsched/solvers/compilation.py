@@ -80,10 +80,10 @@ class Loop:
         function = self._calling(lambda loop: loop.compiled)
         # numba renews what it has cached if the function's own file changes, not if others do.
         function.__qualname__ += f"_{self.digest_of_others()}"
-        made = compile_(function)
+        dispatcher = compile_(function)
         if not self.entry:
-            made.get_call_template = _widened(made.get_call_template)
-        return made
+            dispatcher.get_call_template = _widened(dispatcher.get_call_template)
+        return dispatcher
 
     def digest_of_others(self) -> str:
         """Return a short digest of what the machine code has of other files.
@@ -154,8 +154,8 @@ class Loop:
         """Return the function with the loops that it calls in one of their forms."""
         code, space = self.function.__code__, self.function.__globals__
         called = {n: form(space[n]) for n in code.co_names if isinstance(space.get(n), Loop)}
-        made = FunctionType(code, space | called, code.co_name, self.function.__defaults__)
-        return update_wrapper(made, self.function, updated=())
+        bound = FunctionType(code, space | called, code.co_name, self.function.__defaults__)
+        return update_wrapper(bound, self.function, updated=())
 
 
 def _widened(template: Callable[..., Any]) -> Callable[..., Any]:
@@ -191,9 +191,9 @@ def entry(*signatures: str, records: Sequence[type] = ()) -> Callable[[F], F]:
     """
 
     def decorate(function: F) -> F:
-        made = Loop(function, signatures, records)
-        _entries.setdefault(function.__module__, []).append(made)
-        return cast(F, made)
+        loop_entry = Loop(function, signatures, records)
+        _entries.setdefault(function.__module__, []).append(loop_entry)
+        return cast(F, loop_entry)
 
     return decorate
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 BASE = 2**12
 """A carry that is an integer but for a solver's 1e-6 changes a row by less than one hundredth."""
@@ -31,6 +31,10 @@ class Carry(NamedTuple):
     high: int
 
 
+Cells: TypeAlias = Mapping[Key, int]
+"""Integers by column: the coefficients of a row, bounds, or values."""
+
+
 class DigitRow(NamedTuple, Generic[Key]):
     """One digit's row: ``cells x + (the carry before) - BASE (its own carry) <= high``.
 
@@ -42,12 +46,19 @@ class DigitRow(NamedTuple, Generic[Key]):
     carry: Carry | None
 
 
-def small(cells: Mapping[Key, int], high: int) -> bool:
+class IntegerRow(NamedTuple, Generic[Key]):
+    """A row ``cells x <= high``."""
+
+    cells: dict[Key, int]
+    high: int
+
+
+def small(cells: Cells[Key], high: int) -> bool:
     """Whether a row ``cells x <= high`` needs no digits."""
     return max(map(abs, [*cells.values(), high])) <= LARGEST
 
 
-def digit_rows(cells: Mapping[Key, int], high: int, most: Mapping[Key, int]) -> list[DigitRow[Key]]:
+def digit_rows(cells: Cells[Key], high: int, most: Cells[Key]) -> list[DigitRow[Key]]:
     """Return ``cells x <= high`` in digits, the lowest first; one row if its integers are small.
 
     Parameters
@@ -60,19 +71,18 @@ def digit_rows(cells: Mapping[Key, int], high: int, most: Mapping[Key, int]) -> 
     rows: list[DigitRow[Key]] = []
     before = Carry(0, 0)
     while not small(cells, high):
-        own = {key: a % BASE for key, a in cells.items() if a % BASE}
-        largest = sum(a * most[key] for key, a in own.items())
-        k = high % BASE
-        carry = Carry(-((k - before.low) // BASE), -((k - before.high - largest) // BASE))
-        rows.append(DigitRow(own, k, carry))
+        digits = {key: a % BASE for key, a in cells.items() if a % BASE}
+        largest = sum(a * most[key] for key, a in digits.items())
+        high, k = divmod(high, BASE)
+        low_carry = -((k - before.low) // BASE)
+        high_carry = -((k - before.high - largest) // BASE)
+        before = Carry(low_carry, high_carry)
+        rows.append(DigitRow(digits, k, before))
         cells = {key: a // BASE for key, a in cells.items() if a // BASE}
-        high, before = high // BASE, carry
     return [*rows, DigitRow(dict(cells), high, None)]
 
 
-def tightened(
-    cells: Mapping[Key, int], high: int, most: Mapping[Key, int]
-) -> tuple[dict[Key, int], int]:
+def tightened(cells: Cells[Key], high: int, most: Cells[Key]) -> IntegerRow[Key]:
     """Return a row with smaller integers that the same integers x from 0 to `most` satisfy.
 
     Where a column with a negative coefficient is 1, no more is needed than what makes the row hold
@@ -80,34 +90,38 @@ def tightened(
     """
     largest = sum(a * most[key] for key, a in cells.items() if a > 0)
     if largest <= high:
-        return {}, 0
+        return IntegerRow({}, 0)
     smaller = {key: max(a, high - largest) for key, a in cells.items() if a}
     divisor = math.gcd(*smaller.values())
-    return {key: a // divisor for key, a in smaller.items()}, high // divisor
+    return _divided(smaller, high, divisor)
 
 
-def rounded_down(
-    cells: Mapping[Key, int], high: int, most: Mapping[Key, int]
-) -> tuple[dict[Key, int], int]:
+def rounded_down(cells: Cells[Key], high: int, most: Cells[Key]) -> IntegerRow[Key]:
     """Return a row of small integers that all integers x from 0 with ``cells x <= high`` satisfy.
 
     A row of small integers stays as it is. A larger one is divided, and both sides are rounded
     down, the right one because the left one is then an integer.
     """
     if small(cells, high):
-        return dict(cells), high
-    cells, high = tightened(cells, high, most)
-    divisor = -(-max(map(abs, [*cells.values(), high])) // LARGEST) or 1
-    return {key: a // divisor for key, a in cells.items()}, high // divisor
+        return IntegerRow(dict(cells), high)
+    row = tightened(cells, high, most)
+    largest = max(map(abs, [*row.cells.values(), row.high]))
+    divisor = -(-largest // LARGEST) or 1
+    return _divided(row.cells, row.high, divisor)
 
 
-def carries(rows: list[DigitRow[Key]], x: Mapping[Key, int]) -> list[int]:
+def _divided(cells: Cells[Key], high: int, divisor: int) -> IntegerRow[Key]:
+    """Return a row divided by a number, with both sides rounded down."""
+    return IntegerRow({key: a // divisor for key, a in cells.items()}, high // divisor)
+
+
+def carries(rows: list[DigitRow[Key]], x: Cells[Key]) -> list[int]:
     """Return the least carries with which the columns x satisfy all rows but the last."""
     values: list[int] = []
     before = 0
     for row in rows:
         if row.carry is not None:
-            total = sum(a * x[key] for key, a in row.cells.items()) + before
-            before = -((row.high - total) // BASE)
+            total = sum(a * x[key] for key, a in row.cells.items())
+            before = -((row.high - total - before) // BASE)
             values.append(before)
     return values

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from dlsched.solvers.outcome import Vector
 from dlsched.solvers.standard_form import StandardForm
 
+Flags = NDArray[np.bool_]
 _ROUNDING = 1e-9
 """Allowance for rounding errors, relative to the sum of the terms' absolute values."""
 
@@ -31,36 +32,38 @@ def fix_by_reduced_cost(
     duals
         Row multipliers, of any origin; those of the relaxation fix the most columns.
     """
-    sign = 1.0 if form.senses[level] == "min" else -1.0
-    cost, target = sign * form.costs[level], sign * (value - form.offsets[level])
-    fixed: NDArray[np.bool_] = np.zeros(len(cost), dtype=bool)
-    at = np.zeros(len(cost))
+    sign = float(form.sign(level))
+    cost = sign * form.costs[level]
+    target = sign * (value - form.offsets[level])
+    fixed: Flags = np.zeros(len(cost), dtype=bool)
+    values = np.zeros(len(cost))
     for y in (np.zeros(form.shape[0]), sign * duals):
-        fixable, bound = _fixable(form, cost, target, y)
-        at = np.where(fixable & ~fixed, bound, at)
+        fixable, favoured = _fixable(form, cost, target, y)
+        values = np.where(fixable & ~fixed, favoured, values)
         fixed |= fixable
-    costs, offsets = list(form.costs), list(form.offsets)
+    costs = list(form.costs)
     costs[level] = np.where(fixed, 0.0, form.costs[level])
-    offsets[level] += float(form.costs[level] @ at)
+    offsets = list(form.offsets)
+    offsets[level] += float(form.costs[level] @ values)
     return replace(
         form,
-        lower=np.where(fixed, at, form.lower),
-        upper=np.where(fixed, at, form.upper),
+        lower=np.where(fixed, values, form.lower),
+        upper=np.where(fixed, values, form.upper),
         costs=tuple(costs),
         offsets=tuple(offsets),
     )
 
 
-def _fixable(
-    form: StandardForm, cost: Vector, target: float, y: Vector
-) -> tuple[NDArray[np.bool_], Vector]:
+def _fixable(form: StandardForm, cost: Vector, target: float, y: Vector) -> tuple[Flags, Vector]:
     """Return which integer columns are at the favoured bound in every optimum, and these bounds."""
-    y = np.where(((y > 0) & np.isinf(form.row_lower)) | ((y < 0) & np.isinf(form.row_upper)), 0, y)
-    sides = np.where(y > 0, form.row_lower, np.where(y < 0, form.row_upper, 0.0))
-    reduced = cost - form.A.T @ y
+    usable = form.usable(y)
+    reduced = cost - form.A.T @ usable
     favoured = np.where(reduced >= 0, form.lower, form.upper)
-    terms = np.concatenate([y * sides, reduced * np.where(reduced == 0, 0.0, favoured)])
+    row_terms = usable * form.sides(usable)
+    column_terms = reduced * np.where(reduced == 0, 0.0, favoured)
+    terms = np.concatenate([row_terms, column_terms])
     if not np.all(np.isfinite(terms)):
         return np.zeros(len(cost), dtype=bool), favoured
-    error = _ROUNDING * (np.abs(terms).sum() + np.abs(reduced) + abs(target))
-    return form.integer & (terms.sum() + np.abs(reduced) - error > target), favoured
+    gain = np.abs(reduced)
+    error = _ROUNDING * (np.abs(terms).sum() + gain + abs(target))
+    return form.integer & (terms.sum() + gain - error > target), favoured

@@ -20,9 +20,10 @@ __all__ = ["NAME", "interior_point", "load", "solve", "validate_limits", "versio
 
 logger = logging.getLogger(__name__)
 
-MANY_COLUMNS, WIDE = 100_000, 1000
-"""Integer programs with more columns, and more columns per row, are solved without presolve, which
-takes minutes there (48 rows, 194,580 columns), ignores the time limit and removes nothing."""
+MANY_COLUMNS = 100_000
+"""Integer programs with more columns, and more than `WIDE` per row, are solved without presolve,
+which takes minutes there (48 rows, 194,580 columns), ignores the time limit and removes nothing."""
+WIDE = 1000
 
 _SUB_PROGRAMS = (
     "mip_heuristic_run_rens",
@@ -76,7 +77,7 @@ def solve(
     an objective, is the end of an integer program. Without `sub_programs` HiGHS neither seeks
     solutions in smaller integer programs nor restarts at the root. `options` are more of its own.
     """
-    unit = float(form.conditioned(level)[0])
+    unit = float(form.conditioned(level).unit)
     callbacks = _Callbacks(run, unit, quiet=quiet or relax)
     session = Session(run, _options(run) | dict(options or {}))
     callbacks.subscribe(session)
@@ -102,9 +103,16 @@ def solve(
         return outcome
     logger.info("HiGHS returns a point of another value than it states: again without the start")
     again = solve(
-        form, level, run, relax=relax, sub_programs=sub_programs, quiet=quiet, nodes=nodes,
-        target=target, options=options,
-    )  # fmt: skip
+        form,
+        level,
+        run,
+        relax=relax,
+        sub_programs=sub_programs,
+        quiet=quiet,
+        nodes=nodes,
+        target=target,
+        options=options,
+    )
     return replace(again, start=Start(False, "HiGHS mistook its value"))
 
 
@@ -121,14 +129,15 @@ def interior_point(form: StandardForm, level: int, run: Run, threads: int | None
     name = session.solve()
     if name not in TERMINATIONS:
         return _outcome(session, form, level, True, None)
-    solution, values, duals = session.solver.getSolution(), None, None
+    solution = session.solver.getSolution()
+    outcome = Outcome(NAME, TERMINATIONS[name], f"{name} by interior point")
     if solution.value_valid:
         values = np.array(solution.col_value)
+        outcome = replace(outcome, values=values, objective=form.value(level, values))
     if solution.dual_valid:
-        duals = np.array(solution.row_dual) * float(form.conditioned(level)[0])
-    objective = None if values is None else form.value(level, values)
-    message = f"{name} by interior point"
-    return Outcome(NAME, TERMINATIONS[name], message, values, objective, None, duals)
+        unit = float(form.conditioned(level).unit)
+        outcome = replace(outcome, duals=np.array(solution.row_dual) * unit)
+    return outcome
 
 
 def _states(session: Session, value: float, unit: float) -> bool:
@@ -155,7 +164,9 @@ class _Callbacks:
     """HiGHS's callbacks: they record progress and what becomes of the start."""
 
     def __init__(self, run: Run, unit: float, quiet: bool) -> None:
-        self.run, self.unit, self.quiet = run, unit, quiet
+        self.run = run
+        self.unit = unit
+        self.quiet = quiet
         self.start_message = ""
 
     def subscribe(self, session: Session) -> None:
@@ -170,8 +181,7 @@ class _Callbacks:
     def on_progress(self, event: Any) -> None:
         if not self.quiet:
             data = event.data_out
-            primal, dual = data.mip_primal_bound * self.unit, data.mip_dual_bound * self.unit
-            self.run.record(_finite(primal), _finite(dual))
+            self.run.record(data.mip_primal_bound * self.unit, data.mip_dual_bound * self.unit)
 
     def start(self) -> Start:
         if "is feasible" in self.start_message:
@@ -190,14 +200,14 @@ def _outcome(
     if name == EMPTY:
         return _empty(form, level)
     info = highs.getInfo()
-    found = info.primal_solution_status == 2  # kSolutionStatusFeasible
+    feasible = info.primal_solution_status == 2  # kSolutionStatusFeasible
     termination = TERMINATIONS[name]
     proved = termination is Termination.PROVED
-    if proved and not found:  # the point is not feasible by its own tolerances
+    if proved and not feasible:  # the point is not feasible by its own tolerances
         termination = Termination.TOLERANCES
-    values = np.array(highs.getSolution().col_value) if found else None
+    values = np.array(highs.getSolution().col_value) if feasible else None
     objective = None if values is None else form.value(level, values)
-    unit = float(form.conditioned(level)[0])
+    unit = float(form.conditioned(level).unit)
     bound, duals = None, None
     if relax or not form.integer.any():
         if proved and info.dual_solution_status != 0:

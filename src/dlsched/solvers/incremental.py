@@ -62,46 +62,42 @@ class IncrementalProgram:
         self, lower: float, upper: float, columns: ArrayLike = (), entries: ArrayLike = ()
     ) -> None:
         """Add a row."""
-        at = np.asarray(columns, dtype=np.int32)
+        places = np.asarray(columns, dtype=np.int32)
         values = np.asarray(entries, dtype=float)
-        self._require(self.solver.addRow(lower, upper, len(at), at, values))
+        self._require(self.solver.addRow(lower, upper, len(places), places, values))
 
     def add_rows(self, lower: ArrayLike, upper: ArrayLike) -> None:
         """Add rows without entries, for the columns that come."""
-        lowest, highest = np.atleast_1d(lower).tolist(), np.atleast_1d(upper).tolist()
-        for low, high in zip(lowest, highest, strict=True):
+        limits = zip(np.atleast_1d(lower).tolist(), np.atleast_1d(upper).tolist(), strict=True)
+        for low, high in limits:
             self.add_row(low, high)
 
     def add_column(
         self, cost: float, lower: float, upper: float, rows: ArrayLike, entries: ArrayLike
     ) -> None:
         """Add a column."""
-        at = np.asarray(rows, dtype=np.int32)
+        places = np.asarray(rows, dtype=np.int32)
         values = np.asarray(entries, dtype=float)
-        self._require(self.solver.addCol(cost, lower, upper, len(at), at, values))
+        self._require(self.solver.addCol(cost, lower, upper, len(places), places, values))
 
     def add_columns(self, costs: Vector, A: sparse.csc_array) -> None:
         """Add columns from 0 without an upper limit; `A` has a row for each row of the program."""
         count = len(costs)
         if not count:
             return
-        status = self.solver.addCols(
-            count,
-            costs,
-            np.zeros(count),
-            np.full(count, np.inf),
-            A.nnz,
-            A.indptr[:-1].astype(np.int32),
-            A.indices.astype(np.int32),
-            A.data,
-        )
+        lower = np.zeros(count)
+        upper = np.full(count, np.inf)
+        starts = A.indptr[:-1].astype(np.int32)
+        rows = A.indices.astype(np.int32)
+        status = self.solver.addCols(count, costs, lower, upper, A.nnz, starts, rows, A.data)
         self._require(status)
 
     def set_bounds(self, columns: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> None:
         """Change the limits of columns."""
-        at = np.atleast_1d(columns).astype(np.int32)
-        lowest, highest = np.atleast_1d(lower).astype(float), np.atleast_1d(upper).astype(float)
-        self._require(self.solver.changeColsBounds(len(at), at, lowest, highest))
+        places = np.atleast_1d(columns).astype(np.int32)
+        low = np.atleast_1d(lower).astype(float)
+        high = np.atleast_1d(upper).astype(float)
+        self._require(self.solver.changeColsBounds(len(places), places, low, high))
 
     def set_costs(self, costs: Vector) -> None:
         """Change the costs of all columns."""
@@ -134,8 +130,9 @@ class IncrementalProgram:
         if status != EMPTY:
             return TERMINATIONS[status]
         program = self.solver.getLp()
-        lower, upper = np.array(program.row_lower_), np.array(program.row_upper_)
-        broken = (lower > 0).any() or (upper < 0).any()
+        broken = np.any(np.array(program.row_lower_) > 0) or np.any(
+            np.array(program.row_upper_) < 0
+        )
         return Termination.INFEASIBLE if broken else Termination.PROVED
 
     @property
@@ -171,9 +168,11 @@ class IncrementalProgram:
 
     def at_upper(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Return which columns, and which rows, are not basic and at their upper end."""
-        basis, upper = self.solver.getBasis(), self._upper_status
+        basis = self.solver.getBasis()
+        upper = self._upper_status
         columns = np.array([status == upper for status in basis.col_status], dtype=bool)
-        return columns, np.array([status == upper for status in basis.row_status], dtype=bool)
+        rows = np.array([status == upper for status in basis.row_status], dtype=bool)
+        return columns, rows
 
     def tableau(self, columns: Iterable[int]) -> Iterator[Vector]:
         """Yield the row of the basis' inverse of every basic one of some columns."""

@@ -12,7 +12,7 @@ import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -49,9 +49,10 @@ SOLVER_LIBRARIES = (
     "pyomo.repn.plugins.standard_form",
 )
 """What a method that solves a model preloads; importing it takes a quarter of a second."""
-_COST_RATIO, _ROUNDS = 2.0**10, 4
-"""A level is solved again, in four rounds at most, if fixing columns divides its largest cost by
-this ratio."""
+_COST_RATIO = 2.0**10
+"""A level is solved again if fixing columns divides its largest cost by this ratio."""
+_ROUNDS = 4
+"""How often at most."""
 _INTEGRALITY = 1e-9
 """Largest distance from integers at which the relaxation's optimum is taken to be integral."""
 
@@ -124,16 +125,16 @@ def relax_first_level(instance: T_contra, run: Run, model: ModelModule[T_contra]
         return search
     run.announce(Stage.SEARCHING, f"the linear relaxation, {search.form.size}")
     search.bounds.append([])
-    status, termination = Status.NO_SOLUTION, Termination.BOUND_ONLY
     outcome = search.relax(0)
-    if outcome is not None and outcome.status is not Status.OPTIMAL:
-        status, termination = outcome.status, outcome.termination
-    return Claim(
-        status=status,
-        termination=termination,
+    claim = Claim(
+        status=Status.NO_SOLUTION,
+        termination=Termination.BOUND_ONLY,
         bounds=search.bounds,
         build_seconds=search.build_seconds,
     )
+    if outcome is not None and outcome.status is not Status.OPTIMAL:
+        return replace(claim, status=outcome.status, termination=outcome.termination)
+    return claim
 
 
 @contextmanager
@@ -248,11 +249,11 @@ class _LevelSearch:
             begun = self.run.check(self.instance, self.begun).objective
             return self.begun if begun and begun.better_than(report.objective) else solution
         first = report.violations[0]
-        self.status = Status.NO_SOLUTION if self.begun is None else Status.FEASIBLE
-        self.termination = Termination.TOLERANCES
-        self.reason = (
-            f"{self.run.solver}'s tolerances admit a point that is no solution: "
-            f"{first.where}: {first.message}"
+        reason = f"{self.run.solver}'s tolerances admit a point that is no solution"
+        self.end(
+            Status.NO_SOLUTION if self.begun is None else Status.FEASIBLE,
+            Termination.TOLERANCES,
+            f"{reason}: {first.where}: {first.message}",
         )
         return self.begun
 
@@ -262,7 +263,7 @@ class _LevelSearch:
         It may be better than the value that is held: within a gap, a later level can improve it.
         """
         assert self.incumbent is not None
-        better = min if self.form.senses[level] == "min" else max
+        better = min if self.form.sign(level) == 1 else max
         return better(optimum, self.form.value(level, self.incumbent))
 
     def solve(self, depth: int) -> None:
@@ -282,22 +283,28 @@ class _LevelSearch:
             # Only an optimum is claimed: an early incumbent's auxiliary variables may be slack.
             assert self.incumbent is not None
             self.optima.append(self.form.value(level, self.incumbent))
-            left = self.gap(level, self.optima[-1])
+            gap = self.gap(level, self.optima[-1])
             if self.undecided and not self.certainly(level):
                 self.hold_back(level, Termination.TOLERANCES)
                 return
-            if left > self.run.gap + TOLERANCE:
-                self.status, self.termination = Status.FEASIBLE, Termination.TOLERANCES
-                self.reason = f"{self.run.solver}'s tolerances leave a gap of {left:.3g}"
+            if gap > self.run.gap + TOLERANCE:
+                reason = f"{self.run.solver}'s tolerances leave a gap of {gap:.3g}"
+                self.end(Status.FEASIBLE, Termination.TOLERANCES, reason)
                 return
             if not self.run.gap:
-                left = undecided_gap(self.optima[-1], self.form.granularities[level], left)
-                self.reason = precision_reason(self.form.level_names[level], left) or self.reason
+                gap = undecided_gap(self.optima[-1], self.form.granularities[level], gap)
+                self.reason = precision_reason(self.form.level_names[level], gap) or self.reason
             if level + 1 < levels:
                 self.hold(level, self.optima[-1])
         if depth < levels:
-            self.status, self.termination = Status.FEASIBLE, Termination.LEVELS_DONE
-            self.reason = f"only {depth} of {levels} levels asked for"
+            reason = f"only {depth} of {levels} levels asked for"
+            self.end(Status.FEASIBLE, Termination.LEVELS_DONE, reason)
+
+    def end(self, status: Status, termination: Termination, reason: str) -> None:
+        """State how the search ended."""
+        self.status = status
+        self.termination = termination
+        self.reason = reason
 
     def certainly(self, level: int) -> bool:
         """Whether the incumbent attains a bound of a level that was re-checked exactly."""
@@ -308,14 +315,14 @@ class _LevelSearch:
 
     def hold_back(self, level: int, termination: Termination) -> None:
         """State neither an optimum nor the solver's bound: it cannot decide all rows."""
-        self.status = Status.NO_SOLUTION if self.incumbent is None else Status.FEASIBLE
-        self.termination = termination
-        self.reason = f"{BEYOND_PRECISION}: constraint {self.undecided}"
+        status = Status.NO_SOLUTION if self.incumbent is None else Status.FEASIBLE
+        self.end(status, termination, f"{BEYOND_PRECISION}: constraint {self.undecided}")
         self.bounds[level] = [bound for bound in self.bounds[level] if bound.kind != "claimed"]
 
     def stop(self, outcome: Outcome, level: int, depth: int) -> None:
         """Set status and reason for a level that was not proved optimal."""
-        self.status, self.termination = outcome.status, outcome.termination
+        self.status = outcome.status
+        self.termination = outcome.termination
         if self.undecided:
             infeasible = self.status is Status.INFEASIBLE
             self.hold_back(level, Termination.TOLERANCES if infeasible else outcome.termination)
@@ -346,9 +353,11 @@ class _LevelSearch:
         point = self.form.point()
         if point is None:
             return rounded
-        value, other = self.form.value(level, point), self.form.value(level, rounded)
-        loss = value - other if self.form.senses[level] == "min" else other - value
-        return point if loss <= SOLVER_PRECISION * max(abs(value), abs(other)) else rounded
+        value = self.form.value(level, point)
+        other = self.form.value(level, rounded)
+        loss = self.form.sign(level) * (value - other)
+        worse = loss > SOLVER_PRECISION * max(abs(value), abs(other))
+        return rounded if worse else point
 
     def solve_level(self, level: int) -> Outcome:
         """Solve a level; again without columns that no optimum uses, if these cost far more.
@@ -357,9 +366,12 @@ class _LevelSearch:
         below it are lost. Each time, reduced costs at the first solution show which columns can be
         fixed, and the tolerances are then relative to the largest cost that is left.
         """
-        whole, levels = self.form, len(self.form.costs)
-        which = f"{whole.level_names[level]}, level {level + 1} of {levels}, " if levels > 1 else ""
-        self.run.announce(Stage.SEARCHING, f"{which}with {self.run.solver}, {whole.size}")
+        whole = self.form
+        levels = len(whole.costs)
+        detail = f"with {self.run.solver}, {whole.size}"
+        if levels > 1:
+            detail = f"{whole.level_names[level]}, level {level + 1} of {levels}, {detail}"
+        self.run.announce(Stage.SEARCHING, detail)
         outcome = self.solve_once(level)
         for _ in range(_ROUNDS):
             if outcome.status is not Status.OPTIMAL or outcome.values is None:
@@ -386,7 +398,8 @@ class _LevelSearch:
 
     def gap(self, level: int, value: float) -> float:
         """Return the smallest gap of a value to a bound of its level."""
-        return min((relative_gap(value, float(b.value)) for b in self.bounds[level]), default=1.0)
+        gaps = [relative_gap(value, float(bound.value)) for bound in self.bounds[level]]
+        return min(gaps, default=1.0)
 
     def solve_once(self, level: int) -> Outcome:
         """Solve the relaxation, then the integer program unless the relaxation decides."""
@@ -412,8 +425,11 @@ class _LevelSearch:
         form = self.form
         outcome = highs.solve(form, level, self.run, relax=True)
         optimal = outcome.status is Status.OPTIMAL
-        how = "bounds of the variables" if outcome.duals is None else "dual vector of the LP"
-        self.duals = np.zeros(form.shape[0]) if outcome.duals is None else outcome.duals
+        how = "bounds of the variables"
+        self.duals = np.zeros(form.shape[0])
+        if outcome.duals is not None:
+            how = "dual vector of the LP"
+            self.duals = outcome.duals
         certified = dual_bound(form, level, self.duals)
         if certified is not None:
             if form.offsets[level] == 0 and below_any_cost(form, level, certified):

@@ -46,8 +46,8 @@ def lp_text(name: str, model: Any, level: int, held: Sequence[float]) -> str:
     names |= {id(row): rows[i] for i, row in written.rows.items()}
 
     def label(component: Any) -> str:
-        found: str = names.get(id(component)) or component.name  # the writer's column of 1
-        return found
+        text: str = names.get(id(component)) or component.name  # the writer's column of 1
+        return text
 
     stream = io.StringIO()
     stream.write(f"\\ level {level + 1} of {len(form.costs)}: {form.level_names[level]}\n")
@@ -57,15 +57,15 @@ def lp_text(name: str, model: Any, level: int, held: Sequence[float]) -> str:
 
 def lp_names(names: Iterable[str]) -> list[str]:
     """Return unique names that LP files may have: ``z[a,s 2]`` becomes ``z(a,s_2)``."""
-    found: dict[str, None] = {}
+    unique_names: dict[str, None] = {}
     numbers: dict[str, int] = {}
     for text in map(_legal, names):
         unique = text
-        while unique in found:
+        while unique in unique_names:
             numbers[text] = numbers.get(text, 1) + 1
             unique = f"{text}_{numbers[text]}"
-        found[unique] = None
-    return list(found)
+        unique_names[unique] = None
+    return list(unique_names)
 
 
 def _legal(name: str) -> str:

@@ -25,11 +25,13 @@ def mps_text(name: str, model: Any, level: int, held: Sequence[float]) -> str:
     form = compile_model(model)
     for i, value in enumerate(held):
         form = form.held(i, value)
-    return "\n".join(_lines("_".join(name.split()), form, level)) + "\n"
+    lines = _lines("_".join(name.split()), form, level)
+    return "\n".join(lines) + "\n"
 
 
 def _lines(name: str, form: StandardForm, level: int) -> Iterator[str]:
-    costs, offset = form.costs[level], form.offsets[level]
+    costs = form.costs[level]
+    offset = form.offsets[level]
     objective = "Obj" if costs.any() or offset else "NoObj"
     rows = list(zip(form.row_names, form.row_lower.tolist(), form.row_upper.tolist(), strict=True))
     yield f"NAME        {name}"
@@ -50,25 +52,28 @@ def _lines(name: str, form: StandardForm, level: int) -> Iterator[str]:
         if side and math.isfinite(side):
             yield _entry("RHS_V", row, side)
     ranges = [
-        (row, high - low) for row, low, high in rows if _kind(low, high) == "L" and low > -math.inf
+        _entry("RANGE", row, high - low)
+        for row, low, high in rows
+        if low < high and math.isfinite(low) and math.isfinite(high)
     ]
-    if ranges:
-        yield "RANGES"
-        for row, width in ranges:
-            yield _entry("RANGE", row, width)
     bounds = list(_bounds(form))
-    if bounds:
-        yield "BOUNDS"
-        yield from bounds
+    for section, lines in (("RANGES", ranges), ("BOUNDS", bounds)):
+        if lines:
+            yield section
+            yield from lines
     yield "ENDATA"
 
 
 def _columns(form: StandardForm, level_costs: Vector, objective: str) -> Iterator[str]:
     """Yield the entries, column by column; integer columns stand between two markers."""
-    starts, at, entries = (part.tolist() for part in (form.A.indptr, form.A.indices, form.A.data))
-    costs, integer = level_costs.tolist(), [*form.integer.tolist(), False]
+    starts = form.A.indptr.tolist()
+    rows = form.A.indices.tolist()
+    entries = form.A.data.tolist()
+    costs = level_costs.tolist()
+    integer = form.integer.tolist()
     row_names = form.row_names
-    markers, inside = 0, False
+    markers = 0
+    inside = False
     for j, column in enumerate(form.column_names):
         if integer[j] != inside:
             inside = integer[j]
@@ -78,7 +83,7 @@ def _columns(form: StandardForm, level_costs: Vector, objective: str) -> Iterato
         if costs[j] or not span:
             yield _entry(column, objective, costs[j])
         for k in span:
-            yield _entry(column, row_names[at[k]], entries[k])
+            yield _entry(column, row_names[rows[k]], entries[k])
     if inside:
         yield _marker(markers, False)
 

@@ -44,18 +44,22 @@ def undecided_row(form: StandardForm) -> str | None:
     A solver may then cut off feasible points, and call a point optimal that is not. A side that no
     point within the columns' bounds exceeds does not count, nor does a row without other sides.
     """
-    rows, number = form.A.tocsr(), form.shape[0]
+    rows = form.A.tocsr()
+    number = form.shape[0]
     row_of = np.repeat(np.arange(number), np.diff(rows.indptr))
-    lower, upper = form.lower[rows.indices], form.upper[rows.indices]
+    lower = form.lower[rows.indices]
+    upper = form.upper[rows.indices]
     ends = np.sort([rows.data * lower, rows.data * upper], axis=0)
     least, most = (np.bincount(row_of, weights=end, minlength=number) for end in ends)
-    low_matters, high_matters = least < form.row_lower, most > form.row_upper
+    low_matters = least < form.row_lower
+    high_matters = most > form.row_upper
     farthest = np.maximum(np.abs(lower), np.abs(upper))
-    terms = np.abs(rows.data) * np.where(np.isinf(farthest), 1.0, farthest)
+    farthest[np.isinf(farthest)] = 1.0
     largest = np.zeros(number)
-    np.maximum.at(largest, row_of, terms)
+    np.maximum.at(largest, row_of, np.abs(rows.data) * farthest)
     for side, matters in ((form.row_lower, low_matters), (form.row_upper, high_matters)):
-        largest = np.maximum(largest, np.where(matters & np.isfinite(side), np.abs(side), 0.0))
+        binding = np.where(matters & np.isfinite(side), np.abs(side), 0.0)
+        largest = np.maximum(largest, binding)
     beyond = np.flatnonzero((largest > LARGEST_TERM) & (low_matters | high_matters))
     if not beyond.size:
         return None

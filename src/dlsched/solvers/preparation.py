@@ -55,10 +55,10 @@ def prepare(
     for module in dict.fromkeys(entry.function.__module__ for entry in uncached):
         if on_compile is not None:
             on_compile(module)
-    own, *others = divided(uncached, os.cpu_count() or 1)
+    share, *others = divided(uncached, os.cpu_count() or 1)
     with _notice():
         with _compiling_elsewhere(others):
-            for entry in own:
+            for entry in share:
                 entry.compile()
         for entry in missing:
             entry.compile()

@@ -32,32 +32,58 @@ class Interface:
 
 INTERFACES: dict[str, Interface] = {
     "scip": Interface(
-        "scip_direct", "pip install 'dlsched[scip]'",
-        "limits/time", "limits/gap", None, "randomization/randomseedshift",
+        "scip_direct",
+        "pip install 'dlsched[scip]'",
+        time_limit="limits/time",
+        gap="limits/gap",
+        seed="randomization/randomseedshift",
     ),
     "cbc": Interface(
-        "cbc", "apt install coinor-cbc, or conda install coincbc",
-        "sec", "ratio", "threads", "randomCbcSeed",
+        "cbc",
+        "apt install coinor-cbc, or conda install coincbc",
+        time_limit="sec",
+        gap="ratio",
+        threads="threads",
+        seed="randomCbcSeed",
     ),
-    "glpk": Interface("glpk", "apt install glpk-utils", "tmlim", "mipgap"),
+    "glpk": Interface("glpk", "apt install glpk-utils", time_limit="tmlim", gap="mipgap"),
     "gurobi": Interface(
-        "gurobi", "pip install gurobipy, and a licence from gurobi.com",
-        "TimeLimit", "MIPGap", "Threads", "Seed", 2 * 10**9, True,
+        "gurobi",
+        "pip install gurobipy, and a licence from gurobi.com",
+        time_limit="TimeLimit",
+        gap="MIPGap",
+        threads="Threads",
+        seed="Seed",
+        seed_modulus=2 * 10**9,
+        warm_start=True,
     ),
     "cplex": Interface(
-        "cplex", "the CPLEX studio of IBM, with its executable on the PATH",
-        "timelimit", "mip_tolerances_mipgap", "threads", "randomseed", 2 * 10**9, True,
+        "cplex",
+        "the CPLEX studio of IBM, with its executable on the PATH",
+        time_limit="timelimit",
+        gap="mip_tolerances_mipgap",
+        threads="threads",
+        seed="randomseed",
+        seed_modulus=2 * 10**9,
+        warm_start=True,
     ),
     "xpress": Interface(
-        "xpress", "pip install xpress, and a licence from fico.com",
-        "maxtime", "miprelstop", "threads", "randomseed",
+        "xpress",
+        "pip install xpress, and a licence from fico.com",
+        time_limit="maxtime",
+        gap="miprelstop",
+        threads="threads",
+        seed="randomseed",
     ),
     "mosek": Interface(
-        "mosek", "pip install mosek, and a licence from mosek.com",
-        "dparam.optimizer_max_time", "dparam.mio_tol_rel_gap",
-        "iparam.num_threads", "iparam.mio_seed",
+        "mosek",
+        "pip install mosek, and a licence from mosek.com",
+        time_limit="dparam.optimizer_max_time",
+        gap="dparam.mio_tol_rel_gap",
+        threads="iparam.num_threads",
+        seed="iparam.mio_seed",
     ),
-}  # fmt: skip
+}
 """The solvers whose options are known; ``highs`` has a back end of its own."""
 
 # Pyomo's termination conditions by name, of both generations of its interfaces. A condition that
@@ -156,7 +182,7 @@ class PyomoBackend:
             model.solutions.load_from(answer, default_variable_value=0.0)
             values = np.array([x.value for x in model.x.values()])
         low, high = answer.problem.lower_bound, answer.problem.upper_bound
-        bound = low if form.senses[level] == "min" else high
+        bound = low if form.sign(level) == 1 else high
         finite = bound is not None and abs(float(bound)) < _INFINITE
         passed = f"passed to {self.name}" if used else f"Pyomo passes no start to {self.name}"
         return Outcome(
@@ -165,6 +191,6 @@ class PyomoBackend:
             message=f"{condition}: {answer.solver.message}",
             values=values,
             objective=None if values is None else form.value(level, values),
-            bound=float(bound * form.conditioned(level)[0]) if finite else None,
+            bound=float(bound * form.conditioned(level).unit) if finite else None,
             start=None if start is None else Start(used, passed),
         )

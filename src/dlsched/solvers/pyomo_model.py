@@ -39,11 +39,7 @@ def pyomo_model(
             constant=constant, linear_coefs=weights.tolist(), linear_vars=variables
         )
 
-    def intervals(lower: Vector, upper: Vector) -> list[tuple[float | None, float | None]]:
-        pairs = zip(lower.tolist(), upper.tolist(), strict=True)
-        return [(low if low > -INF else None, high if high < INF else None) for low, high in pairs]
-
-    bounds = intervals(form.lower, form.upper)
+    bounds = _intervals(form.lower, form.upper)
     point = np.clip(0.0, form.lower, form.upper) if start is None else start
     m = pyo.ConcreteModel()
     m.x = pyo.Var(
@@ -55,15 +51,23 @@ def pyomo_model(
     x = list(m.x.values())
     m.rows = pyo.Constraint(range(form.shape[0]))
     rows = form.A.tocsr()
-    for i, (low, high) in enumerate(intervals(form.row_lower, form.row_upper)):
+    for i, (low, high) in enumerate(_intervals(form.row_lower, form.row_upper)):
         entries = slice(rows.indptr[i], rows.indptr[i + 1])
         if rows.indices[entries].size:  # some solvers refuse a row without variables
             body = linear(rows.indices[entries], rows.data[entries])
             m.rows.add(i, body == low if low == high else (low, body, high))
-    costs, offset = form.costs[level], form.offsets[level]
+    costs = form.costs[level]
+    offset = form.offsets[level]
     if conditioned:
         _, costs, offset = form.conditioned(level)
     paid = np.flatnonzero(costs)
-    sense = pyo.minimize if form.senses[level] == "min" else pyo.maximize
+    sense = pyo.minimize if form.sign(level) == 1 else pyo.maximize
     m.objective = pyo.Objective(expr=linear(paid, costs[paid], offset), sense=sense)
     return m
+
+
+def _intervals(lower: Vector, upper: Vector) -> list[tuple[float | None, float | None]]:
+    """Return pairs of limits, ``None`` for none."""
+    lows = [low if low > -INF else None for low in lower.tolist()]
+    highs = [high if high < INF else None for high in upper.tolist()]
+    return list(zip(lows, highs, strict=True))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,14 @@ _LARGEST_INTEGER = 2.0**20
 _EXPONENT = 13
 """The largest of other costs is passed to a solver as about two to this power, so that its absolute
 tolerance of 1e-7 on reduced costs is about 1e-11 of the largest cost."""
+
+
+class ScaledLevel(NamedTuple):
+    """One level's costs and offset in a unit."""
+
+    unit: Fraction
+    costs: Vector
+    offset: float
 
 
 @dataclass(frozen=True)
@@ -65,9 +73,19 @@ class StandardForm:
         granularity: Fraction = Fraction(0),
     ) -> StandardForm:
         """Return an integer program of one level with lower bounds of 0 and without names."""
-        lower, integer = np.zeros(A.shape[1]), np.ones(A.shape[1], dtype=bool)
-        level = (costs,), (0.0,), (sense,), (granularity,)
-        return cls(A, row_lower, row_upper, lower, upper, integer, *level)
+        columns = A.shape[1]
+        return cls(
+            A,
+            row_lower,
+            row_upper,
+            lower=np.zeros(columns),
+            upper=upper,
+            integer=np.ones(columns, dtype=bool),
+            costs=(costs,),
+            offsets=(0.0,),
+            senses=(sense,),
+            granularities=(granularity,),
+        )
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -94,35 +112,56 @@ class StandardForm:
         """Return the objective of one level at a point."""
         return float(self.costs[level] @ x) + self.offsets[level]
 
-    def scaled(self, level: int) -> tuple[Fraction, Vector, float]:
-        """Return (unit, costs, offset) of one level, with its granularity as the unit.
+    def sign(self, level: int) -> Literal[1, -1]:
+        """Return 1 for a level that is minimized, -1 for one that is maximized."""
+        return 1 if self.senses[level] == "min" else -1
+
+    def sides(self, multipliers: Vector) -> Vector:
+        """Return the side of each row that the sign of its multiplier chooses, 0 for none."""
+        high = np.where(multipliers < 0, self.row_upper, 0.0)
+        return np.where(multipliers > 0, self.row_lower, high)
+
+    def usable(self, multipliers: Vector) -> Vector:
+        """Return multipliers with 0 where the row has no side for their sign."""
+        return np.where(np.isinf(self.sides(multipliers)), 0.0, multipliers)
+
+    def scaled(self, level: int) -> ScaledLevel:
+        """Return one level with its granularity as the unit.
 
         The costs are then integers, so certificates need no fractions. The unit is 1 for a level
         without a granularity, or whose costs are not multiples of it or exceed 1e9 units.
         """
-        granularity, offset = self.granularities[level], self.offsets[level]
+        granularity = self.granularities[level]
+        offset = self.offsets[level]
         values = np.append(self.costs[level], offset)
         if granularity and np.abs(values).max() <= 2 * _LARGEST_SCALED * granularity:
             quotients = values / float(granularity)
             integers = np.rint(quotients)
-            off = np.abs(quotients - integers) > 4 * _EPS * np.abs(quotients)
-            if not off.any() and np.abs(integers).max() <= _LARGEST_SCALED:
-                return granularity, integers[:-1], float(integers[-1])
-        return Fraction(1), self.costs[level], offset
+            distances = np.abs(quotients - integers)
+            near = distances <= 4 * _EPS * np.abs(quotients)
+            if near.all() and np.abs(integers).max() <= _LARGEST_SCALED:
+                return ScaledLevel(granularity, integers[:-1], float(integers[-1]))
+        return ScaledLevel(Fraction(1), self.costs[level], offset)
 
-    def conditioned(self, level: int) -> tuple[Fraction, Vector, float]:
-        """Return (unit, costs, offset) of one level in the unit in which solvers see it.
+    def conditioned(self, level: int) -> ScaledLevel:
+        """Return one level in the unit in which solvers see it.
 
         Solvers' tolerances are absolute: costs of 1e-9 would be within them, and costs of 1e15
         could not be solved to them. The unit is that of `scaled` if its costs are integers of
         moderate size; otherwise it is that times a power of two, so that no cost is rounded.
         """
-        unit, costs, offset = self.scaled(level)
-        largest = float(np.abs(costs).max(initial=0.0))
-        if largest == 0.0 or (unit == self.granularities[level] and largest <= _LARGEST_INTEGER):
-            return unit, costs, offset
-        power = math.frexp(largest)[1] - _EXPONENT
-        return unit * Fraction(2) ** power, np.ldexp(costs, -power), math.ldexp(offset, -power)
+        scaled = self.scaled(level)
+        largest = float(np.abs(scaled.costs).max(initial=0.0))
+        counted = scaled.unit == self.granularities[level]
+        if largest == 0.0 or (counted and largest <= _LARGEST_INTEGER):
+            return scaled
+        _, exponent = math.frexp(largest)
+        power = exponent - _EXPONENT
+        return ScaledLevel(
+            scaled.unit * Fraction(2) ** power,
+            np.ldexp(scaled.costs, -power),
+            math.ldexp(scaled.offset, -power),
+        )
 
     def held(self, level: int, value: Number | float) -> StandardForm:
         """Return the form with one more row: the level is no worse than `value`.
@@ -132,17 +171,18 @@ class StandardForm:
         from scipy import sparse
 
         unit, costs, offset = self.conditioned(level)
-        exact, granularity = Fraction(value), self.granularities[level]
+        exact = Fraction(value)
+        granularity = self.granularities[level]
         if granularity and self.scaled(level)[0] == granularity:
             exact = round(exact / granularity) * granularity
         limit = float(exact / unit) - offset
-        low, high = (-INF, limit) if self.senses[level] == "min" else (limit, INF)
+        minimized = self.sign(level) == 1
         row = sparse.csc_array(costs.reshape(1, -1))
         return replace(
             self,
             A=sparse.csc_array(sparse.vstack([self.A, row], format="csc")),
-            row_lower=np.append(self.row_lower, low),
-            row_upper=np.append(self.row_upper, high),
+            row_lower=np.append(self.row_lower, -INF if minimized else limit),
+            row_upper=np.append(self.row_upper, limit if minimized else INF),
             constraints=[*self.constraints, f"hold_{self.level_names[level]}"],
         )
 

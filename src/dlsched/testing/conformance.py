@@ -109,26 +109,26 @@ def check_problem(
         card or _existing(root / "models" / f"{name}.md"),
         page or _existing(root / "docs" / "problems" / f"{name}.md"),
     )
-    found = Conformance(name)
+    report = Conformance(name)
     for check in CHECKS if checks is None else checks:
         if check in ("card", "page") and getattr(subject, check) is None:
-            found.skipped.append(check)
+            report.skipped.append(check)
             continue
         try:
             finding = CHECKS[check](subject)
         except Broken as broken:
             finding = Finding(check, broken.message)
         except ExtraMissing as error:
-            found.skipped.append(check)
-            found.hints.append(str(error))
+            report.skipped.append(check)
+            report.hints.append(str(error))
             continue
         except Exception as error:  # a problem's code may raise anything
             finding = Finding(check, describe(error))
         if finding is None:
-            found.passed.append(check)
+            report.passed.append(check)
         else:
-            found.findings.append(Finding(check, finding.message, finding.instance))
-    return found
+            report.findings.append(Finding(check, finding.message, finding.instance))
+    return report
 
 
 def _existing(path: Path) -> Path | None:

@@ -55,12 +55,9 @@ class Subject:
 
     def methods(self, *kinds: Kind) -> list[Method]:
         """Return its own methods of these kinds, without those of other packages."""
-        found = self.problem.methods.values()
-        return [
-            m
-            for m in found
-            if m.kind in kinds and f"{m.home}.".startswith(f"{self.problem.package}.")
-        ]
+        home = f"{self.problem.package}."
+        known = self.problem.methods.values()
+        return [m for m in known if m.kind in kinds and f"{m.home}.".startswith(home)]
 
     def instances(self) -> st.SearchStrategy[Instance]:
         """Return the strategy, with the options of each entry of its module's ``VARIATIONS``."""
@@ -74,13 +71,13 @@ class Subject:
 
     def optimum(self, instance: Instance) -> Objective | None:
         """Return the optimum by brute force."""
-        found: Objective | None = self.problem.module("oracle").brute_force(instance)
-        return found
+        best: Objective | None = self.problem.module("oracle").brute_force(instance)
+        return best
 
     def example(self) -> Instance:
         """Return the first of the generator's examples."""
-        found: Instance = self.problem.module("generate").examples()[0]
-        return found
+        instance: Instance = self.problem.module("generate").examples()[0]
+        return instance
 
     def solve(self, instance: Instance, *kinds: Kind, **limits: Any) -> list[Result]:
         """Return the results of the methods of these kinds that take the instance.
@@ -128,7 +125,7 @@ def layers(subject: Subject) -> None:
 def methods(subject: Subject) -> None:
     """There are the methods that PROBLEM names, and exact ones say why they are exact."""
     owner = subject.problem
-    for name, kinds in ((owner.exact, ("exact",)), (owner.bound, ("bound", "exact"))):
+    for name, kinds in ((owner.exact, ["exact"]), (owner.bound, ["bound", "exact"])):
         require(name in owner.methods, f"there is no method {name!r}, which PROBLEM names")
         require(owner.methods[name].kind in kinds, f"{name} is not of kind {' or '.join(kinds)}")
     for method in subject.methods(*Kind):
@@ -174,9 +171,12 @@ def immutable(subject: Subject) -> None:
     """No list, set, plain dict or writable array can be reached from an instance or a solution."""
     instance = subject.example()
     documents: list[Document] = [instance, *subject.feasible(instance)]
-    found = [path for d in documents for path, value in _containers(d, type(d).__name__)
-             if type(value) is not FrozenDict]  # fmt: skip
-    require(not found, f"these can be changed: {', '.join(found)}")
+    changeable = []
+    for document in documents:
+        for path, value in _containers(document, type(document).__name__):
+            if type(value) is not FrozenDict:
+                changeable.append(path)
+    require(not changeable, f"these can be changed: {', '.join(changeable)}")
 
 
 def _containers(value: Any, path: str) -> Iterator[tuple[str, Any]]:
@@ -189,8 +189,9 @@ def _containers(value: Any, path: str) -> Iterator[tuple[str, Any]]:
             yield from _containers(entry, f"{path}.{name}")
     elif isinstance(value, (dict, list, set)):
         yield path, value
-        for key, entry in value.items() if isinstance(value, dict) else ():
-            yield from _containers(entry, f"{path}[{key!r}]")
+        if isinstance(value, dict):
+            for key, entry in value.items():
+                yield from _containers(entry, f"{path}[{key!r}]")
     elif isinstance(value, np.ndarray) and value.flags.writeable:
         yield path, value
     elif isinstance(value, tuple):
@@ -205,9 +206,9 @@ def labels(subject: Subject) -> None:
         solution = result.solution
         if solution is None:
             continue
-        found = (solution.instance, solution.instance_sha256, solution.method)
+        said = (solution.instance, solution.instance_sha256, solution.method)
         wanted = (instance.name, instance.sha256, result.method)
-        require(found == wanted, f"the solution of {result.method} has the labels {found}")
+        require(said == wanted, f"the solution of {result.method} has the labels {said}")
         other = solution.model_copy(update={"instance": "another"})
         kinds = [v.kind for v in subject.problem.check(instance, other).violations]
         require(kinds == ["instance"], f"a solution of another instance has violations {kinds}")
@@ -238,9 +239,9 @@ def model_levels(subject: Subject) -> None:
 
     senses = {pyo.minimize: "min", pyo.maximize: "max"}
     model = api.model(subject.example())
-    found = [(o.local_name, senses[o.sense]) for o in model.component_objects(pyo.Objective)]
+    objectives = [(o.local_name, senses[o.sense]) for o in model.component_objects(pyo.Objective)]
     wanted = [(level.name, level.sense) for level in subject.problem.levels]
-    require(found == wanted, f"the model's objectives are {found}, the levels {wanted}")
+    require(objectives == wanted, f"the model's objectives are {objectives}, the levels {wanted}")
 
 
 def model_assign(subject: Subject) -> Finding | None:
@@ -254,16 +255,17 @@ def model_assign(subject: Subject) -> Finding | None:
 
     def check(instance: Instance) -> None:
         best = api.solve(instance).solution
-        for solution in [best] * (best is not None) + subject.feasible(instance):
+        for solution in filter(None, [best, *subject.feasible(instance)]):
             objective = subject.problem.check(instance, solution).objective
             assert objective is not None
             model = module.build(instance)
             module.assign(instance, model, solution)
             _require_feasible(model)
             for level, value in objective.pairs():
-                said = _value(getattr(model, level.name))
+                component = getattr(model, level.name)
+                said = _value(component)
                 near = relative_gap(value, said) <= SOLVER_PRECISION
-                near |= abs(float(value) - said) <= _rounding(getattr(model, level.name))
+                near |= abs(float(value) - said) <= _rounding(component)
                 optimal = solution is best and level.name not in estimated
                 message = f"{level.name} is {value}, the model has {said}"
                 require(near or (level.better(said, value) and not optimal), message)
@@ -288,8 +290,10 @@ def _rounding(objective: Any) -> float:
     from pyomo.repn import generate_standard_repn
 
     linear = generate_standard_repn(objective.expr)
-    pairs = zip(linear.linear_coefs, linear.linear_vars, strict=True)
-    largest: float = max([abs(linear.constant), *(abs(c * v.value) for c, v in pairs)])
+    terms = [linear.constant]
+    for coefficient, variable in zip(linear.linear_coefs, linear.linear_vars, strict=True):
+        terms.append(coefficient * variable.value)
+    largest: float = max(map(abs, terms))
     return 1e-12 * largest
 
 
@@ -301,16 +305,16 @@ def _require_feasible(model: Any) -> None:
         body = _value(row.body)
         for side, sign in ((row.lower, 1), (row.upper, -1)):
             if side is not None:
-                slack = sign * (body - _value(side))
-                message = f"the solution breaks {row.name}: {body} against {_value(side)}"
-                require(slack >= -TOLERANCE * max(1.0, abs(_value(side))), message)
+                limit = _value(side)
+                slack = sign * (body - limit)
+                message = f"the solution breaks {row.name}: {body} against {limit}"
+                require(slack >= -TOLERANCE * max(1.0, abs(limit)), message)
     for variable in model.component_data_objects(pyo.Var):
         low, high = variable.bounds
         value = variable.value
         require(value is not None, f"assign gives {variable.name} no value")
-        inside = (low is None or value >= low - TOLERANCE) and (
-            high is None or value <= high + TOLERANCE
-        )
+        above = low is None or value >= low - TOLERANCE
+        inside = above and (high is None or value <= high + TOLERANCE)
         require(inside, f"assign sets {variable.name} = {value}, outside [{low}, {high}]")
 
 
@@ -333,9 +337,9 @@ def exact(subject: Subject) -> Finding | None:
 
 
 def _require_equal(name: str, mine: Objective, optimum: Objective) -> None:
-    for (level, best), found in zip(optimum.pairs(), mine, strict=True):
-        near = relative_gap(best, found) <= SOLVER_PRECISION
-        require(near, f"{name} finds {level.name} = {found}, the optimum is {best}")
+    for (level, best), value in zip(optimum.pairs(), mine, strict=True):
+        near = relative_gap(best, value) <= SOLVER_PRECISION
+        require(near, f"{name} finds {level.name} = {value}, the optimum is {best}")
 
 
 def heuristics(subject: Subject) -> Finding | None:
@@ -351,7 +355,7 @@ def heuristics(subject: Subject) -> Finding | None:
 
         drawn = subject.instances().filter(takes)
         try:
-            found = check_heuristic(
+            report = check_heuristic(
                 subject.problem.name,
                 method.name,
                 examples=subject.examples,
@@ -360,8 +364,8 @@ def heuristics(subject: Subject) -> Finding | None:
         except Unsatisfiable as error:
             message = f"{method.name} takes no drawn instance: add options to VARIATIONS"
             raise Broken("conformance", message) from error
-        if found.findings:
-            first = found.findings[0]
+        if report.findings:
+            first = report.findings[0]
             return Finding(first.kind, f"{method.name}: {first.message}", first.instance)
     return None
 
@@ -379,9 +383,11 @@ def bounds(subject: Subject) -> Finding | None:
 
 
 def _require_bounds(result: Result, optimum: Objective) -> None:
-    for found in (result.bound, result.certified):
-        beaten = beaten_level(found, optimum)
-        require(beaten is None, f"{result.method} has the bounds {found}, the optimum is {optimum}")
+    for stated in (result.bound, result.certified):
+        beaten = beaten_level(stated, optimum)
+        require(
+            beaten is None, f"{result.method} has the bounds {stated}, the optimum is {optimum}"
+        )
 
 
 def renaming(subject: Subject) -> Finding | None:
@@ -397,9 +403,11 @@ def order(subject: Subject) -> Finding | None:
 def _invariant(subject: Subject, transformation: Callable[[Instance], Instance]) -> Finding | None:
     def check(instance: Instance) -> None:
         other = transformation(instance)
-        before, after = (subject.solve(i, Kind.EXACT) for i in (instance, other))
+        before = subject.solve(instance, Kind.EXACT)
+        after = subject.solve(other, Kind.EXACT)
         for first, second in zip(before, after, strict=True):
-            mine, theirs = first.objective, second.objective
+            mine = first.objective
+            theirs = second.objective
             require((mine is None) == (theirs is None), f"{first.method}: {mine}, then {theirs}")
             if mine is not None:
                 _require_equal(first.method, mine, theirs)
@@ -410,10 +418,13 @@ def _invariant(subject: Subject, transformation: Callable[[Instance], Instance])
 def deterministic(subject: Subject) -> None:
     """On one thread, every method gives the same answer for the same seed."""
     instance = subject.example()
-    first, again = (
-        {r.method: (r.status, r.solution, r.objective, r.bound) for r in results}
-        for results in (subject.solve(instance, *Kind, seed=3) for _ in range(2))
-    )
+
+    def answers() -> dict[str, tuple[Any, ...]]:
+        results = subject.solve(instance, *Kind, seed=3)
+        return {r.method: (r.status, r.solution, r.objective, r.bound) for r in results}
+
+    first = answers()
+    again = answers()
     different = [name for name, said in first.items() if again[name] != said]
     require(not different, f"with seed 3 these differ from one run to the next: {different}")
 
@@ -493,11 +504,15 @@ def card(subject: Subject) -> None:
     text = subject.card.read_text(encoding="utf-8")
     kinds = (pyo.Set, pyo.Var, pyo.Objective, pyo.Constraint)
     model = api.model(subject.example())
-    made = {(c.local_name, kind.__name__) for kind in kinds for c in model.component_objects(kind)}
+    components = set()
+    for kind in kinds:
+        for component in model.component_objects(kind):
+            components.add((component.local_name, kind.__name__))
     tables = re.findall(r"^\| component \|.*\n((?:\|.*\n)+)", text, flags=re.MULTILINE)
     row = re.compile(r"^\| `(\w+)`.*? \| (\w+)", re.MULTILINE)
-    named = {found for table in tables for found in row.findall(table)}
-    require(named == made, f"the card has {sorted(named)}, the model {sorted(made)}")
+    named = {pair for table in tables for pair in row.findall(table)}
+    message = f"the card has {sorted(named)}, the model {sorted(components)}"
+    require(named == components, message)
     _require_methods(subject, subject.card.name, text)
 
 

@@ -9,19 +9,18 @@ from typing import Any
 from hypothesis import strategies as st
 
 from dlsched.errors import OptionError
-from dlsched.registry import Method
+from dlsched.registry import Method, MethodLike
+from dlsched.registry import problem as find
 from dlsched.results.objective import Objective
 from dlsched.schema.envelope import Instance
 from dlsched.testing.search import Finding, SearchReport, first_finding
 from dlsched.testing.transformations import renamed, reordered
 from dlsched.testing.trials import (
     Broken,
-    Heuristic,
     Trial,
     attempt,
     false_claim,
     gap_to,
-    method_of,
     oracle_of,
     strategy_of,
 )
@@ -66,7 +65,7 @@ class Findings(SearchReport):
 
 def check_heuristic(
     problem: str,
-    heuristic: Heuristic,
+    heuristic: MethodLike,
     *,
     examples: int = 200,
     oracle: bool = True,
@@ -117,16 +116,15 @@ def check_heuristic(
     unknown = set(invariant) - set(INVARIANTS)
     if unknown:
         raise OptionError(f"invariant={sorted(unknown)} must be among {', '.join(INVARIANTS)}")
-    method = method_of(problem, heuristic)
-    if instances is None:
-        instances = strategy_of(problem)
-    found = Findings(problem, method.name)
-    check = _Check(method, found, oracle, complete, tuple(invariant), seed)
+    method = find(problem).resolve(heuristic)
+    drawn = strategy_of(problem) if instances is None else instances
+    findings = Findings(problem, method.name)
+    check = _Check(method, findings, oracle, complete, tuple(invariant), seed)
     while True:
-        finding = first_finding(check, instances, examples)
+        finding = first_finding(check, drawn, examples)
         if finding is None:
-            return found
-        found.findings.append(finding)
+            return findings
+        findings.findings.append(finding)
         check.known.add(finding.kind)
 
 
@@ -134,12 +132,20 @@ class _Check:
     """All properties on one instance, but those that are known to fail."""
 
     def __init__(
-        self, method: Method, found: Findings, oracle: bool, complete: bool,
-        invariant: tuple[str, ...], seed: int,
-    ) -> None:  # fmt: skip
-        self.method, self.found, self.seed = method, found, seed
+        self,
+        method: Method,
+        found: Findings,
+        oracle: bool,
+        complete: bool,
+        invariant: tuple[str, ...],
+        seed: int,
+    ) -> None:
+        self.method = method
+        self.found = found
+        self.seed = seed
         self.oracle = oracle_of(method.problem, "pass oracle=False") if oracle else None
-        self.complete, self.invariant = complete, invariant
+        self.complete = complete
+        self.invariant = invariant
         self.known: set[str] = set()
         self.optima: dict[str, Objective | None] = {}
 
@@ -181,7 +187,8 @@ class _Check:
             self.fail("not_deterministic", message)
 
     def compare(self, instance: Instance, trial: Trial, optimum: Objective | None) -> None:
-        mine, found = trial.objective, self.found
+        mine = trial.objective
+        report = self.found
         false = false_claim(trial, optimum)
         if false is not None:
             self.fail(false.kind, false.message)
@@ -192,9 +199,9 @@ class _Check:
             self.fail("beats_optimum", f"{mine} against {optimum}: one of the checkers is wrong")
         else:
             gap = gap_to(optimum, mine)
-            found.optimal += gap == 0
-            if found.worst_gap is None or gap > found.worst_gap:
-                found.worst_gap, found.worst_instance = gap, instance
+            report.optimal += gap == 0
+            if report.worst_gap is None or gap > report.worst_gap:
+                report.worst_gap, report.worst_instance = gap, instance
 
     def transform(self, instance: Instance, trial: Trial, name: str) -> None:
         other = INVARIANTS[name](instance)

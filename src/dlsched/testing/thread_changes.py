@@ -10,12 +10,12 @@ import json
 import subprocess
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 from dlsched import api
 from dlsched.errors import DlschedError, OptionError
 from dlsched.registry import Kind, problem
 from dlsched.schema.envelope import Instance
+from dlsched.schema.files import JsonObject
 from dlsched.testing.conformance_checks import Subject, require
 from dlsched.testing.search import first_finding
 
@@ -31,11 +31,11 @@ def threads(subject: Subject) -> None:
     instances = [subject.example()]
     first_finding(instances.append, subject.instances(), subject.examples)
     methods = [method.name for method in subject.methods(Kind.EXACT, Kind.BOUND)]
-    found: Answers = {}
+    said: Answers = {}
     for order in ORDERS:
         for key, answers in in_new_process(instances, methods, order).items():
-            found.setdefault(key, []).extend(answers)
-    for key, answers in found.items():
+            said.setdefault(key, []).extend(answers)
+    for key, answers in said.items():
         calls = ", ".join(str(n) for order in ORDERS for n in order)
         message = f"{key}, with {calls} threads: {'; '.join(answers)}"
         require(len(set(answers)) == 1, message)
@@ -57,8 +57,8 @@ def in_new_process(
         text=True,
         check=True,
     )
-    found: Answers = json.loads(ran.stdout)
-    return found
+    said: Answers = json.loads(ran.stdout)
+    return said
 
 
 def answers_of(instance: Instance, method: str, order: Sequence[int]) -> list[str]:
@@ -79,16 +79,16 @@ def _answer(instance: Instance, method: str, number: int) -> str:
 
 
 def _main() -> None:
-    task: dict[str, Any] = json.load(sys.stdin)
-    found: Answers = {}
+    task: JsonObject = json.load(sys.stdin)
+    said: Answers = {}
     for i, data in enumerate(task["instances"]):
         instance = api.load(data)
         known = problem(instance.problem).methods
         for method in task["methods"]:
             if method in known:
                 key = f"{method} on {instance.name}, instance {i}"
-                found[key] = answers_of(instance, method, task["order"])
-    json.dump(found, sys.stdout)
+                said[key] = answers_of(instance, method, task["order"])
+    json.dump(said, sys.stdout)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from typing import Any
 
 from dlsched.registry import problem
 from dlsched.schema.envelope import Instance
+from dlsched.schema.files import JsonObject
 
 
 def renamed(instance: Instance) -> Instance:
@@ -29,9 +30,9 @@ def reordered(instance: Instance) -> Instance:
     return _instance(instance, data)
 
 
-def _instance(instance: Instance, data: dict[str, Any]) -> Instance:
-    made: Instance = problem(instance.problem).instance.parse(data, "the transformed instance")
-    return made
+def _instance(instance: Instance, data: JsonObject) -> Instance:
+    copy: Instance = problem(instance.problem).instance.parse(data, "the transformed instance")
+    return copy
 
 
 def _ids(data: Any) -> set[str]:
@@ -40,9 +41,12 @@ def _ids(data: Any) -> set[str]:
         return set().union(*map(_ids, data))
     if not isinstance(data, dict):
         return set()
-    own = {data["id"]} if isinstance(data.get("id"), str) else set()
-    own |= set(data.get("profiles", ())) if isinstance(data.get("profiles"), dict) else set()
-    return own.union(*map(_ids, data.values()))
+    ids = set().union(*map(_ids, data.values()))
+    if isinstance(data.get("id"), str):
+        ids.add(data["id"])
+    if isinstance(data.get("profiles"), dict):
+        ids.update(data["profiles"])
+    return ids
 
 
 def _replaced(data: Any, fresh: dict[str, str], field: str = "") -> Any:
@@ -50,11 +54,14 @@ def _replaced(data: Any, fresh: dict[str, str], field: str = "") -> Any:
         return [_replaced(entry, fresh, field) for entry in data]
     if isinstance(data, dict):
         return {_renamed(k, fresh): _replaced(v, fresh, k) for k, v in data.items()}
-    plain = field in ("problem", "name", "kind", "version")
-    return fresh.get(data, data) if isinstance(data, str) and not plain else data
+    if isinstance(data, str) and field not in ("problem", "name", "kind", "version"):
+        return fresh.get(data, data)
+    return data
 
 
 def _renamed(key: str, fresh: dict[str, str]) -> str:
     """Return a key's new name; ``m#3`` is the fourth of the machines called ``m``."""
     head, mark, number = key.rpartition("#")
-    return f"{fresh[head]}#{number}" if mark and head in fresh else fresh.get(key, key)
+    if mark and head in fresh:
+        return f"{fresh[head]}#{number}"
+    return fresh.get(key, key)

@@ -6,19 +6,16 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn
 
 from dlsched import registry
 from dlsched.errors import InstanceChanged, OptionError, describe
-from dlsched.registry import Method, MethodLike
+from dlsched.registry import Method
 from dlsched.results.objective import SLACK, TOLERANCE, Bound, Level, Objective, relative_gap
 from dlsched.results.result import Claim, Status
 from dlsched.run import Run
 from dlsched.schema.envelope import Instance
 from dlsched.schema.solution import Solution
-
-Heuristic: TypeAlias = MethodLike
-"""A method as `dlsched.solve` takes it."""
 
 
 class Broken(AssertionError):
@@ -55,17 +52,6 @@ class Trial:
     bounds: Sequence[Sequence[Bound]] = field(default=(), repr=False)
 
 
-def method_of(problem: str, heuristic: Heuristic) -> Method:
-    """Return what a user means by a method of a problem.
-
-    Raises
-    ------
-    UnknownName, OptionError
-        If there is no such problem or method.
-    """
-    return registry.problem(problem).resolve(heuristic)
-
-
 def strategy_of(problem: str) -> Any:
     """Return the Hypothesis strategy for small instances of a problem.
 
@@ -85,8 +71,8 @@ def oracle_of(problem: str, remedy: str) -> Callable[[Any], Objective | None]:
     OptionError
         If it has none; with what to do about it.
     """
-    found: Callable[[Any], Objective | None] = _part(problem, "oracle", remedy).brute_force
-    return found
+    brute_force: Callable[[Any], Objective | None] = _part(problem, "oracle", remedy).brute_force
+    return brute_force
 
 
 def _part(problem: str, module: str, remedy: str) -> Any:
@@ -202,12 +188,12 @@ def _beaten(
 
     A later level's bounds speak only of solutions that attain those of the earlier levels.
     """
-    for (level, value), own in zip(optimum.pairs(), bounds, strict=False):
-        for bound in own:
+    for (level, value), of_level in zip(optimum.pairs(), bounds, strict=False):
+        for bound in of_level:
             beaten = level.better(value, bound.value)
             if beaten and relative_gap(value, bound.value) > SLACK[bound.kind]:
                 return level, bound, value
-        if not any(bound.value == value for bound in own):
+        if not any(bound.value == value for bound in of_level):
             return None
     return None
 

@@ -10,10 +10,12 @@ import hypothesis
 from hypothesis import strategies as st
 
 from dlsched.display.rendering import Rendered, text
+from dlsched.registry import MethodLike
+from dlsched.registry import problem as find
 from dlsched.results.objective import Objective, relative_gap
 from dlsched.schema.envelope import Instance
 from dlsched.testing.search import report_text
-from dlsched.testing.trials import Heuristic, attempt, gap_to, method_of, oracle_of, strategy_of
+from dlsched.testing.trials import attempt, gap_to, oracle_of, strategy_of
 
 
 @dataclass(frozen=True, repr=False)
@@ -41,7 +43,7 @@ class _AsBad(Exception):
 
 def worst_case(
     problem: str,
-    heuristic: Heuristic,
+    heuristic: MethodLike,
     budget: int = 1000,
     *,
     level: int | None = None,
@@ -85,11 +87,9 @@ def worst_case(
     UnknownName, OptionError
         If there is no such problem or method, or the problem has no strategy or oracle.
     """
-    method = method_of(problem, heuristic)
+    method = find(problem).resolve(heuristic)
     oracle = oracle_of(problem, "there is no optimum to compare with")
-    chosen = instances
-    if chosen is None:
-        chosen = strategy_of(problem)
+    chosen = strategy_of(problem) if instances is None else instances
     tried = 0
     best: Worst | None = None
 
@@ -127,30 +127,35 @@ def worst_case(
     def look(instance: Instance) -> None:
         nonlocal tried, best
         tried += 1
-        found = gap_on(instance)
-        if found is None:
+        measure = gap_on(instance)
+        if measure is None:
             return
-        hypothesis.target(found[0])
-        if best is None or found[0] > best.gap:
-            best = Worst(found[0], instance, found[1], found[2], tried)
+        hypothesis.target(measure[0])
+        if best is None or measure[0] > best.gap:
+            best = Worst(measure[0], instance, measure[1], measure[2], tried)
 
     look()
     if best is None:
         return None
-    small, goal = best.instance, best.gap
+    small = best.instance
+    goal = best.gap
 
     # The same search once more, from the same seed, up to the same instance; then it is shrunk.
     @hypothesis.seed(seed)
-    @hypothesis.settings(settings, phases=(*settings.phases, hypothesis.Phase.shrink),
-                         report_multiple_bugs=False, print_blob=False)  # fmt: skip
+    @hypothesis.settings(
+        settings,
+        phases=(*settings.phases, hypothesis.Phase.shrink),
+        report_multiple_bugs=False,
+        print_blob=False,
+    )
     @hypothesis.given(chosen)
     def shrink(instance: Instance) -> None:
         nonlocal small
-        found = gap_on(instance)
-        if found is None:
+        measure = gap_on(instance)
+        if measure is None:
             return
-        hypothesis.target(found[0])
-        if found[0] >= goal:
+        hypothesis.target(measure[0])
+        if measure[0] >= goal:
             small = instance
             raise _AsBad
 

@@ -15,9 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from dlsched.traces.lines import open_text
-from dlsched.traces.record import Cells, Record, TraceFormat, between, has_columns
-from dlsched.traces.table import Table
+from dlsched.traces.record import Cells, Record, TraceFormat, between, has_columns, table_records
 
 FILES = ("trace_seren", "trace_kalos")
 NEEDED = ("job_id", "gpu_num", "state", "submit_time", "start_time", "end_time")
@@ -25,22 +23,21 @@ REMEDY = "read trace_seren.csv or trace_kalos.csv of AcmeTrace, or pass mapping=
 
 
 def read(path: Path, where: str, notes: list[str]) -> Iterator[Record]:
-    """Yield a record per row."""
-    with open_text(path, where, FILES) as text:
-        table = Table(text, where)
-        cells = Cells(table, NEEDED, REMEDY)
-        for row, values in table.rows():
-            cells.at(row, values)
-            duration, unknown = between(cells.date("start_time"), cells.date("end_time"))
-            yield Record(
-                row,
-                cells.required("job_id"),
-                ((1, cells.count("gpu_num")),),
-                cells.date("submit_time"),
-                duration,
-                unknown,
-                cells.text("state"),
-            )
+    """Return a record per row."""
+    return table_records(path, where, FILES, NEEDED, REMEDY, _record)
+
+
+def _record(cells: Cells) -> Record:
+    duration, unknown = between(cells.date("start_time"), cells.date("end_time"))
+    return Record(
+        cells.row,
+        cells.required("job_id"),
+        ((1, cells.count("gpu_num")),),
+        cells.date("submit_time"),
+        duration,
+        unknown,
+        cells.text("state"),
+    )
 
 
 FORMAT = TraceFormat(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from dlsched.errors import InstanceError
 from dlsched.traces import acme, helios, openb, pai, philly
-from dlsched.traces.columns import MAPPINGS
+from dlsched.traces.columns import MAPPINGS, columns
 from dlsched.traces.lines import open_text
 from dlsched.traces.record import TraceFormat, has_columns
 
@@ -48,8 +48,8 @@ def detect(path: Path, where: str) -> str:
     for name, layout in FORMATS.items():
         if layout.recognises(head):
             return name
-    for name, mapping in MAPPINGS.items():
-        if has_columns(head, *_names(mapping)):
+    for name in MAPPINGS:
+        if has_columns(head, *(column.name for column in columns(name))):
             return name
     line = head.removeprefix("\ufeff").lstrip().partition("\n")[0].strip()
     if not line:
@@ -70,16 +70,6 @@ def detect(path: Path, where: str) -> str:
     )
 
 
-def _names(mapping: dict[str, object]) -> list[str]:
-    """Return all the columns of a mapping."""
-    entries = [
-        part
-        for entry in mapping.values()
-        for part in (entry if isinstance(entry, list) else [entry])
-    ]
-    return [str(entry[0] if isinstance(entry, tuple) else entry) for entry in entries]
-
-
 def in_folder(path: Path, where: str, layout: str) -> Path:
     """Return the one file of a folder that is a trace's.
 
@@ -89,9 +79,8 @@ def in_folder(path: Path, where: str, layout: str) -> Path:
         If there is none, or more than one.
     """
     wanted = MEMBERS if layout not in FORMATS else FORMATS[layout].files
-    candidates = sorted(
-        p for p in path.iterdir() if p.is_file() and p.name.startswith(wanted) and _is_data(p)
-    )
+    files = [p for p in path.iterdir() if p.is_file() and p.suffix != ".header"]
+    candidates = sorted(p for p in files if p.name.startswith(wanted))
     unpacked = [p for p in candidates if not p.name.endswith(".gz")]
     candidates = unpacked or candidates  # published archives stay beside what was unpacked
     if len(candidates) != 1:
@@ -102,7 +91,3 @@ def in_folder(path: Path, where: str, layout: str) -> Path:
         remedy = "name one of them" if candidates else f"name the file: {', '.join(wanted)}"
         raise InstanceError(where, "", problem, remedy)
     return candidates[0]
-
-
-def _is_data(path: Path) -> bool:
-    return path.suffix != ".header"

@@ -17,6 +17,7 @@ from dlsched.traces.choice import Choice
 from dlsched.traces.columns import MOMENTS, UNITS, Column, MappingLike, columns
 from dlsched.traces.job import TraceJob
 from dlsched.traces.rows import cell_value, jobs
+from dlsched.traces.table import position
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,13 +34,16 @@ def frame_jobs(
         raise OptionError(f"{type(frame).__name__} is no data frame; pass a pandas DataFrame")
     names = [str(name) for name in frame.columns]
     wanted = columns(_own_names(names) if mapping is None else mapping)
-    places = [_place(column.name, names, where) for column in wanted]
-    frame_rows = jobs(
-        _rows(frame, places), where, wanted, _value, Choice(plausibility=plausibility)
-    )
-    if not frame_rows:
+    remedy = "rename one, or pass mapping="
+    places = [
+        position(column.name, names, where, f"column {column.name:.40}", remedy)
+        for column in wanted
+    ]
+    choice = Choice(plausibility=plausibility)
+    listed = jobs(_rows(frame, places), where, wanted, _value, choice)
+    if not listed:
         raise InstanceError(where, "", "there is no job", "give at least one row")
-    return frame_rows
+    return listed
 
 
 def _own_names(names: Sequence[str]) -> Mapping[str, Any]:
@@ -52,23 +56,14 @@ def _own_names(names: Sequence[str]) -> Mapping[str, Any]:
             "mapping={'stages': ['io', 'gpu', 'network'], ...}"
         )
     if "duration" in named:
-        named.pop("start", None), named.pop("end", None)
+        named.pop("start", None)
+        named.pop("end", None)
     return named
 
 
-def _place(name: str, names: Sequence[str], where: str) -> int:
-    count = names.count(name)
-    if count != 1:
-        problem = "there are two columns of this name" if count else "there is no such column"
-        some = ", ".join(names[:16]) + (", ..." if len(names) > 16 else "")
-        remedy = "keep one of the two" if count else f"rename one, or pass mapping=; it has: {some}"
-        raise InstanceError(where, f"column {name:.40}", problem, remedy)
-    return names.index(name)
-
-
 def _rows(frame: pd.DataFrame, places: Sequence[int]) -> Iterator[tuple[str, Sequence[Any]]]:
-    chosen = [frame.iloc[:, place].tolist() for place in places]
-    for label, row in zip(frame.index.tolist(), zip(*chosen, strict=True), strict=True):
+    columns = [frame.iloc[:, place].tolist() for place in places]
+    for label, *row in zip(frame.index.tolist(), *columns, strict=True):
         yield f"row {brief(str(label))}", row
 
 

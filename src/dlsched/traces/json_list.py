@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any, TextIO
+from typing import TextIO
 
 from dlsched.errors import InstanceError
+from dlsched.schema.files import JsonObject
 from dlsched.schema.flaws import brief
 from dlsched.traces import lines
 
@@ -19,7 +20,7 @@ CHUNK = 2**20
 _SEPARATORS = " \t\r\n,"
 
 
-def objects(text: TextIO, where: str, remedy: str) -> Iterator[dict[str, Any]]:
+def objects(text: TextIO, where: str, remedy: str) -> Iterator[JsonObject]:
     """Yield the objects of a file, of which no more than one chunk is in memory.
 
     Parameters
@@ -87,7 +88,7 @@ class _Source:
         self._at += matches
         return matches
 
-    def take_object(self) -> dict[str, Any]:
+    def take_object(self) -> JsonObject:
         """Return the object that begins here."""
         while True:
             try:
@@ -100,7 +101,7 @@ class _Source:
                 raise InstanceError(self.where, self.place, problem, "correct it") from None
             else:
                 self._count += 1
-                data: dict[str, Any] = value
+                data: JsonObject = value
                 return data
 
     def _broken(self, error: json.JSONDecodeError) -> InstanceError:

@@ -15,9 +15,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from dlsched.schema.quantities import simplify
-from dlsched.traces.lines import open_text
-from dlsched.traces.record import Cells, Record, TraceFormat, between, has_columns
-from dlsched.traces.table import Table
+from dlsched.traces.record import Cells, Record, TraceFormat, between, has_columns, table_records
 
 FILES = ("openb_pod_list",)
 NEEDED = (
@@ -33,30 +31,29 @@ REMEDY = "read an openb_pod_list_*.csv of cluster-trace-gpu-v2023, or pass mappi
 
 
 def read(path: Path, where: str, notes: list[str]) -> Iterator[Record]:
-    """Yield a record per row."""
-    with open_text(path, where, FILES) as text:
-        table = Table(text, where)
-        cells = Cells(table, NEEDED, REMEDY)
-        for row, values in table.rows():
-            cells.at(row, values)
-            count = cells.count("num_gpu")
-            milli = cells.amount("gpu_milli")
-            shares = count == 1 and milli is not None and 0 < milli < 1000
-            gpus_of_worker = simplify(Fraction(milli or 0) / 1000) if shares else 1
-            duration, unknown = between(
-                cells.amount("scheduled_time"), cells.amount("deletion_time"), "never scheduled"
-            )
-            if count != int(count):
-                raise cells.error("num_gpu", f"{float(count):g} is not a whole number", REMEDY)
-            yield Record(
-                row,
-                cells.required("name"),
-                ((int(count), gpus_of_worker),),
-                cells.amount("creation_time"),
-                duration,
-                unknown,
-                cells.text("pod_phase"),
-            )
+    """Return a record per row."""
+    return table_records(path, where, FILES, NEEDED, REMEDY, _record)
+
+
+def _record(cells: Cells) -> Record:
+    count = cells.count("num_gpu")
+    milli = cells.amount("gpu_milli")
+    shares = count == 1 and milli is not None and 0 < milli < 1000
+    gpus_of_worker = simplify(Fraction(milli or 0) / 1000) if shares else 1
+    duration, unknown = between(
+        cells.amount("scheduled_time"), cells.amount("deletion_time"), "never scheduled"
+    )
+    if count != int(count):
+        raise cells.error("num_gpu", f"{float(count):g} is not a whole number", REMEDY)
+    return Record(
+        cells.row,
+        cells.required("name"),
+        ((int(count), gpus_of_worker),),
+        cells.amount("creation_time"),
+        duration,
+        unknown,
+        cells.text("pod_phase"),
+    )
 
 
 FORMAT = TraceFormat(

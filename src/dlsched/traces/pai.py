@@ -21,6 +21,7 @@ A job is launched as several tasks, as parameter servers and workers:
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -120,7 +121,7 @@ def _add(job: _Job, cells: Cells, instances: int) -> None:
     if percent < 0:
         raise cells.error("plan_gpu", f"{float(percent):g} is too small", "write at least 0")
     states = [state for state in (job.state, cells.text("status")) if state is not None]
-    job.state = min(states, key=_badness, default=None)
+    job.state = min(states, key=lambda s: WORST.index(s) if s in WORST else 0, default=None)
     if percent and not job.has_gpus:  # tasks without GPUs do not count any more
         job.start = job.end = job.unknown = None
         job.has_gpus = True
@@ -139,10 +140,6 @@ def _add(job: _Job, cells: Cells, instances: int) -> None:
         job.end = end if job.end is None else max(job.end, end)
 
 
-def _badness(state: str) -> int:
-    return WORST.index(state) if state in WORST else 0
-
-
 def _submissions(path: Path, notes: list[str]) -> dict[str, tuple[Number | None, str | None]]:
     """Return the submission and the status of the jobs in the table of jobs."""
     where = str(path)
@@ -154,13 +151,9 @@ def _submissions(path: Path, notes: list[str]) -> dict[str, tuple[Number | None,
                 continue
             cells.at(row, values)
             submit = cells.amount("start_time") or None
-            submissions[cells.required("job_name")] = (submit, _interned(cells.text("status")))
+            status = sys.intern(cells.text("status") or "")  # of a million jobs
+            submissions[cells.required("job_name")] = (submit, status or None)
     return submissions
-
-
-def _interned(state: str | None) -> str | None:
-    """Return one object for equal states, of which there are a million."""
-    return WORST[WORST.index(state)] if state in WORST else state
 
 
 def _table(

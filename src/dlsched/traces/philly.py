@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from dlsched.errors import InstanceError
+from dlsched.schema.files import JsonObject
 from dlsched.schema.flaws import brief
 from dlsched.schema.quantities import Number
 from dlsched.traces import cells
@@ -58,7 +59,7 @@ def read(path: Path, where: str, notes: list[str]) -> Iterator[Record]:
 class _Job:
     """One job of the list, with errors that name the job and the key."""
 
-    def __init__(self, data: dict[str, Any], where: str, row: int) -> None:
+    def __init__(self, data: JsonObject, where: str, row: int) -> None:
         self.data = data
         self.where = where
         self.row = row
@@ -103,7 +104,7 @@ class _Job:
         )
         return record, sizes, missing if not unknown else 0
 
-    def gpus(self, attempt: dict[str, Any], path: str) -> int:
+    def gpus(self, attempt: JsonObject, path: str) -> int:
         """Return the number of GPUs that an attempt held on all its servers."""
         servers = self.items(attempt, "detail", path)
         return sum(
@@ -112,7 +113,7 @@ class _Job:
         )
 
     def items(
-        self, owner: dict[str, Any], key: str, path: str = "", of_objects: bool = True
+        self, owner: JsonObject, key: str, path: str = "", of_objects: bool = True
     ) -> list[Any]:
         """Return a list; below a job's own keys, a missing one is empty."""
         entries = owner.get(key)
@@ -125,7 +126,7 @@ class _Job:
             self.fail(name, "is not a list of objects", REMEDY)
         return entries
 
-    def date(self, owner: dict[str, Any], key: str, path: str = "") -> Number | None:
+    def date(self, owner: JsonObject, key: str, path: str = "") -> Number | None:
         """Return a moment in seconds since 1970; None if it was not recorded."""
         value_read = owner.get(key)
         if cells.is_missing(str(value_read).strip()):  # null is None, and NaN is nan

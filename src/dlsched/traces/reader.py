@@ -115,17 +115,13 @@ def read_trace(
         raise _empty(where, notes, choice, FORMATS.get(layout))
     for note in notes:
         logger.warning("%s: %s", where, note)
-    chosen = {
-        "states": states,
-        "clusters": clusters,
-        "min_gpus": min_gpus,
-        "fractional": fractional,
-        "plausibility": plausibility,
-    }
     shown = repr(where if is_shipped else path.name)
     if (layout or mapping) != "muri" and not is_shipped:
         shown += f", {layout or mapping!r}"
-    shown += "".join(f", {k}={v!r}" for k, v in chosen.items() if v != _DEFAULTS[k])
+    given = (states, clusters, min_gpus, fractional, plausibility)
+    for (option, default), value in zip(_DEFAULTS.items(), given, strict=True):
+        if value != default:
+            shown += f", {option}={value!r}"
     return Trace(
         name=name or (where if is_shipped else _stem(path)) or "trace",
         jobs=tuple(jobs),

@@ -10,6 +10,7 @@ from typing import TypeAlias
 from dlsched.errors import InstanceError
 from dlsched.schema.quantities import Number, Unusable
 from dlsched.traces import cells
+from dlsched.traces.lines import open_text
 from dlsched.traces.table import Table
 
 
@@ -100,7 +101,7 @@ class Cells:
         """Return the text of a cell that must not be empty."""
         text = self.text(name)
         if text is None:
-            raise self.error(name, "the cell is empty", "fill it in, or leave the row out")
+            raise self.empty(name)
         return text
 
     def amount(self, name: str) -> Number | None:
@@ -117,7 +118,7 @@ class Cells:
         """Return a number that must be there and at least 0."""
         amount = self.amount(name)
         if amount is None:
-            raise self.error(name, "the cell is empty", "fill it in, or leave the row out")
+            raise self.empty(name)
         if amount < 0:
             raise self.error(name, f"{float(amount):g} is too small", "write a number at least 0")
         return amount
@@ -131,10 +132,31 @@ class Cells:
         """Return an error about a cell of this row."""
         return InstanceError(self.where, f"row {self.row}, {name}", problem, remedy)
 
+    def empty(self, name: str) -> InstanceError:
+        """Return the error about a cell of this row that must not be empty."""
+        return self.error(name, "the cell is empty", "fill it in, or leave the row out")
+
     def _usable(self, name: str, value: Number | Unusable) -> Number:
         if isinstance(value, Unusable):
             raise self.error(name, f"{value.text} {value.problem}", value.remedy)
         return value
+
+
+def table_records(
+    path: Path,
+    where: str,
+    files: tuple[str, ...],
+    columns: Sequence[str],
+    remedy: str,
+    record: Callable[[Cells], Record],
+) -> Iterator[Record]:
+    """Yield the record that `record` makes of each row of a table, in which a row is a job."""
+    with open_text(path, where, files) as text:
+        table = Table(text, where)
+        cells = Cells(table, columns, remedy)
+        for row, values in table.rows():
+            cells.at(row, values)
+            yield record(cells)
 
 
 def between(

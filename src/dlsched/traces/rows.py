@@ -9,13 +9,15 @@ from typing import Any
 from pydantic import ValidationError
 
 from dlsched.errors import InstanceError
-from dlsched.schema.flaws import Flaw, brief
+from dlsched.schema.flaws import brief, flaw_of
 from dlsched.schema.quantities import Number, Unusable
 from dlsched.traces import cells, plausibility
 from dlsched.traces.choice import Choice
 from dlsched.traces.columns import MOMENTS, MORE, UNITS, Column
 from dlsched.traces.job import TraceJob
 
+EMPTY = ("the cell is empty", "fill it in, or leave the row out")
+"""What is wrong with a cell that must not be empty, and the remedy."""
 Value = Callable[[Column, Any], Any]
 """From a cell to what it holds: a time in seconds, None if it is empty."""
 
@@ -114,8 +116,7 @@ def _moment(
 ) -> Number:
     value = data.pop(field, None)
     if value is None:
-        problem = "the cell is empty"
-        remedy = "fill it in, or leave the row out"
+        problem, remedy = EMPTY
     elif isinstance(value, Unusable):
         problem = f"{value.text} {value.problem}"
         remedy = value.remedy
@@ -128,17 +129,12 @@ def _moment(
 
 
 def _flaw(error: ValidationError, where: str, row: str, wanted: Sequence[Column]) -> InstanceError:
-    first = error.errors(include_url=False)[0]
-    field, *rest = first["loc"]
-    nth = int(rest[0]) if rest else 0
+    (field, *rest), cause = flaw_of(error)
     named = [column.name for column in wanted if column.field == field]
-    cause = first.get("ctx", {}).get("error")
-    problem = "the cell is empty"
-    remedy = "fill it in, or leave the row out"
-    if isinstance(cause, Flaw):
-        problem = cause.problem
-        remedy = cause.remedy
-    return InstanceError(where, f"{row}, {named[nth]}", problem, remedy)
+    path = f"{row}, {named[int(rest[0]) if rest else 0]}"
+    if cause is None:
+        return InstanceError(where, path, *EMPTY)
+    return InstanceError(where, path, cause.problem, cause.remedy)
 
 
 def cell_value(column: Column, cell: str) -> Any:

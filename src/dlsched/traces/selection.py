@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from pydantic import ValidationError
 
 from dlsched.errors import InstanceError
-from dlsched.schema.flaws import Flaw
+from dlsched.schema.flaws import flaw_of
 from dlsched.traces import plausibility
 from dlsched.traces.choice import Choice
 from dlsched.traces.job import TraceJob
@@ -122,27 +122,22 @@ class Selection:
 
     def _new_name(self, record: Record, gpus: int) -> str | None:
         """Return an id that is not used yet; None if the very same job is there already."""
-        what, name = (gpus, record.submit, record.duration), record.id
-        for run in itertools.count(2):
-            place = self._places.get(name)
-            if place is None:
-                return name
-            known = self._jobs[place]
-            if (known.gpus, known.submit, known.duration) == what:
+        name = record.id
+        numbers = itertools.count(2)
+        while name in self._places:
+            known = self._jobs[self._places[name]]
+            same = (known.gpus, known.submit, known.duration)
+            if same == (gpus, record.submit, record.duration):
                 return None
-            name = f"{record.id}#{run}"
-        raise AssertionError("a name is found before")
+            name = f"{record.id}#{next(numbers)}"
+        return name
 
     def _flaw(self, error: ValidationError, row: str) -> InstanceError:
-        first = error.errors(include_url=False)[0]
-        cause = first.get("ctx", {}).get("error")
-        problem = "cannot be used"
-        remedy = "correct it, or leave it out"
-        if isinstance(cause, Flaw):
-            problem = cause.problem
-            remedy = cause.remedy
-        column = self.layout.names[str(first["loc"][0])]
-        return InstanceError(self.where, f"{row}, {column}", problem, remedy)
+        (field, *_), cause = flaw_of(error)
+        path = f"{row}, {self.layout.names[str(field)]}"
+        if cause is None:
+            return InstanceError(self.where, path, "cannot be used", "correct it, or leave it out")
+        return InstanceError(self.where, path, cause.problem, cause.remedy)
 
     def _validate_shares(self) -> None:
         """Raise if a column is wrong as a whole."""

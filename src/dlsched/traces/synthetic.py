@@ -80,13 +80,13 @@ def synthesise(
     lengths = [_length(u) for u in quantiles]
     work = sum(length * size for length, size in zip(lengths, sizes, strict=True))
     median = busy_gpus * days * DAY / work
-    made = []
+    drawn = []
     previous = submits[0]
     for j in range(jobs):
         stages = _stages(models[j], sizes[j])
         iteration = sum(stages)
         iterations = max(1, round(lengths[j] * median * 1000 / iteration))
-        made.append(
+        drawn.append(
             TraceJob(
                 id=f"j{j + 1}",
                 gpus=sizes[j],
@@ -104,7 +104,7 @@ def synthesise(
         previous = submits[j]
     options = f"seed={seed}, jobs={jobs}, days={days}, busy_gpus={busy_gpus}"
     return Trace(
-        name=name or f"synthetic-{seed}", jobs=tuple(made), source=f"synthesise({options})"
+        name=name or f"synthetic-{seed}", jobs=tuple(drawn), source=f"synthesise({options})"
     )
 
 

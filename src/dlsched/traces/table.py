@@ -69,13 +69,17 @@ class Table:
 
     def place(self, name: str, remedy: str) -> int:
         """Return the position of a column that must be there once."""
-        count = self.header.count(name)
-        if count != 1:
-            some = ", ".join(self.header[:16]) + (", ..." if len(self.header) > 16 else "")
-            raise InstanceError(
-                self.where,
-                f"row 1, {name:.40}",
-                "there are two columns of this name" if count else "there is no such column",
-                "keep one of the two" if count else f"{remedy}; it has: {some}",
-            )
-        return self.header.index(name)
+        return position(name, self.header, self.where, f"row 1, {name:.40}", remedy)
+
+
+def position(name: str, header: Sequence[str], where: str, path: str, remedy: str) -> int:
+    """Return the position of a name that must be in a header once; errors have the path."""
+    count = header.count(name)
+    if count > 1:
+        problem = "there are two columns of this name"
+        raise InstanceError(where, path, problem, "keep one of the two")
+    if not count:
+        some = ", ".join(header if len(header) <= 16 else [*header[:16], "..."])
+        problem = "there is no such column"
+        raise InstanceError(where, path, problem, f"{remedy}; it has: {some}")
+    return header.index(name)

@@ -269,7 +269,7 @@ def _at(form: Form, lp: Relaxation, instance: Instance, homes: list[int]) -> flo
     """Return the least value of the form with these homes; its first columns are the homes."""
     for t, home in enumerate(homes):
         for r in range(len(instance.regions)):
-            lp.set_bounds(t * len(instance.regions) + r, int(r == home), int(r == home))
+            lp.program.set_bounds(t * len(instance.regions) + r, int(r == home), int(r == home))
     solved = lp.solve()
     assert solved is not None
     return float(form.goals[0].unit) * solved.value

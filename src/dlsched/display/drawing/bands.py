@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dlsched.display.drawing.colours import EDGE
+from dlsched.display.drawing.colours import EDGE, parts_of
 from dlsched.display.drawing.style import TEXT, figure_width, new_axes, width_of
 from dlsched.errors import OptionError
 
@@ -76,11 +77,13 @@ class Bands:
         below: float,
         first: int = 1,
     ) -> None:
-        width = (width_of(ax) if ax is not None else figure_width() - 0.75) * 72
-        bands = min(_MOST_BANDS, -(-columns // max(1, int(width / _COLUMN))))
-        self.per_band = max(1, -(-columns // max(1, bands)))
-        self.bands = max(1, -(-columns // self.per_band))
-        self.columns, self.cells = columns, cells
+        inches = figure_width() - 0.75 if ax is None else width_of(ax)
+        fitting = max(1, int(inches * 72 / _COLUMN))
+        bands = min(_MOST_BANDS, math.ceil(columns / fitting))
+        self.per_band = max(1, math.ceil(columns / max(1, bands)))
+        self.bands = max(1, math.ceil(columns / self.per_band))
+        self.columns = columns
+        self.cells = cells
         self.first = first
         cell_points = min(cell_points, _POINTS / (self.bands * cells))
         gap = min(_GAP * cells * cell_points, _LARGEST_GAP)
@@ -98,19 +101,19 @@ class Bands:
         lines
             Whether to draw white lines between the cells of a column.
         """
-        made = None
+        look = {"aspect": "auto", "interpolation": "none"} | image
+        drawn = None
         for b in range(self.bands):
-            part = values[:, b * self.per_band : (b + 1) * self.per_band]
-            top, wide = b * self.step, part.shape[1]
-            made = self.ax.imshow(
-                part, extent=(0, wide, top + self.cells, top), aspect="auto",
-                interpolation="none", **image,
-            )  # fmt: skip
+            first = b * self.per_band
+            part = values[:, first : first + self.per_band]
+            top = b * self.step
+            wide = part.shape[1]
+            drawn = self.ax.imshow(part, extent=(0, wide, top + self.cells, top), **look)
             if lines:
-                inner = range(1, self.cells)
-                self.ax.hlines([top + r for r in inner], 0, wide, color="white", linewidth=0.7)
-            self.frame(b * self.per_band, wide, edgecolor=EDGE, linewidth=0.6)
-        return made
+                heights = top + np.arange(1, self.cells)
+                self.ax.hlines(heights, 0, wide, color="white", linewidth=0.7)
+            self.frame(first, wide, edgecolor=EDGE, linewidth=0.6)
+        return drawn
 
     def frame(self, first: int, count: int = 1, **style: Any) -> None:
         """Draw a frame around some neighbouring columns of one row."""
@@ -134,12 +137,13 @@ class Bands:
         ax = self.ax
         ax.set_xlim(0, self.per_band)
         ax.set_ylim(self.bands * self.step - (self.step - self.cells), 0)
-        middles = [b * self.step + self.cells / 2 for b in range(self.bands)]
-        ends = [min(self.columns, (b + 1) * self.per_band) for b in range(self.bands)]
-        names = [
-            f"{b * self.per_band + self.first:,}–{end - 1 + self.first:,}"
-            for b, end in enumerate(ends)
-        ]
+        middles = []
+        names = []
+        for b in range(self.bands):
+            first = b * self.per_band
+            end = min(self.columns, first + self.per_band)
+            middles.append(b * self.step + self.cells / 2)
+            names.append(f"{first + self.first:,}–{end - 1 + self.first:,}")
         ax.set_yticks(middles, names, fontsize=TEXT)
         ax.set_xticks([])
         ax.tick_params(length=0)
@@ -148,5 +152,5 @@ class Bands:
 
 def colours_array(colours: Iterable[str]) -> NDArray[Any]:
     """Return colours as rows of red, green and blue from 0 to 1."""
-    rows = [[int(c[i : i + 2], 16) / 255 for i in (1, 3, 5)] for c in colours]
-    return np.array(rows, dtype=float).reshape(-1, 3)
+    rows = [parts_of(colour) for colour in colours]
+    return np.array(rows, dtype=float).reshape(-1, 3) / 255

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -29,12 +30,15 @@ _SEQUENCE = ("#fde9a9", "#c9d6a3", "#8fbfa8", "#5aa3b5", "#3a7cae", "#2f5597", "
 
 def mix(colour: Colour, other: Colour, share: float) -> Colour:
     """Return a colour with a share of another one."""
-    pairs = zip(_parts(colour), _parts(other), strict=True)
-    return "#" + "".join(f"{round(a + (b - a) * share):02x}" for a, b in pairs)
+    mixed = "#"
+    for a, b in zip(parts_of(colour), parts_of(other), strict=True):
+        mixed += f"{round(a + (b - a) * share):02x}"
+    return mixed
 
 
-def _parts(colour: Colour) -> tuple[int, ...]:
-    return tuple(int(colour[i : i + 2], 16) for i in (1, 3, 5))
+def parts_of(colour: Colour) -> tuple[int, ...]:
+    """Return red, green and blue from 0 to 255."""
+    return tuple(bytes.fromhex(colour.removeprefix("#")))
 
 
 PALETTE = (
@@ -52,11 +56,12 @@ def light(colour: Colour) -> Colour:
 
 def text_on(colour: Colour) -> Colour:
     """Return black or white, whichever has the higher contrast (WCAG 2) on a colour."""
-    linear = [
-        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4
-        for c in (part / 255 for part in _parts(colour))
-    ]
-    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    linear = []
+    for part in parts_of(colour):
+        c = part / 255
+        linear.append(c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4)
+    red, green, blue = linear
+    luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue
     return "#000000" if luminance > 0.179 else "#ffffff"
 
 
@@ -106,17 +111,19 @@ def by_name(names: Sequence[str]) -> Colouring:
 def by_number(values: Sequence[Any]) -> Colouring:
     """Colour by a number, larger ones darker; more than 8 values in 6 classes of equal size."""
     distinct = sorted(set(values))
-    if len(distinct) <= len(_SEQUENCE):
-        classes = [(value, value) for value in distinct]
-    else:
+    classes = [(value, value) for value in distinct]
+    if len(distinct) > len(_SEQUENCE):
         cuts = [round(i * len(distinct) / 6) for i in range(7)]
         classes = [(distinct[a], distinct[b - 1]) for a, b in pairwise(cuts)]
-    names = [_number(a) if a == b else f"{_number(a)} to {_number(b)}" for a, b in classes]
-    steps = [round(i * (len(_SEQUENCE) - 1) / max(1, len(classes) - 1)) for i in range(len(names))]
-    key = {name: _SEQUENCE[step] for name, step in zip(names, steps, strict=True)}
-    labels = [
-        names[next(i for i, (a, b) in enumerate(classes) if a <= value <= b)] for value in values
-    ]
+    last = max(1, len(classes) - 1)
+    key = {}
+    names = []
+    for i, (low, high) in enumerate(classes):
+        name = _number(low) if low == high else f"{_number(low)} to {_number(high)}"
+        names.append(name)
+        key[name] = _SEQUENCE[round(i * (len(_SEQUENCE) - 1) / last)]
+    lows = [low for low, _ in classes]
+    labels = [names[bisect_right(lows, value) - 1] for value in values]
     return Colouring(tuple(key[label] for label in labels), tuple(labels), key)
 
 
@@ -126,7 +133,9 @@ def gpus_of_a_job(label: str) -> str:
 
 
 def _number(value: Any) -> str:
-    return display(float(f"{float(value):.3g}") if isinstance(value, (float, Fraction)) else value)
+    if isinstance(value, (float, Fraction)):
+        return display(float(f"{float(value):.3g}"))
+    return display(value)
 
 
 def choose(color_by: str | None, possible: Sequence[str], default: str, problem: str) -> str:

@@ -57,9 +57,15 @@ def _plate(figure: Figure) -> Any:
 
     width, height = figure.get_size_inches()
     plate = FancyBboxPatch(
-        (0, 0), width, height, boxstyle=f"round,pad=0,rounding_size={_ROUNDING}",
-        transform=figure.dpi_scale_trans, facecolor="white", edgecolor="none", zorder=-10,
-    )  # fmt: skip
+        (0, 0),
+        width,
+        height,
+        boxstyle=f"round,pad=0,rounding_size={_ROUNDING}",
+        transform=figure.dpi_scale_trans,
+        facecolor="white",
+        edgecolor="none",
+        zorder=-10,
+    )
     plate.set_in_layout(False)
     figure.add_artist(plate)
     return plate

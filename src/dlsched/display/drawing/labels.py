@@ -22,7 +22,8 @@ def bytes_text(value: float) -> str:
     """Return bytes with a decimal unit and three digits, as ``12.5 GB``."""
     step = 0
     while abs(value) >= 999.5 and step < len(_PREFIXES) - 1:
-        value, step = value / 1000, step + 1
+        value /= 1000
+        step += 1
     return f"{value:.3g} {_PREFIXES[step]}B"
 
 
@@ -81,9 +82,15 @@ def _fitted_text() -> Any:
         ) -> None:
             x, y, width, height = box
             super().__init__(
-                x + width / 2, y + height / 2, text, fontsize=size, color=colour,
-                ha="center", va="center", zorder=4,
-            )  # fmt: skip
+                x + width / 2,
+                y + height / 2,
+                text,
+                fontsize=size,
+                color=colour,
+                ha="center",
+                va="center",
+                zorder=4,
+            )
             self.box = tuple(box)
             self.angles: tuple[int, ...] = (0,)
             if plate:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +14,16 @@ if TYPE_CHECKING:
 
 _LONGEST_LABEL = 44
 LEGEND: dict[str, Any] = {
-    "fontsize": TEXT, "frameon": False, "handlelength": 1.1, "handleheight": 1.0,
-    "columnspacing": 0.9, "handletextpad": 0.45, "labelspacing": 0.3, "borderpad": 0.0,
+    "fontsize": TEXT,
+    "frameon": False,
+    "handlelength": 1.1,
+    "handleheight": 1.0,
+    "columnspacing": 0.9,
+    "handletextpad": 0.45,
+    "labelspacing": 0.3,
+    "borderpad": 0.0,
     "borderaxespad": 0.3,
-}  # fmt: skip
+}
 """The look of every legend."""
 _LINE = 1.3
 """Height of a line by the size of its text."""
@@ -89,27 +96,27 @@ def add_legend(ax: Axes, handles: Sequence[Any], *, own: bool, **look: Any) -> i
     **look
         Settings of matplotlib's legend, instead of ours.
     """
+    from matplotlib.transforms import ScaledTranslation
+
     place = LEGEND | look
-    width = _ROOM * ax.figure.bbox.width / ax.figure.dpi if own else width_of(ax)
-    renderer = (
-        ax.figure.canvas.get_renderer() if hasattr(ax.figure.canvas, "get_renderer") else None
-    )
+    inches = ax.figure.bbox.width / ax.figure.dpi
+    width = _ROOM * inches if own else width_of(ax)
+    down = ScaledTranslation(0, -_BELOW / 72, ax.figure.dpi_scale_trans)
+    get_renderer = getattr(ax.figure.canvas, "get_renderer", lambda: None)
+    renderer = get_renderer()
     for columns in range(min(len(handles), 8), 0, -1):
         place["handles"] = [h for c in range(columns) for h in handles[c::columns]]  # by rows
         if own:
-            made = ax.figure.legend(loc="outside lower left", ncols=columns, **place)
+            legend = ax.figure.legend(loc="outside lower left", ncols=columns, **place)
         else:
-            made = ax.legend(
-                loc="upper left", bbox_to_anchor=(0, 0), ncols=columns,
-                bbox_transform=ax.transAxes + _down(ax), **place,
-            )  # fmt: skip
-        if made.get_window_extent(renderer).width <= width * ax.figure.dpi or columns == 1:
+            legend = ax.legend(
+                loc="upper left",
+                bbox_to_anchor=(0, 0),
+                ncols=columns,
+                bbox_transform=ax.transAxes + down,
+                **place,
+            )
+        if legend.get_window_extent(renderer).width <= width * ax.figure.dpi or columns == 1:
             break
-        made.remove()
-    return -(-len(handles) // columns)
-
-
-def _down(ax: Axes) -> Any:
-    from matplotlib.transforms import ScaledTranslation
-
-    return ScaledTranslation(0, -_BELOW / 72, ax.figure.dpi_scale_trans)
+        legend.remove()
+    return math.ceil(len(handles) / columns)

@@ -12,10 +12,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
-from typing import Literal
+from typing import Literal, NamedTuple
+
+import numpy as np
 
 from dlsched.proofs.forms.form import Form, Goal, Row
 from dlsched.proofs.forms.limit import poll
+from dlsched.solvers.outcome import Vector
 from dlsched.solvers.standard_form import StandardForm
 
 BITS = 36
@@ -33,65 +36,76 @@ def form_of(name: str, compiled: StandardForm) -> Form:
     ValueError
         If a column has no finite bounds.
     """
-    lower, upper = compiled.lower.tolist(), compiled.upper.tolist()
-    if not all(map(math.isfinite, [*lower, *upper])):
+    if not (np.isfinite(compiled.lower).all() and np.isfinite(compiled.upper).all()):
         raise ValueError("every column of a form needs finite bounds")
-    low, high = [math.floor(v) for v in lower], [math.ceil(v) for v in upper]
-    entries: list[dict[int, float]] = [{} for _ in range(compiled.shape[0])]
-    A = compiled.A
-    for j in range(compiled.shape[1]):
-        for k in range(A.indptr[j], A.indptr[j + 1]):
-            if A.data[k]:
-                entries[A.indices[k]][j] = float(A.data[k])
-    rows = [
-        row
-        for i, found in enumerate(entries)
-        for row in _rows(
-            found, float(compiled.row_lower[i]), float(compiled.row_upper[i]), low, high
-        )
-    ]
-    goals = [_goal(compiled, level, low, high) for level in range(len(compiled.costs))]
-    return Form(name, low, high, compiled.integer.tolist(), rows, goals)
+    box = _Box(
+        [math.floor(v) for v in compiled.lower.tolist()],
+        [math.ceil(v) for v in compiled.upper.tolist()],
+    )
+    matrix = compiled.A.tocsr()
+    rows: list[Row] = []
+    for i, (low, high) in enumerate(zip(compiled.row_lower, compiled.row_upper, strict=True)):
+        span = slice(matrix.indptr[i], matrix.indptr[i + 1])
+        cells = zip(matrix.indices[span].tolist(), matrix.data[span].tolist(), strict=True)
+        entries = {j: a for j, a in cells if a}
+        rows += _rows(entries, float(low), float(high), box)
+    goals = [_goal(compiled, level, box) for level in range(len(compiled.costs))]
+    return Form(name, box.lower, box.upper, compiled.integer.tolist(), rows, goals)
+
+
+class _Box(NamedTuple):
+    """The bounds of the columns, rounded outward."""
+
+    lower: list[int]
+    upper: list[int]
 
 
 def _whole(value: float) -> bool:
     return math.isinf(value) or (value.is_integer() and abs(value) < _EXACT)
 
 
-def _rows(
-    entries: Mapping[int, float], low: float, high: float, lower: list[int], upper: list[int]
-) -> Iterator[Row]:
+def _rows(entries: Mapping[int, float], low: float, high: float, box: _Box) -> Iterator[Row]:
     """Yield a row in integers; one that is not whole becomes a row for each of its sides."""
     poll()
     if all(map(_whole, [*entries.values(), low, high])):
-        ends = [None if math.isinf(end) else int(end) for end in (low, high)]
-        yield Row({j: int(a) for j, a in entries.items()}, ends[0], ends[1])
+        least, most = (None if math.isinf(end) else int(end) for end in (low, high))
+        yield Row({j: int(a) for j, a in entries.items()}, least, most)
         return
     bits = _bits(entries.values())
     if not math.isinf(high):
-        rounded, slack = _rounded(entries, 1, bits, lower, upper)
-        yield Row(rounded, None, math.ceil(_widened(high, 1) * 2**bits + slack), bits)
+        rounded, slack = _rounded(entries, 1, bits, box)
+        most_steps = _widened(high, 1) * 2**bits
+        yield Row(rounded, None, math.ceil(most_steps + slack), bits)
     if not math.isinf(low):
-        rounded, slack = _rounded(entries, -1, bits, lower, upper)
-        yield Row(rounded, math.floor(_widened(low, -1) * 2**bits - slack), None, bits)
+        rounded, slack = _rounded(entries, -1, bits, box)
+        least_steps = _widened(low, -1) * 2**bits
+        yield Row(rounded, math.floor(least_steps - slack), None, bits)
 
 
-def _goal(compiled: StandardForm, level: int, lower: list[int], upper: list[int]) -> Goal:
-    sign: Literal[1, -1] = 1 if compiled.senses[level] == "min" else -1
-    granularity, offset = compiled.granularities[level], compiled.offsets[level]
-    entries = {j: sign * c for j, c in enumerate(compiled.costs[level].tolist()) if c}
+def _goal(compiled: StandardForm, level: int, box: _Box) -> Goal:
     name = compiled.level_names[level]
-    unit, costs, whole = compiled.scaled(level)
-    if granularity and unit == granularity and all(map(_whole, costs.tolist())):
-        counted = {j: sign * int(c) for j, c in enumerate(costs.tolist()) if c}
-        return Goal(name, sign, counted, sign * int(whole), unit, True)
-    integers = granularity.denominator == 1 and (granularity or not entries)
-    if integers and all(map(_whole, [*entries.values(), offset])):
-        counted = {j: int(c) for j, c in entries.items()}
-        return Goal(name, sign, counted, sign * int(offset), Fraction(1), True)
+    sign = compiled.sign(level)
+    granularity = compiled.granularities[level]
+    unit, costs, offset = compiled.scaled(level)
+    if not granularity or unit != granularity or not all(map(_whole, costs.tolist())):
+        unit = Fraction(1)
+        costs = compiled.costs[level]
+        offset = compiled.offsets[level]
+        integers = all(map(_whole, [*costs.tolist(), offset]))
+        counted_in_units = granularity.denominator == 1 and (granularity or not costs.any())
+        if not integers or not counted_in_units:
+            return _rounded_goal(name, sign, costs, offset, box)
+    counted = {j: sign * int(c) for j, c in enumerate(costs.tolist()) if c}
+    return Goal(name, sign, counted, sign * int(offset), unit, True)
+
+
+def _rounded_goal(name: str, sign: Literal[1, -1], costs: Vector, offset: float, box: _Box) -> Goal:
+    """Return a level whose costs are rounded in its favour."""
+    entries = {j: sign * c for j, c in enumerate(costs.tolist()) if c}
     bits = _bits([*entries.values(), offset])
-    rounded, slack = _rounded(entries, 1, bits, lower, upper)
-    least = math.floor(_widened(sign * offset, -1) * 2**bits - slack)
+    rounded, slack = _rounded(entries, 1, bits, box)
+    steps = _widened(sign * offset, -1) * 2**bits
+    least = math.floor(steps - slack)
     return Goal(name, sign, rounded, least, Fraction(1, 2**bits), False)
 
 
@@ -106,9 +120,12 @@ def _widened(value: float, direction: int) -> Fraction:
     return Fraction(value) + direction * error
 
 
-def _rounded(
-    entries: Mapping[int, float], sense: int, bits: int, lower: list[int], upper: list[int]
-) -> tuple[dict[int, int], Fraction]:
+class _Rounded(NamedTuple):
+    coefficients: dict[int, int]
+    slack: Fraction
+
+
+def _rounded(entries: Mapping[int, float], sense: int, bits: int, box: _Box) -> _Rounded:
     """Return integers r and a slack with ``sense * r x <= sense * 2**bits * a x + slack``.
 
     That holds for every x within the columns' bounds. For a column with values of one sign the
@@ -117,15 +134,17 @@ def _rounded(
     rounded: dict[int, int] = {}
     slack = Fraction(0)
     for j, a in entries.items():
-        low, high = (_widened(a, d) * 2**bits for d in (-1, 1))
-        if lower[j] >= 0:
-            r = math.floor(low) if sense > 0 else math.ceil(high)
-        elif upper[j] <= 0:
-            r = math.ceil(high) if sense > 0 else math.floor(low)
-        else:
+        low = _widened(a, -1) * 2**bits
+        high = _widened(a, 1) * 2**bits
+        lower = box.lower[j]
+        upper = box.upper[j]
+        if lower < 0 < upper:
             r = round(Fraction(a) * 2**bits)
-            worst = max(abs(r - low), abs(r - high))
-            slack += worst * max(-lower[j], upper[j])
+            error = max(abs(r - low), abs(r - high))
+            slack += error * max(-lower, upper)
+        else:
+            down = (lower >= 0) == (sense > 0)
+            r = math.floor(low) if down else math.ceil(high)
         if r:
             rounded[j] = r
-    return rounded, slack
+    return _Rounded(rounded, slack)

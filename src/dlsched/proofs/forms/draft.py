@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 
 from dlsched.proofs.forms.form import Form, Goal, Row
@@ -40,33 +40,38 @@ class Draft:
     def at_most(self, terms: Terms, high: Fraction | int) -> None:
         """State that a sum is at most a number."""
         bits = _bits([*terms.values(), high])
-        self.rows.append(Row(_down(terms, bits), None, math.ceil(high * 2**bits), bits))
+        side = math.ceil(high * 2**bits)
+        self.rows.append(Row(_rounded(terms, bits, math.floor), None, side, bits))
 
     def at_least(self, terms: Terms, low: Fraction | int) -> None:
         """State that a sum is at least a number."""
         bits = _bits([*terms.values(), low])
-        cells = {j: -a for j, a in _down({j: -a for j, a in terms.items()}, bits).items()}
-        self.rows.append(Row(cells, math.floor(low * 2**bits), None, bits))
+        side = math.floor(low * 2**bits)
+        self.rows.append(Row(_rounded(terms, bits, math.ceil), side, None, bits))
 
     def equal(self, terms: Mapping[int, int], value: int) -> None:
         """State that a sum with whole coefficients is a whole number."""
         bits = _bits([*terms.values(), value])
         side = value * 2**bits
-        self.rows.append(Row({j: a * 2**bits for j, a in terms.items() if a}, side, side, bits))
+        self.rows.append(Row(_rounded(terms, bits, math.floor), side, side, bits))
 
     def form(self, name: str, level: str, costs: Terms) -> Form:
         """Return the form of a level that is minimized and at least these costs."""
-        bits = _bits([*costs.values()])
-        goal = Goal(level, 1, _down(costs, bits), 0, Fraction(1, 2**bits), False)
-        return Form(name, [0] * len(self.upper), self.upper, self.integer, self.rows, [goal])
+        bits = _bits(costs.values())
+        cells = _rounded(costs, bits, math.floor)
+        goal = Goal(level, 1, cells, 0, Fraction(1, 2**bits), False)
+        lower = [0] * len(self.upper)
+        return Form(name, lower, self.upper, self.integer, self.rows, [goal])
 
 
-def _down(terms: Terms, bits: int) -> dict[int, int]:
-    rounded = {j: math.floor(a * 2**bits) for j, a in terms.items()}
-    return {j: a for j, a in rounded.items() if a}
+def _rounded(terms: Terms, bits: int, rounding: Callable[[Fraction | int], int]) -> dict[int, int]:
+    """Return coefficients times ``2**bits``, rounded; those that are 0 are left out."""
+    cells = {j: rounding(a * 2**bits) for j, a in terms.items()}
+    return {j: a for j, a in cells.items() if a}
 
 
-def _bits(values: list[Fraction | int]) -> int:
+def _bits(values: Iterable[Fraction | int]) -> int:
     poll()
     largest = max(map(abs, map(Fraction, values)), default=Fraction(0))
-    return max(0, BITS + largest.denominator.bit_length() - largest.numerator.bit_length())
+    integer_bits = largest.numerator.bit_length() - largest.denominator.bit_length()
+    return max(0, BITS - integer_bits)

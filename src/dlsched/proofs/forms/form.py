@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -106,6 +106,10 @@ class Form:
     rows: Sequence[Row]
     goals: Sequence[Goal]
     first: frozenset[int] = frozenset()
+
+    def whole(self, columns: Iterable[int]) -> bool:
+        """Whether all of some columns are integers."""
+        return all(self.integer[j] for j in columns)
 
     @cached_property
     def digest(self) -> str:

@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
 
+Parameters: TypeAlias = Mapping[str, Any]
+"""What a form is derived from beside the instance, by name."""
 MOST_BITS = 4000
 """No integer of a proof has more."""
 _RATIO = re.compile(r"-?[0-9]{1,1000}(/[0-9]{1,1000})?", re.ASCII)
@@ -43,7 +45,7 @@ def wholes(values: object) -> bool:
 
 
 def require_keys(
-    form: str, parameters: Mapping[str, Any], needed: Iterable[str], optional: Iterable[str] = ()
+    form: str, parameters: Parameters, needed: Iterable[str], optional: Iterable[str] = ()
 ) -> None:
     """Raise ValueError if a parameter is missing, or one is not a form's."""
     needed = list(needed)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from dlsched.proofs.forms.form import Form
+from dlsched.proofs.forms.parameters import Parameters
 from dlsched.schema.quantities import Number
 
 
@@ -18,4 +19,4 @@ class Restricted:
     the targets at the earlier levels and is at least as good as the target at this one.
     """
 
-    build: Callable[[Any, Mapping[str, Any], int, Sequence[Number]], Form]
+    build: Callable[[Any, Parameters, int, Sequence[Number]], Form]

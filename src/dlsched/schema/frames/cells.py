@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -42,15 +42,18 @@ def plain(value: Any) -> Any:
 
 def _whole(value: float | Decimal | Fraction) -> Any:
     """Return a whole number as an integer, other numbers as they are."""
-    finite = isinstance(value, Fraction) or math.isfinite(value)
-    return int(value) if finite and int(value) == value else value
+    if isinstance(value, Fraction) or math.isfinite(value):
+        whole = int(value)
+        return whole if whole == value else value
+    return value
 
 
 def column(series: pandas.Series[Any]) -> list[Any]:
     """Return a column's cells as plain data."""
-    gaps = series.isna().tolist()
-    values: Sequence[Any] = series.tolist()
-    return [MISSING if gap else plain(value) for value, gap in zip(values, gaps, strict=True)]
+    values: list[Any] = series.tolist()
+    for i in np.flatnonzero(series.isna()):
+        values[i] = MISSING
+    return list(map(plain, values))
 
 
 def is_missing(value: object) -> bool:

@@ -20,8 +20,10 @@ WHERE = "from_frames"
 def place(frame: str, row: int | None, column: str | None) -> str:
     """Return a place in words: ``jobs, row 3, column id``; rows count from 0, as for ``iloc``."""
     words = [frame]
-    words += [f"row {row}"] if row is not None else []
-    words += [f"column {column}"] if column is not None else []
+    if row is not None:
+        words.append(f"row {row}")
+    if column is not None:
+        words.append(f"column {column}")
     return ", ".join(words)
 
 
@@ -59,10 +61,10 @@ class Frame:
     def __init__(self, where: Table, given: pandas.DataFrame) -> None:
         self.where = where
         named = [name for name in given.index.names if name is not None and name not in given]
-        given = given.reset_index(level=named) if named else given
-        names = [str(name) for name in given.columns]
+        table = given.reset_index(level=named) if named else given
+        names = [str(name) for name in table.columns]
         self._validate(names)
-        self.columns = {name: column(given.iloc[:, i]) for i, name in enumerate(names)}
+        self.columns = {name: column(table.iloc[:, i]) for i, name in enumerate(names)}
         for name in (*where.parents, *where.index):
             if name not in self.columns:
                 raise flaw(where.name, None, name, "is missing", f"add it; {self._about(name)}")
@@ -74,11 +76,12 @@ class Frame:
         """Refuse a column that is unknown or stands twice."""
         nested = nested_fields(self.where.model)
         known = [*self.where.columns, *nested]
+        wide = tuple(f"{field}." for field in nested)
         for i, name in enumerate(names):
             here = place(self.where.name, None, name)
             if name in names[:i]:
                 raise InstanceError(WHERE, here, "stands twice", "give every column its own name")
-            if name not in known and not any(name.startswith(f"{field}.") for field in nested):
+            if name not in known and not name.startswith(wide):
                 raise unknown(here, "is an unknown column", name, known)
 
     def cells(self, row: int, names: Iterable[str]) -> tuple[Any, ...]:
@@ -89,7 +92,7 @@ class Frame:
         InstanceError
             If a column is missing, or a cell is empty or a list.
         """
-        found = []
+        identity = []
         for name in names:
             if name not in self.columns:
                 raise flaw(self.where.name, None, name, "is missing", "add the column")
@@ -97,8 +100,8 @@ class Frame:
             if value is MISSING or isinstance(value, (list, dict)):
                 problem = "is empty" if value is MISSING else "is a list"
                 raise flaw(self.where.name, row, name, problem, self._about(name))
-            found.append(value)
-        return tuple(found)
+            identity.append(value)
+        return tuple(identity)
 
     def _about(self, name: str) -> str:
         """Return what belongs into a column that identifies rows."""

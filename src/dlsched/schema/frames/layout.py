@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import types
 from collections.abc import Iterator, Mapping, Sequence
@@ -103,13 +104,10 @@ class Table:
         name = self.model.__name__ if self.model else self.field
         return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
-    def below(self, field: str) -> Table:
-        """Return the frame of a list, mapping or document inside this frame's documents."""
-        return _below(self, field)
-
 
 @cache
-def _below(outer: Table, field: str) -> Table:
+def below(outer: Table, field: str) -> Table:
+    """Return the frame of a list, mapping or document inside a frame's documents."""
     assert outer.model is not None
     parents = outer.parents
     if outer.own is not None:
@@ -126,31 +124,33 @@ def table(name: str, field: str, shape: Shape, parents: tuple[str, ...] = ()) ->
         kinds.append(shape.kind)
         shape = shape.inner
     model = shape.model
-    taken = [*parents, *(value_fields(model) if model else (field,))]
+    used = [*parents, *(value_fields(model) if model else (field,))]
     levels: list[Level] = []
     for depth, kind in enumerate(kinds):
-        inner = depth + 1 == len(kinds)
-        column: str | None = KEY
-        if kind == "mapping" and inner and model and not _has_id(model):
-            column = ID
-        elif kind == "list" and inner:
-            column = POSITION if model and not _has_id(model) and nested_fields(model) else None
-        elif kind == "list":
-            column = ROW
+        column: str | None = KEY if kind == "mapping" else ROW
+        if depth + 1 == len(kinds):
+            unnamed = model is not None and not _has_id(model)
+            if kind == "list":
+                column = POSITION if unnamed and nested_fields(model) else None
+            elif unnamed:
+                column = ID
         if column is not None:
-            column = _unused(column, taken)
-            taken.append(column)
+            column = _unused(column, used)
+            used.append(column)
         levels.append(Level(kind, column))
-    own = levels[-1].column if levels else None
+    reference = levels[-1].column if levels else None
     if levels and levels[-1].kind == "list" and _has_id(model):
-        own = ID
-    return Table(name, parents, tuple(levels), own, model, field)
+        reference = ID
+    return Table(name, parents, tuple(levels), reference, model, field)
 
 
 def _unused(column: str, taken: Sequence[str]) -> str:
     """Return a column's name, with a number if that name is taken."""
-    numbered = (f"{column}_{n}" if n > 1 else column for n in range(1, len(taken) + 2))
-    return next(name for name in numbered if name not in taken)
+    name = column
+    numbers = itertools.count(2)
+    while name in taken:
+        name = f"{column}_{next(numbers)}"
+    return name
 
 
 def _has_id(model: type[BaseModel] | None) -> bool:
@@ -167,7 +167,7 @@ def shapes(model: type[BaseModel]) -> Mapping[str, Shape]:
 @cache
 def value_fields(model: type[BaseModel]) -> tuple[str, ...]:
     """Return the fields with single values."""
-    return tuple(name for name, shape in shapes(model).items() if shape.kind == "value")
+    return tuple(name for name in shapes(model) if name not in nested_fields(model))
 
 
 @cache
@@ -182,25 +182,26 @@ def tables(model: type[BaseModel]) -> Iterator[Table]:
     """Yield the frames of a document, but for the one with its single values."""
     waiting = [table(name, name, shapes(model)[name]) for name in nested_fields(model)]
     while waiting:
-        found = waiting.pop(0)
-        yield found
-        waiting[:0] = [found.below(name) for name in nested_fields(found.model)]
+        outer = waiting.pop(0)
+        yield outer
+        waiting[:0] = [below(outer, name) for name in nested_fields(outer.model)]
 
 
 def columns(model: type[BaseModel]) -> dict[str, list[str]]:
     """Return the frames of an instance, each with its columns."""
-    found = {SINGLE: list(value_fields(model))}
-    return found | {table.name: list(table.columns) for table in tables(model)}
+    single = {SINGLE: list(value_fields(model))}
+    return single | {table.name: list(table.columns) for table in tables(model)}
 
 
 def _shape(annotation: Any) -> Shape:
     """Return the shape that an annotation describes; unions of several shapes count as values."""
-    origin, arguments = get_origin(annotation), get_args(annotation)
+    origin = get_origin(annotation)
+    arguments = get_args(annotation)
     if origin is Annotated:
         return _shape(arguments[0])
     if origin in (Union, types.UnionType):
-        found = [_shape(part) for part in arguments if part is not type(None)]
-        return found[0] if len(found) == 1 else Shape("value")
+        shapes = [_shape(part) for part in arguments if part is not type(None)]
+        return shapes[0] if len(shapes) == 1 else Shape("value")
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return Shape("document", annotation)
     if origin in (tuple, list) and arguments:

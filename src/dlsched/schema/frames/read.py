@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from dlsched.errors import InstanceError
+from dlsched.schema.flaws import FieldPath
 from dlsched.schema.frames.cells import MISSING, is_pandas, plain
 from dlsched.schema.frames.frame import WHERE, Frame, flaw, place, unknown
-from dlsched.schema.frames.layout import SINGLE, nested_fields, shapes, tables, value_fields
+from dlsched.schema.frames.layout import (
+    SINGLE,
+    below,
+    nested_fields,
+    shapes,
+    tables,
+    value_fields,
+)
 
 if TYPE_CHECKING:
     from dlsched.schema.document import Document
@@ -22,7 +30,28 @@ REMEDIES = {
 }
 """Remedies for frames where those for files do not fit, by the end of what is wrong."""
 
-Path = tuple[str | int, ...]
+Parents: TypeAlias = tuple[Any, ...]
+"""The cells that identify the document that a row belongs to."""
+
+
+class Origin(NamedTuple):
+    """The frame, the row and, of a value, the column that an entry of the data came from."""
+
+    frame: str
+    row: int
+    column: str | None
+
+
+class Branch(NamedTuple):
+    """A list or mapping that is being built: its frame and parents, and its path in the data."""
+
+    frame: Frame
+    parents: Parents
+    path: FieldPath
+
+    def entry(self, step: str | int) -> Branch:
+        """Return the same for an entry."""
+        return self._replace(path=(*self.path, step))
 
 
 class Reader:
@@ -44,10 +73,10 @@ class Reader:
     def __init__(self, model: type[Document], parts: Mapping[str, Any]) -> None:
         self.model = model
         self.parts = {name: part for name, part in parts.items() if part is not None}
-        self.origins: dict[Path, tuple[str, int, str | None]] = {}
+        self.origins: dict[FieldPath, Origin] = {}
         self.frames: dict[str, Frame] = {}
-        self.used: dict[str, set[tuple[Any, ...]]] = {}
-        known = {found.name: found for found in tables(model)}
+        self.used: dict[str, set[Parents]] = {}
+        known = {table.name: table for table in tables(model)}
         names = [*value_fields(model), *known, SINGLE]
         for name, part in self.parts.items():
             if name not in names:
@@ -66,25 +95,26 @@ class Reader:
         InstanceError
             Naming frame, row and column, if the frames do not fit together.
         """
-        found = self._single_values()
+        data = self._single_values()
         for name in nested_fields(self.model):
             shape = shapes(self.model)[name]
             if name in self.frames:
-                found[name] = self._entries(self.frames[name], (), (name,))
+                data[name] = self._entries(Branch(self.frames[name], (), (name,)))
             elif name in self.parts:
                 part = self.parts[name]
                 listed = shape.kind == "list" and is_pandas(part, "Series")
-                found[name] = plain(list(part) if listed else part)
+                data[name] = plain(list(part) if listed else part)
             else:
-                below = [n for n in self.frames if n.startswith(f"{name}_")]
-                if below and below[0] not in nested_fields(self.model):
-                    raise InstanceError(WHERE, name, "is missing", f"{below[0]} belongs to it")
+                inner = [n for n in self.frames if n.startswith(f"{name}_")]
+                if inner and inner[0] not in nested_fields(self.model):
+                    raise InstanceError(WHERE, name, "is missing", f"{inner[0]} belongs to it")
         self._refuse_orphans()
-        return found
+        return data
 
     def _single_values(self) -> dict[str, Any]:
         """Return the single values: those given by name, and those of the frame with one row."""
-        given, names = self.parts.get(SINGLE, {}), value_fields(self.model)
+        given = self.parts.get(SINGLE, {})
+        names = value_fields(self.model)
         if is_pandas(given, "DataFrame"):
             if len(given) != 1:
                 raise flaw(SINGLE, None, None, f"has {len(given)} rows", "give one row")
@@ -93,50 +123,56 @@ class Reader:
             problem = f"is of type {type(given).__name__}"
             raise InstanceError(WHERE, SINGLE, problem, "give a pandas.DataFrame with one row")
         keys = list(given.keys())
-        twice = next((key for i, key in enumerate(keys) if key in keys[:i]), None)
-        if twice is not None:
-            raise flaw(SINGLE, None, str(twice), "stands twice", "give every column its own name")
-        found = {}
+        twice = [str(key) for i, key in enumerate(keys) if key in keys[:i]]
+        if twice:
+            raise flaw(
+                SINGLE, None, str(twice[0]), "stands twice", "give every column its own name"
+            )
+        values = {}
         for name, value in dict(given).items():
             if name not in names:
                 here = place(SINGLE, None, str(name))
                 raise unknown(here, "is an unknown column", str(name), names)
-            found[name] = plain(value)
-        found |= {name: plain(self.parts[name]) for name in names if name in self.parts}
-        return {name: value for name, value in found.items() if value is not MISSING}
+            values[name] = plain(value)
+        values |= {name: plain(self.parts[name]) for name in names if name in self.parts}
+        return {name: value for name, value in values.items() if value is not MISSING}
 
-    def _entries(self, frame: Frame, parents: tuple[Any, ...], path: Path) -> Any:
+    def _entries(self, branch: Branch) -> Any:
         """Return the list, mapping or document made of the rows of one parent."""
-        where, rows = frame.where, frame.rows.get(parents, [])
-        self.used.setdefault(where.name, set()).add(parents)
+        where = branch.frame.where
+        rows = branch.frame.rows.get(branch.parents, [])
+        self.used.setdefault(where.name, set()).add(branch.parents)
         if where.levels:
-            return self._nested(frame, rows, 0, path, parents)
+            return self._nested(branch, rows, 0)
         if len(rows) != 1:
             raise flaw(where.name, None, None, f"has {len(rows)} rows", "give one row")
-        return self._leaf(frame, rows[0], path, parents)
+        return self._leaf(branch, rows[0])
 
-    def _nested(
-        self, frame: Frame, rows: Sequence[int], depth: int, path: Path, parents: tuple[Any, ...]
-    ) -> Any:
+    def _nested(self, branch: Branch, rows: Sequence[int], depth: int) -> Any:
         """Return what one level of nested lists and mappings holds."""
-        level, innermost = frame.where.levels[depth], depth + 1 == len(frame.where.levels)
+        levels = branch.frame.where.levels
+        level = levels[depth]
+        innermost = depth + 1 == len(levels)
         if innermost and level.kind == "list":
-            return [self._leaf(frame, row, (*path, i), parents) for i, row in enumerate(rows)]
-        groups = self._groups(frame, rows, depth)
+            return [self._leaf(branch.entry(i), row) for i, row in enumerate(rows)]
+        groups = self._groups(branch.frame, rows, depth)
         keys = range(len(groups)) if level.kind == "list" else groups
-        found = {
-            key: self._leaf(frame, inner[0], (*path, key), parents)
-            if innermost
-            else self._nested(frame, inner, depth + 1, (*path, key), parents)
-            for key, inner in zip(keys, groups.values(), strict=True)
-        }
-        return [*found.values()] if level.kind == "list" else found
+        entries = {}
+        for key, inner in zip(keys, groups.values(), strict=True):
+            entry = branch.entry(key)
+            if innermost:
+                entries[key] = self._leaf(entry, inner[0])
+            else:
+                entries[key] = self._nested(entry, inner, depth + 1)
+        return [*entries.values()] if level.kind == "list" else entries
 
     def _groups(self, frame: Frame, rows: Sequence[int], depth: int) -> dict[Any, list[int]]:
         """Return the rows by the key of a level; for a list in the order of its positions."""
-        level, innermost = frame.where.levels[depth], depth + 1 == len(frame.where.levels)
+        name = frame.where.name
+        level = frame.where.levels[depth]
+        innermost = depth + 1 == len(frame.where.levels)
         assert level.column is not None
-        name, groups = frame.where.name, dict[Any, list[int]]()
+        groups: dict[Any, list[int]] = {}
         for row in rows:
             (key,) = frame.cells(row, (level.column,))
             if innermost and key in groups:
@@ -146,54 +182,55 @@ class Reader:
                 problem = f"{key!r} is not a whole number"
                 raise flaw(name, row, level.column, problem, "write the position in the list")
             groups.setdefault(key, []).append(row)
-        return {key: groups[key] for key in sorted(groups)} if level.kind == "list" else groups
+        return dict(sorted(groups.items())) if level.kind == "list" else groups
 
-    def _leaf(self, frame: Frame, row: int, path: Path, parents: tuple[Any, ...]) -> Any:
+    def _leaf(self, branch: Branch, row: int) -> Any:
         """Return one document or value."""
-        where = frame.where
-        self.origins[path] = (where.name, row, None if where.model else where.field)
+        where = branch.frame.where
+        columns = branch.frame.columns
+        self.origins[branch.path] = Origin(where.name, row, None if where.model else where.field)
         if where.model is None:
-            if where.field not in frame.columns:
+            if where.field not in columns:
                 raise flaw(where.name, None, where.field, "is missing", "add the column")
-            value = frame.columns[where.field][row]
+            value = columns[where.field][row]
             if value is MISSING:
                 raise flaw(where.name, row, where.field, "is empty", "fill it, or drop the row")
             return value
-        found = {n: frame.columns[n][row] for n in where.values if n in frame.columns}
+        fields = {name: columns[name][row] for name in where.values if name in columns}
         for name in nested_fields(where.model):
-            found[name] = self._inside(frame, row, name, path, parents)
-        return {name: value for name, value in found.items() if value is not MISSING}
+            fields[name] = self._inside(branch, row, name)
+        return {name: value for name, value in fields.items() if value is not MISSING}
 
-    def _inside(
-        self, frame: Frame, row: int, name: str, path: Path, parents: tuple[Any, ...]
-    ) -> Any:
+    def _inside(self, branch: Branch, row: int, name: str) -> Any:
         """Return a list or mapping of a row: from its cell, from wide columns, or from a frame."""
-        where = frame.where
-        wide = [found for found in frame.columns if found.startswith(f"{name}.")]
-        twice = [name] * (name in frame.columns) + wide
-        if twice and f"{where.name}_{name}" in self.frames:
+        where = branch.frame.where
+        columns = branch.frame.columns
+        wide = [column for column in columns if column.startswith(f"{name}.")]
+        inner = self.frames.get(f"{where.name}_{name}")
+        if inner is not None and (name in columns or wide):
+            twice = name if name in columns else wide[0]
             problem = f"repeats what the frame {where.name}_{name} says"
-            raise flaw(where.name, None, twice[0], problem, "drop one of the two")
-        if name in frame.columns:
-            return frame.columns[name][row]
+            raise flaw(where.name, None, twice, problem, "drop one of the two")
+        if name in columns:
+            return columns[name][row]
         if wide:
-            cells = {n.removeprefix(f"{name}."): frame.columns[n][row] for n in wide}
+            cells = {column.removeprefix(f"{name}."): columns[column][row] for column in wide}
             return {key: value for key, value in cells.items() if value is not MISSING}
         assert where.model is not None
         required = where.model.model_fields[name].is_required()
-        inner = self.frames.get(f"{where.name}_{name}")
         if inner is None:
-            below = where.below(name)
             if required:
-                remedy = f"pass it, with the columns {', '.join(below.columns)}"
-                raise InstanceError(WHERE, below.name, "is missing", remedy)
+                table = below(where, name)
+                remedy = f"pass it, with the columns {', '.join(table.columns)}"
+                raise InstanceError(WHERE, table.name, "is missing", remedy)
             return MISSING
+        parents = branch.parents
         if where.own is not None:
-            own = where.index if where.own in where.index else (*where.index, where.own)
-            parents = (*parents, *frame.cells(row, own))
+            identifying = dict.fromkeys((*where.index, where.own))
+            parents += branch.frame.cells(row, identifying)
         if parents not in inner.rows and not required:
             return MISSING
-        return self._entries(inner, parents, (*path, name))
+        return self._entries(Branch(inner, parents, (*branch.path, name)))
 
     def _refuse_orphans(self) -> None:
         """Refuse a row that belongs to nothing."""
@@ -227,15 +264,16 @@ class Reader:
                 remedy = f"pass {error.path}=" if error.problem == "is missing" else error.remedy
             raise InstanceError(error.where, error.path, error.problem, remedy) from None
 
-    def locate(self, path: Path) -> str:
+    def locate(self, path: FieldPath) -> str:
         """Return where an entry of the data came from: frame, row and column, or the field."""
         for length in range(len(path), 0, -1):
             origin = self.origins.get(path[:length])
             if origin is not None:
-                frame, row, column = origin
-                rest = ".".join(map(str, path[length:]))
-                below = f"{frame}_{path[length]}" if rest else ""
-                if below in self.frames and len(path) == length + 1:  # a list as a whole
-                    return f"{below}, the rows of {place(frame, row, None)}"
-                return place(frame, row, rest or column)
+                rest = path[length:]
+                if not rest:
+                    return place(*origin)
+                inner = f"{origin.frame}_{rest[0]}"
+                if inner in self.frames and len(rest) == 1:  # a list as a whole
+                    return f"{inner}, the rows of {place(origin.frame, origin.row, None)}"
+                return place(origin.frame, origin.row, ".".join(map(str, rest)))
         return ".".join(map(str, path))
