@@ -19,10 +19,12 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dlsched.simulation.bounds.capacity import weighted_sum
 from dlsched.simulation.bounds.demands import Demands
 
+Floats = NDArray[np.float64]
 SUBMISSIONS = 12
 """Times of submission, at most, from which on the resources are counted."""
 LONG_JOBS = 2000
@@ -113,63 +115,105 @@ def solve(d: Demands) -> Multipliers:
     spread = np.linspace(0, len(releases) - 1, SUBMISSIONS).round().astype(int)
     times = tuple(releases[i] for i in np.unique(spread))
     slowest = [float(max(mode.length for mode in kind.modes)) for kind in d.kinds]
-    ends = [r + w * slowest[k] for r, w, k in zip(d.release, d.work, d.kind, strict=True)]
+    jobs = zip(d.release, d.work, d.kind, strict=True)
+    ends = [release + work * slowest[kind] for release, work, kind in jobs]
     long = set(np.argsort(ends)[::-1][:LONG_JOBS].tolist())
     groups: Counter[Group] = Counter()
     for j, (work, kind, counted) in enumerate(zip(d.work, d.kind, _counted(d, times), strict=True)):
-        groups[Group(kind, counted, j if j in long else None)] += work
+        group = Group(kind, counted, j if j in long else None)
+        groups[group] += work
     return _solve_dual(d, times, groups)
 
 
-def _solve_dual(d: Demands, times: tuple[int, ...], groups: Mapping[Group, int]) -> Multipliers:
-    """Return the multipliers by which groups of jobs, with their work, take longest.
+class _Dual(NamedTuple):
+    """The program of the multipliers by which groups of jobs take longest.
 
-    The program: maximise the bound of multipliers whose weights add up to 1, see `evaluate`. Its
-    columns are the multipliers by time and resource, those of jobs, and the cost of each group of
-    jobs, which is at most that of each of its modes.
+    It maximises the bound of multipliers whose weights add up to 1, see `evaluate`. Its columns are
+    the multipliers by time and resource, those of jobs, and the cost of each group of jobs, which
+    is at most that of each of its modes.
+
+    Attributes
+    ----------
+    gain, weight
+        Of the columns, in the bound, and in the sum that is 1.
+    costs
+        A row for each group and mode, which is at most 0.
     """
-    from scipy import sparse
-    from scipy.optimize import linprog
 
-    scale = float(max(*d.release, *d.work)) or 1.0
-    most = np.array([float(resource.most) for resource in d.resources])
-    weight_of_cell = np.tile(most, len(times))
-    time_of_cell = np.repeat(np.array(times, float) / scale, len(most))
-    rows = [(group, mode) for group in groups for mode in d.kinds[group.kind].modes]
-    counted = np.arange(len(times)) < np.array([[group.times] for group, _ in rows])
-    uses = np.array([[float(groups[g] * use) / scale for use in mode.uses] for g, mode in rows])
-    by_cell = -(counted[:, :, None] * uses[:, None, :]).reshape(len(rows), -1)
-    modes_of_group = [len(d.kinds[group.kind].modes) for group in groups]
-    group_of_row = np.repeat(np.arange(len(groups)), modes_of_group)
-    shape = (len(rows), len(groups))
-    by_group = sparse.csc_matrix((np.ones(len(rows)), (np.arange(len(rows)), group_of_row)), shape)
-    lengths = np.array([[float(groups[g] * mode.length) / scale] for g, mode in rows])
-    of_one_job = [g for g, group in enumerate(groups) if group.job is not None]
-    by_job = -by_group[:, of_one_job].multiply(lengths)
-    long = [group.job for group in groups if group.job is not None]
-    release = np.array([d.release[j] / scale for j in long])
-    weight = np.concatenate((weight_of_cell, np.ones(len(long)), np.zeros(len(groups))))
-    gain = np.concatenate((weight_of_cell * time_of_cell, release, np.ones(len(groups))))
-    solve_program: Any = linprog  # its stubs have no sparse matrices
-    solved = solve_program(
-        -gain,
-        A_ub=sparse.hstack((sparse.csr_matrix(by_cell), by_job, by_group), "csr"),
-        b_ub=np.zeros(len(rows)),
-        A_eq=sparse.csr_matrix(weight[None, :]),
-        b_eq=np.ones(1),
-        method="highs",
-    )
-    x = solved.x if solved.x is not None else weight
-    multipliers = x[: len(weight) - len(groups)]
+    gain: Floats
+    weight: Floats
+    costs: Any
+
+    def solve(self) -> Floats:
+        """Return the best values of the columns; without an answer of HiGHS, some valid ones."""
+        from scipy.optimize import linprog
+        from scipy.sparse import csr_matrix
+
+        solve: Any = linprog  # its stubs have no sparse matrices
+        solved = solve(
+            -self.gain,
+            A_ub=self.costs,
+            b_ub=np.zeros(self.costs.shape[0]),
+            A_eq=csr_matrix(self.weight[None, :]),
+            b_eq=np.ones(1),
+            method="highs",
+        )
+        values: Floats = solved.x if solved.x is not None else self.weight
+        return values
+
+
+def _solve_dual(d: Demands, times: tuple[int, ...], groups: Mapping[Group, int]) -> Multipliers:
+    """Return the multipliers by which groups of jobs, with their work, take longest."""
+    dual = _dual(d, times, groups)
+    multipliers = dual.solve()[: len(dual.weight) - len(groups)]
     largest = max(float(multipliers.max()), 0.0) or 1.0
     whole = [max(0, math.floor(value / largest * GRID)) for value in multipliers.tolist()]
-    of_resources = np.array(whole[: len(weight_of_cell)], object).reshape(len(times), -1)
-    of_jobs = zip(long, whole[len(weight_of_cell) :], strict=True)
+    cells = len(times) * len(d.resources)
+    of_resources = np.array(whole[:cells], object).reshape(len(times), -1)
+    long = [group.job for group in groups if group.job is not None]
+    of_jobs = dict(zip(long, whole[cells:], strict=True))
     return Multipliers(
         times,
         tuple(map(tuple, of_resources.tolist())),
-        {j: value for j, value in of_jobs if value},
+        {j: value for j, value in of_jobs.items() if value},
     )
+
+
+def _dual(d: Demands, times: tuple[int, ...], groups: Mapping[Group, int]) -> _Dual:
+    scale = float(max(*d.release, *d.work)) or 1.0
+    most = np.array([float(resource.most) for resource in d.resources])
+    cell_weight = np.tile(most, len(times))
+    cell_time = np.repeat(np.array(times, float) / scale, len(most))
+    long = [group.job for group in groups if group.job is not None]
+    release = np.array([d.release[j] / scale for j in long])
+    return _Dual(
+        gain=np.concatenate((cell_weight * cell_time, release, np.ones(len(groups)))),
+        weight=np.concatenate((cell_weight, np.ones(len(long)), np.zeros(len(groups)))),
+        costs=_cost_rows(d, len(times), groups, scale),
+    )
+
+
+def _cost_rows(d: Demands, times: int, groups: Mapping[Group, int], scale: float) -> Any:
+    """Return rows by which a group's cost is at most that of its work in a mode."""
+    from scipy import sparse
+
+    uses = []
+    lengths = []
+    counted = []
+    group_of_row = []
+    for g, (group, work) in enumerate(groups.items()):
+        for mode in d.kinds[group.kind].modes:
+            uses.append([float(work * use) / scale for use in mode.uses])
+            lengths.append([float(work * mode.length) / scale])
+            counted.append([t < group.times for t in range(times)])
+            group_of_row.append(g)
+    cells = np.array(counted)[:, :, None] * np.array(uses)[:, None, :]
+    by_cell = sparse.csr_matrix(-cells.reshape(len(uses), -1))
+    entries = (np.ones(len(uses)), (np.arange(len(uses)), group_of_row))
+    by_group = sparse.csc_matrix(entries, (len(uses), len(groups)))
+    of_one_job = [g for g, group in enumerate(groups) if group.job is not None]
+    by_job = -by_group[:, of_one_job].multiply(np.array(lengths))
+    return sparse.hstack((by_cell, by_job, by_group), "csr")
 
 
 def capacity_weights(d: Demands) -> tuple[Fraction, ...]:

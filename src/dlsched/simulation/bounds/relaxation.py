@@ -18,6 +18,14 @@ FAR = 2**60
 
 
 @loop
+def move(heap: Whole, source: int, place: int) -> None:
+    """Copy an entry to another place."""
+    heap[place, 0] = heap[source, 0]
+    heap[place, 1] = heap[source, 1]
+    heap[place, 2] = heap[source, 2]
+
+
+@loop
 def push(heap: Whole, count: int, price: int, seconds: int, interval: int) -> int:
     """Add an entry; return how many there are. Columns: price, time, interval; dearest first."""
     place = count
@@ -25,13 +33,11 @@ def push(heap: Whole, count: int, price: int, seconds: int, interval: int) -> in
         above = (place - 1) >> 1
         if heap[above, 0] >= price:
             break
-        heap[place, 0], heap[place, 1], heap[place, 2] = (
-            heap[above, 0],
-            heap[above, 1],
-            heap[above, 2],
-        )
+        move(heap, above, place)
         place = above
-    heap[place, 0], heap[place, 1], heap[place, 2] = price, seconds, interval
+    heap[place, 0] = price
+    heap[place, 1] = seconds
+    heap[place, 2] = interval
     return count + 1
 
 
@@ -39,7 +45,8 @@ def push(heap: Whole, count: int, price: int, seconds: int, interval: int) -> in
 def pop(heap: Whole, count: int) -> int:
     """Remove the dearest entry; return how many there are."""
     count -= 1
-    price, place = heap[count, 0], 0
+    price = heap[count, 0]
+    place = 0
     while True:
         below = 2 * place + 1
         if below >= count:
@@ -48,13 +55,9 @@ def pop(heap: Whole, count: int) -> int:
             below += 1
         if heap[below, 0] <= price:
             break
-        heap[place, 0], heap[place, 1], heap[place, 2] = (
-            heap[below, 0],
-            heap[below, 1],
-            heap[below, 2],
-        )
+        move(heap, below, place)
         place = below
-    heap[place, 0], heap[place, 1], heap[place, 2] = heap[count, 0], heap[count, 1], heap[count, 2]
+    move(heap, count, place)
     return count
 
 
