@@ -4,25 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Sequence
-from typing import Protocol
 
 from dlsched.problems.workers.definition.schema import Instance, Kind, Pool
 
 Taken = list[tuple[int, int]]
 """Position of a server, and number of workers that it gets."""
-
-
-class Fleet(Protocol):
-    """What decides which server a worker goes to."""
-
-    def place(self, pool: Pool, kind: Kind, size: int, count: int) -> Taken:
-        """Place up to `count` workers of `size` GPUs; return where, with fewer if room ends."""
-
-    def undo(self) -> None:
-        """Take back what was placed since the last `keep`."""
-
-    def keep(self) -> None:
-        """Keep what was placed."""
 
 
 class BestFit:
@@ -152,3 +138,7 @@ class FirstFit:
     def keep(self) -> None:
         """Keep what was placed."""
         self.changes.clear()
+
+
+Fleet = BestFit | FirstFit
+"""What decides which server a worker goes to."""
