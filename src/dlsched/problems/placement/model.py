@@ -75,15 +75,16 @@ def build(
     shares = Shares(instance)
     estimate = estimate or Estimate.coarse(data or arrays(instance), shares)
     whole = whole or Whole(0.0, {})
-    names, ids = shares.regions, shares.tables
+    names = shares.regions
+    ids = shares.tables
 
     m = pyo.ConcreteModel(instance.name)
     m.REGIONS = pyo.Set(initialize=names)
     m.TABLES = pyo.Set(initialize=ids)
     groups = shares.groups
     m.GROUPS = pyo.Set(initialize=list(range(len(groups))))
-    m.VOTING = pyo.Set(initialize=[g for g, (ml, at, _) in enumerate(groups) if not ml])
-    m.READS = pyo.Set(initialize=[(g, ids[t]) for g in m.VOTING for t in groups[g][1]], dimen=2)
+    m.VOTING = pyo.Set(initialize=[g for g, group in enumerate(groups) if not group.together])
+    m.READS = pyo.Set(initialize=[(g, ids[t]) for g in m.VOTING for t in groups[g].tables], dimen=2)
 
     m.x = pyo.Var(m.TABLES, m.REGIONS, domain=pyo.Binary)
     m.y = pyo.Var(m.GROUPS, m.REGIONS, domain=pyo.Binary)
@@ -112,14 +113,15 @@ def _traffic(m: Any, shares: Shares) -> Any:
     weight = Fraction(shares.instance.weights.traffic)
     terms: list[Any] = [below(weight)] if shares.instance.jobs else []
     for g, row in enumerate(shares.read):
-        if shares.groups[g][0]:
+        if shares.groups[g].together:
             part = above(weight * sum(row.values(), Fraction(0)))
             terms += [-part * m.y[g, name] for name in shares.regions]
         else:
             terms += [
                 -above(weight * part) * m.near[g, shares.tables[t], name]
-                for t, part in row.items() for name in shares.regions
-            ]  # fmt: skip
+                for t, part in row.items()
+                for name in shares.regions
+            ]
     return pyo.quicksum(terms)
 
 
@@ -132,41 +134,43 @@ def _gpu(
     """Return (2) with tangents for the squares, and state the rows of the sigmoid's steps."""
     import pyomo.environ as pyo
 
+    def largest(m: Any, r: int, k: int, p: int) -> tuple[float, float]:
+        return 0, above(_largest_square(shares, r, k, 1))
+
     m.SHARES = pyo.Set(initialize=sorted(estimate.shares), dimen=3)
-    m.STEP_AT = {
-        (r, k, i): at for (r, k), steps in estimate.steps.items() for i, at in enumerate(steps)
-    }
-    m.STEPS = pyo.Set(initialize=list(m.STEP_AT), dimen=3)
-    weight, weights = shares.priority_weight
-    weight *= Fraction(shares.instance.weights.gpu) / THOUSAND
-
-    def largest_square(r: int, k: int, share: Fraction | int = 1) -> Fraction:
-        """Return the largest square with at most a share of the demand in the region."""
-        supply = shares.supply[r][k]
-        return THOUSAND * max(supply, min(Fraction(1), share) - supply) ** 2
-
-    m.square = pyo.Var(m.SHARES, bounds=lambda m, r, k, p: (0, above(largest_square(r, k))))
+    m.square = pyo.Var(m.SHARES, bounds=largest)
     m.share_tangent = pyo.ConstraintList()
     m.difference = {}
     for (r, k, p), points in estimate.shares.items():
         row = [(part, m.y[g, shares.regions[r]]) for g, part in shares.demand[k, p].items()]
-        supply, gaps = shares.supply[r][k], estimate.gaps.get((r, k, p))
-        ends = [gaps.ends(at, supply) if gaps else (Fraction(at), Fraction(at)) for at in points]
+        supply = shares.supply[r][k]
+        gaps = estimate.gaps.get((r, k, p))
+        if gaps:
+            ends = [gaps.ends(point, supply) for point in points]
+        else:
+            ends = [(Fraction(point), Fraction(point)) for point in points]
         m.difference[r, k, p] = _chords(m.share_tangent, m.square[r, k, p], row, supply, ends)
-
     _whole_jobs(m, shares, whole)
+    return _overload(m, shares, estimate)
 
-    def largest(r: int, k: int, load: Fraction | int) -> Fraction:
-        """Return the largest sum of weighted squares at a load."""
-        demanded = [p for p in range(len(weights)) if (r, k, p) in estimate.shares]
-        squares = (weights[p] * largest_square(r, k, load / shares.part[k, p]) for p in demanded)
-        return sum(squares, Fraction(0))
 
-    # The sigmoid is 1/2 at least; what a step adds counts from its load on.
+def _overload(m: Any, shares: Shares, estimate: Estimate) -> Any:
+    """Return the weighted squares times the sigmoid: 1/2, and what a step adds from its load on."""
+    import pyomo.environ as pyo
+
+    def largest(m: Any, r: int, k: int, i: int) -> tuple[float, float]:
+        return 0, above(_largest_squares(shares, estimate, r, k, 1))
+
+    m.STEP_AT = {
+        (r, k, i): load for (r, k), steps in estimate.steps.items() for i, load in enumerate(steps)
+    }
+    m.STEPS = pyo.Set(initialize=list(m.STEP_AT), dimen=3)
     m.over = pyo.Var(m.STEPS, domain=pyo.Binary)
-    m.extra = pyo.Var(m.STEPS, bounds=lambda m, r, k, i: (0, above(largest(r, k, 1))))
+    m.extra = pyo.Var(m.STEPS, bounds=largest)
     m.overload = pyo.ConstraintList()
     m.step = pyo.ConstraintList()
+    largest_weight, weights = shares.priority_weight
+    weight = largest_weight * Fraction(shares.instance.weights.gpu) / THOUSAND
     cost: list[Any] = []
     for r, k in estimate.steps:
         squares = [(w, p) for p, w in enumerate(weights) if (r, k, p) in estimate.shares and w]
@@ -175,21 +179,38 @@ def _gpu(
         groups = shares.load[k].items()
         load = pyo.quicksum(below(part) * m.y[g, shares.regions[r]] for g, part in groups)
         before = Fraction(1, 2)
-        for i, at in enumerate(estimate.steps[r, k]):
-            last, value = step_of(shares, r, k, at)
+        for i, step in enumerate(estimate.steps[r, k]):
+            last, value = step_of(shares, r, k, step)
             if value - before <= _NEGLIGIBLE:  # below a solver's tolerances
                 value = before
             over = above(max(_LEAST_BIG_M, 1 - last))
             m.overload.add(load - over * m.over[r, k, i] <= above(last))
             if i:
                 m.overload.add(m.over[r, k, i] <= m.over[r, k, i - 1])
-            big = above(largest(r, k, last))  # at a load of at most `last`
+            big = above(_largest_squares(shares, estimate, r, k, last))
             m.step.add(m.extra[r, k, i] - weighted - big * m.over[r, k, i] >= -big)
             m.step.add(m.extra[r, k, i] >= _least_squares(shares, r, k, last) * m.over[r, k, i])
             if value > before:
                 cost.append(below(weight * (value - before)) * m.extra[r, k, i])
             before = value
     return pyo.quicksum(cost)
+
+
+def _largest_square(shares: Shares, r: int, k: int, share: Fraction | int) -> Fraction:
+    """Return the largest square of one priority with at most a share of its demand in a region."""
+    supply = shares.supply[r][k]
+    return THOUSAND * max(supply, min(Fraction(1), share) - supply) ** 2
+
+
+def _largest_squares(
+    shares: Shares, estimate: Estimate, r: int, k: int, load: Fraction | int
+) -> Fraction:
+    """Return the largest sum of weighted squares at a load of at most this."""
+    total = Fraction(0)
+    for p, weight in enumerate(shares.priority_weight[1]):
+        if (r, k, p) in estimate.shares:
+            total += weight * _largest_square(shares, r, k, load / shares.part[k, p])
+    return total
 
 
 def _whole_jobs(m: Any, shares: Shares, whole: dict[tuple[int, int], WholeJobs]) -> None:
@@ -200,11 +221,11 @@ def _whole_jobs(m: Any, shares: Shares, whole: dict[tuple[int, int], WholeJobs])
     import pyomo.environ as pyo
 
     m.whole_jobs = pyo.ConstraintList()
-    for (k, p), left in whole.items():
-        if left.least > _NEGLIGIBLE:
+    for (k, p), jobs in whole.items():
+        if jobs.least > _NEGLIGIBLE:
             total = sum(m.square[q, k, p] for q in range(len(shares.regions)))
-            least = THOUSAND * Fraction(left.least)
-            for g, penalty in left.penalty.items():
+            least = THOUSAND * Fraction(jobs.least)
+            for g, penalty in jobs.penalty.items():
                 paid = above(THOUSAND * penalty)
                 total -= paid * sum(m.y[g, name] for name in shares.regions)
                 least -= Fraction(paid)
@@ -223,9 +244,11 @@ def _storage(m: Any, shares: Shares, estimate: Estimate, least: float) -> Any:
     m.bytes_tangent = pyo.ConstraintList()
     m.bytes_difference = {}
     for r, points in estimate.bytes.items():
-        row = [(part, m.x[t, shares.regions[r]])
-               for t, part in zip(shares.tables, shares.bytes, strict=True)]  # fmt: skip
-        ends = [(Fraction(at), Fraction(at)) for at in points]
+        row = [
+            (part, m.x[t, shares.regions[r]])
+            for t, part in zip(shares.tables, shares.bytes, strict=True)
+        ]
+        ends = [(Fraction(point), Fraction(point)) for point in points]
         m.bytes_difference[r] = _chords(m.bytes_tangent, m.uneven[r], row, shares.capacity[r], ends)
     m.whole_tables = pyo.ConstraintList()
     if estimate.bytes and least > _NEGLIGIBLE:
@@ -271,36 +294,35 @@ def _locate(m: Any, shares: Shares) -> None:
     m.near_home = pyo.ConstraintList()
     m.near_job = pyo.ConstraintList()
     names = shares.regions
-    for g, (ml, positions, _) in enumerate(shares.groups):
-        tables = [shares.tables[t] for t in positions]
-        for r in names:
-            if ml:
+    for g, group in enumerate(shares.groups):
+        tables = [shares.tables[t] for t in group.tables]
+        if group.together:
+            for r in names:
                 for t in tables:
                     m.together.add(m.y[g, r] <= m.x[t, r])
                 m.apart.add(m.y[g, r] >= sum(m.x[t, r] for t in tables) - (len(tables) - 1))
-            else:
-                for t in tables:
-                    m.near_home.add(m.near[g, t, r] <= m.x[t, r])
-                    m.near_job.add(m.near[g, t, r] <= m.y[g, r])
-        if not ml:
-            m.somewhere.add(sum(m.y[g, r] for r in names) == 1)
-            for i, r in enumerate(names):
-                least = _least_votes(len(tables), len(names), i)
-                m.votes.add(sum(m.x[t, r] for t in tables) >= least * m.y[g, r])
-                m.votes.add(sum(m.near[g, t, r] for t in tables) >= least * m.y[g, r])
-                for j, q in enumerate(names):
-                    if i != j:  # ties go to the earlier region
-                        tie = int(j < i)
-                        ahead = sum(m.x[t, q] - m.x[t, r] for t in tables) + tie
-                        m.majority.add(ahead <= (len(tables) + tie) * (1 - m.y[g, r]))
+            continue
+        m.somewhere.add(sum(m.y[g, r] for r in names) == 1)
+        for i, r in enumerate(names):
+            for t in tables:
+                m.near_home.add(m.near[g, t, r] <= m.x[t, r])
+                m.near_job.add(m.near[g, t, r] <= m.y[g, r])
+            least = _least_votes(len(tables), len(names), i)
+            m.votes.add(sum(m.x[t, r] for t in tables) >= least * m.y[g, r])
+            m.votes.add(sum(m.near[g, t, r] for t in tables) >= least * m.y[g, r])
+            for j, q in enumerate(names):
+                if i != j:  # ties go to the earlier region
+                    tie = int(j < i)
+                    ahead = sum(m.x[t, q] - m.x[t, r] for t in tables) + tie
+                    m.majority.add(ahead <= (len(tables) + tie) * (1 - m.y[g, r]))
 
 
-def _least_votes(tables: int, regions: int, at: int) -> int:
+def _least_votes(tables: int, regions: int, position: int) -> int:
     """Return the fewest of a group's tables with which the region at a position can win."""
     return next(
         votes
         for votes in range(1, tables + 1)
-        if votes + at * (votes - 1) + (regions - 1 - at) * votes >= tables
+        if votes + position * (votes - 1) + (regions - 1 - position) * votes >= tables
     )
 
 
@@ -308,7 +330,8 @@ def _limits(m: Any, shares: Shares) -> None:
     """State (4), (5), (6) and the move quota."""
     import pyomo.environ as pyo
 
-    instance, ids = shares.instance, shares.tables
+    instance = shares.instance
+    ids = shares.tables
     sizes = [table.size for table in instance.tables]
 
     def storage(m: Any, name: str) -> Any:
@@ -320,24 +343,14 @@ def _limits(m: Any, shares: Shares) -> None:
     m.cpu = pyo.ConstraintList()
     for region in instance.regions:
         for app, quota in region.cpu_quota.items():
-            hours = [
-                sum(instance.jobs[j].cpu_hours for j in jobs if instance.jobs[j].app == app)
-                for _, _, jobs in shares.groups
-            ]
-            row, limit = at_most(hours, quota)
+            row, limit = at_most(shares.cpu_hours(app), quota)
             used = sum(c * m.y[g, region.id] for g, c in enumerate(row) if c)
             m.cpu.add(_row(used, "<=", limit))
     if instance.at_home_threshold:
         hours_at_home = {
-            (g, region.id): sum(
-                hours
-                for j in jobs
-                if instance.jobs[j].time_sensitive
-                for kind, hours in instance.jobs[j].gpu_hours.items()
-                if region.gpu_supply.get(kind)
-            )
-            for g, (_, _, jobs) in enumerate(shares.groups)
-            for region in instance.regions
+            (g, name): shares.hours_at_home(g, r)
+            for g in range(len(shares.groups))
+            for r, name in enumerate(shares.regions)
         }
         keys = [key for key, hours in hours_at_home.items() if hours]
         row, limit = at_least([hours_at_home[key] for key in keys], instance.at_home_threshold)
@@ -349,8 +362,9 @@ def _limits(m: Any, shares: Shares) -> None:
         away = sum(
             c * m.x[table.id, name]
             for c, table in zip(row, settled, strict=True)
-            for name in shares.regions if name != table.home
-        )  # fmt: skip
+            for name in shares.regions
+            if name != table.home
+        )
         m.quota = pyo.Constraint(expr=_row(away, "<=", limit))
 
 
@@ -389,14 +403,15 @@ def differences(m: Any) -> tuple[dict[tuple[int, int, int], float], dict[int, fl
 
 def assign(instance: Instance, m: Any, solution: Solution) -> None:
     """Set every variable to its value in the solution."""
-    data, shares = arrays(instance), Shares(instance)
+    data = arrays(instance)
+    shares = Shares(instance)
     index = instance.region_index
     state = state_of(data, homes_of(instance, solution))
     for t, r in m.x:
         m.x[t, r].set_value(int(solution.home[t] == r), skip_validation=True)
     for g, r in m.y:
-        at = state.job_region[shares.groups[g][2][0]]
-        m.y[g, r].set_value(int(at == index[r]), skip_validation=True)
+        region = state.job_region[shares.groups[g].jobs[0]]
+        m.y[g, r].set_value(int(region == index[r]), skip_validation=True)
     for g, t, r in m.near:
         m.near[g, t, r].set_value(m.y[g, r].value * m.x[t, r].value, skip_validation=True)
     _, weights = shares.priority_weight
@@ -408,9 +423,8 @@ def assign(instance: Instance, m: Any, solution: Solution) -> None:
         weighted[r, k] = weighted.get((r, k), 0.0) + float(weights[p]) * square
     for (r, k, i), at in m.STEP_AT.items():
         load = sum(
-            part for g, part in shares.load[k].items()
-            if m.y[g, instance.regions[r].id].value
-        )  # fmt: skip
+            part for g, part in shares.load[k].items() if m.y[g, instance.regions[r].id].value
+        )
         over = int(load > step_of(shares, r, k, at)[0])
         m.over[r, k, i].set_value(over, skip_validation=True)
         m.extra[r, k, i].set_value(weighted.get((r, k), 0.0) * over, skip_validation=True)

@@ -129,7 +129,8 @@ def rounding_margin(instance: Instance) -> float:
     may cancel, so that a part of the bound would not cover their rounding. `_LEAST_SUM` is for
     terms below the least double.
     """
-    weights, kinds = instance.weights, len(instance.kinds)
+    weights = instance.weights
+    kinds = len(instance.kinds)
     gpu_terms = 2 * kinds * sum(instance.priority_weight(p) for p in instance.priorities)
     largest = weights.traffic + gpu_terms * weights.gpu + 2 * weights.storage
     return TOLERANCE * float(largest) + _LEAST_SUM
@@ -142,7 +143,8 @@ def sigmoid(x: float) -> float:
 
 def storage(instance: Instance, home: Mapping[str, int]) -> Fraction:
     """Return (3): squared differences of regions' shares of bytes and of capacity."""
-    size, capacity = instance.total_size, instance.total_capacity
+    size = instance.total_size
+    capacity = instance.total_capacity
     if not size or not capacity:
         return Fraction(0)
     stored = _stored(instance, home)
@@ -232,9 +234,9 @@ def _violations(
 def _over_capacity(instance: Instance, home: Mapping[str, int]) -> Iterable[Violation]:
     cpus: dict[tuple[int, str], Number] = defaultdict(int)
     for job in instance.jobs:
-        at = instance.region_of(job, home)
-        if at is not None and job.app is not None:
-            cpus[at, job.app] += job.cpu_hours
+        region_of_job = instance.region_of(job, home)
+        if region_of_job is not None and job.app is not None:
+            cpus[region_of_job, job.app] += job.cpu_hours
     for r, (region, stored) in enumerate(
         zip(instance.regions, _stored(instance, home), strict=True)
     ):
@@ -251,7 +253,8 @@ def _over_capacity(instance: Instance, home: Mapping[str, int]) -> Iterable[Viol
 
 def explain(instance: Instance) -> str:
     """Return why no placement is feasible; an empty string if no reason is known."""
-    size, capacity = instance.total_size, instance.total_capacity
+    size = instance.total_size
+    capacity = instance.total_capacity
     if size > capacity:
         return f"the tables have {float(size):g} bytes, the regions store {float(capacity):g}"
     largest = max((region.storage_capacity for region in instance.regions), default=0)
@@ -261,9 +264,11 @@ def explain(instance: Instance) -> str:
     supplied = {k for region in instance.regions for k, hours in region.gpu_supply.items() if hours}
     urgent = sum(
         hours
-        for job in instance.jobs if job.time_sensitive
-        for kind, hours in job.gpu_hours.items() if kind in supplied
-    )  # fmt: skip
+        for job in instance.jobs
+        if job.time_sensitive
+        for kind, hours in job.gpu_hours.items()
+        if kind in supplied
+    )
     if urgent < instance.at_home_threshold:
         return (
             f"{float(instance.at_home_threshold):g} GPU hours of time-sensitive jobs must be at "

@@ -26,13 +26,16 @@ _TRIALS_PER_CALL = 20_000
 """Of annealing, between two checks of the limits."""
 _RESTARTS = 3
 """Cooling schedules of `annealing`."""
-SHORT_TRIALS, _LEAST_TRIALS = 300, 2_000
+SHORT_TRIALS = 300
+_LEAST_TRIALS = 2_000
 """Of `short_annealing`: for each table, and at least."""
 _SAMPLED_MOVES = 500
-_HOTTEST, _COLDEST = 2.0, 0.01
+_HOTTEST = 2.0
+_COLDEST = 0.01
 """Temperatures, in mean increases of the cost by a move."""
 _LEAST_TEMPERATURE = 1e-300
-_SOFT, _HARD = (0.1, 10.0), (1e6, 1e6)
+_SOFT = (0.1, 10.0)
+_HARD = (1e6, 1e6)
 """First and last cost of an infeasibility of 1, in sums of the weights. Soft limits let large
 tables change places; where there are few tables, most such placements lead nowhere."""
 _MANY_TABLES = 100
@@ -57,8 +60,9 @@ def hill_climbing(instance: Instance, run: Run, days: int | None = None) -> Clai
     if days is not None and days < 0:
         raise OptionError(f"days={days} must be from 0, or none")
     data = arrays(instance)
-    return _claim(instance, data, hill_climb(data, initial_state(instance, data, run), run, days),
-                  run)  # fmt: skip
+    return _claim(
+        instance, data, hill_climb(data, initial_state(instance, data, run), run, days), run
+    )
 
 
 @method("placement", kind="heuristic", preload=(".heuristics.local_search",))
@@ -162,7 +166,8 @@ def initial_homes(data: Data) -> Any:
 
 def hill_climb(data: Data, state: State, run: Run, days: int | None) -> State:
     """Improve a state in place, day by day, until nothing moves or the run must stop."""
-    day, tables = 0, np.arange(len(data.size))
+    day = 0
+    tables = np.arange(len(data.size))
     while len(tables) and (days is None or day < days):
         gains = []
         for first in range(0, len(tables), _TABLES_PER_CALL):
@@ -235,9 +240,9 @@ def anneal(data: Data, state: State, run: Run, restarts: int, trials: int) -> St
 
 def _best_moves(state: State, tables: Any, apply: bool = False) -> tuple[Any, Any, Any]:
     """Return each table's best region, and what moving there adds to infeasibility and cost."""
-    found = np.zeros(len(tables), dtype=np.int64), np.zeros(len(tables)), np.zeros(len(tables))
-    local_search.climb(*state.packed, tables, *found, apply)
-    return found
+    moves = np.zeros(len(tables), dtype=np.int64), np.zeros(len(tables)), np.zeros(len(tables))
+    local_search.climb(*state.packed, tables, *moves, apply)
+    return moves
 
 
 def _rank(state: State) -> tuple[float, float, Any]:

@@ -22,12 +22,16 @@ from dlsched.solvers.compilation import FloatRows, Floats, Ints, entry, loop
 
 DRAWS = 7
 """Random numbers of one trial of annealing."""
-_TABLE, _JOB, _SWAP, _CLUSTER = 0.35, 0.6, 0.7, 0.85
+_TABLE = 0.35
+_JOB = 0.6
+_SWAP = 0.7
+_CLUSTER = 0.85
 """Below which number a trial is a table's move, a job's, a swap, or a cluster's move; above the
 last, a swap of clusters."""
 _GUIDED = 0.75
 """Chance that a move goes where some of the readers' tables are."""
-_MODULUS, _FACTOR = 2**31 - 1, 16807
+_MODULUS = 2**31 - 1
+_FACTOR = 16807
 """Of Lehmer's generator, for numbers that a trial needs beyond its draws."""
 _RELATIVE = 1e-12
 """A relative decrease of the cost below this is rounding: the sums are updated move by move."""

@@ -38,7 +38,7 @@ def draw_supply(
     today = {t.id: index[t.home] for t in instance.tables if t.home is not None}
     after = {t: index[r] for t, r in solution.home.items()} if solution else today
     pairs = [(r, kind) for r in range(len(instance.regions)) for kind in instance.kinds]
-    own = ax is None
+    standalone = ax is None
     if ax is None:
         ax = new_axes(2.6)
     bars = {
@@ -59,7 +59,7 @@ def draw_supply(
     title = (
         f"{instance.name}: {method}, {bytes_text(float(moved(instance, after)))} of tables moved"
     )
-    finish(ax, title, [entry(label, colour) for label, colour in _SERIES.items()], own=own)
+    finish(ax, title, [entry(label, colour) for label, colour in _SERIES.items()], own=standalone)
     return ax
 
 
@@ -88,7 +88,8 @@ def draw_moves(instance: Instance, solution: Solution, ax: Axes | None = None) -
     most = max(1.0, flow.max(initial=0))
     ax.imshow(flow, cmap=colours, vmin=0, vmax=most, aspect="auto")
     for r, c in zip(*np.nonzero(flow), strict=True):
-        fill, text = to_hex(colours(flow[r, c] / most)), f"{flow[r, c]:.1f}"
+        fill = to_hex(colours(flow[r, c] / most))
+        text = f"{flow[r, c]:.1f}"
         box_label(ax, (c - 0.5, r - 0.5, 1, 1), "<0.1" if text == "0.0" else text, fill)
     set_labels(ax, "to region", "from region")
     ax.set_xticks(range(len(names)), [short_name(n, 8) for n in names], fontsize=TEXT)

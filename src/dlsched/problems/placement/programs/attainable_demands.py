@@ -45,11 +45,11 @@ class Gaps:
         demands = np.array(self.demands)
         return (demands[1:] + demands[:-1]) / (2 * demands[-1]) - self.supply
 
-    def around(self, at: float) -> list[float]:
+    def around(self, point: float) -> list[float]:
         """Return the gap that holds a point; two where the point is a demand between them."""
         share = np.array(self.demands) / self.demands[-1] - self.supply
-        first = int(np.searchsorted(share, at - _SAME)) - 1
-        last = int(np.searchsorted(share, at + _SAME)) - 1
+        first = int(np.searchsorted(share, point - _SAME)) - 1
+        last = int(np.searchsorted(share, point + _SAME)) - 1
         low, high = np.clip([first, last], 0, len(share) - 2).tolist()
         return [float(m) for m in self.middles[low : high + 1]]
 
@@ -63,7 +63,7 @@ class Gaps:
 
 def attainable(shares: Shares) -> dict[tuple[int, int], list[int]]:
     """Return, by type and priority, the demands that regions can have; none where too many."""
-    found: dict[tuple[int, int], list[int]] = {}
+    demands: dict[tuple[int, int], list[int]] = {}
     for key, row in shares.demand.items():
         unit = granularity(row.values())
         if 1 / unit >= _LARGEST:
@@ -74,5 +74,5 @@ def attainable(shares: Shares) -> dict[tuple[int, int], list[int]]:
             if len(sums) > _MOST_SUMS:
                 break
         else:
-            found[key] = sorted(sums)
-    return found
+            demands[key] = sorted(sums)
+    return demands

@@ -26,7 +26,9 @@ import numpy as np
 from dlsched.problems.placement.programs.gpu_cells import Cell
 from dlsched.solvers.compilation import Floats, Ints, entry, loop
 
-_FREE, _OUT, _IN = -1, -2, -3
+_FREE = -1
+_OUT = -2
+_IN = -3
 """Of an undecided item without a home, of one without a region, and of one in a region; the number
 of a region stands for an item that runs there or nowhere."""
 _ULP = 2.0**-51

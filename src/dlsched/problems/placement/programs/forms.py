@@ -55,15 +55,15 @@ FORMS: dict[str, Callable[[Instance, Mapping[str, Any]], Form]] = {"estimate": e
 
 def _points(rows: Any, positions: int) -> dict[tuple[int, ...], list[Fraction]]:
     """Return the points by position; those beyond 0 and 1 are refused."""
-    found: dict[tuple[int, ...], list[Fraction]] = {}
+    by_position: dict[tuple[int, ...], list[Fraction]] = {}
     for row in rows if isinstance(rows, list) else [rows]:
         if not isinstance(row, list) or not all(type(v) is int for v in row):
             raise ValueError("the form estimate needs lists of integers")
         points = {Fraction(v, 2**POINT_BITS) for v in row[positions:]}
-        if any(not 0 <= at <= 1 for at in points):
+        if any(not 0 <= point <= 1 for point in points):
             raise ValueError("a point of the form estimate is not between 0 and 1")
-        found[tuple(row[:positions])] = sorted(points)
-    return found
+        by_position[tuple(row[:positions])] = sorted(points)
+    return by_position
 
 
 class _Program(Homes):
@@ -75,7 +75,8 @@ class _Program(Homes):
         steps: Mapping[tuple[int, ...], list[Fraction]],
     ) -> None:
         """Add (2): a column for each square, and two for each step."""
-        instance, shares = self.instance, self.shares
+        instance = self.instance
+        shares = self.shares
         largest, weights = shares.priority_weight
         # The definition calculates this part in doubles, with at most this relative error.
         weight = Fraction(instance.weights.gpu) * largest * (1 - Fraction(TOLERANCE))
@@ -91,7 +92,9 @@ class _Program(Homes):
                     self.costs[cell.square[p]] = weight * weights[p] / 2
                 if instance.version == "v2":
                     found = _gaps(loads, steps.get((r, k), []))
-                    load, before, last = self.load(shares.load[k], r), Fraction(1, 2), None
+                    load = self.load(shares.load[k], r)
+                    before = Fraction(1, 2)
+                    last = None
                     for low, high in found:
                         factor = sigmoid_below(shares.overload(r, k, high))
                         last, extra = self._step(cell, load, low, high, last)
@@ -100,12 +103,13 @@ class _Program(Homes):
 
     def storage(self, stored: Mapping[tuple[int, ...], list[Fraction]]) -> None:
         """Add (3)."""
-        instance, shares = self.instance, self.shares
+        instance = self.instance
+        shares = self.shares
         if not instance.total_size or not instance.total_capacity:
             return
         for r in self.places:
             row = {self.home[t][r]: part for t, part in enumerate(shares.bytes)}
-            tangents = [(at, at) for at in stored.get((r,), [])]
+            tangents = [(point, point) for point in stored.get((r,), [])]
             column = self._square(row, shares.capacity[r], tangents)
             self.costs[column] = Fraction(instance.weights.storage)
 
@@ -143,7 +147,8 @@ class _Program(Homes):
         Every load is at most `low` or at least `high`; `last` is the binary of the step before.
         """
         draft = self.draft
-        over, most = draft.column(1, integer=True), cell.most(low)
+        over = draft.column(1, integer=True)
+        most = cell.most(low)
         extra = draft.column(cell.most(Fraction(1)))
         draft.at_most({**load, over: -max(_LEAST_BIG_M, 1 - low)}, low)
         if last is not None:
@@ -160,7 +165,9 @@ class _Cell:
     def __init__(
         self, supply: Fraction, weights: list[Fraction], part: Mapping[int, Fraction]
     ) -> None:
-        self.supply, self.weights, self.part = supply, weights, part
+        self.supply = supply
+        self.weights = weights
+        self.part = part
         self.square: dict[int, int] = {}
 
     def most(self, load: Fraction) -> Fraction:
@@ -180,4 +187,4 @@ class _Cell:
 
 def _gaps(sums: Sums, points: Iterable[Fraction]) -> list[tuple[Fraction, Fraction]]:
     """Return the gaps between attainable sums that hold points, in ascending order."""
-    return sorted({gap for at in points for gap in [sums.around(at)] if gap is not None})
+    return sorted({gap for point in points for gap in [sums.around(point)] if gap is not None})

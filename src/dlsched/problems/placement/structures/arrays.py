@@ -102,7 +102,9 @@ class _Unit(NamedTuple):
 
 def arrays(instance: Instance) -> Data:
     """Return an instance as arrays."""
-    regions, tables, jobs = instance.regions, instance.tables, instance.jobs
+    regions = instance.regions
+    tables = instance.tables
+    jobs = instance.jobs
     bytes_ = instance.total_size
     capacity = [_binding(r.storage_capacity, bytes_) for r in regions]
     quota = _binding(instance.move_quota, bytes_)
@@ -132,7 +134,8 @@ def arrays(instance: Instance) -> Data:
     hour = _unit(urgent, [threshold])
 
     stored = instance.total_capacity
-    weights, second = instance.weights, instance.version == "v2"
+    weights = instance.weights
+    second = instance.version == "v2"
     return Data(
         exact=byte.exact and cpu.exact and hour.exact,
         size=size,
@@ -179,15 +182,17 @@ def homes_of(instance: Instance, solution: Solution) -> list[int]:
 
 def _gpus(instance: Instance, hour: _Unit) -> dict[str, Any]:
     """Return the fields of `Data` that hold GPU hours."""
-    regions, jobs = instance.regions, instance.jobs
+    regions = instance.regions
+    jobs = instance.jobs
     kinds = {kind: k for k, kind in enumerate(instance.kinds)}
     ranks = {p: i for i, p in enumerate(instance.priorities)}
     rank = [ranks[job.priority] for job in jobs]
     rows = [
         (j, kinds[kind], h)
         for j, job in enumerate(jobs)
-        for kind, h in job.gpu_hours.items() if kind in kinds and h
-    ]  # fmt: skip
+        for kind, h in job.gpu_hours.items()
+        if kind in kinds and h
+    ]
     demands: dict[tuple[int, int], list[Number]] = {}
     for j, k, h in rows:
         demands.setdefault((k, rank[j]), []).append(h)
@@ -233,7 +238,8 @@ def _unit(*groups: Iterable[Number | None]) -> _Unit:
         return _Unit(Fraction(1), True)
     if all(isinstance(v, int) for v in values) and sum(values) < _MOST:
         return _Unit(Fraction(1), True)
-    unit, total = granularity(values), sum(map(Fraction, values), Fraction(0))
+    unit = granularity(values)
+    total = sum(map(Fraction, values), Fraction(0))
     if total / unit < _MOST:
         return _Unit(unit, True)
     power = total.numerator.bit_length() - total.denominator.bit_length() + 1

@@ -62,7 +62,8 @@ def _spread(room: list[tuple[str, int]], count: int) -> Iterator[dict[str, int]]
         if not count:
             yield {}
         return
-    (name, most), rest = room[0], room[1:]
+    (name, most) = room[0]
+    rest = room[1:]
     for here in range(min(most, count) + 1):
         for others in _spread(rest, count - here):
             yield ({name: here} if here else {}) | others

@@ -89,10 +89,18 @@ def generate(
         Shares of the GPUs in use, at most; by default drawn from 0.85 to 0.97 and 0.75 to 0.92.
     """
     return with_tenants(
-        rng, training=training, loan=loan, gpus=gpus, jobs=jobs, sizes=sizes, scenario=scenario,
-        admitted=admitted, separate_groups=separate_groups, training_used=training_used,
+        rng,
+        training=training,
+        loan=loan,
+        gpus=gpus,
+        jobs=jobs,
+        sizes=sizes,
+        scenario=scenario,
+        admitted=admitted,
+        separate_groups=separate_groups,
+        training_used=training_used,
         loan_used=loan_used,
-    )[0]  # fmt: skip
+    )[0]
 
 
 def with_tenants(
@@ -165,7 +173,8 @@ class _Draw:
     def __init__(
         self, rng: np.random.Generator, scenario: Scenario, sizes: Mapping[int, float], gpus: int
     ) -> None:
-        self.rng, self.scenario = rng, scenario
+        self.rng = rng
+        self.scenario = scenario
         self.sizes = {size: share for size, share in sizes.items() if size <= gpus}
 
     def one_of(self, shares: Mapping[int, float]) -> int:
@@ -175,7 +184,8 @@ class _Draw:
 
     def job(self, name: str, *, loanable: bool = False) -> Job:
         """Draw a job; with `loanable` one that may use loan servers."""
-        scenario, rng = self.scenario, self.rng
+        scenario = self.scenario
+        rng = self.rng
         large = bool(rng.random() < scenario.elastic)
         elastic = large or bool(rng.random() < scenario.scaled)
         base = self.one_of(_ELASTIC if large else _INELASTIC)
@@ -200,7 +210,8 @@ class _Occupation:
     """The running jobs and the free GPUs that they leave."""
 
     def __init__(self, bare: Instance, draw: _Draw) -> None:
-        self.servers, self.draw = bare.servers, draw
+        self.servers = bare.servers
+        self.draw = draw
         self.fleet = BestFit(bare)
         self.pools = preferred if bare.separate_groups else training_first
         self.running: list[tuple[Job, dict[Kind, Taken]]] = []
@@ -228,16 +239,16 @@ class _Occupation:
         gpus = [server.gpus for server in self.servers]
         most = share * sum(gpus[s] for s in members)
         order = self.draw.rng.permutation(len(self.running)).tolist()
-        left: set[int] = set()
+        gone: set[int] = set()
         for r in order:
             if sum(gpus[s] - self.fleet.free[s] for s in members) <= most:
                 break
-            job, taken = self.running[r]
-            if any(self.servers[s].pool == pool for kind in KINDS for s, _ in taken[kind]):
-                left.add(r)
+            job, workers = self.running[r]
+            if any(self.servers[s].pool == pool for kind in KINDS for s, _ in workers[kind]):
+                gone.add(r)
                 for kind in KINDS:
-                    self.fleet.release(taken[kind], job.gpus_per_worker, gpus)
-        self.running = [entry for r, entry in enumerate(self.running) if r not in left]
+                    self.fleet.release(workers[kind], job.gpus_per_worker, gpus)
+        self.running = [entry for r, entry in enumerate(self.running) if r not in gone]
 
     def write(self, servers: list[dict[str, Any]]) -> None:
         """Write free GPUs and groups into the servers' data."""
@@ -258,10 +269,10 @@ class _Occupation:
                         "flexible": kind == "flexible",
                     }
                     for kind in KINDS
-                    for s, count in taken[kind]
+                    for s, count in workers[kind]
                 ],
             }
-            for job, taken in self.running
+            for job, workers in self.running
         ]
 
 
@@ -278,11 +289,17 @@ def examples() -> list[Instance]:
             {"id": "s9", "pool": "loan", "gpus": 8, "free": 5, "group": "flexible"},
         ],
         "jobs": [
-            {"id": "a", "gpus_per_worker": 2, "base": 3, "flexible": 2, "elastic": True,
-             "fungible": True},
+            {
+                "id": "a",
+                "gpus_per_worker": 2,
+                "base": 3,
+                "flexible": 2,
+                "elastic": True,
+                "fungible": True,
+            },
             {"id": "b", "gpus_per_worker": 1, "base": 2, "fungible": True},
         ],
-    }  # fmt: skip
+    }
     readings = {
         "name": "workers-two-readings",
         "servers": [{"id": "s1", "pool": "training", "gpus": 8, "free": 4}],
