@@ -380,12 +380,15 @@ def _row(expression: Any, sense: str, limit: float) -> Any:
 
 def _least_squares(shares: Shares, r: int, k: int, load: Fraction) -> float:
     """Return the least sum of weighted squares at a load or above (Cauchy-Schwarz)."""
-    _, weights = shares.priority_weight
-    parts = {p: part for (kind, p), part in shares.part.items() if kind == k}
+    weights = shares.priority_weight[1]
     excess = load - shares.supply[r][k]
-    if excess <= 0 or not all(weights[p] for p in parts):
-        return 0.0
-    return below(THOUSAND * excess**2 / sum(part**2 / weights[p] for p, part in parts.items()))
+    total = Fraction(0)
+    for (kind, p), part in shares.part.items():
+        if kind == k:
+            if not weights[p]:
+                return 0.0
+            total += part**2 / weights[p]
+    return below(THOUSAND * excess**2 / total) if excess > 0 else 0.0
 
 
 def read(instance: Instance, m: Any) -> Solution:
@@ -398,7 +401,8 @@ def differences(m: Any) -> tuple[dict[tuple[int, int, int], float], dict[int, fl
     import pyomo.environ as pyo
 
     shares = {key: float(pyo.value(difference)) for key, difference in m.difference.items()}
-    return shares, {r: float(pyo.value(part)) for r, part in m.bytes_difference.items()}
+    stored = {r: float(pyo.value(difference)) for r, difference in m.bytes_difference.items()}
+    return shares, stored
 
 
 def assign(instance: Instance, m: Any, solution: Solution) -> None:

@@ -10,6 +10,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
+from typing import NamedTuple
 
 from dlsched.problems.placement.definition.schema import Instance, Solution
 from dlsched.results.objective import ByLevel, Level
@@ -99,7 +100,7 @@ def gpu(instance: Instance, home: Mapping[str, int]) -> float | Fraction:
     for job in instance.jobs:
         for kind, hours in job.gpu_hours.items():
             wanted[kind, job.priority] += hours
-    terms: list[tuple[Number, Fraction, float]] = []
+    terms: list[_Term] = []
     for kind in instance.kinds:
         supply = [Fraction(region.gpu_supply.get(kind, 0)) for region in instance.regions]
         total = sum(supply, Fraction(0))
@@ -114,12 +115,22 @@ def gpu(instance: Instance, home: Mapping[str, int]) -> float | Fraction:
                 if wanted[kind, p]:
                     share = Fraction(here[r, kind, p]) / wanted[kind, p]
                     difference = share - supply[r] / total
-                    terms.append((instance.priority_weight(p), difference, factor))
-    value = math.fsum(float(weight) * float(d) ** 2 * factor for weight, d, factor in terms)
+                    terms.append(_Term(instance.priority_weight(p), difference, factor))
+    value = math.fsum(float(t.weight) * float(t.difference) ** 2 * t.factor for t in terms)
     if value >= _LEAST_SUM:
         return value
-    exact = (Fraction(weight) * d**2 * Fraction(factor) for weight, d, factor in terms)
-    return sum(exact, Fraction(0))
+    exact = Fraction(0)
+    for term in terms:
+        exact += term.weight * term.difference**2 * Fraction(term.factor)
+    return exact
+
+
+class _Term(NamedTuple):
+    """A term of (2): a region, a GPU type and a priority."""
+
+    weight: Number
+    difference: Fraction
+    factor: float
 
 
 def rounding_margin(instance: Instance) -> float:
@@ -237,16 +248,16 @@ def _over_capacity(instance: Instance, home: Mapping[str, int]) -> Iterable[Viol
         region_of_job = instance.region_of(job, home)
         if region_of_job is not None and job.app is not None:
             cpus[region_of_job, job.app] += job.cpu_hours
-    for r, (region, stored) in enumerate(
-        zip(instance.regions, _stored(instance, home), strict=True)
-    ):
+    stored = _stored(instance, home)
+    for r, region in enumerate(instance.regions):
         where = f"regions[{r}]"
-        if stored > region.storage_capacity:
-            message = f"{float(stored):g} bytes, it stores {float(region.storage_capacity):g}"
-            yield Violation("storage_exceeded", where, message, stored - region.storage_capacity)
-        for (q, app), hours in sorted(cpus.items()):
-            quota = region.cpu_quota.get(app)
-            if q == r and quota is not None and hours > quota:
+        excess = stored[r] - region.storage_capacity
+        if excess > 0:
+            message = f"{float(stored[r]):g} bytes, it stores {float(region.storage_capacity):g}"
+            yield Violation("storage_exceeded", where, message, excess)
+        for app, quota in sorted(region.cpu_quota.items()):
+            hours = cpus[r, app]
+            if hours > quota:
                 message = f"{float(hours):g} CPU hours of {app}, the quota is {float(quota):g}"
                 yield Violation("cpu_exceeded", f"{where}.cpu_quota.{app}", message, hours - quota)
 

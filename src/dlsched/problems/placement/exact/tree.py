@@ -11,6 +11,7 @@ negative, so that their errors are relative to the sum.
 from __future__ import annotations
 
 import heapq
+import math
 from collections import Counter
 from fractions import Fraction
 from typing import Any
@@ -158,9 +159,11 @@ class Travel:
         """Return a lower bound on the traffic's cost, in the unit."""
         if len(homes) < 2 or not len(self.part):
             return 0.0
-        here = self.part[:, : len(homes)] @ np.eye(self.regions)[list(homes)]
-        elsewhere = np.sort(here, axis=1)[:, :-1].sum(axis=1)
-        return float(np.where(self.whole < 0, elsewhere, self.whole * (elsewhere > 0)).sum())
+        is_home = np.eye(self.regions)[list(homes)]
+        by_region = self.part[:, : len(homes)] @ is_home
+        elsewhere = np.sort(by_region, axis=1)[:, :-1].sum(axis=1)
+        paid = np.where(self.whole < 0, elsewhere, self.whole * (elsewhere > 0))
+        return float(paid.sum())
 
 
 class Room:
@@ -169,11 +172,10 @@ class Room:
     def __init__(self, instance: Instance, heavy: Any) -> None:
         self.size = [Fraction(instance.tables[t].size) for t in heavy]
         self.capacity = [Fraction(region.storage_capacity) for region in instance.regions]
-        index = instance.region_index
-        today = [instance.tables[t].home for t in heavy]
-        self.today = [None if name is None else index[name] for name in today]
-        quota = instance.move_quota
-        self.quota = None if quota is None else Fraction(quota)
+        self.today = [instance.region_index.get(instance.tables[t].home or "") for t in heavy]
+        self.quota: Fraction | float = (
+            math.inf if instance.move_quota is None else Fraction(instance.move_quota)
+        )
 
     def regions(self, homes: Homes) -> list[int]:
         """Return the regions with room for the next table."""
@@ -186,8 +188,7 @@ class Room:
         return [
             r
             for r, room in enumerate(free)
-            if room >= self.size[new]
-            and (self.quota is None or moved + self._moved(new, r) <= self.quota)
+            if room >= self.size[new] and moved + self._moved(new, r) <= self.quota
         ]
 
     def _moved(self, h: int, r: int) -> Fraction:

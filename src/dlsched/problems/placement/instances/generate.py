@@ -210,14 +210,11 @@ def _merge_rare(jobs: list[dict[str, Any]], least: int) -> None:
 
 def _lognormal(rng: np.random.Generator, quantiles: Sequence[float], n: int) -> Any:
     """Draw whole MB from a distribution with three quantiles, log-linear in the normal score."""
-    scores = _SCORES
+    p50, p90, _ = _SCORES
     logs = np.log(quantiles)
     z = rng.normal(size=n)
-    tail = (logs[2] - logs[1]) / (scores[2] - scores[1])
-    body = (logs[1] - logs[0]) / (scores[1] - scores[0])
-    value = np.where(
-        z > scores[1], logs[1] + tail * (z - scores[1]), logs[0] + body * (z - scores[0])
-    )
+    body, tail = np.diff(logs) / np.diff(_SCORES)
+    value = np.where(z > p90, logs[1] + tail * (z - p90), logs[0] + body * (z - p50))
     return np.maximum(1, np.rint(np.exp(value) * 1000))
 
 

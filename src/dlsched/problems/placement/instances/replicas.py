@@ -152,22 +152,20 @@ def _violations(
         where = f"replicas[{i}]"
         if copy.table not in instance.table_index:
             yield Violation("unknown_table", where, f'there is no table "{copy.table}"')
-            continue
-        if copy.region not in instance.region_index:
+        elif copy.region not in instance.region_index:
             yield Violation("unknown_region", where, f'there is no region "{copy.region}"')
-            continue
-        regions = copies.setdefault(copy.table, set())
-        if copy.region in regions:
-            message = f'"{copy.table}" is in "{copy.region}" already'
-            yield Violation("duplicate_copy", where, message)
-        regions.add(copy.region)
-        if copy.reason == "hot":
-            hot += instance.tables[instance.table_index[copy.table]].size
+        else:
+            regions = copies.setdefault(copy.table, set())
+            if copy.region in regions:
+                message = f'"{copy.table}" is in "{copy.region}" already'
+                yield Violation("duplicate_copy", where, message)
+            regions.add(copy.region)
+            if copy.reason == "hot":
+                hot += instance.tables[instance.table_index[copy.table]].size
     free = _free(instance, copies)
-    for region in instance.regions:
-        if free[region.id] < 0:
-            message = f"{float(-free[region.id]):g} bytes too many"
-            yield Violation("storage_exceeded", region.id, message, -free[region.id])
+    for name, room in free.items():
+        if room < 0:
+            yield Violation("storage_exceeded", name, f"{float(-room):g} bytes too many", -room)
     if hot > hot_quota:
         message = (
             f"copies of hot tables have {float(hot):g} bytes, the quota is {float(hot_quota):g}"
@@ -239,9 +237,9 @@ class _Storage:
         """Yield a second copy of each table, the largest first, where most storage is free."""
         for table in sorted(self.instance.tables, key=lambda t: -t.size):
             others = [r for r in self.free if r not in self.at[table.id]]
-            best = max(others, key=lambda r: self.free[r], default=None)
-            if best is not None and self.free[best] >= table.size:
-                yield self.put(table.id, best, "disaster")
+            roomiest = max(others, key=self.free.__getitem__, default=None)
+            if roomiest is not None and self.free[roomiest] >= table.size:
+                yield self.put(table.id, roomiest, "disaster")
 
     def missing(self, job: Job, region: Region) -> Fraction:
         """Return the bytes of a job's tables that a region does not have."""

@@ -50,9 +50,12 @@ class Shares:
     def read(self) -> list[dict[int, Fraction]]:
         """By group and table: the share in all bytes read."""
         size = [Fraction(table.size) for table in self.instance.tables]
-        rows = [{t: size[t] * len(group.jobs) for t in group.tables} for group in self.groups]
-        total = sum((sum(row.values(), Fraction(0)) for row in rows), Fraction(0))
-        return [{t: part / total for t, part in row.items()} for row in rows]
+        total = Fraction(0)
+        for group in self.groups:
+            total += sum(size[t] for t in group.tables) * len(group.jobs)
+        return [
+            {t: size[t] * len(group.jobs) / total for t in group.tables} for group in self.groups
+        ]
 
     @cached_property
     def demand(self) -> dict[tuple[int, int], dict[int, Fraction]]:
@@ -72,10 +75,10 @@ class Shares:
     def part(self) -> dict[tuple[int, int], Fraction]:
         """By type and priority: the share in the type's GPU hours."""
         total: dict[int, Fraction] = defaultdict(Fraction)
-        of_key = {key: sum(row.values(), Fraction(0)) for key, row in self._hours.items()}
-        for (k, _), hours in of_key.items():
-            total[k] += hours
-        return {(k, p): hours / total[k] for (k, p), hours in of_key.items()}
+        hours = {key: sum(row.values(), Fraction(0)) for key, row in self._hours.items()}
+        for (k, _), amount in hours.items():
+            total[k] += amount
+        return {(k, p): amount / total[k] for (k, p), amount in hours.items()}
 
     @cached_property
     def _hours(self) -> dict[tuple[int, int], dict[int, Fraction]]:
@@ -110,11 +113,13 @@ class Shares:
     @cached_property
     def supply(self) -> list[list[Fraction]]:
         """By region and type: the share in the type's supply."""
-        regions = self.instance.regions
-        kinds = self.instance.kinds
-        rows = [[Fraction(r.gpu_supply.get(kind, 0)) for kind in kinds] for r in regions]
-        total = [sum(column, Fraction(0)) for column in zip(*rows, strict=True)]
-        return [[s / total[k] for k, s in enumerate(row)] for row in rows]
+        columns = [_parts(self._supply(kind)) for kind in self.instance.kinds]
+        return [[column[r] for column in columns] for r in range(len(self.regions))]
+
+    def _supply(self, kind: str) -> dict[int, Fraction]:
+        """Return the supply of a type by region."""
+        regions = enumerate(self.instance.regions)
+        return {r: Fraction(region.gpu_supply.get(kind, 0)) for r, region in regions}
 
     @cached_property
     def granularity(self) -> dict[int, Fraction]:
@@ -128,11 +133,12 @@ class Shares:
     def overload(self, r: int, k: int, load: Fraction) -> Fraction:
         """Return the sigmoid's argument at a load of a region, a share of the type's GPU hours."""
         kind = self.instance.kinds[k]
-        demanded = sum(Fraction(job.gpu_hours.get(kind, 0)) for job in self.instance.jobs)
-        supply = [Fraction(region.gpu_supply.get(kind, 0)) for region in self.instance.regions]
-        mean = sum(supply, Fraction(0)) / sum(1 for hours in supply if hours)
+        demanded = sum(job.gpu_hours.get(kind, 0) for job in self.instance.jobs)
+        supply = self._supply(kind)
+        offered = [hours for hours in supply.values() if hours]
+        mean = sum(offered, Fraction(0)) / len(offered)
         over = max(Fraction(0), load * demanded - supply[r])
-        return Fraction(self.instance.overload_slope) * over / mean
+        return self.instance.overload_slope * over / mean
 
     @cached_property
     def bytes(self) -> list[Fraction]:
@@ -159,7 +165,8 @@ def groups_of(instance: Instance) -> list[Group]:
     groups: dict[tuple[bool, tuple[int, ...]], list[int]] = {}
     for j, job in enumerate(instance.jobs):
         tables = tuple(sorted(instance.table_index[name] for name in job.tables))
-        groups.setdefault((job.kind == "ml" or len(tables) == 1, tables), []).append(j)
+        together = job.kind == "ml" or len(tables) == 1
+        groups.setdefault((together, tables), []).append(j)
     return [Group(ml, list(tables), jobs) for (ml, tables), jobs in groups.items()]
 
 

@@ -66,9 +66,10 @@ _LARGEST_PENALTY = 2
 def weights_of(shares: Shares) -> dict[tuple[int, int], Fraction]:
     """Return the cost of squares of 1 by type and priority, with the sigmoid at 1/2; none of 0."""
     largest, weights = shares.priority_weight
-    heaviest = Fraction(shares.instance.weights.gpu) * largest / 2
-    weight_of = {(k, p): heaviest * weights[p] for k, p in sorted(shares.demand)}
-    return {key: weight for key, weight in weight_of.items() if weight}
+    heaviest = shares.instance.weights.gpu * largest / 2
+    if not heaviest:
+        return {}
+    return {(k, p): heaviest * weights[p] for k, p in sorted(shares.demand) if weights[p]}
 
 
 def cells_of(shares: Shares) -> dict[tuple[int, int], Cell]:

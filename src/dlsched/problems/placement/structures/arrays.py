@@ -8,9 +8,11 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dlsched.problems.placement.definition.schema import Instance, Solution
 from dlsched.schema import Number, granularity
+from dlsched.solvers.compilation import FloatRows, Floats, Ints
 
 _MOST = 2**50
 """Units in a total: sums of integers below this are exact in doubles."""
@@ -18,6 +20,9 @@ _LARGEST_STORAGE = Fraction(10) ** 300
 """Cap on a capacity in units of bytes, which a double must hold."""
 _LARGEST_LOAD = 1e270
 """Cap on the mean supplies that one unit of demand is; the sigmoid is 1 far below it."""
+
+
+Flags = NDArray[np.bool_]
 
 
 class Data(NamedTuple):
@@ -33,41 +38,41 @@ class Data(NamedTuple):
     """
 
     exact: bool
-    size: Any
-    home: Any
+    size: Floats
+    home: Ints
     """The region of each table today, -1 for none."""
-    capacity: Any
-    storage: Any
+    capacity: Floats
+    storage: Floats
     """Capacities that are neither rounded nor infinite."""
-    capacity_share: Any
+    capacity_share: Floats
     bytes_total: float
     bytes_read: float
     quota: float
-    job_start: Any
-    job_tables: Any
-    table_start: Any
-    table_jobs: Any
-    ml: Any
-    job_bytes: Any
-    hours_start: Any
-    hours_kind: Any
-    hours: Any
+    job_start: Ints
+    job_tables: Ints
+    table_start: Ints
+    table_jobs: Ints
+    ml: Flags
+    job_bytes: Floats
+    hours_start: Ints
+    hours_kind: Ints
+    hours: Floats
     """GPU hours, in units of their type and the job's priority."""
-    urgent: Any
+    urgent: Floats
     """The same hours in the units of the threshold (6); 0 for a job that (6) does not count."""
-    priority: Any
-    load_unit: Any
+    priority: Ints
+    load_unit: FloatRows
     """K x P: mean supplies of the type in one unit of demand."""
-    supply_load: Any
+    supply_load: FloatRows
     """R x K: supply in mean supplies of the type."""
-    supply_share: Any
-    wanted: Any
+    supply_share: FloatRows
+    wanted: FloatRows
     """K x P: GPU hours of all jobs in units, those without a region included."""
-    priority_weight: Any
-    app: Any
-    cpu_hours: Any
+    priority_weight: Floats
+    app: Ints
+    cpu_hours: Floats
     cpu_total: float
-    cpu_quota: Any
+    cpu_quota: FloatRows
     """R x A; infinite where there is none."""
     threshold: float
     slope: float
@@ -206,7 +211,6 @@ def _gpus(instance: Instance, hour: _Unit) -> dict[str, Any]:
         wanted[k, p] = sum(unit.near(h) for h in hours)
         load_unit[k, p] = float(min(unit.size / mean[k], Fraction(_LARGEST_LOAD)))
     job_of_row = np.array([j for j, _, _ in rows], dtype=np.int64)
-    shape = (len(regions), len(kinds))
     return {
         "hours_start": _starts(np.bincount(job_of_row, minlength=len(jobs))),
         "hours_kind": np.array([k for _, k, _ in rows], dtype=np.int64),
@@ -216,14 +220,16 @@ def _gpus(instance: Instance, hour: _Unit) -> dict[str, Any]:
         ),
         "priority": np.array(rank, dtype=np.int64),
         "load_unit": load_unit,
-        "supply_load": np.array(
-            [float(s / mean[k]) for row in supply for k, s in enumerate(row)], dtype=float
-        ).reshape(shape),
-        "supply_share": np.array(
-            [float(s / supplied[k]) for row in supply for k, s in enumerate(row)], dtype=float
-        ).reshape(shape),
+        "supply_load": _relative(supply, mean),
+        "supply_share": _relative(supply, supplied),
         "wanted": wanted,
     }
+
+
+def _relative(rows: list[list[Fraction]], units: list[Fraction]) -> FloatRows:
+    """Return numbers in units, one for each column."""
+    numbers = [float(v / unit) for row in rows for v, unit in zip(row, units, strict=True)]
+    return np.array(numbers, dtype=float).reshape(len(rows), len(units))
 
 
 def _binding(limit: Number | None, total: Number) -> Number | None:

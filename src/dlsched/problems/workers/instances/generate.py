@@ -155,14 +155,15 @@ def with_tenants(
 
 def _fitting(jobs: list[Job], servers: list[dict[str, Any]]) -> list[Job]:
     """Return the jobs whose GPUs fit; those that may use both pools take what others leave."""
-    free = {pool: sum(s["free"] for s in servers if s["pool"] == pool) for pool in POOLS}
-    only = both = 0
+    room = sum(server["free"] for server in servers)
+    training = sum(server["free"] for server in servers if server["pool"] == "training")
     kept = []
     for job in jobs:
         gpus = (job.base + job.flexible) * job.gpus_per_worker
-        more = (only, both + gpus) if len(job.pools) > 1 else (only + gpus, both)
-        if more[0] <= free["training"] and sum(more) <= sum(free.values()):
-            only, both = more
+        confined = gpus if len(job.pools) == 1 else 0
+        if confined <= training and gpus <= room:
+            training -= confined
+            room -= gpus
             kept.append(job)
     return kept
 

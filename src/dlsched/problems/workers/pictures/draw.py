@@ -179,11 +179,11 @@ class _Picture:
 
     def where(self, server: Server) -> str:
         """Return the pool of a server, and its group with the workers that it gets."""
-        if server.pool == "training" or not self.instance.separate_groups:
-            return "training" if server.pool == "training" else "on loan"
-        new = {kind for _, kind in self.workers[server.id]}
-        group = server.group or (new.pop() if len(new) == 1 else None)
-        return f"on loan, {group}" if group else "on loan"
+        if server.pool == "training":
+            return "training"
+        kinds = {kind for _, kind in self.workers[server.id]}
+        group = server.group or (kinds.pop() if len(kinds) == 1 else None)
+        return f"on loan, {group}" if group and self.instance.separate_groups else "on loan"
 
     def columns(self, ax: Axes | None) -> Axes:
         """Draw a column of cells for each server."""

@@ -191,24 +191,30 @@ class TypeProgram(ABC):
 
     def shares(self, m: Any, t: int) -> Iterator[tuple[int, Share]]:
         """Yield the jobs of a type that are placed, with their workers by pool and kind."""
-        job = self.types[t].job
         jobs = iter(self.types[t].jobs)
-        flexible = {p: value_of(m.f[t, p]) if job.flexible else 0 for p in job.pools}
+        placed = {self.types[t].job.pools: m.y[t]}
         if self.one_pool(t):
-            placed: dict[tuple[Pool, ...], int] = {(p,): value_of(m.u[t, p]) for p in job.pools}
-            base = {p: value_of(m.u[t, p]) * job.base for p in job.pools}
-        else:
-            placed = {job.pools: value_of(m.y[t])}
-            base = {p: value_of(m.b[t, p]) for p in job.pools}
+            placed = {(pool,): m.u[t, pool] for pool in self.types[t].job.pools}
         for pools, count in placed.items():
-            bases = divide({p: base[p] for p in pools}, job.base, count)
-            extras = divide({p: flexible[p] for p in pools}, job.flexible, count)
-            for of_base, of_flexible in zip(bases, extras, strict=True):
-                share: dict[tuple[Pool, Kind], int] = {}
-                for p in POOLS:
-                    share[p, "base"] = of_base[p]
-                    share[p, "flexible"] = of_flexible[p]
+            for share in self._divided(m, t, pools, value_of(count)):
                 yield next(jobs), share
+
+    def _divided(self, m: Any, t: int, pools: Sequence[Pool], jobs: int) -> Iterator[Share]:
+        """Yield the workers of each of some jobs of a type, which are in these pools only."""
+        job = self.types[t].job
+        base: dict[Pool, int] = {}
+        flexible: dict[Pool, int] = {}
+        for pool in pools:
+            base[pool] = job.base * jobs if self.one_pool(t) else value_of(m.b[t, pool])
+            flexible[pool] = value_of(m.f[t, pool]) if job.flexible else 0
+        bases = divide(base, job.base, jobs)
+        extras = divide(flexible, job.flexible, jobs)
+        for job_base, job_flexible in zip(bases, extras, strict=True):
+            share: dict[tuple[Pool, Kind], int] = {}
+            for pool in POOLS:
+                share[pool, "base"] = job_base[pool]
+                share[pool, "flexible"] = job_flexible[pool]
+            yield share
 
     def assign(self, instance: Instance, m: Any, solution: Solution) -> None:
         """Set every variable to the value that the solution gives it."""
