@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from typing import Any
 
-from dlsched.problems.workers.definition.schema import KINDS, POOLS, Instance, Kind, Pool, Solution
+from dlsched.problems.workers.definition.schema import (
+    KINDS,
+    POOLS,
+    Instance,
+    Job,
+    Kind,
+    Pool,
+    Server,
+    Solution,
+)
 from dlsched.problems.workers.structures.patterns import Demand, group_of, groups_of, sizes_by_group
 from dlsched.problems.workers.structures.placement_counts import (
     Held,
@@ -25,13 +35,26 @@ def build(instance: Instance) -> Any:
     """
     import pyomo.environ as pyo
 
+    jobs = {job.id: job for job in instance.jobs}
+    servers = {server.id: server for server in instance.servers}
     m = pyo.ConcreteModel(instance.name)
     _sets(m, instance)
-    _variables(m, instance)
-    _levels(m, instance)
-    _gangs(m, instance)
-    _supply(m, instance)
+    m.y = pyo.Var(m.JOBS, domain=pyo.Binary)
+    m.u = pyo.Var(m.CHOICES, domain=pyo.Binary)
+    m.b = _counts(m.OPTIONS, lambda m, j, p: (0, jobs[j].base))
+    m.f = _counts(m.OPTIONS, lambda m, j, p: (0, jobs[j].flexible))
+    m.n = _counts(m.ROOMS, lambda m, s, g, k: (0, servers[s].free // k))
+    m.h = pyo.Var(m.GROUPS, domain=pyo.Binary)
+    _levels(m, jobs, servers)
+    _gangs(m, jobs)
+    _supply(m, instance, servers)
     return m
+
+
+def _counts(keys: Any, bounds: Any) -> Any:
+    import pyomo.environ as pyo
+
+    return pyo.Var(keys, domain=pyo.NonNegativeIntegers, bounds=bounds)
 
 
 def _sets(m: Any, instance: Instance) -> None:
@@ -57,50 +80,41 @@ def _sets(m: Any, instance: Instance) -> None:
     m.SUPPLY = pyo.Set(initialize=supplied, dimen=3)
 
 
-def _variables(m: Any, instance: Instance) -> None:
-    import pyomo.environ as pyo
-
-    jobs = {job.id: job for job in instance.jobs}
-    free = {server.id: server.free for server in instance.servers}
-    whole = pyo.NonNegativeIntegers
-    m.y = pyo.Var(m.JOBS, domain=pyo.Binary)
-    m.u = pyo.Var(m.CHOICES, domain=pyo.Binary)
-    m.b = pyo.Var(m.OPTIONS, domain=whole, bounds=lambda m, j, p: (0, jobs[j].base))
-    m.f = pyo.Var(m.OPTIONS, domain=whole, bounds=lambda m, j, p: (0, jobs[j].flexible))
-    m.n = pyo.Var(m.ROOMS, domain=whole, bounds=lambda m, s, g, k: (0, free[s] // k))
-    m.h = pyo.Var(m.GROUPS, domain=pyo.Binary)
-
-
-def _levels(m: Any, instance: Instance) -> None:
+def _levels(m: Any, jobs: Mapping[str, Job], servers: Mapping[str, Server]) -> None:
     """State the levels, and of what their values are multiples, so that bounds may be rounded."""
     import pyomo.environ as pyo
 
-    jobs = {job.id: job for job in instance.jobs}
-    empty = {server.id for server in instance.servers if server.empty}
-    away = [(j, p) for j, p in m.OPTIONS if p != jobs[j].pools[0]]
-    flexible = pyo.quicksum(m.f[j, p] for j, p in m.OPTIONS if jobs[j].flexible)
-    off_preference = pyo.quicksum(
-        jobs[j].gpus_per_worker * (m.b[j, p] + m.f[j, p]) for j, p in away
-    )
+    flexible = []
+    off_preference = []
+    sizes = []
+    for j, pool in m.OPTIONS:
+        job = jobs[j]
+        if job.flexible:
+            flexible.append(m.f[j, pool])
+        if pool != job.pools[0]:
+            workers = m.b[j, pool] + m.f[j, pool]
+            off_preference.append(job.gpus_per_worker * workers)
+            sizes.append(job.gpus_per_worker)
+    opened = [m.h[s, group] for s, group in m.GROUPS if servers[s].empty]
     m.placed = pyo.Objective(expr=pyo.quicksum(m.y.values()), sense=pyo.maximize)
-    m.flexible = pyo.Objective(expr=flexible, sense=pyo.maximize)
-    m.off_preference = pyo.Objective(expr=off_preference)
-    m.opened = pyo.Objective(expr=pyo.quicksum(m.h[s, g] for s, g in m.GROUPS if s in empty))
+    m.flexible = pyo.Objective(expr=pyo.quicksum(flexible), sense=pyo.maximize)
+    m.off_preference = pyo.Objective(expr=pyo.quicksum(off_preference))
+    m.opened = pyo.Objective(expr=pyo.quicksum(opened))
     m.GRANULARITY = {"placed": 1, "flexible": 1, "opened": 1}
-    m.GRANULARITY["off_preference"] = granularity(jobs[j].gpus_per_worker for j, _ in away)
+    m.GRANULARITY["off_preference"] = granularity(sizes)
 
 
-def _gangs(m: Any, instance: Instance) -> None:
+def _gangs(m: Any, jobs: Mapping[str, Job]) -> None:
     """Give each placed job all base workers and at most its flexible ones, in its pools."""
     import pyomo.environ as pyo
 
-    jobs = {job.id: job for job in instance.jobs}
-
     def gang(m: Any, j: str) -> Any:
-        return sum(m.b[j, p] for p in jobs[j].pools) == jobs[j].base * m.y[j]
+        workers = sum(m.b[j, p] for p in jobs[j].pools)
+        return workers == jobs[j].base * m.y[j]
 
     def scale(m: Any, j: str) -> Any:
-        return sum(m.f[j, p] for p in jobs[j].pools) <= jobs[j].flexible * m.y[j]
+        workers = sum(m.f[j, p] for p in jobs[j].pools)
+        return workers <= jobs[j].flexible * m.y[j]
 
     def base_pool(m: Any, j: str, p: Pool) -> Any:
         return m.b[j, p] == jobs[j].base * m.u[j, p]
@@ -114,11 +128,10 @@ def _gangs(m: Any, instance: Instance) -> None:
     m.flexible_pool = pyo.Constraint(m.CHOICES, rule=flexible_pool)
 
 
-def _supply(m: Any, instance: Instance) -> None:
+def _supply(m: Any, instance: Instance, servers: Mapping[str, Server]) -> None:
     """Put as many workers on the servers as the jobs have, within free GPUs and groups."""
     import pyomo.environ as pyo
 
-    servers = {server.id: server for server in instance.servers}
     wanted: dict[Demand, list[Any]] = defaultdict(list)
     held: dict[Demand, list[Any]] = defaultdict(list)
     gpus: dict[tuple[str, str], list[Any]] = defaultdict(list)

@@ -69,9 +69,9 @@ class HomeTree:
         self.storage = table_squares(instance)
         self.places = [np.searchsorted(cell.names, self.heavy) for cell in self.cells]
         self.read_in = [np.flatnonzero(np.isin(self.heavy, c.names)).tolist() for c in self.cells]
-        self.known: dict[tuple[int, Homes], float] = {
-            (x, ()): cell_bound(cell) for x, cell in enumerate(self.cells)
-        }
+        self.known: dict[tuple[int, Homes], float] = {}
+        for x, cell in enumerate(self.cells):
+            self.known[x, ()] = cell_bound(cell)
         self.travel = Travel(shares, self.heavy, set(cells), self.unit)
         self.room = Room(instance, self.heavy)
         self.root = self.value(())

@@ -122,23 +122,19 @@ def generate(
     used = _cpu_used(job_rows, reads, homes)
     rows: list[dict[str, Any]] = []
     for r in range(regions):
-        supply = {
-            kind: round(float(have[k, r]) * demanded[kind] / utilization)
-            for k, kind in enumerate(demanded)
-        }
+        supply = {}
+        for k, kind in enumerate(demanded):
+            supply[kind] = round(float(have[k, r]) * demanded[kind] / utilization)
+        quota = {}
+        for app, hours in cpu.items():
+            share = min(1.0, 1 / regions + float(scale[r]))
+            quota[app] = max(used[r, app], int(np.ceil(hours * share)))
         rows.append(
             {
                 "id": f"r{r + 1}",
                 "storage_capacity": int(capacity[r]),
                 "gpu_supply": {kind: hours for kind, hours in supply.items() if hours},
-                "cpu_quota": {
-                    app: max(
-                        used.get((r, app), 0),
-                        int(np.ceil(hours * min(1.0, 1 / regions + float(scale[r])))),
-                    )
-                    for app, hours in cpu.items()
-                    if hours
-                },
+                "cpu_quota": {app: hours for app, hours in quota.items() if cpu[app]},
             }
         )
     data: dict[str, Any] = {

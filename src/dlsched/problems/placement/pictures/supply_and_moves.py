@@ -41,15 +41,12 @@ def draw_supply(
     standalone = ax is None
     if ax is None:
         ax = new_axes(2.6)
-    bars = {
-        "supply": [float(instance.regions[r].gpu_supply.get(kind, 0)) for r, kind in pairs],
-        "demand today": _loads(instance, today, pairs),
-        "demand": _loads(instance, after, pairs),
-    }
+    supply = [float(instance.regions[r].gpu_supply.get(kind, 0)) for r, kind in pairs]
     where = np.arange(len(pairs))
-    for i, (label, heights) in enumerate(bars.items()):
-        look: dict[str, Any] = {"color": _SERIES[label], "edgecolor": EDGE, "linewidth": 0.5}
-        ax.bar(where + 0.28 * (i - 1), heights, 0.26, **look)
+    series = (supply, _loads(instance, today, pairs), _loads(instance, after, pairs))
+    for i, (colour, heights) in enumerate(zip(_SERIES.values(), series, strict=True)):
+        middles = where + 0.28 * (i - 1)
+        ax.bar(middles, heights, 0.26, color=colour, edgecolor=EDGE, linewidth=0.5)
     set_labels(ax, "region and type of GPU", "GPU hours")
     names = [f"{instance.regions[r].id} {kind}" for r, kind in pairs]
     turned: dict[str, Any] = {"rotation": 90} if len(pairs) > 3 else {}
@@ -79,8 +76,9 @@ def draw_moves(instance: Instance, solution: Solution, ax: Axes | None = None) -
     flow = np.zeros((len(names), len(names)))
     index = instance.region_index
     for table in instance.tables:
-        if table.home is not None and solution.home[table.id] != table.home:
-            flow[index[table.home], index[solution.home[table.id]]] += float(table.size)
+        new_home = solution.home[table.id]
+        if table.home is not None and table.home != new_home:
+            flow[index[table.home], index[new_home]] += float(table.size)
     flow = 100 * flow / float(instance.total_size or 1)
     if ax is None:
         ax = new_axes(0.3 * len(names) + 1.2)

@@ -80,14 +80,12 @@ class Homes:
                 draft.at_most({column: 1, runs[r]: -1}, 0)
         for r in self.places:
             homes = dict.fromkeys((self.home[t][r] for t in tables), 1)
-            # With fewer of its tables than this, the region cannot win.
-            least = next(
-                votes
-                for votes in range(1, count + 1)
-                if votes + r * (votes - 1) + (last - r) * votes >= count
-            )
+            least = 1  # with fewer of its tables than this, the region cannot win
+            while least + r * (least - 1) + (last - r) * least < count:
+                least += 1
             draft.at_least(homes | {runs[r]: -least}, 0)
-            draft.at_least(dict.fromkeys((near[t][r] for t in tables), 1) | {runs[r]: -least}, 0)
+            nearby = dict.fromkeys((near[t][r] for t in tables), 1)
+            draft.at_least(nearby | {runs[r]: -least}, 0)
             for q in self.places:
                 if q != r:
                     tie = int(q < r)

@@ -120,9 +120,8 @@ def arrays(instance: Instance) -> Data:
     job_tables = np.array([index[t] for job in jobs for t in job.tables], dtype=np.int64)
     job_start = _starts([len(job.tables) for job in jobs])
     readers = np.repeat(np.arange(len(jobs)), np.diff(job_start))
-    order = np.argsort(job_tables, kind="stable")
     table_start = _starts(np.bincount(job_tables, minlength=len(tables)))
-    read = np.add.reduceat(np.append(size[job_tables], 0.0), job_start[:-1]) if jobs else size[:0]
+    read = np.bincount(readers, size[job_tables], len(jobs)).astype(float)
     used = sum(job.cpu_hours for job in jobs)
     quotas = [{app: _binding(q, used) for app, q in r.cpu_quota.items()} for r in regions]
     cpu = _unit([job.cpu_hours for job in jobs], [q for row in quotas for q in row.values()])
@@ -145,8 +144,7 @@ def arrays(instance: Instance) -> Data:
         exact=byte.exact and cpu.exact and hour.exact,
         size=size,
         home=np.array(
-            [-1 if t.home is None else instance.region_index[t.home] for t in tables],
-            dtype=np.int64,
+            [instance.region_index.get(table.home or "", -1) for table in tables], dtype=np.int64
         ),
         capacity=np.array([byte.down(limit) for limit in capacity], dtype=float),
         storage=np.array(
@@ -161,7 +159,7 @@ def arrays(instance: Instance) -> Data:
         job_start=job_start,
         job_tables=job_tables,
         table_start=table_start,
-        table_jobs=readers[order],
+        table_jobs=readers[np.argsort(job_tables, kind="stable")],
         ml=np.array([job.kind == "ml" for job in jobs], dtype=np.bool_),
         job_bytes=read,
         priority_weight=np.array(

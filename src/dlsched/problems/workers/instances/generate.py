@@ -236,7 +236,7 @@ class _Occupation:
 
     def leave(self, pool: Pool, share: float) -> None:
         """Let jobs leave, drawn at random, until at most a share of a pool's GPUs is in use."""
-        members = [s for s, server in enumerate(self.servers) if server.pool == pool]
+        members = {s for s, server in enumerate(self.servers) if server.pool == pool}
         gpus = [server.gpus for server in self.servers]
         most = share * sum(gpus[s] for s in members)
         order = self.draw.rng.permutation(len(self.running)).tolist()
@@ -245,10 +245,11 @@ class _Occupation:
             if sum(gpus[s] - self.fleet.free[s] for s in members) <= most:
                 break
             job, workers = self.running[r]
-            if any(self.servers[s].pool == pool for kind in KINDS for s, _ in workers[kind]):
+            servers = {s for places in workers.values() for s, _ in places}
+            if servers & members:
                 gone.add(r)
-                for kind in KINDS:
-                    self.fleet.release(workers[kind], job.gpus_per_worker, gpus)
+                for places in workers.values():
+                    self.fleet.release(places, job.gpus_per_worker, gpus)
         self.running = [entry for r, entry in enumerate(self.running) if r not in gone]
 
     def write(self, servers: list[dict[str, Any]]) -> None:

@@ -117,10 +117,8 @@ def patterns_exceed(instance: Instance, most: int) -> bool:
     total = 0
     for entry in server_classes(instance):
         for group in entry.groups:
-            total += _count(tuple(sizes.get((entry.pool, group), ())), entry.free)
-            if total > most:
-                return True
-    return False
+            total += _count(sizes.get((entry.pool, group), ()), entry.free)
+    return total > most
 
 
 def _count(sizes: Sequence[int], free: int) -> int:
