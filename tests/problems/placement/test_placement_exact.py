@@ -130,30 +130,26 @@ def test_a_limit_keeps_the_placement_and_the_bound() -> None:
 @given(
     st.lists(st.floats(0.01, 0.5), min_size=1, max_size=5),
     st.lists(st.floats(0, 1), min_size=1, max_size=3),
-    st.booleans(),
 )
 @settings(max_examples=100, deadline=None, derandomize=True)
-def test_branch_and_bound_is_brute_force(
-    shares: list[float], goals: list[float], assign_all: bool
-) -> None:
+def test_branch_and_bound_is_brute_force(shares: list[float], goals: list[float]) -> None:
     """The search = enumeration; the relaxation, and a search cut short, are never above it."""
     items, target = np.array(sorted(shares, reverse=True)), np.array(goals)
     optimum = np.inf
-    for regions in product(range(len(goals) + (not assign_all)), repeat=len(shares)):
-        load = np.bincount(regions, items, minlength=len(goals) + 1)[: len(goals)]
+    for regions in product(range(len(goals)), repeat=len(shares)):
+        load = np.bincount(regions, items, minlength=len(goals))
         optimum = min(optimum, float(((load - target) ** 2).sum()))
-    assert min_squares(items, target, assign_all, 10**6) == pytest.approx(optimum, abs=1e-12)
-    assert min_squares(items, target, assign_all, 3) <= optimum + 1e-12
+    assert min_squares(items, target, 10**6) == pytest.approx(optimum, abs=1e-12)
+    assert min_squares(items, target, 3) <= optimum + 1e-12
     load, scratch = np.zeros((2, len(goals)))
-    assert relaxed_squares(load, target, scratch, items.sum(), assign_all) <= optimum + 1e-12
+    assert relaxed_squares(load, target, scratch, items.sum()) <= optimum + 1e-12
 
 
 def test_the_relaxation_by_hand() -> None:
-    """A rest of 1 over gaps of 1 and 0.5 leaves 0.25 each; unless all is added, 9 leave nothing."""
+    """A rest of 1 over gaps of 1 and 0.5 leaves 0.25 each, 9 leaves 3.75."""
     load, scratch, target = np.zeros(2), np.zeros(2), np.array([1.0, 0.5])
-    assert relaxed_squares(load, target, scratch, 1.0, True) == pytest.approx(2 * 0.25**2)
-    assert relaxed_squares(load, target, scratch, 9.0, True) == pytest.approx(2 * 3.75**2)
-    assert relaxed_squares(load, target, scratch, 9.0, False) == 0
+    assert relaxed_squares(load, target, scratch, 1.0) == pytest.approx(2 * 0.25**2)
+    assert relaxed_squares(load, target, scratch, 9.0) == pytest.approx(2 * 3.75**2)
 
 
 def homes_of(instance: Instance, data: st.DataObject) -> Solution:

@@ -10,6 +10,7 @@ always give a finite bound.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -58,6 +59,13 @@ class Whole(NamedTuple):
     """By type and priority."""
 
 
+_ROW_LISTS = (
+    *("together", "apart", "somewhere", "majority", "votes", "near_home", "near_job"),
+    *("share_tangent", "whole_jobs", "overload", "step", "bytes_tangent", "whole_tables"),
+)
+"""Families of rows without an index, in the order of the matrix."""
+
+
 def build(
     instance: Instance,
     estimate: Estimate | None = None,
@@ -82,34 +90,77 @@ def build(
     shares = Shares(instance)
     estimate = estimate or Estimate.coarse(data or arrays(instance), shares)
     whole = whole or Whole(0.0, {})
-    names, ids = shares.regions, shares.tables
+    regions = shares.regions
+    tables = shares.tables
+    voting = {g: group.tables for g, group in enumerate(shares.groups) if not group.together}
+    reads = [(g, tables[t]) for g, positions in voting.items() for t in positions]
 
     m = pyo.ConcreteModel(instance.name)
-    m.REGIONS = pyo.Set(initialize=names)
-    m.TABLES = pyo.Set(initialize=ids)
-    groups = shares.groups
-    m.GROUPS = pyo.Set(initialize=list(range(len(groups))))
-    m.VOTING = pyo.Set(initialize=[g for g, (ml, at, _) in enumerate(groups) if not ml])
-    m.READS = pyo.Set(initialize=[(g, ids[t]) for g in m.VOTING for t in groups[g][1]], dimen=2)
+    m.REGIONS = pyo.Set(initialize=regions)
+    m.TABLES = pyo.Set(initialize=tables)
+    m.GROUPS = pyo.Set(initialize=list(range(len(shares.groups))))
+    m.VOTING = pyo.Set(initialize=list(voting))
+    m.READS = pyo.Set(initialize=reads, dimen=2)
 
     m.x = pyo.Var(m.TABLES, m.REGIONS, domain=pyo.Binary)
     m.y = pyo.Var(m.GROUPS, m.REGIONS, domain=pyo.Binary)
     m.near = pyo.Var(m.READS, m.REGIONS, bounds=(0, 1))
 
-    m.one_home = pyo.Constraint(m.TABLES, rule=lambda m, t: sum(m.x[t, r] for r in names) == 1)
-    _locate(m, shares)
-    m.cost = pyo.Objective(
-        expr=_traffic(m, shares)
-        + _gpu(m, shares, estimate, whole.jobs)
-        + _storage(m, shares, estimate, whole.tables),
-        sense=pyo.minimize,
-    )
+    m.one_home = pyo.Constraint(m.TABLES, rule=lambda m, t: sum(m.x[t, r] for r in regions) == 1)
+    for name in _ROW_LISTS:
+        m.add_component(name, pyo.ConstraintList())
+    for g, group in enumerate(shares.groups):
+        names = [tables[t] for t in group.tables]
+        if group.together:
+            _run_together(m, g, names)
+        else:
+            _run_by_majority(m, g, names)
+    gpu = _gpu(m, shares, estimate, whole.jobs)
+    storage = _storage(m, shares, estimate, whole.tables)
+    m.cost = pyo.Objective(expr=_traffic(m, shares) + gpu + storage, sense=pyo.minimize)
     m.GRANULARITY = {"cost": 0}
     _limits(m, shares)
     m.other = pyo.ConstraintList()
     for solution in excluded:
-        m.other.add(sum(m.x[t, solution.home[t]] for t in ids) <= len(ids) - 1)
+        m.other.add(sum(m.x[t, solution.home[t]] for t in tables) <= len(tables) - 1)
     return m
+
+
+def _run_together(m: Any, g: int, tables: list[str]) -> None:
+    """State that a group runs in a region if all its tables are there."""
+    for r in m.REGIONS:
+        for t in tables:
+            m.together.add(m.y[g, r] <= m.x[t, r])
+        here = sum(m.x[t, r] for t in tables)
+        m.apart.add(m.y[g, r] >= here - (len(tables) - 1))
+
+
+def _run_by_majority(m: Any, g: int, tables: list[str]) -> None:
+    """State that a group runs where most of its tables are; ties go to the earlier region."""
+    regions = list(m.REGIONS)
+    m.somewhere.add(sum(m.y[g, r] for r in regions) == 1)
+    for i, r in enumerate(regions):
+        runs = m.y[g, r]
+        for t in tables:
+            m.near_home.add(m.near[g, t, r] <= m.x[t, r])
+            m.near_job.add(m.near[g, t, r] <= runs)
+        least = _least_votes(len(tables), len(regions), i)
+        m.votes.add(sum(m.x[t, r] for t in tables) >= least * runs)
+        m.votes.add(sum(m.near[g, t, r] for t in tables) >= least * runs)
+        for j, other in enumerate(regions):
+            if j != i:
+                tie = int(j < i)
+                ahead = sum(m.x[t, other] - m.x[t, r] for t in tables) + tie
+                m.majority.add(ahead <= (len(tables) + tie) * (1 - runs))
+
+
+def _least_votes(tables: int, regions: int, position: int) -> int:
+    """Return the fewest of a group's tables with which the region at a position can win."""
+    later = regions - 1 - position
+    votes = 1
+    while votes + position * (votes - 1) + later * votes < tables:
+        votes += 1
+    return votes
 
 
 def _traffic(m: Any, shares: Shares) -> Any:
@@ -119,14 +170,13 @@ def _traffic(m: Any, shares: Shares) -> Any:
     weight = Fraction(shares.instance.weights.traffic)
     terms: list[Any] = [below(weight)] if shares.instance.jobs else []
     for g, row in enumerate(shares.read):
-        if shares.groups[g][0]:
-            part = above(weight * sum(row.values(), Fraction(0)))
-            terms += [-part * m.y[g, name] for name in shares.regions]
+        if shares.groups[g].together:
+            part = above(weight * sum(row.values()))
+            terms += [-part * m.y[g, r] for r in shares.regions]
         else:
-            terms += [
-                -above(weight * part) * m.near[g, shares.tables[t], name]
-                for t, part in row.items() for name in shares.regions
-            ]  # fmt: skip
+            for t, share in row.items():
+                part = above(weight * share)
+                terms += [-part * m.near[g, shares.tables[t], r] for r in shares.regions]
     return pyo.quicksum(terms)
 
 
@@ -139,41 +189,53 @@ def _gpu(
     """Return (2) with tangents for the squares, and state the rows of the sigmoid's steps."""
     import pyomo.environ as pyo
 
+    def largest(m: Any, r: int, k: int, p: int) -> tuple[float, float]:
+        return 0, above(_largest_square(shares, r, k, 1))
+
     m.SHARES = pyo.Set(initialize=sorted(estimate.shares), dimen=3)
-    m.STEP_AT = {
-        (r, k, i): at for (r, k), steps in estimate.steps.items() for i, at in enumerate(steps)
-    }
-    m.STEPS = pyo.Set(initialize=list(m.STEP_AT), dimen=3)
-    weight, weights = shares.priority_weight
-    weight *= Fraction(shares.instance.weights.gpu) / THOUSAND
-
-    def largest_square(r: int, k: int, share: Fraction | int = 1) -> Fraction:
-        """Return the largest square with at most a share of the demand in the region."""
-        supply = shares.supply[r][k]
-        return THOUSAND * max(supply, min(Fraction(1), share) - supply) ** 2
-
-    m.square = pyo.Var(m.SHARES, bounds=lambda m, r, k, p: (0, above(largest_square(r, k))))
-    m.share_tangent = pyo.ConstraintList()
+    m.square = pyo.Var(m.SHARES, bounds=largest)
     m.difference = {}
     for (r, k, p), points in estimate.shares.items():
         row = [(part, m.y[g, shares.regions[r]]) for g, part in shares.demand[k, p].items()]
-        supply, gaps = shares.supply[r][k], estimate.gaps.get((r, k, p))
-        ends = [gaps.ends(at, supply) if gaps else (Fraction(at), Fraction(at)) for at in points]
+        supply = shares.supply[r][k]
+        gaps = estimate.gaps.get((r, k, p))
+        ends = [gaps.ends(point, supply) for point in points] if gaps else _tangents(points)
         m.difference[r, k, p] = _chords(m.share_tangent, m.square[r, k, p], row, supply, ends)
+    for (k, p), jobs in whole.items():
+        if jobs.least > _NEGLIGIBLE:
+            _whole_jobs(m, k, p, jobs)
+    return _overload(m, shares, estimate)
 
-    _whole_jobs(m, shares, whole)
 
-    def largest(r: int, k: int, load: Fraction | int) -> Fraction:
-        """Return the largest sum of weighted squares at a load."""
-        demanded = [p for p in range(len(weights)) if (r, k, p) in estimate.shares]
-        squares = (weights[p] * largest_square(r, k, load / shares.part[k, p]) for p in demanded)
-        return sum(squares, Fraction(0))
+def _whole_jobs(m: Any, k: int, p: int, whole: WholeJobs) -> None:
+    """State that some imbalance is left by any homes, or some jobs have no region.
 
-    # The sigmoid is 1/2 at least; what a step adds counts from its load on.
+    Jobs are indivisible; tangents alone give less.
+    """
+    total = sum(m.square[r, k, p] for r in range(len(m.REGIONS)))
+    least = THOUSAND * Fraction(whole.least)
+    for g, penalty in whole.penalty.items():
+        paid = above(THOUSAND * penalty)
+        total -= paid * sum(m.y[g, r] for r in m.REGIONS)
+        least -= Fraction(paid)
+    m.whole_jobs.add(total >= below(least))
+
+
+def _overload(m: Any, shares: Shares, estimate: Estimate) -> Any:
+    """Return the weighted squares times the sigmoid: 1/2, and what a step adds from its load on."""
+    import pyomo.environ as pyo
+
+    def largest(m: Any, r: int, k: int, i: int) -> tuple[float, float]:
+        return 0, above(_largest_squares(shares, estimate, r, k, 1))
+
+    m.STEP_AT = {}
+    for (r, k), steps in estimate.steps.items():
+        m.STEP_AT |= {(r, k, i): load for i, load in enumerate(steps)}
+    m.STEPS = pyo.Set(initialize=list(m.STEP_AT), dimen=3)
     m.over = pyo.Var(m.STEPS, domain=pyo.Binary)
-    m.extra = pyo.Var(m.STEPS, bounds=lambda m, r, k, i: (0, above(largest(r, k, 1))))
-    m.overload = pyo.ConstraintList()
-    m.step = pyo.ConstraintList()
+    m.extra = pyo.Var(m.STEPS, bounds=largest)
+    largest_weight, weights = shares.priority_weight
+    weight = largest_weight * Fraction(shares.instance.weights.gpu) / THOUSAND
     cost: list[Any] = []
     for r, k in estimate.steps:
         squares = [(w, p) for p, w in enumerate(weights) if (r, k, p) in estimate.shares and w]
@@ -182,40 +244,52 @@ def _gpu(
         groups = shares.load[k].items()
         load = pyo.quicksum(below(part) * m.y[g, shares.regions[r]] for g, part in groups)
         before = Fraction(1, 2)
-        for i, at in enumerate(estimate.steps[r, k]):
-            last, value = step_of(shares, r, k, at)
+        for i, step in enumerate(estimate.steps[r, k]):
+            last, value = step_of(shares, r, k, step)
             if value - before <= _NEGLIGIBLE:  # below a solver's tolerances
                 value = before
-            over = above(max(_LEAST_BIG_M, 1 - last))
-            m.overload.add(load - over * m.over[r, k, i] <= above(last))
+            over = m.over[r, k, i]
+            extra = m.extra[r, k, i]
+            m.overload.add(load - above(max(_LEAST_BIG_M, 1 - last)) * over <= above(last))
             if i:
-                m.overload.add(m.over[r, k, i] <= m.over[r, k, i - 1])
-            big = above(largest(r, k, last))  # at a load of at most `last`
-            m.step.add(m.extra[r, k, i] - weighted - big * m.over[r, k, i] >= -big)
-            m.step.add(m.extra[r, k, i] >= _least_squares(shares, r, k, last) * m.over[r, k, i])
+                m.overload.add(over <= m.over[r, k, i - 1])
+            big = above(_largest_squares(shares, estimate, r, k, last))
+            m.step.add(extra - weighted - big * over >= -big)
+            m.step.add(extra >= _least_squares(shares, r, k, last) * over)
             if value > before:
-                cost.append(below(weight * (value - before)) * m.extra[r, k, i])
+                cost.append(below(weight * (value - before)) * extra)
             before = value
     return pyo.quicksum(cost)
 
 
-def _whole_jobs(m: Any, shares: Shares, whole: dict[tuple[int, int], WholeJobs]) -> None:
-    """State that some imbalance is left by any homes, or some jobs have no region.
+def _largest_square(shares: Shares, r: int, k: int, share: Fraction | int) -> Fraction:
+    """Return the largest square of one priority with at most a share of its demand in a region."""
+    supply = shares.supply[r][k]
+    return THOUSAND * max(supply, min(Fraction(1), share) - supply) ** 2
 
-    Jobs are indivisible; tangents alone give less.
-    """
-    import pyomo.environ as pyo
 
-    m.whole_jobs = pyo.ConstraintList()
-    for (k, p), left in whole.items():
-        if left.least > _NEGLIGIBLE:
-            total = sum(m.square[q, k, p] for q in range(len(shares.regions)))
-            least = THOUSAND * Fraction(left.least)
-            for g, penalty in left.penalty.items():
-                paid = above(THOUSAND * penalty)
-                total -= paid * sum(m.y[g, name] for name in shares.regions)
-                least -= Fraction(paid)
-            m.whole_jobs.add(total >= below(least))
+def _largest_squares(
+    shares: Shares, estimate: Estimate, r: int, k: int, load: Fraction | int
+) -> Fraction:
+    """Return the largest sum of weighted squares at a load of at most this."""
+    total = Fraction(0)
+    for p, weight in enumerate(shares.priority_weight[1]):
+        if (r, k, p) in estimate.shares:
+            total += weight * _largest_square(shares, r, k, load / shares.part[k, p])
+    return total
+
+
+def _least_squares(shares: Shares, r: int, k: int, load: Fraction) -> float:
+    """Return the least sum of weighted squares at a load or above (Cauchy-Schwarz)."""
+    weights = shares.priority_weight[1]
+    excess = load - shares.supply[r][k]
+    total = Fraction(0)
+    for (kind, p), part in shares.part.items():
+        if kind == k:
+            if not weights[p]:
+                return 0.0
+            total += part**2 / weights[p]
+    return below(THOUSAND * excess**2 / total) if excess > 0 else 0.0
 
 
 def _storage(m: Any, shares: Shares, estimate: Estimate, least: float) -> Any:
@@ -227,19 +301,24 @@ def _storage(m: Any, shares: Shares, estimate: Estimate, least: float) -> Any:
         return 0, above(THOUSAND * max(share, 1 - share) ** 2)
 
     m.uneven = pyo.Var(sorted(estimate.bytes), bounds=bounds)
-    m.bytes_tangent = pyo.ConstraintList()
     m.bytes_difference = {}
     for r, points in estimate.bytes.items():
-        row = [(part, m.x[t, shares.regions[r]])
-               for t, part in zip(shares.tables, shares.bytes, strict=True)]  # fmt: skip
-        ends = [(Fraction(at), Fraction(at)) for at in points]
-        m.bytes_difference[r] = _chords(m.bytes_tangent, m.uneven[r], row, shares.capacity[r], ends)
-    m.whole_tables = pyo.ConstraintList()
+        homes = [m.x[t, shares.regions[r]] for t in shares.tables]
+        row = list(zip(shares.bytes, homes, strict=True))
+        m.bytes_difference[r] = _chords(
+            m.bytes_tangent, m.uneven[r], row, shares.capacity[r], _tangents(points)
+        )
     if estimate.bytes and least > _NEGLIGIBLE:
         total = sum(m.uneven[r] for r in estimate.bytes)
         m.whole_tables.add(total >= below(THOUSAND * Fraction(least)))
     weight = below(Fraction(shares.instance.weights.storage) / THOUSAND)
     return pyo.quicksum(weight * m.uneven[r] for r in estimate.bytes)
+
+
+def _tangents(points: Iterable[float]) -> list[tuple[Fraction, Fraction]]:
+    """Return tangents as chords whose ends are equal."""
+    exact = map(Fraction, points)
+    return [(point, point) for point in exact]
 
 
 def _chords(
@@ -266,99 +345,49 @@ def _chords(
     return pyo.quicksum(float(part) * variable for part, variable in terms) - float(share)
 
 
-def _locate(m: Any, shares: Shares) -> None:
-    """State in which region the jobs of a group run, given their tables' homes."""
-    import pyomo.environ as pyo
-
-    m.together = pyo.ConstraintList()
-    m.apart = pyo.ConstraintList()
-    m.somewhere = pyo.ConstraintList()
-    m.majority = pyo.ConstraintList()
-    m.votes = pyo.ConstraintList()
-    m.near_home = pyo.ConstraintList()
-    m.near_job = pyo.ConstraintList()
-    names = shares.regions
-    for g, (ml, positions, _) in enumerate(shares.groups):
-        tables = [shares.tables[t] for t in positions]
-        for r in names:
-            if ml:
-                for t in tables:
-                    m.together.add(m.y[g, r] <= m.x[t, r])
-                m.apart.add(m.y[g, r] >= sum(m.x[t, r] for t in tables) - (len(tables) - 1))
-            else:
-                for t in tables:
-                    m.near_home.add(m.near[g, t, r] <= m.x[t, r])
-                    m.near_job.add(m.near[g, t, r] <= m.y[g, r])
-        if not ml:
-            m.somewhere.add(sum(m.y[g, r] for r in names) == 1)
-            for i, r in enumerate(names):
-                least = _least_votes(len(tables), len(names), i)
-                m.votes.add(sum(m.x[t, r] for t in tables) >= least * m.y[g, r])
-                m.votes.add(sum(m.near[g, t, r] for t in tables) >= least * m.y[g, r])
-                for j, q in enumerate(names):
-                    if i != j:  # ties go to the earlier region
-                        tie = int(j < i)
-                        ahead = sum(m.x[t, q] - m.x[t, r] for t in tables) + tie
-                        m.majority.add(ahead <= (len(tables) + tie) * (1 - m.y[g, r]))
-
-
-def _least_votes(tables: int, regions: int, at: int) -> int:
-    """Return the fewest of a group's tables with which the region at a position can win."""
-    return next(
-        votes
-        for votes in range(1, tables + 1)
-        if votes + at * (votes - 1) + (regions - 1 - at) * votes >= tables
-    )
-
-
 def _limits(m: Any, shares: Shares) -> None:
     """State (4), (5), (6) and the move quota."""
     import pyomo.environ as pyo
 
-    instance, ids = shares.instance, shares.tables
+    instance = shares.instance
     sizes = [table.size for table in instance.tables]
-
-    def storage(m: Any, name: str) -> Any:
-        capacity = instance.regions[instance.region_index[name]].storage_capacity
-        row, limit = at_most(sizes, capacity)
-        return _row(sum(c * m.x[t, name] for c, t in zip(row, ids, strict=True)), "<=", limit)
-
-    m.storage = pyo.Constraint(m.REGIONS, rule=storage)
+    m.storage = pyo.Constraint(m.REGIONS)
+    for region in instance.regions:
+        row, limit = at_most(sizes, region.storage_capacity)
+        homes = [m.x[t, region.id] for t in shares.tables]
+        m.storage[region.id] = _row(_weighted(row, homes), "<=", limit)
     m.cpu = pyo.ConstraintList()
     for region in instance.regions:
         for app, quota in region.cpu_quota.items():
-            hours = [
-                sum(instance.jobs[j].cpu_hours for j in jobs if instance.jobs[j].app == app)
-                for _, _, jobs in shares.groups
-            ]
-            row, limit = at_most(hours, quota)
-            used = sum(c * m.y[g, region.id] for g, c in enumerate(row) if c)
-            m.cpu.add(_row(used, "<=", limit))
+            row, limit = at_most(shares.cpu_hours(app), quota)
+            runs = [m.y[g, region.id] for g in m.GROUPS]
+            m.cpu.add(_row(_weighted(row, runs), "<=", limit))
     if instance.at_home_threshold:
-        hours_at_home = {
-            (g, region.id): sum(
-                hours
-                for j in jobs
-                if instance.jobs[j].time_sensitive
-                for kind, hours in instance.jobs[j].gpu_hours.items()
-                if region.gpu_supply.get(kind)
-            )
-            for g, (_, _, jobs) in enumerate(shares.groups)
-            for region in instance.regions
-        }
-        keys = [key for key, hours in hours_at_home.items() if hours]
-        row, limit = at_least([hours_at_home[key] for key in keys], instance.at_home_threshold)
-        home = sum(c * m.y[key] for c, key in zip(row, keys, strict=True))
-        m.at_home = pyo.Constraint(expr=_row(home, ">=", limit))
+        runs = []
+        hours = []
+        for g in m.GROUPS:
+            for r, name in enumerate(shares.regions):
+                hours_here = shares.hours_at_home(g, r)
+                if hours_here:
+                    runs.append(m.y[g, name])
+                    hours.append(hours_here)
+        row, limit = at_least(hours, instance.at_home_threshold)
+        m.at_home = pyo.Constraint(expr=_row(_weighted(row, runs), ">=", limit))
     if instance.move_quota is not None:
         settled = [table for table in instance.tables if table.home is not None]
         row, limit = at_most([table.size for table in settled], instance.move_quota)
         away = sum(
-            c * m.x[table.id, name]
-            for c, table in zip(row, settled, strict=True)
-            for name in shares.regions if name != table.home
-        )  # fmt: skip
+            part * m.x[table.id, name]
+            for part, table in zip(row, settled, strict=True)
+            for name in shares.regions
+            if name != table.home
+        )
         m.quota = pyo.Constraint(expr=_row(away, "<=", limit))
+
+
+def _weighted(row: Iterable[float], variables: Iterable[Any]) -> Any:
+    """Return the sum of variables with coefficients, those of 0 left out."""
+    return sum(part * variable for part, variable in zip(row, variables, strict=True) if part)
 
 
 def _row(expression: Any, sense: str, limit: float) -> Any:
@@ -369,16 +398,6 @@ def _row(expression: Any, sense: str, limit: float) -> Any:
     if isinstance(relation, (bool, np.bool_)):
         return pyo.Constraint.Feasible if relation else pyo.Constraint.Infeasible
     return relation
-
-
-def _least_squares(shares: Shares, r: int, k: int, load: Fraction) -> float:
-    """Return the least sum of weighted squares at a load or above (Cauchy-Schwarz)."""
-    _, weights = shares.priority_weight
-    parts = {p: part for (kind, p), part in shares.part.items() if kind == k}
-    excess = load - shares.supply[r][k]
-    if excess <= 0 or not all(weights[p] for p in parts):
-        return 0.0
-    return below(THOUSAND * excess**2 / sum(part**2 / weights[p] for p, part in parts.items()))
 
 
 def complete(m: Any, instance: Instance) -> None:
@@ -402,35 +421,37 @@ def differences(m: Any) -> tuple[dict[tuple[int, int, int], float], dict[int, fl
     import pyomo.environ as pyo
 
     shares = {key: float(pyo.value(difference)) for key, difference in m.difference.items()}
-    return shares, {r: float(pyo.value(part)) for r, part in m.bytes_difference.items()}
+    stored = {r: float(pyo.value(difference)) for r, difference in m.bytes_difference.items()}
+    return shares, stored
 
 
 def assign(instance: Instance, m: Any, solution: Solution) -> None:
     """Set every variable to its value in the solution."""
-    data, shares = arrays(instance), Shares(instance)
-    index = instance.region_index
-    state = state_of(data, homes_of(instance, solution))
-    for t, r in m.x:
-        m.x[t, r].set_value(int(solution.home[t] == r), skip_validation=True)
-    for g, r in m.y:
-        at = state.job_region[shares.groups[g][2][0]]
-        m.y[g, r].set_value(int(at == index[r]), skip_validation=True)
-    for g, t, r in m.near:
-        m.near[g, t, r].set_value(m.y[g, r].value * m.x[t, r].value, skip_validation=True)
-    _, weights = shares.priority_weight
-    weighted: dict[tuple[int, int], float] = {}
+    shares = Shares(instance)
+    state = state_of(arrays(instance), homes_of(instance, solution))
+    for (t, r), home in m.x.items():
+        _set(home, int(solution.home[t] == r))
+    for (g, r), runs in m.y.items():
+        region = state.job_region[shares.groups[g].jobs[0]]
+        _set(runs, int(region == instance.region_index[r]))
+    for (g, t, r), near in m.near.items():
+        _set(near, m.y[g, r].value * m.x[t, r].value)
+    weights = shares.priority_weight[1]
+    weighted: dict[tuple[int, int], float] = defaultdict(float)
     in_shares, in_bytes = differences(m)
     for (r, k, p), difference in in_shares.items():
         square = THOUSAND * difference**2
-        m.square[r, k, p].set_value(square, skip_validation=True)
-        weighted[r, k] = weighted.get((r, k), 0.0) + float(weights[p]) * square
-    for (r, k, i), at in m.STEP_AT.items():
-        load = sum(
-            part for g, part in shares.load[k].items()
-            if m.y[g, instance.regions[r].id].value
-        )  # fmt: skip
-        over = int(load > step_of(shares, r, k, at)[0])
-        m.over[r, k, i].set_value(over, skip_validation=True)
-        m.extra[r, k, i].set_value(weighted.get((r, k), 0.0) * over, skip_validation=True)
+        _set(m.square[r, k, p], square)
+        weighted[r, k] += float(weights[p]) * square
+    for (r, k, i), step in m.STEP_AT.items():
+        groups = shares.load[k].items()
+        load = sum(part for g, part in groups if m.y[g, shares.regions[r]].value)
+        over = int(load > step_of(shares, r, k, step)[0])
+        _set(m.over[r, k, i], over)
+        _set(m.extra[r, k, i], weighted[r, k] * over)
     for r, difference in in_bytes.items():
-        m.uneven[r].set_value(THOUSAND * difference**2, skip_validation=True)
+        _set(m.uneven[r], THOUSAND * difference**2)
+
+
+def _set(variable: Any, value: float) -> None:
+    variable.set_value(value, skip_validation=True)

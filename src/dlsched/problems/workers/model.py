@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Mapping
 from typing import Any
 
-from dlsched.problems.workers.definition.schema import KINDS, POOLS, Instance, Kind, Pool, Solution
+from dlsched.problems.workers.definition.schema import (
+    KINDS,
+    POOLS,
+    Instance,
+    Job,
+    Kind,
+    Pool,
+    Server,
+    Solution,
+)
 from dlsched.problems.workers.structures.patterns import Demand, group_of, groups_of, sizes_by_group
-from dlsched.problems.workers.structures.placement_counts import Share, fill, held_by, shares_of
+from dlsched.problems.workers.structures.placement_counts import (
+    Held,
+    Share,
+    Slot,
+    fill,
+    held_by,
+    shares_of,
+)
 from dlsched.schema import granularity
 
 NAMEABLE = {
@@ -28,6 +46,32 @@ def build(instance: Instance) -> Any:
     import pyomo.environ as pyo
 
     jobs = {job.id: job for job in instance.jobs}
+    servers = {server.id: server for server in instance.servers}
+    m = pyo.ConcreteModel(instance.name)
+    _sets(m, instance)
+    m.y = pyo.Var(m.JOBS, domain=pyo.Binary)
+    m.u = pyo.Var(m.CHOICES, domain=pyo.Binary)
+    m.b = _counts(m.OPTIONS, lambda m, j, p: (0, jobs[j].base))
+    m.f = _counts(m.OPTIONS, lambda m, j, p: (0, jobs[j].flexible))
+    m.n = _counts(m.ROOMS, lambda m, s, g, k: (0, servers[s].free // k))
+    m.h = pyo.Var(m.GROUPS, domain=pyo.Binary)
+    _levels(m, jobs, servers)
+    _gangs(m, jobs)
+    _supply(m, instance, servers)
+    return m
+
+
+def _counts(keys: Any, bounds: Any) -> Any:
+    import pyomo.environ as pyo
+
+    return pyo.Var(keys, domain=pyo.NonNegativeIntegers, bounds=bounds)
+
+
+def _sets(m: Any, instance: Instance) -> None:
+    import pyomo.environ as pyo
+
+    options = [(job.id, pool) for job in instance.jobs for pool in job.pools]
+    one_of_two = {job.id for job in instance.jobs if len(job.pools) > 1 and not job.heterogeneous}
     sizes = sizes_by_group(instance)
     rooms = [
         (server.id, group, size)
@@ -36,84 +80,92 @@ def build(instance: Instance) -> Any:
         for size in sizes.get((server.pool, group), ())
         if size <= server.free
     ]
-    servers = {server.id: server for server in instance.servers}
-    wide = [job.id for job in instance.jobs if len(job.pools) > 1 and not job.heterogeneous]
-
-    m = pyo.ConcreteModel(instance.name)
-    m.JOBS = pyo.Set(initialize=list(jobs))
-    m.OPTIONS = pyo.Set(initialize=[(j, p) for j in jobs for p in jobs[j].pools], dimen=2)
-    m.CHOICES = pyo.Set(initialize=[(j, p) for j in wide for p in jobs[j].pools], dimen=2)
+    m.JOBS = pyo.Set(initialize=[job.id for job in instance.jobs])
+    m.OPTIONS = pyo.Set(initialize=options, dimen=2)
+    m.CHOICES = pyo.Set(initialize=[key for key in options if key[0] in one_of_two], dimen=2)
     m.ROOMS = pyo.Set(initialize=rooms, dimen=3)
     m.GROUPS = pyo.Set(initialize=list(dict.fromkeys((s, g) for s, g, _ in rooms)), dimen=2)
     m.OPEN = pyo.Set(initialize=list(dict.fromkeys(s for s, _, _ in rooms)))
-    supplied = [(p, g, k) for (p, g), group_sizes in sizes.items() for k in group_sizes]
+    supplied = [(*key, size) for key, group_sizes in sizes.items() for size in group_sizes]
     m.SUPPLY = pyo.Set(initialize=supplied, dimen=3)
 
-    m.y = pyo.Var(m.JOBS, domain=pyo.Binary)
-    m.u = pyo.Var(m.CHOICES, domain=pyo.Binary)
-    m.b = pyo.Var(
-        m.OPTIONS, domain=pyo.NonNegativeIntegers, bounds=lambda m, j, p: (0, jobs[j].base)
-    )
-    m.f = pyo.Var(
-        m.OPTIONS, domain=pyo.NonNegativeIntegers, bounds=lambda m, j, p: (0, jobs[j].flexible)
-    )
-    m.n = pyo.Var(
-        m.ROOMS,
-        domain=pyo.NonNegativeIntegers,
-        bounds=lambda m, s, g, k: (0, servers[s].free // k),
-    )
-    m.h = pyo.Var(m.GROUPS, domain=pyo.Binary)
 
+def _levels(m: Any, jobs: Mapping[str, Job], servers: Mapping[str, Server]) -> None:
+    """State the levels, and of what their values are multiples, so that bounds may be rounded."""
+    import pyomo.environ as pyo
+
+    flexible = []
+    off_preference = []
+    sizes = []
+    for j, pool in m.OPTIONS:
+        job = jobs[j]
+        if job.flexible:
+            flexible.append(m.f[j, pool])
+        if pool != job.pools[0]:
+            workers = m.b[j, pool] + m.f[j, pool]
+            off_preference.append(job.gpus_per_worker * workers)
+            sizes.append(job.gpus_per_worker)
+    opened = [m.h[s, group] for s, group in m.GROUPS if servers[s].empty]
     m.placed = pyo.Objective(expr=pyo.quicksum(m.y.values()), sense=pyo.maximize)
-    m.flexible = pyo.Objective(
-        expr=pyo.quicksum(m.f[j, p] for j, p in m.OPTIONS if jobs[j].flexible), sense=pyo.maximize
-    )
-    away = [(j, p) for j, p in m.OPTIONS if p != jobs[j].pools[0]]
-    m.off_preference = pyo.Objective(
-        expr=pyo.quicksum(jobs[j].gpus_per_worker * (m.b[j, p] + m.f[j, p]) for j, p in away)
-    )
-    m.opened = pyo.Objective(expr=pyo.quicksum(m.h[s, g] for s, g in m.GROUPS if servers[s].empty))
-    # Every value of a level is a multiple of this, so its bounds may be rounded to one.
+    m.flexible = pyo.Objective(expr=pyo.quicksum(flexible), sense=pyo.maximize)
+    m.off_preference = pyo.Objective(expr=pyo.quicksum(off_preference))
+    m.opened = pyo.Objective(expr=pyo.quicksum(opened))
     m.GRANULARITY = {"placed": 1, "flexible": 1, "opened": 1}
-    m.GRANULARITY["off_preference"] = granularity(jobs[j].gpus_per_worker for j, _ in away)
+    m.GRANULARITY["off_preference"] = granularity(sizes)
 
-    m.gang = pyo.Constraint(
-        m.JOBS,
-        rule=lambda m, j: sum(m.b[j, p] for p in jobs[j].pools) == jobs[j].base * m.y[j],
-    )
-    m.scale = pyo.Constraint(
-        m.JOBS,
-        rule=lambda m, j: sum(m.f[j, p] for p in jobs[j].pools) <= jobs[j].flexible * m.y[j],
-    )
-    m.base_pool = pyo.Constraint(
-        m.CHOICES, rule=lambda m, j, p: m.b[j, p] == jobs[j].base * m.u[j, p]
-    )
-    m.flexible_pool = pyo.Constraint(
-        m.CHOICES, rule=lambda m, j, p: m.f[j, p] <= jobs[j].flexible * m.u[j, p]
-    )
-    wanted: dict[Demand, list[Any]] = {Demand(*key): [] for key in supplied}
-    held: dict[Demand, list[Any]] = {Demand(*key): [] for key in supplied}
-    for j, p in m.OPTIONS:
-        for kind in KINDS:
-            if kind == "base" or jobs[j].flexible:
-                key = Demand(p, group_of(instance, p, kind), jobs[j].gpus_per_worker)
-                wanted[key].append(_workers(m, kind)[j, p])
-    on: dict[tuple[str, str], list[Any]] = {}
-    for s, g, k in rooms:
+
+def _gangs(m: Any, jobs: Mapping[str, Job]) -> None:
+    """Give each placed job all base workers and at most its flexible ones, in its pools."""
+    import pyomo.environ as pyo
+
+    def gang(m: Any, j: str) -> Any:
+        workers = sum(m.b[j, p] for p in jobs[j].pools)
+        return workers == jobs[j].base * m.y[j]
+
+    def scale(m: Any, j: str) -> Any:
+        workers = sum(m.f[j, p] for p in jobs[j].pools)
+        return workers <= jobs[j].flexible * m.y[j]
+
+    def base_pool(m: Any, j: str, p: Pool) -> Any:
+        return m.b[j, p] == jobs[j].base * m.u[j, p]
+
+    def flexible_pool(m: Any, j: str, p: Pool) -> Any:
+        return m.f[j, p] <= jobs[j].flexible * m.u[j, p]
+
+    m.gang = pyo.Constraint(m.JOBS, rule=gang)
+    m.scale = pyo.Constraint(m.JOBS, rule=scale)
+    m.base_pool = pyo.Constraint(m.CHOICES, rule=base_pool)
+    m.flexible_pool = pyo.Constraint(m.CHOICES, rule=flexible_pool)
+
+
+def _supply(m: Any, instance: Instance, servers: Mapping[str, Server]) -> None:
+    """Put as many workers on the servers as the jobs have, within free GPUs and groups."""
+    import pyomo.environ as pyo
+
+    wanted: dict[Demand, list[Any]] = defaultdict(list)
+    held: dict[Demand, list[Any]] = defaultdict(list)
+    gpus: dict[tuple[str, str], list[Any]] = defaultdict(list)
+    groups: dict[str, list[Any]] = defaultdict(list)
+    for job in instance.jobs:
+        for pool in job.pools:
+            for kind in KINDS if job.flexible else KINDS[:1]:
+                key = Demand(pool, group_of(instance, pool, kind), job.gpus_per_worker)
+                wanted[key].append(_workers(m, kind)[job.id, pool])
+    for s, g, k in m.ROOMS:
         held[Demand(servers[s].pool, g, k)].append(m.n[s, g, k])
-        on.setdefault((s, g), []).append(k * m.n[s, g, k])
-    m.supply = pyo.Constraint(
-        m.SUPPLY,
-        rule=lambda m, *key: pyo.quicksum(held[Demand(*key)]) == pyo.quicksum(wanted[Demand(*key)]),
-    )
-    m.gpus = pyo.Constraint(
-        m.GROUPS, rule=lambda m, s, g: pyo.quicksum(on[s, g]) <= servers[s].free * m.h[s, g]
-    )
-    groups: dict[str, list[Any]] = {}
+        gpus[s, g].append(k * m.n[s, g, k])
     for s, g in m.GROUPS:
-        groups.setdefault(s, []).append(m.h[s, g])
+        groups[s].append(m.h[s, g])
+
+    def supply(m: Any, *key: Any) -> Any:
+        return pyo.quicksum(held[Demand(*key)]) == pyo.quicksum(wanted[Demand(*key)])
+
+    def within(m: Any, s: str, g: str) -> Any:
+        return pyo.quicksum(gpus[s, g]) <= servers[s].free * m.h[s, g]
+
+    m.supply = pyo.Constraint(m.SUPPLY, rule=supply)
+    m.gpus = pyo.Constraint(m.GROUPS, rule=within)
     m.one_group = pyo.Constraint(m.OPEN, rule=lambda m, s: pyo.quicksum(groups[s]) <= 1)
-    return m
 
 
 def complete(m: Any, instance: Instance) -> None:
@@ -141,8 +193,9 @@ def read(instance: Instance, m: Any) -> Solution:
                 if pool in job.pools
                 for kind in KINDS
             }
-    index = instance.server_index
-    slots = [(index[s], g, k, round(m.n[s, g, k].value or 0)) for s, g, k in m.ROOMS]
+    slots = [
+        Slot(instance.server_index[s], g, k, round(m.n[s, g, k].value or 0)) for s, g, k in m.ROOMS
+    ]
     return fill(instance, slots, shares)
 
 
@@ -162,7 +215,7 @@ def assign(instance: Instance, m: Any, solution: Solution) -> None:
     for s, g in m.GROUPS:
         m.h[s, g].set_value(0, skip_validation=True)
     for s, g, k in m.ROOMS:
-        count = held[instance.server_index[s], g, k]
+        count = held[Held(instance.server_index[s], g, k)]
         m.n[s, g, k].set_value(count, skip_validation=True)
         if count:
             m.h[s, g].set_value(1, skip_validation=True)

@@ -10,6 +10,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
+from typing import NamedTuple
 
 from dlsched.problems.placement.definition.schema import Instance, Solution
 from dlsched.results.objective import ByLevel, Level
@@ -99,7 +100,7 @@ def gpu(instance: Instance, home: Mapping[str, int]) -> float | Fraction:
     for job in instance.jobs:
         for kind, hours in job.gpu_hours.items():
             wanted[kind, job.priority] += hours
-    terms: list[tuple[Number, Fraction, float]] = []
+    terms: list[_Term] = []
     for kind in instance.kinds:
         supply = [Fraction(region.gpu_supply.get(kind, 0)) for region in instance.regions]
         total = sum(supply, Fraction(0))
@@ -114,12 +115,22 @@ def gpu(instance: Instance, home: Mapping[str, int]) -> float | Fraction:
                 if wanted[kind, p]:
                     share = Fraction(here[r, kind, p]) / wanted[kind, p]
                     difference = share - supply[r] / total
-                    terms.append((instance.priority_weight(p), difference, factor))
-    value = math.fsum(float(weight) * float(d) ** 2 * factor for weight, d, factor in terms)
+                    terms.append(_Term(instance.priority_weight(p), difference, factor))
+    value = math.fsum(float(t.weight) * float(t.difference) ** 2 * t.factor for t in terms)
     if value >= _LEAST_SUM:
         return value
-    exact = (Fraction(weight) * d**2 * Fraction(factor) for weight, d, factor in terms)
-    return sum(exact, Fraction(0))
+    exact = Fraction(0)
+    for term in terms:
+        exact += term.weight * term.difference**2 * Fraction(term.factor)
+    return exact
+
+
+class _Term(NamedTuple):
+    """A term of (2): a region, a GPU type and a priority."""
+
+    weight: Number
+    difference: Fraction
+    factor: float
 
 
 def rounding_margin(instance: Instance) -> float:
@@ -129,7 +140,8 @@ def rounding_margin(instance: Instance) -> float:
     may cancel, so that a part of the bound would not cover their rounding. `_LEAST_SUM` is for
     terms below the least double.
     """
-    weights, kinds = instance.weights, len(instance.kinds)
+    weights = instance.weights
+    kinds = len(instance.kinds)
     gpu_terms = 2 * kinds * sum(instance.priority_weight(p) for p in instance.priorities)
     largest = weights.traffic + gpu_terms * weights.gpu + 2 * weights.storage
     return TOLERANCE * float(largest) + _LEAST_SUM
@@ -142,7 +154,8 @@ def sigmoid(x: float) -> float:
 
 def storage(instance: Instance, home: Mapping[str, int]) -> Fraction:
     """Return (3): squared differences of regions' shares of bytes and of capacity."""
-    size, capacity = instance.total_size, instance.total_capacity
+    size = instance.total_size
+    capacity = instance.total_capacity
     if not size or not capacity:
         return Fraction(0)
     stored = _stored(instance, home)
@@ -232,26 +245,27 @@ def _violations(
 def _over_capacity(instance: Instance, home: Mapping[str, int]) -> Iterable[Violation]:
     cpus: dict[tuple[int, str], Number] = defaultdict(int)
     for job in instance.jobs:
-        at = instance.region_of(job, home)
-        if at is not None and job.app is not None:
-            cpus[at, job.app] += job.cpu_hours
-    for r, (region, stored) in enumerate(
-        zip(instance.regions, _stored(instance, home), strict=True)
-    ):
+        region_of_job = instance.region_of(job, home)
+        if region_of_job is not None and job.app is not None:
+            cpus[region_of_job, job.app] += job.cpu_hours
+    stored = _stored(instance, home)
+    for r, region in enumerate(instance.regions):
         where = f"regions[{r}]"
-        if stored > region.storage_capacity:
-            message = f"{float(stored):g} bytes, it stores {float(region.storage_capacity):g}"
-            yield Violation("storage_exceeded", where, message, stored - region.storage_capacity)
-        for (q, app), hours in sorted(cpus.items()):
-            quota = region.cpu_quota.get(app)
-            if q == r and quota is not None and hours > quota:
+        excess = stored[r] - region.storage_capacity
+        if excess > 0:
+            message = f"{float(stored[r]):g} bytes, it stores {float(region.storage_capacity):g}"
+            yield Violation("storage_exceeded", where, message, excess)
+        for app, quota in sorted(region.cpu_quota.items()):
+            hours = cpus[r, app]
+            if hours > quota:
                 message = f"{float(hours):g} CPU hours of {app}, the quota is {float(quota):g}"
                 yield Violation("cpu_exceeded", f"{where}.cpu_quota.{app}", message, hours - quota)
 
 
 def explain(instance: Instance) -> str:
     """Return why no placement is feasible; an empty string if no reason is known."""
-    size, capacity = instance.total_size, instance.total_capacity
+    size = instance.total_size
+    capacity = instance.total_capacity
     if size > capacity:
         return f"the tables have {float(size):g} bytes, the regions store {float(capacity):g}"
     largest = max((region.storage_capacity for region in instance.regions), default=0)
@@ -261,9 +275,11 @@ def explain(instance: Instance) -> str:
     supplied = {k for region in instance.regions for k, hours in region.gpu_supply.items() if hours}
     urgent = sum(
         hours
-        for job in instance.jobs if job.time_sensitive
-        for kind, hours in job.gpu_hours.items() if kind in supplied
-    )  # fmt: skip
+        for job in instance.jobs
+        if job.time_sensitive
+        for kind, hours in job.gpu_hours.items()
+        if kind in supplied
+    )
     if urgent < instance.at_home_threshold:
         return (
             f"{float(instance.at_home_threshold):g} GPU hours of time-sensitive jobs must be at "

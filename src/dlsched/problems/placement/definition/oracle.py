@@ -20,7 +20,7 @@ def brute_force(instance: Instance) -> Objective | None:
     for homes in product(regions, repeat=len(names)):
         home = dict(zip(names, homes, strict=True))
         report = check(instance, Solution(home=home))
-        found = report.objective if report.feasible else None
-        if found is not None and (best is None or found.better_than(best)):
-            best = found
+        objective = report.objective if report.feasible else None
+        if objective is not None and (best is None or objective.better_than(best)):
+            best = objective
     return best

@@ -173,12 +173,12 @@ class Instance(schema.Instance):
     def kinds(self) -> tuple[str, ...]:
         """GPU types with supply in some region and demand from some job; others add no cost."""
         wanted = {k for job in self.jobs for k, hours in job.gpu_hours.items() if hours}
-        found: dict[str, None] = {}
+        supplied: dict[str, None] = {}
         for region in self.regions:
             for kind, hours in region.gpu_supply.items():
                 if hours and kind in wanted:
-                    found[kind] = None
-        return tuple(found)
+                    supplied[kind] = None
+        return tuple(supplied)
 
     @derived
     def priorities(self) -> tuple[int, ...]:

@@ -18,13 +18,11 @@ from dlsched.results.objective import Bound
 from dlsched.results.result import Claim, Status
 from dlsched.run import Run
 
+_LIBRARIES = (".programs.least_squares_bound", ".programs.cell_bound")
+"""What a bound preloads."""
 
-@method(
-    "placement",
-    kind="bound",
-    preload=(".programs.least_squares_bound", ".programs.cell_bound"),
-    small=few_tables,
-)
+
+@method("placement", kind="bound", preload=_LIBRARIES, small=few_tables)
 def indivisible_bound(instance: Instance, run: Run) -> Claim:
     """The least imbalances of storage (3) and GPUs (2) with indivisible tables and jobs.
 
@@ -37,12 +35,7 @@ def indivisible_bound(instance: Instance, run: Run) -> Claim:
     return _claim(value, "searches over the largest tables and jobs")
 
 
-@method(
-    "placement",
-    kind="bound",
-    preload=(".programs.least_squares_bound", ".programs.cell_bound"),
-    small=few_tables,
-)
+@method("placement", kind="bound", preload=_LIBRARIES, small=few_tables)
 def home_tree(
     instance: Instance, run: Run, tables: int = 16, nodes: int = 10_000, job_nodes: int = 30
 ) -> Claim:
@@ -67,12 +60,7 @@ def home_tree(
     return _claim(value, "a tree over the homes of tables")
 
 
-@method(
-    "placement",
-    kind="bound",
-    preload=(".programs.least_squares_bound", ".programs.cell_bound"),
-    small=few_tables,
-)
+@method("placement", kind="bound", preload=_LIBRARIES, small=few_tables)
 def relaxation(instance: Instance, run: Run, rounds: int = TANGENT_ROUNDS) -> Claim:
     """The model's linear relaxation with the rows of `indivisible_bound`, in exact arithmetic.
 
@@ -91,12 +79,7 @@ def relaxation(instance: Instance, run: Run, rounds: int = TANGENT_ROUNDS) -> Cl
     return _relaxed(refinement)
 
 
-@method(
-    "placement",
-    kind="bound",
-    preload=(".programs.least_squares_bound", ".programs.cell_bound"),
-    small=few_tables,
-)
+@method("placement", kind="bound", preload=_LIBRARIES, small=few_tables)
 def relaxation_tree(instance: Instance, run: Run, tables: int = 16, nodes: int = 50) -> Claim:
     """A tree over the homes of the tables of which most bytes are read, above `relaxation`.
 
@@ -125,9 +108,11 @@ def relaxation_tree(instance: Instance, run: Run, tables: int = 16, nodes: int =
 
 def _relaxed(refinement: Refinement) -> Claim:
     """Return the bound of a relaxation that was solved, or of whole tables and jobs."""
-    value, how = refinement.indivisible, "whole tables and jobs"
+    value = refinement.indivisible
+    how = "whole tables and jobs"
     if refinement.dual is not None and refinement.dual > value:
-        value, how = refinement.dual, "duals of the relaxation"
+        value = refinement.dual
+        how = "duals of the relaxation"
     missing = refinement.dual is None
     message = f"no certificate from the relaxation: {refinement.no_dual}" if missing else ""
     return _claim(value, how, message)

@@ -24,21 +24,22 @@ def choices(instance: Instance, solution: Solution, level: int, run: Run) -> Ite
     search.offer(solution)
     search.refine(solution)
     search.prove()
-    found, data = search.estimate, search.data
+    estimate = search.estimate
+    data = search.data
     yield FormChoice(
         "estimate",
         {
             "squares": [
-                [r, k, p, *_points(at + data.supply_share[r, k] for at in points)]
-                for (r, k, p), points in found.shares.items()
+                [r, k, p, *_points(point + data.supply_share[r, k] for point in points)]
+                for (r, k, p), points in estimate.shares.items()
             ],
             "stored": [
-                [r, *_points(at + data.capacity_share[r] for at in points)]
-                for r, points in found.bytes.items()
+                [r, *_points(point + data.capacity_share[r] for point in points)]
+                for r, points in estimate.bytes.items()
             ],
             "steps": [
-                [r, k, *_points(at - _BELOW for at in points)]
-                for (r, k), points in found.steps.items()
+                [r, k, *_points(point - _BELOW for point in points)]
+                for (r, k), points in estimate.steps.items()
             ],
         },
     )
@@ -46,4 +47,6 @@ def choices(instance: Instance, solution: Solution, level: int, run: Run) -> Ite
 
 def _points(shares: Iterable[float]) -> list[int]:
     """Return shares as the form has them; one that rounding moved beyond 0 or 1 is there."""
-    return sorted({math.floor(min(max(0.0, float(at)), 1.0) * 2**POINT_BITS) for at in shares})
+    return sorted(
+        {math.floor(min(max(0.0, float(share)), 1.0) * 2**POINT_BITS) for share in shares}
+    )

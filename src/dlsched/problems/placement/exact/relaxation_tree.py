@@ -39,13 +39,16 @@ class RelaxationTree:
     """
 
     def __init__(self, instance: Instance, form: StandardForm, root: float, tables: int) -> None:
-        self.form, self.root, self.margin = form, root, rounding_margin(instance)
+        self.form = form
+        self.root = root
+        self.margin = rounding_margin(instance)
         heavy = heaviest(instance)[:tables]
         self.room = Room(instance, heavy)
         variables = enumerate(form.variables)
-        at = {v.index(): j for j, v in variables if v.parent_component().local_name == "x"}
-        names, regions = [instance.tables[t].id for t in heavy], instance.regions
-        self.columns = np.array([[at[name, region.id] for region in regions] for name in names])
+        column = {v.index(): j for j, v in variables if v.parent_component().local_name == "x"}
+        names = [instance.tables[t].id for t in heavy]
+        regions = instance.regions
+        self.columns = np.array([[column[name, region.id] for region in regions] for name in names])
 
     def bound(self, run: Run, nodes: int) -> float:
         """Return the least bound of an open node, after this many relaxations or at a limit.
@@ -53,7 +56,8 @@ class RelaxationTree:
         As many relaxations are solved at a time as the run has threads.
         """
         open_nodes: list[tuple[float, Homes]] = [(self.root, ())]
-        bound, done = self.root, 0
+        bound = self.root
+        done = 0
         with ThreadPoolExecutor(run.threads) as pool:
             while open_nodes:
                 bound, homes = open_nodes[0]
@@ -72,7 +76,8 @@ class RelaxationTree:
         """Return a lower bound on the cost with these homes of the first tables; 0 at a limit."""
         if run.stop_reason():
             return 0.0
-        lower, upper = self.form.lower.copy(), self.form.upper.copy()
+        lower = self.form.lower.copy()
+        upper = self.form.upper.copy()
         for columns, r in zip(self.columns, homes, strict=False):
             upper[columns] = 0
             lower[columns[r]] = upper[columns[r]] = 1

@@ -11,6 +11,7 @@ negative, so that their errors are relative to the sum.
 from __future__ import annotations
 
 import heapq
+import math
 from collections import Counter
 from fractions import Fraction
 from typing import Any
@@ -53,21 +54,24 @@ class HomeTree:
         shares = Shares(instance)
         self.cell_nodes = cell_nodes
         self.heavy = heaviest(instance)[:tables]
-        cells, weights = cells_of(shares), weights_of(shares)
-        traffic, stored = Fraction(instance.weights.traffic), storage_weight(instance)
+        cells = cells_of(shares)
+        weights = weights_of(shares)
+        traffic = Fraction(instance.weights.traffic)
+        stored = storage_weight(instance)
         self.unit = max(traffic, stored, *weights.values()) or Fraction(1)
         self.cells = list(cells.values())
         self.weight = [float(weights[key] / self.unit) for key in cells]
         self.stored_weight = float(stored / self.unit)
-        self.size, self.target = np.zeros(0), np.zeros(len(instance.regions))
+        self.size = np.zeros(0)
+        self.target = np.zeros(len(instance.regions))
         if stored:
             self.size, self.target = map(np.array, byte_shares(instance))
         self.storage = table_squares(instance)
         self.places = [np.searchsorted(cell.names, self.heavy) for cell in self.cells]
-        self.own = [np.flatnonzero(np.isin(self.heavy, c.names)).tolist() for c in self.cells]
-        self.known: dict[tuple[int, Homes], float] = {
-            (x, ()): cell_bound(cell) for x, cell in enumerate(self.cells)
-        }
+        self.read_in = [np.flatnonzero(np.isin(self.heavy, c.names)).tolist() for c in self.cells]
+        self.known: dict[tuple[int, Homes], float] = {}
+        for x, cell in enumerate(self.cells):
+            self.known[x, ()] = cell_bound(cell)
         self.travel = Travel(shares, self.heavy, set(cells), self.unit)
         self.room = Room(instance, self.heavy)
         self.root = self.value(())
@@ -75,7 +79,8 @@ class HomeTree:
     def bound(self, run: Run, nodes: int) -> Fraction:
         """Return the least value of a leaf, or of the open nodes at a limit, rounded down."""
         open_nodes: list[tuple[float, Homes]] = [(self.root, ())]
-        bound, done = self.root, 0
+        bound = self.root
+        done = 0
         while open_nodes:
             bound, homes = open_nodes[0]
             if len(homes) == len(self.heavy) or done >= nodes or run.stop_reason():
@@ -98,24 +103,23 @@ class HomeTree:
 
     def cell(self, x: int, homes: Homes) -> float:
         """Return a lower bound on the cost of a cell, in units of its weight."""
-        own = [h for h in self.own[x] if h < len(homes)]
-        key = x, tuple([homes[h] for h in own])
-        found = self.known.get(key)
-        if found is None:
+        placed = [h for h in self.read_in[x] if h < len(homes)]
+        regions = tuple([homes[h] for h in placed])
+        if (x, regions) not in self.known:
             given = unplaced(self.cells[x])
-            given[self.places[x][own]] = key[1]
+            given[self.places[x][placed]] = regions
             least = least_cost(self.cells[x], given, self.cell_nodes)
-            found = self.known[key] = max(least, self.cell(x, homes[: own[-1]]))
-        return found
+            self.known[x, regions] = max(least, self.cell(x, homes[: placed[-1]]))
+        return self.known[x, regions]
 
     def stored(self, homes: Homes) -> float:
         """Return a lower bound on the storage part of the cost."""
         if not self.stored_weight:
             return 0.0
         share = self.size[self.heavy[: len(homes)]]
-        load = np.bincount(homes, share, len(self.target)) if homes else self.target * 0.0
+        load = np.bincount(np.array(homes, dtype=np.int64), share, len(self.target)).astype(float)
         rest = max(0.0, 1 - float(load.sum()))
-        squares = relaxed_squares(load, self.target, np.zeros_like(load), rest, True)
+        squares = relaxed_squares(load, self.target, np.zeros_like(load), rest)
         least = rounded_down(squares, len(self.size), len(self.target))
         return self.stored_weight * max(self.storage, least)
 
@@ -134,16 +138,17 @@ class Travel:
         charged = {g for key in counted for g in shares.demand[key]}
         cost = traffic_of(shares)
         weight = Fraction(shares.instance.weights.traffic) / unit
-        part, whole = [], []
-        for g, (ml, at, _) in enumerate(shares.groups):
-            mine = [t for t in at if t in place]
-            if len(mine) < 2 or (ml and g in charged):
+        part = []
+        whole = []
+        for g, group in enumerate(shares.groups):
+            tables = [t for t in group.tables if t in place]
+            if len(tables) < 2 or (group.together and g in charged):
                 continue
             row = np.zeros(len(heavy))
-            for t in mine:
-                row[place[t]] = 1.0 if ml else float(weight * shares.read[g][t])
+            for t in tables:
+                row[place[t]] = 1.0 if group.together else float(weight * shares.read[g][t])
             part.append(row)
-            whole.append(float(cost[g] / unit) if ml else -1.0)
+            whole.append(float(cost[g] / unit) if group.together else -1.0)
         self.regions = len(shares.regions)
         self.part = np.array(part).reshape(len(part), len(heavy))
         """By group and table: the cost of the bytes; 1 for a training group."""
@@ -154,9 +159,11 @@ class Travel:
         """Return a lower bound on the traffic's cost, in the unit."""
         if len(homes) < 2 or not len(self.part):
             return 0.0
-        here = self.part[:, : len(homes)] @ np.eye(self.regions)[list(homes)]
-        elsewhere = np.sort(here, axis=1)[:, :-1].sum(axis=1)
-        return float(np.where(self.whole < 0, elsewhere, self.whole * (elsewhere > 0)).sum())
+        is_home = np.eye(self.regions)[list(homes)]
+        by_region = self.part[:, : len(homes)] @ is_home
+        elsewhere = np.sort(by_region, axis=1)[:, :-1].sum(axis=1)
+        paid = np.where(self.whole < 0, elsewhere, self.whole * (elsewhere > 0))
+        return float(paid.sum())
 
 
 class Room:
@@ -165,23 +172,24 @@ class Room:
     def __init__(self, instance: Instance, heavy: Any) -> None:
         self.size = [Fraction(instance.tables[t].size) for t in heavy]
         self.capacity = [Fraction(region.storage_capacity) for region in instance.regions]
-        index = instance.region_index
-        today = [instance.tables[t].home for t in heavy]
-        self.today = [None if name is None else index[name] for name in today]
-        quota = instance.move_quota
-        self.quota = None if quota is None else Fraction(quota)
+        self.today = [instance.region_index.get(instance.tables[t].home or "") for t in heavy]
+        self.quota: Fraction | float = (
+            math.inf if instance.move_quota is None else Fraction(instance.move_quota)
+        )
 
     def regions(self, homes: Homes) -> list[int]:
         """Return the regions with room for the next table."""
-        new, free, moved = len(homes), list(self.capacity), Fraction(0)
+        new = len(homes)
+        free = list(self.capacity)
+        moved = Fraction(0)
         for h, r in enumerate(homes):
             free[r] -= self.size[h]
             moved += self._moved(h, r)
         return [
-            r for r, left in enumerate(free)
-            if left >= self.size[new]
-            and (self.quota is None or moved + self._moved(new, r) <= self.quota)
-        ]  # fmt: skip
+            r
+            for r, room in enumerate(free)
+            if room >= self.size[new] and moved + self._moved(new, r) <= self.quota
+        ]
 
     def _moved(self, h: int, r: int) -> Fraction:
         return Fraction(0) if self.today[h] in (None, r) else self.size[h]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from dlsched.problems.placement.structures.state import recompute, state_of
 from dlsched.registry.own import method
 from dlsched.results.result import Claim, Status, Termination
 from dlsched.run import Run
+from dlsched.solvers.compilation import Floats, Ints
 
 _TABLES_PER_CALL = 2_000
 """Of hill climbing, between two checks of the limits."""
@@ -26,15 +27,22 @@ _TRIALS_PER_CALL = 20_000
 """Of annealing, between two checks of the limits."""
 _RESTARTS = 3
 """Cooling schedules of `annealing`."""
-SHORT_TRIALS, _LEAST_TRIALS = 300, 2_000
-"""Of `short_annealing`: for each table, and at least."""
+SHORT_TRIALS = 300
+"""Of `short_annealing`, for each table."""
+_LEAST_TRIALS = 2_000
+"""Of `short_annealing`, however few tables there are."""
 _SAMPLED_MOVES = 500
-_HOTTEST, _COLDEST = 2.0, 0.01
-"""Temperatures, in mean increases of the cost by a move."""
+"""From which the temperatures follow."""
+_HOTTEST = 2.0
+"""First temperature, in mean increases of the cost by a move."""
+_COLDEST = 0.01
+"""Last temperature, in mean increases of the cost by a move."""
 _LEAST_TEMPERATURE = 1e-300
-_SOFT, _HARD = (0.1, 10.0), (1e6, 1e6)
-"""First and last cost of an infeasibility of 1, in sums of the weights. Soft limits let large
-tables change places; where there are few tables, most such placements lead nowhere."""
+_SOFT = (0.1, 10.0)
+"""First and last cost of an infeasibility of 1, in sums of the weights, so that large tables may
+change places; where there are few tables, most such placements lead nowhere."""
+_HARD = (1e6, 1e6)
+"""The same, so that limits are hardly ever broken."""
 _MANY_TABLES = 100
 """From here on the first schedule is one with soft limits; the others alternate."""
 
@@ -57,8 +65,8 @@ def hill_climbing(instance: Instance, run: Run, days: int | None = None) -> Clai
     if days is not None and days < 0:
         raise OptionError(f"days={days} must be from 0, or none")
     data = arrays(instance)
-    return _claim(instance, data, hill_climb(data, initial_state(instance, data, run), run, days),
-                  run)  # fmt: skip
+    state = hill_climb(data, initial_state(instance, data, run), run, days)
+    return _claim(instance, data, state, run)
 
 
 @method("placement", kind="heuristic", preload=(".heuristics.local_search",))
@@ -85,11 +93,11 @@ def annealing(
     data = arrays(instance)
     short = None
     if moves is None and run.time_limit is not None:
-        own = short_schedules(data, SHORT_TRIALS)
-        short = anneal(data, initial_state(instance, data, run), run.nested(), *own)
+        start = initial_state(instance, data, run)
+        short = anneal(data, start, run.nested(), *short_schedules(data, SHORT_TRIALS))
     schedules = Schedules(restarts, moves or long_schedules(data).trials)
     state = anneal(data, initial_state(instance, data, run), run, *schedules)
-    if short is not None and _rank(short)[:2] < _rank(state)[:2]:
+    if short is not None and _rank(short) < _rank(state):
         state = short
     return _claim(instance, data, state, run)
 
@@ -147,12 +155,11 @@ def initial_state(instance: Instance, data: Data, run: Run) -> State:
     return state_of(data, initial_homes(data))
 
 
-def initial_homes(data: Data) -> Any:
+def initial_homes(data: Data) -> Ints:
     """Return the homes of today; a table without one goes where most storage is free."""
     home = data.home.copy()
-    free = data.storage - np.bincount(
-        home[home >= 0], data.size[home >= 0], minlength=len(data.storage)
-    )
+    settled = home >= 0
+    free = data.storage - np.bincount(home[settled], data.size[settled], len(data.storage))
     homeless = np.flatnonzero(home < 0)
     for t in homeless[np.argsort(-data.size[homeless], kind="stable")].tolist():
         home[t] = np.argmax(free)
@@ -162,7 +169,8 @@ def initial_homes(data: Data) -> Any:
 
 def hill_climb(data: Data, state: State, run: Run, days: int | None) -> State:
     """Improve a state in place, day by day, until nothing moves or the run must stop."""
-    day, tables = 0, np.arange(len(data.size))
+    day = 0
+    tables = np.arange(len(data.size))
     while len(tables) and (days is None or day < days):
         gains = []
         for first in range(0, len(tables), _TABLES_PER_CALL):
@@ -208,6 +216,7 @@ def anneal(data: Data, state: State, run: Run, restarts: int, trials: int) -> St
     if not len(data.size) or len(data.capacity) < 2:
         return state
     best = _rank(state)
+    homes = state.home.copy()
     weights = data.traffic_weight + data.gpu_weight + data.storage_weight or 1.0
     for restart in range(restarts):
         soft = (restart % 2 == 0) == (len(data.size) >= _MANY_TABLES)
@@ -221,28 +230,40 @@ def anneal(data: Data, state: State, run: Run, restarts: int, trials: int) -> St
             cost, worse = local_search.anneal(
                 *state.packed, temperatures[part], penalties[part], draws
             )
-            best = min(best, (worse, cost, state.best.copy()), key=lambda rank: rank[:2])
-        state.home[:] = best[2]
-        recompute(*state.packed)
-        best = min(best, _rank(hill_climb(data, state, run, None)), key=lambda rank: rank[:2])
-        run.record(best[1] if not best[0] else None, None)
+            if (worse, cost) < best:
+                best = (worse, cost)
+                homes = state.best.copy()
+        _move_to(state, homes)
+        hill_climb(data, state, run, None)
+        if _rank(state) < best:
+            best = _rank(state)
+            homes = state.home.copy()
+        worse, cost = best
+        run.record(None if worse else cost, None)
         if run.stop_reason():
             break
-    state.home[:] = best[2]
-    recompute(*state.packed)
+    _move_to(state, homes)
     return state
 
 
-def _best_moves(state: State, tables: Any, apply: bool = False) -> tuple[Any, Any, Any]:
+def _move_to(state: State, homes: Ints) -> None:
+    """Change a state in place to that of other homes."""
+    state.home[:] = homes
+    recompute(*state.packed)
+
+
+def _best_moves(state: State, tables: Ints, apply: bool = False) -> tuple[Ints, Floats, Floats]:
     """Return each table's best region, and what moving there adds to infeasibility and cost."""
-    found = np.zeros(len(tables), dtype=np.int64), np.zeros(len(tables)), np.zeros(len(tables))
-    local_search.climb(*state.packed, tables, *found, apply)
-    return found
+    region = np.zeros_like(tables)
+    worse = np.zeros(len(tables))
+    cost = np.zeros(len(tables))
+    local_search.climb(*state.packed, tables, region, worse, cost, apply)
+    return region, worse, cost
 
 
-def _rank(state: State) -> tuple[float, float, Any]:
-    """Return the infeasibility, the cost, and the homes."""
-    return float(state.sums[INFEASIBILITY]), float(state.sums[COST]), state.home.copy()
+def _rank(state: State) -> tuple[float, float]:
+    """Return the infeasibility and the cost."""
+    return float(state.sums[INFEASIBILITY]), float(state.sums[COST])
 
 
 def _temperatures(data: Data, state: State, rng: np.random.Generator) -> tuple[float, float]:
@@ -253,7 +274,8 @@ def _temperatures(data: Data, state: State, rng: np.random.Generator) -> tuple[f
     move_each(*state.packed, tables, into, False, cost, worse)
     increases = cost[cost > 0]
     mean = float(increases.mean()) if len(increases) else 1.0  # no move costs anything: any will do
-    return max(_HOTTEST * mean, _LEAST_TEMPERATURE), max(_COLDEST * mean, _LEAST_TEMPERATURE)
+    hottest, coldest = np.maximum([_HOTTEST * mean, _COLDEST * mean], _LEAST_TEMPERATURE).tolist()
+    return hottest, coldest
 
 
 def solution_of(instance: Instance, state: State) -> Solution:
@@ -268,9 +290,7 @@ def _claim(instance: Instance, data: Data, state: State, run: Run) -> Claim:
     termination = run.stop_reason() or Termination.FINISHED
     solution = solution_of(instance, state)
     feasible = state.sums[INFEASIBILITY] == 0 and state.sums[MOVED] <= data.quota
-    if (
-        not feasible and not data.exact
-    ):  # limits in doubles are a little tighter than the exact ones
+    if not (feasible or data.exact):  # limits in doubles are tighter than the exact ones
         feasible = check(instance, solution).feasible
     if feasible:
         return Claim(solution=solution, termination=termination)

@@ -8,9 +8,8 @@ which is exact.
 
 from __future__ import annotations
 
-from typing import Any
-
 from dlsched.problems.placement.structures.cost_terms import (
+    cells_of,
     infeasibility,
     moved_bytes_change,
     storage_cost,
@@ -27,9 +26,14 @@ from dlsched.problems.placement.structures.flat_state import (
     TABLES,
     Layout,
 )
-from dlsched.problems.placement.structures.job_regions import add_hours, bytes_near, region_of
+from dlsched.problems.placement.structures.job_regions import (
+    add_hours,
+    bytes_near,
+    readers_of,
+    region_of,
+)
 from dlsched.problems.placement.structures.state import PACKED
-from dlsched.solvers.compilation import entry, loop
+from dlsched.solvers.compilation import Floats, Ints, entry, loop
 
 _ROUNDING = 1e-14
 """A change of the cost below this share of the terms that it is the sum of is rounding."""
@@ -37,7 +41,7 @@ _SUMS = 6
 
 
 @loop
-def move_readers(at: Any, ints: Any, nums: Any) -> float:
+def move_readers(at: Layout, ints: Ints, nums: Floats) -> float:
     """Run the readers of the listed tables where these are now, and mark what that changes.
 
     Returns
@@ -45,24 +49,28 @@ def move_readers(at: Any, ints: Any, nums: Any) -> float:
     float
         Bytes that this adds to those read from other regions.
     """
-    crossing, sums, listed = 0.0, at.sums, 0
+    crossing = 0.0
+    listed = 0
     tables = ints[at.counts + TABLES]
     for m in range(tables):
         t = ints[at.log_table + m]
-        for i in range(ints[at.table_start + t], ints[at.table_start + t + 1]):
+        for i in readers_of(at, ints, t):
             j = ints[at.table_jobs + i]
             if tables > 1:
                 if ints[at.seen + j]:
                     continue
                 ints[at.seen + j] = 1
-            was, now = ints[at.job_region + j], region_of(at, ints, j)
+            was = ints[at.job_region + j]
+            now = region_of(at, ints, j)
             if was == now == -1:
                 continue
-            before, near = nums[at.near + j], bytes_near(at, ints, nums, j, now)
+            before = nums[at.near + j]
+            near = bytes_near(at, ints, nums, j, now)
             if was == now and before == near:
                 continue
             ints[at.log_job + listed] = j
-            ints[at.log_region + listed], nums[at.log_near + listed] = was, before
+            ints[at.log_region + listed] = was
+            nums[at.log_near + listed] = before
             listed += 1
             nums[at.near + j] = near
             crossing += before - near
@@ -72,19 +80,19 @@ def move_readers(at: Any, ints: Any, nums: Any) -> float:
                     if r >= 0:
                         ints[at.changed + r] = 1
                         at_home, excess = add_hours(at, ints, nums, j, r, sign)
-                        nums[sums + AT_HOME] += at_home
-                        nums[sums + CPU_EXCESS] += excess
+                        nums[at.sums + AT_HOME] += at_home
+                        nums[at.sums + CPU_EXCESS] += excess
     ints[at.counts + READERS] = listed
     if tables > 1:
         for m in range(tables):
             t = ints[at.log_table + m]
-            for i in range(ints[at.table_start + t], ints[at.table_start + t + 1]):
+            for i in readers_of(at, ints, t):
                 ints[at.seen + ints[at.table_jobs + i]] = 0
     return crossing
 
 
 @loop
-def change(at: Any, ints: Any, nums: Any, tables: int) -> float:
+def change(at: Layout, ints: Ints, nums: Floats, tables: int) -> float:
     """Move the first of the tables in ``log_table``, each listed once, to their ``log_home``.
 
     Returns
@@ -98,13 +106,19 @@ def change(at: Any, ints: Any, nums: Any, tables: int) -> float:
     for r in range(at.regions):
         ints[at.changed + r] = 0
     ints[at.counts + TABLES] = tables
-    cost = terms = storage = storage_terms = 0.0
+    cost = 0.0
+    terms = 0.0
+    storage = 0.0
+    storage_terms = 0.0
     for m in range(tables):
-        t, into = ints[at.log_table + m], ints[at.log_home + m]
-        out, size = ints[at.home + t], nums[at.size + t]
+        t = ints[at.log_table + m]
+        into = ints[at.log_home + m]
+        out = ints[at.home + t]
+        size = nums[at.size + t]
         nums[sums + MOVED] += moved_bytes_change(at, ints, nums, t, out, into)
         for r, added in ((out, -size), (into, size)):
-            stored, capacity = nums[at.stored + r], nums[at.capacity + r]
+            stored = nums[at.stored + r]
+            capacity = nums[at.capacity + r]
             before = storage_cost(at, nums, r, stored)
             after = storage_cost(at, nums, r, stored + added)
             storage += after - before
@@ -112,12 +126,13 @@ def change(at: Any, ints: Any, nums: Any, tables: int) -> float:
             over = max(0.0, stored + added - capacity) - max(0.0, stored - capacity)
             nums[sums + STORAGE_EXCESS] += over
             nums[at.stored + r] = stored + added
-        ints[at.home + t], ints[at.log_home + m] = into, out
+        ints[at.home + t] = into
+        ints[at.log_home + m] = out
     crossing = move_readers(at, ints, nums)
     for r in range(at.regions):
         if ints[at.changed + r]:
             nums[at.log_gpu + r] = nums[at.gpu + r]
-            for cell in range(r * at.kinds, (r + 1) * at.kinds):
+            for cell in cells_of(at, r):
                 nums[at.log_part + cell] = nums[at.part + cell]
             cost -= nums[at.gpu + r]
             terms += nums[at.gpu + r]
@@ -139,18 +154,19 @@ def change(at: Any, ints: Any, nums: Any, tables: int) -> float:
 
 
 @loop
-def undo(at: Any, ints: Any, nums: Any) -> None:
+def undo(at: Layout, ints: Ints, nums: Floats) -> None:
     """Take the last change back."""
     for i in range(_SUMS):
         nums[at.sums + i] = nums[at.log_sums + i]
     for m in range(ints[at.counts + TABLES]):
-        t, out = ints[at.log_table + m], ints[at.log_home + m]
-        into, size = ints[at.home + t], nums[at.size + t]
-        nums[at.stored + into] -= size
-        nums[at.stored + out] += size
+        t = ints[at.log_table + m]
+        out = ints[at.log_home + m]
+        nums[at.stored + ints[at.home + t]] -= nums[at.size + t]
+        nums[at.stored + out] += nums[at.size + t]
         ints[at.home + t] = out
     for i in range(ints[at.counts + READERS]):
-        j, was = ints[at.log_job + i], ints[at.log_region + i]
+        j = ints[at.log_job + i]
+        was = ints[at.log_region + i]
         now = ints[at.job_region + j]
         nums[at.near + j] = nums[at.log_near + i]
         if was != now:
@@ -160,17 +176,26 @@ def undo(at: Any, ints: Any, nums: Any) -> None:
     for r in range(at.regions):
         if ints[at.changed + r]:
             nums[at.gpu + r] = nums[at.log_gpu + r]
-            for cell in range(r * at.kinds, (r + 1) * at.kinds):
+            for cell in cells_of(at, r):
                 nums[at.part + cell] = nums[at.log_part + cell]
                 ints[at.marked + cell] = 0
 
 
 @loop
-def move_table(at: Any, ints: Any, nums: Any, t: int, into: int, keep: bool) -> Any:
+def list_move(at: Layout, ints: Ints, m: int, t: int, into: int) -> None:
+    """List a table with its new home as number `m` of the next change."""
+    ints[at.log_table + m] = t
+    ints[at.log_home + m] = into
+
+
+@loop
+def move_table(
+    at: Layout, ints: Ints, nums: Floats, t: int, into: int, keep: bool
+) -> tuple[float, float]:
     """Return what moving a table adds to the cost and to the infeasibility; move it if `keep`."""
     if ints[at.home + t] == into:
         return 0.0, 0.0
-    ints[at.log_table], ints[at.log_home] = t, into
+    list_move(at, ints, 0, t, into)
     cost = change(at, ints, nums, 1)
     worse = nums[at.sums + INFEASIBILITY] - nums[at.log_sums + INFEASIBILITY]
     if not keep:
@@ -183,7 +208,14 @@ def move_table(at: Any, ints: Any, nums: Any, t: int, into: int, keep: bool) -> 
     records=(Layout,),
 )
 def move_each(
-    at: Any, ints: Any, nums: Any, tables: Any, into: Any, keep: bool, cost: Any, worse: Any
+    at: Layout,
+    ints: Ints,
+    nums: Floats,
+    tables: Ints,
+    into: Ints,
+    keep: bool,
+    cost: Floats,
+    worse: Floats,
 ) -> None:
     """Write what moving each table adds to the cost and to the infeasibility; move it if `keep`."""
     for i in range(len(tables)):

@@ -3,22 +3,35 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
-from dlsched.problems.placement.heuristics.incremental_cost import change, move_table, undo
+from dlsched.problems.placement.heuristics.incremental_cost import (
+    change,
+    list_move,
+    move_table,
+    undo,
+)
 from dlsched.problems.placement.structures.cost_terms import moved_bytes_change
 from dlsched.problems.placement.structures.flat_state import COST, INFEASIBILITY, MOVED, Layout
+from dlsched.problems.placement.structures.job_regions import (
+    home_of_read,
+    readers_of,
+    reads_of,
+)
 from dlsched.problems.placement.structures.state import PACKED, recompute
-from dlsched.solvers.compilation import entry, loop
+from dlsched.solvers.compilation import FloatRows, Floats, Ints, entry, loop
 
 DRAWS = 7
 """Random numbers of one trial of annealing."""
-_TABLE, _JOB, _SWAP, _CLUSTER = 0.35, 0.6, 0.7, 0.85
+_TABLE = 0.35
+_JOB = 0.6
+_SWAP = 0.7
+_CLUSTER = 0.85
 """Below which number a trial is a table's move, a job's, a swap, or a cluster's move; above the
 last, a swap of clusters."""
 _GUIDED = 0.75
 """Chance that a move goes where some of the readers' tables are."""
-_MODULUS, _FACTOR = 2**31 - 1, 16807
+_MODULUS = 2**31 - 1
+_FACTOR = 16807
 """Of Lehmer's generator, for numbers that a trial needs beyond its draws."""
 _RELATIVE = 1e-12
 """A relative decrease of the cost below this is rounding: the sums are updated move by move."""
@@ -29,7 +42,14 @@ _RELATIVE = 1e-12
     records=(Layout,),
 )
 def climb(
-    at: Any, ints: Any, nums: Any, queue: Any, region: Any, worse: Any, cost: Any, apply: bool
+    at: Layout,
+    ints: Ints,
+    nums: Floats,
+    queue: Ints,
+    region: Ints,
+    worse: Floats,
+    cost: Floats,
+    apply: bool,
 ) -> int:
     """Find the best region of each table in turn, and move it there if `apply`.
 
@@ -53,14 +73,18 @@ def climb(
     for i in range(len(queue)):
         t = queue[i]
         home = ints[at.home + t]
-        region[i], worse[i], cost[i] = home, 0.0, 0.0
+        region[i] = home
+        worse[i] = 0.0
+        cost[i] = 0.0
         for r in range(at.regions):
             more = moved_bytes_change(at, ints, nums, t, home, r)
             allowed = more <= 0 or nums[at.sums + MOVED] + more <= at.quota
             if r != home and allowed:
-                c, b = move_table(at, ints, nums, t, r, False)
-                if b < worse[i] or (b == worse[i] and c < cost[i]):
-                    region[i], worse[i], cost[i] = r, b, c
+                added, broken = move_table(at, ints, nums, t, r, False)
+                if broken < worse[i] or (broken == worse[i] and added < cost[i]):
+                    region[i] = r
+                    worse[i] = broken
+                    cost[i] = added
         if region[i] != home:
             better += 1
             if apply:
@@ -69,43 +93,50 @@ def climb(
 
 
 @loop
-def drawn_table(at: Any, ints: Any, j: int, draw: float) -> int:
-    """Return the table of a job that a number from 0 to below 1 selects."""
+def drawn_home(at: Layout, ints: Ints, j: int, draw: float) -> int:
+    """Return the home of the table of a job that a number from 0 to below 1 selects."""
     first = ints[at.job_start + j]
-    return int(ints[at.job_tables + first + int(draw * (ints[at.job_start + j + 1] - first))])
+    return home_of_read(at, ints, first + int(draw * (ints[at.job_start + j + 1] - first)))
 
 
 @loop
-def list_cluster(at: Any, ints: Any, nums: Any, t: int, into: int, draw: Any, count: int) -> int:
+def list_cluster(
+    at: Layout, ints: Ints, nums: Floats, t: int, into: int, draw: Floats, count: int
+) -> int:
     """List a table and some of the smaller ones beside it that its readers read; count them.
 
     Each of these follows with a chance that is the same for all; smaller ones of equal size do too.
     """
-    size, home, number = nums[at.size + t], ints[at.home + t], 1 + int(draw[4] * (_MODULUS - 2))
-    ints[at.log_table + count], ints[at.log_home + count], ints[at.listed + t] = t, into, 1
+    size = nums[at.size + t]
+    home = ints[at.home + t]
+    number = 1 + int(draw[4] * (_MODULUS - 2))
+    list_move(at, ints, count, t, into)
+    ints[at.listed + t] = 1
     count += 1
-    for i in range(ints[at.table_start + t], ints[at.table_start + t + 1]):
+    for i in readers_of(at, ints, t):
         j = ints[at.table_jobs + i]
-        for m in range(ints[at.job_start + j], ints[at.job_start + j + 1]):
+        for m in reads_of(at, ints, j):
             u = ints[at.job_tables + m]
             if ints[at.home + u] == home and not ints[at.listed + u] and nums[at.size + u] <= size:
                 number = number * _FACTOR % _MODULUS
                 if number < draw[5] * _MODULUS:
-                    ints[at.log_table + count], ints[at.log_home + count] = u, into
+                    list_move(at, ints, count, u, into)
                     ints[at.listed + u] = 1
                     count += 1
     return count
 
 
 @loop
-def draw_clusters(at: Any, ints: Any, nums: Any, draw: Any) -> int:
+def draw_clusters(at: Layout, ints: Ints, nums: Floats, draw: Floats) -> int:
     """List a cluster that moves, or two that swap, and return the number of tables.
 
     A cluster is a table, mostly a large one, with tables that are read together with it.
     """
     t = ints[at.by_size + int(draw[1] * draw[1] * draw[1] * at.tables)]
     u = ints[at.by_size + int(draw[2] * draw[2] * draw[2] * at.tables)]
-    out, into, swap = ints[at.home + t], int(draw[2] * at.regions), draw[0] >= _CLUSTER
+    out = ints[at.home + t]
+    into = int(draw[2] * at.regions)
+    swap = draw[0] >= _CLUSTER
     if swap:
         into = ints[at.home + u]
     if into == out:
@@ -119,44 +150,64 @@ def draw_clusters(at: Any, ints: Any, nums: Any, draw: Any) -> int:
 
 
 @loop
-def draw_change(at: Any, ints: Any, nums: Any, draw: Any) -> int:
-    """List a random change in ``log_table`` and ``log_home``, and return its number of tables."""
+def draw_change(at: Layout, ints: Ints, nums: Floats, draw: Floats) -> int:
+    """List a random change, and return its number of tables."""
+    if draw[0] >= _SWAP:
+        return draw_clusters(at, ints, nums, draw)
+    if draw[0] >= _JOB:
+        return draw_swap(at, ints, draw)
+    if draw[0] >= _TABLE:
+        return draw_job(at, ints, draw) if at.jobs > 0 else 0
+    t = int(draw[1] * at.tables)
+    into = int(draw[2] * at.regions)
+    first = ints[at.table_start + t]
+    readers = ints[at.table_start + t + 1] - first
+    if readers > 0 and draw[3] < _GUIDED:
+        j = ints[at.table_jobs + first + int(draw[4] * readers)]
+        into = drawn_home(at, ints, j, draw[5])
+    list_move(at, ints, 0, t, into)
+    return int(into != ints[at.home + t])
+
+
+@loop
+def draw_job(at: Layout, ints: Ints, draw: Floats) -> int:
+    """List the tables of a job that are not in a region, and return their number."""
+    j = int(draw[1] * at.jobs)
+    into = int(draw[2] * at.regions)
+    if draw[3] < _GUIDED:
+        into = drawn_home(at, ints, j, draw[4])
     moves = 0
-    if draw[0] < _TABLE:
-        t, into = int(draw[1] * at.tables), int(draw[2] * at.regions)
-        first = ints[at.table_start + t]
-        readers = ints[at.table_start + t + 1] - first
-        if readers > 0 and draw[3] < _GUIDED:
-            j = ints[at.table_jobs + first + int(draw[4] * readers)]
-            into = ints[at.home + drawn_table(at, ints, j, draw[5])]
-        if into != ints[at.home + t]:
-            ints[at.log_table], ints[at.log_home], moves = t, into, 1
-    elif draw[0] < _JOB:
-        if at.jobs > 0:
-            j, into = int(draw[1] * at.jobs), int(draw[2] * at.regions)
-            if draw[3] < _GUIDED:
-                into = ints[at.home + drawn_table(at, ints, j, draw[4])]
-            for i in range(ints[at.job_start + j], ints[at.job_start + j + 1]):
-                t = ints[at.job_tables + i]
-                if ints[at.home + t] != into:
-                    ints[at.log_table + moves], ints[at.log_home + moves] = t, into
-                    moves += 1
-    elif draw[0] < _SWAP:
-        t, u = int(draw[1] * at.tables), int(draw[2] * at.tables)
-        out, into = ints[at.home + t], ints[at.home + u]
-        if into != out:
-            ints[at.log_table], ints[at.log_home] = t, into
-            ints[at.log_table + 1], ints[at.log_home + 1], moves = u, out, 2
-    else:
-        moves = draw_clusters(at, ints, nums, draw)
+    for i in reads_of(at, ints, j):
+        if home_of_read(at, ints, i) != into:
+            list_move(at, ints, moves, ints[at.job_tables + i], into)
+            moves += 1
     return moves
+
+
+@loop
+def draw_swap(at: Layout, ints: Ints, draw: Floats) -> int:
+    """List two tables that swap their homes; return 0 if they have the same one."""
+    t = int(draw[1] * at.tables)
+    u = int(draw[2] * at.tables)
+    list_move(at, ints, 0, t, ints[at.home + u])
+    list_move(at, ints, 1, u, ints[at.home + t])
+    return 2 if ints[at.home + t] != ints[at.home + u] else 0
+
+
+@loop
+def copy_homes(at: Layout, ints: Ints) -> None:
+    """Keep the homes as the best ones."""
+    for t in range(at.tables):
+        ints[at.best + t] = ints[at.home + t]
 
 
 @entry(
     f"UniTuple(float64, 2)({PACKED}, float64[::1], float64[::1], float64[:, ::1])",
     records=(Layout,),
 )
-def anneal(at: Any, ints: Any, nums: Any, temperatures: Any, penalties: Any, draws: Any) -> Any:
+def anneal(
+    at: Layout, ints: Ints, nums: Floats, temperatures: Floats, penalties: Floats, draws: FloatRows
+) -> tuple[float, float]:
     """Anneal a state in place, one trial per temperature; return the best's cost, infeasibility.
 
     A trial moves a table to a region, mostly one where a job that reads it has another table; all
@@ -174,23 +225,25 @@ def anneal(at: Any, ints: Any, nums: Any, temperatures: Any, penalties: Any, dra
     draws
         For each trial `DRAWS` numbers from 0 to below 1.
     """
-    sums, log = at.sums, at.log_sums
+    sums = at.sums
+    log = at.log_sums
     recompute(at, ints, nums)
-    best, least = nums[sums + COST], nums[sums + INFEASIBILITY]
-    for t in range(at.tables):
-        ints[at.best + t] = ints[at.home + t]
+    best = nums[sums + COST]
+    least = nums[sums + INFEASIBILITY]
+    copy_homes(at, ints)
     for m in range(len(temperatures)):
         moves = draw_change(at, ints, nums, draws[m])
         if moves == 0:
             continue
         rise = change(at, ints, nums, moves)
-        cost, worse = nums[sums + COST], nums[sums + INFEASIBILITY]
+        cost = nums[sums + COST]
+        worse = nums[sums + INFEASIBILITY]
         rise += penalties[m] * (worse - nums[log + INFEASIBILITY])
         within = nums[sums + MOVED] <= max(nums[log + MOVED], at.quota)
         if not within or (rise > 0.0 and draws[m, 6] >= math.exp(-rise / temperatures[m])):
             undo(at, ints, nums)
         elif worse < least or (worse == least and cost < best * (1 - _RELATIVE)):
-            best, least = cost, worse
-            for t in range(at.tables):
-                ints[at.best + t] = ints[at.home + t]
+            best = cost
+            least = worse
+            copy_homes(at, ints)
     return best, least

@@ -97,9 +97,12 @@ def generate(
         if len(quantiles) != 3 or not 0 < quantiles[0] <= quantiles[1] <= quantiles[2]:
             raise OptionError(f"{name}={quantiles!r} must be three ascending numbers above 0")
     size = _capped(_lognormal(rng, sizes, tables), largest)
-    own = jobs - int(experiments * jobs)
-    reads = _readers(rng, tables, own, clusters, [n * own / max(jobs, 1) for n in readers])
-    parents = [int(p) for p in rng.integers(own, size=jobs - own)] if own < jobs else []
+    independent = jobs - int(experiments * jobs)
+    quantiles = [n * independent / max(jobs, 1) for n in readers]
+    reads = _readers(rng, tables, independent, clusters, quantiles)
+    parents: list[int] = []
+    if independent < jobs:
+        parents = rng.integers(independent, size=jobs - independent).tolist()
     reads += [reads[parent] for parent in parents]
     job_rows = _jobs(rng, reads, parents, kinds, cpu_training)
     _merge_rare(job_rows, min_jobs_per_priority)
@@ -107,8 +110,9 @@ def generate(
         kind: float(sum(row.get("gpu_hours", {}).get(kind, 0) for row in job_rows))
         for kind in KINDS[:kinds]
     }
-    urgent = sum(sum(row.get("gpu_hours", {}).values())
-                 for row in job_rows if row.get("time_sensitive"))  # fmt: skip
+    urgent = sum(
+        sum(row.get("gpu_hours", {}).values()) for row in job_rows if row.get("time_sensitive")
+    )
     scale = rng.dirichlet(np.full(regions, 4.0))
     have = np.array([_hardware(rng, regions, scale) for _ in range(kinds)])
     storage = rng.dirichlet(np.full(regions, 6.0)) * 0.5 + scale * 0.5
@@ -118,23 +122,19 @@ def generate(
     used = _cpu_used(job_rows, reads, homes)
     rows: list[dict[str, Any]] = []
     for r in range(regions):
-        supply = {
-            kind: round(float(have[k, r]) * demanded[kind] / utilization)
-            for k, kind in enumerate(demanded)
-        }
+        supply = {}
+        for k, kind in enumerate(demanded):
+            supply[kind] = round(float(have[k, r]) * demanded[kind] / utilization)
+        quota = {}
+        for app, hours in cpu.items():
+            share = min(1.0, 1 / regions + float(scale[r]))
+            quota[app] = max(used[r, app], int(np.ceil(hours * share)))
         rows.append(
             {
                 "id": f"r{r + 1}",
                 "storage_capacity": int(capacity[r]),
                 "gpu_supply": {kind: hours for kind, hours in supply.items() if hours},
-                "cpu_quota": {
-                    app: max(
-                        used.get((r, app), 0),
-                        int(np.ceil(hours * min(1.0, 1 / regions + float(scale[r])))),
-                    )
-                    for app, hours in cpu.items()
-                    if hours
-                },
+                "cpu_quota": {app: hours for app, hours in quota.items() if cpu[app]},
             }
         )
     data: dict[str, Any] = {
@@ -166,9 +166,9 @@ def _jobs(
     rows: list[dict[str, Any]] = []
     chances = np.array(PRIORITIES) / sum(PRIORITIES)
     shares = np.array(KIND_SHARES[:kinds]) / sum(KIND_SHARES[:kinds])
-    own = len(reads) - len(parents)
+    independent = len(reads) - len(parents)
     for j, names in enumerate(reads):
-        parent = rows[parents[j - own]] if j >= own else None
+        parent = rows[parents[j - independent]] if j >= independent else None
         kind = str(rng.choice(list(KINDS_OF_JOBS), p=list(KINDS_OF_JOBS.values())))
         kind = parent["kind"] if parent else kind
         row = {
@@ -206,13 +206,11 @@ def _merge_rare(jobs: list[dict[str, Any]], least: int) -> None:
 
 def _lognormal(rng: np.random.Generator, quantiles: Sequence[float], n: int) -> Any:
     """Draw whole MB from a distribution with three quantiles, log-linear in the normal score."""
-    scores, logs = _SCORES, np.log(quantiles)
+    p50, p90, _ = _SCORES
+    logs = np.log(quantiles)
     z = rng.normal(size=n)
-    tail = (logs[2] - logs[1]) / (scores[2] - scores[1])
-    body = (logs[1] - logs[0]) / (scores[1] - scores[0])
-    value = np.where(
-        z > scores[1], logs[1] + tail * (z - scores[1]), logs[0] + body * (z - scores[0])
-    )
+    body, tail = np.diff(logs) / np.diff(_SCORES)
+    value = np.where(z > p90, logs[1] + tail * (z - p90), logs[0] + body * (z - p50))
     return np.maximum(1, np.rint(np.exp(value) * 1000))
 
 
@@ -239,8 +237,9 @@ def _readers(
     if not jobs:
         return []
     logs = np.log(quantiles)
-    drawn = np.exp(np.interp(rng.normal(size=tables), [-1.5, *_SCORES, 3.5],
-                             [0.0, *logs, logs[2] + 1]))  # fmt: skip
+    drawn = np.exp(
+        np.interp(rng.normal(size=tables), [-1.5, *_SCORES, 3.5], [0.0, *logs, logs[2] + 1])
+    )
     spread = max(1.0, jobs / 50)
     for t, count in enumerate(np.rint(drawn).clip(max=jobs).astype(int).tolist()):
         near = np.rint(t * jobs / tables + rng.normal(size=count) * spread).astype(int) % jobs
@@ -268,8 +267,9 @@ def _cpu_used(
     used: Counter[tuple[int, str]] = Counter()
     for job, names in zip(jobs, reads, strict=True):
         if "app" in job:
-            at = [homes[t] for t in names]
-            used[min(set(at), key=lambda r: (-at.count(r), r)), job["app"]] += job["cpu_hours"]
+            regions = [homes[t] for t in names]
+            most_tables = min(set(regions), key=lambda r: (-regions.count(r), r))
+            used[most_tables, job["app"]] += job["cpu_hours"]
     return used
 
 

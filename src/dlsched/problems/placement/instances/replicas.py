@@ -111,15 +111,15 @@ def co_location(
     """
     if by not in ("gpu_hours", "jobs"):
         raise OptionError(f"by={by!r} must be gpu_hours or jobs")
-    at = _copies(solution, replicas)
-    total = found = Fraction(0)
+    copies = _copies(solution, replicas)
+    total = hosted = Fraction(0)
     for job in instance.jobs:
         if job.kind == "ml":
             weight = _hours(job) if by == "gpu_hours" else Fraction(1)
             total += weight
-            if _hosts(instance, at, job):
-                found += weight
-    return found / total if total else Fraction(1)
+            if _hosts(instance, copies, job):
+                hosted += weight
+    return hosted / total if total else Fraction(1)
 
 
 def check_replicas(
@@ -146,28 +146,26 @@ def _violations(
     disaster: bool,
     hot_quota: Fraction,
 ) -> Iterator[Violation]:
-    at = _copies(solution, ())
+    copies = _copies(solution, ())
     hot = Fraction(0)
     for i, copy in enumerate(replicas):
         where = f"replicas[{i}]"
         if copy.table not in instance.table_index:
             yield Violation("unknown_table", where, f'there is no table "{copy.table}"')
-            continue
-        if copy.region not in instance.region_index:
+        elif copy.region not in instance.region_index:
             yield Violation("unknown_region", where, f'there is no region "{copy.region}"')
-            continue
-        regions = at.setdefault(copy.table, set())
-        if copy.region in regions:
-            message = f'"{copy.table}" is in "{copy.region}" already'
-            yield Violation("duplicate_copy", where, message)
-        regions.add(copy.region)
-        if copy.reason == "hot":
-            hot += instance.tables[instance.table_index[copy.table]].size
-    free = _free(instance, at)
-    for region in instance.regions:
-        if free[region.id] < 0:
-            message = f"{float(-free[region.id]):g} bytes too many"
-            yield Violation("storage_exceeded", region.id, message, -free[region.id])
+        else:
+            regions = copies.setdefault(copy.table, set())
+            if copy.region in regions:
+                message = f'"{copy.table}" is in "{copy.region}" already'
+                yield Violation("duplicate_copy", where, message)
+            regions.add(copy.region)
+            if copy.reason == "hot":
+                hot += instance.tables[instance.table_index[copy.table]].size
+    free = _free(instance, copies)
+    for name, room in free.items():
+        if room < 0:
+            yield Violation("storage_exceeded", name, f"{float(-room):g} bytes too many", -room)
     if hot > hot_quota:
         message = (
             f"copies of hot tables have {float(hot):g} bytes, the quota is {float(hot_quota):g}"
@@ -175,8 +173,8 @@ def _violations(
         yield Violation("hot_quota_exceeded", "replicas", message, hot - hot_quota)
     if disaster:
         for table in instance.tables:
-            here = at.get(table.id, set())
-            fits = [r for r, left in free.items() if r not in here and left >= table.size]
+            here = copies.get(table.id, set())
+            fits = [r for r, room in free.items() if r not in here and room >= table.size]
             if len(here) < 2 and fits:
                 message = f'"{table.id}" has no second copy, and "{fits[0]}" can store one'
                 yield Violation("unprotected", table.id, message)
@@ -184,17 +182,17 @@ def _violations(
 
 def _copies(solution: Solution, replicas: Iterable[Replica]) -> dict[str, set[str]]:
     """Return the regions of each table."""
-    at = {name: {region} for name, region in solution.home.items()}
+    copies = {name: {region} for name, region in solution.home.items()}
     for copy in replicas:
-        at.setdefault(copy.table, set()).add(copy.region)
-    return at
+        copies.setdefault(copy.table, set()).add(copy.region)
+    return copies
 
 
-def _free(instance: Instance, at: Mapping[str, set[str]]) -> dict[str, Fraction]:
+def _free(instance: Instance, copies: Mapping[str, set[str]]) -> dict[str, Fraction]:
     """Return each region's remaining storage in bytes."""
     free = {region.id: Fraction(region.storage_capacity) for region in instance.regions}
     for table in instance.tables:
-        for region in at.get(table.id, ()):
+        for region in copies.get(table.id, ()):
             free[region] -= table.size
     return free
 
@@ -215,9 +213,9 @@ def _able(instance: Instance, job: Job) -> list[Region]:
     return [r for r in instance.regions if all(r.gpu_supply.get(kind) for kind in _types(job))]
 
 
-def _hosts(instance: Instance, at: Mapping[str, set[str]], job: Job) -> bool:
+def _hosts(instance: Instance, copies: Mapping[str, set[str]], job: Job) -> bool:
     """Whether some region has all tables and all GPU types of a job."""
-    shared = set.intersection(*(at.get(name, set()) for name in job.tables))
+    shared = set.intersection(*(copies.get(name, set()) for name in job.tables))
     return any(region.id in shared for region in _able(instance, job))
 
 
@@ -239,9 +237,9 @@ class _Storage:
         """Yield a second copy of each table, the largest first, where most storage is free."""
         for table in sorted(self.instance.tables, key=lambda t: -t.size):
             others = [r for r in self.free if r not in self.at[table.id]]
-            best = max(others, key=lambda r: self.free[r], default=None)
-            if best is not None and self.free[best] >= table.size:
-                yield self.put(table.id, best, "disaster")
+            roomiest = max(others, key=self.free.__getitem__, default=None)
+            if roomiest is not None and self.free[roomiest] >= table.size:
+                yield self.put(table.id, roomiest, "disaster")
 
     def missing(self, job: Job, region: Region) -> Fraction:
         """Return the bytes of a job's tables that a region does not have."""
@@ -269,7 +267,8 @@ class _Storage:
         """
         for job in sorted(self.instance.jobs, key=lambda j: j.priority):
             if job.kind == "ml" and not _hosts(self.instance, self.at, job):
-                fits, types = self.fitting(job), _types(job)
+                fits = self.fitting(job)
+                types = _types(job)
                 if fits and types:
                     yield from self.complete(job, max(fits, key=lambda r: r.gpu_supply[types[0]]))
                 elif fits:
@@ -302,13 +301,13 @@ class _Storage:
         supply = sum(s for r in self.instance.regions for s in r.gpu_supply.values())
         for region in self.instance.regions:
             for kind, have in region.gpu_supply.items():
-                left = quota * have / supply if have else Fraction(0)
-                for name in ranked.get(kind, ()) if left else ():
+                budget = quota * have / supply if have else Fraction(0)
+                for name in ranked.get(kind, ()) if budget else ():
                     if not readers[kind][name]:
                         break
                     size = self.size[name]
-                    if region.id not in self.at[name] and size <= min(left, self.free[region.id]):
-                        left -= size
+                    if region.id not in self.at[name] and size <= min(budget, self.free[region.id]):
+                        budget -= size
                         yield self.put(name, region.id, "hot")
 
     def hot_by_hours(self, quota: Fraction) -> Iterator[Replica]:
@@ -321,10 +320,12 @@ class _Storage:
         for name, kind in sorted(hours, key=lambda key: -hours[key] / self.size[key[0]]):
             size = self.size[name]
             fits = [
-                region for region in self.instance.regions
-                if region.gpu_supply.get(kind) and region.id not in self.at[name]
+                region
+                for region in self.instance.regions
+                if region.gpu_supply.get(kind)
+                and region.id not in self.at[name]
                 and self.free[region.id] >= size
-            ]  # fmt: skip
+            ]
             if fits and size <= quota:
                 quota -= size
                 best = max(fits, key=lambda region: region.gpu_supply[kind])

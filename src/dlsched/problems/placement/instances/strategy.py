@@ -56,8 +56,9 @@ def instances(
     jobs: list[dict[str, Any]] = []
     for j in range(draw(st.integers(0, max_jobs))):
         kind = draw(st.sampled_from(["ml", "spark", "presto"]))
-        types = draw(st.lists(st.sampled_from(kinds), min_size=1 - scales, max_size=1 + scales,
-                              unique=True))  # fmt: skip
+        types = draw(
+            st.lists(st.sampled_from(kinds), min_size=1 - scales, max_size=1 + scales, unique=True)
+        )
         jobs.append(
             {
                 "id": f"j{j}",

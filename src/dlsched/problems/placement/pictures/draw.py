@@ -74,7 +74,7 @@ def draw(
     if solution:
         home = {table: index[region] for table, region in solution.home.items()}
     cells = _read(instance, home, chosen)
-    own = ax is None
+    standalone = ax is None
     if ax is None:
         ax = new_axes((0.19 if len(cells.rows) <= 16 else 0.14) * max(2, len(cells.rows)) + 1.55)
     unit = _paint(ax, cells, chosen)
@@ -96,7 +96,7 @@ def draw(
         entry("home", "none", edgecolor=ink(), linewidth=1.4),
         idle_entry("not read"),
     ]
-    finish(ax, text, entries, own=own)
+    finish(ax, text, entries, own=standalone)
     return ax
 
 
@@ -124,9 +124,11 @@ def _read(instance: Instance, home: Mapping[str, int], color_by: str) -> _Map:
         values = np.array([values[np.array(homes) == r].sum(axis=0) for r in range(away + 1)])
         kept = [r for r in range(away + 1) if counts[r] or r < away]
         rows = [f"{short_name(names[r], 12)} ({counts[r]:,})" for r in kept]
-        values, homes = values[kept], kept
+        values = values[kept]
+        homes = kept
     if not values[:, away].any():
-        values, names = values[:, :away], names[:away]
+        values = values[:, :away]
+        names = names[:away]
     return _Map(values, homes, rows, names)
 
 
@@ -156,7 +158,8 @@ def _paint(ax: Axes, cells: _Map, color_by: str) -> str:
             step += 1
     for row in range(high):
         for column in range(wide):
-            value, at_home = float(cells.values[row, column]), cells.homes[row] == column
+            value = float(cells.values[row, column])
+            at_home = cells.homes[row] == column
             strong = _HERE if at_home else BAD
             fill = mix(IDLE, strong, 0.12 + 0.88 * value / most) if value else IDLE
             box = (column - 0.46, row - 0.42, 0.92, 0.84)

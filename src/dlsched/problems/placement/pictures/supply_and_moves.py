@@ -38,18 +38,15 @@ def draw_supply(
     today = {t.id: index[t.home] for t in instance.tables if t.home is not None}
     after = {t: index[r] for t, r in solution.home.items()} if solution else today
     pairs = [(r, kind) for r in range(len(instance.regions)) for kind in instance.kinds]
-    own = ax is None
+    standalone = ax is None
     if ax is None:
         ax = new_axes(2.6)
-    bars = {
-        "supply": [float(instance.regions[r].gpu_supply.get(kind, 0)) for r, kind in pairs],
-        "demand today": _loads(instance, today, pairs),
-        "demand": _loads(instance, after, pairs),
-    }
+    supply = [float(instance.regions[r].gpu_supply.get(kind, 0)) for r, kind in pairs]
     where = np.arange(len(pairs))
-    for i, (label, heights) in enumerate(bars.items()):
-        look: dict[str, Any] = {"color": _SERIES[label], "edgecolor": EDGE, "linewidth": 0.5}
-        ax.bar(where + 0.28 * (i - 1), heights, 0.26, **look)
+    series = (supply, _loads(instance, today, pairs), _loads(instance, after, pairs))
+    for i, (colour, heights) in enumerate(zip(_SERIES.values(), series, strict=True)):
+        middles = where + 0.28 * (i - 1)
+        ax.bar(middles, heights, 0.26, color=colour, edgecolor=EDGE, linewidth=0.5)
     set_labels(ax, "region and type of GPU", "GPU hours")
     names = [f"{instance.regions[r].id} {kind}" for r, kind in pairs]
     turned: dict[str, Any] = {"rotation": 90} if len(pairs) > 3 else {}
@@ -59,7 +56,7 @@ def draw_supply(
     title = (
         f"{instance.name}: {method}, {bytes_text(float(moved(instance, after)))} of tables moved"
     )
-    finish(ax, title, [entry(label, colour) for label, colour in _SERIES.items()], own=own)
+    finish(ax, title, [entry(label, colour) for label, colour in _SERIES.items()], own=standalone)
     return ax
 
 
@@ -79,8 +76,9 @@ def draw_moves(instance: Instance, solution: Solution, ax: Axes | None = None) -
     flow = np.zeros((len(names), len(names)))
     index = instance.region_index
     for table in instance.tables:
-        if table.home is not None and solution.home[table.id] != table.home:
-            flow[index[table.home], index[solution.home[table.id]]] += float(table.size)
+        new_home = solution.home[table.id]
+        if table.home is not None and table.home != new_home:
+            flow[index[table.home], index[new_home]] += float(table.size)
     flow = 100 * flow / float(instance.total_size or 1)
     if ax is None:
         ax = new_axes(0.3 * len(names) + 1.2)
@@ -88,7 +86,8 @@ def draw_moves(instance: Instance, solution: Solution, ax: Axes | None = None) -
     most = max(1.0, flow.max(initial=0))
     ax.imshow(flow, cmap=colours, vmin=0, vmax=most, aspect="auto")
     for r, c in zip(*np.nonzero(flow), strict=True):
-        fill, text = to_hex(colours(flow[r, c] / most)), f"{flow[r, c]:.1f}"
+        fill = to_hex(colours(flow[r, c] / most))
+        text = f"{flow[r, c]:.1f}"
         box_label(ax, (c - 0.5, r - 0.5, 1, 1), "<0.1" if text == "0.0" else text, fill)
     set_labels(ax, "to region", "from region")
     ax.set_xticks(range(len(names)), [short_name(n, 8) for n in names], fontsize=TEXT)

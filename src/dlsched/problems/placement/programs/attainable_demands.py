@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from dlsched.problems.placement.programs.coefficients import Shares
 from dlsched.schema import granularity
+from dlsched.solvers.compilation import Floats
 
 _MOST_SUMS = 1_000
 """With more demands the gaps between them are too small to matter."""
@@ -40,30 +40,31 @@ class Gaps:
     supply: float
 
     @property
-    def middles(self) -> Any:
+    def middles(self) -> Floats:
         """All gaps."""
         demands = np.array(self.demands)
-        return (demands[1:] + demands[:-1]) / (2 * demands[-1]) - self.supply
+        middles: Floats = (demands[1:] + demands[:-1]) / (2 * demands[-1]) - self.supply
+        return middles
 
-    def around(self, at: float) -> list[float]:
+    def around(self, point: float) -> list[float]:
         """Return the gap that holds a point; two where the point is a demand between them."""
-        share = np.array(self.demands) / self.demands[-1] - self.supply
-        first = int(np.searchsorted(share, at - _SAME)) - 1
-        last = int(np.searchsorted(share, at + _SAME)) - 1
-        low, high = np.clip([first, last], 0, len(share) - 2).tolist()
-        return [float(m) for m in self.middles[low : high + 1]]
+        shares = np.array(self.demands) / self.demands[-1] - self.supply
+        ends = np.searchsorted(shares, [point - _SAME, point + _SAME]) - 1
+        first, last = np.clip(ends, 0, len(shares) - 2)
+        middles: list[float] = self.middles[first : last + 1].tolist()
+        return middles
 
     def ends(self, middle: float, supply: Fraction) -> tuple[Fraction, Fraction]:
         """Return a gap's ends exactly, given the exact share of supply."""
-        i = int(np.argmin(np.abs(self.middles - middle)))
-        low, high = self.demands[i : i + 2]
-        total = self.demands[-1]
-        return Fraction(low, total) - supply, Fraction(high, total) - supply
+        gap = int(np.argmin(np.abs(self.middles - middle)))
+        low = Fraction(self.demands[gap], self.demands[-1])
+        high = Fraction(self.demands[gap + 1], self.demands[-1])
+        return low - supply, high - supply
 
 
 def attainable(shares: Shares) -> dict[tuple[int, int], list[int]]:
     """Return, by type and priority, the demands that regions can have; none where too many."""
-    found: dict[tuple[int, int], list[int]] = {}
+    demands: dict[tuple[int, int], list[int]] = {}
     for key, row in shares.demand.items():
         unit = granularity(row.values())
         if 1 / unit >= _LARGEST:
@@ -74,5 +75,5 @@ def attainable(shares: Shares) -> dict[tuple[int, int], list[int]]:
             if len(sums) > _MOST_SUMS:
                 break
         else:
-            found[key] = sorted(sums)
-    return found
+            demands[key] = sorted(sums)
+    return demands

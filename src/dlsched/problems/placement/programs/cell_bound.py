@@ -19,14 +19,16 @@ double is not covered by that; `LEAST` is.
 from __future__ import annotations
 
 import math
-from typing import Any
+from heapq import heappop, heappush
 
 import numpy as np
 
 from dlsched.problems.placement.programs.gpu_cells import Cell
-from dlsched.solvers.compilation import entry, loop
+from dlsched.solvers.compilation import Floats, Ints, entry, loop
 
-_FREE, _OUT, _IN = -1, -2, -3
+_FREE = -1
+_OUT = -2
+_IN = -3
 """Of an undecided item without a home, of one without a region, and of one in a region; the number
 of a region stands for an item that runs there or nowhere."""
 _ULP = 2.0**-51
@@ -36,14 +38,16 @@ LEAST = 1e-300
 
 
 @loop
-def _sort_out(cell: Any, home: Any, decision: Any, state: Any, base: Any) -> float:
+def _sort_out(cell: Cell, home: Ints, decision: Ints, state: Ints, base: Floats) -> float:
     """Set each item's state, and each region's load of items there; return the penalties paid."""
     regions = len(base)
     for r in range(regions):
         base[r] = 0.0
     paid = 0.0
     for i in range(len(cell.share)):
-        r, apart, missing = -1, False, False
+        r = -1
+        apart = False
+        missing = False
         for a in range(cell.first[i], cell.first[i + 1]):
             h = home[cell.tables[a]]
             if h < 0:
@@ -70,10 +74,11 @@ def _sort_out(cell: Any, home: Any, decision: Any, state: Any, base: Any) -> flo
 
 
 @loop
-def _slopes(cell: Any, state: Any, base: Any, level: Any) -> None:
+def _slopes(cell: Cell, state: Ints, base: Floats, level: Floats) -> None:
     """Set each region's slope: the marginal cost at the optimum with divisible items."""
     regions = len(base)
-    load, full = np.zeros(regions), np.zeros(regions)
+    load = np.zeros(regions)
+    full = np.zeros(regions)
     free = _wanted(cell, state, base, load, 0)
     for i in range(len(cell.share)):  # items that run in one region or nowhere, the dearest first
         r = state[i]
@@ -96,13 +101,14 @@ def _slopes(cell: Any, state: Any, base: Any, level: Any) -> None:
 
 
 @loop
-def _common_slope(cell: Any, state: Any, base: Any, load: Any) -> float:
+def _common_slope(cell: Cell, state: Ints, base: Floats, load: Floats) -> float:
     """Return the slope of the regions that take items without a home.
 
     There they have room for all items that are dearer: first how many these are is found, then the
     slope itself. `load` is scratch memory.
     """
-    low, high = 0, len(cell.share)
+    low = 0
+    high = len(cell.share)
     while low < high:
         middle = (low + high) // 2
         slope = cell.penalty[middle] / cell.share[middle]
@@ -111,10 +117,12 @@ def _common_slope(cell: Any, state: Any, base: Any, load: Any) -> float:
         else:
             high = middle
     amount = _wanted(cell, state, base, load, low)
-    least, most = math.inf, -math.inf
+    least = math.inf
+    most = -math.inf
     for r in range(len(base)):
-        least = min(least, 2 * (load[r] - cell.target[r]))
-        most = max(most, 2 * (load[r] - cell.target[r] + amount))
+        excess = load[r] - cell.target[r]
+        least = min(least, 2 * excess)
+        most = max(most, 2 * (excess + amount))
     if low < len(cell.share):
         least = max(least, cell.penalty[low] / cell.share[low])
     if low > 0 and cell.penalty[low - 1] < math.inf:
@@ -129,7 +137,7 @@ def _common_slope(cell: Any, state: Any, base: Any, load: Any) -> float:
 
 
 @loop
-def _wanted(cell: Any, state: Any, base: Any, load: Any, count: int) -> float:
+def _wanted(cell: Cell, state: Ints, base: Floats, load: Floats, count: int) -> float:
     """Return how much of the first `count` items has no home, and set the load of the others."""
     for r in range(len(base)):
         load[r] = base[r]
@@ -143,7 +151,7 @@ def _wanted(cell: Any, state: Any, base: Any, load: Any, count: int) -> float:
 
 
 @loop
-def _room(cell: Any, load: Any, slope: float) -> float:
+def _room(cell: Cell, load: Floats, slope: float) -> float:
     """Return how much more the regions take until all have the slope."""
     total = 0.0
     for r in range(len(load)):
@@ -152,11 +160,15 @@ def _room(cell: Any, load: Any, slope: float) -> float:
 
 
 @loop
-def _divisible(cell: Any, home: Any, decision: Any, state: Any, base: Any, level: Any) -> float:
+def _divisible(
+    cell: Cell, home: Ints, decision: Ints, state: Ints, base: Floats, level: Floats
+) -> float:
     """Return a lower bound on the cost given some homes and decisions, rounded down."""
     paid = _sort_out(cell, home, decision, state, base)
     _slopes(cell, state, base, level)
-    total, size, least = paid, paid, math.inf
+    total = paid
+    size = paid
+    least = math.inf
     for r in range(len(base)):
         linear = level[r] * (base[r] - cell.target[r])
         tangent = level[r] * level[r] / 4
@@ -173,7 +185,7 @@ def _divisible(cell: Any, home: Any, decision: Any, state: Any, base: Any, level
 
 
 @loop
-def _settle(cell: Any, home: Any, i: int, r: int) -> None:
+def _settle(cell: Cell, home: Ints, i: int, r: int) -> None:
     """Give the tables of an item that is decided to run in a region their home."""
     if r < len(cell.target) and not cell.voting[i]:
         for a in range(cell.first[i], cell.first[i + 1]):
@@ -181,33 +193,29 @@ def _settle(cell: Any, home: Any, i: int, r: int) -> None:
 
 
 @loop
-def _push(heap: Any, bounds: Any, waiting: int, node: int) -> None:
-    """Add a node to the heap of those that wait, the least bound first."""
-    place = waiting
-    while place > 0 and bounds[heap[(place - 1) // 2]] > bounds[node]:
-        heap[place] = heap[(place - 1) // 2]
-        place = (place - 1) // 2
-    heap[place] = node
+def _may_run(cell: Cell, i: int, region: int, known: int, used: Floats) -> bool:
+    """Whether a search must try an item in a region, or nowhere if `region` is their number.
 
-
-@loop
-def _pop(heap: Any, bounds: Any, waiting: int) -> int:
-    """Remove the node with the least bound from the heap, and return it."""
-    least, last, place = heap[0], heap[waiting - 1], 0
-    while 2 * place + 1 < waiting:
-        below = 2 * place + 1
-        if below + 1 < waiting and bounds[heap[below + 1]] < bounds[heap[below]]:
-            below += 1
-        if bounds[heap[below]] >= bounds[last]:
-            break
-        heap[place] = heap[below]
-        place = below
-    heap[place] = last
-    return int(least)
+    Parameters
+    ----------
+    known
+        The only region where the item may be; negative for any.
+    used
+        By region: above 0 if something is there. Of unused ones with equal targets, the first will
+        do.
+    """
+    if region == len(used):
+        return bool(cell.penalty[i] < math.inf)
+    if known >= 0 or used[region] > 0:
+        return known in (region, _FREE)
+    for earlier in range(region):
+        if cell.alike[earlier] == cell.alike[region] and used[earlier] == 0:
+            return False
+    return True
 
 
 @entry("float64(Cell, int64[::1], int64)", records=(Cell,))
-def least_cost(cell: Any, given: Any, most_nodes: int) -> float:  # noqa: PLR0912
+def least_cost(cell: Cell, given: Ints, most_nodes: int) -> float:
     """Return a lower bound on the cost of a cell, given the homes of some tables.
 
     Best first over the items: each goes to a region, with its tables, or nowhere. Exact, but for
@@ -220,61 +228,48 @@ def least_cost(cell: Any, given: Any, most_nodes: int) -> float:  # noqa: PLR091
     most_nodes
         Of the search, each with a bound for every region; 0 for the bound with divisible items.
     """
-    n, regions = len(cell.share), len(cell.target)
-    home, decision = given.copy(), np.full(n, -1)
-    state, base, level = np.zeros(n, dtype=np.int64), np.zeros(regions), np.zeros(regions)
-    places = most_nodes * (regions + 1) + 1
-    # Of many places few are reached, so none is written before.
-    bounds, heap = np.empty(places), np.empty(places, dtype=np.int64)
-    parent = np.empty(places, dtype=np.int64)
-    item, choice = np.empty(places, dtype=np.int64), np.empty(places, dtype=np.int64)
-    bounds[0], heap[0], waiting = _divisible(cell, home, decision, state, base, level), 0, 1
-    used, count = np.zeros(regions), 1
+    regions = len(cell.target)
+    home = given.copy()
+    decision = np.full(len(cell.share), -1)
+    state = np.zeros(len(cell.share), dtype=np.int64)
+    base = np.zeros(regions)
+    level = np.zeros(regions)
+    # By node of the tree: the node above it, the item that it decides, and that item's region.
+    parent = [-1]
+    item = [-1]
+    choice = [-1]
+    waiting = [(_divisible(cell, home, decision, state, base, level), 0)]
     for _ in range(most_nodes):
-        node, waiting = _pop(heap, bounds, waiting), waiting - 1
-        for t in range(len(home)):
-            home[t] = given[t]
-        for k in range(n):
-            decision[k] = -1
-        x = node
-        while x > 0:
-            decision[item[x]] = choice[x]
-            _settle(cell, home, item[x], choice[x])
-            x = parent[x]
-        kept = home.copy()
+        bound, node = heappop(waiting)
+        home[:] = given
+        decision[:] = -1
+        above = node
+        while above > 0:
+            decision[item[above]] = choice[above]
+            _settle(cell, home, item[above], choice[above])
+            above = parent[above]
         _sort_out(cell, home, decision, state, base)
         i = -1
-        for k in range(n):
-            if state[cell.order[k]] >= _FREE:
-                i = cell.order[k]
+        for k in cell.order:
+            if state[k] >= _FREE:
+                i = k
                 break
         if i < 0:
-            return float(bounds[node])
-        for r in range(regions):
-            used[r] = base[r]
-        for t in range(len(home)):
-            if home[t] >= 0:
-                used[home[t]] = 1.0
-        only = state[i]
-        for r in range(regions + 1):
-            if r == regions:
-                if cell.penalty[i] == math.inf:
-                    continue
-            elif only >= 0 and r != only:
-                continue
-            elif not used[r]:
-                same = False  # as an earlier region
-                for q in range(r):
-                    same |= cell.alike[q] == cell.alike[r] and not used[q]
-                if same:
-                    continue
-            decision[i] = r
-            for t in range(len(home)):
-                home[t] = kept[t]
-            _settle(cell, home, i, r)
-            least = _divisible(cell, home, decision, state, base, level)
-            bounds[count] = max(bounds[node], least)
-            parent[count], item[count], choice[count] = node, i, r
-            _push(heap, bounds, waiting, count)
-            count, waiting = count + 1, waiting + 1
-    return float(bounds[heap[0]])
+            return float(bound)
+        used = base.copy()
+        for h in home:
+            if h >= 0:
+                used[h] = 1.0
+        known = state[i]
+        kept = home.copy()
+        for region in range(regions + 1):
+            if _may_run(cell, i, region, known, used):
+                decision[i] = region
+                home[:] = kept
+                _settle(cell, home, i, region)
+                least = _divisible(cell, home, decision, state, base, level)
+                heappush(waiting, (max(bound, least), len(parent)))
+                parent.append(node)
+                item.append(i)
+                choice.append(region)
+    return float(waiting[0][0])

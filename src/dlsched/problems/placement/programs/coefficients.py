@@ -9,20 +9,31 @@ from collections import defaultdict
 from collections.abc import Iterable
 from fractions import Fraction
 from functools import cached_property
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import NamedTuple
 
 from dlsched.problems.placement.definition.schema import Instance
 from dlsched.problems.placement.programs.rounding import above, below
 from dlsched.schema import Number, granularity
 
-Group = tuple[bool, list[int], NDArray[np.int64]]
-"""Whether all tables must share the region, tables, jobs."""
+
+class Group(NamedTuple):
+    """Jobs of equal kind and tables, which always run in the same region."""
+
+    together: bool
+    """Whether they run only where all their tables are."""
+    tables: list[int]
+    jobs: list[int]
+
+    @property
+    def must_run(self) -> bool:
+        """Whether they have a region in every placement."""
+        return not self.together or len(self.tables) == 1
+
 
 _LARGEST_SUM = 10**6
 """A row of whole numbers with at most this sum is not scaled."""
-_SCALE, _LARGEST = 1000, 10**6
+_SCALE = 1000
+_LARGEST = 10**6
 """Of any other row: its limit, and its largest coefficient."""
 
 
@@ -39,9 +50,12 @@ class Shares:
     def read(self) -> list[dict[int, Fraction]]:
         """By group and table: the share in all bytes read."""
         size = [Fraction(table.size) for table in self.instance.tables]
-        rows = [{t: size[t] * len(jobs) for t in at} for _, at, jobs in self.groups]
-        total = sum((sum(row.values(), Fraction(0)) for row in rows), Fraction(0))
-        return [{t: part / total for t, part in row.items()} for row in rows]
+        total = Fraction(0)
+        for group in self.groups:
+            total += sum(size[t] for t in group.tables) * len(group.jobs)
+        return [
+            {t: size[t] * len(group.jobs) / total for t in group.tables} for group in self.groups
+        ]
 
     @cached_property
     def demand(self) -> dict[tuple[int, int], dict[int, Fraction]]:
@@ -61,66 +75,82 @@ class Shares:
     def part(self) -> dict[tuple[int, int], Fraction]:
         """By type and priority: the share in the type's GPU hours."""
         total: dict[int, Fraction] = defaultdict(Fraction)
-        own = {key: sum(row.values(), Fraction(0)) for key, row in self._hours.items()}
-        for (k, _), hours in own.items():
-            total[k] += hours
-        return {(k, p): hours / total[k] for (k, p), hours in own.items()}
+        hours = {key: sum(row.values(), Fraction(0)) for key, row in self._hours.items()}
+        for (k, _), amount in hours.items():
+            total[k] += amount
+        return {(k, p): amount / total[k] for (k, p), amount in hours.items()}
 
     @cached_property
     def _hours(self) -> dict[tuple[int, int], dict[int, Fraction]]:
         kinds = {kind: k for k, kind in enumerate(self.instance.kinds)}
         ranks = {p: i for i, p in enumerate(self.instance.priorities)}
         total: dict[tuple[int, int], dict[int, Fraction]] = {}
-        for g, (_, _, jobs) in enumerate(self.groups):
-            for j in jobs:
-                job = self.instance.jobs[j]
+        for g, group in enumerate(self.groups):
+            for job in [self.instance.jobs[j] for j in group.jobs]:
                 for kind, hours in job.gpu_hours.items():
                     if kind in kinds and hours:
-                        row = total.setdefault(
-                            (kinds[kind], ranks[job.priority]), defaultdict(Fraction)
-                        )
-                        row[g] += hours
+                        key = (kinds[kind], ranks[job.priority])
+                        total.setdefault(key, defaultdict(Fraction))[g] += hours
+        return total
+
+    def cpu_hours(self, app: str) -> list[Number]:
+        """Return by group the CPU hours of its jobs of an application."""
+        jobs = self.instance.jobs
+        return [
+            sum(jobs[j].cpu_hours for j in group.jobs if jobs[j].app == app)
+            for group in self.groups
+        ]
+
+    def hours_at_home(self, g: int, r: int) -> Number:
+        """Return a group's GPU hours that count for (6) if it runs in a region."""
+        supply = self.instance.regions[r].gpu_supply
+        total: Number = 0
+        for job in [self.instance.jobs[j] for j in self.groups[g].jobs]:
+            if job.time_sensitive:
+                total += sum(hours for kind, hours in job.gpu_hours.items() if supply.get(kind))
         return total
 
     @cached_property
     def supply(self) -> list[list[Fraction]]:
         """By region and type: the share in the type's supply."""
-        regions, kinds = self.instance.regions, self.instance.kinds
-        rows = [[Fraction(r.gpu_supply.get(kind, 0)) for kind in kinds] for r in regions]
-        total = [sum(column, Fraction(0)) for column in zip(*rows, strict=True)]
-        return [[s / total[k] for k, s in enumerate(row)] for row in rows]
+        columns = [_parts(self._supply(kind)) for kind in self.instance.kinds]
+        return [[column[r] for column in columns] for r in range(len(self.regions))]
+
+    def _supply(self, kind: str) -> dict[int, Fraction]:
+        """Return the supply of a type by region."""
+        regions = enumerate(self.instance.regions)
+        return {r: Fraction(region.gpu_supply.get(kind, 0)) for r, region in regions}
 
     @cached_property
     def granularity(self) -> dict[int, Fraction]:
         """By type: the largest share of its GPU hours of which every job's are a multiple."""
-        kinds = {kind: k for k, kind in enumerate(self.instance.kinds)}
-        hours: dict[int, list[Number]] = {k: [] for k in kinds.values()}
-        for job in self.instance.jobs:
-            for kind, amount in job.gpu_hours.items():
-                if kind in kinds:
-                    hours[kinds[kind]].append(amount)
-        return {k: granularity(amounts) / sum(amounts) for k, amounts in hours.items()}
+        parts = {}
+        for k, kind in enumerate(self.instance.kinds):
+            hours = [job.gpu_hours.get(kind, 0) for job in self.instance.jobs]
+            parts[k] = granularity(hours) / sum(hours)
+        return parts
 
     def overload(self, r: int, k: int, load: Fraction) -> Fraction:
         """Return the sigmoid's argument at a load of a region, a share of the type's GPU hours."""
         kind = self.instance.kinds[k]
-        demanded = sum(Fraction(job.gpu_hours.get(kind, 0)) for job in self.instance.jobs)
-        supply = [Fraction(region.gpu_supply.get(kind, 0)) for region in self.instance.regions]
-        mean = sum(supply, Fraction(0)) / sum(1 for hours in supply if hours)
+        demanded = sum(job.gpu_hours.get(kind, 0) for job in self.instance.jobs)
+        supply = self._supply(kind)
+        offered = [hours for hours in supply.values() if hours]
+        mean = sum(offered, Fraction(0)) / len(offered)
         over = max(Fraction(0), load * demanded - supply[r])
-        return Fraction(self.instance.overload_slope) * over / mean
+        return self.instance.overload_slope * over / mean
 
     @cached_property
     def bytes(self) -> list[Fraction]:
         """By table: the share in all bytes."""
-        sizes = {t: Fraction(table.size) for t, table in enumerate(self.instance.tables)}
-        return list(_parts(sizes).values())
+        total = self.instance.total_size
+        return [table.size / total for table in self.instance.tables]
 
     @cached_property
     def capacity(self) -> list[Fraction]:
         """By region: the share in all storage capacity."""
-        regions = enumerate(self.instance.regions)
-        return list(_parts({r: Fraction(x.storage_capacity) for r, x in regions}).values())
+        total = self.instance.total_capacity or Fraction(1)
+        return [region.storage_capacity / total for region in self.instance.regions]
 
     @cached_property
     def priority_weight(self) -> tuple[Fraction, list[Fraction]]:
@@ -131,16 +161,13 @@ class Shares:
 
 
 def groups_of(instance: Instance) -> list[Group]:
-    """Return groups of jobs that always run in the same region: of equal kind and tables.
-
-    Each group is (whether all tables must share the region, tables, jobs). A job with one table
-    runs in its home, whatever the kind.
-    """
-    found: dict[tuple[bool, tuple[int, ...]], list[int]] = {}
+    """Return the groups of jobs; a job with one table runs in its home, whatever the kind."""
+    groups: dict[tuple[bool, tuple[int, ...]], list[int]] = {}
     for j, job in enumerate(instance.jobs):
-        at = tuple(sorted(instance.table_index[name] for name in job.tables))
-        found.setdefault((job.kind == "ml" or len(at) == 1, at), []).append(j)
-    return [(ml, list(at), np.array(jobs)) for (ml, at), jobs in found.items()]
+        tables = tuple(sorted(instance.table_index[name] for name in job.tables))
+        together = job.kind == "ml" or len(tables) == 1
+        groups.setdefault((together, tables), []).append(j)
+    return [Group(ml, list(tables), jobs) for (ml, tables), jobs in groups.items()]
 
 
 def at_most(values: Iterable[Number], limit: Number) -> tuple[list[float], float]:
@@ -149,7 +176,8 @@ def at_most(values: Iterable[Number], limit: Number) -> tuple[list[float], float
     A value far above the limit is replaced by a smaller one that also exceeds it. Values are
     rounded down and the limit up.
     """
-    numbers, limit = [Fraction(v) for v in values], Fraction(limit)
+    numbers = [Fraction(v) for v in values]
+    limit = Fraction(limit)
     total = sum(numbers, Fraction(0))
     if _is_small(numbers, limit):
         return [float(n) for n in numbers], float(limit)
@@ -165,7 +193,8 @@ def at_least(values: Iterable[Number], limit: Number) -> tuple[list[float], floa
 
     A value above the limit is replaced by the limit. Values are rounded up.
     """
-    numbers, limit = [Fraction(v) for v in values], Fraction(limit)
+    numbers = [Fraction(v) for v in values]
+    limit = Fraction(limit)
     if _is_small(numbers, limit):
         return [float(n) for n in numbers], float(limit)
     unit = limit / _SCALE

@@ -25,7 +25,9 @@ class Homes:
     """
 
     def __init__(self, instance: Instance) -> None:
-        self.instance, self.shares, self.draft = instance, Shares(instance), Draft()
+        self.instance = instance
+        self.shares = Shares(instance)
+        self.draft = Draft()
         self.places = range(len(instance.regions))
         self.home = [self._choice() for _ in instance.tables]
         for row in self.home:
@@ -43,9 +45,9 @@ class Homes:
 
     def _group(self, g: int) -> list[int]:
         """Return a group's columns, with the rows that tie them to the homes of its tables."""
-        ml, tables, _ = self.shares.groups[g]
+        tables = self.shares.groups[g].tables
         runs = self.home[tables[0]] if len(tables) == 1 else self._choice()
-        if not ml:
+        if not self.shares.groups[g].together:
             self._majority(g, runs)
             return runs
         if len(tables) > 1:
@@ -65,8 +67,10 @@ class Homes:
 
     def _majority(self, g: int, runs: list[int]) -> None:
         """State that a group runs where most of its tables are, ties to the earlier region."""
-        _, tables, _ = self.shares.groups[g]
-        draft, count, last = self.draft, len(tables), len(self.places) - 1
+        tables = self.shares.groups[g].tables
+        draft = self.draft
+        count = len(tables)
+        last = len(self.places) - 1
         draft.equal(dict.fromkeys(runs, 1), 1)
         near = {t: [draft.column(1) for _ in self.places] for t in tables}
         for t, columns in near.items():
@@ -76,14 +80,12 @@ class Homes:
                 draft.at_most({column: 1, runs[r]: -1}, 0)
         for r in self.places:
             homes = dict.fromkeys((self.home[t][r] for t in tables), 1)
-            # With fewer of its tables than this, the region cannot win.
-            least = next(
-                votes
-                for votes in range(1, count + 1)
-                if votes + r * (votes - 1) + (last - r) * votes >= count
-            )
+            least = 1  # with fewer of its tables than this, the region cannot win
+            while least + r * (least - 1) + (last - r) * least < count:
+                least += 1
             draft.at_least(homes | {runs[r]: -least}, 0)
-            draft.at_least(dict.fromkeys((near[t][r] for t in tables), 1) | {runs[r]: -least}, 0)
+            nearby = dict.fromkeys((near[t][r] for t in tables), 1)
+            draft.at_least(nearby | {runs[r]: -least}, 0)
             for q in self.places:
                 if q != r:
                     tie = int(q < r)
@@ -93,19 +95,15 @@ class Homes:
 
     def _limits(self) -> None:
         """State (4), (5), (6) and the move quota, in shares."""
-        instance, shares = self.instance, self.shares
+        instance = self.instance
+        shares = self.shares
         size = [table.size for table in instance.tables]
         for r, region in enumerate(instance.regions):
             stored = {row[r]: b for row, b in zip(self.home, size, strict=True)}
             self._limit(stored, region.storage_capacity)
             for app, quota in region.cpu_quota.items():
-                hours = {
-                    self.runs[g][r]: sum(
-                        instance.jobs[j].cpu_hours for j in jobs if instance.jobs[j].app == app
-                    )
-                    for g, (_, _, jobs) in enumerate(shares.groups)
-                }
-                self._limit(hours, quota)
+                hours = shares.cpu_hours(app)
+                self._limit({runs[r]: h for runs, h in zip(self.runs, hours, strict=True)}, quota)
         if instance.move_quota is not None:
             moved = {
                 row[r]: table.size
@@ -117,12 +115,12 @@ class Homes:
         needed = Fraction(instance.at_home_threshold)
         if needed:
             # An amount above what is needed is as good as this.
-            found = {
-                self.runs[g][r]: min(Fraction(1), self._at_home(g, r) / needed)
-                for g in range(len(shares.groups))
+            parts = {
+                runs[r]: min(Fraction(1), shares.hours_at_home(g, r) / needed)
+                for g, runs in enumerate(self.runs)
                 for r in self.places
             }
-            self.draft.at_least(found, 1)
+            self.draft.at_least(parts, 1)
 
     def _limit(self, amounts: Mapping[int, Number], limit: Number) -> None:
         """State that the amounts of the columns that are 1 are within a limit."""
@@ -130,16 +128,3 @@ class Homes:
         if total > limit:
             row = {j: Fraction(v) / total for j, v in amounts.items()}
             self.draft.at_most(row, Fraction(limit) / total)
-
-    def _at_home(self, g: int, r: int) -> Fraction:
-        """Return a group's GPU hours that count for (6) if it runs in a region."""
-        supply = self.instance.regions[r].gpu_supply
-        jobs = [self.instance.jobs[j] for j in self.shares.groups[g][2]]
-        hours = [
-            hours
-            for job in jobs
-            if job.time_sensitive
-            for kind, hours in job.gpu_hours.items()
-            if supply.get(kind)
-        ]
-        return Fraction(sum(hours))

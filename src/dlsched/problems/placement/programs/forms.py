@@ -13,10 +13,12 @@ from typing import Any
 
 from dlsched.problems.placement.definition.check import LEVELS, TOLERANCE
 from dlsched.problems.placement.definition.schema import Instance
+from dlsched.problems.placement.programs.coefficients import Shares
 from dlsched.problems.placement.programs.form_homes import Homes
 from dlsched.problems.placement.programs.rounding import sigmoid_below
 from dlsched.problems.placement.programs.subset_sums import Sums
 from dlsched.proofs.forms.form import Form
+from dlsched.proofs.forms.parameters import require_keys, wholes
 
 POINT_BITS = 40
 """Points of parameters are shares in multiples of two to minus this."""
@@ -36,9 +38,7 @@ def estimate(instance: Instance, parameters: Mapping[str, Any]) -> Form:
         ``stored``: region, and shares of all bytes at which it has a tangent; ``steps``: region,
         type, and shares of the type's demand above which the sigmoid has a step.
     """
-    unknown = set(parameters) - set(_KEYS)
-    if unknown:
-        raise ValueError(f"the form estimate has no parameter {min(unknown)}")
+    require_keys("estimate", parameters, (), _KEYS)
     squares, stored, steps = (
         _points(parameters.get(name, []), positions)
         for name, positions in zip(_KEYS, (3, 1, 2), strict=True)
@@ -55,15 +55,15 @@ FORMS: dict[str, Callable[[Instance, Mapping[str, Any]], Form]] = {"estimate": e
 
 def _points(rows: Any, positions: int) -> dict[tuple[int, ...], list[Fraction]]:
     """Return the points by position; those beyond 0 and 1 are refused."""
-    found: dict[tuple[int, ...], list[Fraction]] = {}
+    by_position: dict[tuple[int, ...], list[Fraction]] = {}
     for row in rows if isinstance(rows, list) else [rows]:
-        if not isinstance(row, list) or not all(type(v) is int for v in row):
+        if not wholes(row):
             raise ValueError("the form estimate needs lists of integers")
         points = {Fraction(v, 2**POINT_BITS) for v in row[positions:]}
-        if any(not 0 <= at <= 1 for at in points):
+        if any(not 0 <= point <= 1 for point in points):
             raise ValueError("a point of the form estimate is not between 0 and 1")
-        found[tuple(row[:positions])] = sorted(points)
-    return found
+        by_position[tuple(row[:positions])] = sorted(points)
+    return by_position
 
 
 class _Program(Homes):
@@ -75,24 +75,26 @@ class _Program(Homes):
         steps: Mapping[tuple[int, ...], list[Fraction]],
     ) -> None:
         """Add (2): a column for each square, and two for each step."""
-        instance, shares = self.instance, self.shares
+        instance = self.instance
+        shares = self.shares
         largest, weights = shares.priority_weight
         # The definition calculates this part in doubles, with at most this relative error.
         weight = Fraction(instance.weights.gpu) * largest * (1 - Fraction(TOLERANCE))
         for k in range(len(instance.kinds)):
-            parts = {p: parts for (i, p), parts in shares.demand.items() if i == k}
+            parts = {p: parts for (kind, p), parts in shares.demand.items() if kind == k}
             demands = {p: Sums(row.values()) for p, row in parts.items()}
             loads = Sums(shares.load[k].values())
             for r in self.places:
-                cell = _Cell(shares.supply[r][k], weights, {p: shares.part[k, p] for p in parts})
+                cell = _Cell(shares, r, k)
                 for p, row in parts.items():
                     gaps = _gaps(demands[p], squares.get((r, k, p), []))
                     cell.square[p] = self._square(self.load(row, r), cell.supply, gaps)
                     self.costs[cell.square[p]] = weight * weights[p] / 2
                 if instance.version == "v2":
-                    found = _gaps(loads, steps.get((r, k), []))
-                    load, before, last = self.load(shares.load[k], r), Fraction(1, 2), None
-                    for low, high in found:
+                    load = self.load(shares.load[k], r)
+                    before = Fraction(1, 2)
+                    last = None
+                    for low, high in _gaps(loads, steps.get((r, k), [])):
                         factor = sigmoid_below(shares.overload(r, k, high))
                         last, extra = self._step(cell, load, low, high, last)
                         self.costs[extra] = weight * (factor - before)
@@ -100,12 +102,13 @@ class _Program(Homes):
 
     def storage(self, stored: Mapping[tuple[int, ...], list[Fraction]]) -> None:
         """Add (3)."""
-        instance, shares = self.instance, self.shares
+        instance = self.instance
+        shares = self.shares
         if not instance.total_size or not instance.total_capacity:
             return
         for r in self.places:
             row = {self.home[t][r]: part for t, part in enumerate(shares.bytes)}
-            tangents = [(at, at) for at in stored.get((r,), [])]
+            tangents = [(point, point) for point in stored.get((r,), [])]
             column = self._square(row, shares.capacity[r], tangents)
             self.costs[column] = Fraction(instance.weights.storage)
 
@@ -143,7 +146,8 @@ class _Program(Homes):
         Every load is at most `low` or at least `high`; `last` is the binary of the step before.
         """
         draft = self.draft
-        over, most = draft.column(1, integer=True), cell.most(low)
+        over = draft.column(1, integer=True)
+        most = cell.most(low)
         extra = draft.column(cell.most(Fraction(1)))
         draft.at_most({**load, over: -max(_LEAST_BIG_M, 1 - low)}, low)
         if last is not None:
@@ -157,27 +161,31 @@ class _Program(Homes):
 class _Cell:
     """The squares of one region and type: shares of the supply, by priority of the demand."""
 
-    def __init__(
-        self, supply: Fraction, weights: list[Fraction], part: Mapping[int, Fraction]
-    ) -> None:
-        self.supply, self.weights, self.part = supply, weights, part
+    def __init__(self, shares: Shares, r: int, k: int) -> None:
+        self.supply = shares.supply[r][k]
+        self.weights = shares.priority_weight[1]
+        self.part = {p: part for (kind, p), part in shares.part.items() if kind == k}
         self.square: dict[int, int] = {}
 
     def most(self, load: Fraction) -> Fraction:
         """Return the largest sum of weighted squares at a load of at most this."""
-        shares = {p: min(Fraction(1), load / part) for p, part in self.part.items()}
-        squares = {p: max(self.supply, share - self.supply) ** 2 for p, share in shares.items()}
-        return sum((self.weights[p] * square for p, square in squares.items()), Fraction(0))
+        total = Fraction(0)
+        for p, part in self.part.items():
+            share = min(Fraction(1), load / part)
+            total += self.weights[p] * max(self.supply, share - self.supply) ** 2
+        return total
 
     def least(self, load: Fraction) -> Fraction:
         """Return the least sum of weighted squares at a load of at least this (Cauchy-Schwarz)."""
         excess = load - self.supply
         if excess <= 0 or not all(self.weights[p] for p in self.part):
             return Fraction(0)
-        parts = (part**2 / self.weights[p] for p, part in self.part.items())
-        return excess**2 / sum(parts, Fraction(0))
+        total = Fraction(0)
+        for p, part in self.part.items():
+            total += part**2 / self.weights[p]
+        return excess**2 / total
 
 
 def _gaps(sums: Sums, points: Iterable[Fraction]) -> list[tuple[Fraction, Fraction]]:
     """Return the gaps between attainable sums that hold points, in ascending order."""
-    return sorted({gap for at in points for gap in [sums.around(at)] if gap is not None})
+    return sorted({gap for gap in map(sums.around, points) if gap is not None})

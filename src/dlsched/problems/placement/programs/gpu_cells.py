@@ -66,9 +66,10 @@ _LARGEST_PENALTY = 2
 def weights_of(shares: Shares) -> dict[tuple[int, int], Fraction]:
     """Return the cost of squares of 1 by type and priority, with the sigmoid at 1/2; none of 0."""
     largest, weights = shares.priority_weight
-    heaviest = Fraction(shares.instance.weights.gpu) * largest / 2
-    found = {(k, p): heaviest * weights[p] for k, p in sorted(shares.demand)}
-    return {key: weight for key, weight in found.items() if weight}
+    heaviest = shares.instance.weights.gpu * largest / 2
+    if not heaviest:
+        return {}
+    return {(k, p): heaviest * weights[p] for k, p in sorted(shares.demand) if weights[p]}
 
 
 def cells_of(shares: Shares) -> dict[tuple[int, int], Cell]:
@@ -107,12 +108,6 @@ def traffic_of(shares: Shares) -> list[Fraction]:
     return [weight * sum(row.values(), Fraction(0)) for row in shares.read]
 
 
-def must_run(shares: Shares, g: int) -> bool:
-    """Whether a group has a region in every placement."""
-    ml, tables, _ = shares.groups[g]
-    return not ml or len(tables) == 1
-
-
 def _items(parts: Mapping[int, Fraction], penalty: Mapping[int, Fraction]) -> list[Item]:
     most = Fraction(_LARGEST_PENALTY)
     return [Item(part, min(most, penalty[g]), g) for g, part in parts.items()]
@@ -120,22 +115,22 @@ def _items(parts: Mapping[int, Fraction], penalty: Mapping[int, Fraction]) -> li
 
 def _cell(shares: Shares, k: int, items: list[Item]) -> Cell:
     def order(item: Item) -> tuple[bool, Fraction, int]:
-        return not must_run(shares, item.group), -item.penalty / item.share, item.group
+        return not shares.groups[item.group].must_run, -item.penalty / item.share, item.group
 
     items = sorted(items, key=order)
+    groups = [shares.groups[item.group] for item in items]
     share = np.array([float(item.share) for item in items])
-    penalty = np.array(
-        [math.inf if must_run(shares, item.group) else float(item.penalty) for item in items]
-    )
-    tables = [shares.groups[item.group][1] for item in items]
-    names = np.unique(np.concatenate([np.array(at, dtype=np.int64) for at in tables]))
+    penalty = np.array([float(item.penalty) for item in items])
+    penalty[[group.must_run for group in groups]] = math.inf
+    tables = [np.array(group.tables, dtype=np.int64) for group in groups]
+    names = np.unique(np.concatenate(tables))
     supply = [row[k] for row in shares.supply]
     # An item that is cheap to leave out decides little, however large it is.
     decisive = np.minimum(share, penalty / (2 * max(map(float, supply))))
     return Cell(
         share=share,
         penalty=penalty,
-        voting=np.array([not shares.groups[item.group][0] for item in items], dtype=np.int64),
+        voting=np.array([not group.together for group in groups], dtype=np.int64),
         first=np.cumsum([0, *map(len, tables)], dtype=np.int64),
         tables=np.searchsorted(names, np.concatenate(tables)).astype(np.int64),
         names=names,

@@ -19,7 +19,6 @@ from dlsched.problems.placement.programs.coefficients import Shares
 from dlsched.problems.placement.programs.gpu_cells import (
     Cell,
     cells_of,
-    must_run,
     unplaced,
     weights_of,
     whole_cells_of,
@@ -29,7 +28,8 @@ from dlsched.run import Run
 
 MOST_NODES = 20_000
 """Of the branch and bound over tables."""
-MOST_STEPS, LEAST_NODES = 3_000_000, 200
+MOST_STEPS = 3_000_000
+LEAST_NODES = 200
 """Of each search over jobs: the nodes times jobs times regions, and at least as many nodes."""
 GPU_SUM = 1 - Fraction(TOLERANCE)
 """The least part of the exact GPU cost that the definition's sum of doubles can be."""
@@ -43,7 +43,8 @@ def storage_weight(instance: Instance) -> Fraction:
 
 def byte_shares(instance: Instance) -> tuple[list[float], list[float]]:
     """Return tables' shares in all bytes and regions' in all capacity, as the nearest doubles."""
-    size, capacity = instance.total_size, instance.total_capacity
+    size = instance.total_size
+    capacity = instance.total_capacity
     tables = [float(table.size / size) for table in instance.tables]
     return tables, [float(region.storage_capacity / capacity) for region in instance.regions]
 
@@ -59,7 +60,7 @@ def table_squares(instance: Instance) -> float:
         return 0.0
     tables, target = byte_shares(instance)
     shares = np.array(sorted(tables, reverse=True))
-    value = min_squares(shares, np.array(target), True, MOST_NODES)
+    value = min_squares(shares, np.array(target), MOST_NODES)
     return rounded_down(value, len(shares), len(target))
 
 
@@ -68,7 +69,8 @@ def gpu_bound(shares: Shares, run: Run | None = None) -> Fraction:
 
     A cell counts 0 if its turn comes after the end of the run.
     """
-    weights, total = weights_of(shares), Fraction(0)
+    weights = weights_of(shares)
+    total = Fraction(0)
     for key, cell in cells_of(shares).items():
         if run is None or not run.stop_reason():
             total += weights[key] * Fraction(cell_bound(cell))
@@ -82,8 +84,9 @@ def whole(shares: Shares, run: Run | None = None) -> Whole:
         if run is None or not run.stop_reason():
             penalty = {
                 item.group: item.penalty
-                for item in items if item.penalty and not must_run(shares, item.group)
-            }  # fmt: skip
+                for item in items
+                if item.penalty and not shares.groups[item.group].must_run
+            }
             rows[key] = WholeJobs(cell_bound(cell), penalty)
     return Whole(table_squares(shares.instance), rows)
 

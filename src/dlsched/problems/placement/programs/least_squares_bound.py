@@ -3,53 +3,46 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
-from dlsched.solvers.compilation import entry
+from dlsched.solvers.compilation import Floats, entry
 
 
-@entry("float64(float64[::1], float64[::1], float64[::1], float64, boolean)")
-def relaxed_squares(load: Any, target: Any, scratch: Any, rest: float, assign_all: bool) -> float:
+@entry("float64(float64[::1], float64[::1], float64[::1], float64)")
+def relaxed_squares(load: Floats, target: Floats, scratch: Floats, rest: float) -> float:
     """Return the least sum of (load + added - target)^2 if `rest` is divisible (water filling).
 
     Parameters
     ----------
     scratch
         Memory, one number per region.
-    assign_all
-        Whether all of `rest` must be added; else any part of it may be left out.
     """
-    n = len(load)
-    for i in range(n):  # insertion sort: there are few regions
-        difference, k = load[i] - target[i], i
+    regions = len(load)
+    for r in range(regions):  # insertion sort: there are few regions
+        difference = load[r] - target[r]
+        k = r
         while k > 0 and scratch[k - 1] > difference:
             scratch[k] = scratch[k - 1]
             k -= 1
         scratch[k] = difference
-    level, left = scratch[0], rest
-    for i in range(1, n + 1):
-        top = scratch[i] if i < n else math.inf
-        if not assign_all and top > 0.0:
-            top = max(level, 0.0)
-            if left >= i * (top - level):
-                level = top
-                break
-        need = i * (top - level)
-        if need >= left:
-            level += left / i
+    level = scratch[0]
+    for below in range(1, regions + 1):
+        top = scratch[below] if below < regions else math.inf
+        room = below * (top - level)
+        if room >= rest:
+            level += rest / below
             break
-        left -= need
+        rest -= room
         level = top
     total = 0.0
-    for i in range(n):
-        difference = max(scratch[i], level)
+    for r in range(regions):
+        difference = max(scratch[r], level)
         total += difference * difference
     return total
 
 
-def min_squares(items: Any, target: Any, assign_all: bool, most_nodes: int) -> float:
+def min_squares(items: Floats, target: Floats, most_nodes: int) -> float:
     """Return a lower bound on the sum of squares when every item goes to one region.
 
     Depth-first branch and bound over the items, largest first, with the rest divisible; a node
@@ -61,37 +54,35 @@ def min_squares(items: Any, target: Any, assign_all: bool, most_nodes: int) -> f
         Shares, descending.
     target
         By region.
-    assign_all
-        Whether every item must go to some region.
     """
-    incumbent = _greedy(items, target, assign_all)
+    incumbent = _greedy(items, target)
     if not len(items):
         return incumbent
-    return float(_search(items, target, incumbent, assign_all, most_nodes))
+    return float(_search(items, target, incumbent, most_nodes))
 
 
-def _greedy(items: Any, target: Any, assign_all: bool) -> float:
+def _greedy(items: Floats, target: Floats) -> float:
     """Return the sum of squares with each item where it increases the sum least."""
     difference = -target.copy()
     for item in items.tolist():
-        change = item * (item + 2 * difference)
-        r = int(np.argmin(change))
-        if assign_all or change[r] < 0:
-            difference[r] += item
+        difference[np.argmin(item * (item + 2 * difference))] += item
     return float(difference @ difference)
 
 
-@entry("float64(float64[::1], float64[::1], float64, boolean, int64)")
-def _search(items: Any, target: Any, incumbent: float, assign_all: bool, most_nodes: int) -> float:  # noqa: PLR0912
-    n, regions = len(items), len(target)
+@entry("float64(float64[::1], float64[::1], float64, int64)")
+def _search(items: Floats, target: Floats, incumbent: float, most_nodes: int) -> float:
+    n = len(items)
+    regions = len(target)
     rest = np.zeros(n + 1)
     for i in range(n - 1, -1, -1):
         rest[i] = rest[i + 1] + items[i]
-    load, scratch = np.zeros(regions), np.zeros(regions)
+    load = np.zeros(regions)
+    scratch = np.zeros(regions)
     choice = np.full(n + 1, -1)
     least_unexplored = math.inf
-    depth, nodes = 0, 0
-    if relaxed_squares(load, target, scratch, rest[0], assign_all) >= incumbent:
+    depth = 0
+    nodes = 0
+    if relaxed_squares(load, target, scratch, rest[0]) >= incumbent:
         return incumbent
     while depth >= 0:
         if depth == n:
@@ -101,23 +92,22 @@ def _search(items: Any, target: Any, incumbent: float, assign_all: bool, most_no
             incumbent = min(incumbent, squares)
             depth -= 1
             continue
-        if choice[depth] >= 0 and choice[depth] < regions:
+        if choice[depth] >= 0:
             load[choice[depth]] -= items[depth]
         choice[depth] += 1
         r = choice[depth]
-        if r > regions or (r == regions and assign_all):
+        if r == regions:
             choice[depth] = -1
             depth -= 1
             continue
-        if r < regions:
-            same = False  # as an earlier region
-            for q in range(r):
-                if target[q] == target[r] and load[q] == load[r]:
-                    same = True
-            load[r] += items[depth]
-            if same:
-                continue
-        bound = relaxed_squares(load, target, scratch, rest[depth + 1], assign_all)
+        same = False  # as an earlier region
+        for q in range(r):
+            if target[q] == target[r] and load[q] == load[r]:
+                same = True
+        load[r] += items[depth]
+        if same:
+            continue
+        bound = relaxed_squares(load, target, scratch, rest[depth + 1])
         if bound >= incumbent:
             continue
         nodes += 1

@@ -57,7 +57,8 @@ class Estimate:
     @classmethod
     def coarse(cls, data: Data, shares: Shares) -> Estimate:
         """Return the first estimate: a few points everywhere."""
-        estimate, demands = cls(), attainable(shares)
+        estimate = cls()
+        demands = attainable(shares)
         kinds, priorities = data.wanted.shape
         for r in range(len(data.capacity)):
             if data.storage_weight:
@@ -71,7 +72,7 @@ class Estimate:
                     if (k, p) in demands:
                         gaps = estimate.gaps[r, k, p] = Gaps(demands[k, p], float(share))
                         few = len(gaps.demands) <= _MOST_GAPS + 1
-                        chosen = [m for at in spread for m in gaps.around(at)]
+                        chosen = [m for point in spread for m in gaps.around(point)]
                         spread = gaps.middles.tolist() if few else sorted(set(chosen))
                     estimate.shares[r, k, p] = spread
                 estimate.steps[r, k] = []
@@ -84,12 +85,15 @@ class Estimate:
 
     def refine(self, data: Data, state: Any) -> bool:
         """Make the estimate exact at a placement; return whether this added a point."""
-        share, load = state.demand / np.maximum(data.wanted, 1), data.load_unit * state.demand
+        share = state.demand / np.maximum(data.wanted, 1)
+        load = data.load_unit * state.demand
         changed = self.add_tangents(
             {(r, k, p): float(share[r, k, p] - data.supply_share[r, k]) for r, k, p in self.shares},
-            {r: float(state.stored[r] / data.bytes_total - data.capacity_share[r])
-             for r in self.bytes},
-        )  # fmt: skip
+            {
+                r: float(state.stored[r] / data.bytes_total - data.capacity_share[r])
+                for r in self.bytes
+            },
+        )
         if data.slope:
             for r, k in self.steps:
                 changed |= self.add_step(data, r, k, float(load[r, k].sum()))
@@ -99,16 +103,17 @@ class Estimate:
         self, shares: dict[tuple[int, int, int], float], stored: dict[int, float]
     ) -> bool:
         """Add tangents, or chords, at a fractional point; return whether any is new."""
-        new = [_add(self.bytes[r], round(at, _DIGITS)) for r, at in stored.items()]
-        for key, at in shares.items():
+        new = [_add(self.bytes[r], round(point, _DIGITS)) for r, point in stored.items()]
+        for key, point in shares.items():
             gaps = self.gaps.get(key)
-            points = gaps.around(at) if gaps else [round(at, _DIGITS)]
+            points = gaps.around(point) if gaps else [round(point, _DIGITS)]
             new += [_add(self.shares[key], point) for point in points]
         return any(new)
 
     def add_step(self, data: Data, r: int, k: int, load: float) -> bool:
         """Add a step at a load (in mean supplies) above the supply; return whether it is new."""
-        steps, demand = self.steps[r, k], demand_of(data, k)
+        steps = self.steps[r, k]
+        demand = demand_of(data, k)
         if data.slope * demand <= _ERROR or load <= data.supply_load[r, k] + _NARROWEST * demand:
             return False  # the sigmoid is 1/2 there
         share = load / demand
@@ -130,11 +135,13 @@ def step_of(shares: Shares, r: int, k: int, load: float) -> tuple[Fraction, Frac
     Loads are shares of all demand of the type. The value is the least above the returned load,
     rounded down, so that a step never adds more than the sigmoid does.
     """
-    exact, unit = Fraction(load), shares.granularity[k]
+    exact = Fraction(load)
+    unit = shares.granularity[k]
     last = at = exact - Fraction(_NARROWEST)
     if unit > 4 * _NARROWEST:
         count = math.ceil(exact / unit - _SAME_LOAD)
-        last, at = (count - Fraction(1, 2)) * unit, count * unit
+        last = (count - Fraction(1, 2)) * unit
+        at = count * unit
     return last, sigmoid_below(shares.overload(r, k, at))
 
 
@@ -142,8 +149,8 @@ def _spread(low: float, high: float) -> list[float]:
     return sorted({round(-low * s if s < 0 else high * s, _DIGITS) for s in _SPREAD})
 
 
-def _add(points: list[float], at: float) -> bool:
-    if at in points:
+def _add(points: list[float], point: float) -> bool:
+    if point in points:
         return False
-    points.append(at)
+    points.append(point)
     return True

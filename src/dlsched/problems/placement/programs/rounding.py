@@ -27,9 +27,13 @@ def sigmoid_below(x: Fraction) -> Fraction:
 
     The terms of the series of e^x are not negative, so the sum is rounded down as they are.
     """
-    one = 2**_SERIES_BITS
-    argument, total, term, count = math.floor(min(x, _LARGEST) * one), 0, one, 0
+    unit = 2**_SERIES_BITS
+    argument = math.floor(min(x, _LARGEST) * unit)
+    total = 0
+    term = unit
+    count = 0
     while term:
-        total, count = total + term, count + 1
-        term = term * argument // (count * one)
-    return Fraction(total, total + one)
+        total = total + term
+        count = count + 1
+        term = term * argument // (count * unit)
+    return Fraction(total, total + unit)

@@ -22,9 +22,10 @@ class Sums:
     """
 
     def __init__(self, amounts: Iterable[Number]) -> None:
-        found = [Fraction(v) for v in amounts if v]
-        self.unit, self.known = granularity(found) or Fraction(1), [0]
-        units = [int(v / self.unit) for v in found]
+        positive = [Fraction(v) for v in amounts if v]
+        self.unit = granularity(positive) or Fraction(1)
+        self.known = [0]
+        units = [int(v / self.unit) for v in positive]
         self.enumerated = sum(units) <= MOST_UNITS
         if self.enumerated:
             reached = 1  # bit i: whether i units are a sum

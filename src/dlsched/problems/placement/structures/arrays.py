@@ -8,9 +8,11 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dlsched.problems.placement.definition.schema import Instance, Solution
 from dlsched.schema import Number, granularity
+from dlsched.solvers.compilation import FloatRows, Floats, Ints
 
 _MOST = 2**50
 """Units in a total: sums of integers below this are exact in doubles."""
@@ -18,6 +20,9 @@ _LARGEST_STORAGE = Fraction(10) ** 300
 """Cap on a capacity in units of bytes, which a double must hold."""
 _LARGEST_LOAD = 1e270
 """Cap on the mean supplies that one unit of demand is; the sigmoid is 1 far below it."""
+
+
+Flags = NDArray[np.bool_]
 
 
 class Data(NamedTuple):
@@ -33,41 +38,41 @@ class Data(NamedTuple):
     """
 
     exact: bool
-    size: Any
-    home: Any
+    size: Floats
+    home: Ints
     """The region of each table today, -1 for none."""
-    capacity: Any
-    storage: Any
+    capacity: Floats
+    storage: Floats
     """Capacities that are neither rounded nor infinite."""
-    capacity_share: Any
+    capacity_share: Floats
     bytes_total: float
     bytes_read: float
     quota: float
-    job_start: Any
-    job_tables: Any
-    table_start: Any
-    table_jobs: Any
-    ml: Any
-    job_bytes: Any
-    hours_start: Any
-    hours_kind: Any
-    hours: Any
+    job_start: Ints
+    job_tables: Ints
+    table_start: Ints
+    table_jobs: Ints
+    ml: Flags
+    job_bytes: Floats
+    hours_start: Ints
+    hours_kind: Ints
+    hours: Floats
     """GPU hours, in units of their type and the job's priority."""
-    urgent: Any
+    urgent: Floats
     """The same hours in the units of the threshold (6); 0 for a job that (6) does not count."""
-    priority: Any
-    load_unit: Any
+    priority: Ints
+    load_unit: FloatRows
     """K x P: mean supplies of the type in one unit of demand."""
-    supply_load: Any
+    supply_load: FloatRows
     """R x K: supply in mean supplies of the type."""
-    supply_share: Any
-    wanted: Any
+    supply_share: FloatRows
+    wanted: FloatRows
     """K x P: GPU hours of all jobs in units, those without a region included."""
-    priority_weight: Any
-    app: Any
-    cpu_hours: Any
+    priority_weight: Floats
+    app: Ints
+    cpu_hours: Floats
     cpu_total: float
-    cpu_quota: Any
+    cpu_quota: FloatRows
     """R x A; infinite where there is none."""
     threshold: float
     slope: float
@@ -102,7 +107,9 @@ class _Unit(NamedTuple):
 
 def arrays(instance: Instance) -> Data:
     """Return an instance as arrays."""
-    regions, tables, jobs = instance.regions, instance.tables, instance.jobs
+    regions = instance.regions
+    tables = instance.tables
+    jobs = instance.jobs
     bytes_ = instance.total_size
     capacity = [_binding(r.storage_capacity, bytes_) for r in regions]
     quota = _binding(instance.move_quota, bytes_)
@@ -113,9 +120,8 @@ def arrays(instance: Instance) -> Data:
     job_tables = np.array([index[t] for job in jobs for t in job.tables], dtype=np.int64)
     job_start = _starts([len(job.tables) for job in jobs])
     readers = np.repeat(np.arange(len(jobs)), np.diff(job_start))
-    order = np.argsort(job_tables, kind="stable")
     table_start = _starts(np.bincount(job_tables, minlength=len(tables)))
-    read = np.add.reduceat(np.append(size[job_tables], 0.0), job_start[:-1]) if jobs else size[:0]
+    read = np.bincount(readers, size[job_tables], len(jobs)).astype(float)
     used = sum(job.cpu_hours for job in jobs)
     quotas = [{app: _binding(q, used) for app, q in r.cpu_quota.items()} for r in regions]
     cpu = _unit([job.cpu_hours for job in jobs], [q for row in quotas for q in row.values()])
@@ -132,13 +138,13 @@ def arrays(instance: Instance) -> Data:
     hour = _unit(urgent, [threshold])
 
     stored = instance.total_capacity
-    weights, second = instance.weights, instance.version == "v2"
+    weights = instance.weights
+    second = instance.version == "v2"
     return Data(
         exact=byte.exact and cpu.exact and hour.exact,
         size=size,
         home=np.array(
-            [-1 if t.home is None else instance.region_index[t.home] for t in tables],
-            dtype=np.int64,
+            [instance.region_index.get(table.home or "", -1) for table in tables], dtype=np.int64
         ),
         capacity=np.array([byte.down(limit) for limit in capacity], dtype=float),
         storage=np.array(
@@ -153,7 +159,7 @@ def arrays(instance: Instance) -> Data:
         job_start=job_start,
         job_tables=job_tables,
         table_start=table_start,
-        table_jobs=readers[order],
+        table_jobs=readers[np.argsort(job_tables, kind="stable")],
         ml=np.array([job.kind == "ml" for job in jobs], dtype=np.bool_),
         job_bytes=read,
         priority_weight=np.array(
@@ -179,15 +185,17 @@ def homes_of(instance: Instance, solution: Solution) -> list[int]:
 
 def _gpus(instance: Instance, hour: _Unit) -> dict[str, Any]:
     """Return the fields of `Data` that hold GPU hours."""
-    regions, jobs = instance.regions, instance.jobs
+    regions = instance.regions
+    jobs = instance.jobs
     kinds = {kind: k for k, kind in enumerate(instance.kinds)}
     ranks = {p: i for i, p in enumerate(instance.priorities)}
     rank = [ranks[job.priority] for job in jobs]
     rows = [
         (j, kinds[kind], h)
         for j, job in enumerate(jobs)
-        for kind, h in job.gpu_hours.items() if kind in kinds and h
-    ]  # fmt: skip
+        for kind, h in job.gpu_hours.items()
+        if kind in kinds and h
+    ]
     demands: dict[tuple[int, int], list[Number]] = {}
     for j, k, h in rows:
         demands.setdefault((k, rank[j]), []).append(h)
@@ -201,7 +209,6 @@ def _gpus(instance: Instance, hour: _Unit) -> dict[str, Any]:
         wanted[k, p] = sum(unit.near(h) for h in hours)
         load_unit[k, p] = float(min(unit.size / mean[k], Fraction(_LARGEST_LOAD)))
     job_of_row = np.array([j for j, _, _ in rows], dtype=np.int64)
-    shape = (len(regions), len(kinds))
     return {
         "hours_start": _starts(np.bincount(job_of_row, minlength=len(jobs))),
         "hours_kind": np.array([k for _, k, _ in rows], dtype=np.int64),
@@ -211,14 +218,16 @@ def _gpus(instance: Instance, hour: _Unit) -> dict[str, Any]:
         ),
         "priority": np.array(rank, dtype=np.int64),
         "load_unit": load_unit,
-        "supply_load": np.array(
-            [float(s / mean[k]) for row in supply for k, s in enumerate(row)], dtype=float
-        ).reshape(shape),
-        "supply_share": np.array(
-            [float(s / supplied[k]) for row in supply for k, s in enumerate(row)], dtype=float
-        ).reshape(shape),
+        "supply_load": _relative(supply, mean),
+        "supply_share": _relative(supply, supplied),
         "wanted": wanted,
     }
+
+
+def _relative(rows: list[list[Fraction]], units: list[Fraction]) -> FloatRows:
+    """Return numbers in units, one for each column."""
+    numbers = [float(v / unit) for row in rows for v, unit in zip(row, units, strict=True)]
+    return np.array(numbers, dtype=float).reshape(len(rows), len(units))
 
 
 def _binding(limit: Number | None, total: Number) -> Number | None:
@@ -233,7 +242,8 @@ def _unit(*groups: Iterable[Number | None]) -> _Unit:
         return _Unit(Fraction(1), True)
     if all(isinstance(v, int) for v in values) and sum(values) < _MOST:
         return _Unit(Fraction(1), True)
-    unit, total = granularity(values), sum(map(Fraction, values), Fraction(0))
+    unit = granularity(values)
+    total = sum(map(Fraction, values), Fraction(0))
     if total / unit < _MOST:
         return _Unit(unit, True)
     power = total.numerator.bit_length() - total.denominator.bit_length() + 1

@@ -7,12 +7,13 @@ numbers compile in a tenth of the time that forty arrays take.
 from __future__ import annotations
 
 from collections import namedtuple
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dlsched.problems.placement.structures.arrays import Data
-from dlsched.solvers.compilation import Real, Whole
+from dlsched.solvers.compilation import FloatCube, Floats, Ints, Real, Whole
 
 Layout = namedtuple(
     "Layout",
@@ -26,14 +27,16 @@ Layout = namedtuple(
     "bytes_total bytes_read quota cpu_total threshold slope traffic_weight gpu_weight "
     "storage_weight",
 )
-_FIRST = [Layout._fields.index(name) for name in ("home", "size", "bytes_total")]
-_INTS, _NUMS = Layout._fields[_FIRST[0] : _FIRST[1]], Layout._fields[_FIRST[1] : _FIRST[2]]
-_SCALARS = Layout._fields[_FIRST[2] :]
-POSITIONS, SCALARS = _FIRST[2], len(_SCALARS)
-"""Whole numbers in a `Layout`, and doubles after them."""
-Layout.__annotations__ = dict.fromkeys(Layout._fields[:POSITIONS], Whole) | dict.fromkeys(
-    _SCALARS, Real
-)
+_FIRST_INT = Layout._fields.index("home")
+_FIRST_NUM = Layout._fields.index("size")
+_FIRST_SCALAR = Layout._fields.index("bytes_total")
+_INTS = Layout._fields[_FIRST_INT:_FIRST_NUM]
+_NUMS = Layout._fields[_FIRST_NUM:_FIRST_SCALAR]
+_SCALARS = Layout._fields[_FIRST_SCALAR:]
+Layout.__annotations__ = {
+    **dict.fromkeys(Layout._fields[:_FIRST_SCALAR], Whole),
+    **dict.fromkeys(_SCALARS, Real),
+}
 """Numbers of tables etc., where each array begins in its flat array, and the scalars of `Data`.
 
 ``by_size``: tables, largest first. ``job_region``: of each job, -1 for none. ``near``: bytes that a
@@ -58,60 +61,73 @@ TABLES, READERS = range(2)
 class State(NamedTuple):
     """What follows from a placement; the arrays are parts of the two flat ones."""
 
-    layout: Any
-    ints: Any
-    nums: Any
-    home: Any
-    best: Any
-    job_region: Any
-    demand: Any
-    stored: Any
-    sums: Any
+    layout: Layout
+    ints: Ints
+    nums: Floats
+    home: Ints
+    best: Ints
+    job_region: Ints
+    demand: FloatCube
+    stored: Floats
+    sums: Floats
 
     @property
-    def packed(self) -> tuple[Any, Any, Any]:
+    def packed(self) -> tuple[Layout, Ints, Floats]:
         """The first three, which every compiled function takes."""
         return self.layout, self.ints, self.nums
 
 
 def pack(data: Data, home: Any) -> State:
     """Return the state of a placement, with its sums at 0."""
-    tables, jobs, regions = len(data.size), len(data.ml), len(data.capacity)
-    (kinds, priorities), apps = data.wanted.shape, data.cpu_quota.shape[1]
+    tables = len(data.size)
+    jobs = len(data.ml)
+    regions = len(data.capacity)
+    kinds, priorities = data.wanted.shape
+    apps = data.cpu_quota.shape[1]
     cells = regions * kinds
-    lengths = {
-        "job_region": jobs, "log_table": tables, "log_home": tables, "log_job": jobs,
-        "log_region": jobs, "counts": 2, "listed": tables, "seen": jobs, "changed": regions,
-        "marked": cells, "votes": regions, "best": tables, "near": jobs,
-        "demand": cells * priorities, "part": cells, "gpu": regions, "stored": regions,
-        "cpu": regions * apps, "sums": 6, "log_near": jobs, "log_part": cells, "log_gpu": regions,
-        "log_sums": 6,
-    }  # fmt: skip
-    parts = {name: np.zeros(length) for name, length in lengths.items()}
-    parts |= {"home": np.asarray(home, dtype=np.int64).reshape(tables), "today": data.home}
+    lengths = (
+        (tables, "log_table log_home listed best"),
+        (jobs, "job_region log_job log_region seen near log_near"),
+        (regions, "changed votes gpu stored log_gpu"),
+        (cells, "marked part log_part"),
+        (cells * priorities, "demand"),
+        (regions * apps, "cpu"),
+        (6, "sums log_sums"),
+        (2, "counts"),
+    )
+    parts = {name: np.zeros(length) for length, names in lengths for name in names.split()}
+    parts["home"] = np.asarray(home, dtype=np.int64).reshape(tables)
+    parts["today"] = data.home
     parts["by_size"] = np.argsort(-data.size, kind="stable")
-    ints, whole = _joined(data, parts, _INTS)
-    nums, real = _joined(data, parts, _NUMS)
-    layout = Layout(
-        tables, jobs, regions, kinds, priorities, apps, *whole.values(), *real.values(),
-        *(getattr(data, scalar) for scalar in _SCALARS),
-    )  # fmt: skip
-    ints, nums = ints.astype(np.int64), nums.astype(np.float64)
+    whole, first_int = _joined(data, parts, _INTS)
+    nums, first_num = _joined(data, parts, _NUMS)
+    scalars = [getattr(data, name) for name in _SCALARS]
+    sizes = (tables, jobs, regions, kinds, priorities, apps)
+    layout = Layout(*sizes, *first_int.values(), *first_num.values(), *scalars)
+    ints = whole.astype(np.int64)
 
-    def part(flat: Any, name: str, *shape: int) -> Any:
+    def part(flat: Any, name: str) -> Any:
         first = getattr(layout, name)
-        return flat[first : first + len(parts[name])].reshape(shape or -1)
+        return flat[first : first + len(parts[name])]
 
     return State(
-        layout, ints, nums, part(ints, "home"), part(ints, "best"), part(ints, "job_region"),
-        part(nums, "demand", regions, kinds, priorities), part(nums, "stored"), part(nums, "sums"),
-    )  # fmt: skip
+        layout,
+        ints,
+        nums,
+        home=part(ints, "home"),
+        best=part(ints, "best"),
+        job_region=part(ints, "job_region"),
+        demand=part(nums, "demand").reshape(regions, kinds, priorities),
+        stored=part(nums, "stored"),
+        sums=part(nums, "sums"),
+    )
 
 
 def _joined(
     data: Data, parts: dict[str, Any], names: tuple[str, ...]
-) -> tuple[Any, dict[str, int]]:
+) -> tuple[Floats, dict[str, int]]:
     """Return arrays put end to end, and where each begins."""
-    rows = [np.ravel(parts.get(name, getattr(data, name, 0))) for name in names]
-    starts = [0, *np.cumsum([len(row) for row in rows[:-1]]).tolist()]
-    return np.concatenate(rows), dict(zip(names, starts, strict=True))
+    arrays = {name: np.ravel(parts.get(name, getattr(data, name, 0))) for name in names}
+    ends = accumulate(map(len, arrays.values()), initial=0)
+    joined = np.concatenate(list(arrays.values())).astype(np.float64)
+    return joined, dict(zip(names, ends, strict=False))

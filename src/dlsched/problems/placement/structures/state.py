@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from dlsched.problems.placement.structures.arrays import Data
-from dlsched.problems.placement.structures.cost_terms import infeasibility, storage_cost, sum_cells
+from dlsched.problems.placement.structures.cost_terms import (
+    cells_of,
+    infeasibility,
+    moved_bytes_change,
+    storage_cost,
+    sum_cells,
+)
 from dlsched.problems.placement.structures.flat_state import (
     AT_HOME,
     COST,
@@ -18,25 +24,22 @@ from dlsched.problems.placement.structures.flat_state import (
     pack,
 )
 from dlsched.problems.placement.structures.job_regions import add_hours, bytes_near, region_of
-from dlsched.solvers.compilation import entry
+from dlsched.solvers.compilation import Floats, Ints, entry
 
 PACKED = "Layout, int64[::1], float64[::1]"
 """Types of `State.packed`."""
 
 
 @entry(f"void({PACKED})", records=(Layout,))
-def recompute(at: Any, ints: Any, nums: Any) -> None:
+def recompute(at: Layout, ints: Ints, nums: Floats) -> None:
     """Compute regions of jobs, demand and sums from the homes."""
-    for i in range(at.job_region, at.best):
-        ints[i] = 0
-    for i in range(at.near, len(nums)):
-        nums[i] = 0.0
+    ints[at.job_region : at.best] = 0
+    nums[at.near :] = 0.0
     sums = at.sums
     for t in range(at.tables):
-        r, size = ints[at.home + t], nums[at.size + t]
-        nums[at.stored + r] += size
-        if ints[at.today + t] >= 0 and ints[at.today + t] != r:
-            nums[sums + MOVED] += size
+        nums[at.stored + ints[at.home + t]] += nums[at.size + t]
+        today = ints[at.today + t]
+        nums[sums + MOVED] += moved_bytes_change(at, ints, nums, t, today, ints[at.home + t])
     crossing = 0.0
     for j in range(at.jobs):
         r = region_of(at, ints, j)
@@ -50,7 +53,7 @@ def recompute(at: Any, ints: Any, nums: Any) -> None:
     if at.bytes_read > 0:
         cost = at.traffic_weight * (crossing / at.bytes_read)
     for r in range(at.regions):
-        for cell in range(r * at.kinds, (r + 1) * at.kinds):
+        for cell in cells_of(at, r):
             ints[at.marked + cell] = 1
         stored = nums[at.stored + r]
         cost += sum_cells(at, ints, nums, r) + storage_cost(at, nums, r, stored)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from dlsched.problems.workers.definition.schema import KINDS, Instance, Job, Kind, Placed, Solution
 from dlsched.results.objective import ByLevel, Level
@@ -28,9 +29,12 @@ def check(instance: Instance, solution: Solution) -> Report:
     ``details`` has ``base_on_loan`` and ``flexible_on_loan``, workers on loan servers.
     """
     objective = evaluate(instance, solution)
-    details = {f"{kind}_on_loan": _on_loan(instance, solution, kind) for kind in KINDS}
-    found = (*_of_jobs(instance, solution), *_of_servers(instance, solution))
-    return Report(found, objective, details)
+    details = {f"{kind}_on_loan": 0 for kind in KINDS}
+    for workers in _workers(instance, solution):
+        if instance.servers[workers.server].pool == "loan":
+            details[f"{workers.kind}_on_loan"] += workers.number
+    violations = (*_of_jobs(instance, solution), *_of_servers(instance, solution))
+    return Report(violations, objective, details)
 
 
 def _of_jobs(instance: Instance, solution: Solution) -> Iterator[Violation]:
@@ -47,10 +51,9 @@ def _of_jobs(instance: Instance, solution: Solution) -> Iterator[Violation]:
                     yield Violation("unknown_server", f"{where}.{kind}", message)
         base, flexible = (sum(placed.counts(kind).values()) for kind in KINDS)
         if base != job.base:
-            few = base < job.base
+            kind_of_flaw = "too_few_base" if base < job.base else "too_many_base"
             message = f'job "{name}" needs {job.base} base workers, {base} are placed'
-            rule = "too_few_base" if few else "too_many_base"
-            yield Violation(rule, f"{where}.base", message, abs(base - job.base))
+            yield Violation(kind_of_flaw, f"{where}.base", message, abs(base - job.base))
         if flexible > job.flexible:
             message = f'job "{name}" may have {job.flexible} flexible workers, not {flexible}'
             excess = flexible - job.flexible
@@ -94,17 +97,32 @@ def _of_servers(instance: Instance, solution: Solution) -> Iterator[Violation]:
             yield Violation("mixed_group", f"servers[{s}]", message)
 
 
+class _Workers(NamedTuple):
+    """The workers of a kind that a job has on a server."""
+
+    job: Job
+    kind: Kind
+    server: int
+    """Its position."""
+    number: int
+
+
+def _workers(instance: Instance, solution: Solution) -> Iterator[_Workers]:
+    """Yield the workers of known jobs on known servers."""
+    for name, placed in solution.placement.items():
+        if name in instance.job_index:
+            job = instance.jobs[instance.job_index[name]]
+            for kind in KINDS:
+                for server, count in placed.counts(kind).items():
+                    if server in instance.server_index:
+                        yield _Workers(job, kind, instance.server_index[server], count)
+
+
 def gpus_by_server(instance: Instance, solution: Solution) -> Counter[tuple[int, Kind]]:
     """Return the GPUs of placed workers by position of the server and kind of worker."""
     held: Counter[tuple[int, Kind]] = Counter()
-    for name, placed in solution.placement.items():
-        if name not in instance.job_index:
-            continue
-        size = instance.jobs[instance.job_index[name]].gpus_per_worker
-        for kind in KINDS:
-            for server, count in placed.counts(kind).items():
-                if server in instance.server_index:
-                    held[instance.server_index[server], kind] += count * size
+    for workers in _workers(instance, solution):
+        held[workers.server, workers.kind] += workers.number * workers.job.gpus_per_worker
     return held
 
 
@@ -116,35 +134,21 @@ def evaluate(instance: Instance, solution: Solution) -> ByLevel[Number]:
     may use both pools: loan for elastic jobs, training for others. Level 4 counts the servers that
     are empty before and get a worker.
     """
-    jobs = flexible = off = 0
-    for name, placed in solution.placement.items():
-        if name not in instance.job_index:
-            continue
-        job = instance.jobs[instance.job_index[name]]
-        workers = [
-            (instance.servers[instance.server_index[server]].pool, kind, count)
-            for kind in KINDS
-            for server, count in placed.counts(kind).items()
-            if server in instance.server_index
-        ]
-        jobs += sum(count for _, kind, count in workers if kind == "base") == job.base
-        flexible += sum(count for _, kind, count in workers if kind == "flexible")
-        away = sum(count for pool, _, count in workers if pool != job.pools[0])
-        off += away * job.gpus_per_worker * (len(job.pools) > 1)
-    held = gpus_by_server(instance, solution)
-    opened = {s for (s, _), gpus in held.items() if gpus and instance.servers[s].empty}
-    return ByLevel(LEVELS, (jobs, flexible, off, len(opened)))
-
-
-def _on_loan(instance: Instance, solution: Solution, kind: Kind) -> int:
-    return sum(
-        count
-        for name, placed in solution.placement.items()
-        if name in instance.job_index
-        for server, count in placed.counts(kind).items()
-        if server in instance.server_index
-        and instance.servers[instance.server_index[server]].pool == "loan"
-    )
+    base: Counter[str] = Counter()
+    flexible = off_preference = 0
+    opened = set()
+    for job, kind, s, count in _workers(instance, solution):
+        server = instance.servers[s]
+        if kind == "base":
+            base[job.id] += count
+        else:
+            flexible += count
+        if len(job.pools) > 1 and server.pool != job.pools[0]:
+            off_preference += count * job.gpus_per_worker
+        if server.empty:
+            opened.add(s)
+    placed = sum(base[job.id] == job.base for job in instance.jobs)
+    return ByLevel(LEVELS, (placed, flexible, off_preference, len(opened)))
 
 
 def explain(instance: Instance) -> str:

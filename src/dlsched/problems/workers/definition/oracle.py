@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from itertools import product
 
 from dlsched.problems.workers.definition.check import check, gpus_by_server
-from dlsched.problems.workers.definition.schema import KINDS, Instance, Job, Kind, Placed, Solution
+from dlsched.problems.workers.definition.schema import Instance, Job, Kind, Placed, Solution
 from dlsched.results.objective import Objective
 
 _Held = tuple[tuple[tuple[int, Kind], int], ...]
@@ -50,10 +50,10 @@ def brute_force(instance: Instance) -> Objective:
 
 def _ways(instance: Instance, job: Job) -> Iterator[Placed]:
     """Yield every distribution of all base workers and 0 to all flexible ones over the servers."""
-    room = {server.id: server.free // job.gpus_per_worker for server in instance.servers}
-    flexible = [way for n in range(job.flexible + 1) for way in _spread(list(room.items()), n)]
-    for base, more in product(_spread(list(room.items()), job.base), flexible):
-        yield Placed(**dict(zip(KINDS, (base, more), strict=True)))
+    room = [(server.id, server.free // job.gpus_per_worker) for server in instance.servers]
+    flexible = [way for count in range(job.flexible + 1) for way in _spread(room, count)]
+    for base, more in product(_spread(room, job.base), flexible):
+        yield Placed(base=base, flexible=more)
 
 
 def _spread(room: list[tuple[str, int]], count: int) -> Iterator[dict[str, int]]:
@@ -62,7 +62,8 @@ def _spread(room: list[tuple[str, int]], count: int) -> Iterator[dict[str, int]]
         if not count:
             yield {}
         return
-    (name, most), rest = room[0], room[1:]
+    (name, most) = room[0]
+    rest = room[1:]
     for here in range(min(most, count) + 1):
         for others in _spread(rest, count - here):
             yield ({name: here} if here else {}) | others

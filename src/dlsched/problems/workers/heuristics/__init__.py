@@ -71,10 +71,9 @@ def chosen_first(instance: Instance, rng: np.random.Generator, trials: int = 4) 
         Most placements, of which the best by all levels is returned; it is the first one that
         places all workers of all jobs.
     """
-    if isinstance(trials, bool) or not isinstance(trials, int) or trials < 1:
-        raise OptionError(f"trials={trials!r} must be a whole number from 1")
-    best = best_trial(instance, _decreasing(instance), trials)
-    return solution_of(instance, best.bases, best.flexible)
+    if trials < 1:
+        raise OptionError(f"trials={trials} must be a whole number from 1")
+    return best_trial(instance, _decreasing(instance), trials)
 
 
 @method("workers", kind="baseline")
@@ -129,15 +128,21 @@ def _place(
     flexible: dict[str, Taken] = {}
     waiting: list[tuple[Job, tuple[Pool, ...]]] = []
     for job in jobs:
-        placed = place_base(fleet, job, pools)
-        if placed is None:
+        base = place_base(fleet, job, pools)
+        if base is None:
             continue
-        bases[job.id], home = placed
-        more = pools(job, "flexible") if job.heterogeneous else (home,)
-        if bases_first:
-            waiting.append((job, more))
-        else:
-            flexible[job.id] = place_workers(fleet, job, "flexible", job.flexible, more)
-    for job, more in waiting:
-        flexible[job.id] = place_workers(fleet, job, "flexible", job.flexible, more)
+        bases[job.id], home = base
+        waiting.append((job, pools(job, "flexible") if job.heterogeneous else (home,)))
+        if not bases_first:
+            _grow(fleet, waiting, flexible)
+    _grow(fleet, waiting, flexible)
     return solution_of(instance, bases, flexible)
+
+
+def _grow(
+    fleet: Fleet, waiting: list[tuple[Job, tuple[Pool, ...]]], flexible: dict[str, Taken]
+) -> None:
+    """Place the flexible workers of waiting jobs, each in some pools; then none waits."""
+    for job, pools in waiting:
+        flexible[job.id] = place_workers(fleet, job, "flexible", job.flexible, pools)
+    waiting.clear()

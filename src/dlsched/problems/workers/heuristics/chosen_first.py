@@ -9,14 +9,22 @@ of the jobs' sizes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, TypeAlias
+from itertools import cycle, islice
+from typing import NamedTuple
 
-from dlsched.problems.workers.definition.schema import Instance, Job, Pool
-from dlsched.problems.workers.structures.best_fit import place_base, place_workers, preferred
+import numpy as np
+
+from dlsched.problems.workers.definition.check import evaluate
+from dlsched.problems.workers.definition.schema import POOLS, Instance, Job, Pool, Solution
+from dlsched.problems.workers.structures.best_fit import (
+    place_base,
+    place_workers,
+    preferred,
+    solution_of,
+)
 from dlsched.problems.workers.structures.fleet import BestFit, Taken
+from dlsched.results.objective import Objective
 
-Value: TypeAlias = tuple[int, int, int, int]
-"""Jobs and flexible workers; GPUs off preference and servers opened with their signs changed."""
 _SIZES = 64
 """Most sizes t that are compared: all would take (jobs x sizes) steps."""
 
@@ -43,11 +51,33 @@ class Trial:
     """One placement, job after job."""
 
     def __init__(self, instance: Instance) -> None:
-        self.instance = instance
         self.fleet = BestFit(instance)
         self.bases: dict[str, Taken] = {}
         self.flexible: dict[str, Taken] = {}
         self.home: dict[str, Pool] = {}
+
+    def place_all(self, first: Sequence[Job], others: Sequence[Job], way: Way) -> list[Job]:
+        """Place all workers for which there is room; return the jobs of `first` without any.
+
+        Parameters
+        ----------
+        first, others
+            The chosen jobs, and those that are tried after them.
+        """
+        confined = [job for job in first if len(job.pools) == 1]
+        free = [job for job in first if len(job.pools) > 1]
+        failed: list[Job] = []
+        waiting: list[Job] = []
+        for part in [confined, free] if way.by_pools else [confined + free]:
+            placed, refused = self.place(part)
+            failed += refused
+            waiting += placed
+            if way.by_pools:
+                self.grow(waiting, way.smallest)
+                waiting = []
+        placed, _ = self.place(others)
+        self.grow(waiting + placed, way.smallest)
+        return failed
 
     def place(self, jobs: Iterable[Job]) -> tuple[list[Job], list[Job]]:
         """Place base workers; return the jobs that got them and those that did not.
@@ -55,65 +85,47 @@ class Trial:
         A job that is no smaller than one that failed is not tried: room only shrinks.
         """
         placed: list[Job] = []
-        left: list[Job] = []
-        failed: dict[tuple[bool, int, int], int] = {}
+        refused: list[Job] = []
+        least_refused: dict[tuple[bool, int, int], int] = {}
         for job in jobs:
             key = (job.heterogeneous, len(job.pools), job.gpus_per_worker)
-            found = None
-            if job.base < failed.get(key, job.base + 1):
-                found = place_base(self.fleet, job, preferred)
-            if found is None:
-                failed[key] = min(job.base, failed.get(key, job.base))
-                left.append(job)
+            base = None
+            if job.base < least_refused.get(key, job.base + 1):
+                base = place_base(self.fleet, job, preferred)
+            if base is None:
+                least_refused[key] = min(job.base, least_refused.get(key, job.base))
+                refused.append(job)
             else:
-                self.bases[job.id], self.home[job.id] = found
+                self.bases[job.id], self.home[job.id] = base
                 placed.append(job)
-        return placed, left
+        return placed, refused
 
     def grow(self, jobs: Iterable[Job], smallest: bool) -> None:
         """Place flexible workers."""
-        jobs = sorted(jobs, key=lambda job: job.gpus_per_worker) if smallest else jobs
+        if smallest:
+            jobs = sorted(jobs, key=lambda job: job.gpus_per_worker)
         for job in jobs:
             pools = preferred(job, "flexible") if job.heterogeneous else (self.home[job.id],)
             self.flexible[job.id] = place_workers(self.fleet, job, "flexible", job.flexible, pools)
 
-    def value(self) -> Value:
-        """Return the levels of the placement."""
-        servers = self.instance.servers
-        flexible = off = 0
-        used: set[int] = set()
-        for name, base in self.bases.items():
-            job = self.instance.jobs[self.instance.job_index[name]]
-            more = self.flexible[name]
-            flexible += sum(count for _, count in more)
-            workers = [*base, *more]
-            used.update(s for s, _ in workers)
-            if len(job.pools) > 1:
-                first = job.pools[0]
-                away = sum(count for s, count in workers if servers[s].pool != first)
-                off += away * job.gpus_per_worker
-        opened = sum(servers[s].empty for s in used)
-        return len(self.bases), flexible, -off, -opened
-
 
 def choose(instance: Instance) -> list[Job]:
     """Return the jobs with the least base GPUs of which the workers fit in number."""
-    sizes = sorted({job.gpus_per_worker for job in instance.jobs})
-    sizes = sizes[:: -(-len(sizes) // _SIZES) or 1]
-    room: dict[Pool, list[int]] = {"training": [0] * len(sizes), "loan": [0] * len(sizes)}
+    all_sizes = sorted({job.gpus_per_worker for job in instance.jobs})
+    sizes = np.array(all_sizes[:: -(-len(all_sizes) // _SIZES) or 1], dtype=np.int64)
+    room = {pool: np.zeros_like(sizes) for pool in POOLS}
     for server, kinds in zip(instance.servers, instance.kinds, strict=True):
         if kinds is None or "base" in kinds:
-            for k, size in enumerate(sizes):
-                room[server.pool][k] += server.free // size
+            room[server.pool] += server.free // sizes
     confined = room["training"]
-    both = [a + b for a, b in zip(confined, room["loan"], strict=True)]
+    both = confined + room["loan"]
     chosen = []
     for job in sorted(instance.jobs, key=_order):
-        needs = [job.gpus_per_worker // size * job.base for size in sizes]
-        rooms = [both] if len(job.pools) > 1 else [both, confined]
-        if all(n <= have for own in rooms for n, have in zip(needs, own, strict=True)):
-            for own in rooms:
-                own[:] = [have - n for n, have in zip(needs, own, strict=True)]
+        needed = job.gpus_per_worker // sizes * job.base
+        pools = [both] if len(job.pools) > 1 else [both, confined]
+        if all((needed <= pool_room).all() for pool_room in pools):
+            for pool_room in pools:
+                np.subtract(pool_room, needed, out=pool_room)
             chosen.append(job)
     return chosen
 
@@ -124,50 +136,25 @@ def _order(job: Job) -> tuple[int, int, bool, int]:
     return gpus, len(job.pools), not job.flexible, job.gpus_per_worker
 
 
-def trial(
-    instance: Instance, first: Sequence[Job], others: Sequence[Job], way: Way
-) -> tuple[Trial, list[Job]]:
-    """Return a placement of jobs in an order, and those of the first for which there is no room.
-
-    Parameters
-    ----------
-    first, others
-        The chosen jobs, and those that are tried after them.
-    """
-    made = Trial(instance)
-    confined = [job for job in first if len(job.pools) == 1]
-    free = [job for job in first if len(job.pools) > 1]
-    failed: list[Job] = []
-    waiting: list[Job] = []
-    for part in (confined, free) if way.by_pools else ([*confined, *free],):
-        placed, left = made.place(part)
-        failed += left
-        if way.by_pools:
-            made.grow(placed, way.smallest)
-        else:
-            waiting += placed
-    placed, _ = made.place(others)
-    made.grow([*waiting, *placed], way.smallest)
-    return made, failed
-
-
-def best_trial(instance: Instance, decreasing: Sequence[Job], trials: int) -> Trial:
+def best_trial(instance: Instance, decreasing: Sequence[Job], trials: int) -> Solution:
     """Return the best of some placements; see the method `chosen_first`."""
     chosen = {job.id for job in choose(instance)}
     first = [job for job in decreasing if job.id in chosen]
     others = sorted((job for job in instance.jobs if job.id not in chosen), key=_order)
-    everything = len(instance.jobs), sum(job.flexible for job in instance.jobs)
-    best: Trial | None = None
-    value: Value | None = None
-    for turn in range(trials):
-        made, failed = trial(instance, first, others, WAYS[turn % len(WAYS)])
-        worth = made.value()
-        if value is None or worth > value:
-            best, value = made, worth
-        if value[:2] == everything:
+    everything = (len(instance.jobs), sum(job.flexible for job in instance.jobs))
+    best: Solution | None = None
+    objective: Objective | None = None
+    for way in islice(cycle(WAYS), trials):
+        trial = Trial(instance)
+        failed = trial.place_all(first, others, way)
+        solution = solution_of(instance, trial.bases, trial.flexible)
+        reached = evaluate(instance, solution)
+        if objective is None or reached.better_than(objective):
+            best = solution
+            objective = reached
+        if objective[:2] == everything:
             break
-        if failed:
-            ids = {job.id for job in failed}
-            first = [*failed, *(job for job in first if job.id not in ids)]
+        ids = {job.id for job in failed}
+        first = [*failed, *(job for job in first if job.id not in ids)]
     assert best is not None
     return best

@@ -89,10 +89,18 @@ def generate(
         Shares of the GPUs in use, at most; by default drawn from 0.85 to 0.97 and 0.75 to 0.92.
     """
     return with_tenants(
-        rng, training=training, loan=loan, gpus=gpus, jobs=jobs, sizes=sizes, scenario=scenario,
-        admitted=admitted, separate_groups=separate_groups, training_used=training_used,
+        rng,
+        training=training,
+        loan=loan,
+        gpus=gpus,
+        jobs=jobs,
+        sizes=sizes,
+        scenario=scenario,
+        admitted=admitted,
+        separate_groups=separate_groups,
+        training_used=training_used,
         loan_used=loan_used,
-    )[0]  # fmt: skip
+    )[0]
 
 
 def with_tenants(
@@ -147,14 +155,15 @@ def with_tenants(
 
 def _fitting(jobs: list[Job], servers: list[dict[str, Any]]) -> list[Job]:
     """Return the jobs whose GPUs fit; those that may use both pools take what others leave."""
-    free = {pool: sum(s["free"] for s in servers if s["pool"] == pool) for pool in POOLS}
-    only = both = 0
+    room = sum(server["free"] for server in servers)
+    training = sum(server["free"] for server in servers if server["pool"] == "training")
     kept = []
     for job in jobs:
         gpus = (job.base + job.flexible) * job.gpus_per_worker
-        more = (only, both + gpus) if len(job.pools) > 1 else (only + gpus, both)
-        if more[0] <= free["training"] and sum(more) <= sum(free.values()):
-            only, both = more
+        confined = gpus if len(job.pools) == 1 else 0
+        if confined <= training and gpus <= room:
+            training -= confined
+            room -= gpus
             kept.append(job)
     return kept
 
@@ -165,7 +174,8 @@ class _Draw:
     def __init__(
         self, rng: np.random.Generator, scenario: Scenario, sizes: Mapping[int, float], gpus: int
     ) -> None:
-        self.rng, self.scenario = rng, scenario
+        self.rng = rng
+        self.scenario = scenario
         self.sizes = {size: share for size, share in sizes.items() if size <= gpus}
 
     def one_of(self, shares: Mapping[int, float]) -> int:
@@ -175,7 +185,8 @@ class _Draw:
 
     def job(self, name: str, *, loanable: bool = False) -> Job:
         """Draw a job; with `loanable` one that may use loan servers."""
-        scenario, rng = self.scenario, self.rng
+        scenario = self.scenario
+        rng = self.rng
         large = bool(rng.random() < scenario.elastic)
         elastic = large or bool(rng.random() < scenario.scaled)
         base = self.one_of(_ELASTIC if large else _INELASTIC)
@@ -200,7 +211,8 @@ class _Occupation:
     """The running jobs and the free GPUs that they leave."""
 
     def __init__(self, bare: Instance, draw: _Draw) -> None:
-        self.servers, self.draw = bare.servers, draw
+        self.servers = bare.servers
+        self.draw = draw
         self.fleet = BestFit(bare)
         self.pools = preferred if bare.separate_groups else training_first
         self.running: list[tuple[Job, dict[Kind, Taken]]] = []
@@ -224,20 +236,21 @@ class _Occupation:
 
     def leave(self, pool: Pool, share: float) -> None:
         """Let jobs leave, drawn at random, until at most a share of a pool's GPUs is in use."""
-        members = [s for s, server in enumerate(self.servers) if server.pool == pool]
+        members = {s for s, server in enumerate(self.servers) if server.pool == pool}
         gpus = [server.gpus for server in self.servers]
         most = share * sum(gpus[s] for s in members)
         order = self.draw.rng.permutation(len(self.running)).tolist()
-        left: set[int] = set()
+        gone: set[int] = set()
         for r in order:
             if sum(gpus[s] - self.fleet.free[s] for s in members) <= most:
                 break
-            job, taken = self.running[r]
-            if any(self.servers[s].pool == pool for kind in KINDS for s, _ in taken[kind]):
-                left.add(r)
-                for kind in KINDS:
-                    self.fleet.release(taken[kind], job.gpus_per_worker, gpus)
-        self.running = [entry for r, entry in enumerate(self.running) if r not in left]
+            job, workers = self.running[r]
+            servers = {s for places in workers.values() for s, _ in places}
+            if servers & members:
+                gone.add(r)
+                for places in workers.values():
+                    self.fleet.release(places, job.gpus_per_worker, gpus)
+        self.running = [entry for r, entry in enumerate(self.running) if r not in gone]
 
     def write(self, servers: list[dict[str, Any]]) -> None:
         """Write free GPUs and groups into the servers' data."""
@@ -258,10 +271,10 @@ class _Occupation:
                         "flexible": kind == "flexible",
                     }
                     for kind in KINDS
-                    for s, count in taken[kind]
+                    for s, count in workers[kind]
                 ],
             }
-            for job, taken in self.running
+            for job, workers in self.running
         ]
 
 
@@ -278,11 +291,17 @@ def examples() -> list[Instance]:
             {"id": "s9", "pool": "loan", "gpus": 8, "free": 5, "group": "flexible"},
         ],
         "jobs": [
-            {"id": "a", "gpus_per_worker": 2, "base": 3, "flexible": 2, "elastic": True,
-             "fungible": True},
+            {
+                "id": "a",
+                "gpus_per_worker": 2,
+                "base": 3,
+                "flexible": 2,
+                "elastic": True,
+                "fungible": True,
+            },
             {"id": "b", "gpus_per_worker": 1, "base": 2, "fungible": True},
         ],
-    }  # fmt: skip
+    }
     readings = {
         "name": "workers-two-readings",
         "servers": [{"id": "s1", "pool": "training", "gpus": 8, "free": 4}],

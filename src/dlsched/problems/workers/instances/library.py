@@ -37,7 +37,10 @@ ENTRIES = (
         for seed, name in enumerate(_SCENARIOS, start=1)
     ),
     LibraryEntry(
-        "production", "workers-963-shared", 5, {"scenario": "ideal", "separate_groups": False},
+        "production",
+        "workers-963-shared",
+        5,
+        {"scenario": "ideal", "separate_groups": False},
     ),
     LibraryEntry(
         "production",
@@ -62,6 +65,6 @@ ENTRIES = (
         },
         mps=False,
     ),
-)  # fmt: skip
+)
 QUANTITIES: tuple[tuple[str, ...], ...] = ((),)
 """One group without fields: all quantities are whole GPUs and workers."""

@@ -148,10 +148,10 @@ def _held(running: tuple[JobState, ...]) -> tuple[dict[str, int], dict[str, int]
     base: dict[str, int] = {}
     flexible: dict[str, int] = {}
     for job in running:
-        left = job.min_gpus
+        unheld = job.min_gpus
         for server, gpus in job.allocation:
-            fixed = min(gpus, left)
-            left -= fixed
+            fixed = min(gpus, unheld)
+            unheld -= fixed
             base[server] = base.get(server, 0) + fixed
             flexible[server] = flexible.get(server, 0) + gpus - fixed
     return base, flexible

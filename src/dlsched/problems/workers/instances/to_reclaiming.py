@@ -55,7 +55,7 @@ def to_reclaiming(
             raise OptionError(f"tenant {job['id']!r} has the id of a job; rename one of them")
         workers = [w for w in job.get("workers", ()) if w.get("server") not in training]
         running.append({**job, "workers": workers})
-    made: dict[str, Any] = {
+    data: dict[str, Any] = {
         "dlsched": 1,
         "problem": "reclaiming",
         "name": f"{instance.name}-reclaiming",
@@ -65,9 +65,9 @@ def to_reclaiming(
         "jobs": running,
     }
     target = problem("reclaiming").instance
-    _require_tenants(instance, loan, target.parse(made, "the tenants"))
-    made["jobs"] = [*running, *_placed(instance, solution, loan)]
-    parsed: schema.Instance = target.parse(made, "the placement")
+    _require_tenants(instance, loan, target.parse(data, "the tenants"))
+    data["jobs"] = [*running, *_placed(instance, solution, loan)]
+    parsed: schema.Instance = target.parse(data, "the placement")
     return parsed
 
 

@@ -76,18 +76,20 @@ def draw(
     """
     default = default_of([job.id for job in instance.jobs], "kind")
     picture = _Picture(instance, solution, choose(color_by, COLOR_BY, default, instance.problem))
-    own = ax is None
+    standalone = ax is None
     named = len(instance.servers) <= _NAMED
-    made = picture.rows(ax) if named else picture.columns(ax)
-    finish(made, picture.title(), picture.legend(named), own=own)
-    return made
+    axes = picture.rows(ax) if named else picture.columns(ax)
+    finish(axes, picture.title(), picture.legend(named), own=standalone)
+    return axes
 
 
 class _Picture:
     """The data of the picture: for each server, in the order drawn, its new workers."""
 
     def __init__(self, instance: Instance, solution: Solution | None, color_by: str) -> None:
-        self.instance, self.solution, self.color_by = instance, solution, color_by
+        self.instance = instance
+        self.solution = solution
+        self.color_by = color_by
         self.order: list[Server] = sorted(instance.servers, key=lambda s: POOLS.index(s.pool))
         self.workers: dict[str, list[tuple[int, Kind]]] = {s.id: [] for s in self.order}
         for name, placed in solution.placement.items() if solution else ():
@@ -100,8 +102,8 @@ class _Picture:
     def _colouring(self) -> Colouring:
         jobs = self.instance.jobs
         if self.color_by == "gpus":
-            made = by_number([job.gpus_per_worker for job in jobs])
-            return made.renamed(lambda size: f"{size} GPU{'s' * (size != '1')} a worker")
+            colouring = by_number([job.gpus_per_worker for job in jobs])
+            return colouring.renamed(lambda size: f"{size} GPU{'s' * (size != '1')} a worker")
         return by_name([job.id for job in jobs])
 
     def colour(self, j: int, kind: Kind) -> str:
@@ -146,12 +148,13 @@ class _Picture:
     def _row(self, ax: Axes, row: int, server: Server) -> None:
         from matplotlib.patches import Rectangle
 
-        low, high = row - 0.42, 0.84
+        low = row - 0.42
+        high = 0.84
         frame: dict[str, Any] = {"edgecolor": EDGE, "linewidth": 0.6}
         ax.add_patch(Rectangle((0, low), server.gpus, high, facecolor=IDLE, **frame))
-        at = server.gpus - server.free
-        if at:
-            ax.add_patch(Rectangle((0, low), at, high, facecolor=OTHER, zorder=2, **frame))
+        start = server.gpus - server.free
+        if start:
+            ax.add_patch(Rectangle((0, low), start, high, facecolor=OTHER, zorder=2, **frame))
         for j, kind in self.workers[server.id]:
             job = self.instance.jobs[j]
             fill = self.colour(j, kind)
@@ -159,37 +162,42 @@ class _Picture:
                 "edgecolor": mix(fill, "#000000", 0.55),
                 "hatch": "//////" if self.hatched(kind) else None,
             }
-            box = (at, low, job.gpus_per_worker, high)
+            box = (start, low, job.gpus_per_worker, high)
             ax.add_patch(Rectangle(box[:2], *box[2:], facecolor=fill, zorder=3, lw=0.6, **look))
             box_label(ax, box, shorten(job.id, 12), fill, opaque=self.hatched(kind))
-            at += job.gpus_per_worker
+            start += job.gpus_per_worker
         for g in range(1, server.gpus):
             ax.plot([g, g], [low, low + high], color="#00000040", linewidth=0.4, zorder=2.5)
         ax.annotate(
-            self.where(server), (server.gpus, row), xytext=(3, 0), textcoords="offset points",
-            va="center", fontsize=SMALL,
-        )  # fmt: skip
+            self.where(server),
+            (server.gpus, row),
+            xytext=(3, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=SMALL,
+        )
 
     def where(self, server: Server) -> str:
         """Return the pool of a server, and its group with the workers that it gets."""
-        if server.pool == "training" or not self.instance.separate_groups:
-            return "training" if server.pool == "training" else "on loan"
-        new = {kind for _, kind in self.workers[server.id]}
-        group = server.group or (new.pop() if len(new) == 1 else None)
-        return f"on loan, {group}" if group else "on loan"
+        if server.pool == "training":
+            return "training"
+        kinds = {kind for _, kind in self.workers[server.id]}
+        group = server.group or (kinds.pop() if len(kinds) == 1 else None)
+        return f"on loan, {group}" if group and self.instance.separate_groups else "on loan"
 
     def columns(self, ax: Axes | None) -> Axes:
         """Draw a column of cells for each server."""
-        n, cells = len(self.order), max(s.gpus for s in self.order)
+        n = len(self.order)
+        cells = max(s.gpus for s in self.order)
         require_drawable(n, cells, "the GPUs of its servers")
         colours = np.ones((cells, n, 3))
         for column, server in enumerate(self.order):
-            at = server.gpus - server.free
-            colours[:at, column] = colours_array([OTHER])
+            start = server.gpus - server.free
+            colours[:start, column] = colours_array([OTHER])
             for j, kind in self.workers[server.id]:
                 size = self.instance.jobs[j].gpus_per_worker
-                colours[at : at + size, column] = colours_array([self.colour(j, kind)])
-                at += size
+                colours[start : start + size, column] = colours_array([self.colour(j, kind)])
+                start += size
             colours[server.gpus :, column] = colours_array(["#eeeeee"])
         bands = Bands(n, cells, ax, cell_points=2.2, below=44)
         bands.paint(colours)

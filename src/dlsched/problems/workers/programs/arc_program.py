@@ -7,14 +7,15 @@ anywhere. Its size grows with free GPUs times sizes of workers, not with the num
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Any, NamedTuple
 
-from dlsched.problems.workers.definition.schema import Instance, Pool, Solution
+from dlsched.problems.workers.definition.schema import Instance, Pool
 from dlsched.problems.workers.programs.type_program import TypeProgram, add_to, value_of
 from dlsched.problems.workers.structures.patterns import Demand, Group, sizes_by_group
-from dlsched.problems.workers.structures.placement_counts import held_by
+from dlsched.problems.workers.structures.placement_counts import Slot
 
 
 class Node(NamedTuple):
@@ -85,58 +86,51 @@ class ArcProgram(TypeProgram):
         """Balance the nodes, and give the workers of each pool, group and size as many arcs."""
         import pyomo.environ as pyo
 
-        held: dict[Demand, list[Any]] = {key: [] for key in wanted}
-        into: dict[Node, list[Any]] = {}
-        of_class: dict[int, list[Any]] = {}
+        held: dict[Demand, list[Any]] = defaultdict(list)
+        into: dict[Node, list[Any]] = defaultdict(list)
+        of_class: dict[int, list[Any]] = defaultdict(list)
         for (c, g), node in self.starts.items():
-            into.setdefault(node, []).append(m.z[c, g])
-            of_class.setdefault(c, []).append(m.z[c, g])
+            into[node].append(m.z[c, g])
+            of_class[c].append(m.z[c, g])
         m.flow = pyo.ConstraintList()
         for node, sizes in self.arcs.items():  # what leads to a node comes before it
-            out = [m.a[(*node, size)] for size in sizes]
-            m.flow.add(pyo.quicksum(into[node]) >= pyo.quicksum(out))
-            for size, workers in zip(sizes, out, strict=True):
-                into.setdefault(node.after(size), []).append(workers)
+            m.flow.add(
+                pyo.quicksum(into[node]) >= pyo.quicksum(m.a[(*node, size)] for size in sizes)
+            )
+            for size in sizes:
+                workers = m.a[(*node, size)]
+                into[node.after(size)].append(workers)
                 held[Demand(node.pool, node.group, size)].append(workers)
         m.supply = pyo.ConstraintList()
-        for key, workers in wanted.items():
-            m.supply.add(pyo.quicksum(held[key]) >= workers)
-        m.servers = pyo.ConstraintList()
-        for c, columns in of_class.items():
-            m.servers.add(pyo.quicksum(columns) <= len(self.classes[c].servers))
+        for key, count in wanted.items():
+            m.supply.add(pyo.quicksum(held[key]) >= count)
+        self.limit_servers(m, of_class)
 
-    def slots(self, m: Any) -> Iterator[tuple[int, Group, int, int]]:
+    def slots(self, m: Any) -> Iterator[Slot]:
         """Yield the workers on each path: servers go from node to node along the arcs."""
-        at: dict[Node, list[int]] = {}
-        left = [list(entry.servers) for entry in self.classes]
+        reached: dict[Node, deque[int]] = defaultdict(deque)
+        unused = [deque(entry.servers) for entry in self.classes]
         for (c, g), node in self.starts.items():
             for _ in range(value_of(m.z[c, g])):
-                at.setdefault(node, []).append(left[c].pop(0))
-        places = []
+                reached[node].append(unused[c].popleft())
+        slots = []
         for node, sizes in self.arcs.items():
             for size in sizes:
                 for _ in range(value_of(m.a[(*node, size)])):
-                    s = at[node].pop(0)
-                    at.setdefault(node.after(size), []).append(s)
-                    places.append((s, node.group, size, 1))
-        position = {s: i for i, s in enumerate(s for e in self.classes for s in e.servers)}
-        yield from sorted(places, key=lambda place: position[place[0]])
+                    s = reached[node].popleft()
+                    reached[node.after(size)].append(s)
+                    slots.append(Slot(s, node.group, size, 1))
+        servers = chain.from_iterable(entry.servers for entry in self.classes)
+        position = {s: i for i, s in enumerate(servers)}
+        yield from sorted(slots, key=lambda slot: position[slot.server])
 
-    def assign_servers(self, instance: Instance, m: Any, solution: Solution) -> None:
-        """Follow each server's workers, the largest first."""
-        held: dict[int, Counter[int]] = {}
-        group_at: dict[int, Group] = {}
-        for (s, group, size), count in held_by(instance, solution).items():
-            held.setdefault(s, Counter())[size] += count
-            group_at[s] = group
-        for c, alike in enumerate(self.classes):
-            for s in alike.servers:
-                if s in held:
-                    node = self.starts[c, group_at[s]]
-                    add_to(m.z[c, group_at[s]], 1)
-                    for size in sorted(held[s].elements(), reverse=True):
-                        add_to(m.a[(*node, size)], 1)
-                        node = node.after(size)
+    def assign_server(self, m: Any, c: int, group: Group, workers: Counter[int]) -> None:
+        """Follow the server's workers, the largest first."""
+        node = self.starts[c, group]
+        add_to(m.z[c, group], 1)
+        for size in sorted(workers.elements(), reverse=True):
+            add_to(m.a[(*node, size)], 1)
+            node = node.after(size)
 
 
 def arcs_exceed(instance: Instance, most: int) -> bool:

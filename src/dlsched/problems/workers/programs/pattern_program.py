@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dlsched.problems.workers.definition.schema import Instance, Solution
+from dlsched.problems.workers.definition.schema import Instance
 from dlsched.problems.workers.programs.type_program import TypeProgram, add_to, value_of
 from dlsched.problems.workers.structures.patterns import Demand, Group, Pattern, maximal_patterns
-from dlsched.problems.workers.structures.placement_counts import held_by
+from dlsched.problems.workers.structures.placement_counts import Slot
 
 
 class Program(TypeProgram):
@@ -34,7 +34,7 @@ class Program(TypeProgram):
         import pyomo.environ as pyo
 
         m.z = pyo.Var(
-            [(c, g, i) for (c, g), found in self.patterns.items() for i in range(len(found))],
+            [(*key, i) for key, patterns in self.patterns.items() for i in range(len(patterns))],
             domain=pyo.NonNegativeIntegers,
             bounds=lambda m, c, g, i: (0, len(self.classes[c].servers)),
         )
@@ -45,19 +45,17 @@ class Program(TypeProgram):
         import pyomo.environ as pyo
 
         held: dict[Demand, list[Any]] = {key: [] for key in wanted}
-        of_class: dict[int, list[Any]] = {}
+        of_class: dict[int, list[Any]] = defaultdict(list)
         for (c, g, i), column in m.z.items():
-            of_class.setdefault(c, []).append(column)
+            of_class[c].append(column)
             for size, count in self.patterns[c, g][i].items():
                 held[Demand(self.classes[c].pool, g, size)].append(count * column)
         m.supply = pyo.ConstraintList()
         for key, workers in wanted.items():
             m.supply.add(pyo.quicksum(held[key]) >= workers)
-        m.servers = pyo.ConstraintList()
-        for c, columns in of_class.items():
-            m.servers.add(pyo.quicksum(columns) <= len(self.classes[c].servers))
+        self.limit_servers(m, of_class)
 
-    def slots(self, m: Any) -> Iterator[tuple[int, Group, int, int]]:
+    def slots(self, m: Any) -> Iterator[Slot]:
         """Yield the slots of the chosen patterns; those of empty servers come last."""
         for c, entry in enumerate(self.classes):
             servers = iter(entry.servers)
@@ -65,22 +63,11 @@ class Program(TypeProgram):
                 for i, pattern in enumerate(self.patterns[c, group]):
                     for _ in range(value_of(m.z[c, group, i])):
                         s = next(servers)
-                        yield from ((s, group, size, n) for size, n in pattern.items())
+                        yield from (Slot(s, group, size, n) for size, n in pattern.items())
 
-    def assign_servers(self, instance: Instance, m: Any, solution: Solution) -> None:
-        """Count the servers whose workers a pattern covers."""
-        held: dict[int, Counter[int]] = {}
-        group_at: dict[int, Group] = {}
-        for (s, group, size), count in held_by(instance, solution).items():
-            held.setdefault(s, Counter())[size] += count
-            group_at[s] = group
-        for c, alike in enumerate(self.classes):
-            for s in alike.servers:
-                if s in held:
-                    found = self.patterns[c, group_at[s]]
-                    i = next(i for i, pattern in enumerate(found) if _covers(pattern, held[s]))
-                    add_to(m.z[c, group_at[s], i], 1)
-
-
-def _covers(pattern: Pattern, workers: Mapping[int, int]) -> bool:
-    return all(pattern.get(size, 0) >= count for size, count in workers.items())
+    def assign_server(self, m: Any, c: int, group: Group, workers: Counter[int]) -> None:
+        """Count the server for the first pattern that covers its workers."""
+        covering = (
+            i for i, pattern in enumerate(self.patterns[c, group]) if workers <= Counter(pattern)
+        )
+        add_to(m.z[c, group, next(covering)], 1)

@@ -1,15 +1,16 @@
 """Programs over types of jobs: the variables, objectives and rows that do not know the servers.
 
 Jobs alike in all fields are one type with a count. What the servers can hold is added by the
-modules ``program`` and ``arc_program``. Both programs have the same functions as the module
+modules ``pattern_program`` and ``arc_program``. Both programs have the same functions as the module
 ``model``, so that the levels are solved the same way.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from dlsched.problems.workers.definition.schema import KINDS, POOLS, Instance, Kind, Pool, Solution
 from dlsched.problems.workers.structures.patterns import (
@@ -22,8 +23,24 @@ from dlsched.problems.workers.structures.patterns import (
     server_classes,
     sizes_by_group,
 )
-from dlsched.problems.workers.structures.placement_counts import Share, divide, fill, shares_of
+from dlsched.problems.workers.structures.placement_counts import (
+    Share,
+    Slot,
+    divide,
+    fill,
+    held_by,
+    shares_of,
+)
 from dlsched.schema import granularity
+
+
+class TypeWorkers(NamedTuple):
+    """The workers of a kind that the jobs of a type have in a pool."""
+
+    type: int
+    """Its position."""
+    pool: Pool
+    kind: Kind
 
 
 class TypeProgram(ABC):
@@ -53,21 +70,22 @@ class TypeProgram(ABC):
         m = pyo.ConcreteModel(instance.name)
         self._variables(m)
         workers = {
-            (t, p, kind): self.workers(m, t, p, kind)
+            TypeWorkers(t, pool, kind): self.workers(m, t, pool, kind)
             for t, entry in enumerate(self.types)
-            for p in entry.job.pools
+            for pool in entry.job.pools
             for kind in KINDS
             if kind == "base" or entry.job.flexible
         }
         self._objectives(m, workers)
         self._gangs(m)
         wanted: dict[Demand, list[Any]] = {
-            Demand(*key, k): [] for key, found in self.sizes.items() for k in found
+            Demand(*key, size): [] for key, sizes in self.sizes.items() for size in sizes
         }
-        for (t, p, kind), count in workers.items():
-            size = self.types[t].job.gpus_per_worker
-            wanted[Demand(p, group_of(instance, p, kind), size)].append(count)
-        self.supply(m, {key: pyo.quicksum(counts) for key, counts in wanted.items()})
+        for key, count in workers.items():
+            group = group_of(instance, key.pool, key.kind)
+            size = self.types[key.type].job.gpus_per_worker
+            wanted[Demand(key.pool, group, size)].append(count)
+        self.supply(m, {demand: pyo.quicksum(counts) for demand, counts in wanted.items()})
         return m
 
     @abstractmethod
@@ -79,52 +97,63 @@ class TypeProgram(ABC):
         """Give the workers of each pool, group and size as many places on servers."""
 
     @abstractmethod
-    def slots(self, m: Any) -> Iterator[tuple[int, Group, int, int]]:
+    def slots(self, m: Any) -> Iterator[Slot]:
         """Yield the places on servers as `fill` takes them; those of empty servers come last."""
 
     @abstractmethod
-    def assign_servers(self, instance: Instance, m: Any, solution: Solution) -> None:
-        """Set the variables of servers, which are 0, to the values that the solution gives them."""
+    def assign_server(self, m: Any, c: int, group: Group, workers: Counter[int]) -> None:
+        """Count a server of a class in the variables: it holds workers of a group, by size."""
+
+    def limit_servers(self, m: Any, used: Mapping[int, Sequence[Any]]) -> None:
+        """Use no more servers of each class than there are."""
+        import pyomo.environ as pyo
+
+        m.servers = pyo.ConstraintList()
+        for c, columns in used.items():
+            m.servers.add(pyo.quicksum(columns) <= len(self.classes[c].servers))
 
     def _variables(self, m: Any) -> None:
         """Declare the variables: jobs of each type, their workers, and those of servers."""
         import pyomo.environ as pyo
 
-        types, whole = self.types, pyo.NonNegativeIntegers
-        options = [(t, p) for t, entry in enumerate(types) for p in entry.job.pools]
-        jobs = [len(entry.jobs) for entry in types]
-        m.y = pyo.Var(range(len(types)), domain=whole, bounds=lambda m, t: (0, jobs[t]))
-        m.u = pyo.Var(
-            [key for key in options if self.one_pool(key[0])],
-            domain=whole,
-            bounds=lambda m, t, p: (0, jobs[t]),
-        )
-        m.b = pyo.Var(
-            [key for key in options if not self.one_pool(key[0])],
-            domain=whole,
-            bounds=lambda m, t, p: (0, types[t].job.base * jobs[t]),
-        )
-        m.f = pyo.Var(
-            [key for key in options if types[key[0]].job.flexible],
-            domain=whole,
-            bounds=lambda m, t, p: (0, types[t].job.flexible * jobs[t]),
-        )
+        types = self.types
+        options = [(t, pool) for t, entry in enumerate(types) for pool in entry.job.pools]
+        one_pool = [key for key in options if self.one_pool(key[0])]
+        divided = [key for key in options if not self.one_pool(key[0])]
+        scaled = [key for key in options if types[key[0]].job.flexible]
+
+        def jobs(m: Any, t: int, *pool: Pool) -> tuple[int, int]:
+            return 0, len(types[t].jobs)
+
+        def base(m: Any, t: int, pool: Pool) -> tuple[int, int]:
+            return 0, len(types[t].jobs) * types[t].job.base
+
+        def flexible(m: Any, t: int, pool: Pool) -> tuple[int, int]:
+            return 0, len(types[t].jobs) * types[t].job.flexible
+
+        m.y = pyo.Var(range(len(types)), domain=pyo.NonNegativeIntegers, bounds=jobs)
+        m.u = pyo.Var(one_pool, domain=pyo.NonNegativeIntegers, bounds=jobs)
+        m.b = pyo.Var(divided, domain=pyo.NonNegativeIntegers, bounds=base)
+        m.f = pyo.Var(scaled, domain=pyo.NonNegativeIntegers, bounds=flexible)
         self.opened = list(self.servers(m))
 
-    def _objectives(self, m: Any, workers: Mapping[tuple[int, Pool, Kind], Any]) -> None:
+    def _objectives(self, m: Any, workers: Mapping[TypeWorkers, Any]) -> None:
         """Declare the levels, and of what their values are multiples."""
         import pyomo.environ as pyo
 
-        job = {t: entry.job for t, entry in enumerate(self.types)}
-        away = [key for key in workers if key[1] != job[key[0]].pools[0]]
+        away = []
+        sizes = []
+        for key, count in workers.items():
+            job = self.types[key.type].job
+            if key.pool != job.pools[0]:
+                away.append(job.gpus_per_worker * count)
+                sizes.append(job.gpus_per_worker)
         m.placed = pyo.Objective(expr=pyo.quicksum(m.y.values()), sense=pyo.maximize)
         m.flexible = pyo.Objective(expr=pyo.quicksum(m.f.values()), sense=pyo.maximize)
-        m.off_preference = pyo.Objective(
-            expr=pyo.quicksum(job[key[0]].gpus_per_worker * workers[key] for key in away)
-        )
+        m.off_preference = pyo.Objective(expr=pyo.quicksum(away))
         m.opened = pyo.Objective(expr=pyo.quicksum(self.opened))
         m.GRANULARITY = {"placed": 1, "flexible": 1, "opened": 1}
-        m.GRANULARITY["off_preference"] = granularity(job[t].gpus_per_worker for t, _, _ in away)
+        m.GRANULARITY["off_preference"] = granularity(sizes)
 
     def _gangs(self, m: Any) -> None:
         """Give each placed job all base workers, and at most its flexible ones."""
@@ -133,14 +162,14 @@ class TypeProgram(ABC):
         m.gang = pyo.ConstraintList()
         m.scale = pyo.ConstraintList()
         for t, entry in enumerate(self.types):
-            job, pools = entry.job, entry.job.pools
-            counts, each = (m.u, 1) if self.one_pool(t) else (m.b, job.base)
-            m.gang.add(sum(counts[t, p] for p in pools) == each * m.y[t])
+            job = entry.job
+            base = sum(m.u[t, p] if self.one_pool(t) else m.b[t, p] for p in job.pools)
+            m.gang.add(base == (1 if self.one_pool(t) else job.base) * m.y[t])
             if job.flexible and self.one_pool(t):
-                for p in pools:
+                for p in job.pools:
                     m.scale.add(m.f[t, p] <= job.flexible * m.u[t, p])
             elif job.flexible:
-                m.scale.add(sum(m.f[t, p] for p in pools) <= job.flexible * m.y[t])
+                m.scale.add(sum(m.f[t, p] for p in job.pools) <= job.flexible * m.y[t])
 
     def one_pool(self, t: int) -> bool:
         """Whether the workers of each job of a type are in one pool."""
@@ -162,26 +191,30 @@ class TypeProgram(ABC):
 
     def shares(self, m: Any, t: int) -> Iterator[tuple[int, Share]]:
         """Yield the jobs of a type that are placed, with their workers by pool and kind."""
-        job, left = self.types[t].job, iter(self.types[t].jobs)
-        groups: list[tuple[int, Mapping[Pool, int], Mapping[Pool, int]]] = []
-        flexible = {p: value_of(m.f[t, p]) if job.flexible else 0 for p in job.pools}
+        jobs = iter(self.types[t].jobs)
+        placed = {self.types[t].job.pools: m.y[t]}
         if self.one_pool(t):
-            for p in job.pools:
-                count = value_of(m.u[t, p])
-                groups.append((count, {p: count * job.base}, {p: flexible[p]}))
-        else:
-            base = {p: value_of(m.b[t, p]) for p in job.pools}
-            groups.append((value_of(m.y[t]), base, flexible))
-        for count, bases, more in groups:
-            pairs = zip(
-                divide(bases, job.base, count), divide(more, job.flexible, count), strict=True
-            )
-            for own_base, own_flexible in pairs:
-                share: dict[tuple[Pool, Kind], int] = {}
-                for p in POOLS:
-                    share[p, "base"] = own_base[p]
-                    share[p, "flexible"] = own_flexible[p]
-                yield next(left), share
+            placed = {(pool,): m.u[t, pool] for pool in self.types[t].job.pools}
+        for pools, count in placed.items():
+            for share in self._divided(m, t, pools, value_of(count)):
+                yield next(jobs), share
+
+    def _divided(self, m: Any, t: int, pools: Sequence[Pool], jobs: int) -> Iterator[Share]:
+        """Yield the workers of each of some jobs of a type, which are in these pools only."""
+        job = self.types[t].job
+        base: dict[Pool, int] = {}
+        flexible: dict[Pool, int] = {}
+        for pool in pools:
+            base[pool] = job.base * jobs if self.one_pool(t) else value_of(m.b[t, pool])
+            flexible[pool] = value_of(m.f[t, pool]) if job.flexible else 0
+        bases = divide(base, job.base, jobs)
+        extras = divide(flexible, job.flexible, jobs)
+        for job_base, job_flexible in zip(bases, extras, strict=True):
+            share: dict[tuple[Pool, Kind], int] = {}
+            for pool in POOLS:
+                share[pool, "base"] = job_base[pool]
+                share[pool, "flexible"] = job_flexible[pool]
+            yield share
 
     def assign(self, instance: Instance, m: Any, solution: Solution) -> None:
         """Set every variable to the value that the solution gives it."""
@@ -191,19 +224,21 @@ class TypeProgram(ABC):
             variable.set_value(0, skip_validation=True)
         by_job = shares_of(instance, solution)
         for t, entry in enumerate(self.types):
-            placed = [by_job[j] for j in entry.jobs if j in by_job]
-            add_to(m.y[t], len(placed))
-            for share in placed:
+            for share in [by_job[j] for j in entry.jobs if j in by_job]:
+                add_to(m.y[t], 1)
                 for (pool, kind), count in share.items():
-                    if not count:
-                        continue
                     if kind == "flexible":
                         add_to(m.f[t, pool], count)
                     elif self.one_pool(t):
                         add_to(m.u[t, pool], count // entry.job.base)
                     else:
                         add_to(m.b[t, pool], count)
-        self.assign_servers(instance, m, solution)
+        workers: dict[tuple[int, Group], Counter[int]] = defaultdict(Counter)
+        for held, count in held_by(instance, solution).items():
+            workers[held.server, held.group][held.size] += count
+        class_of = {s: c for c, alike in enumerate(self.classes) for s in alike.servers}
+        for (s, group), sizes in workers.items():
+            self.assign_server(m, class_of[s], group, sizes)
 
 
 def value_of(variable: Any) -> int:

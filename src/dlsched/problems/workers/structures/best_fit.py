@@ -28,25 +28,25 @@ def place_base(fleet: Fleet, job: Job, pools: Pools) -> tuple[Taken, Pool] | Non
     """Place all base workers of a job, or none; return where, and the pool of the first."""
     tried = pools(job, "base")
     for choice in [tried] if job.heterogeneous else [(pool,) for pool in tried]:
-        taken = place_workers(fleet, job, "base", job.base, choice)
-        if sum(count for _, count in taken) == job.base:
+        placed = place_workers(fleet, job, "base", job.base, choice)
+        if sum(count for _, count in placed) == job.base:
             fleet.keep()
-            return taken, choice[0]
+            return placed, choice[0]
         fleet.undo()
     return None
 
 
 def place_workers(fleet: Fleet, job: Job, kind: Kind, count: int, pools: tuple[Pool, ...]) -> Taken:
     """Place up to `count` workers of a job, in the first pool as long as they fit there."""
-    taken: Taken = []
+    placed: Taken = []
     for pool in pools:
         if count:
             here = fleet.place(pool, kind, job.gpus_per_worker, count)
-            taken += here
+            placed += here
             count -= sum(workers for _, workers in here)
     if kind == "flexible":
         fleet.keep()
-    return taken
+    return placed
 
 
 def solution_of(

@@ -4,25 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Sequence
-from typing import Protocol
 
 from dlsched.problems.workers.definition.schema import Instance, Kind, Pool
 
 Taken = list[tuple[int, int]]
 """Position of a server, and number of workers that it gets."""
-
-
-class Fleet(Protocol):
-    """What decides which server a worker goes to."""
-
-    def place(self, pool: Pool, kind: Kind, size: int, count: int) -> Taken:
-        """Place up to `count` workers of `size` GPUs; return where, with fewer if room ends."""
-
-    def undo(self) -> None:
-        """Take back what was placed since the last `keep`."""
-
-    def keep(self) -> None:
-        """Keep what was placed."""
 
 
 class BestFit:
@@ -57,28 +43,34 @@ class BestFit:
     def place(self, pool: Pool, kind: Kind, size: int, count: int) -> Taken:
         """Place up to `count` workers; ties go to the own group, then to the file's order."""
         group = kind if self.separate and pool == "loan" else "open"
-        own, unused = self.listed(pool, group), self.listed(pool, "empty")
+        own_group = self.listed(pool, group)
+        unused = self.listed(pool, "empty")
         other = self.listed(pool, "open") if group != "open" else []
-        n, least = self.count, size * self.count
-        taken: Taken = []
+        n = self.count
+        least = size * self.count
+        placed: Taken = []
         while count:
-            keys, i = own, bisect_left(own, least)
+            keys = own_group
+            i = bisect_left(own_group, least)
             j = bisect_left(other, least)
             # A server of the own group comes before an open one with as many GPUs free.
-            if j < len(other) and (i == len(own) or other[j] // n < own[i] // n):
-                keys, i = other, j
+            if j < len(other) and (i == len(own_group) or other[j] // n < own_group[i] // n):
+                keys = other
+                i = j
             if i == len(keys):
-                keys, i = unused, bisect_left(unused, least)
+                keys = unused
+                i = bisect_left(unused, least)
                 if i == len(keys):
                     break
             free, s = divmod(keys.pop(i), n)
             self.changes.append((s, free, self.group[s]))
             workers = min(count, free // size)
-            taken.append((s, workers))
+            placed.append((s, workers))
             count -= workers
-            self.free[s], self.group[s] = free - workers * size, group
-            insort(own, self.free[s] * n + s)
-        return taken
+            self.free[s] = free - workers * size
+            self.group[s] = group
+            insort(own_group, self.free[s] * n + s)
+        return placed
 
     def listed(self, pool: Pool, group: str) -> list[int]:
         """Return the sorted keys of the servers of a group."""
@@ -88,7 +80,8 @@ class BestFit:
         """Give a server other free GPUs and another group."""
         keys = self.listed(self.pool[s], self.group[s])
         del keys[bisect_left(keys, self.free[s] * self.count + s)]
-        self.free[s], self.group[s] = free, group
+        self.free[s] = free
+        self.group[s] = group
         insort(self.listed(self.pool[s], group), free * self.count + s)
 
     def undo(self) -> None:
@@ -100,9 +93,9 @@ class BestFit:
         """Keep what was placed."""
         self.changes.clear()
 
-    def release(self, taken: Iterable[tuple[int, int]], size: int, gpus: Sequence[int]) -> None:
+    def release(self, placed: Iterable[tuple[int, int]], size: int, gpus: Sequence[int]) -> None:
         """Free the GPUs of workers that leave; a server without workers becomes empty."""
-        for s, workers in taken:
+        for s, workers in placed:
             free = self.free[s] + workers * size
             self.move(s, free, "empty" if free == gpus[s] else self.group[s])
 
@@ -125,23 +118,23 @@ class FirstFit:
 
     def place(self, pool: Pool, kind: Kind, size: int, count: int) -> Taken:
         """Place up to `count` workers, each on the first server that fits."""
-        own = kind if self.separate and pool == "loan" else None
+        own_group = kind if self.separate and pool == "loan" else None
         members = self.members[pool]
-        taken: Taken = []
+        placed: Taken = []
         i = self.start.get((pool, kind, size), 0)  # servers before it have no room
         while count and i < len(members):
             s = members[i]
             workers = min(count, self.free[s] // size)
-            if workers and self.group[s] in (None, own):
+            if workers and self.group[s] in (None, own_group):
                 self.changes.append((s, self.free[s], self.group[s]))
-                taken.append((s, workers))
+                placed.append((s, workers))
                 count -= workers
                 self.free[s] -= workers * size
-                self.group[s] = own
+                self.group[s] = own_group
             if count:
                 i += 1
         self.start[pool, kind, size] = i
-        return taken
+        return placed
 
     def undo(self) -> None:
         """Take back what was placed since the last `keep`."""
@@ -152,3 +145,7 @@ class FirstFit:
     def keep(self) -> None:
         """Keep what was placed."""
         self.changes.clear()
+
+
+Fleet = BestFit | FirstFit
+"""What decides which server a worker goes to."""

@@ -57,33 +57,33 @@ def groups_of(instance: Instance, server: int) -> tuple[Group, ...]:
 
 def sizes_by_group(instance: Instance) -> dict[tuple[Pool, Group], list[int]]:
     """Return the sizes of workers, largest first, that a pool and group may have to hold."""
-    found: dict[tuple[Pool, Group], set[int]] = {}
+    sizes_of: dict[tuple[Pool, Group], set[int]] = {}
     for job in instance.jobs:
         for pool in job.pools:
             for kind in KINDS:
                 if kind == "base" or job.flexible:
                     group = group_of(instance, pool, kind)
-                    found.setdefault((pool, group), set()).add(job.gpus_per_worker)
-    return {key: sorted(sizes, reverse=True) for key, sizes in found.items()}
+                    sizes_of.setdefault((pool, group), set()).add(job.gpus_per_worker)
+    return {key: sorted(sizes, reverse=True) for key, sizes in sizes_of.items()}
 
 
 def job_types(instance: Instance) -> list[JobType]:
     """Return the types of jobs in the order of the file."""
-    found: dict[tuple[object, ...], list[int]] = {}
+    jobs_of: dict[tuple[object, ...], list[int]] = {}
     for j, job in enumerate(instance.jobs):
         key = (job.gpus_per_worker, job.base, job.flexible, *job.pools, job.heterogeneous)
-        found.setdefault(key, []).append(j)
-    return [JobType(instance.jobs[jobs[0]], tuple(jobs)) for jobs in found.values()]
+        jobs_of.setdefault(key, []).append(j)
+    return [JobType(instance.jobs[jobs[0]], tuple(jobs)) for jobs in jobs_of.values()]
 
 
 def server_classes(instance: Instance) -> list[ServerClass]:
     """Return the classes of servers with free GPUs in the order of the file, empty ones last."""
-    found: dict[tuple[Pool, tuple[Group, ...], int, bool], list[int]] = {}
+    servers_of: dict[tuple[Pool, tuple[Group, ...], int, bool], list[int]] = {}
     for s, server in enumerate(instance.servers):
         if server.free:
             key = (server.pool, groups_of(instance, s), server.free, server.empty)
-            found.setdefault(key, []).append(s)
-    classes = [ServerClass(*key, tuple(servers)) for key, servers in found.items()]
+            servers_of.setdefault(key, []).append(s)
+    classes = [ServerClass(*key, tuple(servers)) for key, servers in servers_of.items()]
     return sorted(classes, key=lambda c: c.empty)
 
 
@@ -117,10 +117,8 @@ def patterns_exceed(instance: Instance, most: int) -> bool:
     total = 0
     for entry in server_classes(instance):
         for group in entry.groups:
-            total += _count(tuple(sizes.get((entry.pool, group), ())), entry.free)
-            if total > most:
-                return True
-    return False
+            total += _count(sizes.get((entry.pool, group), ()), entry.free)
+    return total > most
 
 
 def _count(sizes: Sequence[int], free: int) -> int:
@@ -132,6 +130,6 @@ def _count(sizes: Sequence[int], free: int) -> int:
         return _MANY
     counts = [1] * (free + 1)  # by free GPUs: of patterns with the sizes seen so far
     for size in reversed(fitting[:-1]):
-        for left in range(size, free + 1):
-            counts[left] = min(_MANY, counts[left] + counts[left - size])
+        for gpus in range(size, free + 1):
+            counts[gpus] = min(_MANY, counts[gpus] + counts[gpus - size])
     return counts[free]

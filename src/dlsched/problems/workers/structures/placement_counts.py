@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from dlsched.problems.workers.definition.schema import (
     KINDS,
@@ -20,11 +21,18 @@ Share = Mapping[tuple[Pool, Kind], int]
 """Workers of a job by pool and kind."""
 
 
-def fill(
-    instance: Instance,
-    slots: Iterable[tuple[int, Group, int, int]],
-    shares: Mapping[int, Share],
-) -> Solution:
+class Slot(NamedTuple):
+    """Places for workers of one size on a server."""
+
+    server: int
+    """Its position."""
+    group: Group
+    size: int
+    """GPUs of each worker."""
+    number: int
+
+
+def fill(instance: Instance, slots: Iterable[Slot], shares: Mapping[int, Share]) -> Solution:
     """Put the workers of each job into slots of their pool, group and size.
 
     Workers of one size can replace each other, so any assignment to the slots is as good as
@@ -33,31 +41,22 @@ def fill(
     Parameters
     ----------
     slots
-        (position of the server, group, GPUs of a worker, number of such workers), those to be used
-        first at the front.
+        Those to be used first at the front.
     shares
         Workers by position of the job.
     """
-    room: dict[Demand, deque[list[int]]] = {}
-    for s, group, size, count in slots:
-        if count:
-            key = Demand(instance.servers[s].pool, group, size)
-            room.setdefault(key, deque()).append([s, count])
+    free: dict[Demand, deque[str]] = defaultdict(deque)
+    for slot in slots:
+        server = instance.servers[slot.server]
+        free[Demand(server.pool, slot.group, slot.size)] += [server.id] * slot.number
     placement = {}
     for j, share in shares.items():
         job = instance.jobs[j]
-        placed: dict[Kind, Counter[str]] = {kind: Counter() for kind in KINDS}
+        workers: dict[Kind, Counter[str]] = {kind: Counter() for kind in KINDS}
         for (pool, kind), count in share.items():
-            here = room.get(Demand(pool, group_of(instance, pool, kind), job.gpus_per_worker))
-            left = count
-            while left and here:
-                taken = min(left, here[0][1])
-                placed[kind][instance.servers[here[0][0]].id] += taken
-                here[0][1] -= taken
-                left -= taken
-                if not here[0][1]:
-                    here.popleft()
-        placement[job.id] = Placed(**{kind: dict(placed[kind]) for kind in KINDS})
+            places = free[Demand(pool, group_of(instance, pool, kind), job.gpus_per_worker)]
+            workers[kind].update(places.popleft() for _ in range(min(count, len(places))))
+        placement[job.id] = Placed(**{kind: dict(workers[kind]) for kind in KINDS})
     return Solution(placement=placement)
 
 
@@ -73,27 +72,36 @@ def shares_of(instance: Instance, solution: Solution) -> dict[int, Counter[tuple
     return shares
 
 
-def held_by(instance: Instance, solution: Solution) -> Counter[tuple[int, Group, int]]:
-    """Return the workers by position of the server, group, and GPUs of the worker."""
-    held: Counter[tuple[int, Group, int]] = Counter()
+class Held(NamedTuple):
+    """Workers that can replace each other on a server."""
+
+    server: int
+    """Its position."""
+    group: Group
+    size: int
+    """GPUs of each worker."""
+
+
+def held_by(instance: Instance, solution: Solution) -> Counter[Held]:
+    """Return the numbers of workers on the servers."""
+    held: Counter[Held] = Counter()
     for name, placed in solution.placement.items():
         size = instance.jobs[instance.job_index[name]].gpus_per_worker
         for kind in KINDS:
             for server, count in placed.counts(kind).items():
                 s = instance.server_index[server]
-                held[s, group_of(instance, instance.servers[s].pool, kind), size] += count
+                held[Held(s, group_of(instance, instance.servers[s].pool, kind), size)] += count
     return held
 
 
-def divide(total: Mapping[Pool, int], each: int, jobs: int) -> list[dict[Pool, int]]:
-    """Divide workers of equal jobs, at most `each` per job, pool by pool."""
-    left = dict(total)
+def divide(total: Mapping[Pool, int], most: int, jobs: int) -> list[dict[Pool, int]]:
+    """Divide workers of equal jobs, at most `most` per job, pool by pool."""
+    remaining = Counter(total)
     result = []
     for _ in range(jobs):
-        room, own = each, {}
+        workers: dict[Pool, int] = {}
         for pool in POOLS:
-            own[pool] = min(room, left.get(pool, 0))
-            room -= own[pool]
-            left[pool] = left.get(pool, 0) - own[pool]
-        result.append(own)
+            workers[pool] = min(most - sum(workers.values()), remaining[pool])
+            remaining[pool] -= workers[pool]
+        result.append(workers)
     return result
