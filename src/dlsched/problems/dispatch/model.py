@@ -8,16 +8,10 @@ from typing import Any
 
 from dlsched.errors import OptionError
 from dlsched.problems.dispatch.definition.check import DAY
+from dlsched.problems.dispatch.definition.machines import RESOURCES
 from dlsched.problems.dispatch.definition.ranking import startable
-from dlsched.problems.dispatch.definition.schema import (
-    MOST_PRIORITIES,
-    RESOURCES,
-    Instance,
-    PendingJob,
-    Placed,
-    Solution,
-    Started,
-)
+from dlsched.problems.dispatch.definition.schema import Instance, Placed, Solution, Started
+from dlsched.problems.dispatch.definition.workloads import MOST_PRIORITIES, PendingJob
 from dlsched.schema import Number, granularity
 from dlsched.solvers.digits import BASE, DigitRow, carries, digit_rows, small, tightened
 

@@ -36,7 +36,8 @@ def aggregated(instance: Instance, run: Run) -> Claim:
 
 def _bounds(instance: Instance, run: Run, integer: bool) -> Claim:
     run.announce(Stage.BUILDING, f"the aggregated program of {instance.name}")
-    form = Aggregate(instance).form(integer)
+    program = Aggregate(instance)
+    form = program.form(program.decisions if integer else ())
     bounds: list[list[Bound]] = []
     termination = Termination.BOUND_ONLY
     for level in range(len(form.costs)):

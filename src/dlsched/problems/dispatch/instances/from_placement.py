@@ -8,7 +8,8 @@ from fractions import Fraction
 from typing import Any
 
 from dlsched.errors import OptionError
-from dlsched.problems.dispatch.definition.schema import MOST_PRIORITIES, Instance
+from dlsched.problems.dispatch.definition.schema import Instance
+from dlsched.problems.dispatch.definition.workloads import MOST_PRIORITIES
 from dlsched.schema import Number
 
 _LOWEST = MOST_PRIORITIES
