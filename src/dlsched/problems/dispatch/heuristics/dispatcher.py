@@ -79,6 +79,10 @@ class Dispatcher:
             if plan is not None:
                 self.execute(ranked, plan)
 
+    def everywhere(self, ranked: Ranked) -> Sites:
+        """Return all clusters of the regions with a workload's tables."""
+        return self.fleet.sites_of(self.fleet.instance.pending[ranked.position])
+
     def auction(self, ranked: Ranked, sites: Sites, one_cluster: bool = False) -> Plan | None:
         """Return the best plan of all regions; ties go to the earlier one **(D)**."""
         plans: list[Plan | None] = []

@@ -27,7 +27,6 @@ def filled(instance: Instance, solution: Solution) -> Solution:
             machines = np.array([fleet.position(s, name) for name in placed.on])
             fleet.take(s, request, machines, np.array(list(placed.on.values())))
     waiting = [ranked for ranked in order if ranked.workload not in solution.start]
-    size = {r.position: instance.size(instance.pending[r.position]) for r in waiting}
-    waiting.sort(key=lambda ranked: (ranked.priority, -size[ranked.position]))
-    dispatcher.dispatch(waiting, lambda r: fleet.sites_of(instance.pending[r.position]))
+    waiting.sort(key=lambda r: (r.priority, -instance.size(instance.pending[r.position])))
+    dispatcher.dispatch(waiting, dispatcher.everywhere)
     return Solution(start={**solution.start, **dispatcher.start}, preempt=solution.preempt)
