@@ -66,8 +66,8 @@ def test_cuts_of_negative_weights_or_repeated_shapes_are_refused(negative: bool)
     """A machine has more of such weights than the loads say that are enumerated."""
     instance = dlsched.generate("dispatch", seed=0)
     worse = dlsched.solve(instance, "local").objective
-    fleet, ranking, _, _ = coarsest(instance)
-    jobs = (job for ranked in ranking for job in fleet.requests[ranked.position])
+    batch = coarsest(instance)
+    jobs = (job for ranked in batch.ranking for job in batch.fleet.requests[ranked.position])
     shapes = list(dict.fromkeys(shape_of(job) for job in jobs))
     one = [[shape.kind, *shape.need, 1] for shape in shapes]
     light = [[*row[:4], -(10**6)] for row in one]

@@ -7,8 +7,9 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from dlsched.problems.dispatch import Instance
+from dlsched.problems.dispatch.definition.machines import RESOURCES
 from dlsched.problems.dispatch.definition.ranking import startable
-from dlsched.problems.dispatch.definition.schema import RESOURCES, PendingJob
+from dlsched.problems.dispatch.definition.workloads import PendingJob
 
 Answer = tuple[dict[str, tuple[str, dict[str, tuple[str, dict[str, int]]]]], list[str]]
 """By workload its region, and by job cluster and tasks by machine; the victims, sorted."""

@@ -20,7 +20,7 @@ from dlsched.problems.dispatch.instances.strategy import _instance
 from dlsched.problems.dispatch.programs.block_program import Counts
 from dlsched.problems.dispatch.programs.forms import counts
 from dlsched.problems.dispatch.programs.place_counts import point_of
-from dlsched.problems.dispatch.structures.blocks import by_rack, coarsest, halves
+from dlsched.problems.dispatch.structures.blocks import coarsest, halves
 from dlsched.proofs.forms.form import Form
 from dlsched.results.objective import relative_gap
 
@@ -62,20 +62,21 @@ def require_satisfied(form: Form, point: Sequence[int], objective: Sequence[Any]
 def test_no_solution_violates_a_row(seed: int) -> None:
     """With all cuts of drawn weights, blocks by rack, and blocks that are divided."""
     instance, draw = drawn(seed), random.Random(seed)
-    fleet, ranking, victims, own = coarsest(instance)
-    shapes = list(dict.fromkeys((job.kind, *job.need) for jobs in fleet.requests for job in jobs))
+    batch = coarsest(instance)
+    jobs = [job for requests in batch.fleet.requests for job in requests]
+    shapes = list(dict.fromkeys((job.kind, *job.need) for job in jobs))
     cuts = [[[*shape, draw.randint(0, 9)] for shape in shapes] for _ in range(3)]
-    racks = [part for block in own for part in by_rack(fleet, block)]
+    racks = batch.divided_by_rack().blocks
     parts = [p for b in racks for p in (halves(b) if len(b.machines) > 1 else [b])]
     everything = list(feasible(instance))
     solutions = draw.sample(everything, min(MOST, len(everything)))
     for blocks, parameters in (
-        (own, {}),
+        (batch.blocks, {}),
         (racks, {"racks": True, "cuts": cuts}),
         (parts, {"racks": True, "blocks": [[b.site, *b.machines] for b in parts], "cuts": cuts}),
     ):
         form = counts(instance, parameters)
-        program = Counts(fleet, ranking, victims, blocks)
+        program = Counts(batch._replace(blocks=blocks))
         for solution in solutions:
             point = [int(x) for x in point_of(program, solution)]
             objective = check(instance, solution).objective
@@ -168,8 +169,7 @@ def test_rows_for_solvers_are_small() -> None:
     """No row of the model or of the counts has integers that a solver's tolerances mistake."""
     for seed in range(30):
         instance = hostile(seed)
-        fleet, ranking, victims, blocks = coarsest(instance)
-        for _, _, a in Counts(fleet, ranking, victims, blocks).cells:
+        for _, _, a in Counts(coarsest(instance)).cells:
             assert abs(a) <= 2**20
         for row in dlsched.model(instance).DIGITS.values():
             assert all(abs(a) <= 2**20 for digit in row for a in digit.cells.values())

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
-from fractions import Fraction
 from typing import Any
 
 from dlsched.errors import OptionError
 from dlsched.problems.dispatch.definition.check import DAY
+from dlsched.problems.dispatch.definition.machines import RESOURCES, Group
 from dlsched.problems.dispatch.definition.ranking import startable
-from dlsched.problems.dispatch.definition.schema import (
-    MOST_PRIORITIES,
-    RESOURCES,
-    Instance,
-    PendingJob,
-    Placed,
-    Solution,
-    Started,
-)
+from dlsched.problems.dispatch.definition.schema import Instance, Placed, Solution, Started
+from dlsched.problems.dispatch.definition.workloads import MOST_PRIORITIES, PendingJob, amounts
+from dlsched.problems.dispatch.structures.fleet import fits
 from dlsched.schema import Number, granularity
 from dlsched.solvers.digits import BASE, DigitRow, carries, digit_rows, small, tightened
 
@@ -35,68 +28,86 @@ NAMEABLE = {
 """The variables that a variant may name."""
 
 
-def pairs(instance: Instance) -> Iterator[tuple[int, PendingJob, int, int]]:
-    """Yield (workload, job, machine, tasks that fit) for every machine that a job can use."""
-    for ranked in startable(instance):
-        workload = instance.pending[ranked.position]
-        regions = set(instance.regions_of(workload))
-        for job in workload.jobs:
-            for group in instance.groups:
-                fits = most_tasks(job, group.machines) if group.region in regions else 0
-                if fits:
-                    for k in range(group.machines.count):
-                        yield ranked.position, job, group.first + k, fits
-
-
-def most_tasks(job: PendingJob, machines: Any) -> int:
-    """Return how many tasks of a job fit on an empty machine, at most the job's."""
-    if job.gpu_type not in (None, machines.gpu_type):
-        return 0
-    needs = ((getattr(job, name), getattr(machines, name)) for name in RESOURCES)
-    return min([job.tasks, *(int(have // need) for need, have in needs if need)])
-
-
 class _Data:
-    """What may be where: jobs, regions, clusters and machines by name.
+    """What may be where: jobs, regions, clusters, machines and victims by name.
 
     Attributes
     ----------
-    fits
+    regions
+        By workload the regions with all its tables.
+    tasks
         Tasks that fit, by workload, job and machine.
-    by_place, on
-        Machines by workload, job and cluster; workloads and jobs by machine.
+    group
+        Of each machine on which some task fits.
+    held
+        By machine and running workload what it holds there.
+    victims
+        The running workloads of lower priority than some start, on these machines.
     """
 
     def __init__(self, instance: Instance) -> None:
-        self.fits: dict[tuple[str, str, str], int] = {}
-        for n, (position, job, machine, most) in enumerate(pairs(instance)):
-            if n >= MOST_VARIABLES:
-                raise OptionError(
-                    f"the model of {instance.name} would have more than {MOST_VARIABLES} variables "
-                    f"for tasks on machines; use clusters for the scope one, else classes"
-                )
-            key = (instance.pending[position].id, job.id, instance.machine_name(machine))
-            self.fits[key] = most
+        self.instance = instance
         ranking = startable(instance)
         self.priority = {ranked.workload: ranked.priority for ranked in ranking}
-        pending = {ranked.workload: instance.pending[ranked.position] for ranked in ranking}
-        self.jobs = {(w, job.id): job for w, workload in pending.items() for job in workload.jobs}
-        self.options = {w: instance.regions_of(workload) for w, workload in pending.items()}
-        self.places = [
-            (w, j, cluster.id)
-            for w, j in self.jobs
-            for r in self.options[w]
-            for cluster in instance.regions[r].clusters
-        ]
-        self.machines = list(dict.fromkeys(name for _, _, name in self.fits))
-        self.number = {name: instance.machine_number(name) or 0 for name in self.machines}
-        self.kind = {name: instance.kinds[n] for name, n in self.number.items()}
-        self.rack = {name: (k.cluster, k.machines.rack) for name, k in self.kind.items()}
-        self.by_place: dict[tuple[str, str, str], list[str]] = {p: [] for p in self.places}
-        self.on: dict[str, list[tuple[str, str]]] = {name: [] for name in self.machines}
-        for w, j, name in self.fits:
-            self.by_place[w, j, self.kind[name].cluster].append(name)
-            self.on[name].append((w, j))
+        self.pending = {r.workload: instance.pending[r.position] for r in ranking}
+        self.jobs = {(w, job.id): job for w, row in self.pending.items() for job in row.jobs}
+        self.regions = {
+            w: [instance.regions[r] for r in instance.regions_of(workload)]
+            for w, workload in self.pending.items()
+        }
+        self.tasks: dict[tuple[str, str, str], int] = {}
+        self.group: dict[str, Group] = {}
+        for w, j in self.jobs:
+            self._place(w, j)
+        self.held: dict[str, dict[str, list[Number]]] = {}
+        for workload in instance.running:
+            for job in workload.jobs:
+                for name, tasks in job.on.items():
+                    row = self.held.setdefault(name, {}).setdefault(workload.id, [0, 0, 0])
+                    for i, need in enumerate(amounts(job)):
+                        row[i] += tasks * need
+        best = min(self.priority.values(), default=MOST_PRIORITIES)
+        running = {workload.id: workload for workload in instance.running}
+        usable = {v for name in self.group for v in self.held.get(name, ())}
+        self.victims = {
+            v: workload
+            for v, workload in running.items()
+            if v in usable and instance.victim_priority(workload) > best
+        }
+
+    def _place(self, w: str, j: str) -> None:
+        """Find the machines on which a job's tasks fit."""
+        job = self.jobs[w, j]
+        regions = {region.id for region in self.regions[w]}
+        for group in self.instance.groups:
+            inside = self.instance.regions[group.region].id in regions
+            most = _most_tasks(job, group) if inside else 0
+            for k in range(group.machines.count if most else 0):
+                if len(self.tasks) == MOST_VARIABLES:
+                    raise OptionError(
+                        f"the model of {self.instance.name} would have more than {MOST_VARIABLES} "
+                        f"variables for tasks on machines; use clusters for the scope one, else "
+                        f"classes"
+                    )
+                name = f"{group.machines.id}#{k}"
+                self.tasks[w, j, name] = most
+                self.group[name] = group
+
+    def jobs_on(self, machine: str) -> list[tuple[str, str]]:
+        """Return workload and job of all jobs that may be on a machine."""
+        return [(w, j) for w, j in self.jobs if (w, j, machine) in self.tasks]
+
+    def rack(self, machine: str) -> tuple[str, int]:
+        """Return cluster and number of a machine's rack."""
+        group = self.group[machine]
+        return group.cluster, group.machines.rack
+
+
+def _most_tasks(job: PendingJob, group: Group) -> int:
+    """Return how many tasks of a job fit on an empty machine, at most the job's."""
+    if job.gpu_type not in (None, group.machines.gpu_type):
+        return 0
+    return min(job.tasks, fits(amounts(group.machines), amounts(job)))
 
 
 def build(instance: Instance) -> Any:
@@ -110,81 +121,123 @@ def build(instance: Instance) -> Any:
     import pyomo.environ as pyo
 
     data = _Data(instance)
-    fits, jobs, priority, options = data.fits, data.jobs, data.priority, data.options
-    machines, rack = data.machines, data.rack
-    held = _held(instance)
+    rack_of = {machine: data.rack(machine) for machine in data.group}
+    jobs_on = {machine: data.jobs_on(machine) for machine in data.group}
+    clusters_of = {region.id: [c.id for c in region.clusters] for region in instance.regions}
+    regions = [(w, region.id) for w, possible in data.regions.items() for region in possible]
+    jobs = [(w, j, region.id) for w, j in data.jobs for region in data.regions[w]]
+    places = [(w, j, cluster) for w, j, r in jobs for cluster in clusters_of[r]]
+    machines_of: dict[tuple[str, str, str], list[str]] = {place: [] for place in places}
+    for w, j, k in data.tasks:
+        machines_of[w, j, data.group[k].cluster].append(k)
 
     m = pyo.ConcreteModel(instance.name)
-    m.WORKLOADS = pyo.Set(initialize=list(priority))
-    m.REGIONS = pyo.Set(
-        initialize=[(w, instance.regions[r].id) for w in priority for r in options[w]], dimen=2
-    )
-    m.PLACES = pyo.Set(initialize=data.places, dimen=3)
-    m.TASKS = pyo.Set(initialize=list(fits), dimen=3)
-    m.MACHINES = pyo.Set(initialize=machines)
-    m.RACKS = pyo.Set(initialize=list(dict.fromkeys(rack.values())), dimen=2)
-    m.VICTIMS = pyo.Set(initialize=_victims(instance, set(machines), priority))
+    m.WORKLOADS = pyo.Set(initialize=list(data.priority))
+    m.REGIONS = pyo.Set(initialize=regions, dimen=2)
+    m.PLACES = pyo.Set(initialize=places, dimen=3)
+    m.TASKS = pyo.Set(initialize=list(data.tasks), dimen=3)
+    m.MACHINES = pyo.Set(initialize=list(rack_of))
+    m.RACKS = pyo.Set(initialize=list(dict.fromkeys(rack_of.values())), dimen=2)
+    m.VICTIMS = pyo.Set(initialize=list(data.victims))
+    m.RACK_OF = rack_of
 
     m.x = pyo.Var(m.REGIONS, domain=pyo.Binary)
     m.u = pyo.Var(m.PLACES, domain=pyo.Binary)
     m.y = pyo.Var(
-        m.TASKS, domain=pyo.NonNegativeIntegers, bounds=lambda m, w, j, k: (0, fits[w, j, k])
+        m.TASKS,
+        domain=pyo.NonNegativeIntegers,
+        bounds=lambda m, w, j, k: (0, data.tasks[w, j, k]),
     )
     m.v = pyo.Var(m.VICTIMS, domain=pyo.Binary)
     m.d = pyo.Var(m.MACHINES, domain=pyo.Binary)
     m.g = pyo.Var(m.RACKS, domain=pyo.Binary)
 
-    _objectives(instance, m, priority)
+    _add_levels(m, data)
 
     m.region = pyo.Constraint(
-        m.WORKLOADS,
-        rule=lambda m, w: (
-            pyo.quicksum(m.x[w, instance.regions[r].id] for r in options[w]) <= 1
-            if options[w]
-            else pyo.Constraint.Feasible
-        ),
+        [w for w, possible in data.regions.items() if possible],
+        rule=lambda m, w: pyo.quicksum(m.x[w, region.id] for region in data.regions[w]) <= 1,
     )
-    m.JOBS = pyo.Set(
-        initialize=[(w, j, instance.regions[r].id) for w, j in jobs for r in options[w]], dimen=3
-    )
-    in_region = {
-        region.id: [cluster.id for cluster in region.clusters] for region in instance.regions
-    }
+    m.JOBS = pyo.Set(initialize=jobs, dimen=3)
     m.cluster = pyo.Constraint(
         m.JOBS,
-        rule=lambda m, w, j, r: pyo.quicksum(m.u[w, j, c] for c in in_region[r]) == m.x[w, r],
+        rule=lambda m, w, j, r: pyo.quicksum(m.u[w, j, c] for c in clusters_of[r]) == m.x[w, r],
     )
     m.place = pyo.Constraint(
         m.PLACES,
         rule=lambda m, w, j, c: (
-            pyo.quicksum(m.y[w, j, k] for k in data.by_place[w, j, c])
-            == jobs[w, j].tasks * m.u[w, j, c]
+            pyo.quicksum(m.y[w, j, k] for k in machines_of[w, j, c])
+            == data.jobs[w, j].tasks * m.u[w, j, c]
         ),
     )
+    _add_capacity(m, data)
 
-    rows = {
-        (k, resource): rows
-        for k in machines
-        for i, resource in enumerate(RESOURCES)
-        for rows in [_capacity(data, k, resource, held.get(data.number[k], {}), i, m.VICTIMS)]
-    }
+    def justify(m: Any, v: str) -> Any:
+        """Integer tasks make this exact: a victim needs one task of a higher priority."""
+        victim = data.victims[v]
+        machines = dict.fromkeys(name for job in victim.jobs for name in job.on)
+        return m.v[v] <= pyo.quicksum(
+            m.y[w, j, k]
+            for k in machines
+            for w, j in jobs_on.get(k, ())
+            if data.priority[w] < instance.victim_priority(victim)
+        )
 
-    m.RESOURCES = pyo.Set(initialize=RESOURCES)
-    m.DIGITS = rows
-    m.CARRIES = pyo.Set(
-        initialize=[(*at, d) for at, own in rows.items() for d in range(len(own) - 1)], dimen=3
+    m.justify = pyo.Constraint(m.VICTIMS, rule=justify)
+    m.used = pyo.Constraint(
+        m.TASKS, rule=lambda m, w, j, k: m.y[w, j, k] <= data.tasks[w, j, k] * m.d[k]
     )
+    m.in_rack = pyo.Constraint(m.MACHINES, rule=lambda m, k: m.d[k] <= m.g[rack_of[k]])
+    return m
+
+
+def _add_levels(m: Any, data: _Data) -> None:
+    """Add the levels, with their granularities."""
+    import pyomo.environ as pyo
+
+    instance = data.instance
+    sizes = {w: instance.size(workload) for w, workload in data.pending.items()}
+    young = {v: max(0, DAY - victim.seconds) for v, victim in data.victims.items()}
+    m.GRANULARITY = {"young": granularity(young.values()), "spread": 1}
+    for p in range(1, MOST_PRIORITIES + 1):
+        lost = pyo.quicksum(
+            len(victim.jobs) * m.v[v]
+            for v, victim in data.victims.items()
+            if instance.victim_priority(victim) == p
+        )
+        started = pyo.quicksum(
+            float(sizes[w]) * m.x[w, r] for w, r in m.REGIONS if data.priority[w] == p and sizes[w]
+        )
+        m.add_component(f"preempted_{p}", pyo.Objective(expr=lost))
+        m.add_component(f"started_{p}", pyo.Objective(expr=started, sense=pyo.maximize))
+        m.GRANULARITY[f"preempted_{p}"] = 1
+        m.GRANULARITY[f"started_{p}"] = granularity(sizes.values())
+    m.young = pyo.Objective(expr=pyo.quicksum(float(s) * m.v[v] for v, s in young.items() if s))
+    m.spread = pyo.Objective(expr=pyo.quicksum(m.d.values()) + pyo.quicksum(m.g.values()))
+
+
+def _add_capacity(m: Any, data: _Data) -> None:
+    """Add the capacities of machines in use, in digits where their integers are large."""
+    import pyomo.environ as pyo
+
+    m.DIGITS = {}
+    for machine in data.group:
+        for i, resource in enumerate(RESOURCES):
+            rows = _capacity(data, machine, i)
+            if rows:
+                m.DIGITS[machine, resource] = rows
+    carried = [(*place, d) for place, rows in m.DIGITS.items() for d in range(len(rows) - 1)]
+    m.RESOURCES = pyo.Set(initialize=RESOURCES)
+    m.CARRIES = pyo.Set(initialize=carried, dimen=3)
     m.carry = pyo.Var(
         m.CARRIES,
         domain=pyo.Integers,
-        bounds=lambda m, k, resource, d: rows[k, resource][d].carry,
+        bounds=lambda m, k, resource, d: m.DIGITS[k, resource][d].carry,
     )
 
     def digit(m: Any, k: str, resource: str, d: int) -> Any:
-        row = rows[k, resource][d]
-        total = pyo.quicksum(
-            a * (m.v[key] if isinstance(key, str) else m.y[key]) for key, a in row.cells.items()
-        )
+        row = m.DIGITS[k, resource][d]
+        total = pyo.quicksum(a * _column(m, key) for key, a in row.cells.items())
         if d > 0:
             total += m.carry[k, resource, d - 1]
         if row.carry is not None:
@@ -192,31 +245,10 @@ def build(instance: Instance) -> Any:
         return total <= row.high
 
     m.capacity = pyo.Constraint(
-        m.MACHINES,
-        m.RESOURCES,
-        rule=lambda m, k, resource: (
-            digit(m, k, resource, len(rows[k, resource]) - 1)
-            if rows[k, resource]
-            else pyo.Constraint.Feasible
-        ),
+        list(m.DIGITS),
+        rule=lambda m, k, resource: digit(m, k, resource, len(m.DIGITS[k, resource]) - 1),
     )
     m.digit = pyo.Constraint(m.CARRIES, rule=digit)
-    # Integer tasks make this exact: a victim needs one task of a higher priority on its machines.
-    m.justify = pyo.Constraint(
-        m.VICTIMS,
-        rule=lambda m, v: (
-            m.v[v]
-            <= pyo.quicksum(
-                m.y[w, j, k]
-                for k in _machines_of(instance, v)
-                for w, j in data.on.get(k, ())
-                if priority[w] < instance.victim_priority(_running(instance, v))
-            )
-        ),
-    )
-    m.used = pyo.Constraint(m.TASKS, rule=lambda m, w, j, k: m.y[w, j, k] <= fits[w, j, k] * m.d[k])
-    m.in_rack = pyo.Constraint(m.MACHINES, rule=lambda m, k: m.d[k] <= m.g[rack[k]])
-    return m
 
 
 def complete(m: Any, instance: Instance) -> None:
@@ -234,141 +266,66 @@ def complete(m: Any, instance: Instance) -> None:
     m.rack_only = pyo.Constraint(m.RACKS, rule=lambda m, *rack: m.g[rack] <= sum(racks[rack]))
 
 
-def _capacity(
-    data: _Data,
-    machine: str,
-    resource: str,
-    held: Mapping[str, Sequence[Number]],
-    i: int,
-    victims: Container[str],
-) -> list[DigitRow[Any]]:
+def _column(m: Any, key: Any) -> Any:
+    """Return the variable of a victim's id, or of workload, job and machine."""
+    return m.v[key] if isinstance(key, str) else m.y[key]
+
+
+def _capacity(data: _Data, machine: str, i: int) -> list[DigitRow[Any]]:
     """Return a machine's capacity of the i-th resource in rows of small integers, none if not used.
 
-    Their columns are keys of `y`, and ids of victims.
+    Their columns are those of `_column`.
     """
-    limit = getattr(data.kind[machine].machines, resource)
-    stays = sum((row[i] for row in held.values()), Fraction(0))
-    freed = {v: row[i] for v, row in held.items() if v in victims}
-    needs = {(*key, machine): getattr(data.jobs[key], resource) for key in data.on[machine]}
+    limit = amounts(data.group[machine].machines)[i]
+    held = {v: row[i] for v, row in data.held.get(machine, {}).items() if row[i]}
+    stays = sum(held.values())
+    freed = {v: -amount for v, amount in held.items() if v in data.victims}
+    needs = {(w, j, machine): amounts(data.jobs[w, j])[i] for w, j in data.jobs_on(machine)}
     if not any(needs.values()):
         return []
-    unit = granularity([*needs.values(), *freed.values(), limit, stays])
-    cells: dict[Any, int] = {key: int(a / unit) for key, a in needs.items() if a}
-    cells |= {v: -int(a / unit) for v, a in freed.items() if a}
+    stated: dict[Any, Number] = {**needs, **freed}
+    unit = granularity([*stated.values(), limit, stays])
+    cells = {key: int(amount / unit) for key, amount in stated.items() if amount}
     high = int((limit - stays) / unit)
     if small(cells, high):
         return [DigitRow(cells, high, None)]
-    most = {key: data.fits[key] if key in needs else 1 for key in cells}
+    most = {key: data.tasks.get(key, 1) for key in cells}
     cells, high = tightened(cells, high, most)
     return digit_rows(cells, high, most) if cells else []
 
 
-def _objectives(instance: Instance, m: Any, priority: dict[str, int]) -> None:
-    """Add the levels, with their granularities."""
-    import pyomo.environ as pyo
-
-    pending = {workload.id: workload for workload in instance.pending}
-    sizes: dict[str, Number] = {w: instance.size(pending[w]) for w in priority}
-    grain = granularity(sizes.values())
-    m.GRANULARITY = {"young": 0, "spread": 1}
-    victims = {v: _running(instance, v) for v in m.VICTIMS}
-    for p in range(1, MOST_PRIORITIES + 1):
-        lost = pyo.quicksum(
-            len(victim.jobs) * m.v[v]
-            for v, victim in victims.items()
-            if instance.victim_priority(victim) == p
-        )
-        gained = pyo.quicksum(
-            float(sizes[w]) * m.x[w, r] for w, r in m.REGIONS if priority[w] == p and sizes[w]
-        )
-        m.add_component(f"preempted_{p}", pyo.Objective(expr=lost))
-        m.add_component(f"started_{p}", pyo.Objective(expr=gained, sense=pyo.maximize))
-        m.GRANULARITY |= {f"preempted_{p}": 1, f"started_{p}": grain}
-    young = {v: max(0, DAY - victim.seconds) for v, victim in victims.items()}
-    m.young = pyo.Objective(expr=pyo.quicksum(float(s) * m.v[v] for v, s in young.items() if s))
-    m.GRANULARITY["young"] = granularity(young.values())
-    m.spread = pyo.Objective(expr=pyo.quicksum(m.d.values()) + pyo.quicksum(m.g.values()))
-
-
-def _held(instance: Instance) -> dict[int, dict[str, list[Number]]]:
-    """Return by machine what each running workload holds there."""
-    held: dict[int, dict[str, list[Number]]] = {}
-    for workload in instance.running:
-        for job in workload.jobs:
-            for name, tasks in job.on.items():
-                machine = held.setdefault(instance.machine_number(name) or 0, {})
-                row = machine.setdefault(workload.id, [0, 0, 0])
-                for i, resource in enumerate(RESOURCES):
-                    row[i] += tasks * getattr(job, resource)
-    return held
-
-
-def _victims(instance: Instance, machines: set[str], priority: dict[str, int]) -> list[str]:
-    """Return the running workloads of lower priority than some start, on usable machines."""
-    best = min(priority.values(), default=MOST_PRIORITIES)
-    return [
-        workload.id
-        for workload in instance.running
-        if instance.victim_priority(workload) > best
-        and any(name in machines for job in workload.jobs for name in job.on)
-    ]
-
-
-def _running(instance: Instance, name: str) -> Any:
-    return instance.running[instance.running_index[name]]
-
-
-def _machines_of(instance: Instance, victim: str) -> list[str]:
-    return list(dict.fromkeys(name for job in _running(instance, victim).jobs for name in job.on))
-
-
 def read(instance: Instance, m: Any) -> Solution:
     """Return the solution that the model's variables hold."""
-    start = {}
-    for w, r in m.REGIONS:
-        if round(m.x[w, r].value or 0):
-            start[w] = r
+    region = {w: r for w, r in m.REGIONS if round(m.x[w, r].value or 0)}
     on: dict[tuple[str, str], dict[str, int]] = {}
     for w, j, k in m.TASKS:
         tasks = round(m.y[w, j, k].value or 0)
-        if tasks and w in start:
+        if tasks:
             on.setdefault((w, j), {})[k] = tasks
-    cluster = {(w, j): c for w, j, c in m.PLACES if round(m.u[w, j, c].value or 0)}
-    found = {}
-    for w, r in start.items():
-        jobs = {
-            j: Placed(cluster=c, on=on.get((w, j), {})) for (v, j), c in cluster.items() if v == w
-        }
-        found[w] = Started(region=r, jobs=jobs)
+    jobs: dict[str, dict[str, Placed]] = {w: {} for w in region}
+    for w, j, c in m.PLACES:
+        if w in region and round(m.u[w, j, c].value or 0):
+            jobs[w][j] = Placed(cluster=c, on=on.get((w, j), {}))
+    start = {w: Started(region=r, jobs=jobs[w]) for w, r in region.items()}
     preempt = tuple(v for v in m.VICTIMS if round(m.v[v].value or 0))
-    return Solution(start=found, preempt=preempt)
+    return Solution(start=start, preempt=preempt)
 
 
 def assign(instance: Instance, m: Any, solution: Solution) -> None:
     """Set every variable to its value in the solution."""
     start = solution.start
-    for w, r in m.REGIONS:
-        m.x[w, r].set_value(int(w in start and start[w].region == r), skip_validation=True)
-    for w, j, c in m.PLACES:
-        here = w in start and start[w].jobs[j].cluster == c
-        m.u[w, j, c].set_value(int(here), skip_validation=True)
-    machines, racks = set(), set()
-    for w, j, k in m.TASKS:
-        tasks = start[w].jobs[j].on.get(k, 0) if w in start else 0
-        m.y[w, j, k].set_value(tasks, skip_validation=True)
-        if tasks:
-            kind = instance.kinds[instance.machine_number(k) or 0]
-            machines.add(k)
-            racks.add((kind.cluster, kind.machines.rack))
-    for v in m.VICTIMS:
-        m.v[v].set_value(int(v in solution.preempt), skip_validation=True)
+    tasks = {(w, j, k): start[w].jobs[j].on.get(k, 0) if w in start else 0 for w, j, k in m.TASKS}
+    machines = {k for (_, _, k), count in tasks.items() if count}
+    racks = {m.RACK_OF[k] for k in machines}
+    regions = {(w, started.region) for w, started in start.items()}
+    places = {
+        (w, j, job.cluster) for w, started in start.items() for j, job in started.jobs.items()
+    }
+    at_one = ((m.x, regions), (m.u, places), (m.v, solution.preempt), (m.d, machines), (m.g, racks))
+    for variable, ones in at_one:
+        variable.set_values({key: int(key in ones) for key in variable}, skip_validation=True)
+    m.y.set_values(tasks, skip_validation=True)
     for (k, resource), rows in m.DIGITS.items():
-        if len(rows) > 1:
-            columns = {key for row in rows for key in row.cells}
-            x = {key: (m.v[key] if isinstance(key, str) else m.y[key]).value for key in columns}
-            for d, carry in enumerate(carries(rows, x)):
-                m.carry[k, resource, d].set_value(carry, skip_validation=True)
-    for k in m.MACHINES:
-        m.d[k].set_value(int(k in machines), skip_validation=True)
-    for rack in m.RACKS:
-        m.g[rack].set_value(int(rack in racks), skip_validation=True)
+        values = {key: _column(m, key).value for row in rows for key in row.cells}
+        for d, carry in enumerate(carries(rows, values)):
+            m.carry[k, resource, d].set_value(carry, skip_validation=True)

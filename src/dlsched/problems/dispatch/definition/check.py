@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
+from typing import NamedTuple
 
+from dlsched.problems.dispatch.definition.machines import RESOURCES
 from dlsched.problems.dispatch.definition.ranking import rank, startable
-from dlsched.problems.dispatch.definition.schema import (
+from dlsched.problems.dispatch.definition.schema import Instance, Placed, Solution, Started
+from dlsched.problems.dispatch.definition.workloads import (
     MOST_PRIORITIES,
-    RESOURCES,
-    Instance,
     PendingJob,
     PendingWorkload,
-    Placed,
     RunningJob,
     RunningWorkload,
-    Solution,
-    Started,
+    amounts,
 )
 from dlsched.results.objective import ByLevel, Level
 from dlsched.results.result import Report, Violation
@@ -84,10 +83,9 @@ def evaluate(instance: Instance, solution: Solution) -> ByLevel[Number]:
     for ranked in rank(instance):
         if ranked.workload in solution.start:
             sizes[ranked.priority] += instance.size(instance.pending[ranked.position])
-    machines = {m for _, job, placed in _placements(instance, solution) if job is not None
-                for m in _numbers(instance, placed)}  # fmt: skip
-    kinds = [instance.kinds[m] for m in machines]
-    racks = {(kind.cluster, kind.machines.rack) for kind in kinds}
+    machines = {m for start in _starts(instance, solution) for m in start.tasks}
+    groups = [instance.kinds[m] for m in machines]
+    racks = {(group.cluster, group.machines.rack) for group in groups}
     values: list[Number] = []
     for p in range(1, MOST_PRIORITIES + 1):
         values += [jobs[p], simplify(sizes[p])]
@@ -96,30 +94,21 @@ def evaluate(instance: Instance, solution: Solution) -> ByLevel[Number]:
 
 def in_use(instance: Instance, solution: Solution) -> Use:
     """Return what is in use on each machine after preemptions and starts."""
-    use: Use = {}
     gone = set(solution.preempt)
-    for workload in instance.running:
-        if workload.id not in gone:
-            for job in workload.jobs:
-                _add(instance, use, job, job.on.items())
-    for _, pending, placed in _placements(instance, solution):
-        if pending is not None:
-            _add(instance, use, pending, placed.on.items())
+    staying: list[tuple[RunningJob | PendingJob, dict[int, int]]] = [
+        (job, _tasks_by_machine(instance, job.on))
+        for workload in instance.running
+        if workload.id not in gone
+        for job in workload.jobs
+    ]
+    starting = [(start.job, start.tasks) for start in _starts(instance, solution)]
+    use: Use = {}
+    for job, tasks_on in (*staying, *starting):
+        for machine, tasks in tasks_on.items():
+            row = use.setdefault(machine, [0, 0, 0])
+            for i, need in enumerate(amounts(job)):
+                row[i] += tasks * need
     return use
-
-
-def _add(
-    instance: Instance,
-    use: Use,
-    job: RunningJob | PendingJob,
-    on: Iterable[tuple[str, int]],
-) -> None:
-    for name, tasks in on:
-        number = instance.machine_number(name)
-        if number is not None:
-            row = use.setdefault(number, [0, 0, 0])
-            for i, resource in enumerate(RESOURCES):
-                row[i] += tasks * getattr(job, resource)
 
 
 def _victims(instance: Instance, solution: Solution) -> list[RunningWorkload]:
@@ -127,21 +116,27 @@ def _victims(instance: Instance, solution: Solution) -> list[RunningWorkload]:
     return [workload for workload in instance.running if workload.id in gone]
 
 
-def _placements(
-    instance: Instance, solution: Solution
-) -> Iterator[tuple[PendingWorkload, PendingJob | None, Placed]]:
-    """Yield every placed job of a known workload; ``None`` for a job that it does not have."""
+class _Start(NamedTuple):
+    """A job that starts, its workload, and its tasks by number of a machine."""
+
+    workload: PendingWorkload
+    job: PendingJob
+    tasks: dict[int, int]
+
+
+def _starts(instance: Instance, solution: Solution) -> Iterator[_Start]:
+    """Yield the jobs that start, of known workloads on known machines."""
     for workload in instance.pending:
         started = solution.start.get(workload.id)
-        if started is not None:
-            jobs = {job.id: job for job in workload.jobs}
-            for name, placed in started.jobs.items():
-                yield workload, jobs.get(name), placed
+        for job in workload.jobs if started else ():
+            if started and job.id in started.jobs:
+                yield _Start(workload, job, _tasks_by_machine(instance, started.jobs[job.id].on))
 
 
-def _numbers(instance: Instance, placed: Placed) -> list[int]:
-    found = (instance.machine_number(name) for name in placed.on)
-    return [number for number in found if number is not None]
+def _tasks_by_machine(instance: Instance, on: Mapping[str, int]) -> dict[int, int]:
+    """Return the tasks by number of a machine, without machines that do not exist."""
+    numbers = {instance.machine_number(name): tasks for name, tasks in on.items()}
+    return {number: tasks for number, tasks in numbers.items() if number is not None}
 
 
 def _violations(instance: Instance, solution: Solution) -> Iterator[Violation]:
@@ -160,8 +155,7 @@ def _violations(instance: Instance, solution: Solution) -> Iterator[Violation]:
     yield from _of_victims(instance, solution)
     for number, row in sorted(in_use(instance, solution).items()):
         machines = instance.kinds[number].machines
-        for have, resource in zip(row, RESOURCES, strict=True):
-            limit: Number = getattr(machines, resource)
+        for have, limit, resource in zip(row, amounts(machines), RESOURCES, strict=True):
             if have > limit:
                 name = instance.machine_name(number)
                 message = f"{float(have):g} {resource} in use, {name} has {float(limit):g}"
@@ -182,8 +176,9 @@ def _of_workload(
                 message = f'region "{started.region}" has no copy of table "{table}"'
                 yield Violation("missing_table", f"{where}.region", message)
     jobs = {job.id: job for job in workload.jobs}
-    for name in (name for name in jobs if name not in started.jobs):
-        yield Violation("missing_job", f"{where}.jobs", f'job "{name}" is not placed')
+    for name in jobs:
+        if name not in started.jobs:
+            yield Violation("missing_job", f"{where}.jobs", f'job "{name}" is not placed')
     for name, placed in started.jobs.items():
         path = f"{where}.jobs.{name}"
         if name not in jobs:
@@ -226,31 +221,30 @@ def _of_victims(instance: Instance, solution: Solution) -> Iterator[Violation]:
     paper preempts for one workload at a time, in a batch nothing else says for whom.
     """
     running = {workload.id: workload for workload in instance.running}
-    best: dict[int, int] = {}
     priority = {ranked.workload: ranked.priority for ranked in rank(instance)}
-    for workload, job, placed in _placements(instance, solution):
-        if job is not None:
-            for number in _numbers(instance, placed):
-                p = priority[workload.id]
-                best[number] = min(p, best.get(number, p))
+    highest_on: dict[int | None, int] = {}
+    for start in _starts(instance, solution):
+        for machine in start.tasks:
+            known = highest_on.get(machine, MOST_PRIORITIES + 1)
+            highest_on[machine] = min(known, priority[start.workload.id])
     seen: set[str] = set()
     for i, name in enumerate(solution.preempt):
         where = f"preempt[{i}]"
         if name not in running:
             message = f'no running workload has the id "{brief(name)}"'
             yield Violation("unknown_victim", where, message)
-            continue
-        if name in seen:
+        elif name in seen:
             yield Violation("repeated_victim", where, f'"{name}" is preempted twice')
-            continue
+        else:
+            victim = running[name]
+            priority_of_victim = instance.victim_priority(victim)
+            machines = {instance.machine_number(m) for job in victim.jobs for m in job.on}
+            starting = [highest_on[m] for m in machines if m in highest_on]
+            if min(starting, default=priority_of_victim) >= priority_of_victim:
+                what = f'"{name}" has priority {priority_of_victim}'
+                message = f"{what}, and nothing of a higher one starts there"
+                yield Violation("unjustified_victim", where, message)
         seen.add(name)
-        victim = running[name]
-        machines = {instance.machine_number(m) for job in victim.jobs for m in job.on}
-        highest = min((best[m] for m in machines if m in best), default=None)
-        own = instance.victim_priority(victim)
-        if highest is None or highest >= own:
-            message = f'"{name}" has priority {own}, and nothing of a higher one starts there'
-            yield Violation("unjustified_victim", where, message)
 
 
 def explain(instance: Instance) -> str:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
-from dlsched.schema import Amount, Count, Document, Id, PositiveCount
+from pydantic import model_validator
+
+from dlsched.schema import Amount, Count, Document, Flaw, Id, PositiveCount, brief
 
 RESOURCES = ("gpus", "cpus", "memory")
 """What machines have and tasks need."""
@@ -30,6 +32,11 @@ class Machines(Document):
     memory: Amount
     """Memory of each. Unit: GB."""
 
+    @model_validator(mode="after")
+    def _require_type(self) -> Self:
+        require_type(self.gpu_type, self.gpus)
+        return self
+
 
 class Cluster(Document):
     """A cluster: machines that one job can run on together."""
@@ -49,6 +56,27 @@ class Region(Document):
     """Ids of the tables of which it has a copy."""
     clusters: tuple[Cluster, ...]
     """Its clusters."""
+
+    @model_validator(mode="after")
+    def _require_distinct_tables(self) -> Self:
+        require_distinct(self.tables)
+        return self
+
+
+def require_type(gpu_type: str | None, gpus: int) -> None:
+    """Refuse GPUs without a type, and a type without GPUs."""
+    if gpus and gpu_type is None:
+        raise Flaw(("gpu_type",), f"is missing, with {gpus} GPUs", "name the type of the GPUs")
+    if gpu_type is not None and not gpus:
+        raise Flaw(("gpu_type",), "is given without GPUs", "leave it out, or give gpus above 0")
+
+
+def require_distinct(tables: Sequence[str]) -> None:
+    """Refuse a list of tables in which one stands twice."""
+    if len(set(tables)) < len(tables):
+        second = next(i for i, table in enumerate(tables) if table in tables[:i])
+        problem = f'names "{brief(tables[second])}" twice'
+        raise Flaw(("tables", second), problem, "name every table once")
 
 
 class Group(NamedTuple):

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, combinations, product
 
 from dlsched.problems.dispatch.definition.check import check, evaluate
-from dlsched.problems.dispatch.definition.schema import (
-    RESOURCES,
-    Instance,
+from dlsched.problems.dispatch.definition.schema import Instance, Placed, Solution, Started
+from dlsched.problems.dispatch.definition.workloads import (
     PendingJob,
     PendingWorkload,
-    Placed,
-    Solution,
-    Started,
+    RunningJob,
+    amounts,
 )
 from dlsched.results.objective import Objective
 
@@ -38,14 +36,13 @@ def _options(instance: Instance, workload: PendingWorkload) -> Iterator[Started]
     for region in instance.regions:
         if set(workload.tables) <= set(region.tables):
             clusters = [cluster.id for cluster in region.clusters]
-            for where in product(clusters, repeat=len(workload.jobs)):
-                each = [
-                    list(_spread(instance, job, cluster))
-                    for job, cluster in zip(workload.jobs, where, strict=True)
-                ]
-                for placed in product(*each):
-                    jobs = {job.id: p for job, p in zip(workload.jobs, placed, strict=True)}
-                    yield Started(region=region.id, jobs=jobs)
+            places = [
+                [placed for cluster in clusters for placed in _spread(instance, job, cluster)]
+                for job in workload.jobs
+            ]
+            for placed in product(*places):
+                jobs = {job.id: place for job, place in zip(workload.jobs, placed, strict=True)}
+                yield Started(region=region.id, jobs=jobs)
 
 
 def _spread(instance: Instance, job: PendingJob, cluster: str) -> Iterator[Placed]:
@@ -75,17 +72,23 @@ def _starts(
     instance: Instance, preempt: Sequence[str], options: dict[str, list[Started]]
 ) -> Iterator[dict[str, Started]]:
     """Yield every choice of workloads and placements that fits beside what stays."""
-    capacity = {
-        f"{group.machines.id}#{k}": [getattr(group.machines, name) for name in RESOURCES]
+    free = {
+        f"{group.machines.id}#{k}": [*amounts(group.machines)]
         for group in instance.groups
         for k in range(group.machines.count)
     }
-    for workload in instance.running:
-        if workload.id not in preempt:
-            for job in workload.jobs:
-                for name, tasks in job.on.items():
-                    for i, resource in enumerate(RESOURCES):
-                        capacity[name][i] -= tasks * getattr(job, resource)
+
+    def fits(job: RunningJob | PendingJob, on: Mapping[str, int], sign: int = 1) -> bool:
+        """Occupy machines, or release them with sign -1; return whether no more is in use."""
+        for name, tasks in on.items():
+            for i, need in enumerate(amounts(job)):
+                free[name][i] -= sign * tasks * need
+        return all(amount >= 0 for name in on for amount in free[name])
+
+    for running in instance.running:
+        if running.id not in preempt:
+            for job in running.jobs:
+                fits(job, job.on)
 
     def extend(position: int, chosen: dict[str, Started]) -> Iterator[dict[str, Started]]:
         if position == len(instance.pending):
@@ -94,19 +97,12 @@ def _starts(
         yield from extend(position + 1, chosen)
         workload = instance.pending[position]
         for option in options[workload.id]:
-            taken = [
-                (name, i, tasks * getattr(job, resource))
-                for job in workload.jobs
-                for name, tasks in option.jobs[job.id].on.items()
-                for i, resource in enumerate(RESOURCES)
-            ]
-            for name, i, amount in taken:
-                capacity[name][i] -= amount
-            if all(capacity[name][i] >= 0 for name, i, _ in taken):
+            placed = [(job, option.jobs[job.id].on) for job in workload.jobs]
+            if all([fits(job, on) for job, on in placed]):
                 chosen[workload.id] = option
                 yield from extend(position + 1, chosen)
                 del chosen[workload.id]
-            for name, i, amount in taken:
-                capacity[name][i] += amount
+            for job, on in placed:
+                fits(job, on, -1)
 
     yield from extend(0, {})

@@ -8,45 +8,26 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from dlsched import schema
-from dlsched.problems.dispatch.definition import validation
-from dlsched.problems.dispatch.definition.machines import (
-    RESOURCES,
-    Cluster,
-    Group,
-    Kinds,
-    Machines,
-    Region,
-)
-from dlsched.problems.dispatch.definition.validation import MOST_PRIORITIES
+from dlsched.problems.dispatch.definition.machines import RESOURCES, Group, Kinds, Region
 from dlsched.problems.dispatch.definition.workloads import (
+    MOST_PRIORITIES,
     Credit,
-    PendingJob,
     PendingWorkload,
-    RunningJob,
     RunningWorkload,
     Tenant,
+    amounts,
 )
-from dlsched.schema import Document, Id, Number, PositiveAmount, PositiveCount, derived
-
-__all__ = [
-    "MOST_PRIORITIES",
-    "RESOURCES",
-    "Cluster",
-    "Credit",
-    "Group",
-    "Instance",
-    "Kinds",
-    "Machines",
-    "PendingJob",
-    "PendingWorkload",
-    "Placed",
-    "Region",
-    "RunningJob",
-    "RunningWorkload",
-    "Solution",
-    "Started",
-    "Tenant",
-]
+from dlsched.schema import (
+    Document,
+    Flaw,
+    Id,
+    Number,
+    PositiveAmount,
+    PositiveCount,
+    brief,
+    dangling,
+    derived,
+)
 
 
 class Instance(schema.Instance):
@@ -72,8 +53,58 @@ class Instance(schema.Instance):
 
     @model_validator(mode="after")
     def _resolve(self) -> Self:
-        validation.check(self)
+        if self.lowest_priority > MOST_PRIORITIES:
+            remedy = f"use at most {MOST_PRIORITIES} priorities"
+            raise Flaw(("lowest_priority",), f"{self.lowest_priority} is too large", remedy)
+        for name in ("regions", "tenants", "running", "pending"):
+            schema.require_unique((entry.id for entry in getattr(self, name)), name)
+        self._require_unique_machines()
+        for t, tenant in enumerate(self.tenants):
+            if tenant.priority > self.lowest_priority:
+                problem = f"{tenant.priority} is beyond the lowest, {self.lowest_priority}"
+                raise Flaw(("tenants", t, "priority"), problem, "1 is the highest priority")
+        for name in ("running", "pending"):
+            for w, workload in enumerate(getattr(self, name)):
+                if workload.tenant not in self.tenant_index:
+                    path = (name, w, "tenant")
+                    raise dangling(path, "tenant", workload.tenant, self.tenant_index)
+        self._require_room()
         return self
+
+    def _require_unique_machines(self) -> None:
+        clusters: set[str] = set()
+        groups: set[str] = set()
+        for r, region in enumerate(self.regions):
+            for c, cluster in enumerate(region.clusters):
+                here = ("regions", r, "clusters", c)
+                _require_new((*here, "id"), cluster.id, clusters)
+                for m, machines in enumerate(cluster.machines):
+                    _require_new((*here, "machines", m, "id"), machines.id, groups)
+
+    def _require_room(self) -> None:
+        """Refuse running workloads that are in no one region, or take more than there is."""
+        free: dict[int, list[Number]] = {}
+        for w, workload in enumerate(self.running):
+            home = self.cluster_region.get(workload.jobs[0].cluster)
+            for j, job in enumerate(workload.jobs):
+                path = ("running", w, "jobs", j)
+                if job.cluster not in self.cluster_region:
+                    raise dangling((*path, "cluster"), "cluster", job.cluster, self.cluster_region)
+                if self.cluster_region[job.cluster] != home:
+                    problem = f'"{brief(job.cluster)}" is in another region than earlier jobs'
+                    raise Flaw((*path, "cluster"), problem, "a workload runs in one region")
+                for name, tasks in job.on.items():
+                    number = self.machine_number(name)
+                    if number is None or self.kinds[number].cluster != job.cluster:
+                        problem = f'cluster "{brief(job.cluster)}" has no machine "{brief(name)}"'
+                        raise Flaw((*path, "on", name), problem, 'write machines as "id#0"')
+                    here = free.setdefault(number, [*amounts(self.kinds[number].machines)])
+                    for i, need in enumerate(amounts(job)):
+                        here[i] -= tasks * need
+                        if here[i] < 0:
+                            over = f"the machine is over its {RESOURCES[i]} by {float(-here[i]):g}"
+                            remedy = f"give it more {RESOURCES[i]}, or move tasks away"
+                            raise Flaw((*path, "on", name), over, remedy)
 
     @derived
     def tenant_index(self) -> dict[str, int]:
@@ -93,13 +124,14 @@ class Instance(schema.Instance):
     @derived
     def groups(self) -> tuple[Group, ...]:
         """The machines of the file, in its order, with the numbers of the single machines."""
-        found, first = [], 0
+        groups: list[Group] = []
+        first = 0
         for r, region in enumerate(self.regions):
             for cluster in region.clusters:
                 for machines in cluster.machines:
-                    found.append(Group(machines, cluster.id, r, first))
+                    groups.append(Group(machines, cluster.id, r, first))
                     first += machines.count
-        return tuple(found)
+        return tuple(groups)
 
     @derived
     def kinds(self) -> Kinds:
@@ -173,3 +205,9 @@ class Solution(schema.Solution):
     """Region and machines by workload; one that is absent waits."""
     preempt: tuple[Id, ...] = ()
     """Ids of the running workloads that are preempted."""
+
+
+def _require_new(path: tuple[str | int, ...], name: str, seen: set[str]) -> None:
+    if name in seen:
+        raise Flaw(path, f'the id "{brief(name)}" is already used', "give every entry its own id")
+    seen.add(name)

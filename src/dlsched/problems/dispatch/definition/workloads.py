@@ -2,9 +2,29 @@
 
 from __future__ import annotations
 
-from pydantic import Field, StrictBool
+from collections.abc import Sequence
+from typing import Self, TypeAlias
 
-from dlsched.schema import Amount, Count, Document, Id, PositiveCount
+from pydantic import Field, StrictBool, model_validator
+
+from dlsched.problems.dispatch.definition.machines import (
+    Machines,
+    require_distinct,
+    require_type,
+)
+from dlsched.schema import (
+    Amount,
+    Count,
+    Document,
+    Flaw,
+    Id,
+    Number,
+    PositiveCount,
+    require_unique,
+)
+
+MOST_PRIORITIES = 7
+"""The largest number of priorities **(D)**; MAST has seven (section 4.2). Each has two levels."""
 
 
 class Tenant(Document):
@@ -53,6 +73,11 @@ class RunningWorkload(Document):
     jobs: tuple[RunningJob, ...]
     """Its jobs, all in one region."""
 
+    @model_validator(mode="after")
+    def _require_jobs(self) -> Self:
+        _require_jobs(self.jobs)
+        return self
+
 
 class PendingJob(Document):
     """A job of a pending workload: equal tasks, all in one cluster."""
@@ -70,6 +95,15 @@ class PendingJob(Document):
     memory: Amount
     """Memory of a task. Unit: GB."""
 
+    @model_validator(mode="after")
+    def _require_a_size(self) -> Self:
+        """Refuse a task without GPUs and CPUs **(D)**, whose size would be 0."""
+        require_type(self.gpu_type, self.gpus)
+        if not self.gpus and not self.cpus:
+            remedy = "a task has GPUs or CPUs, else starting it is worth nothing"
+            raise Flaw(("cpus",), "is 0 for a job without GPUs", remedy)
+        return self
+
 
 class PendingWorkload(Document):
     """A pending workload: its tenant, its age, the tables that it reads, and its jobs."""
@@ -84,6 +118,27 @@ class PendingWorkload(Document):
     """Ids of the tables that it reads."""
     jobs: tuple[PendingJob, ...]
     """Its jobs, which start together in one region."""
+
+    @model_validator(mode="after")
+    def _require_jobs_and_distinct_tables(self) -> Self:
+        _require_jobs(self.jobs)
+        require_distinct(self.tables)
+        return self
+
+
+def _require_jobs(jobs: Sequence[RunningJob | PendingJob]) -> None:
+    if not jobs:
+        raise Flaw(("jobs",), "is empty", "a workload has at least one job")
+    require_unique((job.id for job in jobs), "jobs")
+
+
+Holder: TypeAlias = Machines | RunningJob | PendingJob
+"""What has amounts of the resources, or needs them."""
+
+
+def amounts(of: Holder) -> tuple[Number, Number, Number]:
+    """Return GPUs, CPUs and memory of a machine, or of a job's task."""
+    return of.gpus, of.cpus, of.memory
 
 
 class Credit(Document):

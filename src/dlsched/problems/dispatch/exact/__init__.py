@@ -66,26 +66,26 @@ def _clusters(instance: Instance, run: Run) -> Claim:
     stopped = None
     if order:
         search = WorkloadSearch(fleet, order[0], run)
-        search.best = dispatcher.auction(
-            order[0], fleet.sites_of(instance.pending[order[0].position])
-        )
+        search.best = dispatcher.auction(order[0], dispatcher.everywhere(order[0]))
         search.stopped = run.stop_reason()
         if search.stopped is None:
             search.solve()
         stopped = search.stopped
         if search.best is not None:
             dispatcher.execute(order[0], search.best)
-    found = dispatcher.solution()
+    solution = dispatcher.solution()
     if stopped:
-        return Claim(found, Status.FEASIBLE, termination=stopped)
-    value = evaluate(instance, found)
+        return Claim(solution, Status.FEASIBLE, termination=stopped)
+    value = evaluate(instance, solution)
     bounds = [[Bound(level, "claimed", "clusters")] for level in value]
-    grain, reason = granularity(fleet.young), ""
-    if grain < value.young * Fraction(TOLERANCE):  # HiGHS knows the youth to nine digits only
+    reason = ""
+    if granularity(fleet.young) < value.young * Fraction(
+        TOLERANCE
+    ):  # HiGHS knows the youth to nine digits only
         weaker = float(value.young) * (1 - SOLVER_PRECISION)
         bounds[value.levels.index(YOUNG)] = [Bound(weaker, "claimed", "clusters")]
         reason = precision_reason(YOUNG.name, SOLVER_PRECISION)
-    return Claim(found, Status.OPTIMAL, reason, objective=list(value), bounds=bounds)
+    return Claim(solution, Status.OPTIMAL, reason, objective=list(value), bounds=bounds)
 
 
 @method("dispatch", kind="exact", preload=("highspy", "scipy.sparse"))
@@ -125,8 +125,8 @@ def _classes(instance: Instance, run: Run, start: Solution, depth: int) -> Claim
     search = batch_search.BatchSearch(instance, run, start)
     search.solve(depth)
     if not search.stopped and depth == len(LEVELS):
-        return Claim(search.best, Status.OPTIMAL, search.precision, list(search.value),
-                     bounds=search.bounds)  # fmt: skip
+        value = list(search.value)
+        return Claim(search.best, Status.OPTIMAL, search.precision, value, bounds=search.bounds)
     search.accept(filled(instance, search.best))
     ended = search.stopped or Termination.LEVELS_DONE
     reason = f"only {depth} of {len(LEVELS)} levels asked for"

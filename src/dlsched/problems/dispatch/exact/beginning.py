@@ -8,8 +8,8 @@ from typing import TypeAlias
 
 from dlsched.problems.dispatch.definition.check import evaluate
 from dlsched.problems.dispatch.definition.schema import Instance, Solution
-from dlsched.problems.dispatch.heuristics import mast_solution
-from dlsched.results.result import Claim, Start, Status, Termination
+from dlsched.problems.dispatch.heuristics import better_start, mast_solution
+from dlsched.results.result import Claim, Status, Termination
 from dlsched.run import Run
 from dlsched.solvers.precision import BEYOND_PRECISION
 
@@ -23,13 +23,8 @@ def from_best(instance: Instance, run: Run, search: ExactSearch) -> Claim:
     It begins from what heuristics have found, else from the plan of `mast`, or from the run's start
     if that is better.
     """
-    best, start = run.known, None
-    if not isinstance(best, Solution):
-        best = mast_solution(instance)
-    if isinstance(run.start, Solution):
-        better = evaluate(instance, run.start).better_than(evaluate(instance, best))
-        start = Start(better, f"it is {'' if better else 'no '}better than the heuristics' plan")
-        best = run.start if better else best
+    known = run.known if isinstance(run.known, Solution) else mast_solution(instance)
+    best, start = better_start(instance, run, known, "the heuristics' plan")
     claim = search(best)
     claim = replace(claim, start=claim.start or start)
     if not isinstance(claim.solution, Solution):

@@ -8,11 +8,8 @@ from dlsched.registry.own import method
 from dlsched.results.objective import Bound
 from dlsched.results.result import Claim, Status, Termination
 from dlsched.run import Run, Stage
-from dlsched.schema import Number
 from dlsched.solvers import highs
 from dlsched.solvers.certificate import claimed_bound, dual_bound, round_to_granularity
-from dlsched.solvers.outcome import Outcome
-from dlsched.solvers.standard_form import StandardForm
 
 
 @method("dispatch", kind="bound", preload=("highspy", "scipy.sparse"))
@@ -36,50 +33,34 @@ def aggregated(instance: Instance, run: Run) -> Claim:
 
 def _bounds(instance: Instance, run: Run, integer: bool) -> Claim:
     run.announce(Stage.BUILDING, f"the aggregated program of {instance.name}")
-    form = Aggregate(instance).form(integer)
+    program = Aggregate(instance)
+    form = program.form(program.decisions if integer else ())
     bounds: list[list[Bound]] = []
     termination = Termination.BOUND_ONLY
-    for level in range(len(form.costs)):
-        if not form.costs[level].any():
-            bounds.append([Bound(0, "certified", "a constant level")])
+    for level, costs in enumerate(form.costs):
+        of_level: list[Bound] = []
+        bounds.append(of_level)
+        if not costs.any():
+            of_level.append(Bound(0, "certified", "a constant level"))
             continue
-        found, held, ended = _level(form, level, run, integer)
-        bounds.append(found)
+        outcome = highs.solve(form, level, run, relax=True)
+        value = None if outcome.duals is None else dual_bound(form, level, outcome.duals)
+        held = None
+        if value is not None:
+            value = round_to_granularity(value, form.granularities[level], form.senses[level])
+            of_level.append(Bound(value, "certified", "dual vector of the LP"))
+            held = float(value)
+        if integer and outcome.status is Status.OPTIMAL:
+            outcome = highs.solve(form, level, run.nested())
+            held = outcome.objective  # which the bound may exceed by the slack
+            if outcome.bound is not None:
+                bound = claimed_bound(form, level, outcome.bound)
+                of_level.append(Bound(bound, "claimed", "highs"))
+        if outcome.status is not Status.OPTIMAL:
+            infeasible = outcome.status is Status.INFEASIBLE  # but to start nothing is feasible
+            termination = Termination.TOLERANCES if infeasible else outcome.termination
+            break
         if held is None:
-            termination = ended or termination
             break
         form = form.held(level, held)
     return Claim(status=Status.NO_SOLUTION, termination=termination, bounds=bounds)
-
-
-def _level(
-    form: StandardForm, level: int, run: Run, integer: bool
-) -> tuple[list[Bound], float | None, Termination | None]:
-    """Return the bounds of one level, the value to hold, and the limit that ended it, if any.
-
-    The integer program's value is held, which its bound may exceed by the slack.
-    """
-    sense, grain = form.senses[level], form.granularities[level]
-    relaxed = highs.solve(form, level, run, relax=True)
-    found: list[Bound] = []
-    if relaxed.duals is not None:
-        value: Number | None = dual_bound(form, level, relaxed.duals)
-        if value is not None:
-            rounded = round_to_granularity(value, grain, sense)
-            found.append(Bound(rounded, "certified", "dual vector of the LP"))
-    if relaxed.status is not Status.OPTIMAL:
-        return found, None, _end(relaxed)
-    if not integer:
-        return found, float(found[0].value) if found else None, None
-    outcome = highs.solve(form, level, run.nested())
-    if outcome.bound is not None:
-        found.append(Bound(claimed_bound(form, level, outcome.bound), "claimed", "highs"))
-    if outcome.status is not Status.OPTIMAL:
-        return found, None, _end(outcome)
-    return found, outcome.objective, None
-
-
-def _end(outcome: Outcome) -> Termination:
-    """Return why a level is not solved; the program itself has a solution, to start nothing."""
-    infeasible = outcome.status is Status.INFEASIBLE
-    return Termination.TOLERANCES if infeasible else outcome.termination

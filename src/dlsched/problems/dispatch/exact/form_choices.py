@@ -24,6 +24,6 @@ def choices(instance: Instance, solution: Solution, level: int, run: Run) -> Ite
     if search.stopped is None:
         found: dict[str, Any] = dict(racks)
         found["cuts"] = [[[s.kind, *s.need, part] for s, part in cut] for cut in search.cuts]
-        found["blocks"] = [[block.site, *block.machines] for block in search.blocks]
+        found["blocks"] = [[block.site, *block.machines] for block in search.batch.blocks]
         yield FormChoice("counts", found)
     yield FormChoice("model")

@@ -10,7 +10,7 @@ from dlsched.problems.dispatch.definition.ranking import Ranked, rank, startable
 from dlsched.problems.dispatch.definition.schema import Instance, Solution
 from dlsched.problems.dispatch.heuristics.counted_plan import NODES, TRIES, WITHIN, Counted
 from dlsched.problems.dispatch.heuristics.dispatcher import Dispatcher
-from dlsched.problems.dispatch.heuristics.table1_scopes import Loads, bind_on_arrival
+from dlsched.problems.dispatch.heuristics.table1_scopes import Loads, SitesByRegion
 from dlsched.problems.dispatch.structures.fleet import Fleet
 from dlsched.registry.own import method
 from dlsched.results.result import Claim, Start
@@ -33,9 +33,8 @@ def mast(instance: Instance, rng: Any, cache: bool = True, fewest: bool = True) 
 
 def mast_solution(instance: Instance, cache: bool = True, fewest: bool = True) -> Solution:
     """Return the solution of `mast`."""
-    fleet = Fleet(instance)
-    dispatcher = Dispatcher(fleet, cache=cache, fewest=fewest)
-    dispatcher.dispatch(startable(instance), lambda r: fleet.sites_of(instance.pending[r.position]))
+    dispatcher = Dispatcher(Fleet(instance), cache=cache, fewest=fewest)
+    dispatcher.dispatch(startable(instance), dispatcher.everywhere)
     return dispatcher.solution()
 
 
@@ -51,7 +50,8 @@ def top_k(instance: Instance, rng: Any, k: int = 1) -> Solution:
     if not isinstance(k, int) or k < 1:
         raise OptionError(f"k={k!r} must be a whole number from 1")
     fleet = Fleet(instance)
-    loads, dispatcher = Loads(fleet), Dispatcher(fleet)
+    loads = Loads(fleet)
+    dispatcher = Dispatcher(fleet)
     dispatcher.dispatch(startable(instance), lambda r: loads.regions(r, bound=False, k=k))
     return dispatcher.solution()
 
@@ -68,21 +68,22 @@ def federated(instance: Instance, rng: Any, blocking: bool = True) -> Solution:
         Whether a workload that does not fit stops those behind it in its cluster.
     """
     fleet = Fleet(instance)
-    loads, dispatcher = Loads(fleet), Dispatcher(fleet)
+    loads = Loads(fleet)
+    dispatcher = Dispatcher(fleet)
     arrivals = _arrivals(instance)
-    bound = bind_on_arrival(loads, arrivals, lambda r: loads.clusters(r, bound=True))
+    bound = loads.bind_on_arrival(arrivals, lambda r: loads.clusters(r, bound=True))
     allowed = {ranked.position for ranked in startable(instance)}
     blocked: set[int] = set()
     for ranked in arrivals:
         sites = bound[ranked.position]
-        own = {s for clusters in sites.values() for s in clusters}
-        if ranked.position not in allowed or own & blocked:
+        clusters = {s for of_region in sites.values() for s in of_region}
+        if ranked.position not in allowed or clusters & blocked:
             continue
         plan = dispatcher.auction(ranked, sites)
         if plan is not None:
             dispatcher.execute(ranked, plan)
         elif blocking:
-            blocked |= own
+            blocked |= clusters
     return dispatcher.solution()
 
 
@@ -116,9 +117,10 @@ def global_queue(instance: Instance, rng: Any, late: bool = False) -> Solution:
         binding (section 4.1); else the cluster of least load alone is tried **(D)**.
     """
     fleet = Fleet(instance)
-    loads, dispatcher = Loads(fleet), Dispatcher(fleet)
+    loads = Loads(fleet)
+    dispatcher = Dispatcher(fleet)
 
-    def sites(ranked: Ranked) -> dict[int, list[int]]:
+    def sites(ranked: Ranked) -> SitesByRegion:
         return loads.candidates(ranked, True) if late else loads.clusters(ranked, bound=False)
 
     dispatcher.dispatch(startable(instance), sites, one_cluster=True)
@@ -137,23 +139,24 @@ def _bound(instance: Instance, region: bool, one_cluster: bool, late: bool = Fal
     With one cluster of a region, that of least load is tried, with `late` each of them.
     """
     fleet = Fleet(instance)
-    loads, dispatcher = Loads(fleet), Dispatcher(fleet)
+    loads = Loads(fleet)
+    dispatcher = Dispatcher(fleet)
 
-    def choose(ranked: Ranked) -> dict[int, list[int]]:
+    def choose(ranked: Ranked) -> SitesByRegion:
         if region:
             return loads.regions(ranked, bound=True, one_cluster=one_cluster)
         return loads.clusters(ranked, bound=True)
 
-    bound = bind_on_arrival(loads, _arrivals(instance), choose)
+    bound = loads.bind_on_arrival(_arrivals(instance), choose)
 
-    def sites(ranked: Ranked) -> dict[int, list[int]]:
-        found = bound[ranked.position]
+    def sites(ranked: Ranked) -> SitesByRegion:
+        of_region = bound[ranked.position]
         if late or not (region and one_cluster):
-            return found
+            return of_region
         kind, _ = loads.demand(ranked)
         return {
-            r: [min(own, key=lambda s: (loads.share([s], kind, False), s))]
-            for r, own in found.items()
+            r: [min(clusters, key=lambda s: (loads.share([s], kind, False), s))]
+            for r, clusters in of_region.items()
         }
 
     dispatcher.dispatch(startable(instance), sites, one_cluster)
@@ -187,9 +190,16 @@ def counted(
     """
     if within < 0 or nodes < 0 or tries < 1:
         raise OptionError("within and nodes must be from 0, tries from 1")
-    own, start = mast_solution(instance), None
-    if isinstance(run.start, Solution):
-        better = evaluate(instance, run.start).better_than(evaluate(instance, own))
-        start = Start(better, f"it is {'' if better else 'no '}better than the plan of mast")
-        own = run.start if better else own
-    return Claim(Counted(instance, run, own, within, nodes, tries).solve(), start=start)
+    best, start = better_start(instance, run, mast_solution(instance), "the plan of mast")
+    return Claim(Counted(instance, run, best, within, nodes, tries).solve(), start=start)
+
+
+def better_start(
+    instance: Instance, run: Run, best: Solution, of_whom: str
+) -> tuple[Solution, Start | None]:
+    """Return a plan, or the run's start if that is better, and what became of the start."""
+    if not isinstance(run.start, Solution):
+        return best, None
+    better = evaluate(instance, run.start).better_than(evaluate(instance, best))
+    reason = f"it is {'' if better else 'no '}better than {of_whom}"
+    return run.start if better else best, Start(better, reason)

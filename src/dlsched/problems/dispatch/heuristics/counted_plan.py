@@ -13,7 +13,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from dlsched.problems.dispatch.definition.schema import MOST_PRIORITIES, Instance, Solution
+from dlsched.problems.dispatch.definition.schema import Instance, Solution
+from dlsched.problems.dispatch.definition.workloads import MOST_PRIORITIES
 from dlsched.problems.dispatch.heuristics.fill_remaining import filled
 from dlsched.problems.dispatch.programs.batch_search import BatchSearch
 from dlsched.problems.dispatch.programs.place_counts import place, point_of
@@ -60,16 +61,21 @@ class Counted:
                 return False
             program, form = search.hold(held)
             level = _both(form, lost, gained, weight)
-            begin, limited = point_of(program, search.best), self.run.nested(gap=self.within)
-            found = highs.solve(level, 0, limited, start=begin, quiet=True, nodes=self.nodes)
-            if found.values is None:
+            outcome = highs.solve(
+                level,
+                0,
+                self.run.nested(gap=self.within),
+                start=point_of(program, search.best),
+                quiet=True,
+                nodes=self.nodes,
+            )
+            if outcome.values is None:
                 return False
-            values = np.rint(found.values)
-            solution, failed, cuts = place(program, values, False, self.run.nested())
-            if solution is not None:
-                search.accept(solution)
-                return found.status is Status.OPTIMAL
-            if not search.refine(failed, cuts):
+            placement = place(program, np.rint(outcome.values), False, self.run.nested())
+            if placement.solution is not None:
+                search.accept(placement.solution)
+                return outcome.status is Status.OPTIMAL
+            if not search.refine(placement):
                 return False
         return False
 
@@ -77,9 +83,9 @@ class Counted:
 def _wanted(search: BatchSearch) -> list[Number]:
     """Return by priority the size of all workloads that some region has the data of."""
     total: list[Number] = [0] * (MOST_PRIORITIES + 1)
-    for ranked in search.ranking:
+    for ranked in search.batch.ranking:
         workload = search.instance.pending[ranked.position]
-        if search.fleet.sites_of(workload):
+        if search.instance.regions_of(workload):
             total[ranked.priority] += search.instance.size(workload)
     return total
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from dlsched.problems.dispatch.definition.ranking import Ranked
-from dlsched.problems.dispatch.definition.schema import MOST_PRIORITIES, Placed, Solution, Started
+from dlsched.problems.dispatch.definition.schema import Placed, Solution, Started
+from dlsched.problems.dispatch.definition.workloads import MOST_PRIORITIES
 from dlsched.problems.dispatch.heuristics.job_plan import (
     JobPlan,
     plan_with_victims,
@@ -15,11 +16,18 @@ from dlsched.problems.dispatch.heuristics.job_plan import (
     view,
 )
 from dlsched.problems.dispatch.structures.fleet import Fleet, Request
+from dlsched.schema import Number
 
 Sites: TypeAlias = Mapping[int, Sequence[int]]
 """Positions of the clusters that a workload may use, by region."""
-Score: TypeAlias = tuple[Any, ...]
-"""Jobs preempted by priority, youth of the victims, machines and racks; less is better."""
+
+
+class Score(NamedTuple):
+    """Jobs preempted by priority, youth of the victims, machines and racks; less is better."""
+
+    lost: tuple[int, ...]
+    youth: Number
+    spread: int
 
 
 @dataclass(frozen=True)
@@ -45,11 +53,16 @@ class Dispatcher:
     def __init__(
         self, fleet: Fleet, *, cache: bool = True, fewest: bool = True, preempts: bool = True
     ) -> None:
-        self.fleet, self.cache, self.fewest, self.preempts = fleet, cache, fewest, preempts
+        self.fleet = fleet
+        self.cache = cache
+        self.fewest = fewest
+        self.preempts = preempts
         self.failed: dict[tuple[int, int], list[tuple[Request, int]]] = {}
         self.start: dict[str, Started] = {}
         self.preempt: list[int] = []
-        self.attempts = self.hits = self.failures = 0
+        self.attempts = 0
+        self.hits = 0
+        self.failures = 0
 
     def dispatch(
         self, order: Iterable[Ranked], sites: Callable[[Ranked], Sites], one_cluster: bool = False
@@ -66,14 +79,17 @@ class Dispatcher:
             if plan is not None:
                 self.execute(ranked, plan)
 
+    def everywhere(self, ranked: Ranked) -> Sites:
+        """Return all clusters of the regions with a workload's tables."""
+        return self.fleet.sites_of(self.fleet.instance.pending[ranked.position])
+
     def auction(self, ranked: Ranked, sites: Sites, one_cluster: bool = False) -> Plan | None:
         """Return the best plan of all regions; ties go to the earlier one **(D)**."""
-        found = []
-        for region, own in sites.items():
-            choices = [[site] for site in own] if one_cluster else [list(own)]
-            found += [self.plan(ranked, region, choice) for choice in choices]
-        plans = [plan for plan in found if plan is not None]
-        return min(plans, key=lambda plan: plan.score, default=None)
+        plans: list[Plan | None] = []
+        for region, of_region in sites.items():
+            choices = [[site] for site in of_region] if one_cluster else [of_region]
+            plans += [self.plan(ranked, region, choice) for choice in choices]
+        return min(filter(None, plans), key=lambda plan: plan.score, default=None)
 
     def plan(self, ranked: Ranked, region: int, sites: Sequence[int]) -> Plan | None:
         """Return a region's plan: job by job **(D)**, each in the cluster with the best plan.
@@ -99,7 +115,7 @@ class Dispatcher:
         if len(requests) > 1:
             for request, job in zip(requests, jobs, strict=False):
                 fleet.take(job.site, request, job.machines, job.tasks, -1)
-            fleet.resume(victims)
+            fleet.stop(victims, -1)
         if len(jobs) < len(requests):
             return None
         return Plan(region, tuple(jobs), tuple(victims), self.score(jobs, victims))
@@ -113,23 +129,26 @@ class Dispatcher:
         victims are made only if no cluster has one without, which is better than all of them.
         """
         self.attempts += len(sites)
-        fleet, p = self.fleet, ranked.priority
-        known = self.cache and bool(self.failed)
-        some = [s for s in sites if not (known and self._known_to_fail(s, request, p))]
-        self.hits += len(sites) - len(some)
-        seen = [view(fleet, s, request) for s in some]
-        plans = [plan_without_victims(fleet, one) for one in seen if one.suffices]
+        priority = ranked.priority
+        views = [
+            view(self.fleet, site, request)
+            for site in sites
+            if not self._known_to_fail(site, request, priority)
+        ]
+        self.hits += len(sites) - len(views)
+        plans = [plan_without_victims(self.fleet, seen) for seen in views if seen.suffices]
         if not plans:
-            for one in seen:
+            for seen in views:
                 plan = None
                 if self.preempts:
-                    plan = plan_with_victims(fleet, one, p, fewest=self.fewest)
+                    plan = plan_with_victims(self.fleet, seen, priority, fewest=self.fewest)
                 if plan is not None:
                     plans.append(plan)
                     continue
                 self.failures += 1
                 if self.cache and not tentative:
-                    self.failed.setdefault((one.site, request.kind), []).append((request, p))
+                    failures = self.failed.setdefault((seen.site, request.kind), [])
+                    failures.append((request, priority))
         return min(plans, key=lambda plan: self.score([plan], plan.victims), default=None)
 
     def _known_to_fail(self, site: int, request: Request, priority: int) -> bool:
@@ -151,34 +170,29 @@ class Dispatcher:
         it does not print.
         """
         fleet = self.fleet
-        counts = [0] * (MOST_PRIORITIES + 1)
+        lost = [0] * (MOST_PRIORITIES + 1)
         for v in victims:
-            counts[fleet.priority[v]] += fleet.jobs[v]
-        spread = 0
-        for site in {job.site for job in jobs}:
-            used = {m for job in jobs if job.site == site for m in job.machines.tolist()}
-            spread += len(used) + len(set(fleet.sites[site].rack[list(used)].tolist()))
-        return (*counts, sum(fleet.young[v] for v in victims), spread)
+            lost[fleet.priority[v]] += fleet.jobs[v]
+        machines = {(job.site, m) for job in jobs for m in job.machines.tolist()}
+        racks = {(site, fleet.sites[site].rack[m]) for site, m in machines}
+        youth = sum(fleet.young[v] for v in victims)
+        return Score(tuple(lost), youth, len(machines) + len(racks))
 
     def execute(self, ranked: Ranked, plan: Plan) -> None:
         """Start a workload by a plan."""
-        fleet, instance = self.fleet, self.fleet.instance
-        workload = instance.pending[ranked.position]
-        if plan.victims:
-            fleet.stop(plan.victims)
-            self.preempt += plan.victims
-            self._forget(plan.victims)
-        placed = {}
+        fleet = self.fleet
+        workload = fleet.instance.pending[ranked.position]
+        fleet.stop(plan.victims)
+        self.preempt += plan.victims
+        self._forget(plan.victims)
+        placed: dict[str, Placed] = {}
         requests = fleet.requests[ranked.position]
-        for job, request, own in zip(workload.jobs, requests, plan.jobs, strict=True):
-            fleet.take(own.site, request, own.machines, own.tasks)
-            site = fleet.sites[own.site]
-            on = {
-                instance.machine_name(int(m) + site.machines.start): int(n)
-                for m, n in zip(own.machines, own.tasks, strict=True)
-            }
-            placed[job.id] = Placed(cluster=site.name, on=on)
-        region = instance.regions[plan.region].id
+        for job, request, of_job in zip(workload.jobs, requests, plan.jobs, strict=True):
+            fleet.take(of_job.site, request, of_job.machines, of_job.tasks)
+            machines = zip(of_job.machines.tolist(), of_job.tasks.tolist(), strict=True)
+            on = {fleet.name(of_job.site, machine): tasks for machine, tasks in machines}
+            placed[job.id] = Placed(cluster=fleet.sites[of_job.site].name, on=on)
+        region = fleet.instance.regions[plan.region].id
         self.start[workload.id] = Started(region=region, jobs=placed)
 
     def _forget(self, victims: Sequence[int]) -> None:
@@ -195,9 +209,9 @@ class Dispatcher:
         for v in victims:
             for s in fleet.where[v]:
                 highest[s] = min(int(fleet.priority[v]), highest.get(s, MOST_PRIORITIES))
-        for key, entries in self.failed.items():
-            if key[0] in highest:
-                entries[:] = [entry for entry in entries if entry[1] < highest[key[0]]]
+        for (s, _), failures in self.failed.items():
+            if s in highest:
+                failures[:] = [(job, p) for job, p in failures if p < highest[s]]
 
     def solution(self) -> Solution:
         """Return what was started and preempted."""

@@ -15,7 +15,6 @@ def filled(instance: Instance, solution: Solution) -> Solution:
     fleet = Fleet(instance)
     dispatcher = Dispatcher(fleet, preempts=False)
     fleet.stop(instance.running_index[name] for name in solution.preempt)
-    sites = {site.name: s for s, site in enumerate(fleet.sites)}
     order = startable(instance)
     for ranked in order:
         started = solution.start.get(ranked.workload)
@@ -24,12 +23,10 @@ def filled(instance: Instance, solution: Solution) -> Solution:
         jobs = instance.pending[ranked.position].jobs
         for job, request in zip(jobs, fleet.requests[ranked.position], strict=True):
             placed = started.jobs[job.id]
-            s = sites[placed.cluster]
-            numbers = [instance.machine_number(name) for name in placed.on]
-            machines = np.array(numbers, dtype=np.int64) - fleet.sites[s].machines.start
+            s = fleet.site_index[placed.cluster]
+            machines = np.array([fleet.position(s, name) for name in placed.on])
             fleet.take(s, request, machines, np.array(list(placed.on.values())))
     waiting = [ranked for ranked in order if ranked.workload not in solution.start]
-    size = {r.position: instance.size(instance.pending[r.position]) for r in waiting}
-    waiting.sort(key=lambda ranked: (ranked.priority, -size[ranked.position]))
-    dispatcher.dispatch(waiting, lambda r: fleet.sites_of(instance.pending[r.position]))
+    waiting.sort(key=lambda r: (r.priority, -instance.size(instance.pending[r.position])))
+    dispatcher.dispatch(waiting, dispatcher.everywhere)
     return Solution(start={**solution.start, **dispatcher.start}, preempt=solution.preempt)

@@ -68,23 +68,22 @@ def plan_with_victims(
     fewest
         Whether the scanned workloads are sorted by size again (the paper's rule).
     """
-    free, fits, request = seen.free, seen.fits, seen.request
+    request = seen.request
     held = fleet.candidates(seen.site, request.kind, priority)
-    victims = enough(free, fits, held, request)
+    victims = enough(seen.free, seen.fits, held, request)
     if victims is None:
         return None
     held = held.first(victims)
     if fewest:
         held = largest_first(held, request)
-        victims = enough(free, fits, held, request)
+        victims = enough(seen.free, seen.fits, held, request)
         assert victims is not None  # all of them are enough
         held = held.first(victims)
-    some, at_some = np.unique(held.machine, return_inverse=True)
-    left = free[:, some]
-    for i in range(3):
-        np.add.at(left[i], at_some, held.amount[i])
-    fits = fits.copy()
-    fits[some] = room(left, request)
+    changed, entry_of = np.unique(held.machine, return_inverse=True)
+    free = seen.free[:, changed]
+    np.add.at(free.T, entry_of, held.amount.T)
+    fits = seen.fits.copy()
+    fits[changed] = room(free, request)
     machines, tasks = _fill(fleet, seen._replace(fits=fits))
     on = np.zeros(fleet.sites[seen.site].kind.size, dtype=bool)
     on[machines] = True
@@ -98,13 +97,14 @@ def _fill(fleet: Fleet, seen: View) -> tuple[Array, Array]:
     The last machine may be filled in part **(D)**. A CPU job takes machines without GPUs first
     **(D)**: it may run on any, and would keep GPUs from others.
     """
-    at = fleet.sites[seen.site]
-    some = np.flatnonzero(seen.fits)
-    fits, numbers = seen.fits[some], seen.usable[some]
-    order = np.lexsort((-fits, at.rack[numbers], at.gpus[numbers] > 0))
+    site = fleet.sites[seen.site]
+    with_room = np.flatnonzero(seen.fits)
+    fits = seen.fits[with_room]
+    machines = seen.usable[with_room]
+    order = np.lexsort((-fits, site.rack[machines], site.gpus[machines] > 0))
     total = np.cumsum(fits[order])
     last = int(np.searchsorted(total, seen.request.tasks))
     chosen = order[: last + 1]
     tasks = fits[chosen]
     tasks[-1] -= int(total[last]) - seen.request.tasks
-    return numbers[chosen], tasks
+    return machines[chosen], tasks

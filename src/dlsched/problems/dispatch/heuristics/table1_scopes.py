@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
+from typing import TypeAlias
 
 from dlsched.problems.dispatch.definition.ranking import Ranked
-from dlsched.problems.dispatch.heuristics.dispatcher import Sites
 from dlsched.problems.dispatch.structures.fleet import Fleet
+from dlsched.problems.dispatch.structures.victims import Array
+
+SitesByRegion: TypeAlias = dict[int, list[int]]
+"""Positions of the clusters that a workload may use, by region."""
 
 
 class Loads:
@@ -29,13 +33,13 @@ class Loads:
 
     def demand(self, ranked: Ranked) -> tuple[int, int]:
         """Return the resource of a workload, -1 for CPUs, and how much it needs."""
-        by: dict[int, int] = {}
+        by_kind: dict[int, int] = {}
         for request in self.fleet.requests[ranked.position]:
-            i = 1 if request.kind == -1 else 0
-            by[request.kind] = by.get(request.kind, 0) + request.tasks * request.need[i]
-        kinds = [kind for kind in by if kind != -1] or [-1]
-        kind = min(kinds, key=lambda k: (-by[k], k))
-        return kind, by[kind]
+            gpus, cpus, _ = request.need
+            amount = request.tasks * (cpus if request.kind == -1 else gpus)
+            by_kind[request.kind] = by_kind.get(request.kind, 0) + amount
+        kind = min(by_kind, key=lambda k: (k == -1, -by_kind[k], k))
+        return kind, by_kind[kind]
 
     def supply(self, site: int, kind: int) -> int:
         """Return a cluster's GPUs of a type, or its CPUs."""
@@ -43,68 +47,65 @@ class Loads:
             self._supply[site, kind] = self._total(self.fleet.capacity, site, kind)
         return self._supply[site, kind]
 
-    def _total(self, amounts: object, site: int, kind: int) -> int:
-        at = self.fleet.sites[site]
-        own = amounts[:, at.machines]  # type: ignore[index]
-        return int(own[1].sum()) if kind == -1 else int(own[0][at.kind == kind].sum())
+    def _total(self, amounts: Array, site: int, kind: int) -> int:
+        cluster = self.fleet.sites[site]
+        gpus, cpus, _ = amounts[:, cluster.machines]
+        return int(cpus.sum() if kind == -1 else gpus[cluster.kind == kind].sum())
 
     def share(self, sites: Sequence[int], kind: int, bound: bool) -> Fraction:
         """Return the part of a resource that is in use, with `bound` also what is bound there."""
         supply = sum(self.supply(s, kind) for s in sites)
-        used = supply - sum(self._total(self.fleet.free, s, kind) for s in sites)
-        if bound:
-            used += sum(self.bound.get((s, kind), 0) for s in sites)
-        return Fraction(used, supply)
+        free = sum(self._total(self.fleet.free, s, kind) for s in sites)
+        waiting = sum(self.bound.get((s, kind), 0) for s in sites) if bound else 0
+        return Fraction(supply - free + waiting, supply)
 
-    def candidates(self, ranked: Ranked, one_cluster: bool) -> dict[int, list[int]]:
+    def candidates(self, ranked: Ranked, one_cluster: bool) -> SitesByRegion:
         """Return by region the clusters for a workload, of regions with every type that it needs.
 
         If all its jobs are to be in one cluster, the clusters with every type; else all.
         """
         workload = self.fleet.instance.pending[ranked.position]
         kinds = {request.kind for request in self.fleet.requests[ranked.position]}
-        found = {}
-        for r, own in self.fleet.sites_of(workload).items():
-            complete = [s for s in own if all(self.supply(s, k) for k in kinds)]
-            if complete:
-                found[r] = complete if one_cluster else own
-            elif not one_cluster and all(any(self.supply(s, k) for s in own) for k in kinds):
-                found[r] = own
-        return found
+        candidates: SitesByRegion = {}
+        for r, sites in self.fleet.sites_of(workload).items():
+            if one_cluster:
+                usable = [s for s in sites if all(self.supply(s, k) for k in kinds)]
+            else:
+                usable = sites if all(any(self.supply(s, k) for s in sites) for k in kinds) else []
+            if usable:
+                candidates[r] = usable
+        return candidates
 
-    def clusters(self, ranked: Ranked, bound: bool) -> dict[int, list[int]]:
+    def clusters(self, ranked: Ranked, bound: bool) -> SitesByRegion:
         """Return the cluster of least load."""
         kind, _ = self.demand(ranked)
-        sites = [(r, s) for r, own in self.candidates(ranked, True).items() for s in own]
-        if not sites:
-            return {}
-        r, s = min(sites, key=lambda site: (self.share([site[1]], kind, bound), site[1]))
-        return {r: [s]}
+        candidates = self.candidates(ranked, True)
+        sites = [s for of_region in candidates.values() for s in of_region]
+        least = min(sites, key=lambda s: (self.share([s], kind, bound), s), default=None)
+        return {r: [least] for r, of_region in candidates.items() if least in of_region}
 
     def regions(
         self, ranked: Ranked, bound: bool, k: int = 1, one_cluster: bool = False
-    ) -> dict[int, list[int]]:
+    ) -> SitesByRegion:
         """Return the clusters of the `k` regions of least load, that of all their clusters."""
         kind, _ = self.demand(ranked)
-        found = self.candidates(ranked, one_cluster)
-        every = self.fleet.sites_of(self.fleet.instance.pending[ranked.position])
-        order = sorted(found, key=lambda r: (self.share(every[r], kind, bound), r))
-        return {r: found[r] for r in sorted(order[:k])}
+        candidates = self.candidates(ranked, one_cluster)
+        sites_of = self.fleet.sites_of(self.fleet.instance.pending[ranked.position])
+        order = sorted(candidates, key=lambda r: (self.share(sites_of[r], kind, bound), r))
+        return {r: candidates[r] for r in sorted(order[:k])}
 
-    def bind(self, ranked: Ranked, sites: Sites) -> None:
-        """Count a workload's demand where it is bound; of a region, at its first cluster."""
-        kind, amount = self.demand(ranked)
-        for own in sites.values():
-            for s in own[:1]:
-                self.bound[s, kind] = self.bound.get((s, kind), 0) + amount
+    def bind_on_arrival(
+        self, arrivals: Iterable[Ranked], where: Callable[[Ranked], SitesByRegion]
+    ) -> dict[int, SitesByRegion]:
+        """Return by workload where it is bound, in order of arrival.
 
-
-def bind_on_arrival(
-    loads: Loads, arrivals: Sequence[Ranked], where: Callable[[Ranked], dict[int, list[int]]]
-) -> dict[int, dict[int, list[int]]]:
-    """Return by workload where it is bound, in order of arrival, each counted for the next ones."""
-    found = {}
-    for ranked in arrivals:
-        found[ranked.position] = where(ranked)
-        loads.bind(ranked, found[ranked.position])
-    return found
+        The demand of each counts for the next ones; in a region, at its first cluster.
+        """
+        bound: dict[int, SitesByRegion] = {}
+        for ranked in arrivals:
+            sites = where(ranked)
+            kind, amount = self.demand(ranked)
+            for first, *_ in sites.values():
+                self.bound[first, kind] = self.bound.get((first, kind), 0) + amount
+            bound[ranked.position] = sites
+        return bound

@@ -7,8 +7,10 @@ import numpy as np
 from dlsched.problems.dispatch.structures.fleet import Request, room
 from dlsched.problems.dispatch.structures.victims import Array, Holding
 
-_FIRST, _GROWTH = 256, 4
-"""Entries that are scanned first, as few victims are often enough, and how many more each time."""
+_FIRST = 256
+"""Entries that are scanned first: few victims are often enough."""
+_GROWTH = 4
+"""By how many times more entries are scanned next."""
 
 
 def enough(free: Array, fits: Array, held: Holding, request: Request) -> int | None:
@@ -21,7 +23,8 @@ def enough(free: Array, fits: Array, held: Holding, request: Request) -> int | N
     held
         What the victims hold on these machines.
     """
-    now, size = int(fits.sum()), _FIRST
+    now = int(fits.sum())
+    size = _FIRST
     while held.victim.size:
         victims = int(np.searchsorted(held.last, size)) + 1
         part = held.first(victims)

@@ -7,23 +7,29 @@ from typing import Any
 from dlsched.problems.dispatch.definition.schema import Instance
 
 
-def _machines(name: str, count: int, gpus: int = 8, rack: int = 0) -> dict[str, Any]:
-    return {"id": name, "count": count, "rack": rack, "gpu_type": "A100", "gpus": gpus,
-            "cpus": 12 * gpus, "memory": 96 * gpus}  # fmt: skip
+def _region(name: str, tables: list[str], gpus_of_racks: dict[str, int]) -> dict[str, Any]:
+    """Return a region of one cluster, with a machine in each rack."""
+    machines = [
+        {
+            "id": machine,
+            "count": 1,
+            "rack": rack,
+            "gpu_type": "A100",
+            "gpus": gpus,
+            "cpus": 12 * gpus,
+            "memory": 96 * gpus,
+        }
+        for rack, (machine, gpus) in enumerate(gpus_of_racks.items())
+    ]
+    return {"id": name, "tables": tables, "clusters": [{"id": f"{name}-c", "machines": machines}]}
 
 
-def _region(name: str, tables: list[str], *machines: dict[str, Any]) -> dict[str, Any]:
-    clusters = [{"id": f"{name}-c", "machines": list(machines)}]
-    return {"id": name, "tables": tables, "clusters": clusters}
+def _needs(gpus: int) -> dict[str, Any]:
+    return {"id": "train", "gpus": gpus, "cpus": gpus, "memory": gpus}
 
 
-def _job(tasks: int, gpus: int) -> dict[str, Any]:
-    return {"id": "train", "gpu_type": "A100", "tasks": tasks, "gpus": gpus, "cpus": gpus,
-            "memory": gpus}  # fmt: skip
-
-
-def _victim(name: str, seconds: int, gpus: int, on: dict[str, int]) -> dict[str, Any]:
-    job = {"id": "train", "cluster": "x-c", "gpus": gpus, "cpus": gpus, "memory": gpus, "on": on}
+def _victim(name: str, seconds: int, gpus: int, machine: str) -> dict[str, Any]:
+    job = _needs(gpus) | {"cluster": "x-c", "on": {f"{machine}#0": 1}}
     return {"id": name, "tenant": "low", "within_quota": False, "seconds": seconds, "jobs": [job]}
 
 
@@ -34,7 +40,8 @@ _TENANTS = [
 
 
 def _waiting(name: str, age: int, tables: list[str], tasks: int, gpus: int) -> dict[str, Any]:
-    return {"id": name, "tenant": "high", "age": age, "tables": tables, "jobs": [_job(tasks, gpus)]}
+    job = _needs(gpus) | {"gpu_type": "A100", "tasks": tasks}
+    return {"id": name, "tenant": "high", "age": age, "tables": tables, "jobs": [job]}
 
 
 def examples() -> list[Instance]:
@@ -48,10 +55,7 @@ def examples() -> list[Instance]:
         source="MAST, section 4.1",
         scope="batch",
         lowest_priority=2,
-        regions=[
-            _region("x", ["t", "s"], _machines("a", 1)),
-            _region("y", ["t"], _machines("b", 1)),
-        ],
+        regions=[_region("x", ["t", "s"], {"a": 8}), _region("y", ["t"], {"b": 8})],
         tenants=_TENANTS,
         pending=[_waiting("1", 20, ["t"], 1, 8), _waiting("2", 10, ["s"], 1, 8)],
     )
@@ -60,23 +64,27 @@ def examples() -> list[Instance]:
         source="MAST, section 4.3",
         scope="one",
         lowest_priority=2,
-        regions=[_region("x", ["t"], _machines("a", 1, 4), _machines("b", 1, 5, 1),
-                         _machines("c", 1, 12, 2))],
+        regions=[_region("x", ["t"], {"a": 4, "b": 5, "c": 12})],
         tenants=_TENANTS,
-        running=[_victim("job1", 900, 4, {"a#0": 1}), _victim("job2", 800, 5, {"b#0": 1}),
-                 _victim("job3", 700, 12, {"c#0": 1})],
+        running=[
+            _victim("job1", 900, 4, "a"),
+            _victim("job2", 800, 5, "b"),
+            _victim("job3", 700, 12, "c"),
+        ],
         pending=[_waiting("new", 20, ["t"], 10, 1)],
-    )  # fmt: skip
+    )
     missed = Instance(
         name="mast-missed-victim",
         source="worked out by hand, for MAST, section 4.3",
         scope="one",
         lowest_priority=2,
-        regions=[_region("x", ["t"], _machines("a", 1, 1), _machines("b", 1, 1, 1),
-                         _machines("c", 1, 2, 2))],
+        regions=[_region("x", ["t"], {"a": 1, "b": 1, "c": 2})],
         tenants=_TENANTS,
-        running=[_victim("first", 900, 1, {"a#0": 1}), _victim("second", 800, 1, {"b#0": 1}),
-                 _victim("third", 700, 2, {"c#0": 1})],
+        running=[
+            _victim("first", 900, 1, "a"),
+            _victim("second", 800, 1, "b"),
+            _victim("third", 700, 2, "c"),
+        ],
         pending=[_waiting("new", 20, ["t"], 2, 1)],
-    )  # fmt: skip
+    )
     return [two, ten, missed]

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
 from dlsched.errors import OptionError
-from dlsched.problems.dispatch.definition.schema import MOST_PRIORITIES, Instance
+from dlsched.problems.dispatch.definition.schema import Instance
+from dlsched.problems.dispatch.definition.workloads import MOST_PRIORITIES
 from dlsched.schema import Number
 
-_LOWEST = MOST_PRIORITIES
+_UNLIMITED = 10**12
+"""A quota that nobody reaches."""
 
 
 def from_placement(
@@ -50,74 +52,69 @@ def from_placement(
     for name, value in (("hours", hours), ("gpus", gpus), ("cpus", cpus), ("memory", memory)):
         if value <= 0:
             raise OptionError(f"{name}={value} must be above 0")
-    stored: dict[str, dict[str, None]] = {region.id: {} for region in placement.regions}
-    for table, region in solution.home.items():
-        stored[region][table] = None
-    for replica in replicas:
-        stored[replica.region][replica.table] = None
-    jobs = [job for job in placement.jobs if job.kind == "ml" and _demand(job)]
-    size = (gpus, cpus, memory)
+    machine = {"gpus": gpus, "cpus": cpus, "memory": memory}
+    tables: dict[str, list[str]] = {region.id: [] for region in placement.regions}
+    stored = [
+        *((region, table) for table, region in solution.home.items()),
+        *((replica.region, replica.table) for replica in replicas),
+    ]
+    for region, table in dict.fromkeys(stored):
+        tables[region].append(table)
+    regions = []
+    for region in placement.regions:
+        cluster = {"id": f"{region.id}-cluster", "machines": _machines(region, hours, machine)}
+        regions.append({"id": region.id, "tables": tables[region.id], "clusters": [cluster]})
+    unlimited = {"gpu_quota": _UNLIMITED, "cpu_quota": _UNLIMITED}
+    priorities = range(1, MOST_PRIORITIES + 1)
     return Instance(
         name=f"{placement.name}-dispatch",
-        lowest_priority=_LOWEST,
-        regions=[
-            {
-                "id": region.id,
-                "tables": list(stored[region.id]),
-                "clusters": [{"id": f"{region.id}-cluster", "machines": _machines(region, hours,
-                                                                                  size)}],
-            }
-            for region in placement.regions
-        ],
-        tenants=[
-            {"id": f"priority-{p}", "priority": p, "gpu_quota": 10**12, "cpu_quota": 10**12}
-            for p in range(1, _LOWEST + 1)
-        ],
+        lowest_priority=MOST_PRIORITIES,
+        regions=regions,
+        tenants=[{"id": f"priority-{p}", "priority": p, **unlimited} for p in priorities],
         pending=[
             {
                 "id": job.id,
-                "tenant": f"priority-{min(job.priority, _LOWEST)}",
+                "tenant": f"priority-{min(job.priority, MOST_PRIORITIES)}",
                 "age": 0,
                 "tables": list(job.tables),
-                "jobs": _jobs(job, hours, size),
+                "jobs": _jobs(job, hours, machine),
             }
-            for job in jobs
+            for job in placement.jobs
+            if job.kind == "ml" and (any(job.gpu_hours.values()) or job.cpu_hours)
         ],
-    )  # fmt: skip
+    )
 
 
-def _demand(job: Any) -> bool:
-    return any(job.gpu_hours.values()) or bool(job.cpu_hours)
+def _whole(amount: Number, hours: Number) -> int:
+    """Return how many GPUs or CPUs serve a number of hours in the given time."""
+    return math.ceil(Fraction(amount) / hours)
 
 
-def _machines(region: Any, hours: Number, size: tuple[int, int, int]) -> list[dict[str, Any]]:
-    gpus, cpus, memory = size
+def _machines(region: Any, hours: Number, machine: Mapping[str, int]) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for kind, supply in region.gpu_supply.items():
-        count = math.ceil(Fraction(supply) / hours / gpus)
-        if count:
-            rows.append({"id": f"{region.id}-{kind}", "gpu_type": kind, "gpus": gpus,
-                         "count": count})  # fmt: skip
-    count = math.ceil(Fraction(sum(region.cpu_quota.values())) / hours / cpus)
-    if count:
-        rows.append({"id": f"{region.id}-cpu", "count": count})
-    return [row | {"rack": k, "cpus": cpus, "memory": memory} for k, row in enumerate(rows)]
+        count = math.ceil(Fraction(supply) / hours / machine["gpus"])
+        rows.append({"id": f"{region.id}-{kind}", "gpu_type": kind, "count": count, **machine})
+    cpu_hours = Fraction(sum(region.cpu_quota.values()))
+    count = math.ceil(cpu_hours / hours / machine["cpus"])
+    rows.append({"id": f"{region.id}-cpu", "count": count, **machine, "gpus": 0})
+    some = [row for row in rows if row["count"]]
+    return [row | {"rack": rack} for rack, row in enumerate(some)]
 
 
-def _jobs(job: Any, hours: Number, size: tuple[int, int, int]) -> list[dict[str, Any]]:
-    gpus, cpus, memory = size
-    found: list[dict[str, Any]] = []
-    for kind, amount in job.gpu_hours.items():
-        if amount:
-            needed = math.ceil(Fraction(amount) / hours)
-            each = min(needed, gpus)
-            share = Fraction(each, gpus)
-            found.append({"id": kind, "gpu_type": kind, "tasks": math.ceil(needed / gpus),
-                          "gpus": each, "cpus": math.floor(share * cpus),
-                          "memory": math.floor(share * memory)})  # fmt: skip
-    if not found:
-        needed = math.ceil(Fraction(job.cpu_hours) / hours)
-        each = min(needed, cpus)
-        found.append({"id": "cpu", "tasks": math.ceil(needed / cpus), "cpus": each,
-                      "memory": math.floor(Fraction(each, cpus) * memory)})  # fmt: skip
-    return found
+def _jobs(job: Any, hours: Number, machine: Mapping[str, int]) -> list[dict[str, Any]]:
+    rows = [
+        _tasks("gpus", _whole(amount, hours), machine) | {"id": kind, "gpu_type": kind}
+        for kind, amount in job.gpu_hours.items()
+        if amount
+    ]
+    return rows or [_tasks("cpus", _whole(job.cpu_hours, hours), machine) | {"id": "cpu"}]
+
+
+def _tasks(resource: str, needed: int, machine: Mapping[str, int]) -> dict[str, Any]:
+    """Return tasks of whole machines, or one of a part: as much of what comes with the resource."""
+    most = machine[resource]
+    part = Fraction(min(needed, most), most)
+    names = ("gpus", "cpus", "memory") if resource == "gpus" else ("cpus", "memory")
+    amounts = {name: math.floor(part * machine[name]) for name in names}
+    return {"tasks": math.ceil(needed / most), **amounts}

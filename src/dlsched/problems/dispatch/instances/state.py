@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import accumulate
 from typing import Any
 
@@ -15,8 +15,14 @@ from dlsched.schema import Id, Number
 SERVERS = 64
 REGION = "region"
 """Region of a server that states none."""
-_KIND, _CLUSTER, _JOB = "gpu", "cluster", "job"
+_KIND = "gpu"
+"""Type of GPUs of a server that states none."""
+_CLUSTER = "cluster"
+"""Cluster of a server that states none."""
+_JOB = "job"
+"""Id of a workload's job."""
 _UNLIMITED = 10**12
+"""A quota that nobody reaches."""
 _PER_GPU = {name: GPU_MACHINE[name] // GPU_MACHINE["gpus"] for name in ("cpus", "memory")}
 
 
@@ -67,11 +73,10 @@ def instance(
     OptionError
         If a job states no type of GPU, and the servers have several.
     """
-    types = sorted({_kind(server.gpu_type) for server in state.servers})
-    largest = {kind: 1 for kind in types}
+    largest: dict[str, int] = {}
     for server in state.servers:
-        kind = _kind(server.gpu_type)
-        largest[kind] = max(largest[kind], server.gpus)
+        kind = server.gpu_type or _KIND
+        largest[kind] = max(1, server.gpus, largest.get(kind, 1))
     tenants: dict[Id, tuple[str | None, int]] = {}
 
     def tenant(job: JobState) -> str:
@@ -84,8 +89,11 @@ def instance(
         return {"gpus": gpus, "cpus": gpus * cpus_per_gpu, "memory": gpus * memory_per_gpu}
 
     def pending(job: JobState) -> dict[str, Any]:
-        kind = _type_of(job, types)
-        tasks = _tasks(job.gpus, largest.get(kind, 1))
+        kind = _type_of(job, sorted(largest))
+        most = largest.get(kind, 1)
+        tasks = 1
+        if job.gpus > most:
+            tasks = job.gpus if job.gpus % most else job.gpus // most
         return {
             "id": job.id,
             "tenant": tenant(job),
@@ -95,6 +103,23 @@ def instance(
         }
 
     home = {server.id: cluster_of(server) for server in state.servers}
+
+    def running(job: JobState) -> dict[str, Any]:
+        on: dict[str, dict[str, int]] = {}
+        for server, gpus in job.allocation:
+            machines = on.setdefault(home[server], {})
+            machines[f"{server}#0"] = machines.get(f"{server}#0", 0) + gpus
+        return {
+            "id": job.id,
+            "tenant": tenant(job),
+            "within_quota": job.within_quota,
+            "seconds": job.attained,
+            "jobs": [
+                {"id": f"{_JOB}-{k}" if k else _JOB, "cluster": c, **needs(1), "on": machines}
+                for k, (c, machines) in enumerate(on.items())
+            ],
+        }
+
     data: dict[str, Any] = {
         "dlsched": 1,
         "problem": "dispatch",
@@ -102,24 +127,10 @@ def instance(
         "scope": scope,
         "lowest_priority": LOWEST,
         "credit": {"fair_weight": fair_weight},
-        "running": [
-            {
-                "id": job.id,
-                "tenant": tenant(job),
-                "within_quota": job.within_quota,
-                "seconds": job.attained,
-                "jobs": [
-                    {"id": f"{_JOB}-{k}" if k else _JOB, "cluster": c, **needs(1), "on": held}
-                    for k, (c, held) in enumerate(_held(job, home).items())
-                ],
-            }
-            for job in state.running
-            if job.allocation
-        ],
+        "regions": _regions(state, needs),
+        "running": [running(job) for job in state.running if job.allocation],
         "pending": [pending(job) for job in state.waiting if job.gpus],
     }
-    tables = {job.regions for job in state.waiting if job.regions}
-    data["regions"] = _regions(state.servers, tables, needs)
     if not any(job.tenant for job in (*state.running, *state.waiting)):
         tenants |= {f"priority-{p}": (None, p) for p in range(1, LOWEST + 1)}
     data["tenants"] = [
@@ -143,17 +154,15 @@ def placement(instance: Instance, solution: Solution) -> dict[Id, dict[Id, int]]
     instance, solution
         What `instance` returned, and a solution of it.
     """
-    found: dict[Id, dict[Id, int]] = {}
-    for workload in instance.pending:
-        started = solution.start.get(workload.id)
-        if started is not None:
-            size = {job.id: job.gpus for job in workload.jobs}
-            found[workload.id] = {
-                machine.rpartition("#")[0]: tasks * size[name]
-                for name, placed in started.jobs.items()
-                for machine, tasks in placed.on.items()
-            }
-    return found
+    return {
+        workload.id: {
+            machine.rpartition("#")[0]: tasks * job.gpus
+            for job in workload.jobs
+            for machine, tasks in solution.start[workload.id].jobs[job.id].on.items()
+        }
+        for workload in instance.pending
+        if workload.id in solution.start
+    }
 
 
 def _priority(job: JobState, over_quota: float, seed: int) -> int:
@@ -164,10 +173,6 @@ def _priority(job: JobState, over_quota: float, seed: int) -> int:
     drawn = uniform(f"priority:{job.id}", seed) * sum(PRIORITIES)
     below = sum(drawn >= share for share in accumulate(PRIORITIES))
     return min(below, LOWEST - 1) + 1
-
-
-def _kind(gpu_type: str | None) -> str:
-    return _KIND if gpu_type is None else gpu_type
 
 
 def _type_of(job: JobState, types: list[str]) -> str:
@@ -193,36 +198,20 @@ def _table(regions: Iterable[str]) -> str:
     return "+".join(sorted(regions))
 
 
-def _regions(
-    servers: Iterable[Server], tables: Iterable[tuple[str, ...]], needs: Any
-) -> list[dict[str, Any]]:
+def _regions(state: ClusterState, needs: Callable[[int], dict[str, int]]) -> list[dict[str, Any]]:
     clusters: dict[str, dict[str, list[dict[str, Any]]]] = {}
-    for server in servers:
-        region = clusters.setdefault(server.region or REGION, {})
-        machine = {"id": server.id, **needs(server.gpus)}
+    for server in state.servers:
+        machine: dict[str, Any] = {"id": server.id, **needs(server.gpus)}
         if server.gpus:
-            machine["gpu_type"] = _kind(server.gpu_type)
-        region.setdefault(cluster_of(server), []).append(machine)
+            machine["gpu_type"] = server.gpu_type or _KIND
+        of_region = clusters.setdefault(server.region or REGION, {})
+        of_region.setdefault(cluster_of(server), []).append(machine)
+    homes = {job.regions for job in state.waiting if job.regions}
     return [
         {
             "id": region,
-            "tables": sorted({_table(some) for some in tables if region in some}),
-            "clusters": [{"id": name, "machines": own} for name, own in found.items()],
+            "tables": sorted(_table(regions) for regions in homes if region in regions),
+            "clusters": [{"id": name, "machines": rows} for name, rows in of_region.items()],
         }
-        for region, found in clusters.items()
+        for region, of_region in clusters.items()
     ]
-
-
-def _held(job: JobState, home: Mapping[Id, str]) -> dict[str, dict[str, int]]:
-    """Return the GPUs of a job by cluster and machine."""
-    held: dict[str, dict[str, int]] = {}
-    for server, gpus in job.allocation:
-        own = held.setdefault(home[server], {})
-        own[f"{server}#0"] = own.get(f"{server}#0", 0) + gpus
-    return held
-
-
-def _tasks(gpus: int, largest: int) -> int:
-    if gpus <= largest:
-        return 1
-    return gpus // largest if gpus % largest == 0 else gpus

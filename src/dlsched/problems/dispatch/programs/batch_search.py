@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,9 +11,9 @@ from dlsched.problems.dispatch.definition.check import LEVELS, evaluate
 from dlsched.problems.dispatch.definition.schema import Instance, Solution
 from dlsched.problems.dispatch.programs.block_program import Counts
 from dlsched.problems.dispatch.programs.loads import Weights
-from dlsched.problems.dispatch.programs.place_counts import place, point_of
+from dlsched.problems.dispatch.programs.place_counts import Placement, place, point_of
 from dlsched.problems.dispatch.programs.unjustified_victims import justified
-from dlsched.problems.dispatch.structures.blocks import by_rack, coarsest, halves
+from dlsched.problems.dispatch.structures.blocks import Block, coarsest, halves
 from dlsched.results.objective import TOLERANCE, Bound, Objective, relative_gap
 from dlsched.results.result import Status, Termination
 from dlsched.run import Run, Stage
@@ -52,7 +52,7 @@ class BatchSearch:
     def __post_init__(self) -> None:
         """Divide the machines into blocks, which may have machines of several racks."""
         self.value = evaluate(self.instance, self.best)
-        self.fleet, self.ranking, self.victims, self.blocks = coarsest(self.instance)
+        self.batch = coarsest(self.instance)
         self.cuts: dict[Weights, None] = {}
         self.program: Counts | None = None
 
@@ -61,7 +61,7 @@ class BatchSearch:
         values: list[Number] = []
         for level in range(depth):
             if LEVELS[level].name == "spread":
-                self.blocks = [part for own in self.blocks for part in by_rack(self.fleet, own)]
+                self.batch = self.batch.divided_by_rack()
                 self.program = None
             self.bounds.append([])
             value = self.level(level, values)
@@ -83,7 +83,7 @@ class BatchSearch:
             if not form.costs[level].any():
                 self.bounds[level].append(Bound(0, "certified", "a constant level"))
                 return 0
-            size = f"{len(self.blocks):,} blocks of machines, {form.size}"
+            size = f"{len(self.batch.blocks):,} blocks of machines, {form.size}"
             self.run.announce(Stage.SEARCHING, f"{LEVELS[level].name}, {size}")
             if not self.bounds[level] and self.certify(form, level):
                 return self.value[level]
@@ -93,16 +93,16 @@ class BatchSearch:
                 self.stop(form, level, outcome)
                 return None
             values = np.rint(outcome.values)
-            found = program.value(level, values)
-            if self.value[level] != found:
+            value = program.value(level, values)
+            if self.value[level] != value:
                 few = LEVELS[level].name == "spread"
-                solution, failed, cuts = place(program, values, few, self.run.nested())
-                if solution is not None:
-                    self.accept(solution)
-                elif self.refine(failed, cuts):
+                placement = place(program, values, few, self.run.nested())
+                if placement.solution is not None:
+                    self.accept(placement.solution)
+                elif self.refine(placement):
                     continue
-            if self.value[level] == found:
-                return found
+            if self.value[level] == value:
+                return value
             self.stopped = Termination.TOLERANCES  # HiGHS exceeds the room of single machines
             return None
         self.stopped = self.run.stop_reason()
@@ -111,8 +111,9 @@ class BatchSearch:
     def hold(self, held: Sequence[Number]) -> tuple[Counts, StandardForm]:
         """Return the program of the present blocks, and it with the earlier levels held."""
         if self.program is None:
-            self.program = Counts(self.fleet, self.ranking, self.victims, self.blocks, self.cuts)
-            self.form, self.held = self.program.form(), 0
+            self.program = Counts(self.batch, self.cuts)
+            self.form = self.program.form()
+            self.held = 0
         for level in range(self.held, len(held)):
             if self.form.costs[level].any():
                 self.form = self.form.held(level, held[level])
@@ -140,26 +141,28 @@ class BatchSearch:
             bound = claimed_bound(form, level, outcome.bound)
             self.bounds[level].append(Bound(bound, "claimed", "highs"))
 
-    def refine(self, failed: Iterable[int], cuts: Sequence[Weights]) -> bool:
+    def refine(self, placement: Placement) -> bool:
         """Add inequalities that the counts violate; without a new one, divide the blocks.
 
         ``False`` if all of them have one machine only.
         """
         self.program = None
-        new = [weights for weights in cuts if weights not in self.cuts]
-        self.cuts |= dict.fromkeys(new)
-        halved = [b for b in failed if len(self.blocks[b].machines) > 1]
-        if not new:
-            self.blocks = [
-                part
-                for b, own in enumerate(self.blocks)
-                for part in (halves(own) if b in halved else [own])
-            ]
-        return bool(new or halved)
+        known = len(self.cuts)
+        self.cuts |= dict.fromkeys(placement.cuts)
+        if len(self.cuts) > known:
+            return True
+        blocks: list[Block] = []
+        for b, block in enumerate(self.batch.blocks):
+            divided = b in placement.failed and len(block.machines) > 1
+            blocks += halves(block) if divided else [block]
+        before = len(self.batch.blocks)
+        self.batch = self.batch._replace(blocks=blocks)
+        return len(blocks) > before
 
-    def accept(self, found: Solution) -> None:
+    def accept(self, solution: Solution) -> None:
         """Keep a solution if it is the best one, without victims that nothing justifies."""
-        found = justified(self.instance, found)
-        value = evaluate(self.instance, found)
+        solution = justified(self.instance, solution)
+        value = evaluate(self.instance, solution)
         if value.better_than(self.value):
-            self.best, self.value = found, value
+            self.best = solution
+            self.value = value

@@ -10,7 +10,7 @@ from dlsched.problems.dispatch.definition.check import LEVELS
 from dlsched.problems.dispatch.definition.schema import Instance
 from dlsched.problems.dispatch.programs.block_program import Counts
 from dlsched.problems.dispatch.programs.loads import Weights
-from dlsched.problems.dispatch.structures.blocks import Block, Shape, by_rack, coarsest
+from dlsched.problems.dispatch.structures.blocks import Block, Shape, coarsest
 from dlsched.proofs.forms.compiled import form_of
 from dlsched.proofs.forms.form import Form
 from dlsched.proofs.forms.parameters import require_keys, wholes
@@ -31,37 +31,35 @@ def counts(instance: Instance, parameters: Mapping[str, Any]) -> Form:
         ``blocks``: optional, machines by block, where equal machines had to be told apart.
     """
     require_keys("counts", parameters, (), ("racks", "cuts", "blocks"))
-    fleet, ranking, victims, own = coarsest(instance)
+    batch = coarsest(instance)
     if parameters.get("racks"):
-        own = [part for block in own for part in by_rack(fleet, block)]
+        batch = batch.divided_by_rack()
     if "blocks" in parameters:
-        own = _divided(own, parameters["blocks"])
+        batch = batch._replace(blocks=_divided(batch.blocks, parameters["blocks"]))
     stated = parameters.get("cuts", [])
     if not isinstance(stated, list):
         raise ValueError("cuts of the form counts must be a list")
-    cuts = [_weights(cut) for cut in stated]
-    form = Counts(fleet, ranking, victims, own, cuts).form()
+    form = Counts(batch, [_weights(cut) for cut in stated]).form()
     return form_of("counts", replace(form, level_names=tuple(level.name for level in LEVELS)))
 
 
 FORMS = {"counts": counts}
 
 
-def _divided(own: Sequence[Block], wanted: object) -> list[Block]:
+def _divided(blocks: Sequence[Block], wanted: object) -> list[Block]:
     """Return blocks of the machines that are wanted; each must have equal machines."""
     if not isinstance(wanted, list) or not all(row and wholes(row) for row in wanted):
         raise ValueError("blocks of the form counts must be lists of integers")
-    at = {(block.site, m): block for block in own for m in block.machines}
-    found = []
+    block_of = {(block.site, m): block for block in blocks for m in block.machines}
+    parts: list[Block] = []
     for site, *machines in wanted:
-        whole = {id(block): block for m in machines for block in [at.pop((site, m), None)]}
-        block = next(iter(whole.values()), None)
-        if block is None or len(whole) > 1:
+        whole = [block_of.pop((site, m), None) for m in machines]
+        if not whole or whole[0] is None or any(block is not whole[0] for block in whole):
             raise ValueError("a block of the form counts has machines that are not alike")
-        found.append(block._replace(machines=tuple(machines)))
-    if at:
+        parts.append(whole[0]._replace(machines=tuple(machines)))
+    if block_of:
         raise ValueError("the blocks of the form counts lack machines")
-    return found
+    return parts
 
 
 def _weights(cut: object) -> Weights:
@@ -72,7 +70,7 @@ def _weights(cut: object) -> Weights:
     """
     if not isinstance(cut, list) or not all(wholes(row) and len(row) == _CUT for row in cut):
         raise ValueError("a cut of the form counts must be lists of a shape and its weight")
-    found = {Shape(kind, (a, b, c)): part for kind, a, b, c, part in cut}
-    if len(found) < len(cut) or not all(0 <= part <= _HEAVIEST for part in found.values()):
+    weights = {Shape(kind, (a, b, c)): part for kind, a, b, c, part in cut}
+    if len(weights) < len(cut) or not all(0 <= part <= _HEAVIEST for part in weights.values()):
         raise ValueError("a cut of the form counts needs weights from 0 of distinct shapes")
-    return tuple(found.items())
+    return tuple(weights.items())

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import TypeAlias
-
-import numpy as np
 
 from dlsched.problems.dispatch.definition.ranking import Ranked
-from dlsched.problems.dispatch.definition.schema import MOST_PRIORITIES
+from dlsched.problems.dispatch.definition.workloads import MOST_PRIORITIES
+from dlsched.problems.dispatch.programs.program_rows import LevelCosts
 from dlsched.problems.dispatch.structures.fleet import Fleet
-from dlsched.schema import Number, granularity
-from dlsched.solvers.outcome import Vector
+from dlsched.schema import granularity
 
-Costs: TypeAlias = dict[int, Number]
-"""The exact cost of each column that has one."""
+ONE = Fraction(1)
+"""Granularity of levels that count."""
 
 
 def levels(
@@ -23,9 +20,9 @@ def levels(
     ranking: Sequence[Ranked],
     victims: Mapping[int, int],
     regions: Mapping[tuple[int, int], int],
-    spread: Sequence[int],
-) -> tuple[list[Costs], list[Fraction], list[str]]:
-    """Return costs, granularities and senses of the levels.
+    spread: Iterable[int],
+) -> list[LevelCosts]:
+    """Return the levels of the problem.
 
     Parameters
     ----------
@@ -38,28 +35,22 @@ def levels(
     """
     instance = fleet.instance
     sizes = {r.position: instance.size(instance.pending[r.position]) for r in ranking}
+    size_granularity = granularity(sizes.values())
     priority = {ranked.position: ranked.priority for ranked in ranking}
-    costs: list[Costs] = []
-    grains, senses = [], []
+    levels: list[LevelCosts] = []
     for p in range(1, MOST_PRIORITIES + 1):
-        lost: Costs = {
-            column: fleet.jobs[v] for v, column in victims.items() if fleet.priority[v] == p
-        }
-        gained: Costs = {column: sizes[w] for (w, _), column in regions.items() if priority[w] == p}
-        costs += [lost, gained]
-        grains += [Fraction(1), granularity(sizes.values())]
-        senses += ["min", "max"]
+        started = {column: sizes[w] for (w, _), column in regions.items() if priority[w] == p}
+        levels += [jobs_lost(fleet, victims, p), LevelCosts(started, size_granularity, "max")]
+    return [*levels, youth(fleet, victims), LevelCosts(dict.fromkeys(spread, 1), ONE)]
+
+
+def jobs_lost(fleet: Fleet, victims: Mapping[int, int], priority: int) -> LevelCosts:
+    """Return the level of the jobs of a priority that are preempted."""
+    of_priority = {v: column for v, column in victims.items() if fleet.priority[v] == priority}
+    return LevelCosts({column: fleet.jobs[v] for v, column in of_priority.items()}, ONE)
+
+
+def youth(fleet: Fleet, victims: Mapping[int, int]) -> LevelCosts:
+    """Return the level of the victims' youth."""
     young = {column: fleet.young[v] for v, column in victims.items()}
-    grains += [granularity(fleet.young[v] for v in victims), Fraction(1)]
-    return [*costs, young, dict.fromkeys(spread, 1)], grains, [*senses, "min", "min"]
-
-
-def as_vectors(costs: Sequence[Costs], width: int) -> tuple[Vector, ...]:
-    """Return the levels' costs as doubles, for a program with `width` columns."""
-    vectors = []
-    for level in costs:
-        vector = np.zeros(width)
-        for column, cost in level.items():
-            vector[column] = float(cost)
-        vectors.append(vector)
-    return tuple(vectors)
+    return LevelCosts(young, granularity(young.values()))

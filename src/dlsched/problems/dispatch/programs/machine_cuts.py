@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
 
 import numpy as np
 
 from dlsched.problems.dispatch.programs.loads import Weights, capacity, loads_of
-from dlsched.problems.dispatch.structures.blocks import Amounts, Shape
+from dlsched.problems.dispatch.structures.blocks import Shape
+from dlsched.problems.dispatch.structures.victims import Amounts
 from dlsched.run import Run
 from dlsched.solvers import highs
 from dlsched.solvers.standard_form import INF, StandardForm
@@ -38,27 +38,22 @@ def violated(
     loads = loads_of(tuple(shapes), have)
     if loads is None:
         return None
-    rows = np.array(loads, dtype=float)
-    form = StandardForm(
-        sparse.csc_array(rows),
+    form = StandardForm.of(
+        sparse.csc_array(np.array(loads, dtype=float)),
         np.full(len(loads), -INF),
         np.ones(len(loads)),
-        np.zeros(len(shapes)),
         np.ones(len(shapes)),
-        np.zeros(len(shapes), dtype=bool),
-        (np.array(counts, dtype=float),),
-        (0.0,),
-        ("max",),
-        (Fraction(0),),
+        np.array(counts, dtype=float),
+        sense="max",
     )
     outcome = highs.solve(form, 0, run, relax=True)
     if outcome.values is None:
         return None
     for scale in _SCALES:
         parts = np.rint(scale * np.maximum(outcome.values, 0.0)).astype(int).tolist()
-        found = tuple((shape, part) for shape, part in zip(shapes, parts, strict=True) if part)
+        weights = tuple((shape, part) for shape, part in zip(shapes, parts, strict=True) if part)
         total = sum(part * count for part, count in zip(parts, counts, strict=True))
-        most = capacity(found, have) if found else None
+        most = capacity(weights, have) if weights else None
         if most is not None and total > machines * most:
-            return found
+            return weights
     return None

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TypeAlias
+from collections.abc import Sequence
 
-from dlsched.problems.dispatch.structures.blocks import Amounts
+from dlsched.problems.dispatch.programs.loads import Load, full_loads
+from dlsched.problems.dispatch.structures.victims import Amounts
 
-Counts: TypeAlias = tuple[int, ...]
-"""Number of tasks by shape."""
 _MOST_STEPS = 500
 """Machines filled in the search, after which it gives up."""
 
 
-def pack(counts: Sequence[int], needs: Sequence[Amounts], have: Amounts, machines: int) -> (
-    list[Counts] | None
-):  # fmt: skip
+def pack(
+    counts: Sequence[int], needs: Sequence[Amounts], have: Amounts, machines: int
+) -> list[Load] | None:
     """Return what to put on each of some machines with equal room, or ``None`` if nothing is found.
 
     Machine after machine is filled with a maximal choice of tasks, those with more of the earlier
@@ -30,56 +28,36 @@ def pack(counts: Sequence[int], needs: Sequence[Amounts], have: Amounts, machine
     machines
         How many there are.
     """
-    search = _PackingSearch(needs, have)
-    return search.fill(tuple(counts), machines)
+    steps = 0
+    failed: set[tuple[Load, int]] = set()
 
-
-class _PackingSearch:
-    def __init__(self, needs: Sequence[Amounts], have: Amounts) -> None:
-        self.needs, self.have = needs, have
-        self.steps = 0
-        self.failed: set[tuple[Counts, int]] = set()
-
-    def fill(self, counts: Counts, machines: int) -> list[Counts] | None:
+    def fill(counts: Load, machines: int) -> list[Load] | None:
         """Place the rest of the tasks on the rest of the machines."""
+        nonlocal steps
         if not any(counts):
             return []
-        if not self.in_total(counts, machines) or (counts, machines) in self.failed:
+        if (counts, machines) in failed or not in_total(counts, machines):
             return None
-        for chosen in self.choices(counts, self.have, 0):
-            if not any(chosen):
+        for load in full_loads(needs, have, counts):
+            if not any(load):
                 continue
-            self.steps += 1
-            if self.steps > _MOST_STEPS:
+            steps += 1
+            if steps > _MOST_STEPS:
                 return None
-            often = min(a // b for a, b in zip(counts, chosen, strict=True) if b)
-            for times in sorted({min(often, machines), 1}, reverse=True):
-                left = tuple(a - times * b for a, b in zip(counts, chosen, strict=True))
-                rest = self.fill(left, machines - times)
+            often = min(machines, *(a // b for a, b in zip(counts, load, strict=True) if b))
+            for times in sorted({often, 1}, reverse=True):
+                waiting = tuple(a - times * b for a, b in zip(counts, load, strict=True))
+                rest = fill(waiting, machines - times)
                 if rest is not None:
-                    return [chosen] * times + rest
-        self.failed.add((counts, machines))
+                    return [load] * times + rest
+        failed.add((counts, machines))
         return None
 
-    def in_total(self, counts: Counts, machines: int) -> bool:
+    def in_total(counts: Load, machines: int) -> bool:
         """Whether the machines have room enough, taken as one."""
-        return all(
-            sum(n * need[i] for n, need in zip(counts, self.needs, strict=True))
-            <= machines * self.have[i]
-            for i in range(3)
-        )
+        for free, *needed in zip(have, *needs, strict=True):
+            if sum(n * need for n, need in zip(counts, needed, strict=True)) > machines * free:
+                return False
+        return True
 
-    def choices(self, counts: Counts, have: Amounts, k: int) -> Iterator[Counts]:
-        """Yield what one machine may hold, with most of the shapes from position `k` on first.
-
-        Choices to which a task could be added are left out if it is of the last shape.
-        """
-        need = self.needs[k]
-        most = min([counts[k], *(a // b for a, b in zip(have, need, strict=True) if b)])
-        if k + 1 == len(counts):
-            yield (most,)
-            return
-        for n in range(most, -1, -1):
-            left = (have[0] - n * need[0], have[1] - n * need[1], have[2] - n * need[2])
-            for rest in self.choices(counts, left, k + 1):
-                yield (n, *rest)
+    return fill(tuple(counts), machines)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from collections import defaultdict
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,33 +16,29 @@ from dlsched.problems.dispatch.structures.blocks import Shape, shape_of
 from dlsched.run import Run
 from dlsched.solvers.outcome import Vector
 
-Slots: TypeAlias = dict[tuple[int, Shape], list[tuple[int, int]]]
-"""By cluster and shape: machines, and how many tasks of that shape are on each."""
-
 
 def point_of(program: Counts, solution: Solution) -> Vector:
     """Return the point of a program that is a feasible solution's."""
-    fleet, instance = program.fleet, program.fleet.instance
+    fleet = program.fleet
+    instance = fleet.instance
     x = np.zeros(len(program.top))
     block = {(own.site, m): b for b, own in enumerate(program.blocks) for m in own.machines}
-    site = {at.name: s for s, at in enumerate(fleet.sites)}
-    region = {own.id: r for r, own in enumerate(instance.regions)}
-    used = set()
+    region = {region.id: r for r, region in enumerate(instance.regions)}
+    used: set[tuple[int, int]] = set()
     for name in solution.preempt:
         x[program.victim[instance.running_index[name]]] = 1
-    for ranked in program.ranking:
-        w, started = ranked.position, solution.start.get(ranked.workload)
+    for ranked in program.batch.ranking:
+        w = ranked.position
+        started = solution.start.get(ranked.workload)
         if started is None:
             continue
         x[program.region[w, region[started.region]]] = 1
         for j, job in enumerate(instance.pending[w].jobs):
             placed = started.jobs[job.id]
-            s = site[placed.cluster]
+            s = fleet.site_index[placed.cluster]
             x[program.cluster[w, j, s]] = 1
             for name, tasks in placed.on.items():
-                number = instance.machine_number(name)
-                assert number is not None
-                m = number - fleet.sites[s].machines.start
+                m = fleet.position(s, name)
                 x[program.tasks[block[s, m], shape_of(fleet.requests[w][j])]] += tasks
                 used.add((s, m))
     for s, m in used:
@@ -52,12 +49,33 @@ def point_of(program: Counts, solution: Solution) -> Vector:
     return x
 
 
-def place(
-    program: Counts, values: Vector, few: bool, run: Run
-) -> tuple[Solution | None, set[int], list[Weights]]:
-    """Return the solution with the counts of a point, or the blocks on which none is found.
+class Slot(NamedTuple):
+    """Room for some tasks of a shape on a machine of a cluster."""
 
-    The weights returned last are violated there, if there are such.
+    machine: int
+    tasks: int
+
+
+class Placement(NamedTuple):
+    """What became of the counts of a point.
+
+    Attributes
+    ----------
+    solution
+        A solution with these counts, if one was found.
+    failed
+        The blocks on which none was found.
+    cuts
+        Weights that the counts violate there, if there are such.
+    """
+
+    solution: Solution | None
+    failed: set[int]
+    cuts: list[Weights]
+
+
+def place(program: Counts, values: Vector, few: bool, run: Run) -> Placement:
+    """Place the counts of a point on single machines.
 
     Parameters
     ----------
@@ -65,67 +83,74 @@ def place(
         Whether only as many machines may be used as the point says.
     """
     gone = {v for v, column in program.victim.items() if values[column]}
-    shapes: dict[int, list[Shape]] = {}
+    shapes_on: dict[int, list[Shape]] = defaultdict(list)
     for (b, shape), column in program.tasks.items():
         if values[column]:
-            shapes.setdefault(b, []).append(shape)
+            shapes_on[b].append(shape)
     failed: set[int] = set()
     cuts: list[Weights] = []
-    slots: Slots = {}
-    for b, some in shapes.items():
+    slots: dict[tuple[int, Shape], list[Slot]] = defaultdict(list)
+    for b, shapes in shapes_on.items():
         block = program.blocks[b]
-        some.sort(key=lambda shape: sorted(shape.need, reverse=True), reverse=True)
-        counts = [int(values[program.tasks[b, shape]]) for shape in some]
-        n = int(values[program.machines[b]]) if few else len(block.machines)
+        shapes.sort(key=lambda shape: sorted(shape.need, reverse=True), reverse=True)
+        counts = [int(values[program.tasks[b, shape]]) for shape in shapes]
+        machines = int(values[program.machines[b]]) if few else len(block.machines)
         have = block.after(gone)
-        placed = pack(counts, [shape.need for shape in some], have, n)
-        if placed is None:
+        loads = pack(counts, [shape.need for shape in shapes], have, machines)
+        if loads is None:
             failed.add(b)
-            weights = violated(some, counts, have, n, run)
-            cuts += [] if weights is None else [weights]
+            weights = violated(shapes, counts, have, machines, run)
+            if weights is not None:
+                cuts.append(weights)
             continue
-        for m, row in zip(block.machines, placed, strict=False):
-            for shape, tasks in zip(some, row, strict=True):
+        for machine, load in zip(block.machines, loads, strict=False):
+            for shape, tasks in zip(shapes, load, strict=True):
                 if tasks:
-                    slots.setdefault((block.site, shape), []).append((m, tasks))
-    if failed:
-        return None, failed, cuts
-    return _solution(program, values, gone, slots), failed, cuts
+                    slots[block.site, shape].append(Slot(machine, tasks))
+    solution = None if failed else _solution(program, values, gone, slots)
+    return Placement(solution, failed, cuts)
 
 
-def _solution(program: Counts, values: Vector, gone: set[int], slots: Slots) -> Solution:
+def _solution(
+    program: Counts,
+    values: Vector,
+    gone: set[int],
+    slots: dict[tuple[int, Shape], list[Slot]],
+) -> Solution:
     """Distribute tasks of equal shape in a cluster to the jobs there, in any order."""
-    fleet, instance = program.fleet, program.fleet.instance
+    fleet = program.fleet
+    instance = fleet.instance
     regions = {w: r for (w, r), column in program.region.items() if values[column]}
     sites = {
         (w, j): s
         for (w, j, s), column in program.cluster.items()
         if values[column] and fleet.sites[s].region == regions.get(w)
     }
-    start = {}
-    for ranked in program.ranking:
+    start: dict[str, Started] = {}
+    for ranked in program.batch.ranking:
         w = ranked.position
-        if w in regions:
-            jobs = {}
-            for j, job in enumerate(instance.pending[w].jobs):
-                request, s = fleet.requests[w][j], sites[w, j]
-                on = _take(slots[s, shape_of(request)], request.tasks)
-                first = fleet.sites[s].machines.start
-                names = {instance.machine_name(first + m): tasks for m, tasks in on.items()}
-                jobs[job.id] = Placed(cluster=fleet.sites[s].name, on=names)
-            start[ranked.workload] = Started(region=instance.regions[regions[w]].id, jobs=jobs)
+        if w not in regions:
+            continue
+        jobs: dict[str, Placed] = {}
+        for j, request in enumerate(fleet.requests[w]):
+            s = sites[w, j]
+            machines = _take(slots[s, shape_of(request)], request.tasks)
+            on = {fleet.name(s, machine): tasks for machine, tasks in machines.items()}
+            job = instance.pending[w].jobs[j]
+            jobs[job.id] = Placed(cluster=fleet.sites[s].name, on=on)
+        start[ranked.workload] = Started(region=instance.regions[regions[w]].id, jobs=jobs)
     preempt = tuple(instance.running[v].id for v in sorted(gone))
     return Solution(start=start, preempt=preempt)
 
 
-def _take(slots: list[tuple[int, int]], tasks: int) -> dict[int, int]:
-    """Take places for a job's tasks from the end of a list of (machine, tasks)."""
-    found: dict[int, int] = {}
+def _take(slots: list[Slot], tasks: int) -> dict[int, int]:
+    """Take places for a job's tasks from the end of a list, and return them by machine."""
+    places: dict[int, int] = {}
     while tasks:
-        m, have = slots.pop()
-        some = min(have, tasks)
-        found[m] = found.get(m, 0) + some
+        slot = slots.pop()
+        some = min(slot.tasks, tasks)
+        places[slot.machine] = places.get(slot.machine, 0) + some
         tasks -= some
-        if have > some:
-            slots.append((m, have - some))
-    return found
+        if slot.tasks > some:
+            slots.append(Slot(slot.machine, slot.tasks - some))
+    return places

@@ -14,21 +14,23 @@ def justified(instance: Instance, solution: Solution) -> Solution:
     victim's own a preempted job less comes before what starts there.
     """
     priority = {ranked.workload: ranked.priority for ranked in rank(instance)}
-    start, preempt = dict(solution.start), list(solution.preempt)
-    where = {
-        name: {m for job in instance.running[instance.running_index[name]].jobs for m in job.on}
-        for name in preempt
+    start = dict(solution.start)
+    running = {workload.id: workload for workload in instance.running}
+    victims = [running[name] for name in solution.preempt]
+    machines_of = {
+        name: {m for job in started.jobs.values() for m in job.on}
+        for name, started in start.items()
     }
-    on = {name: {m for job in s.jobs.values() for m in job.on} for name, s in start.items()}
-    unjustified = True
-    while unjustified:
-        unjustified = False
-        for victim in list(preempt):
-            p = instance.victim_priority(instance.running[instance.running_index[victim]])
-            users = [name for name in start if on[name] & where[victim]]
+    justified = False
+    while not justified:
+        justified = True
+        for victim in list(victims):
+            machines = {m for job in victim.jobs for m in job.on}
+            users = [name for name in start if machines_of[name] & machines]
+            p = instance.victim_priority(victim)
             if all(priority[name] >= p for name in users):
-                preempt.remove(victim)
+                victims.remove(victim)
                 for name in users:
                     del start[name]
-                unjustified = True
-    return Solution(start=start, preempt=tuple(preempt))
+                justified = False
+    return Solution(start=start, preempt=tuple(victim.id for victim in victims))

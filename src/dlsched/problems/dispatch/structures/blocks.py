@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple, TypeAlias
-
-import numpy as np
+from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
 
 from dlsched.problems.dispatch.definition.ranking import Ranked, startable
 from dlsched.problems.dispatch.definition.schema import Instance
-from dlsched.problems.dispatch.structures.fleet import Fleet, Request
-
-Amounts: TypeAlias = tuple[int, int, int]
-"""GPUs, CPUs and memory in the integers of the fleet."""
+from dlsched.problems.dispatch.structures.fleet import Fleet, Request, fits
+from dlsched.problems.dispatch.structures.victims import Amounts, Occupants
 
 
 class Shape(NamedTuple):
@@ -41,24 +37,22 @@ class Block(NamedTuple):
     kind: int
     capacity: Amounts
     free: Amounts
-    occupants: tuple[tuple[int, Amounts], ...]
+    occupants: Occupants
     machines: tuple[int, ...]
 
-    def room(self, shape: Shape, gone: Iterable[int] | None = None) -> int:
+    def room(self, shape: Shape, gone: Collection[int] | None = None) -> int:
         """Return how many tasks fit on each if some occupants, by default all of them, stop."""
-        if shape.kind not in (-1, self.kind):
-            return 0
-        have = self.after(gone)
-        return min(a // b for a, b in zip(have, shape.need, strict=True) if b)
+        return fits(self.after(gone), shape.need) if shape.kind in (-1, self.kind) else 0
 
-    def after(self, gone: Iterable[int] | None = None) -> Amounts:
+    def after(self, gone: Collection[int] | None = None) -> Amounts:
         """Return what is free on each after some occupants, by default all of them, stop."""
-        left = None if gone is None else set(gone)
-        total = list(self.free)
-        for v, amounts in self.occupants:
-            if left is None or v in left:
-                total = [a + b for a, b in zip(total, amounts, strict=True)]
-        return (total[0], total[1], total[2])
+        gpus, cpus, memory = self.free
+        for victim, held in self.occupants:
+            if gone is None or victim in gone:
+                gpus += held[0]
+                cpus += held[1]
+                memory += held[2]
+        return gpus, cpus, memory
 
 
 def shape_of(request: Request) -> Shape:
@@ -66,7 +60,7 @@ def shape_of(request: Request) -> Shape:
     return Shape(request.kind, request.need)
 
 
-def blocks(fleet: Fleet, sites: Iterable[int], victims: frozenset[int]) -> list[Block]:
+def blocks(fleet: Fleet, sites: Iterable[int], victims: Collection[int]) -> list[Block]:
     """Return the blocks of some clusters, in the order of their first machines.
 
     Parameters
@@ -74,66 +68,67 @@ def blocks(fleet: Fleet, sites: Iterable[int], victims: frozenset[int]) -> list[
     victims
         Running workloads that may be preempted.
     """
-    found: dict[tuple[int, int, Amounts, Amounts, tuple[tuple[int, Amounts], ...]], list[int]] = {}
+    alike: dict[tuple[int, int, Amounts, Amounts, Occupants], list[int]] = {}
     for s in sites:
-        at, held = fleet.sites[s], fleet.holdings[s]
-        mine = np.isin(held.victim, list(victims))
-        occupants: dict[int, list[tuple[int, Amounts]]] = {}
-        entries = zip(
-            held.victim[mine].tolist(),
-            held.machine[mine].tolist(),
-            held.amount[:, mine].T.tolist(),
-            strict=True,
-        )
-        for v, m, (gpus, cpus, memory) in entries:
-            occupants.setdefault(m, []).append((v, (gpus, cpus, memory)))
-        free = fleet.free[:, at.machines].T.tolist()
-        capacity = fleet.capacity[:, at.machines].T.tolist()
-        for m, kind in enumerate(at.kind.tolist()):
-            key = (
-                s,
-                kind,
-                _amounts(capacity[m]),
-                _amounts(free[m]),
-                tuple(sorted(occupants.get(m, ()))),
-            )
-            found.setdefault(key, []).append(m)
-    return [Block(*key, tuple(machines)) for key, machines in found.items()]
-
-
-def _amounts(row: Sequence[int]) -> Amounts:
-    return (row[0], row[1], row[2])
+        site = fleet.sites[s]
+        occupants = fleet.holdings[s].occupants(victims)
+        capacities = fleet.capacity[:, site.machines].T.tolist()
+        free = fleet.free[:, site.machines].T.tolist()
+        for m, kind in enumerate(site.kind.tolist()):
+            key = (s, kind, tuple(capacities[m]), tuple(free[m]), occupants.get(m, ()))
+            alike.setdefault(key, []).append(m)
+    return [Block(*key, tuple(machines)) for key, machines in alike.items()]
 
 
 def halves(block: Block) -> list[Block]:
     """Return a block of several machines as two."""
     middle = len(block.machines) // 2
-    return [
-        block._replace(machines=block.machines[:middle]),
-        block._replace(machines=block.machines[middle:]),
-    ]
+    parts = (block.machines[:middle], block.machines[middle:])
+    return [block._replace(machines=machines) for machines in parts]
 
 
-def by_rack(fleet: Fleet, block: Block) -> list[Block]:
-    """Return the parts of a block in each rack."""
+def by_rack(fleet: Fleet, block: Block) -> dict[int, Block]:
+    """Return the part of a block in each rack, by the rack's number."""
     racks: dict[int, list[int]] = {}
+    rack_of = fleet.sites[block.site].rack
     for m in block.machines:
-        racks.setdefault(int(fleet.sites[block.site].rack[m]), []).append(m)
-    return [block._replace(machines=tuple(machines)) for machines in racks.values()]
+        racks.setdefault(int(rack_of[m]), []).append(m)
+    return {rack: block._replace(machines=tuple(m)) for rack, m in racks.items()}
 
 
-def coarsest(instance: Instance) -> tuple[Fleet, Sequence[Ranked], list[int], list[Block]]:
-    """Return fleet, ranking, the running workloads that may be preempted, and the largest blocks.
+class Batch(NamedTuple):
+    """What a program of all workloads is about.
 
-    The blocks have all machines that are alike, those of several racks too.
+    Attributes
+    ----------
+    fleet, ranking
+        The machines, and the workloads that may start.
+    victims
+        Running workloads that may be preempted.
+    blocks
+        A division of the machines that may be used.
     """
-    fleet, ranking = Fleet(instance), startable(instance)
-    best = min((ranked.priority for ranked in ranking), default=None)
-    victims = [] if best is None else np.flatnonzero(fleet.priority > best).tolist()
+
+    fleet: Fleet
+    ranking: Sequence[Ranked]
+    victims: Sequence[int]
+    blocks: Sequence[Block]
+
+    def divided_by_rack(self) -> Batch:
+        """Return the same with no block that has machines of several racks."""
+        parts = [part for b in self.blocks for part in by_rack(self.fleet, b).values()]
+        return self._replace(blocks=parts)
+
+
+def coarsest(instance: Instance) -> Batch:
+    """Return the batch with the largest blocks: of all machines that are alike, in any rack."""
+    fleet = Fleet(instance)
+    ranking = startable(instance)
     sites = {
         s
         for ranked in ranking
-        for own in fleet.sites_of(instance.pending[ranked.position]).values()
-        for s in own
+        for of_region in fleet.sites_of(instance.pending[ranked.position]).values()
+        for s in of_region
     }
-    return fleet, ranking, victims, blocks(fleet, sorted(sites), frozenset(victims))
+    victims = fleet.below(ranking)
+    return Batch(fleet, ranking, victims, blocks(fleet, sorted(sites), victims))

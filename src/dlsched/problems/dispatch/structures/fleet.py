@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import Any, NamedTuple
+from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 
 from dlsched.errors import OptionError
 from dlsched.problems.dispatch.definition.check import DAY
-from dlsched.problems.dispatch.definition.schema import (
-    RESOURCES,
-    Instance,
+from dlsched.problems.dispatch.definition.ranking import Ranked
+from dlsched.problems.dispatch.definition.schema import Instance
+from dlsched.problems.dispatch.definition.workloads import (
+    Holder,
     PendingJob,
     PendingWorkload,
-    RunningJob,
+    amounts,
 )
-from dlsched.problems.dispatch.structures.victims import Array, Holding
+from dlsched.problems.dispatch.structures.victims import Amounts, Array, Holding
 from dlsched.schema import Number
 
 MOST_MACHINES = 10_000_000
@@ -32,7 +33,7 @@ class Request(NamedTuple):
     """A pending job in the integers of the fleet; ``kind`` is its GPU type, -1 for a CPU job."""
 
     kind: int
-    need: tuple[int, int, int]
+    need: Amounts
     tasks: int
 
 
@@ -71,104 +72,107 @@ class Fleet:
 
     def __init__(self, instance: Instance) -> None:
         self.instance = instance
-        self.scale = tuple(_denominator(instance, name) for name in RESOURCES)
-        types = sorted({g.machines.gpu_type for g in instance.groups if g.machines.gpu_type})
-        self.types = {name: k for k, name in enumerate(types)}
-        counts = [group.machines.count for group in instance.groups]
+        machines = [group.machines for group in instance.groups]
+        counts = [group.count for group in machines]
         if sum(counts) > MOST_MACHINES:
             raise OptionError(
                 f"{instance.name} has more than {MOST_MACHINES} machines, of each of which the "
                 f"method keeps what is free; leave out those that no workload can use"
             )
-        rows = [self._row(group.machines) for group in instance.groups]
-        most = max((sum(row) for row in rows), default=0) * (sum(counts) + 1)
-        needed = [self._row(j) for w in instance.pending for j in w.jobs]
-        largest = max((max(row) for row in needed), default=0)
-        kind = np.int64 if max(most, largest) < _LARGEST else object
-        self.capacity = np.repeat(np.array(rows, dtype=kind).reshape(-1, 3), counts, axis=0).T
+        running = [job for workload in instance.running for job in workload.jobs]
+        pending = [job for workload in instance.pending for job in workload.jobs]
+        stated = [amounts(holder) for holder in chain[Holder](machines, running, pending)]
+        self.scale = [
+            math.lcm(*{amount.denominator for amount in row}) for row in zip(*stated, strict=True)
+        ]
+        types = sorted({group.gpu_type for group in machines if group.gpu_type})
+        self.types = {name: k for k, name in enumerate(types)}
+        self.requests = [tuple(map(self.request, w.jobs)) for w in instance.pending]
+        rows = [self._whole(group) for group in machines]
+        all_together = max(map(sum, rows), default=0) * (sum(counts) + 1)
+        largest = max((max(job.need) for jobs in self.requests for job in jobs), default=0)
+        dtype = np.int64 if max(all_together, largest) < _LARGEST else object
+        self.capacity = np.repeat(np.array(rows, dtype=dtype).reshape(-1, 3), counts, axis=0).T
         self.free = self.capacity.copy()
         self.sites = self._sites()
-        self.priority = np.array(
-            [instance.victim_priority(workload) for workload in instance.running], dtype=np.int64
-        )
+        self.site_index = {site.name: s for s, site in enumerate(self.sites)}
+        priorities = [instance.victim_priority(workload) for workload in instance.running]
+        self.priority = np.array(priorities, dtype=np.int64)
         self.jobs = [len(workload.jobs) for workload in instance.running]
         self.young = [max(0, DAY - workload.seconds) for workload in instance.running]
         self.running = np.ones(len(instance.running), dtype=bool)
-        self.all_run = True  # False is also right if all do
+        self.where: list[set[int]] = [set() for _ in instance.running]
+        self.holdings = self._holdings()
+        for site, held in zip(self.sites, self.holdings, strict=True):
+            np.subtract.at(self.free[:, site.machines].T, held.machine, held.amount.T)
         self._usable: dict[tuple[int, int], Array] = {}
         self._held: dict[tuple[int, int], tuple[Holding, Array]] = {}
-        self._hold()
-        self.requests = [
-            tuple(self.request(job) for job in workload.jobs) for workload in instance.pending
-        ]
 
-    def _row(self, thing: Any) -> tuple[int, int, int]:
+    def _whole(self, of: Holder) -> Amounts:
         gpus, cpus, memory = (
-            int(getattr(thing, name) * scale)
-            for name, scale in zip(RESOURCES, self.scale, strict=True)
+            int(amount * scale) for amount, scale in zip(amounts(of), self.scale, strict=True)
         )
         return gpus, cpus, memory
 
     def request(self, job: PendingJob) -> Request:
         """Return a job in the fleet's integers; a GPU type that no machine has is -2."""
         kind = -1 if job.gpu_type is None else self.types.get(job.gpu_type, -2)
-        return Request(kind, self._row(job), job.tasks)
+        return Request(kind, self._whole(job), job.tasks)
 
-    def _sites(self) -> tuple[Site, ...]:
-        groups: dict[str, list[Any]] = {}
-        for group in self.instance.groups:
-            groups.setdefault(group.cluster, []).append(group)
-        found = []
+    def _sites(self) -> list[Site]:
+        sites: list[Site] = []
+        first = 0
         for r, region in enumerate(self.instance.regions):
             for cluster in region.clusters:
-                own = groups.get(cluster.id, [])
-                counts = [g.machines.count for g in own]
-                first = own[0].first if own else 0
-                kinds = [self.types.get(g.machines.gpu_type, -1) for g in own]
-                arrays = [
-                    np.repeat(np.array(values, dtype=np.int64), counts)
-                    for values in (
-                        kinds,
-                        [g.machines.rack for g in own],
-                        [g.machines.gpus for g in own],
-                    )
+                counts = [group.count for group in cluster.machines]
+                rows = [
+                    (self.types.get(group.gpu_type or "", -1), group.rack, group.gpus)
+                    for group in cluster.machines
                 ]
-                found.append(Site(r, cluster.id, slice(first, first + sum(counts)), *arrays))
-        return tuple(found)
+                columns = np.array(rows, dtype=np.int64).reshape(-1, 3)
+                kind, rack, gpus = np.repeat(columns, counts, axis=0).T.copy()
+                machines = slice(first, first + sum(counts))
+                sites.append(Site(r, cluster.id, machines, kind, rack, gpus))
+                first = machines.stop
+        return sites
 
-    def _hold(self) -> None:
-        """Collect what running workloads hold, by cluster in order of preemption."""
-        instance = self.instance
+    def _holdings(self) -> list[Holding]:
+        """Return what running workloads hold, by cluster in order of preemption."""
+        running = self.instance.running
         order = sorted(
-            range(len(instance.running)),
-            key=lambda v: (-int(self.priority[v]), -instance.running[v].seconds, v),
+            range(len(running)), key=lambda v: (-self.priority[v], -running[v].seconds, v)
         )
-        position = {site.name: s for s, site in enumerate(self.sites)}
         entries: list[dict[tuple[int, int], list[int]]] = [{} for _ in self.sites]
-        self.where: list[set[int]] = [set() for _ in instance.running]
         for v in order:
-            for job in instance.running[v].jobs:
-                s = position[job.cluster]
+            for job in running[v].jobs:
+                s = self.site_index[job.cluster]
                 self.where[v].add(s)
-                self._enter(entries[s], v, self.sites[s].machines.start, job)
-        dtype = self.free.dtype
-        self.holdings = []
-        for site, table in zip(self.sites, entries, strict=True):
-            keys = np.array(list(table), dtype=np.int64).reshape(-1, 2)
-            amounts = np.array(list(table.values()), dtype=dtype).reshape(-1, 3).T
-            self.holdings.append(Holding.of(keys[:, 0], keys[:, 1], amounts))
-            np.subtract.at(self.free.T, keys[:, 1] + site.machines.start, amounts.T)
+                need = self._whole(job)
+                for name, tasks in job.on.items():
+                    row = entries[s].setdefault((v, self.position(s, name)), [0, 0, 0])
+                    for i, amount in enumerate(need):
+                        row[i] += tasks * amount
+        holdings = []
+        for held in entries:
+            victim, machine = np.array(list(held), dtype=np.int64).reshape(-1, 2).T.copy()
+            rows = np.array(list(held.values()), dtype=self.free.dtype).reshape(-1, 3)
+            holdings.append(Holding.of(victim, machine, rows.T))
+        return holdings
 
-    def _enter(
-        self, table: dict[tuple[int, int], list[int]], v: int, first: int, job: RunningJob
-    ) -> None:
-        need = self._row(job)
-        for name, tasks in job.on.items():
-            number = self.instance.machine_number(name)
-            assert number is not None
-            row = table.setdefault((v, number - first), [0, 0, 0])
-            for i, amount in enumerate(need):
-                row[i] += tasks * amount
+    def position(self, s: int, name: str) -> int:
+        """Return the position in a cluster of one of its machines."""
+        number = self.instance.machine_number(name)
+        assert number is not None  # the instance and its solutions have been checked
+        return number - int(self.sites[s].machines.start)
+
+    def name(self, s: int, machine: int) -> str:
+        """Return the name of the machine at a position in a cluster."""
+        return self.instance.machine_name(self.sites[s].machines.start + machine)
+
+    def below(self, ranking: Sequence[Ranked]) -> list[int]:
+        """Return the running workloads of lower priority than some that may start."""
+        best = min((ranked.priority for ranked in ranking), default=self.instance.lowest_priority)
+        return np.flatnonzero(self.priority > best).tolist()
 
     def usable(self, site: int, kind: int) -> Array:
         """Return the machines of a cluster on which a GPU type's jobs, or CPU jobs, may run."""
@@ -184,35 +188,25 @@ class Fleet:
         then longest running.
         """
         if (site, kind) not in self._held:
-            place = np.full(self.sites[site].kind.size, -1)
             usable = self.usable(site, kind)
-            place[usable] = np.arange(usable.size)
-            held = self.holdings[site].only(place[self.holdings[site].machine] >= 0)
-            held = held._replace(machine=place[held.machine])
+            position = np.full(self.sites[site].kind.size, -1)
+            position[usable] = np.arange(usable.size)
+            held = self.holdings[site].only(position[self.holdings[site].machine] >= 0)
+            held = held._replace(machine=position[held.machine])
             self._held[site, kind] = held, -self.priority[held.victim[held.last]]
         held, order = self._held[site, kind]
         held = held.first(int(np.searchsorted(order, -priority)))
-        return held if self.all_run else held.only(self.running[held.victim])
+        return held.only(self.running[held.victim])
 
-    def stop(self, victims: Iterable[int]) -> None:
-        """Release what running workloads hold."""
+    def stop(self, victims: Iterable[int], sign: int = 1) -> None:
+        """Release what running workloads hold; let them run again with sign -1."""
         for v in victims:
-            self.running[v], self.all_run = False, False
+            self.running[v] = sign < 0
             for s in self.where[v]:
                 held = self.holdings[s]
                 mine = held.victim == v
                 numbers = held.machine[mine] + self.sites[s].machines.start
-                self.free[:, numbers] += held.amount[:, mine]
-
-    def resume(self, victims: Iterable[int]) -> None:
-        """Undo `stop`."""
-        for v in victims:
-            self.running[v] = True
-            for s in self.where[v]:
-                held = self.holdings[s]
-                mine = held.victim == v
-                numbers = held.machine[mine] + self.sites[s].machines.start
-                self.free[:, numbers] -= held.amount[:, mine]
+                self.free[:, numbers] += sign * held.amount[:, mine]
 
     def take(self, s: int, request: Request, machines: Array, tasks: Array, sign: int = 1) -> None:
         """Occupy machines of a cluster with a number of tasks each; release them with sign -1."""
@@ -222,11 +216,16 @@ class Fleet:
 
     def sites_of(self, workload: PendingWorkload) -> dict[int, list[int]]:
         """Return the clusters by region, of the regions with all tables of a workload."""
-        found: dict[int, list[int]] = {r: [] for r in self.instance.regions_of(workload)}
+        by_region: dict[int, list[int]] = {r: [] for r in self.instance.regions_of(workload)}
         for s, site in enumerate(self.sites):
-            if site.region in found:
-                found[site.region].append(s)
-        return found
+            if site.region in by_region:
+                by_region[site.region].append(s)
+        return by_region
+
+
+def fits(have: Sequence[Number], need: Sequence[Number]) -> int:
+    """Return how many tasks fit where so much is free; a task needs GPUs or CPUs."""
+    return min(int(a // b) for a, b in zip(have, need, strict=True) if b)
 
 
 def room(free: Array, request: Request) -> Array:
@@ -238,10 +237,3 @@ def room(free: Array, request: Request) -> Array:
             fits = whole if fits is None else np.minimum(fits, whole, out=fits)
     assert fits is not None  # a task needs GPUs or CPUs
     return np.minimum(fits, request.tasks).astype(np.int64, copy=False)
-
-
-def _denominator(instance: Instance, name: str) -> int:
-    values: list[Number] = [getattr(group.machines, name) for group in instance.groups]
-    values += [getattr(j, name) for w in instance.running for j in w.jobs]
-    values += [getattr(j, name) for w in instance.pending for j in w.jobs]
-    return math.lcm(*{Fraction(value).denominator for value in set(values)})

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array: TypeAlias = NDArray[Any]
+"""Integers, of 64 bits unless amounts are too large for them."""
+Amounts: TypeAlias = tuple[int, int, int]
+"""GPUs, CPUs and memory in the integers of the fleet."""
+Occupants: TypeAlias = tuple[tuple[int, Amounts], ...]
+"""Running workloads on a machine, with what each holds there."""
 
 
 class Holding(NamedTuple):
@@ -31,15 +37,12 @@ class Holding(NamedTuple):
     @classmethod
     def of(cls, victim: Array, machine: Array, amount: Array) -> Holding:
         """Return the holding of entries in which those of a victim are adjacent."""
-        ends = np.flatnonzero(victim[1:] != victim[:-1])
-        last = np.append(ends, victim.size - 1) if victim.size else ends
+        last = np.flatnonzero(np.append(victim[1:] != victim[:-1], victim.size > 0))
         return cls(victim, machine, amount, last)
 
     def first(self, victims: int) -> Holding:
         """Return the entries of the first victims."""
-        if victims >= self.last.size:
-            return self
-        end = int(self.last[victims - 1]) + 1 if victims else 0
+        end = int(self.last[:victims].max(initial=-1)) + 1
         return Holding(
             self.victim[:end], self.machine[:end], self.amount[:, :end], self.last[:victims]
         )
@@ -49,3 +52,15 @@ class Holding(NamedTuple):
         if entries.all():
             return self
         return Holding.of(self.victim[entries], self.machine[entries], self.amount[:, entries])
+
+    def occupants(self, victims: Collection[int]) -> dict[int, Occupants]:
+        """Return by machine those of some running workloads that hold something there."""
+        held = self.only(np.isin(self.victim, list(victims)))
+        occupants: dict[int, Occupants] = {}
+        entries = zip(
+            held.victim.tolist(), held.machine.tolist(), held.amount.T.tolist(), strict=True
+        )
+        for victim, machine, amount in entries:
+            others = occupants.get(machine, ())
+            occupants[machine] = tuple(sorted([*others, (victim, tuple(amount))]))
+        return occupants
