@@ -203,18 +203,18 @@ class Record:
         """Yield the rows of a table, numbered, that can be read; note what is wrong with others."""
         columns = TABLES[table]
         fits = [self._fits[name] for name in COLUMNS[table]]
+        at = columns.index("job") if "job" in columns else None
         for i, row in enumerate(log.rows(table)):
-            where = f"{table}[{i}]"
             wrong = [value for value, good in zip(row, fits, strict=True) if not good(value)]
-            for value in wrong:
-                self.findings.add("unreadable", where, f"{value!r} is not what its column holds")
-            if wrong:
-                continue
-            if "job" not in columns or row[columns.index("job")] < len(self.jobs):
+            if not wrong and (at is None or row[at] < len(self.jobs)):
                 yield i, row
                 continue
-            message = f"there is no job {row[columns.index('job')]}; the workload has "
-            self.findings.add("unknown_job", where, message + str(len(self.jobs)))
+            where = f"{table}[{i}]"
+            for value in wrong:
+                self.findings.add("unreadable", where, f"{value!r} is not what its column holds")
+            if not wrong and at is not None:
+                message = f"there is no job {row[at]}; the workload has {len(self.jobs)}"
+                self.findings.add("unknown_job", where, message)
 
     def _is_solved(self, row: int, text: str) -> bool:
         try:
@@ -233,17 +233,29 @@ class Record:
         for i, row in self._rows(log, "segments"):
             segment = Segment(*row)
             held = parse_shares(segment.shares)
-            parsed = {
-                "shares": held,
-                "speed": parse_speed(segment.speed),
-                "ending": endings.get(segment.ending),
-            }
-            unknown = [column for column, value in parsed.items() if value is None]
-            if held is not None and not unknown:
-                yield Stretch(row=i, **segment._asdict() | parsed | held._asdict())
+            speed = parse_speed(segment.speed)
+            ending = endings.get(segment.ending)
+            if held is not None and speed is not None and ending is not None:
+                yield Stretch(
+                    row=i,
+                    job=segment.job,
+                    start=segment.start,
+                    end=segment.end,
+                    gpus=segment.gpus,
+                    shares=held.shares,
+                    sharing=segment.sharing,
+                    speed=speed,
+                    overhead=segment.overhead,
+                    work=segment.work,
+                    lost=segment.lost,
+                    ending=ending,
+                    devices=held.devices,
+                )
                 continue
-            message = f"{getattr(segment, unknown[0])!r} has no meaning"
-            self.findings.add("unreadable", f"segments[{i}].{unknown[0]}", message)
+            parsed = {"shares": held, "speed": speed, "ending": ending}
+            unknown = next(column for column, value in parsed.items() if value is None)
+            message = f"{getattr(segment, unknown)!r} has no meaning"
+            self.findings.add("unreadable", f"segments[{i}].{unknown}", message)
 
     def _parse_speed(self, text: str) -> Any:
         try:
