@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -17,6 +18,11 @@ from dlsched.schema import granularity
 
 if TYPE_CHECKING:
     from dlsched.problems.utility.programs.reduced_cost_fixing import Part
+
+Run: TypeAlias = tuple[str, int, int]
+"""Job, slot and speed; of a forking instance the number of the copy instead of the speed."""
+Limit: TypeAlias = tuple[int, str]
+"""Slot and label of a row of GPUs."""
 
 NAMEABLE = {
     "z": "z[j,t,v]: job j runs in slot t at its v-th fastest speed; for copies, its v-th place"
@@ -54,9 +60,8 @@ def build(instance: Instance, stop: Stop = lambda: None, part: Part | None = Non
     import pyomo.environ as pyo
 
     watch = _Watch(stop)
-    copies = gains_of(instance)
-    total = sum(len(rows) * (instance.slots - job.arrival + 1)
-                for job, rows in zip(instance.jobs, copies.values(), strict=True))  # fmt: skip
+    gains = gains_of(instance)
+    total = sum(len(gains[job.id]) * (instance.slots - job.arrival + 1) for job in instance.jobs)
     if total > MOST_VARIABLES:
         raise OptionError(
             f"the model of {instance.name} would have {total} variables for runs, the most is "
@@ -64,14 +69,16 @@ def build(instance: Instance, stop: Stop = lambda: None, part: Part | None = Non
         )
     jobs = {job.id: job for job in instance.jobs}
     slots_of = {j: range(job.arrival, instance.slots + 1) for j, job in jobs.items()}
-    ends = {
-        job.id: range(job.arrival + n - 1, instance.slots + 1) if n else range(0)
-        for job, n in zip(instance.jobs, instance.fewest, strict=True)
-    }
-    runs = [(j, t, v) for j, rows in copies.items() for t in slots_of[j] for v in range(len(rows))]
-    certain = set(jobs) if instance.must_finish else set()
-    if part is not None:
-        ends, certain = part.ends, part.certain
+    runs = [(j, t, v) for j, slots in slots_of.items() for t in slots for v in range(len(gains[j]))]
+    if part is None:
+        ends = {
+            j: slots[fewest - 1 :] if fewest else range(0)
+            for (j, slots), fewest in zip(slots_of.items(), instance.fewest, strict=True)
+        }
+        certain = set(jobs) if instance.must_finish else set()
+    else:
+        ends = part.ends
+        certain = part.certain
         runs = [(j, t, v) for j, t, v in runs if (t, v) in part.runs[j]]
     speeds: dict[tuple[str, int], list[int]] = {}
     for j, t, v in runs:
@@ -80,57 +87,70 @@ def build(instance: Instance, stop: Stop = lambda: None, part: Part | None = Non
     m = pyo.ConcreteModel(instance.name)
     m.JOBS = pyo.Set(initialize=list(jobs))
     m.RUNS = pyo.Set(initialize=runs, dimen=3)
-    m.ENDS = pyo.Set(initialize=[(j, f) for j, each in ends.items() for f in each], dimen=2)
+    m.ENDS = pyo.Set(initialize=[(j, f) for j, slots in ends.items() for f in slots], dimen=2)
     m.SLOTS_OF = pyo.Set(initialize=list(speeds), dimen=2)
     m.z = pyo.Var(m.RUNS, domain=pyo.Binary)
     m.done = pyo.Var(m.ENDS, domain=pyo.Binary)
     require(stop)
 
     worth = {(j, f): Fraction(instance.worth(jobs[j], f - jobs[j].arrival + 1)) for j, f in m.ENDS}
+    lost = {(j, f): float(u - worth.get((j, f + 1), Fraction(0))) for (j, f), u in worth.items()}
     m.utility = pyo.Objective(
-        expr=pyo.quicksum(
-            float(u - worth.get((j, f + 1), Fraction(0))) * m.done[j, f]
-            for (j, f), u in worth.items()
-        ),
-        sense=pyo.maximize,
+        expr=pyo.quicksum(value * m.done[end] for end, value in lost.items()), sense=pyo.maximize
     )
     # All values are multiples of this, so bounds may be rounded to one; 0 means no such number.
     step = granularity(worth.values())
-    m.GRANULARITY = {
-        "utility": step if step > _FINEST * max(worth.values(), default=Fraction(0)) else 0
-    }
+    coarse = step > _FINEST * max(worth.values(), default=Fraction(0))
+    m.GRANULARITY = {"utility": step if coarse else 0}
     require(stop)
+
+    _finishing(instance, m, gains, speeds, ends, certain, watch)
+    _work(instance, m, gains, speeds, ends, watch)
+    _capacity(instance, m, runs, watch)
+    return m
+
+
+def _finishing(
+    instance: Instance,
+    m: Any,
+    gains: dict[str, list[Fraction]],
+    speeds: dict[tuple[str, int], list[int]],
+    ends: dict[str, range],
+    certain: set[str],
+    watch: _Watch,
+) -> None:
+    """Add the rows of finishing: once, in a slot with a run, and no run after it."""
+    import pyomo.environ as pyo
 
     m.order = pyo.Constraint(m.ENDS)
     m.completion = pyo.Constraint(m.JOBS)
     m.running = pyo.Constraint(m.SLOTS_OF)
     m.last = pyo.Constraint(m.ENDS)
-    for j, each in ends.items():
-        most = len(copies[j]) if instance.forking else 1
+    for job in instance.jobs:
+        j = job.id
+        slots = ends[j]
+        most = len(gains[j]) if instance.forking else 1
+        finished = m.done[j, slots[-1]] if slots else 0
         if j in certain:
-            sure = m.done[j, each[-1]] == 1 if each else pyo.Constraint.Infeasible
-            m.completion.add(j, sure)
-        for t in slots_of[j]:
+            m.completion.add(j, finished == 1 if slots else pyo.Constraint.Infeasible)
+        for t in range(job.arrival, instance.slots + 1):
             watch()
             held = pyo.quicksum(m.z[j, t, v] for v in speeds.get((j, t), ()))
-            before = m.done[j, t - 1] if t - 1 in each else 0
+            before = m.done[j, t - 1] if t - 1 in slots else 0
             if (j, t) in speeds:
-                able = m.done[j, each[-1]] - before if each else 0
-                m.running.add((j, t), held <= most * able)
-            if t in each:
+                m.running.add((j, t), held <= most * (finished - before))
+            if t in slots:
                 m.last.add((j, t), m.done[j, t] - before <= held)
-                if t - 1 in each:
+                if t - 1 in slots:
                     m.order.add((j, t), before <= m.done[j, t])
-    _work(instance, m, copies, speeds, ends, watch)
-    _capacity(instance, m, runs, watch)
-    return m
 
 
 class _Watch:
     """Checks the limits, once in `_ROWS` calls, while a model is built."""
 
     def __init__(self, stop: Stop) -> None:
-        self.stop, self.count = stop, 0
+        self.stop = stop
+        self.count = 0
 
     def __call__(self) -> None:
         self.count += 1
@@ -141,7 +161,7 @@ class _Watch:
 def _work(
     instance: Instance,
     m: Any,
-    copies: dict[str, list[Any]],
+    gains: dict[str, list[Fraction]],
     speeds: dict[tuple[str, int], list[int]],
     ends: dict[str, range],
     watch: _Watch,
@@ -149,53 +169,65 @@ def _work(
     """Add the rows of progress: a job that has finished by a slot has done its work by then."""
     import pyomo.environ as pyo
 
-    jobs = {job.id: job for job in instance.jobs}
     blocks = {
-        j: range(jobs[j].arrival + _BLOCK - 1, each[-1], _BLOCK) for j, each in ends.items() if each
+        job.id: range(job.arrival + _BLOCK - 1, ends[job.id][-1], _BLOCK)
+        for job in instance.jobs
+        if ends[job.id]
     }
-    keys = [(j, t) for j, each in blocks.items() for t in each]
-    m.BLOCKS = pyo.Set(initialize=keys, dimen=2)
+    m.BLOCKS = pyo.Set(initialize=[(j, t) for j, slots in blocks.items() for t in slots], dimen=2)
     m.work = pyo.Var(m.BLOCKS, domain=pyo.NonNegativeReals)
     m.block = pyo.Constraint(m.BLOCKS)
     m.cumulative = pyo.Constraint(m.ENDS)
-    for j, block in blocks.items():
-        gains, need = work_units(instance, jobs[j], copies[j])
-        since, terms = 0, []
-        for t in range(jobs[j].arrival, ends[j][-1] + 1):
+    for job in instance.jobs:
+        j = job.id
+        if j not in blocks:
+            continue
+        units_of_speed, need = work_units(instance, job, gains[j])
+        since: Any = 0
+        terms: list[Any] = []
+        for t in range(job.arrival, ends[j][-1] + 1):
             watch()
-            terms += [gains[v] * m.z[j, t, v] for v in speeds.get((j, t), ()) if gains[v]]
+            for v in speeds.get((j, t), ()):
+                if units_of_speed[v]:
+                    terms.append(units_of_speed[v] * m.z[j, t, v])
             if t in ends[j]:
                 m.cumulative.add((j, t), since + pyo.quicksum(terms) >= need * m.done[j, t])
-            if t in block:
+            if t in blocks[j]:
                 m.block.add((j, t), m.work[j, t] == since + pyo.quicksum(terms))
-                since, terms = m.work[j, t], []
+                since = m.work[j, t]
+                terms = []
 
 
-def work_units(instance: Instance, job: Job, gains: list[Any]) -> tuple[list[float], int]:
+def work_units(instance: Instance, job: Job, gains: list[Fraction]) -> tuple[list[float], int]:
     """Return the gains of runs in units of work, and the units to be done.
 
     Whole numbers where small ones are exact, which tightens the relaxation; otherwise shares of
     the iterations.
     """
-    each: list[Fraction] = sorted({Fraction(g) for g in gains}, reverse=True)
+    iterations = Fraction(job.iterations)
+    distinct = sorted(set(gains), reverse=True)
     slots = (instance.slots - job.arrival + 1) * (len(gains) if instance.forking else 1)
-    found = units(each, Fraction(job.iterations), slots, up=True)
-    if found.exact:
-        row = dict(zip(each, found.gains, strict=True))
-        return [float(row[Fraction(g)]) for g in gains], found.need
-    shares = [Fraction(g) / Fraction(job.iterations) for g in gains]
-    return [1.0 if share > 1 else float(share) for share in shares], 1
+    whole = units(distinct, iterations, slots, up=True)
+    if whole.exact:
+        units_of_gain = dict(zip(distinct, whole.gains, strict=True))
+        return [float(units_of_gain[gain]) for gain in gains], whole.need
+    return [float(min(gain / iterations, Fraction(1))) for gain in gains], 1
 
 
-def gains_of(instance: Instance) -> dict[str, list[Any]]:
+def gains_of(instance: Instance) -> dict[str, list[Fraction]]:
     """Return each job's gains by speed; by copy, one for each of its `places`, if jobs fork."""
     if instance.forking:
         return {
-            job.id: [instance.gain(job, instance.rate(job, k)) for _, k in places(instance, job)]
+            job.id: [
+                Fraction(instance.gain(job, instance.rate(job, kind)))
+                for _, kind in places(instance, job)
+            ]
             for job in instance.jobs
         }
-    pairs = zip(instance.jobs, instance.speeds, strict=True)
-    return {job.id: [speed.gain for speed in speeds] for job, speeds in pairs}
+    return {
+        job.id: [Fraction(speed.gain) for speed in speeds]
+        for job, speeds in zip(instance.jobs, instance.speeds, strict=True)
+    }
 
 
 def places(instance: Instance, job: Job) -> list[tuple[str, str]]:
@@ -208,39 +240,63 @@ def places(instance: Instance, job: Job) -> list[tuple[str, str]]:
     ]
 
 
-def _capacity(instance: Instance, m: Any, runs: list[tuple[str, int, int]], watch: _Watch) -> None:
+def _capacity(instance: Instance, m: Any, runs: list[Run], watch: _Watch) -> None:
     """Add the rows of Hall's condition, or of machines and types for copies."""
     import pyomo.environ as pyo
 
-    users: dict[Any, list[tuple[tuple[str, int, int], int]]] = {}
-    limit: dict[Any, int] = {}
-    if instance.forking:
-        where = {job.id: places(instance, job) for job in instance.jobs}
-        counts = {machine.id: machine.gpus for machine in instance.machines}
-        for j, t, v in runs:
-            watch()
-            machine, kind = where[j][v]
-            users.setdefault((t, f"{machine}:{kind}"), []).append(((j, t, v), 1))
-            limit[t, f"{machine}:{kind}"] = counts[machine][kind]
-            users.setdefault((t, f"{machine}:{j}"), []).append(((j, t, v), 1))
-            limit[t, f"{machine}:{j}"] = 1
-    else:
-        gangs = Gangs(instance)
-        index = {job.id: i for i, job in enumerate(instance.jobs)}
-        labels = ["+".join(k for i, k in enumerate(gangs.kinds) if s >> i & 1) for s in gangs.sets]
-        for j, t, v in runs:
-            watch()
-            i = index[j]
-            for s in gangs.within[gangs.mask_of_speed[i, v]].nonzero()[0].tolist():
-                users.setdefault((t, labels[s]), []).append(((j, t, v), int(gangs.workers[i])))
-                limit[t, labels[s]] = int(gangs.capacity[s])
+    users: dict[Limit, dict[Run, int]] = {}
+    free: dict[Limit, int] = {}
+    limits = _machine_limits(instance) if instance.forking else _set_limits(instance)
+    for run in runs:
+        watch()
+        job, slot, v = run
+        for limit in limits(job, v):
+            key = (slot, limit.label)
+            users.setdefault(key, {})[run] = limit.gpus
+            free[key] = limit.capacity
     # Rows that no assignment violates are left out.
-    tight = [key for key, rows in users.items() if sum(w for _, w in rows) > limit[key]]
+    tight = [key for key, gpus in users.items() if sum(gpus.values()) > free[key]]
     m.LIMITS = pyo.Set(initialize=sorted(tight), dimen=2)
     m.capacity = pyo.Constraint(m.LIMITS)
-    for t, s in tight:
+    for key in tight:
         watch()
-        m.capacity.add((t, s), pyo.quicksum(w * m.z[k] for k, w in users[t, s]) <= limit[t, s])
+        used = pyo.quicksum(gpus * m.z[run] for run, gpus in users[key].items())
+        m.capacity.add(key, used <= free[key])
+
+
+class _Limit(NamedTuple):
+    """A limit of GPUs in every slot, and how many of them a run takes."""
+
+    label: str
+    gpus: int
+    capacity: int
+
+
+def _machine_limits(instance: Instance) -> Callable[[str, int], list[_Limit]]:
+    """Return what limits a copy: the GPUs of its type on the machine, and one copy there."""
+    counts = {machine.id: machine.gpus for machine in instance.machines}
+    where = {job.id: places(instance, job) for job in instance.jobs}
+
+    def limits(job: str, copy: int) -> list[_Limit]:
+        machine, kind = where[job][copy]
+        of_type = _Limit(f"{machine}:{kind}", 1, counts[machine][kind])
+        return [of_type, _Limit(f"{machine}:{job}", 1, 1)]
+
+    return limits
+
+
+def _set_limits(instance: Instance) -> Callable[[str, int], list[_Limit]]:
+    """Return what limits a gang: the sets of types that contain those of its speed."""
+    gangs = Gangs(instance)
+    index = {job.id: j for j, job in enumerate(instance.jobs)}
+    labels = ["+".join(k for i, k in enumerate(gangs.kinds) if s >> i & 1) for s in gangs.sets]
+
+    def limits(job: str, speed: int) -> list[_Limit]:
+        j = index[job]
+        sets = np.flatnonzero(gangs.within[gangs.mask_of_speed[j, speed]]).tolist()
+        return [_Limit(labels[s], int(gangs.workers[j]), int(gangs.capacity[s])) for s in sets]
+
+    return limits
 
 
 def read(instance: Instance, m: Any) -> Solution:

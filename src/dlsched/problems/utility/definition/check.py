@@ -129,20 +129,23 @@ def _of_slot(instance: Instance, job: Job, held: Held, where: str) -> Iterable[V
         yield Violation("before_arrival", f"{where}.slot", message, job.arrival - held.slot)
     total = 0
     for machine, kinds in held.gpus.items():
-        at = f"{where}.gpus.{machine}"
+        path = f"{where}.gpus.{machine}"
         if machine not in instance.machine_index:
-            yield Violation("unknown_machine", at, f'there is no machine "{machine}"')
+            yield Violation("unknown_machine", path, f'there is no machine "{machine}"')
             continue
-        there = instance.machines[instance.machine_index[machine]].gpus
+        present = instance.machines[instance.machine_index[machine]].gpus
         for kind, count in kinds.items():
-            if not there.get(kind, 0):
-                yield Violation("unknown_type", f"{at}.{kind}", f'it has no GPU of type "{kind}"')
+            if not present.get(kind, 0):
+                message = f'it has no GPU of type "{kind}"'
+                yield Violation("unknown_type", f"{path}.{kind}", message)
             elif not instance.rate(job, kind):
-                yield Violation("no_rate", f"{at}.{kind}", f'the job has no rate on "{kind}"')
+                message = f'the job has no rate on "{kind}"'
+                yield Violation("no_rate", f"{path}.{kind}", message)
             total += count
-        if instance.forking and sum(kinds.values()) > 1:
+        copies = sum(kinds.values())
+        if instance.forking and copies > 1:
             message = "a job has one copy on a machine"
-            yield Violation("several_on_machine", at, message, sum(kinds.values()) - 1)
+            yield Violation("several_on_machine", path, message, copies - 1)
     if instance.forking:
         return
     message = f"{total} GPUs, the job runs on {job.workers}"
@@ -157,11 +160,12 @@ def explain(instance: Instance) -> str:
     if not instance.must_finish:
         return ""
     for j, job in enumerate(instance.jobs):
-        best, left = instance.fastest[j], instance.slots - job.arrival + 1
-        if not best:
+        fastest = instance.fastest[j]
+        slots_left = instance.slots - job.arrival + 1
+        if not fastest:
             return f"job {job.id} has {job.workers} workers, and too few GPUs have a rate for it"
-        if best * left < job.iterations:
-            need = -(-Fraction(job.iterations) // Fraction(best))
+        if fastest * slots_left < job.iterations:
+            need = -(-Fraction(job.iterations) // Fraction(fastest))
             slots = str(need) if need < 10**9 else "over 1e9"
-            return f"job {job.id} needs {slots} slots at its fastest, {left} are left"
+            return f"job {job.id} needs {slots} slots at its fastest, {slots_left} are left"
     return ""

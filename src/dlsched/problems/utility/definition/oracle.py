@@ -32,7 +32,7 @@ def brute_force(instance: Instance) -> Objective | None:
     def best(slot: int, left: tuple[Number, ...]) -> Fraction | None:
         if slot > instance.slots or not any(left):
             return None if instance.must_finish and any(left) else Fraction(0)
-        found: Fraction | None = None
+        most: Fraction | None = None
         for gains in by_slot[max(s for s in by_slot if s <= slot)]:
             if any(gain and not rest for gain, rest in zip(gains, left, strict=True)):
                 continue  # a job that is complete holds nothing
@@ -45,8 +45,8 @@ def brute_force(instance: Instance) -> Objective | None:
                 for job, before, rest in zip(jobs, left, after, strict=True)
                 if before and not rest
             )
-            found = now + later if found is None else max(found, now + later)
-        return found
+            most = now + later if most is None else max(most, now + later)
+        return most
 
     value = best(1, tuple(job.iterations for job in jobs))
     return None if value is None else ByLevel(LEVELS, (simplify(value),))
@@ -58,12 +58,12 @@ def _gains(instance: Instance, there: list[bool]) -> set[tuple[Number, ...]]:
         list(_options(instance, job)) if here else [((), 0)]
         for job, here in zip(instance.jobs, there, strict=True)
     ]
-    found: set[tuple[Number, ...]] = set()
+    possible: set[tuple[Number, ...]] = set()
     for choice in product(*options):
         gains = tuple(gain for _, gain in choice)
-        if gains not in found and _fits(instance, [held for held, _ in choice]):
-            found.add(gains)
-    return found
+        if gains not in possible and _fits(instance, [held for held, _ in choice]):
+            possible.add(gains)
+    return possible
 
 
 def _options(instance: Instance, job: Job) -> Iterator[tuple[_Held, Number]]:

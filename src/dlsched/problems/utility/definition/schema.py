@@ -183,9 +183,11 @@ class Instance(schema.Instance):
     @derived
     def fewest(self) -> tuple[int, ...]:
         """For each job the fewest slots in which it can finish alone; 0 if it cannot."""
-        pairs = zip(self.jobs, self.fastest, strict=True)
-        slots = [(job, int(-(-job.iterations // best)) if best else 0) for job, best in pairs]
-        return tuple(n if n <= self.slots - job.arrival + 1 else 0 for job, n in slots)
+        fewest = []
+        for job, gain in zip(self.jobs, self.fastest, strict=True):
+            slots = int(-(-job.iterations // gain)) if gain else 0
+            fewest.append(slots if slots <= self.slots - job.arrival + 1 else 0)
+        return tuple(fewest)
 
     @derived
     def runs(self) -> int:
@@ -195,12 +197,12 @@ class Instance(schema.Instance):
 
     def _speeds(self, job: Job) -> tuple[Speed, ...]:
         rates = {kind: self.rate(job, kind) for kind in self.supply if self.rate(job, kind)}
-        found = []
+        speeds = []
         for rate in sorted(set(rates.values()), reverse=True):
             kinds = frozenset(kind for kind, r in rates.items() if r >= rate)
             if self.forking or sum(self.supply[kind] for kind in kinds) >= job.workers:
-                found.append(Speed(self.gain(job, rate), kinds))
-        return tuple(found)
+                speeds.append(Speed(self.gain(job, rate), kinds))
+        return tuple(speeds)
 
     def worth(self, job: Job, completion: int) -> Number:
         """Return the utility of a completion time in slots, first and last slot included."""

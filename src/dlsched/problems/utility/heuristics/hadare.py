@@ -18,14 +18,16 @@ def forked(instance: Instance) -> Solution:
     slowest for it first, until they do the rest of its work; remaining machines then take copies
     of the jobs in the same order, as many as they have GPUs.
     """
-    left, most = [job.iterations for job in instance.jobs], instance.fastest
-    arrivals = [job.arrival for job in instance.jobs]
+    left = [job.iterations for job in instance.jobs]
+    fastest = instance.fastest
     rows: dict[str, list[Held]] = {}
     for slot in range(1, instance.slots + 1):
-        queue = sorted(
-            (j for j, a in enumerate(arrivals) if a <= slot and left[j] > 0 and most[j]),
-            key=lambda j: Fraction(left[j]) / most[j],
-        )
+        present = [
+            j
+            for j, job in enumerate(instance.jobs)
+            if job.arrival <= slot and left[j] > 0 and fastest[j]
+        ]
+        queue = sorted(present, key=lambda j: Fraction(left[j]) / fastest[j])
         free = {m: dict(machine.gpus) for m, machine in enumerate(instance.machines)}
         held: dict[int, dict[int, str]] = {j: {} for j in queue}
         missing = {j: left[j] for j in queue}
@@ -43,7 +45,7 @@ def forked(instance: Instance) -> Solution:
                 left[j] -= sum(instance.gain(job, job.rates[k]) for k in held[j].values())
                 gpus = {instance.machines[m].id: {k: 1} for m, k in sorted(held[j].items())}
                 rows.setdefault(job.id, []).append(Held(slot=slot, gpus=gpus))
-    return Solution(schedule={name: tuple(each) for name, each in rows.items()})
+    return Solution(schedule={name: tuple(held_by_job) for name, held_by_job in rows.items()})
 
 
 def divisible_load(instance: Instance) -> float:

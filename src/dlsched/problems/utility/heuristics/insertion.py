@@ -147,19 +147,25 @@ class Insertion:
         count, slots = self.levels.shape
         if count < 2:
             return
-        demands, plan = self.gangs.demands, self._plan(int(run.rng.integers(1, 2**31 - 1)))
+        demands = self.gangs.demands
+        plan = self._plan(int(run.rng.integers(1, 2**31 - 1)))
+        kept = self.levels.copy()
         scheduled = np.flatnonzero(plan.finish >= 0)
         totals = np.full(2, demands.value[scheduled, plan.finish[scheduled]].sum())
-        most, kept = demands.value.max(axis=1).sum(), self.levels.copy()
+        most = demands.value.max(axis=1).sum()
         hottest = _HOTTEST["schedule" if order is None else "order"]
         hottest *= max(self.total / count, np.finfo(float).tiny)
-        density, steps = self.density(), slots if order is None else slots * count
-        each, done = max(1, min(_MOST_ROUNDS, _STEPS // steps)), 0
-        began, left = run.elapsed(), max(run.remaining(), 1e-9)
+        density = self.density()
+        steps = slots if order is None else slots * count
+        rounds_at_once = max(1, min(_MOST_ROUNDS, _STEPS // steps))
+        done = 0
+        began = run.elapsed()
+        seconds = max(run.remaining(), 1e-9)
         while done < rounds and totals[1] < most and not run.stop_reason():
-            spent = (run.elapsed() - began) / left
+            spent = (run.elapsed() - began) / seconds
             temperature = hottest * _COLDEST ** max(done / rounds, min(1.0, spent))
-            before, part = totals[1], min(each, rounds - done)
+            before = totals[1]
+            part = min(rounds_at_once, rounds - done)
             if order is None:
                 anneal(demands, plan, density, part, temperature, totals, kept)
             else:
@@ -171,8 +177,8 @@ class Insertion:
 
     def _plan(self, seed: int = 1) -> Plan:
         """Return a copy of the schedule for the compiled loops."""
-        runs, slots = self.levels >= 0, self.levels.shape[1]
-        last = slots - 1 - runs[:, ::-1].argmax(axis=1)
+        runs = self.levels >= 0
+        last = self.levels.shape[1] - 1 - runs[:, ::-1].argmax(axis=1)
         finish = np.where(runs.any(axis=1), last, -1)
         return Plan(self.levels.copy(), finish, self.free.copy(), np.array([seed]))
 
@@ -180,7 +186,8 @@ class Insertion:
         """Replace the schedule by these rows of speeds."""
         for j in np.flatnonzero((levels != self.levels).any(axis=1)).tolist():
             self.gangs.book(self.free, j, self.levels[j], sign=-1)
-            self.levels[j], self.worth[j] = -1, 0.0
+            self.levels[j] = -1
+            self.worth[j] = 0.0
             self.put(j, levels[j])
 
     def density(self) -> Vector:

@@ -38,7 +38,8 @@ def two_queues(threshold: float) -> Callable[[Rounds], Grants]:
 
     def policy(rounds: Rounds) -> Grants:
         instance = rounds.instance
-        free, counts = dict(instance.supply), {}
+        free = dict(instance.supply)
+        counts = {}
 
         def rank(j: int) -> tuple[bool, int, int]:
             service = rounds.attained[j] * instance.slot_seconds
@@ -68,18 +69,19 @@ class CapacityQueue:
 
     def __call__(self, rounds: Rounds) -> Grants:
         """Return the running jobs, and those that start now."""
-        instance, queue = self.instance, rounds.queue
+        instance = self.instance
         self.running = {j: gpus for j, gpus in self.running.items() if rounds.left[j] > 0}
         left = [dict(machine.gpus) for machine in instance.machines]
         for gpus in self.running.values():
             for name, kinds in gpus.items():
                 for kind, count in kinds.items():
                     left[instance.machine_index[name]][kind] -= count
-        for j in queue:
+        for j in rounds.queue:
             if j in self.running:
                 continue
             free = {k: sum(gpus.get(k, 0) for gpus in left) for k in instance.supply}
-            usable, need = most_free(instance, j, free), instance.jobs[j].workers
+            usable = most_free(instance, j, free)
+            need = instance.jobs[j].workers
             if sum(free[k] for k in usable) < need:
                 break
             self.running |= place(instance, {j: take(free, usable, need)}, left)

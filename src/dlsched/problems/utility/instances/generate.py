@@ -175,7 +175,8 @@ def _rates(
 
 def _deadline(rng: np.random.Generator, longest: int, least: float) -> list[float]:
     """Return utilities that fall to a fifth after a deadline of 1.5 to 4 times the least time."""
-    worth, deadline = int(rng.integers(10, 101)), least * float(rng.uniform(1.5, 4))
+    worth = int(rng.integers(10, 101))
+    deadline = least * float(rng.uniform(1.5, 4))
     return [worth if c <= deadline else worth / 5 for c in range(1, longest + 1)]
 
 

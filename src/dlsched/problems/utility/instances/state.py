@@ -55,8 +55,8 @@ def instance(
         If some servers have types of GPUs and others have none, or there is no such utility.
     """
     rounds = moment(state, slot_seconds=slot_seconds, utility=utility, kind_seed=kind_seed)
-    whole, gone = rounds.instance, rounds.slot - 1
-    left = whole.slots - gone if slots is None else slots
+    whole = rounds.instance
+    left = whole.slots - (rounds.slot - 1) if slots is None else slots
     kind = "linear" if utility == "linear" else "table"
     rows = []
     for job, remaining, factor in zip(
@@ -103,12 +103,14 @@ def moment(
     if utility not in UTILITIES:
         raise OptionError(f"utility={utility!r} is none of {', '.join(UTILITIES)}")
     kind = "linear" if utility == "linear" else "effective_throughput"
-    types, rates = _types(state.servers), _rates(state, kind_seed)
+    types = _types(state.servers)
+    rates = _rates(state, kind_seed)
     machines = [
         {"id": server.id, "gpus": {types[server.id]: server.gpus}} for server in state.servers
     ]
     slot = int(state.time // slot_seconds) + 1
-    rows, left = [], []
+    rows = []
+    left = []
     for job in sorted((*state.running, *state.waiting), key=lambda job: job.submit):
         base = job.rates.get(job.gpu_type or "", 1)
         work = job.remaining + job.attained if job.work is None else job.work
@@ -125,9 +127,10 @@ def moment(
         )
     if slots is None:
         slots = slot - 1 + horizon(left, rows, state.gpus, slot_seconds)
-    made = Instance.parse(_data(machines, rows, slots, slot_seconds, kind), "the cluster's state")
-    rounds = Rounds(made)
-    rounds.slot, rounds.left = slot, list(left)
+    data = _data(machines, rows, slots, slot_seconds, kind)
+    rounds = Rounds(Instance.parse(data, "the cluster's state"))
+    rounds.slot = slot
+    rounds.left = list(left)
     return rounds
 
 

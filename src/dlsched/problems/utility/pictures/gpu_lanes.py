@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -52,7 +53,9 @@ def owners_of(instance: Instance, solution: Solution, lanes: Sequence[Lane]) -> 
 
 def runs_of(row: NDArray[np.int64]) -> Iterator[tuple[int, int, int]]:
     """Yield (job, first slot, number of slots) of each run of one job in a lane, slots from 0."""
-    cuts = np.nonzero(np.diff(row))[0] + 1
-    for part in np.split(np.arange(len(row)), cuts):
-        if row[part[0]] >= 0:
-            yield int(row[part[0]]), int(part[0]), len(part)
+    first = 0
+    for job, slots in groupby(row.tolist()):
+        count = len(list(slots))
+        if job >= 0:
+            yield job, first, count
+        first += count

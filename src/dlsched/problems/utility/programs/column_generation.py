@@ -26,8 +26,10 @@ _MANY = 0.8
 """With more periods, as a share of the slots, none are merged."""
 _LEAST = 1e-12
 """Averages of prices that fall to 0 end there, where they are below this; utilities are up to 1."""
-_COARSE, _FINE = 1e-3, 1e-7
-"""Where the master's optimum and the bound are this near, merged and single slots are done."""
+_COARSE = 1e-3
+"""Where the master's optimum and the bound are this near, merged slots are done."""
+_FINE = 1e-7
+"""The same for single slots."""
 
 
 def refinements(gangs: Gangs) -> Iterator[Indices]:
@@ -71,23 +73,25 @@ def generate(
     best = dual.price(best_prices, round_down=True)
     columns.add(best.rows)
     master = Master(columns, run, cuts)
-    smoothing, close = _SMOOTHING, _FINE if len(lengths) == len(prices) else _COARSE
+    smoothing = _SMOOTHING
+    close = _FINE if len(lengths) == len(prices) else _COARSE
     while not run.stop_reason():
         solved = master.solve()
         if solved is None:
             break
-        value, masters = solved
+        value, masters_prices = solved
         if best.bound - value <= close * abs(value):
             return best_prices, True
-        at = masters + smoothing * (best_prices - masters)
-        at[at < _LEAST] = 0.0
+        tried = masters_prices + smoothing * (best_prices - masters_prices)
+        tried[tried < _LEAST] = 0.0
         try:
-            priced = dual.price(at, round_down=True)
+            priced = dual.price(tried, round_down=True)
         except Stopped:
             break
         better = priced.bound < best.bound
         if better:
-            best_prices, best = at, priced
+            best_prices = tried
+            best = priced
         if columns.add(priced.rows):
             smoothing = _SMOOTHING
             master.extend()

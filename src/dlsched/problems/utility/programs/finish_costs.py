@@ -27,8 +27,10 @@ _HIGHEST = 2**60
 _MOST_SUMS = 500_000
 _MOST_AMOUNTS = 20_000
 """With more sums of gains, or amounts that may be left, gains are rounded up."""
-_UNITS, _PER_SLOT = 2000, 16
-"""Rounded work has this many units, or if more, this many for each slot that it needs, ..."""
+_UNITS = 2000
+"""Rounded work has this many units, ..."""
+_PER_SLOT = 16
+"""... or if more, this many for each slot that it needs, ..."""
 _CELLS = 100_000_000
 """... but slots times units are at most this."""
 
@@ -68,15 +70,15 @@ class LeastCosts:
             raise ValueError("prices are too high")
         free = [0] * inst.slots
         table = {kind: np.array(prices.get(kind, free), dtype=np.int64) for kind in inst.supply}
-        found = np.full((len(inst.jobs), inst.slots), NEVER, dtype=np.int64)
+        least = np.full((len(inst.jobs), inst.slots), NEVER, dtype=np.int64)
         for j, (job, speeds) in enumerate(zip(inst.jobs, inst.speeds, strict=True)):
             poll()
             if inst.fewest[j]:
                 cheapest = [np.min([table[k] for k in s.types], axis=0) for s in speeds]
                 first = job.arrival - 1
                 costs = job.workers * np.column_stack(cheapest)[first:]
-                found[j, first:] = self.by_slot(j, costs)
-        return found
+                least[j, first:] = self.by_slot(j, costs)
+        return least
 
     def by_slot(self, job: int, costs: Costs) -> NDArray[np.int64]:
         """Return the least cost of a job's work in the first slots, by their number.
@@ -89,11 +91,11 @@ class LeastCosts:
         after = self._amounts(job)
         least = np.full(len(after), NEVER, dtype=np.int64)
         least[0] = 0
-        found = np.empty(len(costs), dtype=np.int64)
+        by_slot = np.empty(len(costs), dtype=np.int64)
         for t, cost in enumerate(costs):
             least = np.minimum(least, (least[after] + cost).min(axis=1))
-            found[t] = least[-1]
-        return found
+            by_slot[t] = least[-1]
+        return by_slot
 
     def suffices(self, job: int, gains: Sequence[int], need: int) -> bool:
         """Whether all slots that complete a job also have gains, in other units, of the need.
@@ -106,8 +108,9 @@ class LeastCosts:
             What the gains of the job's slots are said to add up to, at least.
         """
         inst = self.instance
-        exact, iterations = [Fraction(s.gain) for s in inst.speeds[job]], inst.jobs[job].iterations
-        if all(g * iterations >= need * e for g, e in zip(gains, exact, strict=True)):
+        iterations = inst.jobs[job].iterations
+        speeds = inst.speeds[job]
+        if all(g * iterations >= need * s.gain for g, s in zip(gains, speeds, strict=True)):
             return True  # no gain is rounded down
         slots = inst.slots - inst.jobs[job].arrival + 1
         costs = np.array([gains] * slots, dtype=np.int64)

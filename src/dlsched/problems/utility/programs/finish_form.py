@@ -73,7 +73,9 @@ class Finishes:
             raise ValueError("the form is one of gangs, and the instance is forking")
         if abs(exponent) > _LARGEST_EXPONENT:
             raise ValueError(f"the exponent of prices must be at most {_LARGEST_EXPONENT}")
-        self.instance, self.unit, self.target = instance, Fraction(2) ** exponent, target
+        self.instance = instance
+        self.unit = Fraction(2) ** exponent
+        self.target = target
         self.costs = LeastCosts(instance)
         self.worth: list[dict[int, Fraction]] = [{} for _ in instance.jobs]
         for row, job, fewest in zip(self.worth, instance.jobs, instance.fewest, strict=True):
@@ -163,8 +165,8 @@ class Finishes:
         columns = self.columns
         rows = [
             Row({c: -1, c + 1: 1}, 0, None)
-            for c, (one, other) in enumerate(pairwise(columns))
-            if one[0] == other[0]
+            for c, ((job, _), (next_job, _)) in enumerate(pairwise(columns))
+            if job == next_job
         ]
         if any(not (row or opt) for row, opt in zip(self.worth, self.optional, strict=True)):
             rows.append(Row({}, 1, 1))  # a job must finish and cannot

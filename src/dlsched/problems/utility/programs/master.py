@@ -53,23 +53,27 @@ class Columns:
         """
         from scipy import sparse
 
-        gangs, width = self.gangs, len(self.gangs.sets)
+        gangs = self.gangs
+        width = len(gangs.sets)
         cuts = np.arange(gangs.instance.slots + 1) if cuts is None else cuts
         periods = np.repeat(np.arange(len(cuts) - 1), np.diff(cuts))
         rows = len(periods) and (periods[-1] + 1) * width
         utilities = np.zeros(len(self.jobs) - first)
-        at, into, entries = [], [], []
+        row_numbers: list[Indices] = []
+        column_numbers: list[Indices] = []
+        entries: list[Vector] = []
         for c, (j, row) in enumerate(zip(self.jobs[first:], self.rows[first:], strict=True)):
             used = np.flatnonzero(row >= 0)
             utilities[c] = gangs.worth[j, used[-1]]
             t, s = np.nonzero(gangs.within[gangs.mask_of_speed[j, row[used]]])
-            at += [periods[used[t]] * width + s, np.array([rows + j])]
-            into.append(np.full(len(t) + 1, c))
+            row_numbers.append(np.append(periods[used[t]] * width + s, rows + j))
+            column_numbers.append(np.full(len(t) + 1, c))
             entries.append(np.append(np.full(len(t), float(gangs.workers[j])), 1.0))
         shape = (rows + len(gangs.workers), len(utilities))
         if not entries:
             return sparse.csc_array(shape), utilities
-        data = (np.concatenate(entries), (np.concatenate(at), np.concatenate(into)))
+        places = (np.concatenate(row_numbers), np.concatenate(column_numbers))
+        data = (np.concatenate(entries), places)
         return sparse.csc_array(sparse.coo_array(data, shape=shape)), utilities
 
     def limits(self, cuts: Indices | None = None) -> tuple[Vector, Vector]:
@@ -100,7 +104,9 @@ class Master:
     """
 
     def __init__(self, columns: Columns, run: Run, cuts: Indices) -> None:
-        self.columns, self.cuts, self.size = columns, cuts, 0
+        self.columns = columns
+        self.cuts = cuts
+        self.size = 0
         self.program = IncrementalProgram(run, maximize=True)
         self.program.add_rows(*columns.limits(cuts))
         if columns.gangs.instance.must_finish:  # jobs without a schedule yet, at a high price
@@ -122,8 +128,7 @@ class Master:
             return None
         gangs = self.columns.gangs
         lengths = np.diff(self.cuts)
-        shape = len(lengths), len(gangs.sets)
-        duals = self.program.duals[: shape[0] * shape[1]]
-        by_set = np.maximum(0.0, duals).reshape(shape)
+        count = len(lengths) * len(gangs.sets)
+        by_set = np.maximum(0.0, self.program.duals[:count]).reshape(len(lengths), -1)
         by_type = by_set @ gangs.contains(gangs.sets).astype(float)
         return self.program.objective, np.repeat(by_type, lengths, axis=0)

@@ -97,13 +97,15 @@ def _best(cost: Vector, after: After, first: int, worth: Vector) -> tuple[Vector
     """
     slots, speeds = cost.shape
     stages = len(after)
-    columns, ends = np.ascontiguousarray(after.T), after.T == 0
+    columns = np.ascontiguousarray(after.T)
+    ends = columns == 0
     # From each stage, what is left of the best schedule that is in a slot or later.
     later = np.full((slots + 1, stages), -np.inf)
     for t in range(slots - 1, first - 1, -1):
         row = np.where(ends, worth[t], later[t + 1][columns]) - cost[t][:, None]
         np.maximum(later[t + 1, 1:], row[:, 1:].max(axis=0), out=later[t, 1:])
-    through, ending = np.full((slots, speeds), -np.inf), np.full(slots, -np.inf)
+    through = np.full((slots, speeds), -np.inf)
+    ending = np.full(slots, -np.inf)
     before = np.full(stages, -np.inf)  # minus the cost of what leads to a stage
     before[-1] = 0.0
     for t in range(first, slots):

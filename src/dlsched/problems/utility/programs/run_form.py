@@ -45,8 +45,9 @@ def rows_of_runs(found: Finishes, first: int) -> Iterator[Row]:
 
 def _rows_of_job(found: Finishes, j: int, column: dict[Run, int]) -> Iterator[Row]:
     """Yield that a job runs until it finishes, does its work by then, and costs what it has to."""
-    inst, job = found.instance, found.instance.jobs[j]
-    arrival, last, speeds = job.arrival - 1, max(found.worth[j]), inst.speeds[j]
+    job = found.instance.jobs[j]
+    speeds = found.instance.speeds[j]
+    slots = range(job.arrival - 1, max(found.worth[j]) + 1)
     gains, need = units_of(found, j)
     done: dict[int, int] = {}
 
@@ -54,20 +55,22 @@ def _rows_of_job(found: Finishes, j: int, column: dict[Run, int]) -> Iterator[Ro
         """Return the cells of a number times the finishes from a slot to another."""
         return found.by_column({(j, f): value for f in found.worth[j] if low <= f <= high})
 
-    for t in range(arrival, last + 1):
+    for t in slots:
         poll()
         runs = [column[j, t, v] for v in range(len(speeds))]
         done |= {c: gain for c, gain in zip(runs, gains, strict=True) if gain}
         ones = dict.fromkeys(runs, 1)
-        yield Row(ones | ends(-1, t, last), None, 0)
+        yield Row(ones | ends(-1, t, slots[-1]), None, 0)
         if t in found.worth[j]:
             yield Row(ones | ends(-1, t, t), 0, None)
             yield Row(done | ends(-need, 0, t), 0, None)
-    for prices, _, least in found.priced:
-        cells = found.by_column({(j, f): least[j][f] for f in found.worth[j]})
-        for t in range(arrival, last + 1):
-            for v, speed in enumerate(speeds):
-                price = min(prices[k][t] if k in prices else 0 for k in speed.types)
+    for priced in found.priced:
+        cells = found.by_column({(j, f): priced.least[j][f] for f in found.worth[j]})
+        free = [0] * found.instance.slots
+        for v, speed in enumerate(speeds):
+            of_types = [priced.prices.get(kind, free) for kind in speed.types]
+            for t in slots:
+                price = min(prices[t] for prices in of_types)
                 if price:
                     cells[column[j, t, v]] = -job.workers * price
         if cells:
@@ -79,8 +82,9 @@ def units_of(found: Finishes, j: int) -> tuple[Sequence[int], int]:
 
     All slots that complete the job have gains of at least the work.
     """
-    job, speeds = found.instance.jobs[j], found.instance.speeds[j]
-    gains, iterations = [Fraction(speed.gain) for speed in speeds], Fraction(job.iterations)
+    job = found.instance.jobs[j]
+    gains = [Fraction(speed.gain) for speed in found.instance.speeds[j]]
+    iterations = Fraction(job.iterations)
     stated = units(gains, iterations, found.instance.slots - job.arrival + 1, up=True)
     if found.costs.suffices(j, stated.gains, stated.need):
         return stated.gains, stated.need
@@ -100,12 +104,12 @@ def _capacity(found: Finishes, column: dict[Run, int]) -> Iterator[Row]:
     for (j, t, v), c in column.items():
         for union in unions:
             if types[j][v] & ~union == 0:
-                own = users.setdefault((t, union), {}).setdefault(j, {})
-                own[c] = inst.jobs[j].workers
+                cells = users.setdefault((t, union), {}).setdefault(j, {})
+                cells[c] = inst.jobs[j].workers
     for (_, union), jobs in sorted(users.items()):
         poll()
         capacity = sum(inst.supply[kind] for kind in bit if bit[kind] & union)
-        cells = {c: n for own in jobs.values() for c, n in own.items()}
+        cells = {c: n for runs in jobs.values() for c, n in runs.items()}
         if sum(cells.values()) > capacity:
             yield Row(cells, None, capacity)
             yield from _whole_gangs(inst, jobs, capacity)

@@ -51,7 +51,8 @@ def exact_stages(gains: tuple[int, ...], need: int, slots: int, most: int) -> Af
     # An amount left is as hard to do as the least sum that does it, by whose position it is known.
     top = int(np.searchsorted(sums, need))
     after = np.full((top + 1, len(gains)), -1, dtype=np.int64)
-    new, count = np.array([top]), 1
+    new = np.array([top])
+    count = 1
     mark = np.zeros(top + 1, dtype=np.int64)
     while len(new):
         left = np.maximum(0, sums[new][:, None] - np.array(gains))
@@ -73,7 +74,7 @@ def _sums(gains: Sequence[int], need: int, slots: int) -> NDArray[np.int64] | No
     base = 2 * slots + 1
     if need * base >= _LARGEST:
         return None
-    both = np.zeros(1, dtype=np.int64)  # a sum, and the fewest slots that it takes
+    both = np.zeros(1, dtype=np.int64)  # a sum times `base`, plus the fewest slots that it takes
     for gain in filter(None, gains):
         count = min(slots, -(-need // gain))
         if len(both) * (count + 1) > _MOST_COMBINATIONS:
@@ -110,17 +111,18 @@ def stages(
         With more exact stages, units are rounded.
     """
     whole = units(gains, iterations, slots, up, most)
-    if whole.exact:
-        row, need = whole.gains, whole.need
-    else:
+    row = whole.gains
+    need = whole.need
+    if not whole.exact:
         step = granularity(gains)
         need = int(-(-iterations // step))
         row = tuple(min(int(gain / step), need) for gain in gains)
-    found = exact_stages(row, need, slots, most_stages) if row[0] else None
-    if found is None:
-        left = np.arange(whole.need + 1)[:, None]
-        found = np.maximum(0, left - np.array(whole.gains)).astype(np.int32)
-    return found
+    after = exact_stages(row, need, slots, most_stages) if row[0] else None
+    if after is not None:
+        return after
+    left = np.arange(whole.need + 1)[:, None]
+    rounded: After = np.maximum(0, left - np.array(whole.gains)).astype(np.int32)
+    return rounded
 
 
 class Stages:

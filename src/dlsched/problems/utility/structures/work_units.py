@@ -33,8 +33,10 @@ _EXACT_INTEGERS = 2**50
 """Products of numbers below this and `UNITS` fit 64 bits."""
 _MOST_SPEEDS = 4
 """With more speeds, gains are rounded all alike."""
-_TIGHTEST, _CANDIDATES = 32, 40
-"""Combinations that are tested first, and numbers of units that are then tested in full."""
+_TIGHTEST = 32
+"""Combinations that are tested first."""
+_CANDIDATES = 40
+"""Numbers of units that are then tested in full."""
 
 Combinations: TypeAlias = NDArray[np.int64]
 """Rows of slots at each speed."""
@@ -79,10 +81,10 @@ def units(
     if whole[-1] == whole[0]:
         return Units((1,) * len(whole), fewest, exact=True)
     limit = max(most, min(_PER_SLOT * fewest, _CELLS // slots))
-    found = _integers(tuple(whole), need, slots, min(limit, UNITS))
-    if found is None and need <= limit:
-        found = Units(tuple(whole), need, exact=True)
-    return found or _rounded(whole, need, fewest, up, limit)
+    exact = _integers(tuple(whole), need, slots, min(limit, UNITS))
+    if exact is None and need <= limit:
+        exact = Units(tuple(whole), need, exact=True)
+    return exact or _rounded(whole, need, fewest, up, limit)
 
 
 @lru_cache(maxsize=4096)
@@ -93,21 +95,21 @@ def _integers(gains: tuple[int, ...], need: int, slots: int, most: int) -> Units
         return None
     enough, short = both
     # Tight combinations first, as most candidates fail there.
-    value = np.array(gains, dtype=float) / float(need) if need < 2**1000 else None
-    if value is not None:
-        enough = enough[np.argsort(enough @ value, kind="stable")]
-        short = short[np.argsort(-(short @ value), kind="stable")]
-    counts = range(1, min(most, need) + 1)
-    found: list[tuple[int, tuple[int, ...]]] = []
-    first, second = (rows[:_TIGHTEST].astype(float) for rows in (enough, short))
+    if need < 2**1000:
+        share = np.array(gains, dtype=float) / float(need)
+        enough = enough[np.argsort(enough @ share, kind="stable")]
+        short = short[np.argsort(-(short @ share), kind="stable")]
+    counts = np.arange(1, min(most, need) + 1)
+    candidates: list[tuple[int, tuple[int, ...]]] = []
+    tight_enough = enough[:_TIGHTEST].astype(float)
+    tight_short = short[:_TIGHTEST].astype(float)
     for table in _tables(list(gains), need, len(counts)):
-        n, weights = np.arange(1, len(counts) + 1), table.astype(float)  # products are exact
-        fits = ((first @ weights).min(axis=0, initial=1 << 60) >= n) & (
-            (second @ weights).max(axis=0, initial=0) < n
-        )
-        fewest = np.flatnonzero(fits)[:_CANDIDATES].tolist()
-        found += [(i + 1, tuple(table[:, i].tolist())) for i in fewest]
-    for count, row in sorted(found)[:_CANDIDATES]:
+        weights = table.astype(float)  # products are exact
+        does_work = (tight_enough @ weights).min(axis=0, initial=1 << 60) >= counts
+        falls_short = (tight_short @ weights).max(axis=0, initial=0) < counts
+        fewest = np.flatnonzero(does_work & falls_short)[:_CANDIDATES].tolist()
+        candidates += [(i + 1, tuple(table[:, i].tolist())) for i in fewest]
+    for count, row in sorted(candidates)[:_CANDIDATES]:
         units_of = np.array(row)
         if (enough @ units_of).min(initial=count) >= count > (short @ units_of).max(initial=0):
             return Units(row, count, exact=True)
@@ -123,7 +125,8 @@ def _tables(gains: list[int], need: int, most: int) -> list[NDArray[np.int64]]:
     """
     if need < _EXACT_INTEGERS:
         product = np.array(gains, dtype=np.int64)[:, None] * np.arange(1, most + 1)
-        down, up = product // need, -(-product // need)
+        down = product // need
+        up = -(-product // need)
         nearest = (2 * product + need) // (2 * need)
     else:
         rows = [[(g * n, need) for n in range(1, most + 1)] for g in gains]
@@ -154,19 +157,17 @@ def _combinations(
         used = heads.sum(axis=1)[:, None] + count[None, :]
         # A minimal combination exceeds the work by less than a slot.
         keep = (np.asarray(total < need + gains[0], dtype=bool)) & (used <= slots)
-        where, each = np.nonzero(keep)
-        heads = np.column_stack([heads[where], count[each]])
+        head, slots_of_speed = np.nonzero(keep)
+        heads = np.column_stack([heads[head], count[slots_of_speed]])
         done = total[keep]
     last = gains[-1]
     left = slots - heads.sum(axis=1)
     over = np.asarray(done >= need, dtype=bool)
-    more = np.asarray(-((done - need) // last), dtype=object)  # slots of the last speed that do it
-    more = np.where(over, 0, more)
+    more = np.where(over, 0, -((done - need) // last))  # slots of the last speed that do it
     possible = np.asarray(more <= left, dtype=bool)
     enough = np.column_stack([heads[possible], more[possible].astype(np.int64)])
-    under = ~over
-    fewer = np.minimum(left[under], np.asarray((need - 1 - done[under]) // last, dtype=object))
-    short = np.column_stack([heads[under], fewer.astype(np.int64)])
+    fewer = np.minimum(left[~over], (need - 1 - done[~over]) // last)
+    short = np.column_stack([heads[~over], fewer.astype(np.int64)])
     return enough, short
 
 
