@@ -34,6 +34,7 @@ CHECKS: dict[str, Callable[[Subject], Finding | None]] = {
     "limits": conformance_checks.limits,
     "warm_start": conformance_checks.warm_start,
     "threads": thread_changes.threads,
+    "proofs": conformance_checks.proofs,
     "picture": conformance_checks.picture,
     "card": conformance_checks.card,
     "page": conformance_checks.page,

@@ -16,6 +16,7 @@ from hypothesis.errors import Unsatisfiable
 from dlsched import api, extras
 from dlsched.api.evaluation import evaluate_claim
 from dlsched.errors import OptionError
+from dlsched.proofs.prove import ProofFailed
 from dlsched.registry import Kind, Method, Problem, call, layout
 from dlsched.results.objective import SOLVER_PRECISION, TOLERANCE, Objective, relative_gap
 from dlsched.results.refutation import beaten_level
@@ -42,6 +43,10 @@ _REQUIRED = {
 }
 _PROVED = (Termination.PROVED, Termination.CLAIMED)
 """How an exact method ends that states an optimum; another package's only claims it."""
+
+
+_MOST_SECONDS = 60
+"""For a proof of the example."""
 
 
 @dataclass(frozen=True)
@@ -340,6 +345,21 @@ def _require_equal(name: str, mine: Objective, optimum: Objective) -> None:
     for (level, best), value in zip(optimum.pairs(), mine, strict=True):
         near = relative_gap(best, value) <= SOLVER_PRECISION
         require(near, f"{name} finds {level.name} = {value}, the optimum is {best}")
+
+
+def proofs(subject: Subject) -> None:
+    """The example's optimum is proved on the model in whole numbers, and the proof accepted."""
+    instance = subject.example()
+    result = api.solve(instance)
+    if result.status is not Status.OPTIMAL:
+        return
+    try:
+        proof = api.prove(instance, result.solution, time_limit=_MOST_SECONDS)
+    except (ProofFailed, ValueError) as error:
+        raise Broken("conformance", f"{instance.name} has no proof: {error}") from error
+    checked = api.check_proof(instance, proof)
+    names = [level.level for level in checked.levels]
+    require(names == [level.name for level in subject.problem.levels], f"proved are only {names}")
 
 
 def heuristics(subject: Subject) -> Finding | None:
