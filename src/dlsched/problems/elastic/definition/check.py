@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from dlsched.problems.elastic.definition.job_choices import (
     Workers,
@@ -29,22 +29,28 @@ def check(instance: Instance, solution: Solution) -> Report:
     them). ``details`` has ``gpus``, the GPUs taken from the capacity; with
     pools also ``gpus_training`` and ``gpus_loan``.
     """
-    used = _used(instance, solution)
+    # What neither runs nor gets workers violates nothing, and is worth nothing.
+    given = [
+        (job, workers_of(instance, solution, job))
+        for job in instance.jobs
+        if job.running or solution.workers.get(job.id)
+    ]
+    used = _used(instance, given)
     by_pool = {f"gpus_{name}": used[k] for k, name in enumerate(POOLS)} if instance.pools else {}
     return Report(
-        tuple(_violations(instance, solution, used)),
-        ByLevel(LEVELS, _evaluate(instance, solution)),
+        tuple(_violations(instance, solution, given, used)),
+        ByLevel(LEVELS, _evaluate(instance, given)),
         {"gpus": sum(used), **by_pool},
     )
 
 
-def _used(instance: Instance, solution: Solution) -> Workers:
-    """Return the GPUs that an allocation takes from each capacity."""
-    given = [gpus_of(instance, job, workers_of(instance, solution, job)) for job in instance.jobs]
-    return tuple(sum(gpus[k] for gpus in given) for k in range(len(instance.capacities)))
+def _used(instance: Instance, given: Sequence[tuple[Job, Workers]]) -> Workers:
+    """Return the GPUs that jobs with workers take from each capacity."""
+    taken = [gpus_of(instance, job, workers) for job, workers in given]
+    return tuple(sum(gpus[k] for gpus in taken) for k in range(len(instance.capacities)))
 
 
-def _evaluate(instance: Instance, solution: Solution) -> tuple[int, Number]:
+def _evaluate(instance: Instance, given: Sequence[tuple[Job, Workers]]) -> tuple[int, Number]:
     """Return (pending jobs launched, seconds of running time saved).
 
     Jobs whose workers violate a limit of their own count nothing; with one capacity, those with
@@ -52,36 +58,39 @@ def _evaluate(instance: Instance, solution: Solution) -> tuple[int, Number]:
     """
     launched = 0
     saved: Number = 0
-    for job in instance.jobs:
-        workers = workers_of(instance, solution, job)
-        if not instance.pools:
-            workers = (min(workers[0], job.max_workers),)
+    for job, stated in given:
+        workers = stated if instance.pools else (min(stated[0], job.max_workers),)
         if any(workers) and not any(of_job(instance, job, workers)):
             launched += not job.running
             saved += reduction(instance, job, workers)
     return launched, saved
 
 
-def _violations(instance: Instance, solution: Solution, used: Workers) -> Iterator[Violation]:
+def _violations(
+    instance: Instance,
+    solution: Solution,
+    given: Sequence[tuple[Job, Workers]],
+    used: Workers,
+) -> Iterator[Violation]:
     known = {job.id for job in instance.jobs}
-    for job_id, given in solution.workers.items():
+    for job_id, stated in solution.workers.items():
         where = f"workers.{job_id}"
         if job_id not in known:
             yield Violation("unknown_job", where, f'there is no job "{job_id}"')
-        elif not isinstance(given, Mapping):
+        elif not isinstance(stated, Mapping):
             if instance.pools:
-                yield Violation("no_pool", where, f"{given} workers without a pool")
+                yield Violation("no_pool", where, f"{stated} workers without a pool")
         elif not instance.pools:
             message = "workers are given by pool, but the instance has one capacity"
             yield Violation("unknown_pool", where, message)
         else:
-            for name in given:
+            for name in stated:
                 if name not in POOLS:
                     message = f'there is no pool "{name}", only training and loan'
                     yield Violation("unknown_pool", f"{where}.{name}", message)
-    for job in instance.jobs:
+    for job, workers in given:
         if not instance.pools or isinstance(solution.workers.get(job.id, {}), Mapping):
-            yield from of_job(instance, job, workers_of(instance, solution, job))
+            yield from of_job(instance, job, workers)
     for k, (gpus, free) in enumerate(zip(used, instance.capacities, strict=True)):
         if gpus > free:
             where, of = (
