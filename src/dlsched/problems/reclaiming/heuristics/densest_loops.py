@@ -6,25 +6,26 @@ as they cost nothing.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from dlsched.problems.reclaiming.structures.job_arrays import Layout, hosts_of, jobs_on
+from dlsched.problems.reclaiming.structures.job_arrays import Layout
 from dlsched.problems.reclaiming.structures.server_scores import (
-    Flags,
+    Scores,
     cheapest,
     measure,
-    new_scores,
     recount,
     renew,
 )
-from dlsched.solvers.compilation import FloatRows, Ints, entry, loop
+from dlsched.solvers.compilation import entry, loop
 
 
 @entry(
     "float64(Layout, int64, int64, int64[::1], boolean[::1])",
     records=(Layout,),
 )
-def empty(layout: Layout, demand: int, doublings: int, order: Ints, preempted: Flags) -> float:
+def empty(layout: Any, demand: int, doublings: int, order: Any, preempted: Any) -> float:
     """Preempt further jobs until enough servers are idle, and resume those that need not stop.
 
     Parameters
@@ -55,7 +56,7 @@ def empty(layout: Layout, demand: int, doublings: int, order: Ints, preempted: F
 
 
 @entry("void(Layout, boolean[::1], int64, float64[:,::1])", records=(Layout,))
-def ruin(layout: Layout, preempted: Flags, count: int, draws: FloatRows) -> None:
+def ruin(layout: Any, preempted: Any, count: int, draws: Any) -> None:
     """Resume the jobs of idle servers, each the neighbour of one before it if there is any.
 
     Parameters
@@ -68,39 +69,44 @@ def ruin(layout: Layout, preempted: Flags, count: int, draws: FloatRows) -> None
         `count` x 2 numbers from 0 to 1: which server without a neighbour, and which neighbour.
     """
     n = len(layout.jobs_at) - 1
-    waiting = np.zeros(n, dtype=np.bool_)  # idle and not in the queue
+    idle = np.zeros(n, dtype=np.int64)
+    state = np.zeros(n, dtype=np.int64)  # 1: idle and not in the queue
+    found = 0
     for s in range(n):
-        running = 0
-        heavy = 0
-        for j in jobs_on(layout, s):
-            running += not preempted[j]
-            heavy += layout.weight[j] > 0.0
-        waiting[s] = running == 0 and heavy > 0
-    idle = np.flatnonzero(waiting)
-    queue = np.zeros(len(idle), dtype=np.int64)
+        running, heavy = 0, 0
+        for e in range(layout.jobs_at[s], layout.jobs_at[s + 1]):
+            running += not preempted[layout.jobs[e]]
+            heavy += layout.weight[layout.jobs[e]] > 0.0
+        if running == 0 and heavy > 0:
+            idle[found] = s
+            state[s] = 1
+            found += 1
+    queue = np.zeros(found, dtype=np.int64)
     ends = 0
-    for i in range(min(count, len(idle))):
+    for i in range(min(count, found)):
         if i == ends:
-            drawn = int(draws[i, 0] * len(idle))
-            while not waiting[idle[drawn]]:
-                drawn = (drawn + 1) % len(idle)
-            queue[ends] = idle[drawn]
-            waiting[idle[drawn]] = False
+            at = int(draws[i, 0] * found)
+            while state[idle[at]] == 0:
+                at = (at + 1) % found
+            queue[ends] = idle[at]
+            state[idle[at]] = 0
             ends += 1
-        drawn = i + int(draws[i, 1] * (ends - i))
-        s = queue[drawn]
-        queue[drawn] = queue[i]
-        for j in jobs_on(layout, s):
+        at = i + int(draws[i, 1] * (ends - i))
+        s = queue[at]
+        queue[at] = queue[i]
+        for e in range(layout.jobs_at[s], layout.jobs_at[s + 1]):
+            j = layout.jobs[e]
             preempted[j] = False
-            for t in hosts_of(layout, j):
-                if waiting[t]:
+            for f in range(layout.hosts_at[j], layout.hosts_at[j + 1]):
+                t = layout.hosts[f]
+                if state[t] == 1:
                     queue[ends] = t
-                    waiting[t] = False
+                    state[t] = 0
                     ends += 1
 
 
 @loop
-def _preempt(layout: Layout, demand: int, doublings: int, preempted: Flags) -> None:
+def _preempt(layout: Any, demand: int, doublings: int, preempted: Any) -> None:
     """Preempt the jobs of one server after the other, the least weight per relief first.
 
     Relief above the number of servers that are still missing is worth nothing. At each step there
@@ -108,7 +114,11 @@ def _preempt(layout: Layout, demand: int, doublings: int, preempted: Flags) -> N
     such end is taken.
     """
     n = len(layout.jobs_at) - 1
-    scores = new_scores(n)
+    scores = Scores(
+        np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, dtype=np.int64),
+        np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64),
+        np.zeros(n), np.zeros(n, dtype=np.int64), np.zeros(n), np.zeros(n, dtype=np.int64),
+    )  # fmt: skip
     for s in range(n):
         recount(layout, preempted, scores, s)
     missing = demand
@@ -118,48 +128,44 @@ def _preempt(layout: Layout, demand: int, doublings: int, preempted: Flags) -> N
         else:
             missing -= 1
     before = preempted.copy()
-    order = np.zeros(max(missing, 0), dtype=np.int64)
+    taken = np.zeros(max(missing, 0), dtype=np.int64)
+    steps, total = 0, 0.0
+    end, last, least = 0, -1, np.inf
     seen = np.zeros(n, dtype=np.int64)
     changed = np.zeros(n, dtype=np.int64)
-    steps = 0
-    total = 0.0
-    end = 0  # the steps before the best end, its server, and its weight
-    last = -1
-    least = np.inf
     while missing > 0:
         best, ending = cheapest(layout, preempted, scores, missing)
         if ending >= 0 and total + scores.weight[ending] < least:
-            end = steps
-            last = ending
-            least = total + scores.weight[ending]
+            end, last, least = steps, ending, total + scores.weight[ending]
         total += scores.weight[best]
-        order[steps] = best
+        taken[steps] = best
         steps += 1
-        touched = _stop_jobs(layout, preempted, best, seen, 2 * steps - 1, changed)
-        for s in changed[:touched]:
-            recount(layout, preempted, scores, s)
-            missing -= scores.running[s] == 0
+        touched = _take(layout, preempted, best, seen, 2 * steps - 1, changed)
+        for i in range(touched):
+            recount(layout, preempted, scores, changed[i])
+            missing -= scores.running[changed[i]] == 0
         renew(layout, preempted, scores, doublings, changed[:touched], seen, 2 * steps)
     if steps > 0:
-        preempted[:] = before
-        for s in order[:end]:
-            _stop_jobs(layout, preempted, s, seen, 0, changed)
-        _stop_jobs(layout, preempted, last, seen, 0, changed)
+        for j in range(len(preempted)):
+            preempted[j] = before[j]
+        for i in range(end):
+            _take(layout, preempted, taken[i], seen, 0, changed)
+        _take(layout, preempted, last, seen, 0, changed)
 
 
 @loop
-def _stop_jobs(
-    layout: Layout, preempted: Flags, s: int, seen: Ints, mark: int, changed: Ints
-) -> int:
+def _take(layout: Any, preempted: Any, s: int, seen: Any, mark: int, changed: Any) -> int:
     """Preempt all jobs of a server; fill in the servers that they were on, and return how many.
 
     They get a mark in `seen`; those that have it are left out.
     """
     touched = 0
-    for j in jobs_on(layout, s):
+    for e in range(layout.jobs_at[s], layout.jobs_at[s + 1]):
+        j = layout.jobs[e]
         if not preempted[j]:
             preempted[j] = True
-            for t in hosts_of(layout, j):
+            for f in range(layout.hosts_at[j], layout.hosts_at[j + 1]):
+                t = layout.hosts[f]
                 if seen[t] != mark:
                     seen[t] = mark
                     changed[touched] = t
@@ -168,22 +174,22 @@ def _stop_jobs(
 
 
 @loop
-def _resume(layout: Layout, demand: int, order: Ints, preempted: Flags) -> None:
+def _resume(layout: Any, demand: int, order: Any, preempted: Any) -> None:
     """Resume jobs, in an order, as long as enough servers stay idle."""
     n = len(layout.jobs_at) - 1
     running = np.zeros(n, dtype=np.int64)
     idle = 0
     for s in range(n):
-        for j in jobs_on(layout, s):
-            running[s] += not preempted[j]
+        for e in range(layout.jobs_at[s], layout.jobs_at[s + 1]):
+            running[s] += not preempted[layout.jobs[e]]
         idle += running[s] == 0
     for j in order:
         if preempted[j] and layout.weight[j] > 0.0:
             lost = 0
-            for t in hosts_of(layout, j):
-                lost += running[t] == 0
+            for f in range(layout.hosts_at[j], layout.hosts_at[j + 1]):
+                lost += running[layout.hosts[f]] == 0
             if idle - lost >= demand:
                 preempted[j] = False
                 idle -= lost
-                for t in hosts_of(layout, j):
-                    running[t] += 1
+                for f in range(layout.hosts_at[j], layout.hosts_at[j + 1]):
+                    running[layout.hosts[f]] += 1

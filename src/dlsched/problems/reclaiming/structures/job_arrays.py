@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
-from itertools import accumulate, chain
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dlsched.problems.reclaiming.definition.schema import Instance
-from dlsched.solvers.compilation import Floats, Ints, loop
+from dlsched.solvers.compilation import Floats, Ints
 
 _EXACT = 2**53
 """Whole numbers up to this, and their sums, are exact as doubles."""
@@ -44,31 +44,22 @@ class Layout(NamedTuple):
     gpus: Ints
 
 
-@loop
-def jobs_on(layout: Layout, server: int) -> Ints:
-    """Return the jobs with a base worker on a server."""
-    return layout.jobs[layout.jobs_at[server] : layout.jobs_at[server + 1]]
-
-
-@loop
-def hosts_of(layout: Layout, job: int) -> Ints:
-    """Return the servers with a base worker of a job."""
-    return layout.hosts[layout.hosts_at[job] : layout.hosts_at[job + 1]]
-
-
 def layout_of(instance: Instance) -> Layout:
     """Return an instance's layout."""
-    jobs: list[list[int]] = [[] for _ in instance.servers]
-    for j, hosts in enumerate(instance.base_servers):
-        for s in hosts:
-            jobs[s].append(j)
-    gpus = [list(held.values()) for held in instance.held]
+    base, held = instance.base_servers, instance.held
+    hosts_at, hosts = _rows(base)
+    held_at, where = _rows(held)
+    owners = np.repeat(np.arange(len(base)), np.diff(hosts_at))
+    counts = np.bincount(hosts, minlength=len(instance.servers))
     return Layout(
         np.array(comparable_weights(instance), dtype=np.float64),
-        *_rows(instance.base_servers),
-        *_rows(jobs),
-        *_rows(instance.held),
-        _rows(gpus)[1],
+        hosts_at,
+        hosts,
+        np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
+        owners[np.argsort(hosts, kind="stable")],
+        held_at,
+        where,
+        np.fromiter(chain.from_iterable(h.values() for h in held), np.int64, len(where)),
     )
 
 
@@ -80,7 +71,7 @@ def comparable_weights(instance: Instance) -> list[float]:
     """
     weights = instance.weights
     scale = math.lcm(*{weight.denominator for weight in weights})
-    whole = [int(weight * scale) for weight in weights]
+    whole = [weight.numerator * (scale // weight.denominator) for weight in weights]
     divisor = math.gcd(*whole) or 1
     largest = max(whole, default=0)
     if largest // divisor < _EXACT:
@@ -88,7 +79,8 @@ def comparable_weights(instance: Instance) -> list[float]:
     return [weight / largest for weight in whole]
 
 
-def _rows(rows: Sequence[Collection[int]]) -> tuple[Ints, Ints]:
+def _rows(rows: Sequence[Iterable[int]]) -> tuple[Any, Any]:
     """Return where each row begins, and all rows one after the other."""
-    begins = np.array([0, *accumulate(map(len, rows))], dtype=np.int64)
-    return begins, np.array(list(chain.from_iterable(rows)), dtype=np.int64)
+    at = np.zeros(len(rows) + 1, dtype=np.int64)
+    np.cumsum(np.fromiter(map(len, rows), np.int64, len(rows)), out=at[1:])  # type: ignore[arg-type]
+    return at, np.fromiter(chain.from_iterable(rows), np.int64, at[-1])

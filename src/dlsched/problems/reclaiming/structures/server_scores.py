@@ -6,16 +6,11 @@ compilation.
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dlsched.problems.reclaiming.structures.job_arrays import Layout, hosts_of, jobs_on
 from dlsched.solvers.compilation import Floats, Ints, loop
-
-Flags: TypeAlias = NDArray[np.bool_]
-"""Whether each job is preempted."""
 
 
 class Scores(NamedTuple):
@@ -55,49 +50,30 @@ class Scores(NamedTuple):
 
 
 @loop
-def new_scores(servers: int) -> Scores:
-    """Return scores that are 0."""
-    reals = np.zeros((5, servers))
-    whole = np.zeros((6, servers), dtype=np.int64)
-    return Scores(
-        rate=reals[0],
-        weight=reals[1],
-        relief=reals[2],
-        idle=whole[0],
-        damage=whole[1],
-        gathered=whole[2],
-        running=whole[3],
-        load=reals[3],
-        shared=whole[4],
-        common=reals[4],
-        near=whole[5],
-    )
-
-
-@loop
-def measure(layout: Layout, preempted: Flags, scores: Scores, s: int, doublings: int) -> None:
+def measure(layout: Any, preempted: Any, scores: Any, s: int, doublings: int) -> None:
     """Compute weight, relief and idle servers of a server anew.
 
     The relief is the sum, over all servers, of (the weight of running jobs there that are also on
     this server / the weight of all running jobs there) ** exponent. It is 1 for a server that
     becomes idle, and near 0, if the exponent is large, for one that keeps a part of its jobs.
     """
+    hosts, hosts_at = layout.hosts, layout.hosts_at
     shared, common, near = scores.shared, scores.common, scores.near
-    weight = 0.0
-    neighbours = 0
-    for j in jobs_on(layout, s):
+    weight, found = 0.0, 0
+    for e in range(layout.jobs_at[s], layout.jobs_at[s + 1]):
+        j = layout.jobs[e]
         if not preempted[j]:
-            weight += layout.weight[j]
-            for e in range(layout.hosts_at[j], layout.hosts_at[j + 1]):  # a view takes longer
-                t = layout.hosts[e]
+            own = layout.weight[j]
+            weight += own
+            for f in range(hosts_at[j], hosts_at[j + 1]):
+                t = hosts[f]
                 if shared[t] == 0:
-                    near[neighbours] = t
-                    neighbours += 1
+                    near[found] = t
+                    found += 1
                 shared[t] += 1
-                common[t] += layout.weight[j]
-    relief = 0.0
-    idle = 0
-    for i in range(neighbours):
+                common[t] += own
+    relief, idle = 0.0, 0
+    for i in range(found):
         t = near[i]
         if shared[t] == scores.running[t]:
             idle += 1
@@ -107,53 +83,44 @@ def measure(layout: Layout, preempted: Flags, scores: Scores, s: int, doublings:
             for _ in range(doublings):
                 share *= share
             relief += share
-        shared[t] = 0
-        common[t] = 0.0
-    scores.weight[s] = weight
-    scores.relief[s] = relief
-    scores.idle[s] = idle
+        shared[t], common[t] = 0, 0.0
+    scores.weight[s], scores.relief[s], scores.idle[s] = weight, relief, idle
     scores.rate[s] = weight / relief
     scores.damage[s] = -1
 
 
 @loop
-def recount(layout: Layout, preempted: Flags, scores: Scores, s: int) -> None:
+def recount(layout: Any, preempted: Any, scores: Any, s: int) -> None:
     """Compute number and weight of a server's running jobs anew, so that no rounding adds up."""
-    running = 0
-    load = 0.0
-    for j in jobs_on(layout, s):
+    running, load = 0, 0.0
+    for e in range(layout.jobs_at[s], layout.jobs_at[s + 1]):
+        j = layout.jobs[e]
         if not preempted[j]:
             running += 1
             load += layout.weight[j]
-    scores.running[s] = running
-    scores.load[s] = load
+    scores.running[s], scores.load[s] = running, load
     if running == 0:
-        scores.rate[s] = np.inf
-        scores.relief[s] = 0.0
+        scores.rate[s], scores.relief[s] = np.inf, 0.0
 
 
 @loop
 def renew(
-    layout: Layout,
-    preempted: Flags,
-    scores: Scores,
-    doublings: int,
-    changed: Ints,
-    seen: Ints,
-    mark: int,
+    layout: Any, preempted: Any, scores: Any, doublings: int, changed: Any, seen: Any, mark: int
 ) -> None:
     """Measure the servers that share a running job with one of those that changed."""
     for s in changed:
-        for j in jobs_on(layout, s):
+        for e in range(layout.jobs_at[s], layout.jobs_at[s + 1]):
+            j = layout.jobs[e]
             if not preempted[j]:
-                for t in hosts_of(layout, j):
+                for f in range(layout.hosts_at[j], layout.hosts_at[j + 1]):
+                    t = layout.hosts[f]
                     if seen[t] != mark:
                         seen[t] = mark
                         measure(layout, preempted, scores, t, doublings)
 
 
 @loop
-def cheapest(layout: Layout, preempted: Flags, scores: Scores, missing: int) -> tuple[int, int]:
+def cheapest(layout: Any, preempted: Any, scores: Any, missing: int) -> Any:
     """Return the server to take, and the lightest one that makes all missing servers idle or -1.
 
     Ties go to the least collateral damage, then to the earlier server.
@@ -186,7 +153,7 @@ def cheapest(layout: Layout, preempted: Flags, scores: Scores, missing: int) -> 
 
 
 @loop
-def _damage(layout: Layout, preempted: Flags, scores: Scores, missing: int, s: int) -> float:
+def _damage(layout: Any, preempted: Any, scores: Any, missing: int, s: int) -> float:
     """Return a server's collateral damage.
 
     Of the servers that become idle no more than are missing can be returned: of the GPUs on them
@@ -201,15 +168,16 @@ def _damage(layout: Layout, preempted: Flags, scores: Scores, missing: int, s: i
 
 
 @loop
-def _collect(layout: Layout, preempted: Flags, scores: Scores, s: int) -> None:
+def _collect(layout: Any, preempted: Any, scores: Any, s: int) -> None:
     """Compute a server's `damage` and `gathered`."""
-    for j in jobs_on(layout, s):
+    for e in range(layout.jobs_at[s], layout.jobs_at[s + 1]):
+        j = layout.jobs[e]
         if not preempted[j]:
-            for t in hosts_of(layout, j):
-                scores.shared[t] += 1
-    damage = 0
-    gathered = 0
-    for j in jobs_on(layout, s):
+            for f in range(layout.hosts_at[j], layout.hosts_at[j + 1]):
+                scores.shared[layout.hosts[f]] += 1
+    damage, gathered = 0, 0
+    for e in range(layout.jobs_at[s], layout.jobs_at[s + 1]):
+        j = layout.jobs[e]
         if not preempted[j]:
             for f in range(layout.held_at[j], layout.held_at[j + 1]):
                 t = layout.held[f]
@@ -217,8 +185,7 @@ def _collect(layout: Layout, preempted: Flags, scores: Scores, s: int) -> None:
                     damage += layout.gpus[f]
                 elif scores.running[t] > 0:
                     gathered += layout.gpus[f]
-    for j in jobs_on(layout, s):
-        for t in hosts_of(layout, j):
-            scores.shared[t] = 0
-    scores.damage[s] = damage
-    scores.gathered[s] = gathered
+    for e in range(layout.jobs_at[s], layout.jobs_at[s + 1]):
+        for f in range(layout.hosts_at[layout.jobs[e]], layout.hosts_at[layout.jobs[e] + 1]):
+            scores.shared[layout.hosts[f]] = 0
+    scores.damage[s], scores.gathered[s] = damage, gathered
