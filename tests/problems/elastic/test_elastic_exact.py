@@ -61,7 +61,10 @@ def test_all_exact_methods_agree(strategy: Strategy, examples: int) -> None:
         best = oracles.elastic(instance)
         assert best is not None
         model = dlsched.solve(instance, "milp")
-        assert (model.status, model.objective) == ("optimal", best)
+        # Savings whose common step is below a double's error leave milp without a proof.
+        held_back = model.status == "feasible" and "tolerances leave a gap" in model.reason
+        assert model.objective == best
+        assert model.status == "optimal" or (instance.pools and held_back)
         assert instance.pools or tuple(model.gap) == (0, 0)
         for result in solved_by_dp(instance):
             assert (result.status, result.objective) == ("optimal", best)
