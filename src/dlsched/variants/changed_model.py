@@ -85,12 +85,13 @@ def change_model(variant: Variant, model: Any, instance: Any, nameable: set[str]
     }
     _validate_kept(variant, model, before, parts)
     added = [c for c in model.component_objects(descend_into=False) if c.local_name not in before]
+    known = (pyo.Var, pyo.Constraint, pyo.Set, pyo.Param, pyo.Expression, pyo.RangeSet)
     for component in added:
         if component.ctype is pyo.Objective:
             raise OptionError(
                 f"{variant}: {component.local_name} is an objective; give it as a Level in levels"
             )
-        if component.ctype in (pyo.Block, pyo.Suffix):
+        if component.ctype not in known:
             raise OptionError(
                 f"{variant}: {component.local_name} is a {component.ctype.__name__}, which "
                 f"variants have no use for; add variables and constraints to m itself"
