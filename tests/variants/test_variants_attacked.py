@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from enum import Enum
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -146,3 +149,15 @@ def test_components_that_are_not_linear_are_refused() -> None:
     ordered = adds(lambda m: pyo.SOSConstraint(var=m.x, sos=1))
     with pytest.raises(OptionError, match="added is a"):
         dlsched.solve("lyra-fig5", variant=Variant("reclaiming", "ordered", ordered))
+
+
+def test_a_file_has_one_digest_in_all_processes(tmp_path: Path) -> None:
+    """Results of one command are read by the next."""
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "import dlsched\n\n\n@dlsched.variant('reclaiming')\ndef one(m, instance):\n    m.one = 1\n"
+    )
+    code = f"from dlsched.variants import find_variant as f; print(f({f'{file}:one'!r}).sha256)"
+    command = [sys.executable, "-c", code]
+    runs = [subprocess.run(command, capture_output=True, check=True) for _ in range(2)]
+    assert runs[0].stdout == runs[1].stdout

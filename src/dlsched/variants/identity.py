@@ -134,7 +134,8 @@ class _Content:
     def _code(self, value: Any, where: str) -> Iterator[str]:
         """Yield a function's source and what it reads; of a library's only its name."""
         module = getattr(value, "__module__", None) or ""
-        yield f"{module}.{value.__qualname__}"
+        # A user's file has another name as __main__, imported, or given on the command line.
+        yield f"{module}.{value.__qualname__}" if _is_library(module) else value.__qualname__
         if isinstance(value, MethodType):
             yield from self.of(value.__self__, f"the object of {where}")
             value = value.__func__
