@@ -236,7 +236,7 @@ def test_variables_that_solutions_do_not_determine_cannot_be_named() -> None:
         ({"levels": []}, "at least one level"),
         ({"levels": ["speed"]}, "reclaiming has: preempted, collateral"),
         ({"levels": ["preempted", "preempted"]}, "a name twice"),
-        ({"fix": {"x[s1]": "1"}}, "must be a number"),
+        ({"fix": {"x[s1]": "1"}}, "must be a finite number"),
     ],
 )
 def test_what_is_no_variant(arguments: dict[str, Any], said: str) -> None:

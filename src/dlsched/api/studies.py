@@ -27,8 +27,10 @@ if TYPE_CHECKING:
     import pandas
 
 Distinct = Literal["variables", "objective"]
-_STEP = Fraction(1, 10**9)
+_STEP = Fraction(1, 10**5)
 """Where a level's values have no common step, the next point is better by this part at least."""
+_FINEST = Fraction(1, 10**9)
+"""A common step that is a smaller part of a value is none: solvers cannot tell the two apart."""
 _LEAST = Fraction(1, 10**9)
 """The least value of which that part is taken."""
 
@@ -61,6 +63,12 @@ def extended(
 
     changes = constrain if first or add else None
     fixed = dict(base.fix) | dict(fix or {})
+    for name, value in base.fix.items():
+        if fixed[name] != value:
+            raise OptionError(
+                f"{base} fixes {name} at {value:g}, so it cannot be fixed at {fixed[name]:g}; "
+                f"leave that out, or take a variant that does not fix it"
+            )
     return Variant(base.problem, f"{base.name}-{label}"[:80], changes, levels or base.levels, fixed)
 
 
@@ -191,6 +199,7 @@ def best_solutions(
     while len(results) < count:
         result = _next_point(inst, variant, passed, solve_options)
         if result.objective is None:
+            results += [result] if result.status is not Status.INFEASIBLE else []
             break
         passed.append(result)
         same = bool(results) and result.objective == results[-1].objective
@@ -291,7 +300,10 @@ def _limited(
                 expression = level.expr(m, instance)
             else:
                 expression = m.component(level).expr
-            step = step_of(expression) or _STEP * max(abs(exact(row.low or row.high or 0)), _LEAST)
+            size = max(abs(exact(row.low or row.high or 0)), _LEAST)
+            step = step_of(expression)
+            if step < _FINEST * size:
+                step = _STEP * size
             step = step if row.beyond else Fraction(0)
             if row.low is not None:
                 m.level_limits.add(expression >= float(exact(row.low) + step))
@@ -326,7 +338,9 @@ def frontier(
     pandas.DataFrame
         Columns named as the levels, from the best value of the first to the best of the second;
         ``status`` of each point, which a limit may leave unproved. Where the values of a level have
-        no common step, points that differ by less than a billionth are one.
+        no common step of a billionth of them at least, points that differ by less than 1e-5 of them
+        are one. Where a search ends without a point and without a proof that there is none, the
+        last row has only its status.
     """
     import pandas
 
@@ -340,19 +354,23 @@ def frontier(
     turned = steps[0] > steps[1]
     order = pair[::-1] if turned else pair
     rows: list[dict[str, Any]] = []
+    unfinished = False
     limit: list[_LevelRow] = []
     while True:
         add = _limited(None, limit, order) if limit else None
         changed = extended(inst, variant, f"point-{len(rows) + 1}", add, levels=order)
         result = solve(inst, variant=changed, **solve_options)
         if result.objective is None:
+            unfinished = result.status is not Status.INFEASIBLE
             break
         rows.append(result.objective.map(float).as_dict() | {"status": str(result.status)})
         if result.status is not Status.OPTIMAL:
             break
         limit = [_LevelRow.better(1, result.objective)]
     names = [level if isinstance(level, str) else level.name for level in pair]
-    frame = pandas.DataFrame(rows[::-1] if turned else rows, columns=[*names, "status"])
+    rows = rows[::-1] if turned else rows
+    rows += [{"status": str(result.status)}] if unfinished else []
+    frame = pandas.DataFrame(rows, columns=[*names, "status"])
     return frame
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -210,30 +210,45 @@ def _names(names: list[str]) -> list[str]:
 
 
 class RowScale(NamedTuple):
-    """What a row is multiplied by, and whether it is then one of whole numbers only."""
+    """A row in exact arithmetic, and what it is multiplied by.
+
+    Attributes
+    ----------
+    factor
+        What the row is multiplied by.
+    whole
+        Whether it is then one of whole numbers only.
+    terms
+        The row's coefficients by the ids of its variables.
+    lower, upper
+        Its limits, without the constant of its terms; ``None`` for none.
+    """
 
     factor: Fraction
     whole: bool
+    terms: Mapping[int, Fraction]
+    lower: Fraction | None
+    upper: Fraction | None
 
-    def limit(self, limit: float, kind: int) -> float:
+    def coefficient(self, variable: Any) -> float:
+        """Return the coefficient of a variable, multiplied."""
+        return float(self.terms.get(id(variable), Fraction(0)) * self.factor)
+
+    def limit(self, kind: int) -> float:
         """Return a row's limit, multiplied; `kind` is 1 for an upper one, -1 for a lower one.
 
         In whole numbers it is the nearest one that is as strict. What equals no whole number
         becomes a half, which solvers' tolerances do not admit.
         """
-        if not math.isfinite(limit):
-            return limit
-        exact = _decimal(limit) * self.factor
+        limit = self.lower if kind == -1 else self.upper
+        if limit is None:
+            return -INF if kind == -1 else INF
+        exact = limit * self.factor
         if not self.whole:
             return float(exact)
         if kind:
             return float(math.floor(exact) if kind == 1 else math.ceil(exact))
         return float(exact) if exact.denominator == 1 else math.floor(exact) + 0.5
-
-
-def _decimal(number: float) -> Fraction:
-    """Return a number as the decimal that it prints as."""
-    return Fraction(repr(float(number)))
 
 
 def compile_model(model: Any) -> StandardForm:
@@ -271,8 +286,8 @@ def compile_model(model: Any) -> StandardForm:
         scale = scales.get(row.constraint.name)
         if scale is not None:
             entries = slice(A.indptr[i], A.indptr[i + 1])
-            A.data[entries] = [float(_decimal(a) * scale.factor) for a in A.data[entries]]
-            rhs[i] = scale.limit(float(rhs[i]), row.bound_type)
+            A.data[entries] = [scale.coefficient(info.columns[j]) for j in A.indices[entries]]
+            rhs[i] = scale.limit(row.bound_type)
     kind = np.array([row.bound_type for row in info.rows], dtype=int)
     bounds = [v.bounds for v in info.columns]
     declared = getattr(model, "GRANULARITY", {})

@@ -12,7 +12,7 @@ from dlsched.errors import DlschedError, OptionError, describe
 from dlsched.schema import granularity
 from dlsched.solvers.standard_form import RowScale
 from dlsched.variants.definition import Level, Variant
-from dlsched.variants.exact_values import coefficients, exact
+from dlsched.variants.exact_values import coefficients, exact_coefficients, exact_value
 
 FIXED = "fixed"
 """The model's constraint that holds what a variant fixes, by the variables' names."""
@@ -85,12 +85,13 @@ def change_model(variant: Variant, model: Any, instance: Any, nameable: set[str]
     }
     _validate_kept(variant, model, before, parts)
     added = [c for c in model.component_objects(descend_into=False) if c.local_name not in before]
+    known = (pyo.Var, pyo.Constraint, pyo.Set, pyo.Param, pyo.Expression, pyo.RangeSet)
     for component in added:
         if component.ctype is pyo.Objective:
             raise OptionError(
                 f"{variant}: {component.local_name} is an objective; give it as a Level in levels"
             )
-        if component.ctype in (pyo.Block, pyo.Suffix):
+        if component.ctype not in known:
             raise OptionError(
                 f"{variant}: {component.local_name} is a {component.ctype.__name__}, which "
                 f"variants have no use for; add variables and constraints to m itself"
@@ -271,13 +272,10 @@ def _set_levels(variant: Variant, model: Any, expressions: dict[str, Any]) -> No
 
 def step_of(expression: Any) -> Fraction:
     """Return a number of which an expression's values are multiples; 0 if none is known."""
-    from pyomo.repn import generate_standard_repn
-
-    terms = list(coefficients(expression))
-    if not all(v.is_integer() or v.is_binary() for v, _ in terms):
+    if not all(v.is_integer() or v.is_binary() for v, _ in coefficients(expression)):
         return Fraction(0)
-    constant = generate_standard_repn(expression, compute_values=True).constant
-    return granularity([*(exact(c) for _, c in terms), exact(constant)])
+    terms, constant = exact_coefficients(expression)
+    return granularity([*terms.values(), constant])
 
 
 def _row_scale(row: Any) -> RowScale:
@@ -286,12 +284,14 @@ def _row_scale(row: Any) -> RowScale:
     A row of integer variables becomes one of whole numbers if these are moderate; of others the
     largest coefficient becomes about 1.
     """
-    terms = [(v, exact(c)) for v, c in coefficients(row.body) if c]
-    if not terms:
-        return RowScale(Fraction(1), False)
-    largest = max(abs(c) for _, c in terms)
-    if all(v.is_integer() or v.is_binary() for v, _ in terms):
-        step = granularity(c for _, c in terms)
+    lower, body, upper = row.to_bounded_expression()
+    terms, constant = exact_coefficients(body)
+    limits = [None if limit is None else exact_value(limit) - constant for limit in (lower, upper)]
+    largest = max(map(abs, terms.values()), default=Fraction(0))
+    if not largest:
+        return RowScale(Fraction(1), False, terms, *limits)
+    if all(v.is_integer() or v.is_binary() for v, c in coefficients(body) if c):
+        step = granularity(terms.values())
         if largest / step <= _LARGEST:
-            return RowScale(1 / step, True)
-    return RowScale(Fraction(2) ** -round(math.log2(largest)), False)
+            return RowScale(1 / step, True, terms, *limits)
+    return RowScale(Fraction(2) ** -round(math.log2(largest)), False, terms, *limits)

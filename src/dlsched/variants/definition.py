@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -100,8 +101,11 @@ class Variant:
         self._validate_levels([level.name for level in owner.levels])
         fix = {} if self.fix is None else dict(self.fix)
         for name, value in fix.items():
-            if isinstance(value, bool) or not isinstance(value, int | float):
-                raise OptionError(f"{self}: fix[{name!r}]={value!r:.40} must be a number")
+            if not isinstance(name, str):
+                raise OptionError(f"{self}: fix names {name!r:.40}; give a variable's name as text")
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            if not number or not math.isfinite(value):
+                raise OptionError(f"{self}: fix[{name!r}]={value!r:.40} must be a finite number")
         object.__setattr__(self, "fix", MappingProxyType(fix))
         if self.levels is not None:
             object.__setattr__(self, "levels", tuple(self.levels))

@@ -5,7 +5,7 @@ A coefficient is the decimal that it prints as: 0.1 + 0.1 + 0.1 is 0.3.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -35,14 +35,63 @@ def exact_value(expression: Any) -> Fraction:
     ValueError
         If a variable has no value, or a constant is no finite number.
     """
+    return Fraction(_walk(expression, _leaf))
+
+
+class _Affine(dict[int, Fraction]):
+    """A linear expression: the coefficient of each variable by its id, the constant at 0."""
+
+    def __add__(self, other: Any) -> _Affine:
+        result = _Affine(self)
+        for key, value in (other if isinstance(other, _Affine) else {0: other}).items():
+            result[key] = result.get(key, Fraction(0)) + value
+        return result
+
+    __radd__ = __add__
+
+    def __mul__(self, other: Any) -> _Affine:
+        return _Affine({key: value * other for key, value in self.items()})
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> _Affine:
+        return _Affine({key: value / other for key, value in self.items()})
+
+    def __neg__(self) -> _Affine:
+        return self * -1
+
+
+def exact_coefficients(expression: Any) -> tuple[dict[int, Fraction], Fraction]:
+    """Return the coefficients of a linear expression by the ids of its variables; the constant.
+
+    Unlike `coefficients` these are not summed in floating point: 0.1 x + 0.2 x is 0.3 x.
+
+    Raises
+    ------
+    ValueError
+        If a constant is no finite number.
+    """
+
+    def leaf(node: Any) -> Any:
+        if hasattr(node, "is_variable_type") and node.is_variable_type() and not node.fixed:
+            return _Affine({id(node): Fraction(1)})
+        return _leaf(node)
+
+    terms = dict(_Affine({0: Fraction(0)}) + _walk(expression, leaf))
+    return terms, terms.pop(0)
+
+
+def _leaf(node: Any) -> Fraction:
+    if hasattr(node, "is_potentially_variable") and not node.is_potentially_variable():
+        return exact(node.value if hasattr(node, "value") else node())
+    return exact(node.value if hasattr(node, "value") else node)
+
+
+def _walk(expression: Any, leaf: Callable[[Any], Any]) -> Any:
+    """Return what an expression's operations make of its leaves' values."""
     from pyomo.core.expr.visitor import StreamBasedExpressionVisitor
 
-    def leaf(node: Any) -> Fraction:
-        if hasattr(node, "is_potentially_variable") and not node.is_potentially_variable():
-            return exact(node.value if hasattr(node, "value") else node())
-        return exact(node.value if hasattr(node, "value") else node)
-
-    def before(_: Any, child: Any, __: int) -> tuple[bool, Fraction | None]:
+    def before(_: Any, child: Any, __: int) -> tuple[bool, Any]:
         if hasattr(child, "is_expression_type") and child.is_expression_type():
             return True, None
         return False, leaf(child)
@@ -53,7 +102,7 @@ def exact_value(expression: Any) -> Fraction:
     if not (hasattr(expression, "is_expression_type") and expression.is_expression_type()):
         return leaf(expression)
     walker = StreamBasedExpressionVisitor(beforeChild=before, exitNode=leave)
-    return Fraction(walker.walk_expression(expression))
+    return walker.walk_expression(expression)
 
 
 def coefficients(expression: Any) -> Iterator[tuple[Any, float]]:

@@ -24,7 +24,8 @@ from typing import Any
 
 from dlsched.errors import OptionError
 
-_PLAIN = (bool, int, float, complex, str, bytes, type(None), Fraction, Decimal, Path)
+_PLAIN = (bool, int, float, complex, str, bytes, type(None), range, Fraction, Decimal, Path)
+_DATA = (*_PLAIN, list, tuple, dict, set, frozenset)
 _LIBRARIES = tuple(
     Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "purelib", "platlib")
 )
@@ -64,15 +65,19 @@ class _Content:
         yield type(value).__qualname__
         if isinstance(value, Enum):
             yield str(value)
+            yield from self.of(value.value, where)
         elif isinstance(value, _PLAIN):
             yield repr(value)
         elif isinstance(value, Mapping):
+            yield str(len(value))
             for key, entry in value.items():
                 yield from self.of(key, where)
                 yield from self.of(entry, f"{where}[{key!r:.40}]")
         elif isinstance(value, Set):
+            yield str(len(value))
             yield from sorted("\0".join(self.of(entry, where)) for entry in value)
-        elif isinstance(value, (list, tuple, range)):
+        elif isinstance(value, (list, tuple)):
+            yield str(len(value))
             for i, entry in enumerate(value):
                 yield from self.of(entry, f"{where}[{i}]")
         elif isinstance(value, ModuleType):
@@ -91,14 +96,21 @@ class _Content:
         elif hasattr(value, "to_data") and hasattr(value, "sha256"):  # a document of dlsched
             yield value.sha256
         elif hasattr(value, "model_dump_json"):
+            yield from self._class_of(value, where)
             yield value.model_dump_json()
         elif dataclasses.is_dataclass(value):
+            yield from self._class_of(value, where)
             for field in dataclasses.fields(value):
                 yield from self.of(getattr(value, field.name), f"{where}.{field.name}")
         elif hasattr(value, "func") and hasattr(value, "keywords"):  # functools.partial
             yield from self.of([value.func, value.args, value.keywords], where)
         else:
             self._refuse(where, value)
+
+    def _class_of(self, value: Any, where: str) -> Iterator[str]:
+        """Yield the content of an object's class, whose methods a function may call."""
+        for parent in type(value).__mro__[:-1]:
+            yield from self.of(parent, f"the class of {where}")
 
     def _refuse(self, where: str, value: Any) -> None:
         raise OptionError(
@@ -122,10 +134,14 @@ class _Content:
     def _code(self, value: Any, where: str) -> Iterator[str]:
         """Yield a function's source and what it reads; of a library's only its name."""
         module = getattr(value, "__module__", None) or ""
-        yield f"{module}.{value.__qualname__}"
+        # A user's file has another name as __main__, imported, or given on the command line.
+        yield f"{module}.{value.__qualname__}" if _is_library(module) else value.__qualname__
         if isinstance(value, MethodType):
             yield from self.of(value.__self__, f"the object of {where}")
             value = value.__func__
+        bound = getattr(value, "__self__", None) if isinstance(value, BuiltinFunctionType) else None
+        if bound is not None and not isinstance(bound, ModuleType):
+            yield from self.of(bound, f"the object of {where}")
         if isinstance(value, BuiltinFunctionType) or _is_library(module):
             for name, entry in _closed_over(value) if isinstance(value, FunctionType) else ():
                 yield from self.of(entry, f"{where} reads {name}, which")
@@ -134,13 +150,30 @@ class _Content:
             return
         self.seen.add(id(value))
         try:
-            yield inspect.getsource(value)
+            # Of a function's code, as its own source would be that of what it wraps.
+            source = inspect.getsource(value if isinstance(value, type) else value.__code__)
+            yield source
+            if isinstance(value, FunctionType) and source.count("lambda") > 1:
+                yield _code_text(value.__code__)  # which of them it is
         except (OSError, TypeError):
             if isinstance(value, type):
                 self._refuse(where, value)
             yield _code_text(value.__code__)
         if isinstance(value, FunctionType):
             yield from self._read_by(value, where)
+        elif isinstance(value, type):
+            yield from self._members(value, where)
+
+    def _members(self, owner: type, where: str) -> Iterator[str]:
+        """Yield what the methods of a class read, and its attributes that are plain data."""
+        for name, entry in vars(owner).items():
+            function = getattr(entry, "__func__", getattr(entry, "fget", entry))
+            if isinstance(function, FunctionType) and function.__module__ == owner.__module__:
+                yield name
+                yield from self.of(function, f"{where}.{name}")
+            elif isinstance(entry, _DATA) and not name.startswith("__"):
+                yield name
+                yield from self.of(entry, f"{where}.{name}")
 
     def _read_by(self, function: FunctionType, where: str) -> Iterator[str]:
         """Yield what a function has as defaults, closes over, and names of its module's globals."""
@@ -153,9 +186,19 @@ class _Content:
         for name in sorted(_names(function.__code__)):
             if name in function.__globals__:
                 yield name
-                yield from self.of(function.__globals__[name], f"{called} reads {name}, which")
+                entry = function.__globals__[name]
+                yield from self.of(entry, f"{called} reads {name}, which")
+                if isinstance(entry, ModuleType) and not _is_library(entry.__name__):
+                    yield from self._attributes(entry, function.__code__, f"{called} reads {name}")
             elif not hasattr(builtins, name):
                 yield name
+
+    def _attributes(self, module: ModuleType, code: CodeType, where: str) -> Iterator[str]:
+        """Yield what a function may read of a module of the user's: what has a name in its code."""
+        for name in sorted(_attribute_names(code)):
+            if name in vars(module):
+                yield name
+                yield from self.of(vars(module)[name], f"{where}.{name}, which")
 
 
 def _closed_over(function: FunctionType) -> Iterable[tuple[str, Any]]:
@@ -172,6 +215,12 @@ def _names(code: CodeType) -> set[str]:
     nested = [const for const in code.co_consts if isinstance(const, CodeType)]
     loads = (i for i in dis.get_instructions(code) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME"))
     return {str(load.argval) for load in loads}.union(*map(_names, nested))
+
+
+def _attribute_names(code: CodeType) -> set[str]:
+    """Return all names in the code of a function and of those inside it."""
+    nested = [const for const in code.co_consts if isinstance(const, CodeType)]
+    return set(code.co_names).union(*map(_attribute_names, nested))
 
 
 def _code_text(code: CodeType) -> str:

@@ -1,0 +1,163 @@
+"""Variants that once had a wrong answer, one digest with another, or an error without a remedy."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from enum import Enum
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyomo.environ as pyo
+import pytest
+from enumerations import solutions
+
+import dlsched
+from dlsched import Level, OptionError, Variant
+
+FIRST = "s1"
+
+
+def adds(make: Callable[[Any], Any]) -> Callable[[Any, Any], None]:
+    """Return a function that adds what `make` makes."""
+
+    def constrain(m: Any, instance: Any) -> None:
+        m.added = make(m)
+
+    return constrain
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda m: pyo.Constraint(expr=sum(0.1 * m.x[FIRST] for _ in range(3)) == 0.3),
+        lambda m: pyo.Constraint(expr=0.1 * m.x[FIRST] + 0.2 == 0.3),
+        lambda m: pyo.Constraint(expr=0.3 * m.x[FIRST] - 0.2 * m.x[FIRST] >= 0.1),
+    ],
+)
+def test_coefficients_are_summed_exactly(make: Callable[[Any], Any]) -> None:
+    """In floating point each row is violated by 1e-17, and the variant infeasible."""
+    same = dlsched.solve("reclaiming-small-04", variant=Variant("reclaiming", "sums", adds(make)))
+    fixed = Variant("reclaiming", "one", fix={f"x[{FIRST}]": 1})
+    assert same.status == "optimal"
+    assert same.objective == dlsched.solve("reclaiming-small-04", variant=fixed).objective
+
+
+def digest(data: Any) -> str:
+    """Return the digest of a variant that reads data."""
+
+    def constrain(m: Any, instance: Any) -> None:
+        m.added = pyo.Constraint(expr=sum(m.x.values()) >= len(data))
+
+    return Variant("reclaiming", "data", constrain).sha256
+
+
+class Few(Enum):
+    """One member."""
+
+    LIMIT = 1
+
+
+class More(Enum):
+    """The same member with another value."""
+
+    LIMIT = 2
+
+
+More.__qualname__ = Few.__qualname__
+# fmt: off
+AT_MOST, AT_LEAST = lambda m, i: m.x[FIRST] <= 0, lambda m, i: m.x[FIRST] >= 1
+# fmt: on
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ([[1], 2], [[1, 2]]),
+        ([{1: [2]}, 3], [{1: [2, 3]}]),
+        ([{frozenset({1}), 2}], [{frozenset({1, 2})}]),
+        ([Few.LIMIT], [More.LIMIT]),
+        ([{"a": 3}.get], [{"a": 4}.get]),
+        ([AT_MOST], [AT_LEAST]),
+    ],
+)
+def test_data_that_differ_have_digests_that_differ(one: Any, other: Any) -> None:
+    """Nesting, values of enumerations, objects of bound methods, lambdas of one line."""
+    assert digest(one) != digest(other)
+
+
+def test_a_class_attribute_that_changes_changes_the_digest() -> None:
+    """Although the source of the class is the same."""
+
+    class Settings:
+        limit = 1
+
+    before = digest([Settings])
+    Settings.limit = 2
+    assert digest([Settings]) != before
+
+
+def test_a_frontier_of_levels_without_a_common_step_ends() -> None:
+    """Coefficients of sixteen digits have a common step, which no solver can tell."""
+    instance = dlsched.load("reclaiming-small-04")
+    random = Random(1)
+    cost = {server.id: (random.random(), random.random()) for server in instance.servers}
+
+    def first(m: Any, instance: Any) -> Any:
+        return sum(c * m.x[s] for s, (c, _) in cost.items())
+
+    def second(m: Any, instance: Any) -> Any:
+        return sum(c * m.x[s] for s, (_, c) in cost.items())
+
+    levels = (Level("first", "minimize", first), Level("second", "maximize", second))
+    points = dlsched.frontier(instance, levels)
+    sums = {
+        tuple(sum(cost[s][k] for s in found.returned) for k in (0, 1))
+        for found in solutions(instance) or ()
+    }
+    best = [(a, b) for a, b in sums if not any(c < a and d > b for c, d in sums)]
+    assert points["first"].tolist() == pytest.approx(sorted(a for a, _ in best))
+    assert set(points["status"]) == {"optimal"}
+    assert points["first"].is_monotonic_increasing
+
+
+def test_a_study_that_a_limit_ends_says_so() -> None:
+    """An empty answer would say that there is no solution."""
+    assert len(dlsched.frontier("lyra-fig5", ("preempted", "collateral"), time_limit=1e-6)) == 1
+    (result,) = dlsched.best_solutions("lyra-fig5", 2, time_limit=1e-6)
+    assert result.status == "no solution"
+
+
+def test_a_decision_that_the_variant_has_made_is_not_undone() -> None:
+    """The cost would be that of another variant."""
+    fixed = Variant("reclaiming", "one", fix={f"x[{FIRST}]": 1})
+    with pytest.raises(OptionError, match="cannot be fixed at 0"):
+        dlsched.what_if("reclaiming-small-04", [{f"x[{FIRST}]": 0}], variant=fixed)
+
+
+@pytest.mark.parametrize("fix", [{1: 1}, {"x[s1]": float("nan")}, {"x[s1]": float("inf")}])
+def test_what_cannot_be_fixed_is_one_error(fix: Any) -> None:
+    """No TypeError, nor a model that the solver rejects."""
+    with pytest.raises(OptionError, match="variant no: fix"):
+        Variant("reclaiming", "no", fix=fix)
+
+
+def test_components_that_are_not_linear_are_refused() -> None:
+    """The evaluation would not see them."""
+    ordered = adds(lambda m: pyo.SOSConstraint(var=m.x, sos=1))
+    with pytest.raises(OptionError, match="added is a"):
+        dlsched.solve("lyra-fig5", variant=Variant("reclaiming", "ordered", ordered))
+
+
+def test_a_file_has_one_digest_in_all_processes(tmp_path: Path) -> None:
+    """Results of one command are read by the next."""
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "import dlsched\n\n\n@dlsched.variant('reclaiming')\ndef one(m, instance):\n    m.one = 1\n"
+    )
+    code = f"from dlsched.variants import find_variant as f; print(f({f'{file}:one'!r}).sha256)"
+    command = [sys.executable, "-c", code]
+    runs = [subprocess.run(command, capture_output=True, check=True) for _ in range(2)]
+    assert runs[0].stdout == runs[1].stdout
