@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from dlsched import api
+from dlsched import api, registry
 from dlsched.errors import InstanceError, SolverDisagreement
 from dlsched.problems import library
 from dlsched.results.objective import Bounds, Objective, closed
-from dlsched.results.refutation import beaten_level
 from dlsched.results.result import Report
 from dlsched.schema.solution import Credit, Solution
 
@@ -94,16 +93,26 @@ def check_submission(source: str | Path | dict[str, Any] | Solution) -> Submissi
     report = api.verify(known, solution)
     if not report.feasible or report.objective is None:
         return Submission(name, "infeasible", report, best, bound, solution)
-    beaten = beaten_level(bound, report.objective)
-    if beaten is not None:
-        level, value = beaten
-        known_bound = getattr(bound, level.name)
-        raise SolverDisagreement(
-            f"{name}: {level.name} = {value} beats the library's bound {known_bound}: report it"
-        )
+    _validate_possible(name, report.objective, bound)
     verdict: Verdict = "worse"
     if report.objective.better_than(best):
         verdict = "improves"
     elif report.objective == best:
         verdict = "equals"
     return Submission(name, verdict, report, best, bound, solution)
+
+
+def _validate_possible(name: str, objective: Objective, bounds: Bounds) -> None:
+    """Raise if a value beats its bound, however little, and all earlier levels are at their bounds.
+
+    Unlike `beaten_level`, for which a claimed bound has the tolerance of solvers: the library's are
+    to be looked at before a solution replaces what is recorded.
+    """
+    levels = registry.problem(str(library.index()[name]["problem"])).levels
+    for level, value, bound in zip(levels, objective, bounds, strict=True):
+        if bound is None or level.better(bound.value, value):
+            return
+        if level.better(value, bound.value):
+            raise SolverDisagreement(
+                f"{name}: {level.name} = {value} beats the library's bound {bound}: report it"
+            )

@@ -61,10 +61,10 @@ def test_all_exact_methods_agree(strategy: Strategy, examples: int) -> None:
         best = oracles.elastic(instance)
         assert best is not None
         model = dlsched.solve(instance, "milp")
-        # Savings whose common step is below a double's error leave milp without a proof.
-        held_back = model.status == "feasible" and "tolerances leave a gap" in model.reason
-        assert model.objective == best
-        assert model.status == "optimal" or (instance.pools and held_back)
+        # HiGHS's doubles cannot tell savings apart whose common step is below their error.
+        step = dlsched.model(instance).GRANULARITY["reduction"]
+        proved = "optimal" if not step or step > Fraction(1, 10**16) else model.status
+        assert (model.status, model.objective) == (proved, best)
         assert instance.pools or tuple(model.gap) == (0, 0)
         for result in solved_by_dp(instance):
             assert (result.status, result.objective) == ("optimal", best)
