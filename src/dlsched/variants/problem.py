@@ -18,7 +18,7 @@ from dlsched.run import Run
 from dlsched.schema.envelope import Instance
 from dlsched.schema.solution import Solution
 from dlsched.solvers.levels import SOLVER_LIBRARIES, relax_first_level, solve_levels
-from dlsched.variants.changed_model import Change, change_model, refix
+from dlsched.variants.changed_model import Change, change_model, may_refix, refix
 from dlsched.variants.definition import Level, Variant
 from dlsched.variants.evaluation import Evaluation, describe
 from dlsched.variants.lookup import find_variant
@@ -46,7 +46,8 @@ class VariantModel:
 
     def take_over(self, other: Change, instance: Instance) -> None:
         """Use the model of a variant of the same rows and levels, with what is fixed here."""
-        self._changes[instance.sha256] = refix(self.variant, other)
+        if may_refix(self.variant, other):
+            self._changes[instance.sha256] = refix(self.variant, other)
 
     def nameable(self, model: Any) -> list[str]:
         """Return the names of the integer variables that a variant may name."""
@@ -66,7 +67,8 @@ class VariantModel:
                 self.whole.complete(model, instance)
             named = getattr(self.module, "NAMEABLE", None)
             allowed = None if named is None else set(named)
-            made = change_model(self.variant, model, instance, allowed)
+            state_named = getattr(self.whole, "state_named", None)
+            made = change_model(self.variant, model, instance, allowed, state_named)
             self.variant.validate_unchanged()
             return made
 
