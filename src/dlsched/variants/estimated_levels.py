@@ -54,7 +54,9 @@ class Refinable(Protocol):
 class Problem(Protocol):
     """What is needed of a variant's problem."""
 
-    levels: tuple[ObjectiveLevel, ...]
+    @property
+    def levels(self) -> tuple[ObjectiveLevel, ...]:
+        """The objective."""
 
     def check(self, instance: Instance, solution: Solution) -> Report:
         """Check a solution of the variant."""
