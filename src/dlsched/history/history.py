@@ -46,6 +46,8 @@ class History:
         Whether moments are seconds since 1970; otherwise they count from the record's own origin.
     recorded_waits
         Whether the record says when jobs started; models of workloads do not.
+    horizon
+        The latest moment of the record: what has no end by then still ran.
     """
 
     jobs: pd.DataFrame
@@ -60,6 +62,7 @@ class History:
     timezone: str
     dated: bool
     recorded_waits: bool
+    horizon: float
 
     @property
     def window(self) -> tuple[float, float]:
