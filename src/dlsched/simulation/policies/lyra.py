@@ -78,6 +78,7 @@ class Lyra(BasePolicy):
     """
 
     name: ClassVar[str] = "lyra"
+    own_estimates = True
     problem: ClassVar[str | None] = "reclaiming"
 
     def __init__(
