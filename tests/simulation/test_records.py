@@ -14,19 +14,12 @@ from simulation_cases import by_hand, profiled_case
 
 from dlsched.cli import app
 from dlsched.errors import OptionError
-from dlsched.simulation import (
-    Cluster,
-    Simulation,
-    sacct_text,
-    simulate,
-    swf_text,
-    write_sacct,
-    write_timeline,
-)
+from dlsched.history import sacct_text, swf_text, write_sacct
+from dlsched.history.writers.hosts import host_list
+from dlsched.history.writers.runs import runs_of
+from dlsched.simulation import Cluster, Simulation, simulate, write_timeline
 from dlsched.simulation.pictures.gantt import Block, blocks
 from dlsched.simulation.pictures.lanes import Stretch
-from dlsched.simulation.records.hosts import host_list
-from dlsched.simulation.records.runs import runs_of
 
 
 @pytest.fixture(scope="module")
@@ -188,7 +181,7 @@ def test_bad_clocks(run: Simulation) -> None:
 
 def test_the_command_writes_the_files(workdir: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`simulate` writes both records and the chart; a bad name is refused before the simulation."""
-    trace = ["simulate", "synthetic-1", "-p", "srtf", "--limit", "20", "--json", "-q"]
+    trace = ["simulate", "synthetic-1", "-p", "fifo", "--limit", "20", "--json", "-q"]
     files = ["--sacct", "a.txt", "--swf", "a.swf", "--timeline", "a.html"]
     with pytest.raises(SystemExit) as stopped:
         app([*trace, *files, "--timezone", "Europe/Berlin"])

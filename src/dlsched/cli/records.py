@@ -11,12 +11,13 @@ from dlsched.cli.progress import say
 from dlsched.cli.settings import target
 from dlsched.display.drawing.files import FORMATS, picture_bytes
 from dlsched.extras import require
+from dlsched.history import write_sacct, write_swf
+from dlsched.history.writers.runs import moment
+from dlsched.history.writers.sacct import zone_of
 from dlsched.run import Stage
 from dlsched.schema.files import validate_target, write_bytes
-from dlsched.simulation import Simulation, write_sacct, write_swf, write_timeline
+from dlsched.simulation import Simulation, write_timeline
 from dlsched.simulation.pictures.charts import draw_timeline
-from dlsched.simulation.records.runs import moment
-from dlsched.simulation.records.sacct import zone_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

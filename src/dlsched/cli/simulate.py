@@ -15,11 +15,11 @@ from dlsched.cli.progress import note, say
 from dlsched.cli.records import Outputs
 from dlsched.cli.settings import settings
 from dlsched.errors import OptionError
+from dlsched.history.writers.runs import BEGIN
 from dlsched.run import Stage
 from dlsched.simulation import Cluster, Simulation, Workload
 from dlsched.simulation import simulate as run_simulation
 from dlsched.simulation.policies import find_policy, policy_options
-from dlsched.simulation.records.runs import BEGIN
 from dlsched.simulation.workload.clock import TICKS
 from dlsched.simulation.workload.profiles import profile_options
 

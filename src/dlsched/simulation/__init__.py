@@ -7,8 +7,6 @@ from dlsched.simulation.engine.policy import BasePolicy, Policy, PolicyError
 from dlsched.simulation.engine.state import JobView, ServerView, State
 from dlsched.simulation.pictures.gantt import write_timeline
 from dlsched.simulation.policies import list_policies
-from dlsched.simulation.records.sacct import sacct_text, write_sacct
-from dlsched.simulation.records.swf import swf_text, write_swf
 from dlsched.simulation.run import Simulation
 from dlsched.simulation.workload.cluster import Cluster, Loan, Server
 from dlsched.simulation.workload.job import Job
@@ -32,10 +30,6 @@ __all__ = [
     "Workload",
     "compare_policies",
     "list_policies",
-    "sacct_text",
     "simulate",
-    "swf_text",
-    "write_sacct",
-    "write_swf",
     "write_timeline",
 ]

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, tzinfo
 from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from dlsched.errors import OptionError
+from dlsched.history.writers.hosts import host_list
+from dlsched.history.writers.runs import BEGIN, JobRun, moment, notes_of, runs_of
 from dlsched.schema.files import write_bytes
 from dlsched.simulation.log import Ending
-from dlsched.simulation.records.hosts import host_list
-from dlsched.simulation.records.runs import BEGIN, JobRun, moment, notes_of, runs_of
 from dlsched.simulation.run import Simulation
 from dlsched.simulation.workload.clock import TICKS, ticks
 from dlsched.simulation.workload.job import Job
@@ -89,7 +89,8 @@ def sacct_text(
         user = _cell(job.tenant or "user")
         fixed = [number, number, "dlsched", user, _cell(accounts.get(user, "default")), partition]
         # A job that never started is one row without a start.
-        for stretch in runs or [None]:
+        rows: Sequence[JobRun | None] = runs or [None]
+        for stretch in rows:
             cells = [*fixed, *_times(job, stretch, zero, zone), _tres(job, stretch), job.id]
             lines.append("|".join(cells))
     return "\n".join(lines) + "\n"

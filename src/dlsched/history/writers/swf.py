@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from dlsched.history.writers.runs import BEGIN, JobRun, moment, notes_of, runs_of
 from dlsched.schema.files import write_bytes
 from dlsched.simulation.log import Ending
-from dlsched.simulation.records.runs import BEGIN, JobRun, moment, notes_of, runs_of
 from dlsched.simulation.run import Simulation
 from dlsched.simulation.workload.clock import TICKS, ticks
 from dlsched.simulation.workload.job import Job
