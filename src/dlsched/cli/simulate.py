@@ -29,15 +29,31 @@ _SHOWN = 5
 
 def simulate(
     trace: Annotated[
-        str, typer.Argument(metavar="TRACE", help="A job trace as it is published, or synthetic-1.")
+        str,
+        typer.Argument(
+            metavar="TRACE",
+            help="A job trace as it is published, or synthetic-1.",
+            autocompletion=flags.offered("traces"),
+        ),
     ],
     policy: Annotated[
-        str, typer.Option("--policy", "-p", metavar="NAME", help="See: dlsched list policies.")
+        str,
+        typer.Option(
+            "--policy",
+            "-p",
+            metavar="NAME",
+            help="See: dlsched list policies.",
+            autocompletion=flags.offered("policies"),
+        ),
     ],
     method: Annotated[
         str | None,
         typer.Option(
-            "--method", "-m", metavar="METHOD", help="What solves the policy's problem; its own."
+            "--method",
+            "-m",
+            metavar="METHOD",
+            help="What solves the policy's problem; its own.",
+            autocompletion=flags.offered("methods"),
         ),
     ] = None,
     servers: Annotated[int, typer.Option("--servers", metavar="N", min=1)] = 8,

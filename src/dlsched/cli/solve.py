@@ -25,7 +25,13 @@ def solve(
     instance: InstanceName,
     method: Annotated[
         str,
-        typer.Option("--method", "-m", metavar="METHOD", help="A method, or MODULE:FUNCTION."),
+        typer.Option(
+            "--method",
+            "-m",
+            metavar="METHOD",
+            help="A method, or MODULE:FUNCTION.",
+            autocompletion=flags.offered("methods"),
+        ),
     ] = "exact",
     time_limit: flags.TimeLimit = None,
     gap: flags.Gap = 0.0,
