@@ -28,6 +28,7 @@ SOLVE_KEYWORDS = {
     "threads",
     "seed",
     "solver",
+    "solver_options",
     "start",
     "log",
     "on_progress",
