@@ -8,6 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
 
+from dlsched.display.figures import shorten
 from dlsched.errors import InstanceError
 from dlsched.proofs.cuts import Cut
 from dlsched.proofs.forms.parameters import Parameters, ratio
@@ -18,6 +19,8 @@ from dlsched.schema.quantities import to_json
 VERSION = 1
 Kind = Literal["certified", "certified to nine digits"]
 KINDS: tuple[Kind, Kind] = ("certified", "certified to nine digits")
+_LONGEST_REPR = 300
+"""Characters of a proof's ``repr``."""
 _REMEDY = "make the proof again: dlsched prove INSTANCE"
 _KIND_NAMES: Mapping[type, str] = {str: "a text", dict: "an object", list: "a list"}
 _NODE_SHAPE = "must be [column, at] or [bits, empty, rows, multipliers], all of them integers"
@@ -51,6 +54,13 @@ class LevelProof:
     parameters: Parameters = field(default_factory=dict)
     cuts: Sequence[Cut] = ()
 
+    def __repr__(self) -> str:
+        """Return the level, the form, and the size of the tree."""
+        return (
+            f"<proof of {self.level}={shorten(str(self.target), 20)} ({self.kind}) by the form "
+            f"{self.form}: {len(self.nodes):,} nodes, {len(self.cuts):,} cuts>"
+        )
+
     def to_data(self) -> JsonObject:
         """Return plain JSON data; without cuts there is no field for them."""
         cuts = {"cuts": [cut.to_data() for cut in self.cuts]} if self.cuts else {}
@@ -75,6 +85,17 @@ class Proof:
     instance_sha256: str
     solution: Mapping[str, Any]
     levels: Sequence[LevelProof]
+
+    def __repr__(self) -> str:
+        """Return the instance, the levels with what they are proved to be, and the trees' size."""
+        targets = ", ".join(
+            f"{level.level}={shorten(str(level.target), 20)}" for level in self.levels
+        )
+        return shorten(
+            f"<proof for {self.problem} instance {self.instance!r}: {targets}; "
+            f"{self.leaves:,} leaves>",
+            _LONGEST_REPR,
+        )
 
     @property
     def leaves(self) -> int:
