@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from dlsched.results.objective import SOLVER_PRECISION
 from dlsched.results.result import Status, Termination
 
 Row: TypeAlias = Mapping[str, Any]
@@ -102,6 +103,34 @@ def gaps_of(rows: Iterable[Row], level: str) -> list[float]:
     """Return the gaps to the best bound known at a level, of the runs that have one."""
     gaps = [row.get(f"{level}_gap_to_best") for row in rows]
     return [float(gap) for gap in gaps if gap is not None]
+
+
+def at_optimum(row: Row, levels: Sequence[str]) -> bool:
+    """Whether a run's solution is at the best bounds known in all levels, so proved optimal.
+
+    As `dlsched.results.objective.at_bound` has it: a solver's figure is known to nine digits.
+    """
+    for level in levels:
+        gap = row.get(f"{level}_gap_to_best")
+        whole = isinstance(row.get(f"{level}_best_bound"), int)
+        if gap is None or gap > (0 if whole else 3 * SOLVER_PRECISION):
+            return False
+    return True
+
+
+def differing_level(rows: Iterable[Row], levels: Sequence[str]) -> str:
+    """Return the first level at which two runs of one instance have different gaps.
+
+    If there is none, the first level. A level's gap is stated only where earlier levels are at
+    their bounds, so up to this level no mean of gaps mixes levels.
+    """
+    groups: dict[Any, list[Row]] = defaultdict(list)
+    for row in rows:
+        groups[_place(row)].append(row)
+    for level in levels:
+        if any(len(set(gaps_of(group, level))) > 1 for group in groups.values()):
+            return level
+    return levels[0]
 
 
 def gap_profile(rows: Iterable[Row], level: str) -> dict[str, Steps]:
