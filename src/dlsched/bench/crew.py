@@ -30,7 +30,8 @@ class Worker(Protocol):
         """Make a run."""
 
     def close(self) -> None:
-        """End what belongs to the worker."""
+        """End what belongs to the worker; here, nothing does."""
+        return None
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,7 @@ class BatchWorker(ABC):
             raise batch.error
         return batch.outcomes[0]
 
+    @abstractmethod
     def close(self) -> None:
         """End what belongs to the worker."""
 

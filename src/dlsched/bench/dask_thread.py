@@ -186,3 +186,6 @@ class DaskThread(BatchWorker):
                 raise Unfit(f"it cannot make runs: {told}") from None
             else:
                 return answer
+
+    def close(self) -> None:
+        """Leave the process there to `DaskCrew.close`."""
