@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -27,11 +27,17 @@ class Evaluation:
     """The changed model of one instance, evaluated at solutions.
 
     The problem's variables have the values that a solution gives them; the variables that the
-    variant added are chosen here, the best for its levels in their order.
+    variant added are chosen here, the best for its levels in their order, unless they are given.
+
+    Parameters
+    ----------
+    values
+        Of the added variables, by name, as a proof states them; no solver is then called.
     """
 
-    def __init__(self, change: Change) -> None:
+    def __init__(self, change: Change, values: Mapping[str, Number] | None = None) -> None:
         self.change = change
+        self.values = values
         self._rows: StandardForm | None = None
 
     def violations(self) -> Iterator[Violation]:
@@ -40,7 +46,7 @@ class Evaluation:
         The added variables get their values first.
         """
         if self.change.variables:
-            contradiction = self._choose()
+            contradiction = self._choose() if self.values is None else self._take(self.values)
             if contradiction:
                 yield Violation("variables", "variables", contradiction)
                 return
@@ -68,6 +74,23 @@ class Evaluation:
                 said = f"is {_text(value)}, must be {words} {_text(limit)}"
                 kind = row.parent_component().local_name
                 yield Violation(kind, row.name, f"{row.name} {said}", simplify(missing))
+
+    def _take(self, values: Mapping[str, Number]) -> str:
+        """Give the added variables these values; return which of them cannot be had."""
+        for variable in self.change.variables:
+            if variable.fixed:
+                continue
+            value = values.get(variable.name)
+            if value is None:
+                return f"{variable.name} has no value"
+            low, high = (None if b is None else exact(b) for b in variable.bounds)
+            below = low is not None and exact(value) < low
+            above = high is not None and exact(value) > high
+            whole = variable.is_integer() or variable.is_binary()
+            if below or above or (whole and exact(value).denominator > 1):
+                return f"{variable.name} cannot be {_text(exact(value))}"
+            variable.set_value(value, skip_validation=True)
+        return ""
 
     def _choose(self) -> str:
         """Give the added variables their values; return what contradicts itself if there are none.

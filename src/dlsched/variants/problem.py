@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -15,6 +15,7 @@ from dlsched.results.objective import ByLevel
 from dlsched.results.objective import Level as ObjectiveLevel
 from dlsched.results.result import Claim, Report, Status, VariantLabel, Violation
 from dlsched.run import Run
+from dlsched.schema import Number
 from dlsched.schema.envelope import Instance
 from dlsched.schema.solution import Solution
 from dlsched.solvers.levels import SOLVER_LIBRARIES, relax_first_level, solve_levels
@@ -23,6 +24,7 @@ from dlsched.variants.changed_model import Change, change_model, may_refix, refi
 from dlsched.variants.definition import Level, Variant
 from dlsched.variants.estimated_levels import EstimatedLevels
 from dlsched.variants.evaluation import Evaluation, describe
+from dlsched.variants.exact_values import exact
 from dlsched.variants.lookup import find_variant
 
 EXACT = "whole_model"
@@ -109,12 +111,19 @@ class VariantModel:
 
     def set_values(self, instance: Instance, change: Change, solution: Solution) -> None:
         """Do as `assign` with a model that was changed."""
+        self._assign_problem(instance, change, solution)
+        if change.variables:
+            list(Evaluation(change).violations())
+
+    def assign_problem(self, instance: Instance, model: Any, solution: Solution) -> None:
+        """Set the problem's variables to their values in a solution, and added ones to none."""
+        self._assign_problem(instance, replace(self.change(instance), model=model), solution)
+
+    def _assign_problem(self, instance: Instance, change: Change, solution: Solution) -> None:
         assign = getattr(self.whole, "assign_complete", self.module.assign)
         for variable in change.variables:
             variable.set_value(None, skip_validation=True)
         assign(instance, change.model, solution)
-        if change.variables:
-            list(Evaluation(change).violations())
 
 
 @dataclass(frozen=True)
@@ -123,9 +132,15 @@ class VariantProblem(Problem):
 
     Its methods are `EXACT`, `BOUND`, and the problem's heuristics and baselines, which know nothing
     of the variant: what they return is checked.
+
+    Attributes
+    ----------
+    values
+        Of the added variables, by name, which `check` takes instead of choosing them, if given.
     """
 
     variant: Variant = field(kw_only=True)
+    values: Mapping[str, Number] | None = field(default=None, kw_only=True)
 
     @property
     def label(self) -> VariantLabel:
@@ -158,8 +173,8 @@ class VariantProblem(Problem):
             violations = tuple(allow.violations(instance, solution, self.variant.rule))
         if self.variant.states_rows:
             changed = self.model.change(instance)
-            self.model.assign(instance, changed.model, solution)
-            evaluation = Evaluation(changed)
+            self.model.assign_problem(instance, changed.model, solution)
+            evaluation = Evaluation(changed, self.values)
             violations += tuple(evaluation.violations())
             if not any(v.kind == "variables" for v in violations):
                 known |= evaluation.levels()
@@ -167,6 +182,23 @@ class VariantProblem(Problem):
         values = [known[level.name] for level in self.levels] if complete else None
         objective = None if values is None else ByLevel(self.levels, values)
         return replace(report, violations=violations, objective=objective)
+
+    def values_at(self, instance: Instance, solution: Solution) -> dict[str, Number]:
+        """Return the values of the added variables at a solution, by name."""
+        changed = self.model.change(instance)
+        if changed.variables:
+            self.model.assign(instance, changed.model, solution)
+        whole = {v.name: v.is_integer() or v.is_binary() for v in changed.variables}
+        return {
+            v.name: round(v.value) if whole[v.name] else exact(v.value)
+            for v in changed.variables
+            if not v.fixed and v.value is not None
+        }
+
+    @property
+    def refined(self) -> bool:
+        """Whether the problem's model only estimates a level, and its own method refines it."""
+        return self.base.has_module("exact") and hasattr(self.base.module("exact"), "solve_changed")
 
     def fixed(self, variant: Variant, instance: Instance) -> VariantProblem:
         """Return the problem of a variant that fixes more; its model is this one's, changed.

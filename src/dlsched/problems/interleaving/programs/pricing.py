@@ -63,10 +63,10 @@ def copies_of(chosen: Any, depth: int, p: int) -> int:
 @loop
 def apart_from(apart: Any, chosen: Any, depth: int, p: int) -> bool:
     """Return whether a profile must not share with one that is in a group."""
-    found = False
-    for i in range(depth):
-        found = found or apart[chosen[i], p]
-    return found
+    for i in range(depth):  # noqa: SIM110 - a compiled loop has no generators
+        if apart[chosen[i], p]:
+            return True
+    return False
 
 
 @loop
