@@ -115,6 +115,12 @@ RULES: list[tuple[str, Any, dict[str, Any]]] = [
     ("utility", not_before_four, {"jobs": 20, "slots": 40}),
     ("utility", not_before_four, {"jobs": 100, "slots": 100}),
 ]
+WARM: list[tuple[str, Any, dict[str, Any]]] = [
+    ("interleaving", apart, {"jobs": 20}),
+    ("sensitivity", three_of_a_tenant, {"servers": 4}),
+    ("utility", not_before_four, {"jobs": 40, "slots": 40}),
+]
+"""Large enough for compiled loops, and solved once before."""
 
 
 def rules() -> Iterator[str]:
@@ -127,6 +133,9 @@ def rules() -> Iterator[str]:
     yield f"Limit {LIMIT:g} s on the wall; seed 1.\n"
     yield "| problem | size | with the rule | objective | gap | s | whole model | without it | s |"
     yield "|---|---|---|---|---|---|---|---|---|"
+    for problem, rule, small in WARM:  # imports and compilation
+        variant = dlsched.Variant(problem, "rule", allow=rule)
+        timed(dlsched.generate(problem, 1, **small), "exact", variant)
     for problem, rule, size in RULES:
         instance = dlsched.generate(problem, 1, **size)
         variant = dlsched.Variant(problem, "rule", allow=rule)
