@@ -42,7 +42,7 @@ class Synergy(BasePolicy):
         it.
     order
         ``"fifo"``, ``"srtf"``, ``"las"``, ``"drf"``, ``"tetris"``, ``"ftf_largest"`` (or
-        ``"ftf"``) or ``"ftf_least"``; see `dlsched.simulation.policies.synergy_orders`.
+        ``"ftf"``), ``"ftf_least"``, or this library's ``"prices"``; see `dlsched.simulation.policies.synergy_orders`.
     interval
         Seconds of a round.
     **options
