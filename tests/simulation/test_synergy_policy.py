@@ -15,8 +15,8 @@ from dlsched.simulation.api import simulate
 from dlsched.simulation.engine.state import Arrays, State
 from dlsched.simulation.policies.synergy import Synergy, _candidates
 from dlsched.simulation.policies.synergy_orders import ORDERS
-from dlsched.simulation.published.synergy.queue import KEYS
 from dlsched.simulation.policies.synergy_rounds import RoundSolver
+from dlsched.simulation.published.synergy.queue import KEYS
 from dlsched.simulation.workload.generators import synergy_workload
 
 
