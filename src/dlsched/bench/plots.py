@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from dlsched import registry
 from dlsched.bench import statistics
 from dlsched.bench.statistics import EvaluatedRun
-from dlsched.display import charts
+from dlsched.display import charts, quality
 from dlsched.results import performance_profiles as profiles
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def pictures(problem: str, runs: Sequence[EvaluatedRun]) -> Iterator[Picture]:
     if any(len(values) for values, _ in gaps.values()):
         caption = (
             f"Share of the runs within each gap_to_best of {level}. Runs without a solution or a "
-            f"bound are in no share. Gaps below {charts.LEAST_GAP:g} are drawn there."
+            f"bound are in no share."
         )
         yield Picture("gaps", caption, _figure(charts.draw_gap_profile, gaps, level))
     if len({row["size"] for row in rows if row["size"]}) > 1:
@@ -50,8 +50,8 @@ def pictures(problem: str, runs: Sequence[EvaluatedRun]) -> Iterator[Picture]:
             f"Seconds against the number of {owner.size}, with fitted growth where three sizes ran."
         )
         yield Picture("time-by-size", caption, _figure(charts.draw_time_by_size, rows, owner.size))
-        caption = f"gap_to_best of {level} against the number of {owner.size}."
-        figure = _figure(charts.draw_gap_by_size, rows, owner.size, level)
+        caption = f"gap_to_best of {level} against the number of {owner.size}: median, quartiles."
+        figure = _figure(quality.draw_gap_by_size, rows, owner.size, level)
         yield Picture("gap-by-size", caption, figure)
 
 

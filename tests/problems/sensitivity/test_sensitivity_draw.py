@@ -27,7 +27,7 @@ def test_bars_are_the_shares_in_use() -> None:
 def test_proportional_fills_every_bar() -> None:
     """Without a solution the proportional allocation is drawn: a full cluster's bars are full."""
     ax = draw(dlsched.generate("sensitivity", 1, servers=2))
-    assert ax.get_title(loc="left").endswith("proportional")
+    assert ax.get_title(loc="left").endswith("proportional: throughput 16, split 0")
     tops: dict[float, float] = {}
     for bar in ax.patches:
         if bar.get_facecolor() == (1, 1, 1, 1):
