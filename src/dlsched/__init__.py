@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from dlsched.errors import SolverFailure as SolverFailure
     from dlsched.errors import SolverMissing as SolverMissing
     from dlsched.errors import UnknownName as UnknownName
+    from dlsched.history import History as History
+    from dlsched.history import read_history as read_history
     from dlsched.registry import method as method
     from dlsched.results.objective import Bound as Bound
     from dlsched.results.objective import ByLevel as ByLevel
@@ -108,7 +110,11 @@ _NAMES = {
     "display.charts": ["plot_overview"],
     "display.difference": ["plot_difference"],
     "display.plotting": ["plot", "plot_comparison"],
+<<<<<<< HEAD
     "display.search": ["plot_search"],
+=======
+    "history": ["History", "read_history"],
+>>>>>>> main
     "registry": ["method"],
     "results.objective": ["Bound", "ByLevel"],
     "results.result": ["Claim", "Report", "Result", "Status", "Termination", "Violation"],

@@ -289,13 +289,13 @@ def draw_gap_profile(ax: Axes, profile: Mapping[str, Steps], level: str) -> None
 
 
 def draw_time_by_size(ax: Axes, rows: Sequence[Row], unit: str) -> None:
-    """Draw seconds against the size, with the fitted growth where three sizes ran."""
+    """Draw seconds against the size, with the fitted growth where enough sizes ran."""
     for name, group, style in _styled(profiles.by_label(rows)):
         sizes, seconds = profiles.sizes_and(group, "seconds")
         if not sizes:
             continue
         fitted = profiles.growth(group)
-        label = f"{name}: n^{fitted.slope:.2f}" if fitted else name
+        label = f"{name}: {fitted.power()}" if fitted else name
         ax.plot(sizes, np.maximum(seconds, _LEAST_SECONDS), label=label, **_points(style))
         if fitted:
             ends = np.array([min(sizes), max(sizes)])
