@@ -110,11 +110,8 @@ _NAMES = {
     "display.charts": ["plot_overview"],
     "display.difference": ["plot_difference"],
     "display.plotting": ["plot", "plot_comparison"],
-<<<<<<< HEAD
     "display.search": ["plot_search"],
-=======
     "history": ["History", "read_history"],
->>>>>>> main
     "registry": ["method"],
     "results.objective": ["Bound", "ByLevel"],
     "results.result": ["Claim", "Report", "Result", "Status", "Termination", "Violation"],
