@@ -12,6 +12,8 @@ from typing import Any
 import charts
 from measured import FIGURES, Row, tables
 
+from dlsched.display.drawing.colours import text_on
+
 
 @dataclass(frozen=True)
 class Bars:
@@ -207,9 +209,8 @@ def _verdicts(colours: Mapping[str, Any]) -> Any:
         if found and "verdict" in found[0][0] and "claim" in found[0][0]
     }
     figure, ax = plt.subplots(figsize=(6.2, 1.1 + 0.36 * len(found)), layout="constrained")
-    looks = zip(
-        VERDICTS, (*colours["lines"][:2], colours["lines"][4], colours["grid"]), strict=True
-    )
+    blue, orange, green = colours["lines"][:3]
+    looks = zip(VERDICTS, (blue, green, orange, colours["grid"]), strict=True)
     left = dict.fromkeys(found, 0)
     for verdict, colour in looks:
         label: str | None = verdict
@@ -220,8 +221,7 @@ def _verdicts(colours: Mapping[str, Any]) -> Any:
             if count:
                 middle = left[paper] + count / 2
                 look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 9}
-                dark = verdict != VERDICTS[-1]
-                ax.annotate(str(count), (middle, y), color="white" if dark else None, **look)
+                ax.annotate(str(count), (middle, y), color=text_on(colour), **look)
             left[paper] += count
     ax.set_yticks(range(len(found)), [paper.partition(" (")[0] for paper in found])
     ax.set_ylim(len(found) - 0.5, -0.5)
