@@ -286,7 +286,7 @@ def _summary(
     return page_table(names, rows, ["at optimum", *numbers])
 
 
-def optimum_text(line: Row) -> str:
+def optimum_text(line: Mapping[Any, Any]) -> str:
     """Return how many runs of a row of the summary are at the optimum in all levels: "k of n".
 
     Empty if the method only gives bounds.
