@@ -8,6 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
 
+from dlsched.display.rendering import Rendered
 from dlsched.errors import InstanceError
 from dlsched.proofs.cuts import Cut
 from dlsched.proofs.forms.parameters import Parameters, ratio
@@ -51,6 +52,11 @@ class LevelProof:
     parameters: Parameters = field(default_factory=dict)
     cuts: Sequence[Cut] = ()
 
+    @property
+    def leaves(self) -> int:
+        """The number of leaves of the tree."""
+        return sum(isinstance(node, Leaf) for node in self.nodes)
+
     def to_data(self) -> JsonObject:
         """Return plain JSON data; without cuts there is no field for them."""
         cuts = {"cuts": [cut.to_data() for cut in self.cuts]} if self.cuts else {}
@@ -66,8 +72,8 @@ class LevelProof:
         }
 
 
-@dataclass(frozen=True)
-class Proof:
+@dataclass(frozen=True, repr=False)
+class Proof(Rendered):
     """That a solution of an instance is optimal, level by level."""
 
     problem: str
@@ -79,7 +85,7 @@ class Proof:
     @property
     def leaves(self) -> int:
         """The number of leaves of all trees."""
-        return sum(isinstance(node, Leaf) for level in self.levels for node in level.nodes)
+        return sum(level.leaves for level in self.levels)
 
     @property
     def exact(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator, Sequence
 
@@ -18,6 +19,8 @@ _LONGEST = 300
 """Characters of a reason or a message."""
 _LONGEST_NAME = 60
 
+_CODE = re.compile(r"^k[A-Z]\w*: ")
+"""HiGHS's name of a status, which stands before its words for it."""
 _STOPPED = {
     Termination.TIME_LIMIT,
     Termination.MEMORY_LIMIT,
@@ -121,8 +124,8 @@ def ending(result: Result) -> str:
     limit = result.limits.time_limit if result.limits else None
     if result.termination is Termination.TIME_LIMIT and limit is not None:
         words.append(f"the limit is {number_text(limit)} s")
-    message = shorten(one_line(result.solver_message), _LONGEST)
-    words += [f"{result.solver or 'the solver'} says {message}"] if message else []
+    message = shorten(_CODE.sub("", one_line(result.solver_message)), _LONGEST)
+    words += [f"{result.solver or 'the solver'} reports: {message}"] if message else []
     return "; ".join(words)
 
 
