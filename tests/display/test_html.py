@@ -89,12 +89,11 @@ def test_inputs_and_results_of_simulations() -> None:
 
 
 def test_proof() -> None:
-    """A proof shows each level's optimum, and how many leaves its tree has; its text is short."""
+    """A proof shows each level's optimum, and how many leaves its tree has."""
     proof = dlsched.prove("lyra-fig5")
     text = read(proof).text
     assert "reclaiming proof\nlyra-fig5\n" in " ".join(text.split(" "))
     assert "\npreempted\n1\ncertified\n" in text and "\ncollateral\n0\ncertified\n" in text
-    assert repr(proof).splitlines()[1].startswith("  preempted: 1 is optimal (certified; ")
 
 
 def test_result(fig5: dlsched.Result) -> None:

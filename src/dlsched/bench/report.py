@@ -278,7 +278,8 @@ def _summary(
     ]
     rows = []
     for line in lines.to_dict("records"):
-        cells = line | {"at optimum": Cell(optimum_text(line), line["at optimum"])}
+        cells: dict[str, Any] = {str(name): value for name, value in line.items()}
+        cells["at optimum"] = Cell(optimum_text(cells), line["at optimum"])
         for level in (first, *others):
             mean = means[level][line["method"]]
             cells[f"mean gap: {level}"] = Cell(mean.text(), mean.mean)

@@ -101,10 +101,10 @@ def _label(line: Row) -> str:
 
 
 def _read(store: Store, row: Row) -> Simulation:
-    file = store.log_file(row["solution_sha256"])
     try:
-        return load_simulation(file.read_bytes())
+        return load_simulation(store.content(row))
     except (OSError, EOFError, ValueError) as error:
+        file = store.log_file(row["solution_sha256"])
         what = f"cannot be read as a simulation's log ({error})"
         raise InstanceError(str(file), "", what, "remove the run, and run it again") from None
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dlsched.bench import Suite, run_suite, statistics
+from dlsched.bench import Plan, Suite, run_suite, statistics
 from dlsched.bench.report import findings, optimum_text
 from dlsched.bench.simulations import SHOWN, table_rows
 from dlsched.bench.statistics import EvaluatedRun
@@ -37,19 +37,25 @@ _METRICS = dict(zip(SHOWN, (0, 5, 6, 7, 8), strict=True))
 """Columns of metrics of simulations, and their `Column.drop`."""
 
 
-def run_shown(suite: Suite, out: Path, **options: Any) -> None:
-    """Run a suite and show what is done; see `dlsched.bench.run_suite` for the options."""
-    done = 0
+def run_shown(suite: Suite | Plan, out: Path, **options: Any) -> tuple[int, int]:
+    """Run a suite and show what is done; see `dlsched.bench.run_suite` for the options.
+
+    Return the number of runs made, and how many of them failed.
+    """
+    done = failed = 0
 
     def on_row(row: Row, left: int) -> None:
-        nonlocal done
+        nonlocal done, failed
         done += 1
+        failed += row["status"] in FAILED
         count(done, done + left)
 
-    say(Stage.LOADING, f"the instances of {suite.name}")
+    name = suite.name if isinstance(suite, Suite) else suite.about["suite"]
+    say(Stage.LOADING, f"the instances of {name}")
     run_suite(
         suite, out, on_row=on_row, on_plan=lambda total: count(0, total), on_stage=note, **options
     )
+    return done, failed
 
 
 def put_sweep(runs: Sequence[EvaluatedRun], left_out: LeftOut | None = None) -> None:

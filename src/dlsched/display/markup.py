@@ -40,6 +40,12 @@ def document_html(what: str, name: str, document: Document, *notes: str) -> str:
     return block(heading(what, name), *shown, table(("", "", ""), rows, numbers=(1,)))
 
 
+def facts_html(what: str, name: str, rows: Sequence[tuple[str, int, str]]) -> str:
+    """Return counts by name, with a remark each, as a small table under a heading."""
+    cells = [(label, f"{count:,}", remark) for label, count, remark in rows]
+    return block(heading(what, name), table(("", "", ""), cells, numbers=(1,)))
+
+
 def content(document: Document, without: Sequence[str]) -> Iterable[tuple[str, str, str]]:
     """Yield the single values of a document, then its lists with sizes and facts.
 

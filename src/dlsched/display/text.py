@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from dlsched.display.figures import percent, printable, shorten
 from dlsched.display.rendering import text
 from dlsched.errors import DlschedError
-from dlsched.proofs.document import Proof
 from dlsched.registry import is_problem, problem
 from dlsched.results.objective import Level
 from dlsched.results.result import Report, Result, Violation
@@ -87,17 +86,6 @@ def report_text(report: Report) -> str:
         said = "" if gap is None else f", gap {percent(gap)}"
         lines.append(f"{level.name}: {number_text(value)} {level.unit}{said}")
     return framed(f"report: {verdict(report)}", lines)
-
-
-@text.register
-def proof_text(proof: Proof) -> str:
-    """Return per level what is proved, how surely, and with how many leaves."""
-    lines = [
-        f"{entry.level}: {number_text(entry.target)} is optimal ({entry.kind}; {entry.form}, "
-        f"{entry.leaves:,} leaves)"
-        for entry in proof.levels
-    ]
-    return framed(f"{proof.problem} proof for {_quoted(proof.instance)}", lines)
 
 
 @text.register

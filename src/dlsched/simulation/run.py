@@ -107,7 +107,8 @@ class Simulation:
     def _name(self) -> str:
         """The policy, and the method that it calls."""
         method = self.meta["method"]
-        return self.meta["policy"] + (f" ({method})" if method else "")
+        policy: str = self.meta["policy"]
+        return f"{policy} ({method})" if method else policy
 
     def _repr_html_(self) -> str:
         """Return the metrics for a notebook: times in hours, shares in per cent."""
