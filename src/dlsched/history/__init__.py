@@ -5,5 +5,17 @@ from dlsched.history.explanation import Explanation
 from dlsched.history.history import History
 from dlsched.history.period import Period
 from dlsched.history.reader import read_history
+from dlsched.history.writers.sacct import sacct_text, write_sacct
+from dlsched.history.writers.swf import swf_text, write_swf
 
-__all__ = ["Capacity", "Explanation", "History", "Period", "read_history"]
+__all__ = [
+    "Capacity",
+    "Explanation",
+    "History",
+    "Period",
+    "read_history",
+    "sacct_text",
+    "swf_text",
+    "write_sacct",
+    "write_swf",
+]
