@@ -131,10 +131,12 @@ class Assembly:
         jobs["gpus"] = jobs["gpus"].astype(np.int64)
         known: dict[tuple[object, ...], tuple[tuple[str, int], ...]] = {}
         held = []
-        for names, gpus in zip(jobs["nodes"], jobs["gpus"], strict=True):
-            key = (names, gpus)
+        recorded = raw.columns["amounts"][kept]
+        for names, amounts, gpus in zip(jobs["nodes"], recorded, jobs["gpus"], strict=True):
+            key = (names, amounts, gpus)
             if key not in known:
-                known[key] = spread(names, int(gpus))
+                pairs = tuple(zip(names, amounts, strict=False))
+                known[key] = pairs or spread(names, int(gpus))
             held.append(known[key])
         jobs["nodes"] = pd.Series(tuples(held), dtype=object)
         return jobs
@@ -154,6 +156,8 @@ class Assembly:
             most = peaks(jobs[ran], last)
             known = most["name"].map(sizes).fillna(0)
             overfull = bool((most["gpus"] > known).any())
+        if any(self.raw.columns["amounts"]):
+            return
         if not several.any() or not (uneven.any() if sizes is None else overfull):
             return
         rows = jobs.loc[ran, ["start", "end", "gpus", "nodes"]]
@@ -244,7 +248,8 @@ class Assembly:
             reasons = [reason for reason in raw.reason if reason]
             why = f" ({reasons[0]})" if reasons else ""
             raise InstanceError(self.where, "", f"no job is left{why}", "export other jobs")
-        self.notes += cleaning.strange_states(jobs["state"])
+        if self.record.slurm:
+            self.notes += cleaning.strange_states(jobs["state"])
         if raw.moved:
             self.warnings.append(
                 f"{counted(raw.moved, 'time')} that the clock of {self.zone.key} never showed: is "

@@ -66,6 +66,11 @@ class Explanation:
     gpu_share: float
 
     @property
+    def delay(self) -> float:
+        """Mean seconds that a job was held back: a scheduler's own delay, if all is explained."""
+        return float(self.jobs["held_back"].mean()) if len(self.jobs) else 0.0
+
+    @property
     def supported(self) -> bool:
         """Whether enough is explained for savings to be claimed."""
         return self.share >= ENOUGH
