@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from dlsched.api import solve as solve
     from dlsched.api import verify as verify
     from dlsched.api import what_if as what_if
+    from dlsched.display.charts import plot_overview as plot_overview
     from dlsched.display.plotting import plot as plot
     from dlsched.display.plotting import plot_comparison as plot_comparison
     from dlsched.errors import DlschedError as DlschedError
@@ -104,6 +105,7 @@ _NAMES = {
         "SolverMissing",
         "UnknownName",
     ],
+    "display.charts": ["plot_overview"],
     "display.plotting": ["plot", "plot_comparison"],
     "history": ["History", "read_history"],
     "registry": ["method"],

@@ -108,8 +108,6 @@ def solve(
     inst = load(instance)
     owner = owner_of(inst, variant)
     chosen = owner.resolve(method, inst)
-    if certify and variant is not None:
-        raise OptionError("certify=True has no proofs for variants; leave one of the two out")
     chosen.validate_options(method_options)
     validate_limits(time_limit, gap, threads, solver)
     chosen.prepare(owner.package, on_stage, inst)
@@ -155,9 +153,13 @@ def solve(
         logger.warning("the start is not used: %s", result.start.reason)
     if not certify:
         return result
-    result = certified(result, inst, run)
+    result = certified(result, inst, run, owner)
     rival = owner.method("exact", inst)
-    claimed = result.termination is Termination.CLAIMED and rival.function is not chosen.function
+    claimed = (
+        owner.label is None
+        and result.termination is Termination.CLAIMED
+        and rival.function is not chosen.function
+    )
     return _contested(result, rival, inst, run) if claimed and not run.stop_reason() else result
 
 

@@ -71,8 +71,13 @@ def code_of(
     DlschedError
         If the problem or the solver is not installed here.
     """
-    users = {m for m in homes(problem, method, options) if m.partition(".")[0] != "dlsched"}
-    return _code(problem, tuple(sorted(users)), folder, solver)
+    return _code(problem, users_modules(problem, method, options), folder, solver)
+
+
+def users_modules(problem: str, method: str, options: Options) -> tuple[str, ...]:
+    """Return the modules that a run names and that are not dlsched's, sorted."""
+    named = {m for m in homes(problem, method, options) if m.partition(".")[0] != "dlsched"}
+    return tuple(sorted(named))
 
 
 @cache

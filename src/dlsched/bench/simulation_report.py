@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dlsched.bench.page_table import page_table
-from dlsched.bench.plots import Picture, embedded, svg
+from dlsched.bench.plots import SIZE, Picture, embedded, svg
 from dlsched.bench.simulations import load_simulation, table_rows
 from dlsched.bench.store import Store
 from dlsched.display.table import Row
@@ -17,7 +17,6 @@ from dlsched.simulation import Simulation
 from dlsched.simulation.pictures.charts import draw_distribution, draw_over_time
 
 _LABELS = ("policy", "method", "options")
-_SIZE = (7.2, 4.2)
 
 
 @dataclass(frozen=True)
@@ -102,10 +101,10 @@ def _label(line: Row) -> str:
 
 
 def _read(store: Store, row: Row) -> Simulation:
-    file = store.log_file(row["solution_sha256"])
     try:
-        return load_simulation(file.read_bytes())
+        return load_simulation(store.content(row))
     except (OSError, EOFError, ValueError) as error:
+        file = store.log_file(row["solution_sha256"])
         what = f"cannot be read as a simulation's log ({error})"
         raise InstanceError(str(file), "", what, "remove the run, and run it again") from None
 
@@ -124,6 +123,6 @@ def _picture(
 ) -> Picture:
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=_SIZE, layout="constrained")
+    figure = Figure(figsize=SIZE, layout="constrained")
     draw(runs.values(), what, figure.subplots(), names=list(runs))
     return Picture(name, caption, figure)

@@ -31,6 +31,8 @@ COMMANDS = {
     "export": "Write an instance's model or proof for other programs, "
     "or with --schemas the JSON Schemas.",
     "bench": "Run a suite, each run in a worker process with limits; finished runs are kept.",
+    "status": "Show how far the shards of a planned sweep are, by shard and by node.",
+    "merge": "Join the rows of all shards; refuse rows that disagree, and list what is missing.",
     "report": "Write the statistics of a sweep: a self-contained HTML page, CSV, Parquet and SVG.",
     "prove": "Prove that a solution is optimal, and write the proof; "
     "`check-proof` needs no solver.",

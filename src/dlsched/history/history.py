@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from dlsched.history.capacity import Capacity
 from dlsched.history.explanation import Explanation
-from dlsched.history.period import Moment, Period
+from dlsched.history.period import Moment, Period, make_period
+from dlsched.history.times import find_zone, parse_moment
 from dlsched.results.result import Report
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ class History:
         Whether moments are seconds since 1970; otherwise they count from the record's own origin.
     recorded_waits
         Whether the record says when jobs started; models of workloads do not.
+    horizon
+        The latest moment of the record: what has no end by then still ran.
     """
 
     jobs: pd.DataFrame
@@ -60,11 +63,17 @@ class History:
     timezone: str
     dated: bool
     recorded_waits: bool
+    horizon: float
 
     @property
     def window(self) -> tuple[float, float]:
-        """First submission and last moment of the record, in seconds since 1970."""
-        raise NotImplementedError
+        """First submission and latest moment of the record, in seconds since 1970."""
+        return float(self.jobs["submit"].min()), self.horizon
+
+    @property
+    def partitions(self) -> list[str]:
+        """The partitions of the jobs, those with most jobs first."""
+        return [str(name) for name in self.jobs["partition"].value_counts().index]
 
     def within(
         self,
@@ -82,8 +91,17 @@ class History:
             since 1970; by default the whole record.
         partition
             The partition whose jobs are taken, with its nodes; by default all.
+
+        Raises
+        ------
+        OptionError, UnknownName
+            If a moment or the partition is none, or no job is left.
         """
-        raise NotImplementedError
+        zone = find_zone(self.timezone)
+        first, last = self.window
+        begin = first if since is None else parse_moment(since, zone, "since")
+        end = last if until is None else parse_moment(until, zone, "until")
+        return make_period(self.jobs, self.capacity, begin, end, partition, self.horizon)
 
     def check(self) -> Report:
         """Return whether a replay of the recorded starts agrees with the record.

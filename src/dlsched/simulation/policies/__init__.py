@@ -16,6 +16,8 @@ GROUP = "dlsched.policies"
 """Entry-point group of policies in other packages."""
 
 BUILT_IN: Mapping[str, str] = {
+    "recorded": "dlsched.simulation.policies.recorded:Recorded",
+    "backfill": "dlsched.simulation.policies.backfill:Backfill",
     "fifo": "dlsched.simulation.policies.ordering:Fifo",
     "srtf": "dlsched.simulation.policies.ordering:Srtf",
     "srsf": "dlsched.simulation.policies.ordering:Srsf",
