@@ -124,14 +124,24 @@ class Period:
         return int((~np.isfinite(self.simulated["limit"])).sum())
 
     def simulate(
-        self, policy: str | Policy, *, knows: Knows = "limit", **options: Any
+        self,
+        policy: str | Policy,
+        *,
+        knows: Knows = "limit",
+        workload: Workload | None = None,
+        **options: Any,
     ) -> Simulation:
         """Return the simulation of a policy; options are those of `dlsched.simulation.simulate`.
 
         ``"recorded"`` starts every job at its recorded start on its recorded nodes, ``"backfill"``
         is EASY backfilling by what it knows of the durations.
+
+        Parameters
+        ----------
+        workload
+            The simulated jobs, with more than the record says of them; by default `workload`.
         """
-        workload = self.workload(knows)
+        workload = self.workload(knows) if workload is None else workload
         carried = self.simulated["id"][self.simulated["role"] == "carried"].tolist()
         if policy == "recorded" or not carried:
             return simulate(workload, self.cluster, policy, **options)

@@ -240,9 +240,7 @@ class VariantProblem(Problem):
             (BOUND, Kind.BOUND, relaxation),
         ):
             trust(function, self.name)
-            methods[name] = Method(
-                name, self.name, kind, function, allowed.PRELOAD, allowed.small
-            )
+            methods[name] = Method(name, self.name, kind, function, allowed.PRELOAD, allowed.small)
         return methods
 
     @property

@@ -39,9 +39,7 @@ def _limit(limit: Any, none: float) -> Fraction | None:
         raise
 
 
-def validate_row(
-    variant: Variant, row: Any, before: Any, nameable: set[str] | None
-) -> None:
+def validate_row(variant: Variant, row: Any, before: Any, nameable: set[str] | None) -> None:
     """Raise `OptionError` if a row has a limit that is no number, or is not linear."""
     try:
         limits(row)

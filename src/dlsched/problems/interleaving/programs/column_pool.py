@@ -105,7 +105,9 @@ class ProfileClass:
             multiplicity=multiplicity[self.rows[kept]],
             sums=self.sums[kept],
             rotated=np.ascontiguousarray(self.rotated[:, kept]),
-            apart=np.ascontiguousarray(self.apart[kept][:, kept]) if len(self.apart) else self.apart,
+            apart=np.ascontiguousarray(self.apart[kept][:, kept])
+            if len(self.apart)
+            else self.apart,
         )
 
 

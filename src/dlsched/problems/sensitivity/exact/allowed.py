@@ -98,9 +98,7 @@ def _without_proof(
 ) -> Claim:
     """Return the best solution known where the patterns of jobs cannot be searched."""
     solutions = [s for s in known if isinstance(s, Solution)]
-    best = max(
-        solutions, key=lambda s: Fraction(evaluate(instance, s.allocation)[0]), default=None
-    )
+    best = max(solutions, key=lambda s: Fraction(evaluate(instance, s.allocation)[0]), default=None)
     return Claim(
         solution=best,
         status=Status.NO_SOLUTION if best is None else Status.FEASIBLE,

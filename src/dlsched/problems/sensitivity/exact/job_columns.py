@@ -349,9 +349,7 @@ class JobColumns:
     def solution(self, patterns: list[Pattern], values: Vector) -> Solution:
         """Return the solution of a point: one server for each use of a pattern."""
         counts = np.rint(values).astype(int).tolist()
-        split = {
-            j: c for (j, c), n in zip(self.split, counts[len(patterns) :], strict=True) if n
-        }
+        split = {j: c for (j, c), n in zip(self.split, counts[len(patterns) :], strict=True) if n}
         left = {j: self.gpus[j] for j in split}
         chosen = dict(split)
         held: dict[int, dict[str, int]] = {}
