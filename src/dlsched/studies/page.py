@@ -17,6 +17,7 @@ from dlsched.extras import require
 from dlsched.studies.groups import GROUPS, UNKNOWN
 from dlsched.studies.pictures import Picture
 from dlsched.studies.verdict import DROPPED_TOO_MUCH, span
+from dlsched.traces.record import counted
 
 if TYPE_CHECKING:
     from dlsched.studies.study import Study
@@ -34,6 +35,15 @@ CAUSE_COLOURS = {
 MOST_GROUPS = 8
 """Groups of a kind on the page; study.json has all."""
 MOST_NOTES = 12
+COMPLETIONS_TEXT = (
+    "Slowdown is the time from submission to end over the running time, on average. The gap is the "
+    "share of the mean time that lies above the certified bound, which holds for every schedule of "
+    "these jobs on these nodes; it was re-checked in exact arithmetic."
+)
+GROUPS_TEXT = (
+    "Hours of waiting saved against the record, by the policies; negative: they wait longer. In "
+    "brackets: jobs that would have waited longer by more than a second."
+)
 UNITS = {"gpu": "GPU", "cpu": "CPU", "node": "node"}
 
 
@@ -70,7 +80,7 @@ def _context(study: Study, pictures: Sequence[Picture]) -> dict[str, Any]:
         "title": f"What other schedulers would have done: {Path(history.where).name}",
         "subtitle": f"{len(study.recorded.jobs):,} jobs, {_window(study)}"
         + (f", partition {period.partition}" if period.partition else "")
-        + f"; {period.capacity.total:,} {unit}s on {len(period.capacity.nodes):,} nodes",
+        + f"; {period.capacity.total:,} {unit}s on {counted(len(period.capacity.nodes), 'node')}",
         "verdict": study.verdict,
         "warnings": [*history.warnings, *_dropped_much(study)],
         "causes": causes,
@@ -79,13 +89,10 @@ def _context(study: Study, pictures: Sequence[Picture]) -> dict[str, Any]:
         "waits": wait_table(study),
         "waits_text": _waits_text(study),
         "completions": completion_table(study),
-        "completions_text": "Slowdown is the time from submission to end over the running time, on average. "
-        "The gap is the share of the mean time that lies above the certified bound, which holds for every "
-        "schedule of these jobs on these nodes; it was re-checked in exact arithmetic.",
+        "completions_text": COMPLETIONS_TEXT,
         "pictures": pictures,
         "groups": _groups(study),
-        "groups_text": "Hours of waiting saved against the record, by the policies; negative: they wait "
-        "longer. In brackets: jobs that would have waited longer by more than a second.",
+        "groups_text": GROUPS_TEXT,
         "facts": _facts(study),
         "notes": [*history.notes[:MOST_NOTES], *period.notes],
         "reasons": _reasons(study),
@@ -137,6 +144,8 @@ def _dropped_much(study: Study) -> list[str]:
 
 def wait_table(study: Study) -> PageTable:
     """Return the table of waits."""
+    import pandas as pd
+
     unit = UNITS[study.history.resource]
     heads = [
         "",
@@ -153,10 +162,10 @@ def wait_table(study: Study) -> PageTable:
     rows = []
     for row in study.table.to_dict("records"):
         name = str(row["policy"])
-        if row["mean_wait"] is None or row["mean_wait"] != row["mean_wait"]:
+        if pd.isna(row["mean_wait"]):
             continue
         own = [name, span(row["mean_wait"])]
-        if row["wait_hours"] is None or row["wait_hours"] != row["wait_hours"]:
+        if pd.isna(row["wait_hours"]):
             rows.append([*own, *[""] * (len(heads) - 2)])
             continue
         difference = "" if name == study.recorded.name else _difference(row["saved_wait"])
@@ -175,16 +184,18 @@ def wait_table(study: Study) -> PageTable:
 
 def completion_table(study: Study) -> PageTable:
     """Return the table of times from submission to end."""
+    import pandas as pd
+
     heads = ["", "mean", "median", "p95", "p99", "slowdown", "utilization", "gap to the bound"]
     rows = []
     for row in study.table.to_dict("records"):
         own = [str(row["policy"]), span(row["mean_jct"])]
-        if row["median_jct"] is None or row["median_jct"] != row["median_jct"]:
+        if pd.isna(row["median_jct"]):
             rows.append([*own, *[""] * (len(heads) - 2)])
             continue
         spans = [span(row[f"{part}_jct"]) for part in ("median", "p95", "p99")]
         gap = row["gap"]
-        missing = gap is None or gap != gap
+        missing = pd.isna(gap)
         rows.append(
             [
                 *own,
@@ -209,13 +220,14 @@ def _waits_text(study: Study) -> str:
     shares = [outcome.name for outcome in study.outcomes if outcome.shares_gpus]
     text = (
         "Waiting is the time without "
-        f"{UNITS[study.history.resource]}s from submission on. Idle hours are those in which a counted job "
-        "waited, whether it would have fitted or not. p95 and p99: 5 % and 1 % of the jobs waited longer."
+        f"{UNITS[study.history.resource]}s from submission on. Idle hours are those in which a "
+        "counted job waited, whether it would have fitted or not. p95 and p99: 5 % and 1 % of the "
+        "jobs waited longer."
     )
     if shares:
         text += (
-            f" Under {', '.join(shares)} jobs share GPUs: they wait less and run longer, so compare the "
-            "times to the end."
+            f" Under {', '.join(shares)} jobs share GPUs: they wait less and run longer, so "
+            "compare the times to the end."
         )
     return text
 

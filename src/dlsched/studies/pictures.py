@@ -88,7 +88,7 @@ def draw_pictures(study: Study) -> Iterator[Picture]:
     yield _finished(study, axes, "queue", "Jobs that wait, over time.", "jobs that wait")
     axes = _axes(SIZE[1])
     for look, outcome in _looks(outcomes):
-        _curve(study, axes, outcome.held, look)
+        _curve(study, axes, outcome.held, look, study.period.capacity.total)
     total = study.period.capacity.total
     axes.axhline(total, color="#7f7f7f", linewidth=0.8, linestyle=(0, (2, 2)))
     caption = f"{unit} that jobs hold, over time; the line above is the capacity, {total:,}."
@@ -137,9 +137,13 @@ def bucketed(spans: Spans, since: float, until: float) -> tuple[Floats, Floats]:
     return borders, np.diff(integral) / np.diff(borders)
 
 
-def _curve(study: Study, axes: Axes, spans: Spans, look: dict[str, Any]) -> None:
+def _curve(
+    study: Study, axes: Axes, spans: Spans, look: dict[str, Any], most: float = np.inf
+) -> None:
+    """Draw a curve, no higher than `most`: GPUs that jobs share count once."""
     period = study.period
     borders, means = bucketed(spans, period.since - period.origin, period.until - period.origin)
+    means = means.clip(max=most)
     axes.stairs(means, _moments(study, borders), baseline=None, **look)
 
 
@@ -212,14 +216,16 @@ def _span(seconds: float) -> str:
 
 def _day(study: Study, unit: str) -> Iterator[Picture]:
     """Yield Gantt charts of the day with most waiting: of the record, and of the first policy."""
-    first = chosen_day(study)
     period = study.period
+    midnight = chosen_day(study)
+    first = max(midnight, period.since - period.origin)
+    last = min(midnight + DAY, period.until - period.origin)
     nodes = [server.model_dump() for server in period.cluster.servers]
     lanes = sum(node["gpus"] for node in nodes)
     shown = study.history.timezone if study.history.dated else ""
     when = "the 24 hours with most waiting"
     if study.history.dated:
-        begin = datetime.fromtimestamp(first + period.origin, ZoneInfo(shown))
+        begin = datetime.fromtimestamp(midnight + period.origin, ZoneInfo(shown))
         when = f"{begin:%Y-%m-%d}, the day with most waiting"
     limit = f"; the first {MOST_LANES:,} of {lanes:,} {unit}" if lanes > MOST_LANES else ""
     records = []
@@ -229,9 +235,10 @@ def _day(study: Study, unit: str) -> Iterator[Picture]:
         if outcome.run is not None and not outcome.shares_gpus:
             records.append(("day-policy", outcome.name, frame(outcome.run.log, "segments")))
     for name, label, segments in records:
-        inside = segments[(segments["end"] > first) & (segments["start"] < first + DAY)]
+        inside = segments[(segments["end"] > first) & (segments["start"] < last)]
         axes = _axes(TALL)
-        _gantt(study, axes, nodes, inside, first)
+        hours = ((first - midnight) / 3600, (last - midnight) / 3600)
+        _gantt(study, axes, nodes, inside, (first, last), hours)
         caption = f"Which job each of the {unit} works for, {label}: {when}{limit}. White is idle."
         yield _picture(name, caption, axes)
 
@@ -273,18 +280,24 @@ def _recorded_segments(study: Study) -> pd.DataFrame:
 
 
 def _gantt(
-    study: Study, axes: Axes, nodes: Sequence[dict[str, Any]], segments: pd.DataFrame, first: float
+    study: Study,
+    axes: Axes,
+    nodes: Sequence[dict[str, Any]],
+    segments: pd.DataFrame,
+    window: tuple[float, float],
+    hours: tuple[float, float],
 ) -> None:
+    """Draw which job each GPU works for in a window, whose borders are hours of the day."""
+    first, last = window
     lanes = min(MOST_LANES, sum(node["gpus"] for node in nodes))
     owner = np.full((lanes, COLUMNS), -1, np.int64)
     for lane, start, end, job, _ in stretches(nodes, segments):
         if lane < lanes:
-            left, right = ((t - first) / DAY * COLUMNS for t in (start, end))
+            left, right = ((t - first) / (last - first) * COLUMNS for t in (start, end))
             begin = max(0, round(left))
             owner[lane, begin : max(begin + 1, min(COLUMNS, round(right)))] = job
     palette = colours_array([*by_name(study.period.simulated["id"].tolist()).colours, IDLE])
-    axes.imshow(palette[owner], extent=(0, 24, lanes, 0), aspect="auto", interpolation="none")
-    axes.set_xticks([0, 6, 12, 18, 24])
+    axes.imshow(palette[owner], extent=(*hours, lanes, 0), aspect="auto", interpolation="none")
     axes.set_xlabel("hour of the day", fontsize=8)
     starts = np.cumsum([0, *(node["gpus"] for node in nodes)])[:-1]
     drawn = np.flatnonzero(starts < lanes)

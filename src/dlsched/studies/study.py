@@ -1,4 +1,4 @@
-"""`study`: a history is checked, explained, and replayed under policies; what they would have saved."""
+"""`study`: a history is checked, explained, and replayed under policies."""
 
 from __future__ import annotations
 

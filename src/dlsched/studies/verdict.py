@@ -44,6 +44,8 @@ def span(seconds: float) -> str:
     size = abs(seconds)
     if size < 120:
         return f"{seconds:,.0f} s"
+    if size < 600:
+        return f"{seconds / 60:,.1f} min"
     if size < 2 * 3600:
         return f"{seconds / 60:,.0f} min"
     if size < 3 * 86400:
@@ -65,8 +67,9 @@ def reach_verdict(study: Study) -> Verdict:
         found = study.check.details
         headline = (
             f"This record contradicts itself: replayed, {found['different']:,.0f} of "
-            f"{found['jobs']:,.0f} jobs start elsewhen, by up to {found['largest_difference']:,.0f} s, "
-            f"and {found['overfull']:,.0f} nodes hold more than they have. No saving is claimed."
+            f"{found['jobs']:,.0f} jobs start at another time, by up to "
+            f"{found['largest_difference']:,.0f} s, and {found['overfull']:,.0f} nodes hold more "
+            "than they have. No saving is claimed."
         )
         return Verdict(headline, False, (), _remedies(study))
     if mean < _NOTHING:
@@ -76,8 +79,8 @@ def reach_verdict(study: Study) -> Verdict:
         # Rounded down: 79.9 % are not 80 %.
         percent = int(100 * share)
         headline = (
-            f"Of {mean:,.0f} s mean waiting ({span(mean)}) {percent} % is explained by this record: "
-            "no saving is claimed."
+            f"Of {mean:,.0f} s mean waiting ({span(mean)}) {percent} % is explained by this "
+            "record: no saving is claimed."
         )
         return Verdict(headline, False, (_unexplained(study),), _remedies(study))
     headline = f"The record waits {span(mean)} on average. {_policies(study)}"
@@ -125,9 +128,10 @@ def _baseline(study: Study) -> list[str]:
     difference = simulated / recorded - 1
     way = "less" if difference < 0 else "more"
     return [
-        f"Simulated backfill waits {abs(100 * difference):.0f} % {way} than the record: if the cluster "
-        "runs backfill, so large is what the model leaves out, and smaller differences between a "
-        "policy and the record say nothing. Compare policies with simulated backfill, too."
+        f"Simulated backfill waits {abs(100 * difference):.0f} % {way} than the record: if the "
+        "cluster runs backfill, so large is what the model leaves out, and smaller differences "
+        "between a policy and the record say nothing. Compare policies with simulated backfill, "
+        "too."
     ]
 
 
@@ -138,12 +142,12 @@ def _unexplained(study: Study) -> str:
     unit = {"gpu": "GPU", "cpu": "CPU", "node": "node"}[study.history.resource]
     return (
         f"In {100 * held['share']:.0f} % of the waiting hours ({held['hours']:,.0f} h, "
-        f"{held['gpu_hours']:,.0f} {unit}-hours) the job that waited would have fitted on the nodes as "
-        "recorded, and no job before it was waiting for room. Why it did not start is not in the "
-        "record: holds, limits of users and accounts, reservations, nodes that were down, licences, "
-        "memory, or jobs that the export lacks. A policy simulated without these does not "
-        "wait there, and what it seems to save is not real: the figures below are not supported by "
-        "this record."
+        f"{held['gpu_hours']:,.0f} {unit}-hours) the job that waited would have fitted on the "
+        "nodes as recorded, and no job before it was waiting for room. Why it did not start is "
+        "not in the record: holds, limits of users and accounts, reservations, nodes that were "
+        "down, licences, memory, or jobs that the export lacks. A policy simulated without these "
+        "does not wait there, and what it seems to save is not real: the figures below are not "
+        "supported by this record."
     )
 
 
@@ -152,16 +156,16 @@ def _remedies(study: Study) -> tuple[str, ...]:
     found = []
     if study.period.capacity.measured:
         found.append(
-            'the nodes, as `sinfo -N -o "%N|%G|%P"` prints them (--nodes): the capacity is the peak '
-            "of what was held"
+            'the nodes, as sinfo -N -o "%N|%G|%P" prints them (--nodes): the capacity taken here '
+            "is the peak of what was held"
         )
     if study.period.partition is not None:
         found.append("all partitions that share these nodes (leave --partition out)")
     found += [
         "all users' jobs and all partitions, from well before the window until well after it "
         "(sacct -a), so that no job is missing at its borders",
-        "what else decides: limits of users and accounts (sacctmgr show qos, show assoc), reservations "
-        "and nodes that were down (sacctmgr show event): dlsched does not read them, they tell you "
-        "whether policies without them are a fair comparison",
+        "what else decides: limits of users and accounts (sacctmgr show qos, show assoc), "
+        "reservations and nodes that were down (sacctmgr show event): dlsched does not read them, "
+        "they tell you whether policies without them are a fair comparison",
     ]
     return tuple(found)

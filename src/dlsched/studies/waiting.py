@@ -1,8 +1,8 @@
 """GPUs that are idle while jobs wait, divided among the jobs that wait.
 
-At a moment with h GPUs held of M, and waiting jobs that ask for W GPUs in all, a job that asks for g
-is charged with g / W of the M - h idle ones. The integral over a job's waiting is its share, so that
-the shares add up to the GPU-time that is idle while anybody waits, however jobs are grouped.
+At a moment with h GPUs held of M, and waiting jobs that ask for W GPUs in all, a job that asks for
+g is charged with g / W of the M - h idle ones. The integral over a job's waiting is its share, so
+that the shares add up to the GPU-time that is idle while anybody waits, however jobs are grouped.
 """
 
 from __future__ import annotations
