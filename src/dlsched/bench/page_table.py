@@ -6,13 +6,18 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dlsched.bench import statistics
-from dlsched.bench.simulations import SHOWN
+from dlsched.bench.simulation_rows import SHOWN
 from dlsched.display.figures import display, percent, seconds
 
 if TYPE_CHECKING:
     import pandas
 
-_PERCENTS = ("mean", *statistics.PERCENTILES, "worst", "gap", "gap_to_best", "utilization")
+_SPREAD = ("sd", "least", "most", "better")
+"""Numbers in the tables of the spread over seeds."""
+_PERCENTS = (
+    *("mean", *statistics.PERCENTILES, "worst", "gap", "gap_to_best", "utilization"),
+    *("saved", "saved_sd"),
+)
 _COUNTS = (
     "runs",
     "proven",
@@ -35,7 +40,17 @@ def frame_table(frame: pandas.DataFrame) -> Table:
 
 def page_table(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Table:
     """Return a table for the page: per cell its text and its sort key."""
-    numeric = {*_PERCENTS, *_COUNTS, *SHOWN, "bound", "seconds", "size", "seed", "peak MiB"}
+    numeric = {
+        *_PERCENTS,
+        *_COUNTS,
+        *SHOWN,
+        *_SPREAD,
+        "bound",
+        "seconds",
+        "size",
+        "seed",
+        "peak MiB",
+    }
     return {
         "columns": [
             {"name": name, "numeric": name in numeric, "wide": name in _WIDE} for name in names
