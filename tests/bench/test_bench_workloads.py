@@ -54,7 +54,7 @@ def test_seeds_reach_the_workload(workdir: Path) -> None:
     """Rows are what `simulate` returns for the generator's jobs of each seed and load."""
     (workdir / "s.toml").write_text(LYRA)
     rows = made("s.toml", "out")
-    assert len(rows) == 4 * 3 and {row["status"] for row in rows} == {"feasible", "no_solution"}
+    assert len(rows) == 4 * 3 and {row["status"] for row in rows} == {"feasible", "no solution"}
     with Store("out") as store:
         flat = simulation_rows(store.simulations())
     first = flat[3]
@@ -80,7 +80,7 @@ def test_seeds_reach_the_workload(workdir: Path) -> None:
 def test_bounds_are_tasks_of_their_own(workdir: Path) -> None:
     """A sharing policy has the bound that allows for sharing, of the same jobs, computed once."""
     (workdir / "s.toml").write_text(
-        'name = "b"\n[[simulation]]\ntrace = "synthetic-1"\nlimit = 30\nservers = 1\n'
+        'name = "b"\n[[simulation]]\ntrace = "synthetic-1"\nlimit = 30\nservers = 2\n'
         'profiles = "muri"\npolicies = ["srtf", "muri_s"]\nseeds = [0, 1]\nbounds = true\n'
     )
     tasks = read_suite("s.toml").tasks()
