@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from dlsched.api import solve as solve
     from dlsched.api import verify as verify
     from dlsched.api import what_if as what_if
+    from dlsched.display.charts import plot_overview as plot_overview
     from dlsched.display.plotting import plot as plot
     from dlsched.display.plotting import plot_comparison as plot_comparison
     from dlsched.errors import DlschedError as DlschedError
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
     from dlsched.errors import SolverFailure as SolverFailure
     from dlsched.errors import SolverMissing as SolverMissing
     from dlsched.errors import UnknownName as UnknownName
+    from dlsched.history import History as History
+    from dlsched.history import read_history as read_history
     from dlsched.registry import method as method
     from dlsched.results.objective import Bound as Bound
     from dlsched.results.objective import ByLevel as ByLevel
@@ -102,7 +105,9 @@ _NAMES = {
         "SolverMissing",
         "UnknownName",
     ],
+    "display.charts": ["plot_overview"],
     "display.plotting": ["plot", "plot_comparison"],
+    "history": ["History", "read_history"],
     "registry": ["method"],
     "results.objective": ["Bound", "ByLevel"],
     "results.result": ["Claim", "Report", "Result", "Status", "Termination", "Violation"],

@@ -8,6 +8,7 @@ from typing import Any
 from dlsched.errors import ExtraMissing, describe
 
 EXTRAS = {
+    "bokeh": "interactive",
     "cvxpy": "cvxpy",
     "distributed": "dask",
     "filelock": "bench",

@@ -8,6 +8,7 @@ from dlsched.errors import DlschedError, describe
 from dlsched.proofs.check import CheckedProof, check_proof
 from dlsched.proofs.document import Proof
 from dlsched.proofs.prove import prove_solution
+from dlsched.registry import Problem
 from dlsched.results.objective import Bound, Bounds, ByLevel, gap, strongest
 from dlsched.results.refutation import beaten_level, refutation
 from dlsched.results.result import Result, Status, Termination
@@ -17,7 +18,7 @@ from dlsched.schema.envelope import Instance
 logger = logging.getLogger(__name__)
 
 
-def certified(result: Result, instance: Instance, run: Run) -> Result:
+def certified(result: Result, instance: Instance, run: Run, owner: Problem | None = None) -> Result:
     """Return an optimal result with a checked proof, made in what is left of the run's time.
 
     Bounds are then those of the proof, unless one was certified already. If no proof is found, the
@@ -28,7 +29,7 @@ def certified(result: Result, instance: Instance, run: Run) -> Result:
     if result.status is not Status.OPTIMAL:
         return result
     try:
-        proof, checked = _proof(result, instance, run)
+        proof, checked = _proof(result, instance, run, owner)
     except KeyboardInterrupt:
         changed = _unproved(result, "interrupted")
     except DlschedError as error:
@@ -52,7 +53,9 @@ def certified(result: Result, instance: Instance, run: Run) -> Result:
     return changed.replaced(seconds=result.seconds._replace(total=run.elapsed()))
 
 
-def _proof(result: Result, instance: Instance, run: Run) -> tuple[Proof, CheckedProof]:
+def _proof(
+    result: Result, instance: Instance, run: Run, owner: Problem | None
+) -> tuple[Proof, CheckedProof]:
     """Return a proof that the solution is optimal, and what its check says; the check has no limit.
 
     Raises
@@ -62,8 +65,8 @@ def _proof(result: Result, instance: Instance, run: Run) -> tuple[Proof, Checked
     """
     unnamed = result.solution.model_copy(update={"instance": "", "instance_sha256": None})
     with run.interruptible():
-        proof = prove_solution(instance, unnamed, run)
-    return proof, check_proof(instance, proof)
+        proof = prove_solution(instance, unnamed, run, owner)
+    return proof, check_proof(instance, proof, owner)
 
 
 def _unproved(result: Result, why: str) -> Result:

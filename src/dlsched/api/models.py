@@ -62,7 +62,7 @@ def export(
     format
         By default what `path` ends in, and MPS if that is something else.
     variant
-        For models: the change of the problem; the file says its name and digest.
+        The change of the problem; a model's file says its name and digest.
 
     Raises
     ------
@@ -79,11 +79,9 @@ def export(
     if format is None:
         format = format_of(Path(path).name)
     if format == "vipr":
-        if variant is not None:
-            raise OptionError("there are no proofs of variants; leave variant out, or write MPS")
         inst = load(instance)
-        first = registry.problem(inst.problem).levels[0].name
-        [text] = vipr_texts(inst, proof, level=level or first).values()
+        first = owner_of(inst, variant).levels[0].name
+        [text] = vipr_texts(inst, proof, level=level or first, variant=variant).values()
     else:
         text = model_text(instance, format, level=level, held=held, built=built, variant=variant)
     write_bytes(Path(path), text.encode())

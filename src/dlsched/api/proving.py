@@ -20,11 +20,12 @@ from dlsched.proofs.document import Proof, read_proof
 from dlsched.proofs.prove import ProofFailed, prove_solution
 from dlsched.proofs.prove import prove_bound as search_bound
 from dlsched.proofs.vipr import certificates
-from dlsched.registry import problem
+from dlsched.registry import Problem
 from dlsched.run import Run, StageListener
 from dlsched.schema.envelope import Instance
 from dlsched.schema.quantities import Number
 from dlsched.schema.solution import Solution
+from dlsched.variants import VariantLike, VariantProblem, owner_of
 
 T = TypeVar("T")
 _NUMBER = re.compile(r"-?[0-9]{1,300}([./][0-9]{1,300})?", re.ASCII)
@@ -40,6 +41,7 @@ def prove(
     *,
     time_limit: float | None = None,
     on_stage: StageListener | None = None,
+    variant: VariantLike = None,
 ) -> Proof:
     """Prove that a solution is optimal; the proof can be checked without a solver.
 
@@ -52,6 +54,8 @@ def prove(
         the exact method. The search only proves that nothing is better.
     time_limit
         Wall-clock seconds for the search.
+    variant
+        A change of the problem, for which the solution is proved optimal. The proof says which.
 
     Raises
     ------
@@ -61,7 +65,8 @@ def prove(
     """
     inst = load(instance)
     run = Run(time_limit=time_limit, on_stage=on_stage)
-    return prove_solution(inst, _known(inst, solution, run), run)
+    owner = owner_of(inst, variant)
+    return prove_solution(inst, _known(inst, solution, run, owner), run, owner)
 
 
 def prove_bound(
@@ -71,6 +76,7 @@ def prove_bound(
     *,
     time_limit: float | None = None,
     on_stage: StageListener | None = None,
+    variant: VariantLike = None,
 ) -> BoundProof:
     """Prove that no solution is better than a value at the first level.
 
@@ -88,6 +94,8 @@ def prove_bound(
         by default the library's best known one, else that of the exact method.
     time_limit
         Wall-clock seconds for the search.
+    variant
+        A change of the problem, whose solutions have the bound.
 
     Raises
     ------
@@ -104,18 +112,20 @@ def prove_bound(
         raise OptionError(f"the bound must be a number as 209.5 or 419/2, not {value}") from None
     inst = load(instance)
     run = Run(time_limit=time_limit, on_stage=on_stage)
-    return search_bound(inst, target, _known(inst, solution, run), run)
+    owner = owner_of(inst, variant)
+    return search_bound(inst, target, _known(inst, solution, run, owner), run, owner)
 
 
-def _known(instance: Instance, solution: SolutionLike | None, run: Run) -> Solution:
+def _known(instance: Instance, solution: SolutionLike | None, run: Run, owner: Problem) -> Solution:
     """Return a solution without labels: by default the library's, else the exact method's."""
     if solution is None:
-        name = library.name_of(instance.sha256)
+        name = library.name_of(instance.sha256) if owner.label is None else None
         if name is not None:
             solution = library.solution_file(name)
         else:
             limit = run.time_limit
-            answer = solve(instance, time_limit=limit, on_stage=run.on_stage)
+            variant = owner if isinstance(owner, VariantProblem) else None
+            answer = solve(instance, time_limit=limit, on_stage=run.on_stage, variant=variant)
             if answer.solution is None:
                 raise ProofFailed(f"there is no solution to prove optimal: {answer.reason}")
             solution = answer.solution
@@ -123,7 +133,9 @@ def _known(instance: Instance, solution: SolutionLike | None, run: Run) -> Solut
     return loaded.model_copy(update={"instance": "", "instance_sha256": None})
 
 
-def check_proof(instance: InstanceLike, proof: ProofLike | None = None) -> CheckedProof:
+def check_proof(
+    instance: InstanceLike, proof: ProofLike | None = None, *, variant: VariantLike = None
+) -> CheckedProof:
     """Check a proof in integer arithmetic, without a solver: see ``docs/proofs.md``.
 
     Parameters
@@ -132,6 +144,9 @@ def check_proof(instance: InstanceLike, proof: ProofLike | None = None) -> Check
         Anything that `load` takes.
     proof
         A proof, or its file; by default the library's, if the instance is in it.
+    variant
+        The change of the problem that the proof has to be about; another one's proof is refused,
+        and so is the problem's.
 
     Raises
     ------
@@ -141,10 +156,13 @@ def check_proof(instance: InstanceLike, proof: ProofLike | None = None) -> Check
         If it cannot be read, or there is none.
     """
     inst = load(instance)
-    return check(inst, _proof(inst, proof))
+    owner = owner_of(inst, variant)
+    return check(inst, _proof(inst, proof, owner), owner)
 
 
-def check_bound(instance: InstanceLike, proof: BoundLike | None = None) -> CheckedBound:
+def check_bound(
+    instance: InstanceLike, proof: BoundLike | None = None, *, variant: VariantLike = None
+) -> CheckedBound:
     """Check a proof of a bound as `check_proof` does one of optimality, in integers.
 
     Parameters
@@ -153,6 +171,8 @@ def check_bound(instance: InstanceLike, proof: BoundLike | None = None) -> Check
         Anything that `load` takes.
     proof
         A proof of a bound, or its file; by default the library's, if it has one.
+    variant
+        As for `check_proof`.
 
     Raises
     ------
@@ -162,12 +182,17 @@ def check_bound(instance: InstanceLike, proof: BoundLike | None = None) -> Check
         If it cannot be read, or there is none.
     """
     inst = load(instance)
-    bound_proof = _found(inst, proof, library.bound_file, bounds.read_bound)
-    return bounds.check_bound(inst, bound_proof)
+    owner = owner_of(inst, variant)
+    bound_proof = _found(inst, proof, library.bound_file, bounds.read_bound, owner)
+    return bounds.check_bound(inst, bound_proof, owner)
 
 
 def vipr_texts(
-    instance: InstanceLike, proof: ProofLike | None = None, *, level: str | None = None
+    instance: InstanceLike,
+    proof: ProofLike | None = None,
+    *,
+    level: str | None = None,
+    variant: VariantLike = None,
 ) -> dict[str, str]:
     """Return VIPR certificates of a proof, by level: of one level, or of all.
 
@@ -181,17 +206,18 @@ def vipr_texts(
         If there is no such level, or a certificate would be too large.
     """
     inst = load(instance)
-    levels = [entry.name for entry in problem(inst.problem).levels]
+    owner = owner_of(inst, variant)
+    levels = [entry.name for entry in owner.levels]
     if level is not None and level not in levels:
         raise OptionError(f"{inst.problem} has no level {level!r}; it has: {', '.join(levels)}")
-    known = _proof(inst, proof)
-    targets = [checked.value for checked in check(inst, known).levels]
-    return dict(certificates(inst, known, targets, level))
+    known = _proof(inst, proof, owner)
+    targets = [checked.value for checked in check(inst, known, owner).levels]
+    return dict(certificates(inst, known, targets, level, owner))
 
 
-def _proof(instance: Instance, proof: ProofLike | None) -> Proof:
+def _proof(instance: Instance, proof: ProofLike | None, owner: Problem) -> Proof:
     """Return a proof, that of a file, or by default the library's."""
-    return _found(instance, proof, library.proof_file, read_proof)
+    return _found(instance, proof, library.proof_file, read_proof, owner)
 
 
 def _found(
@@ -199,7 +225,13 @@ def _found(
     proof: T | str | Path | None,
     file_of: Callable[[str], Path],
     read: Callable[[str | Path], T],
+    owner: Problem,
 ) -> T:
+    if proof is None and owner.label is not None:
+        remedy = "make it: dlsched prove --variant FILE:NAME INSTANCE -o FILE"
+        raise InstanceError(
+            instance.name, "", f"the library has no proof of the variant {owner.label.name}", remedy
+        )
     if proof is None:
         name = library.name_of(instance.sha256)
         proof = file_of(name) if name is not None else None

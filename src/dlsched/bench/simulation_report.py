@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dlsched.bench.page_table import page_table
-from dlsched.bench.plots import Picture, embedded, svg
+from dlsched.bench.plots import SIZE, Picture, embedded, svg
 from dlsched.bench.simulation_rows import load_simulation, table_rows
 from dlsched.bench.spread import curve_picture, curves, label_of, spread_picture, spread_rows
 from dlsched.bench.store import Store
@@ -17,8 +17,6 @@ from dlsched.errors import InstanceError
 from dlsched.schema.files import JsonObject
 from dlsched.simulation import Simulation
 from dlsched.simulation.pictures.charts import draw_distribution, draw_over_time
-
-_SIZE = (7.2, 4.2)
 
 
 @dataclass(frozen=True)
@@ -132,6 +130,6 @@ def _picture(
 ) -> Picture:
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=_SIZE, layout="constrained")
+    figure = Figure(figsize=SIZE, layout="constrained")
     draw(runs.values(), what, figure.subplots(), names=list(runs))
     return Picture(name, caption, figure)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dlsched.bench.plots import Picture
+from dlsched.bench.plots import SIZE, Picture
 from dlsched.bench.simulation_rows import table_rows
 from dlsched.bench.workload_spec import BOUND
 from dlsched.display.charts import dress, styles
@@ -15,7 +15,6 @@ from dlsched.display.table import Row
 
 METRIC = "mean_jct"
 _LABELS = ("policy", "method", "options")
-_SIZE = (7.2, 4.2)
 _Group = dict[str, dict[Any, float]]
 
 
@@ -87,7 +86,7 @@ def spread_picture(rows: Sequence[Row]) -> Picture:
     from matplotlib.figure import Figure
 
     table = [row for row in spread_rows(rows) if row[METRIC] is not None]
-    figure = Figure(figsize=_SIZE, layout="constrained")
+    figure = Figure(figsize=SIZE, layout="constrained")
     axes = figure.subplots()
     places = np.arange(len(table))[::-1]
     errors = [row["sd"] or 0.0 for row in table]
@@ -133,7 +132,7 @@ def curve_picture(
     """Return the mean of `METRIC` against a parameter, a curve for each policy."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=_SIZE, layout="constrained")
+    figure = Figure(figsize=SIZE, layout="constrained")
     axes = figure.subplots()
     for (label, values), style in zip(policies.items(), styles(), strict=False):
         places = sorted(values)

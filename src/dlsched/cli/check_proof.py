@@ -9,7 +9,7 @@ import typer
 
 from dlsched import api
 from dlsched.cli.exits import Exit
-from dlsched.cli.flags import InstanceName, Json
+from dlsched.cli.flags import InstanceName, Json, Variant
 from dlsched.cli.output import put_json, put_line, put_table
 from dlsched.cli.progress import say
 from dlsched.display.figures import display
@@ -31,15 +31,16 @@ def check_proof(
     bound: Annotated[
         bool, typer.Option("--bound", help="The proof is one of `prove --bound`.")
     ] = False,
+    variant: Variant = None,
     as_json: Json = False,
 ) -> None:
     """Check in integers that a proof's solution is optimal; no solver is involved."""
     say(Stage.CHECKING, f"the proof of {instance}")
     try:
         if bound:
-            checked_bound = api.check_bound(instance, proof)
+            checked_bound = api.check_bound(instance, proof, variant=variant)
         else:
-            checked = api.check_proof(instance, proof)
+            checked = api.check_proof(instance, proof, variant=variant)
     except InvalidProof as error:
         if as_json:
             put_json({"valid": False, "reason": str(error)})

@@ -11,15 +11,16 @@ import typer
 from dlsched import api
 from dlsched.api.models import format_of
 from dlsched.cli.exits import put
-from dlsched.cli.flags import INSTANCE_HELP, Json
+from dlsched.cli.flags import INSTANCE_HELP, Json, Variant, offered
 from dlsched.cli.output import put_json, put_line
 from dlsched.cli.progress import say
 from dlsched.cli.settings import named_after, target
 from dlsched.errors import OptionError
 from dlsched.proofs.check import InvalidProof
-from dlsched.registry import problem, usable_problems
+from dlsched.registry import usable_problems
 from dlsched.run import Stage
 from dlsched.schema.files import write_bytes
+from dlsched.variants import owner_of
 
 FORMATS = ("lp", "mps", "vipr")
 SUFFIXES = [f".{name}{packed}" for name in FORMATS for packed in ("", ".gz")]
@@ -27,7 +28,13 @@ SUFFIXES = [f".{name}{packed}" for name in FORMATS for packed in ("", ".gz")]
 
 def export(
     instance: Annotated[
-        str | None, typer.Argument(metavar="INSTANCE", help=INSTANCE_HELP, show_default=False)
+        str | None,
+        typer.Argument(
+            metavar="INSTANCE",
+            help=INSTANCE_HELP,
+            show_default=False,
+            autocompletion=offered("instances"),
+        ),
     ] = None,
     file: Annotated[
         Path | None,
@@ -72,6 +79,7 @@ def export(
         Path | None,
         typer.Option("--schemas", metavar="DIR", help="Write the JSON Schema of every format."),
     ] = None,
+    variant: Variant = None,
     as_json: Json = False,
 ) -> None:
     """Write an instance's model or proof for other programs, or with --schemas the JSON Schemas."""
@@ -85,13 +93,13 @@ def export(
     elif chosen == "vipr" or (chosen is None and file and format_of(file.name) == "vipr"):
         if held:
             raise OptionError("--held is for models; a proof says what the levels are held at")
-        written = _write_certificates(instance, file, level, proof)
+        written = _write_certificates(instance, file, level, proof, variant)
     elif proof is not None:
         raise OptionError("--proof is for --format vipr")
     elif file is None and as_json:
         raise OptionError("--json has no place for a model; name a file for it")
     else:
-        written = _write_model(instance, file, chosen, level, _held(held or []))
+        written = _write_model(instance, file, chosen, level, _held(held or []), variant)
     if as_json:
         put_json({"files": [str(path) for path in written]})
     else:
@@ -111,16 +119,21 @@ def _format(format_: str | None, lp: bool | None) -> str | None:
 
 
 def _write_model(
-    instance: str, file: Path | None, chosen: str | None, level: str | None, held: dict[str, float]
+    instance: str,
+    file: Path | None,
+    chosen: str | None,
+    level: str | None,
+    held: dict[str, float],
+    variant: str | None,
 ) -> list[Path]:
     """Write a level's model to a file, or else to stdout; return the files written."""
     if file is None:
         model = cast(Literal["lp", "mps"], chosen)
-        put(api.model_text(instance, model, level=level, held=held))
+        put(api.model_text(instance, model, level=level, held=held, variant=variant))
         return []
     target(file, *_suffixes(chosen))
     say(Stage.BUILDING, f"the model of {instance}")
-    api.export(instance, file, level=level, held=held)
+    api.export(instance, file, level=level, held=held, variant=variant)
     return [file]
 
 
@@ -129,20 +142,25 @@ def _suffixes(chosen: str | None) -> list[str]:
 
 
 def _write_certificates(
-    instance: str, file: Path | None, level: str | None, proof: Path | None
+    instance: str,
+    file: Path | None,
+    level: str | None,
+    proof: Path | None,
+    variant: str | None,
 ) -> list[Path]:
     """Write a level's certificate to a file, or by default that of each level to its own."""
     if file is not None:
         target(file, *_suffixes("vipr"))
     inst = api.load(instance)
-    levels = [entry.name for entry in problem(inst.problem).levels if level in (None, entry.name)]
+    owner = owner_of(inst, variant)
+    levels = [entry.name for entry in owner.levels if level in (None, entry.name)]
     written = [] if file else named_after(inst.name, *(f".{name}.vipr" for name in levels))
     say(Stage.CHECKING, f"the proof of {inst.name}")
     try:
         if file is not None:
-            api.export(inst, file, level=level, proof=proof, format="vipr")
+            api.export(inst, file, level=level, proof=proof, format="vipr", variant=variant)
             return [file]
-        texts = api.vipr_texts(inst, proof, level=level)
+        texts = api.vipr_texts(inst, proof, level=level, variant=variant)
     except InvalidProof as error:
         raise OptionError(f"the proof does not hold: {error}") from None
     for path, text in zip(written, texts.values(), strict=True):

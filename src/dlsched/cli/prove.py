@@ -9,7 +9,7 @@ import typer
 
 from dlsched import api
 from dlsched.cli.exits import Exit
-from dlsched.cli.flags import InstanceName, Json
+from dlsched.cli.flags import InstanceName, Json, Variant
 from dlsched.cli.output import put_json, put_line, put_table
 from dlsched.cli.progress import say
 from dlsched.cli.settings import named_after, target
@@ -44,6 +44,7 @@ def prove(
             help="Prove that no solution is better than this at the first level, instead.",
         ),
     ] = None,
+    variant: Variant = None,
     as_json: Json = False,
 ) -> None:
     """Prove that a solution is optimal, and write the proof; `check-proof` needs no solver."""
@@ -55,11 +56,11 @@ def prove(
     file = output or named_after(inst.name, ending)[0]
     try:
         if bound is None:
-            proof = api.prove(inst, solution, time_limit=limit)
+            proof = api.prove(inst, solution, time_limit=limit, variant=variant)
             levels = list(proof.levels)
             write_proof(proof, file)
         else:
-            bound_proof = api.prove_bound(inst, bound, solution, time_limit=limit)
+            bound_proof = api.prove_bound(inst, bound, solution, time_limit=limit, variant=variant)
             levels = [bound_proof.proof]
             write_bound(bound_proof, file)
     except ProofFailed as error:
@@ -76,6 +77,7 @@ def prove(
         put_json({"instance": inst.name, "proved": True, "file": str(file), "levels": rows})
         return
     what, flag = ("optimum>", "") if bound is None else ("bound>", "--bound ")
+    flag += f"--variant {variant} " if variant else ""
     put_table(
         ["level", what, "kind", "nodes>"],
         ([p.level, p.target, p.kind, len(p.nodes)] for p in levels),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dlsched.bench import Plan, Suite, run_suite, statistics
-from dlsched.bench.report import findings
+from dlsched.bench.report import findings, optimum_text
 from dlsched.bench.simulation_rows import SHOWN, table_rows
 from dlsched.bench.spread import METRIC, spread_rows
 from dlsched.bench.statistics import EvaluatedRun
@@ -21,8 +21,20 @@ from dlsched.results.status import FAILED
 from dlsched.run import Stage
 
 MOST_LINES = 20
-_COUNTS = {"runs": 0, "proven": 2, "feasible": 3, "bound only": 7, "no solution": 6, "failed": 0}
-"""Columns of counts, and their `Column.drop`."""
+GAPS_EXPLAINED = (
+    "at optimum: runs at the best bounds known in all levels. mean gap: of the level named, to the "
+    "best bound known, over the runs whose earlier levels are at their bounds; in brackets how "
+    "many if not all. worst: of the first level named."
+)
+_COUNTS = {
+    "runs": 6,
+    "proven": 9,
+    "feasible": 10,
+    "bound only": 10,
+    "no solution": 10,
+    "optimum unknown": 3,
+}
+"""Columns of counts, and their `Column.drop`; that of failed runs is always shown if there are."""
 _METRICS = dict(zip(SHOWN, (0, 5, 6, 7, 8), strict=True))
 """Columns of metrics of simulations, and their `Column.drop`."""
 
@@ -52,29 +64,39 @@ def put_sweep(runs: Sequence[EvaluatedRun], left_out: LeftOut | None = None) -> 
     """Write a row per problem and method, then failed runs and findings."""
     left_out = left_out or LeftOut()
     table = statistics.summary(runs)
+    by_level = statistics.gaps_by_level(runs)
     for problem in dict.fromkeys(run.row["problem"] for run in runs):
         lines = table[table["problem"] == problem].astype(object).to_dict("records")
+        means = statistics.level_means(by_level, problem, lines[0]["level"])
+        first, *others = means
+        counts = _COUNTS | ({"failed": 0} if any(line["failed"] for line in lines) else {})
         put_table(
             [
                 "method",
-                Column("resolved_method", drop=4),
-                *(Column(name, right=True, drop=drop) for name, drop in _COUNTS.items()),
-                Column("level", drop=10),
-                "mean gap_to_best>",
-                Column("p50", right=True, drop=5),
-                Column("p90", right=True, drop=9),
-                Column("p99", right=True, drop=9),
-                "worst>",
-                Column("bounds", drop=8),
-                Column("seconds", right=True, drop=1),
+                Column("resolved_method", drop=8),
+                *(Column(name, right=True, drop=drop) for name, drop in counts.items()),
+                "at optimum>",
+                f"mean gap: {first}>",
+                Column("p50", right=True, drop=9),
+                Column("p90", right=True, drop=12),
+                Column("p99", right=True, drop=12),
+                Column("worst", right=True, drop=5),
+                *(
+                    Column(f"mean gap: {level}", right=True, drop=4 if i == 0 else 7)
+                    for i, level in enumerate(others)
+                ),
+                Column("bounds", drop=11),
+                Column("seconds", right=True, drop=2),
             ],
             (
                 [
                     line["method"],
                     _resolved(line),
-                    *(line[name] or None for name in _COUNTS),
-                    line["level"],
-                    *(percent(_known(line[n])) for n in ("mean", *statistics.PERCENTILES, "worst")),
+                    *(line[name] or None for name in counts),
+                    optimum_text(line),
+                    means[first][line["method"]].text(),
+                    *(percent(_known(line[name])) for name in (*statistics.PERCENTILES, "worst")),
+                    *(means[level][line["method"]].text() for level in others),
                     line["bounds"],
                     seconds(_known(line["seconds"])),
                 ]
@@ -84,6 +106,8 @@ def put_sweep(runs: Sequence[EvaluatedRun], left_out: LeftOut | None = None) -> 
             left_out=left_out,
         )
     left_out.put()
+    if len(table):
+        put_line(GAPS_EXPLAINED)
     put_failed([run.row for run in runs])
     for line in findings(runs)[:MOST_LINES]:
         put_line(line)

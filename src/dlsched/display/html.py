@@ -151,6 +151,12 @@ def _content(document: Instance | Solution) -> Iterable[tuple[str, str, str]]:
         yield part.name, f"{part.size:,}", "; ".join(part.facts)
 
 
+def facts_html(what: str, name: str, rows: Sequence[tuple[str, int, str]]) -> str:
+    """Return counts by name, with a remark each, as a small table under a heading."""
+    cells = [(label, f"{count:,}", remark) for label, count, remark in rows]
+    return _block(_heading(what, name), _table(("", "", ""), cells, numbers=(1,)))
+
+
 def escape(text: str) -> str:
     """Return a text of limited length that HTML shows as it is."""
     return escape_html(plain(shorten(text, _LONGEST)))

@@ -10,12 +10,12 @@ from dlsched import registry
 from dlsched.display import charts
 from dlsched.display.drawing.legend import finish
 from dlsched.display.drawing.style import new_axes, require_axes, set_title
-from dlsched.display.table import Row
 from dlsched.errors import InstanceError, OptionError
 from dlsched.extras import require
 from dlsched.problems import library
 from dlsched.registry import Problem
 from dlsched.results import performance_profiles as profiles
+from dlsched.results.performance_profiles import Row
 from dlsched.results.result import Result
 from dlsched.schema.envelope import Instance
 from dlsched.schema.files import read_json
@@ -188,7 +188,7 @@ def plot_comparison(
     """
     require("matplotlib.pyplot", "drawing")
     require_axes(ax)
-    rows = _rows(table)
+    rows = charts.rows_of(table, "plot_comparison")
     owner = _one_problem(rows)
     levels = [entry.name for entry in owner.levels]
     if level not in (None, *levels):
@@ -215,19 +215,6 @@ def plot_comparison(
     if title is not None:
         finish(ax, title, (), own=new_figure, formulas=True)
     return ax
-
-
-def _rows(table: Any) -> list[Row]:
-    """Return a table's rows, with None for what is missing."""
-    missing = [c for c in ("problem", "method", "status") if c not in getattr(table, "columns", ())]
-    if missing:
-        raise OptionError(
-            f"plot_comparison needs a table with the column {missing[0]!r}: give what "
-            f"dlsched.compare returned, or a sweep's runs.csv"
-        )
-    cells = table.astype(object).where(table.notna(), None)
-    rows: list[Row] = cells.to_dict("records")
-    return rows
 
 
 def _one_problem(rows: Sequence[Row]) -> Problem:

@@ -14,14 +14,16 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from dlsched import registry
 from dlsched.errors import InstanceError
 from dlsched.proofs.available import Forms
-from dlsched.proofs.check import InvalidProof, check_level
-from dlsched.proofs.document import KINDS, LevelProof, level_from_data, text_of
+from dlsched.proofs.check import InvalidProof, check_level, validate_label
+from dlsched.proofs.document import KINDS, LevelProof, label_of, level_from_data, text_of
 from dlsched.proofs.levels import bound_aim
+from dlsched.registry import Problem
+from dlsched.results.result import VariantLabel
 from dlsched.schema.envelope import Instance
 from dlsched.schema.files import JsonObject, read_json, write_json
+from dlsched.variants import owner_of
 
 VERSION = 1
 _REMEDY = "make it again: dlsched prove INSTANCE --bound VALUE"
@@ -35,12 +37,15 @@ class BoundProof:
     instance: str
     instance_sha256: str
     proof: LevelProof
+    variant: VariantLabel | None = None
 
     def to_data(self) -> JsonObject:
-        """Return plain JSON data."""
+        """Return plain JSON data; only a proof of a variant has a field for it."""
+        changed = {"variant": self.variant._asdict()} if self.variant else {}
         return {
             "dlsched_bound": VERSION,
             "problem": self.problem,
+            **changed,
             "instance": self.instance,
             "instance_sha256": self.instance_sha256,
             "proof": self.proof.to_data(),
@@ -57,11 +62,18 @@ class CheckedBound:
     leaves: int
 
 
-def check_bound(instance: Instance, proof: BoundProof) -> CheckedBound:
+def check_bound(
+    instance: Instance, proof: BoundProof, owner: Problem | None = None
+) -> CheckedBound:
     """Check that no solution of an instance is better than a value; that one has it is not proved.
 
     The form is built again from the instance. The value is the proof's claim, and what restricted
     forms may leave out follows from it: only what no solution uses that is as good.
+
+    Parameters
+    ----------
+    owner
+        The variant that the proof has to be about; by default the instance's problem.
 
     Raises
     ------
@@ -70,13 +82,15 @@ def check_bound(instance: Instance, proof: BoundProof) -> CheckedBound:
     """
     if proof.problem != instance.problem or proof.instance_sha256 != instance.sha256:
         raise InvalidProof(f"the proof is for another instance than {instance.name}")
-    first = registry.problem(instance.problem).levels[0].name
+    owner = owner or owner_of(instance)
+    validate_label(owner, proof.variant)
+    first = owner.levels[0].name
     level = proof.proof
     if level.level != first:
         raise InvalidProof(f"the proof must be of the level {first}, the first")
     if level.kind != KINDS[0]:
         raise InvalidProof(f"{first}: a bound has the kind {KINDS[0]}")
-    forms = Forms(instance, [level.target])
+    forms = Forms(instance, [level.target], owner)
     leaves = check_level(forms, level, 0, lambda form: bound_aim(form, level.target))
     return CheckedBound(instance.name, first, level.target, leaves)
 
@@ -112,4 +126,5 @@ def bound_from_data(data: Mapping[str, Any], where: str) -> BoundProof:
         text_of(data, "instance", where),
         text_of(data, "instance_sha256", where),
         level_from_data(data.get("proof"), "proof", where),
+        label_of(data, where),
     )

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 
-from dlsched import registry
 from dlsched.errors import DlschedError
 from dlsched.proofs.available import Forms
 from dlsched.proofs.cuts import InvalidCut, with_cuts
@@ -15,8 +14,11 @@ from dlsched.proofs.document import Kind, LevelProof, Proof
 from dlsched.proofs.forms.form import Form
 from dlsched.proofs.levels import Aim, aim
 from dlsched.proofs.tree import InvalidTree, check_tree
+from dlsched.registry import Problem
+from dlsched.results.result import VariantLabel
 from dlsched.schema.envelope import Instance
 from dlsched.schema.quantities import Number
+from dlsched.variants import VariantProblem, owner_of
 
 
 class InvalidProof(DlschedError):
@@ -41,12 +43,19 @@ class CheckedProof:
     levels: Sequence[CheckedLevel]
 
 
-def check_proof(instance: Instance, proof: Proof) -> CheckedProof:
+def check_proof(instance: Instance, proof: Proof, owner: Problem | None = None) -> CheckedProof:
     """Check that a proof's solution is optimal for an instance.
 
     The solution's objective is recomputed by the problem's checker, and every form is built again
     from the instance; of the proof's own figures only the multipliers (of leaves and of cuts), the
     splits and the parameters of the forms are used, and these cannot make a false proof valid.
+    Of a variant the values of the added variables are the proof's, too: they are checked as the
+    solution is.
+
+    Parameters
+    ----------
+    owner
+        The variant that the proof has to be about; by default the instance's problem.
 
     Raises
     ------
@@ -57,11 +66,15 @@ def check_proof(instance: Instance, proof: Proof) -> CheckedProof:
     """
     if proof.problem != instance.problem or proof.instance_sha256 != instance.sha256:
         raise InvalidProof(f"the proof is for another instance than {instance.name}")
-    targets = _objective(instance, proof)
-    names = [level.name for level in registry.problem(instance.problem).levels]
+    owner = owner or owner_of(instance)
+    validate_label(owner, None if proof.variant is None else proof.variant.label)
+    if isinstance(owner, VariantProblem) and proof.variant is not None:
+        owner = replace(owner, values=proof.variant.values)
+    targets = _objective(owner, instance, proof)
+    names = [level.name for level in owner.levels]
     if [level.level for level in proof.levels] != names:
         raise InvalidProof(f"the proof must have the levels {', '.join(names)}, in this order")
-    forms = Forms(instance, targets)
+    forms = Forms(instance, targets, owner)
     checked = []
     for i, level in enumerate(proof.levels):
         if level.target != Fraction(targets[i]):
@@ -74,9 +87,26 @@ def check_proof(instance: Instance, proof: Proof) -> CheckedProof:
     return CheckedProof(instance.name, checked)
 
 
-def _objective(instance: Instance, proof: Proof) -> Sequence[Number]:
+def validate_label(owner: Problem, stated: VariantLabel | None) -> None:
+    """Raise `InvalidProof` if a proof is about another variant, or about none, or about one."""
+    if stated == owner.label:
+        return
+    if owner.label is None and stated is not None:
+        raise InvalidProof(
+            f"the proof is of the variant {stated.name}, not of {owner.name} itself; give the "
+            f"variant: variant=, or --variant FILE:NAME"
+        )
+    if stated is None:
+        raise InvalidProof(f"the proof is of {owner.name} itself, not of a variant")
+    assert owner.label is not None
+    raise InvalidProof(
+        f"the proof is of the variant {stated.name}, digest {stated.sha256[:12]}, not of "
+        f"{owner.label.name}, digest {owner.label.sha256[:12]}"
+    )
+
+
+def _objective(owner: Problem, instance: Instance, proof: Proof) -> Sequence[Number]:
     """Return the objective of the proof's solution, by the problem's checker."""
-    owner = registry.problem(instance.problem)
     solution = owner.solution.parse(dict(proof.solution), "the solution of the proof")
     report = owner.check(instance, solution)
     if not report.feasible or report.objective is None:

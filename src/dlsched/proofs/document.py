@@ -8,16 +8,20 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
 
+from dlsched.display.figures import shorten
 from dlsched.errors import InstanceError
 from dlsched.proofs.cuts import Cut
-from dlsched.proofs.forms.parameters import Parameters, ratio
+from dlsched.proofs.forms.parameters import MOST_BITS, Parameters, ratio
 from dlsched.proofs.tree import Leaf, Node, Split
+from dlsched.results.result import VariantLabel
 from dlsched.schema.files import JsonObject, read_json, write_json
-from dlsched.schema.quantities import to_json
+from dlsched.schema.quantities import Number, to_json
 
 VERSION = 1
 Kind = Literal["certified", "certified to nine digits"]
 KINDS: tuple[Kind, Kind] = ("certified", "certified to nine digits")
+_LONGEST_REPR = 300
+"""Characters of a proof's ``repr``."""
 _REMEDY = "make the proof again: dlsched prove INSTANCE"
 _KIND_NAMES: Mapping[type, str] = {str: "a text", dict: "an object", list: "a list"}
 _NODE_SHAPE = "must be [column, at] or [bits, empty, rows, multipliers], all of them integers"
@@ -51,6 +55,13 @@ class LevelProof:
     parameters: Parameters = field(default_factory=dict)
     cuts: Sequence[Cut] = ()
 
+    def __repr__(self) -> str:
+        """Return the level, the form, and the size of the tree."""
+        return (
+            f"<proof of {self.level}={shorten(str(self.target), 20)} ({self.kind}) by the form "
+            f"{self.form}: {len(self.nodes):,} nodes, {len(self.cuts):,} cuts>"
+        )
+
     def to_data(self) -> JsonObject:
         """Return plain JSON data; without cuts there is no field for them."""
         cuts = {"cuts": [cut.to_data() for cut in self.cuts]} if self.cuts else {}
@@ -67,14 +78,53 @@ class LevelProof:
 
 
 @dataclass(frozen=True)
+class StatedVariant:
+    """The variant that a proof is about.
+
+    Attributes
+    ----------
+    name, sha256
+        The variant's name and digest.
+    values
+        Of the variables that it adds, by name, at the proof's solution.
+    """
+
+    name: str
+    sha256: str
+    values: Mapping[str, Number]
+
+    @property
+    def label(self) -> VariantLabel:
+        """The name and the digest."""
+        return VariantLabel(self.name, self.sha256)
+
+    def to_data(self) -> JsonObject:
+        """Return plain JSON data."""
+        values = {name: to_json(value) for name, value in self.values.items()}
+        return {"name": self.name, "sha256": self.sha256, "values": values}
+
+
+@dataclass(frozen=True)
 class Proof:
-    """That a solution of an instance is optimal, level by level."""
+    """That a solution of an instance is optimal, level by level: of its problem or a variant."""
 
     problem: str
     instance: str
     instance_sha256: str
     solution: Mapping[str, Any]
     levels: Sequence[LevelProof]
+    variant: StatedVariant | None = None
+
+    def __repr__(self) -> str:
+        """Return the instance, the levels with what they are proved to be, and the trees' size."""
+        targets = ", ".join(
+            f"{level.level}={shorten(str(level.target), 20)}" for level in self.levels
+        )
+        return shorten(
+            f"<proof for {self.problem} instance {self.instance!r}: {targets}; "
+            f"{self.leaves:,} leaves>",
+            _LONGEST_REPR,
+        )
 
     @property
     def leaves(self) -> int:
@@ -87,10 +137,12 @@ class Proof:
         return all(level.kind == KINDS[0] for level in self.levels)
 
     def to_data(self) -> JsonObject:
-        """Return plain JSON data."""
+        """Return plain JSON data; only a proof of a variant has a field for it."""
+        changed = {"variant": self.variant.to_data()} if self.variant else {}
         return {
             "dlsched_proof": VERSION,
             "problem": self.problem,
+            **changed,
             "instance": self.instance,
             "instance_sha256": self.instance_sha256,
             "solution": _plain(self.solution),
@@ -142,7 +194,35 @@ def proof_from_data(data: Mapping[str, Any], where: str) -> Proof:
             level_from_data(entry, f"levels[{i}]", where)
             for i, entry in enumerate(_part(data, "levels", list, where))
         ],
+        _variant(data, where),
     )
+
+
+def label_of(data: Mapping[str, Any], where: str) -> VariantLabel | None:
+    """Return the name and the digest of the variant that JSON data are about, if they are.
+
+    Raises
+    ------
+    InstanceError
+        If these are no texts.
+    """
+    if "variant" not in data:
+        return None
+    part = _part(data, "variant", dict, where)
+    texts = (text_of(part, key, where, "variant") for key in VariantLabel._fields)
+    return VariantLabel(*texts)
+
+
+def _variant(data: Mapping[str, Any], where: str) -> StatedVariant | None:
+    label = label_of(data, where)
+    if label is None:
+        return None
+    values = _part(data["variant"], "values", dict, where, "variant")
+    for name, value in values.items():
+        known = isinstance(value, (int, Fraction)) and not isinstance(value, bool)
+        if not known or max(map(abs, Fraction(value).as_integer_ratio())) >> MOST_BITS:
+            raise InstanceError(where, f"variant.values.{name}", "must be a number", _REMEDY)
+    return StatedVariant(*label, values)
 
 
 def level_from_data(entry: Any, path: str, where: str) -> LevelProof:

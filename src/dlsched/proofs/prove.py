@@ -7,12 +7,11 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 
-from dlsched import registry
 from dlsched.errors import DlschedError, OptionError
 from dlsched.proofs.available import MODEL, Forms
 from dlsched.proofs.bounds import BoundProof
 from dlsched.proofs.cuts import Cut, with_cuts
-from dlsched.proofs.document import KINDS, Kind, LevelProof, Proof
+from dlsched.proofs.document import KINDS, Kind, LevelProof, Proof, StatedVariant
 from dlsched.proofs.forms.choice import FormChoice
 from dlsched.proofs.forms.form import Form
 from dlsched.proofs.forms.limit import Unbuilt, until
@@ -20,9 +19,11 @@ from dlsched.proofs.levels import Aim, aim, bound_aim, kind_of
 from dlsched.proofs.search import Stopped, TooManyNodes, TreeSearch, Unproved
 from dlsched.proofs.separation import keep, renumbered, separate
 from dlsched.proofs.tree import Leaf, Node, Split
+from dlsched.registry import Problem
 from dlsched.run import Run, Stage
 from dlsched.schema.envelope import Instance
 from dlsched.schema.solution import Solution
+from dlsched.variants import VariantProblem, owner_of
 
 FEW = 200
 """A tree of more nodes is searched again, with cuts."""
@@ -32,8 +33,15 @@ class ProofFailed(DlschedError):
     """No proof was made; the message says at which level, and why."""
 
 
-def prove_solution(instance: Instance, solution: Solution, run: Run) -> Proof:
+def prove_solution(
+    instance: Instance, solution: Solution, run: Run, owner: Problem | None = None
+) -> Proof:
     """Return a proof that a solution is optimal.
+
+    Parameters
+    ----------
+    owner
+        The problem, or the variant of it; by default the instance's problem.
 
     Raises
     ------
@@ -41,27 +49,46 @@ def prove_solution(instance: Instance, solution: Solution, run: Run) -> Proof:
         If the solution is infeasible or not optimal, a limit struck, or the instance has no form
         that the search can prove it with.
     """
-    report = registry.problem(instance.problem).check(instance, solution)
+    owner = owner or owner_of(instance)
+    stated, owner = stated_variant(owner, instance, solution)
+    report = owner.check(instance, solution)
     if not report.feasible or report.objective is None:
         raise ProofFailed(f"the solution is infeasible: {report.violations[0].message}")
-    forms = Forms(instance, report.objective)
+    forms = Forms(instance, report.objective, owner)
     levels = []
     for number in range(len(report.objective)):
-        choices = _choices(instance, solution, number, run)
+        choices = _choices(owner, instance, solution, number, run)
         wanted = partial(_optimum_aim, forms, number)
         levels.append(_first_proof(forms, choices, wanted, number, run))
     labels = {"instance": instance.name, "instance_sha256": instance.sha256}
     data = solution.model_copy(update=labels).to_data()
-    return Proof(instance.problem, instance.name, instance.sha256, data, levels)
+    return Proof(instance.problem, instance.name, instance.sha256, data, levels, stated)
 
 
-def prove_bound(instance: Instance, target: Fraction, known: Solution, run: Run) -> BoundProof:
+def stated_variant(
+    owner: Problem, instance: Instance, solution: Solution
+) -> tuple[StatedVariant | None, Problem]:
+    """Return what a proof states of a variant, and the variant with these values.
+
+    For the problem itself it is nothing, and the problem.
+    """
+    if not isinstance(owner, VariantProblem):
+        return None, owner
+    values = owner.values_at(instance, solution)
+    return StatedVariant(*owner.label, values), replace(owner, values=values)
+
+
+def prove_bound(
+    instance: Instance, target: Fraction, known: Solution, run: Run, owner: Problem | None = None
+) -> BoundProof:
     """Return a proof that no solution is better than a target at the first level.
 
     Parameters
     ----------
     known
         A good solution, from which forms are chosen.
+    owner
+        The problem, or the variant of it; by default the instance's problem.
 
     Raises
     ------
@@ -69,23 +96,23 @@ def prove_bound(instance: Instance, target: Fraction, known: Solution, run: Run)
         If there is a better solution, a limit struck, or the instance has no form that the search
         can prove it with.
     """
-    owner = registry.problem(instance.problem)
+    owner = owner or owner_of(instance)
     report = owner.check(instance, known)
     first = owner.levels[0]
     if not report.feasible or report.objective is None:
         raise ProofFailed(f"the solution is infeasible: {report.violations[0].message}")
     if first.better(report.objective[0], target):
         raise ProofFailed(f"{first.name}: a solution of {report.objective[0]} is known")
-    choices = _choices(instance, known, 0, run)
-    if owner.has_module("form_choices"):
+    choices = _choices(owner, instance, known, 0, run)
+    if owner.has_module("form_choices") and owner.label is None:
         bound_choices = getattr(owner.module("form_choices"), "bound_choices", None)
         choices = bound_choices(instance, known, target, run) if bound_choices else choices
 
     def wanted(form: Form) -> tuple[Kind, Aim]:
         return KINDS[0], bound_aim(form, target)
 
-    level = _first_proof(Forms(instance, [target]), choices, wanted, 0, run)
-    return BoundProof(instance.problem, instance.name, instance.sha256, level)
+    level = _first_proof(Forms(instance, [target], owner), choices, wanted, 0, run)
+    return BoundProof(instance.problem, instance.name, instance.sha256, level, owner.label)
 
 
 def _optimum_aim(forms: Forms, number: int, form: Form) -> tuple[Kind, Aim]:
@@ -104,7 +131,7 @@ def _first_proof(
     """Return the proof of a level, from the first of the forms with which there is one."""
     instance = forms.instance
     target = Fraction(forms.targets[number])
-    name = registry.problem(instance.problem).levels[number].name
+    name = forms.owner.levels[number].name
     reason = ""
     remaining = iter(choices)
     try:
@@ -152,12 +179,18 @@ def _renumbered(node: Node, numbers: Mapping[int, int]) -> Node:
     return replace(node, multipliers=renumbered(node.multipliers, numbers))
 
 
-def _choices(instance: Instance, solution: Solution, level: int, run: Run) -> Iterable[FormChoice]:
+def _choices(
+    owner: Problem, instance: Instance, solution: Solution, level: int, run: Run
+) -> Iterable[FormChoice]:
     """Return the forms to try for a level, each with its parameters, the most promising first."""
-    owner = registry.problem(instance.problem)
     if not owner.has_module("form_choices"):
         return [FormChoice(MODEL)]
-    choices: Iterable[FormChoice] = owner.module("form_choices").choices(
-        instance, solution, level, run
-    )
+    module = owner.module("form_choices")
+    choices: Iterable[FormChoice]
+    if not isinstance(owner, VariantProblem):
+        choices = module.choices(instance, solution, level, run)
+    elif owner.refined:
+        choices = module.changed_choices(instance, solution, run, owner.model.adapt(instance))
+    else:
+        choices = [FormChoice(MODEL)]
     return choices

@@ -19,6 +19,7 @@ from dlsched.proofs.forms.form import Form, Row
 from dlsched.proofs.levels import Aim, aim
 from dlsched.proofs.tree import Leaf, Split
 from dlsched.proofs.vipr_cuts import Derivation, derivation_of, lines_of, sparse
+from dlsched.registry import Problem
 from dlsched.schema.envelope import Instance
 from dlsched.schema.quantities import Number
 
@@ -49,7 +50,11 @@ class _Branch:
 
 
 def certificates(
-    instance: Instance, proof: Proof, targets: Sequence[Number], only: str | None = None
+    instance: Instance,
+    proof: Proof,
+    targets: Sequence[Number],
+    only: str | None = None,
+    owner: Problem | None = None,
 ) -> Iterator[tuple[str, str]]:
     """Yield the levels of a proof that was checked, each with its certificate.
 
@@ -59,13 +64,15 @@ def certificates(
         The objective of the proof's solution, by level.
     only
         The level to write; by default all.
+    owner
+        The variant that the proof is about; by default the instance's problem.
 
     Raises
     ------
     OptionError
         If a certificate would be too large, or the proof has a part that is not known here.
     """
-    built = Forms(instance, targets)
+    built = Forms(instance, targets, owner)
     for number, level in enumerate(proof.levels):
         if only in (None, level.level):
             form = built.build(level.form, level.parameters, number)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -17,6 +17,7 @@ from dlsched.solvers.iis import infeasibility_reason
 from dlsched.solvers.standard_form import StandardForm, compile_model
 from dlsched.variants.changed_model import Change
 from dlsched.variants.exact_values import coefficients, exact, exact_value
+from dlsched.variants.rows import limits
 
 _PRECISION = Fraction(1, 10**9)
 """To what part of its largest term a row with added continuous variables must hold."""
@@ -26,11 +27,17 @@ class Evaluation:
     """The changed model of one instance, evaluated at solutions.
 
     The problem's variables have the values that a solution gives them; the variables that the
-    variant added are chosen here, the best for its levels in their order.
+    variant added are chosen here, the best for its levels in their order, unless they are given.
+
+    Parameters
+    ----------
+    values
+        Of the added variables, by name, as a proof states them; no solver is then called.
     """
 
-    def __init__(self, change: Change) -> None:
+    def __init__(self, change: Change, values: Mapping[str, Number] | None = None) -> None:
         self.change = change
+        self.values = values
         self._rows: StandardForm | None = None
 
     def violations(self) -> Iterator[Violation]:
@@ -39,7 +46,7 @@ class Evaluation:
         The added variables get their values first.
         """
         if self.change.variables:
-            contradiction = self._choose()
+            contradiction = self._choose() if self.values is None else self._take(self.values)
             if contradiction:
                 yield Violation("variables", "variables", contradiction)
                 return
@@ -54,7 +61,7 @@ class Evaluation:
         }
 
     def _violated(self, row: Any) -> Iterator[Violation]:
-        lower, body, upper = row.to_bounded_expression()
+        lower, body, upper = limits(row)
         value, least = exact_value(body), Fraction(0)
         if any(v.is_continuous() for v, _ in coefficients(body)):
             terms = [abs(exact(c) * exact(v.value)) for v, c in coefficients(body)]
@@ -62,11 +69,28 @@ class Evaluation:
         for limit, sign, words in ((lower, 1, "at least"), (upper, -1, "at most")):
             if limit is None:
                 continue
-            missing = sign * (exact_value(limit) - value)
+            missing = sign * (limit - value)
             if missing > least:
-                said = f"is {_text(value)}, must be {words} {_text(exact_value(limit))}"
+                said = f"is {_text(value)}, must be {words} {_text(limit)}"
                 kind = row.parent_component().local_name
                 yield Violation(kind, row.name, f"{row.name} {said}", simplify(missing))
+
+    def _take(self, values: Mapping[str, Number]) -> str:
+        """Give the added variables these values; return which of them cannot be had."""
+        for variable in self.change.variables:
+            if variable.fixed:
+                continue
+            value = values.get(variable.name)
+            if value is None:
+                return f"{variable.name} has no value"
+            low, high = (None if b is None else exact(b) for b in variable.bounds)
+            below = low is not None and exact(value) < low
+            above = high is not None and exact(value) > high
+            whole = variable.is_integer() or variable.is_binary()
+            if below or above or (whole and exact(value).denominator > 1):
+                return f"{variable.name} cannot be {_text(exact(value))}"
+            variable.set_value(value, skip_validation=True)
+        return ""
 
     def _choose(self) -> str:
         """Give the added variables their values; return what contradicts itself if there are none.

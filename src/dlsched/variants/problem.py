@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, TypeAlias
 
 from dlsched import registry
 from dlsched.errors import OptionError
-from dlsched.registry import Kind, Method, Problem
+from dlsched.registry import Kind, Method, Problem, When
 from dlsched.registry.trusted import trust
 from dlsched.results.objective import ByLevel
 from dlsched.results.objective import Level as ObjectiveLevel
-from dlsched.results.result import Claim, Report, Status, VariantLabel
+from dlsched.results.result import Claim, Report, Status, VariantLabel, Violation
 from dlsched.run import Run
+from dlsched.schema import Number
 from dlsched.schema.envelope import Instance
 from dlsched.schema.solution import Solution
 from dlsched.solvers.levels import SOLVER_LIBRARIES, relax_first_level, solve_levels
-from dlsched.variants.changed_model import Change, change_model, refix
+from dlsched.variants.allowing import Rule
+from dlsched.variants.changed_model import Change, change_model, may_refix, refix
 from dlsched.variants.definition import Level, Variant
 from dlsched.variants.evaluation import Evaluation, describe
+from dlsched.variants.exact_values import exact
 from dlsched.variants.lookup import find_variant
 
 EXACT = "whole_model"
 """The exact method of all variants."""
 BOUND = "relaxation"
 """The bound method of all variants."""
+COLUMNS = "columns"
+"""The exact method of variants that only allow less: the problem's for large instances."""
 
 
 class VariantModel:
@@ -46,7 +51,8 @@ class VariantModel:
 
     def take_over(self, other: Change, instance: Instance) -> None:
         """Use the model of a variant of the same rows and levels, with what is fixed here."""
-        self._changes[instance.sha256] = refix(self.variant, other)
+        if may_refix(self.variant, other):
+            self._changes[instance.sha256] = refix(self.variant, other)
 
     def nameable(self, model: Any) -> list[str]:
         """Return the names of the integer variables that a variant may name."""
@@ -66,11 +72,27 @@ class VariantModel:
                 self.whole.complete(model, instance)
             named = getattr(self.module, "NAMEABLE", None)
             allowed = None if named is None else set(named)
-            made = change_model(self.variant, model, instance, allowed)
+            if self.variant.rule is not None:
+                self._forbid(model, instance, self.variant.rule)
+            state_named = getattr(self.whole, "state_named", None)
+            made = change_model(self.variant, model, instance, allowed, state_named)
             self.variant.validate_unchanged()
             return made
 
         return apply
+
+    def _forbid(self, model: Any, instance: Instance, rule: Rule) -> None:
+        """State what is not allowed: these variables are 0."""
+        import pyomo.environ as pyo
+
+        if not hasattr(self.module, "forbidden"):
+            raise OptionError(
+                f"{self.variant}: the model of {self.variant.problem} cannot state allow; leave "
+                f"out constrain, levels and fix, and use exact, which needs no model"
+            )
+        model.not_allowed = pyo.ConstraintList()
+        for variable in self.module.forbidden(instance, model, rule):
+            model.not_allowed.add(variable <= 0)
 
     def build(self, instance: Instance) -> Any:
         """Return the changed Pyomo model."""
@@ -84,12 +106,16 @@ class VariantModel:
 
     def assign(self, instance: Instance, model: Any, solution: Solution) -> None:
         """Set every variable to its value in a solution; added ones to the best that fit it."""
+        self.assign_problem(instance, model, solution)
+        if self.change(instance).variables:
+            list(Evaluation(self.change(instance)).violations())
+
+    def assign_problem(self, instance: Instance, model: Any, solution: Solution) -> None:
+        """Set the problem's variables to their values in a solution, and added ones to none."""
         assign = getattr(self.whole, "assign_complete", self.module.assign)
         for variable in self.change(instance).variables:
             variable.set_value(None, skip_validation=True)
         assign(instance, model, solution)
-        if self.change(instance).variables:
-            list(Evaluation(self.change(instance)).violations())
 
 
 @dataclass(frozen=True)
@@ -98,9 +124,15 @@ class VariantProblem(Problem):
 
     Its methods are `EXACT`, `BOUND`, and the problem's heuristics and baselines, which know nothing
     of the variant: what they return is checked.
+
+    Attributes
+    ----------
+    values
+        Of the added variables, by name, which `check` takes instead of choosing them, if given.
     """
 
     variant: Variant = field(kw_only=True)
+    values: Mapping[str, Number] | None = field(default=None, kw_only=True)
 
     @property
     def label(self) -> VariantLabel:
@@ -126,17 +158,39 @@ class VariantProblem(Problem):
         report = self.base.check(instance, solution)
         if not report.feasible or report.objective is None:
             return replace(report, objective=None)
-        changed = self.model.change(instance)
-        self.model.assign(instance, changed.model, solution)
-        evaluation = Evaluation(changed)
-        violations = tuple(evaluation.violations())
+        violations: tuple[Violation, ...] = ()
         known = report.objective.as_dict()
-        if not any(v.kind == "variables" for v in violations):
-            known |= evaluation.levels()
+        if self.variant.rule is not None:
+            allow = self.base.module("allow")
+            violations = tuple(allow.violations(instance, solution, self.variant.rule))
+        if self.variant.states_rows:
+            changed = self.model.change(instance)
+            self.model.assign_problem(instance, changed.model, solution)
+            evaluation = Evaluation(changed, self.values)
+            violations += tuple(evaluation.violations())
+            if not any(v.kind == "variables" for v in violations):
+                known |= evaluation.levels()
         complete = all(level.name in known for level in self.levels)
         values = [known[level.name] for level in self.levels] if complete else None
         objective = None if values is None else ByLevel(self.levels, values)
         return replace(report, violations=violations, objective=objective)
+
+    def values_at(self, instance: Instance, solution: Solution) -> dict[str, Number]:
+        """Return the values of the added variables at a solution, by name."""
+        changed = self.model.change(instance)
+        if changed.variables:
+            self.model.assign(instance, changed.model, solution)
+        whole = {v.name: v.is_integer() or v.is_binary() for v in changed.variables}
+        return {
+            v.name: round(v.value) if whole[v.name] else exact(v.value)
+            for v in changed.variables
+            if not v.fixed and v.value is not None
+        }
+
+    @property
+    def refined(self) -> bool:
+        """Whether the problem's model only estimates a level, and its own method refines it."""
+        return self.base.has_module("exact") and hasattr(self.base.module("exact"), "solve_changed")
 
     def fixed(self, variant: Variant, instance: Instance) -> VariantProblem:
         """Return the problem of a variant that fixes more; its model is this one's, changed.
@@ -158,7 +212,36 @@ class VariantProblem(Problem):
             for name, method in self.base.methods.items()
             if method.kind in (Kind.HEURISTIC, Kind.BASELINE)
         }
-        return {EXACT: exact, BOUND: bound, **heuristics}
+        if not self.variant.only_allows:
+            return {EXACT: exact, BOUND: bound, **heuristics}
+        whole = {EXACT: exact} if hasattr(self.base.module("model"), "forbidden") else {}
+        return {**self._with_rule(), **whole, **heuristics}
+
+    def _with_rule(self) -> dict[str, Method]:
+        """Return the problem's structured methods, under the variant's rule."""
+        allowed = self.base.module("allowed")
+        rule = self.variant.rule
+
+        def columns(instance: Instance, run: Run) -> Claim:
+            self.variant.validate_unchanged()
+            claim: Claim = allowed.solve_allowed(instance, run, rule)
+            return claim
+
+        def relaxation(instance: Instance, run: Run) -> Claim:
+            self.variant.validate_unchanged()
+            claim: Claim = allowed.bound_allowed(instance, run, rule)
+            return claim
+
+        columns.__doc__ = allowed.solve_allowed.__doc__
+        relaxation.__doc__ = allowed.bound_allowed.__doc__
+        methods = {}
+        for name, kind, function in (
+            (COLUMNS, Kind.EXACT, columns),
+            (BOUND, Kind.BOUND, relaxation),
+        ):
+            trust(function, self.name)
+            methods[name] = Method(name, self.name, kind, function, allowed.PRELOAD, allowed.small)
+        return methods
 
     @property
     def methods(self) -> dict[str, Method]:
@@ -212,7 +295,7 @@ class VariantProblem(Problem):
 
         Its bounds and levels are the problem's; a solution that violates the variant is none.
         """
-        if method.name in (EXACT, BOUND) and method.own:
+        if method.name in (EXACT, BOUND, COLUMNS) and method.own:
             return claim
         if not isinstance(claim.solution, self.solution):
             return replace(claim, objective=None, bounds=())
@@ -263,10 +346,10 @@ def owner_of(instance: Instance, variant: VariantLike = None) -> Problem:
     values = {entry.name: getattr(base, entry.name) for entry in fields(Problem)}
     values |= {
         "levels": tuple(levels),
-        "exact": EXACT,
+        "exact": COLUMNS if variant.only_allows else EXACT,
         "bound": BOUND,
         "choose": None,
-        "starts": (),
+        "starts": tuple(s for s in base.starts_for(instance) if s.when is When.FIRST)[:1],
     }
     return VariantProblem(**values, variant=variant)
 

@@ -58,7 +58,7 @@ def ftf_least(state: State, jobs: Arrays, best: Best, quick: bool) -> Keys:
     It is the time since submission plus the remaining time, over the running time at the
     proportional share, which stands for that on a fair share of the cluster **(D)**.
     """
-    work = np.array([state.workload.jobs[j].work_ticks for j in jobs.job.tolist()], float)
+    work = np.array([state.workload.jobs[j].known_ticks for j in jobs.job.tolist()], float)
     elapsed = float(state.time) * TICKS - jobs.submit.astype(float)
     fair: Keys = (elapsed + remaining(jobs, best, quick)) / np.maximum(work, 1.0)
     return fair

@@ -29,6 +29,9 @@ class Server(Document):
         ``"training"``, or ``"loan"`` for a server that is there only while it is lent.
     region, cluster
         Names of its region, and of its cluster within the region, for policies that choose one.
+    partitions
+        The partitions that it is in; empty for all. Jobs of other partitions do not run on it
+        under the policies that know partitions.
     """
 
     id: Id
@@ -39,6 +42,7 @@ class Server(Document):
     pool: str = TRAINING
     region: str | None = None
     cluster: str | None = None
+    partitions: tuple[Id, ...] = ()
 
 
 class Loan(Document):
