@@ -113,7 +113,7 @@ RULES: list[tuple[str, Any, dict[str, Any]]] = [
     ("sensitivity", three_of_a_tenant, {"servers": 8, "distinct": True}),
     ("sensitivity", three_of_a_tenant, {"servers": 64, "distinct": True}),
     ("utility", not_before_four, {"jobs": 20, "slots": 40}),
-    ("utility", not_before_four, {"jobs": 100, "slots": 100}),
+    ("utility", not_before_four, {"jobs": 480, "slots": 400}),
 ]
 WARM: list[tuple[str, Any, dict[str, Any]]] = [
     ("interleaving", apart, {"jobs": 20}),
@@ -142,8 +142,7 @@ def rules() -> Iterator[str]:
         ruled = timed(instance, "exact", variant)
         whole = "no form"
         if problem != "sensitivity":
-            large = problem == "utility" and size["jobs"] > 20  # minutes of building
-            whole = "not tried" if large else timed(instance, "whole_model", variant).status
+            whole = timed(instance, "whole_model", variant).status
         free = timed(instance, "exact")
         said = ", ".join(f"{name} {value}" for name, value in size.items())
         objective = gap = "-"
