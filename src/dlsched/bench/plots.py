@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dlsched import registry
 from dlsched.bench.statistics import EvaluatedRun
-from dlsched.display import charts
+from dlsched.display import charts, quality
 from dlsched.results import performance_profiles as profiles
 
 if TYPE_CHECKING:
@@ -46,8 +46,7 @@ def pictures(problem: str, runs: Sequence[EvaluatedRun]) -> Iterator[Picture]:
     if any(len(values) for values, _ in gaps.values()):
         caption = (
             f"Share of the runs within each {level}_gap_to_best. Runs without a solution or a "
-            f"bound, or with an earlier level not at its bound, are in no share. Gaps below "
-            f"{charts.LEAST_GAP:g} are drawn there."
+            f"bound, or with an earlier level not at its bound, are in no share."
         )
         yield Picture("gaps", caption, _figure(charts.draw_gap_profile, gaps, level))
     if len({row["size"] for row in rows if row["size"]}) > 1:
@@ -56,8 +55,8 @@ def pictures(problem: str, runs: Sequence[EvaluatedRun]) -> Iterator[Picture]:
             f"least {profiles.MIN_SIZES} sizes; its {profiles.CONFIDENCE:.0%} interval is beside."
         )
         yield Picture("time-by-size", caption, _figure(charts.draw_time_by_size, rows, owner.size))
-        caption = f"{level}_gap_to_best against the number of {owner.size}."
-        figure = _figure(charts.draw_gap_by_size, rows, owner.size, level)
+        caption = f"{level}_gap_to_best against the number of {owner.size}: median, quartiles."
+        figure = _figure(quality.draw_gap_by_size, rows, owner.size, level)
         yield Picture("gap-by-size", caption, figure)
 
 

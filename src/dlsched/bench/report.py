@@ -15,7 +15,7 @@ from dlsched.bench.page_table import Cell, Table, frame_table, page_table
 from dlsched.bench.plots import embedded, overviews, pictures, svg
 from dlsched.bench.safe_csv import csv_bytes
 from dlsched.bench.simulation_report import Section
-from dlsched.bench.simulations import simulation_rows
+from dlsched.bench.simulation_rows import simulation_rows
 from dlsched.bench.statistics import EvaluatedRun, LevelMean
 from dlsched.bench.store import Store
 from dlsched.display.figures import display
