@@ -126,6 +126,5 @@ def draw_gap_by_size(ax: Axes, rows: Sequence[Row], unit: str, level: str) -> No
         ax.plot(places, middle, label=name, **style, clip_on=False)
     ax.set(xscale="log")
     ax.set_ylim(bottom=0)
-    words = f"gap of {level}, % (median; band: quartiles)"
-    set_labels(ax, f"number of {unit}", words)
+    set_labels(ax, f"number of {unit} (line: median, band: quartiles)", f"gap of {level}, %")
     decimal_ticks(ax.xaxis)
