@@ -22,6 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 HOMES = {
     "README.md": "index.md",
     "CONTRIBUTING.md": "contributing.md",
+    "CHANGELOG.md": "changelog.md",
     "models/README.md": "models/index.md",
     "models": "models/index.md",
     "instances/README.md": "instances.md",
@@ -30,7 +31,7 @@ HOMES = {
     "benchmarks": "benchmarks.md",
 }
 """Where a file of the repository is on the site, besides those in docs, models and figures."""
-COPIED = ["README.md", "CONTRIBUTING.md", "models/README.md"]
+COPIED = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "models/README.md"]
 TITLES = {"models": "Card", "figures": "Figures", "fields": "Fields"}
 _LINK = re.compile(r"\[([^\]]*)\]\(([^)\s]+)\)")
 _came_from: dict[str, str] = {}

@@ -14,6 +14,7 @@ from dlsched.display import charts, quality
 from dlsched.results import performance_profiles as profiles
 
 if TYPE_CHECKING:
+    import pandas
     from matplotlib.figure import Figure
 
 SIZE = (4.4, 3.1)
@@ -57,6 +58,25 @@ def pictures(problem: str, runs: Sequence[EvaluatedRun]) -> Iterator[Picture]:
         caption = f"{level}_gap_to_best against the number of {owner.size}: median, quartiles."
         figure = _figure(quality.draw_gap_by_size, rows, owner.size, level)
         yield Picture("gap-by-size", caption, figure)
+
+
+OVERVIEW = "How far each method is from the optimum, run by run, and how many runs are optimal"
+OVERVIEW_INCHES = {"overview": 8.4, "overview-narrow": 4.2}
+"""Names and widths of the overview: for a page, and for a telephone."""
+
+
+def overviews(table: pandas.DataFrame) -> Iterator[tuple[Picture, bytes]]:
+    """Yield all problems at a glance in two widths, each with its content as SVG."""
+    import matplotlib as mpl
+    from matplotlib import pyplot as plt
+
+    for name, inches in OVERVIEW_INCHES.items():
+        with mpl.rc_context({"figure.figsize": (inches, inches)}), plt.ioff():
+            figure = charts.plot_overview(table)
+            picture = Picture(name, OVERVIEW, figure)
+            content = svg(picture, "all")
+            plt.close(figure)
+        yield picture, content
 
 
 def _figure(draw: Callable[..., None], *what: Any) -> Figure:

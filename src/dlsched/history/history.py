@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from dlsched.history.capacity import Capacity
 from dlsched.history.explanation import Explanation
-from dlsched.history.period import Moment, Period
+from dlsched.history.period import Moment, Period, make_period
+from dlsched.history.times import find_zone, parse_moment
 from dlsched.results.result import Report
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class History:
     where
         The file's name.
     format
-        ``"sacct"``, ``"swf"``, ``"kueue"`` or ``"csv"``.
+        ``"sacct"``, ``"swf"``, ``"kueue"``, ``"csv"``, ``"trace"`` or that of a published trace.
     resource
         ``"gpu"``, ``"cpu"`` or ``"node"``: what the column ``gpus`` counts.
     timezone
@@ -66,8 +67,13 @@ class History:
 
     @property
     def window(self) -> tuple[float, float]:
-        """First submission and last moment of the record, in seconds since 1970."""
-        raise NotImplementedError
+        """First submission and latest moment of the record, in seconds since 1970."""
+        return float(self.jobs["submit"].min()), self.horizon
+
+    @property
+    def partitions(self) -> list[str]:
+        """The partitions of the jobs, those with most jobs first."""
+        return [str(name) for name in self.jobs["partition"].value_counts().index]
 
     def within(
         self,
@@ -85,8 +91,17 @@ class History:
             since 1970; by default the whole record.
         partition
             The partition whose jobs are taken, with its nodes; by default all.
+
+        Raises
+        ------
+        OptionError, UnknownName
+            If a moment or the partition is none, or no job is left.
         """
-        raise NotImplementedError
+        zone = find_zone(self.timezone)
+        first, last = self.window
+        begin = first if since is None else parse_moment(since, zone, "since")
+        end = last if until is None else parse_moment(until, zone, "until")
+        return make_period(self.jobs, self.capacity, begin, end, partition, self.horizon)
 
     def check(self) -> Report:
         """Return whether a replay of the recorded starts agrees with the record.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator, Sequence
 
@@ -22,6 +23,8 @@ _FEW_LEVELS = 4
 _SHOWN_UNITS = ("GPUs", "seconds")
 """Units that a title states; others are what the level is named after."""
 
+_CODE = re.compile(r"^k[A-Z]\w*: ")
+"""HiGHS's name of a status, which stands before its words for it."""
 _STOPPED = {
     Termination.TIME_LIMIT,
     Termination.MEMORY_LIMIT,
@@ -147,8 +150,8 @@ def ending(result: Result) -> str:
     limit = result.limits.time_limit if result.limits else None
     if result.termination is Termination.TIME_LIMIT and limit is not None:
         words.append(f"the limit is {number_text(limit)} s")
-    message = shorten(one_line(result.solver_message), _LONGEST)
-    words += [f"{result.solver or 'the solver'} says {message}"] if message else []
+    message = shorten(_CODE.sub("", one_line(result.solver_message)), _LONGEST)
+    words += [f"{result.solver or 'the solver'} reports: {message}"] if message else []
     return "; ".join(words)
 
 

@@ -109,8 +109,8 @@ def first_flaw(
         remedy = "remove it"
         if len(path) == 1:
             remedy += f" (known: {field_names(model)})"
-            near = nearest(str(path[0]), model.model_fields)
-            remedy += f"; {near}" if near else ""
+            meant = nearest(str(path[0]), model.model_fields)
+            remedy += f"; {meant}" if meant else ""
     elif first["type"] in _REMEDIES:
         problem, remedy = _REMEDIES[first["type"]]
         if first["type"] == "missing":
