@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dlsched.display.charts import decimal_ticks, percent_axis, styles
+from dlsched.display.charts import styles
+from dlsched.display.drawing.axes import decimal_ticks, percent_axis
 from dlsched.display.drawing.colours import ACCENT, PLAIN
 from dlsched.display.drawing.style import TEXT, set_labels, short_name
 from dlsched.registry import Problem
