@@ -19,7 +19,14 @@ from dlsched.problems.utility.programs.column_generation import generate, refine
 from dlsched.problems.utility.programs.lagrangian import Dual, Priced
 from dlsched.problems.utility.programs.master import Columns
 from dlsched.problems.utility.programs.reduced_cost_fixing import Part, allowed_part, restrict
-from dlsched.problems.utility.structures.gangs import Barred, Gangs, Levels, Stopped, Vector, levels_of
+from dlsched.problems.utility.structures.gangs import (
+    Barred,
+    Gangs,
+    Levels,
+    Stopped,
+    Vector,
+    levels_of,
+)
 from dlsched.problems.utility.structures.machines import solution_of
 from dlsched.results.objective import Bound
 from dlsched.results.result import Claim, Point, Start, Status, Termination
