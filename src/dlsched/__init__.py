@@ -33,8 +33,10 @@ if TYPE_CHECKING:
     from dlsched.api import verify as verify
     from dlsched.api import what_if as what_if
     from dlsched.display.charts import plot_overview as plot_overview
+    from dlsched.display.difference import plot_difference as plot_difference
     from dlsched.display.plotting import plot as plot
     from dlsched.display.plotting import plot_comparison as plot_comparison
+    from dlsched.display.search import plot_search as plot_search
     from dlsched.errors import DlschedError as DlschedError
     from dlsched.errors import ExtraMissing as ExtraMissing
     from dlsched.errors import InstanceChanged as InstanceChanged
@@ -60,6 +62,8 @@ if TYPE_CHECKING:
     from dlsched.run import StageEvent as StageEvent
     from dlsched.schema.envelope import Instance as Instance
     from dlsched.schema.solution import Solution as Solution
+    from dlsched.studies import Study as Study
+    from dlsched.studies import study as study
     from dlsched.variants import Level as Level
     from dlsched.variants import Variant as Variant
     from dlsched.variants import variant as variant
@@ -106,7 +110,9 @@ _NAMES = {
         "UnknownName",
     ],
     "display.charts": ["plot_overview"],
+    "display.difference": ["plot_difference"],
     "display.plotting": ["plot", "plot_comparison"],
+    "display.search": ["plot_search"],
     "history": ["History", "read_history"],
     "registry": ["method"],
     "results.objective": ["Bound", "ByLevel"],
@@ -114,6 +120,7 @@ _NAMES = {
     "run": ["Run", "Stage", "StageEvent"],
     "schema.envelope": ["Instance"],
     "schema.solution": ["Solution"],
+    "studies": ["Study", "study"],
     "variants": ["Level", "Variant", "variant"],
 }
 """The public names, by the module that has them; a test compares them with the imports above."""

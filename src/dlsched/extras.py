@@ -15,6 +15,7 @@ EXTRAS = {
     "hypothesis": "testing",
     "jinja2": "bench",
     "matplotlib": "plot",
+    "numba": "fast",
     "psutil": "bench",
     "pyarrow": "report",
     "pytest": "testing",

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from dlsched import registry
 from dlsched.bench import simulation_report, statistics
 from dlsched.bench.page_table import Cell, Table, frame_table, page_table
-from dlsched.bench.plots import embedded, pictures, svg
+from dlsched.bench.plots import embedded, overviews, pictures, svg
 from dlsched.bench.safe_csv import csv_bytes
 from dlsched.bench.simulation_report import Section
-from dlsched.bench.simulations import simulation_rows
+from dlsched.bench.simulation_rows import simulation_rows
 from dlsched.bench.statistics import EvaluatedRun, LevelMean
 from dlsched.bench.store import Store
 from dlsched.display.figures import display
@@ -114,6 +114,12 @@ def write_report(
         packed = _parquet(table) if name in _PACKED else None
         if packed is not None:
             keep(f"{name}.parquet", packed)
+    glance = {}
+    if rows:
+        on_part("the overview")
+        for picture, content in overviews(frame):
+            keep(f"{picture.name}.svg", content)
+            glance[picture.name] = embedded(picture, content)
     drawn: dict[str, list[dict[str, str]]] = {}
     for problem in dict.fromkeys(row["problem"] for row in rows):
         of_problem = [run for run in evaluated if run.row["problem"] == problem]
@@ -127,7 +133,7 @@ def write_report(
         for name, content in workload.files():
             keep(name, content)
     on_part("the page")
-    page = _page(evaluated, summary, by_level, drawn, workloads, simulated, about, planned)
+    page = _page(evaluated, summary, by_level, glance, drawn, workloads, simulated, about, planned)
     keep("index.html", page.encode())
     return written
 
@@ -146,6 +152,7 @@ def _page(
     runs: Sequence[EvaluatedRun],
     summary: pandas.DataFrame,
     by_level: pandas.DataFrame,
+    glance: dict[str, dict[str, str]],
     drawn: dict[str, list[dict[str, str]]],
     workloads: Sequence[Section],
     simulated: Sequence[Row],
@@ -183,6 +190,7 @@ def _page(
         planned=planned,
         made=len(rows),
         listed=len(methods),
+        overview=glance,
         sections=sections,
         workloads=[workload.page() for workload in workloads],
         findings=findings(runs),
@@ -278,7 +286,8 @@ def _summary(
     ]
     rows = []
     for line in lines.to_dict("records"):
-        cells = line | {"at optimum": Cell(optimum_text(line), line["at optimum"])}
+        cells: dict[str, Any] = {str(name): value for name, value in line.items()}
+        cells["at optimum"] = Cell(optimum_text(cells), line["at optimum"])
         for level in (first, *others):
             mean = means[level][line["method"]]
             cells[f"mean gap: {level}"] = Cell(mean.text(), mean.mean)
@@ -286,7 +295,7 @@ def _summary(
     return page_table(names, rows, ["at optimum", *numbers])
 
 
-def optimum_text(line: Row) -> str:
+def optimum_text(line: Mapping[Any, Any]) -> str:
     """Return how many runs of a row of the summary are at the optimum in all levels: "k of n".
 
     Empty if the method only gives bounds.

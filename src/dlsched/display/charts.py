@@ -31,6 +31,7 @@ from dlsched.results.performance_profiles import Row, Steps
 if TYPE_CHECKING:
     import pandas
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 T = TypeVar("T")
@@ -54,8 +55,6 @@ _ROW = 0.155
 _PANEL = 0.42
 _NOTE = 0.28
 """Inches of a method's row in the overview, of a panel beside its rows, of the note below."""
-LEAST_GAP = 1e-6
-"""Smaller gaps are drawn here on a logarithmic axis."""
 _LEAST_SECONDS = 1e-4
 
 
@@ -190,7 +189,7 @@ def _draw_panel(ax: Axes, problem: Problem, groups: Mapping[str, Sequence[Row]])
         if str(groups[label][0]["method"]) == problem.paper_method:
             tick.set(color=ACCENT, fontweight="bold")
     ax.set_ylim(len(order) - 0.45, -0.55)
-    _percent_axis(ax)
+    percent_axis(ax.xaxis)
     ax.grid(True, axis="x", color="0.88", linewidth=0.6)
     ax.set_axisbelow(True)
     ax.tick_params(length=0)
@@ -214,12 +213,14 @@ def _beside(ax: Axes, y: float, text: str, **look: Any) -> None:
     )
 
 
-def _percent_axis(ax: Axes) -> None:
-    """Let x be per cent from 0 to 100, linear up to 1 and logarithmic from there."""
-    ax.set_xscale("symlog", linthresh=1, linscale=0.4)
-    ax.set_xlim(0, 100)
-    ax.set_xticks([0, 1, 10, 100], ["0", "1 %", "10 %", "100 %"], fontsize=SMALL)
-    ax.xaxis.set_minor_locator(require("matplotlib.ticker", "drawing").NullLocator())
+def percent_axis(axis: Axis) -> None:
+    """Let an axis be per cent from 0 to 100, linear up to 1 and logarithmic from there."""
+    ax = axis.axes
+    is_x = axis is ax.xaxis
+    (ax.set_xscale if is_x else ax.set_yscale)("symlog", linthresh=1, linscale=0.4)
+    axis.set_ticks([0, 1, 10, 100], ["0", "1 %", "10 %", "100 %"], fontsize=SMALL)
+    axis.set_minor_locator(require("matplotlib.ticker", "drawing").NullLocator())
+    (ax.set_xlim if is_x else ax.set_ylim)(0, 100)
 
 
 def draw_gap_distribution(ax: Axes, rows: Sequence[Row], level: str) -> None:
@@ -272,16 +273,19 @@ def draw_time_profile(ax: Axes, profile: Mapping[str, Steps]) -> None:
         _draw_steps(ax, name, steps, end, style)
     ax.set(xscale="log", xlim=(0.95, end), ylim=(-0.02, 1.02))
     set_labels(ax, "factor of the fastest proof", "share of runs proven")
+    decimal_ticks(ax.xaxis)
 
 
 def draw_gap_profile(ax: Axes, profile: Mapping[str, Steps], level: str) -> None:
-    """Draw the share of each method's runs within each gap."""
+    """Draw the share of each method's runs within each gap in per cent."""
     for name, steps, style in _styled(profile):
         if len(steps.values):
-            drawn = Steps(np.maximum(steps.values, LEAST_GAP), steps.shares)
-            _draw_steps(ax, name, drawn, 1.0, style)
-    ax.set(xscale="log", xlim=(LEAST_GAP * 0.8, 1.1), ylim=(-0.02, 1.02))
-    set_labels(ax, f"gap_to_best of {level}", "share of runs within it")
+            values = np.concatenate([[0.0], 100 * steps.values])
+            shares = np.concatenate([[0.0], steps.shares])
+            _draw_steps(ax, name, Steps(values, shares), 100.0, style)
+    percent_axis(ax.xaxis)
+    ax.set_ylim(0, 1.02)
+    set_labels(ax, f"gap of {level} to the best bound known", "share of runs within it")
 
 
 def draw_time_by_size(ax: Axes, rows: Sequence[Row], unit: str) -> None:
@@ -299,19 +303,8 @@ def draw_time_by_size(ax: Axes, rows: Sequence[Row], unit: str) -> None:
             ax.plot(ends, np.exp(fitted.intercept) * ends**fitted.slope, **line)
     ax.set(xscale="log", yscale="log")
     set_labels(ax, f"number of {unit}", "seconds")
-    _decimal_ticks(ax)
-
-
-def draw_gap_by_size(ax: Axes, rows: Sequence[Row], unit: str, level: str) -> None:
-    """Draw gaps against the size."""
-    for name, group, style in _styled(profiles.by_label(rows)):
-        sizes, gaps = profiles.sizes_and(group, f"{level}_gap_to_best")
-        if sizes:
-            ax.plot(sizes, 100 * np.array(gaps), label=name, **_points(style), clip_on=False)
-    ax.set(xscale="log")
-    ax.set_ylim(bottom=0)
-    set_labels(ax, f"number of {unit}", f"gap_to_best of {level}, %")
-    _decimal_ticks(ax)
+    decimal_ticks(ax.xaxis)
+    decimal_ticks(ax.yaxis)
 
 
 def dress(ax: Axes, *, own: bool) -> None:
@@ -329,12 +322,12 @@ def dress(ax: Axes, *, own: bool) -> None:
         add_legend(ax, handles, own=own, handlelength=2.2)
 
 
-def _decimal_ticks(axes: Axes) -> None:
-    """Write sizes as decimal numbers, not as powers of ten."""
-    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+def decimal_ticks(axis: Axis) -> None:
+    """Write the numbers of a logarithmic axis in full, not as powers of ten."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-    low, high = axes.get_xlim()
+    low, high = axis.get_view_interval()
     close = high < 30 * low  # powers of ten would be too few ticks
-    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 3, 4, 6, 8) if close else (1,)))
-    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
-    axes.xaxis.set_minor_formatter(NullFormatter())
+    axis.set_major_locator(LogLocator(subs=(1, 2, 3, 4, 6, 8) if close else (1,)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+    axis.set_minor_formatter(NullFormatter())

@@ -126,15 +126,27 @@ class Period:
         return int((~np.isfinite(self.simulated["limit"])).sum())
 
     def simulate(
-        self, policy: str | Policy, *, knows: Knows = "limit", delay: float = 0.0, **options: Any
+        self,
+        policy: str | Policy,
+        *,
+        knows: Knows = "limit",
+        delay: float = 0.0,
+        workload: Workload | None = None,
+        **options: Any,
     ) -> Simulation:
         """Return the simulation of a policy; options are those of `dlsched.simulation.simulate`.
 
         `knows` and `delay` are those of `workload`. ``"recorded"`` starts every job at its recorded
         start on its recorded nodes, ``"backfill"`` is EASY backfilling by what it knows of the
         durations.
+
+        Parameters
+        ----------
+        workload
+            The simulated jobs, with more than the record says of them; by default `workload`.
         """
-        workload = self.workload(knows, delay=delay)
+        if workload is None:
+            workload = self.workload(knows, delay=delay)
         carried = self.simulated["id"][self.simulated["role"] == "carried"].tolist()
         if policy == "recorded" or not carried:
             return simulate(workload, self.cluster, policy, **options)

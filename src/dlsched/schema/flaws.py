@@ -109,15 +109,15 @@ def first_flaw(
         remedy = "remove it"
         if len(path) == 1:
             remedy += f" (known: {field_names(model)})"
-            near = nearest(str(path[0]), model.model_fields)
-            remedy += f"; {near}" if near else ""
+            meant = nearest(str(path[0]), model.model_fields)
+            remedy += f"; {meant}" if meant else ""
     elif first["type"] in _REMEDIES:
         problem, remedy = _REMEDIES[first["type"]]
         if first["type"] == "missing":
             others = [e["loc"] for e in errors if e["type"] == "extra_forbidden"]
             beside = [str(other[-1]) for other in others if tuple(other[:-1]) == path[:-1]]
-            near = get_close_matches(str(path[-1]), beside, n=1)
-            remedy += f', or rename "{brief(near[0])}"' if near else ""
+            matches = get_close_matches(str(path[-1]), beside, n=1)
+            remedy += f', or rename "{brief(matches[0])}"' if matches else ""
     else:
         message = first["msg"]
         problem = message[0].lower() + message[1:]

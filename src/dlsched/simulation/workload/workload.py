@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from dlsched.display.markup import document_html
 from dlsched.schema import Amount, Document, Flaw, Id, Number, derived, require_unique
 from dlsched.simulation.workload.job import Job
 from dlsched.simulation.workload.profiles import PROFILES, READERS, validate_options
@@ -169,6 +170,10 @@ class Workload(Document):
                     "add its matrix, or leave profile out",
                 )
         return self
+
+    def _repr_html_(self) -> str:
+        """Return the jobs, with ranges of their fields, for a notebook."""
+        return document_html("workload", self.name, self)
 
     @derived
     def by_id(self) -> dict[str, Job]:

@@ -8,6 +8,7 @@ generation over these, and an integer program over all that can be in a better s
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -94,13 +95,11 @@ def _valid(claim: Claim) -> list[list[Bound]]:
 
 
 def _without_proof(
-    instance: Instance, bounds: list[list[Bound]], known: list[object], reason: str, run: Run
+    instance: Instance, bounds: list[list[Bound]], known: Sequence[object], reason: str, run: Run
 ) -> Claim:
     """Return the best solution known where the patterns of jobs cannot be searched."""
     solutions = [s for s in known if isinstance(s, Solution)]
-    best = max(
-        solutions, key=lambda s: Fraction(evaluate(instance, s.allocation)[0]), default=None
-    )
+    best = max(solutions, key=lambda s: Fraction(evaluate(instance, s.allocation)[0]), default=None)
     return Claim(
         solution=best,
         status=Status.NO_SOLUTION if best is None else Status.FEASIBLE,

@@ -23,7 +23,7 @@ from dlsched.problems.sensitivity.definition.check import check, evaluate
 from dlsched.problems.sensitivity.definition.schema import Allocation, Instance, Solution
 from dlsched.problems.sensitivity.programs.allowed_patterns import JobPatterns, Part, Pattern
 from dlsched.problems.sensitivity.programs.pooled import split_bound
-from dlsched.results.objective import SOLVER_PRECISION, Bound, relative_gap
+from dlsched.results.objective import Bound, relative_gap
 from dlsched.results.result import Claim, Status, Termination
 from dlsched.run import Run, Stage
 from dlsched.schema import Number, granularity, simplify
@@ -128,7 +128,7 @@ class JobColumns:
         if self.best is None or self.run.stop_reason():
             return False
         gap = relative_gap(self.value[0], self.bound())
-        return gap <= max(self.run.gap, SOLVER_PRECISION)
+        return gap <= self.run.gap
 
     def bound(self) -> Number:
         """Return the least bound on the throughput."""
@@ -349,9 +349,7 @@ class JobColumns:
     def solution(self, patterns: list[Pattern], values: Vector) -> Solution:
         """Return the solution of a point: one server for each use of a pattern."""
         counts = np.rint(values).astype(int).tolist()
-        split = {
-            j: c for (j, c), n in zip(self.split, counts[len(patterns) :], strict=True) if n
-        }
+        split = {j: c for (j, c), n in zip(self.split, counts[len(patterns) :], strict=True) if n}
         left = {j: self.gpus[j] for j in split}
         chosen = dict(split)
         held: dict[int, dict[str, int]] = {}
