@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+import pandas as pd
+
 from dlsched.history import History, read_history, write_sacct
 from dlsched.simulation import Cluster, Workload, simulate
 
@@ -31,6 +33,7 @@ def crowded(count: int, seed: int = 1) -> Workload:
 
 
 CLUSTER = Cluster.uniform(2, 8)
+NODES = pd.DataFrame({"name": ["s1", "s2"], "gpus": [8, 8]})
 ACCOUNTS = {"ann": "vision", "bob": "speech"}
 
 
@@ -42,4 +45,4 @@ def record(path: Path, count: int = 120, *, kept: float = 1.0, policy: str = "fi
         rng = random.Random(3)
         head, *rows = path.read_text().splitlines()
         path.write_text("\n".join([head, *(row for row in rows if rng.random() < kept)]) + "\n")
-    return read_history(path, "sacct", timezone="UTC")
+    return read_history(path, "sacct", timezone="UTC", nodes=NODES)

@@ -18,7 +18,7 @@ from dlsched.cli import app
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Give the folder of a study."""
     path = tmp_path_factory.mktemp("files")
-    made = dlsched.study(record(path / "sacct.txt", 60), ["backfill", "srsf"])
+    made = dlsched.study(record(path / "sacct.txt", 60), ["backfill", "srsf"], bounds=False)
     names = {file.name for file in made.save(path / "out")}
     pictures = {f"{name}.svg" for name in ("queue", "held", "waits", "day-recorded", "day-policy")}
     tables = {"study.html", "study.json", "jobs.csv", "dropped.csv", "table.csv"}
@@ -68,7 +68,18 @@ def test_pictures_are_files(folder: Path) -> None:
 def test_the_command(workdir: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`dlsched study` prints the verdict and writes the files; called again it goes on."""
     record(workdir / "sacct.txt", 40)
-    line = ["study", "sacct.txt", "-p", "fifo", "--timezone", "UTC", "-o", "out", "-q"]
+    line = [
+        "study",
+        "sacct.txt",
+        "-p",
+        "fifo",
+        "--timezone",
+        "UTC",
+        "-o",
+        "out",
+        "-q",
+        "--no-bounds",
+    ]
     for _ in range(2):
         with pytest.raises(SystemExit) as stopped:
             app(line)

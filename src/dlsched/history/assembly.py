@@ -11,6 +11,7 @@ import numpy as np
 from dlsched.errors import InstanceError
 from dlsched.history import cleaning, daylight
 from dlsched.history.capacity import POOL, Capacity, peaks, read_nodes, spread
+from dlsched.history.division import Run, divide
 from dlsched.history.fields import COLUMNS, MOMENTS
 from dlsched.history.raw import Raw, Record, tuples
 from dlsched.traces.record import counted
@@ -86,6 +87,7 @@ class Assembly:
         self.notes += cleaning.settle_order(raw)
         self.notes += cleaning.refuse_repeated(raw)
         jobs = self._jobs()
+        self._divide(jobs)
         capacity = self._capacity(jobs)
         jobs = self._within_capacity(jobs, capacity)
         self._note(jobs)
@@ -129,13 +131,60 @@ class Assembly:
         jobs["gpus"] = jobs["gpus"].astype(np.int64)
         known: dict[tuple[object, ...], tuple[tuple[str, int], ...]] = {}
         held = []
-        for names, gpus in zip(jobs["nodes"], jobs["gpus"], strict=True):
-            key = (names, gpus)
+        recorded = raw.columns["amounts"][kept]
+        for names, amounts, gpus in zip(jobs["nodes"], recorded, jobs["gpus"], strict=True):
+            key = (names, amounts, gpus)
             if key not in known:
-                known[key] = spread(names, int(gpus))
+                pairs = tuple(zip(names, amounts, strict=False))
+                known[key] = pairs or spread(names, int(gpus))
             held.append(known[key])
         jobs["nodes"] = pd.Series(tuples(held), dtype=object)
         return jobs
+
+    def _divide(self, jobs: pd.DataFrame) -> None:
+        """Divide the amounts of jobs on several nodes, where an even division cannot be."""
+        import pandas as pd
+
+        held = jobs["nodes"].map(len)
+        ran = jobs["start"].notna() & (held > 0)
+        several = ran & (held > 1)
+        uneven = several & (jobs["gpus"] % held.clip(lower=1) > 0)
+        last = horizon_of(self.raw)
+        sizes = None
+        if self.nodes is not None:
+            sizes = dict(zip(self.nodes["name"], self.nodes["gpus"], strict=True))
+            most = peaks(jobs[ran], last)
+            known = most["name"].map(sizes).fillna(0)
+            overfull = bool((most["gpus"] > known).any())
+        if any(self.raw.columns["amounts"]):
+            return
+        if not several.any() or not (uneven.any() if sizes is None else overfull):
+            return
+        rows = jobs.loc[ran, ["start", "end", "gpus", "nodes"]]
+        runs = [
+            Run(start, end, gpus, tuple(name for name, _ in nodes))
+            for start, end, gpus, nodes in zip(
+                rows["start"].tolist(),
+                rows["end"].fillna(last).tolist(),
+                rows["gpus"].tolist(),
+                rows["nodes"],
+                strict=True,
+            )
+        ]
+        parts = divide(runs, sizes)
+        count = counted(int(several.sum()), "job")
+        name = NAMES[self.resource]
+        if parts is None:
+            self.notes.append(
+                f"{count} on several nodes, whose {name} are not recorded by node: divided evenly, "
+                "what is over on the first ones"
+            )
+            return
+        jobs.loc[ran, "nodes"] = pd.Series(tuples(parts), index=rows.index, dtype=object)
+        self.notes.append(
+            f"{count} on several nodes, whose {name} are not recorded by node: divided so that the "
+            "nodes need to have least"
+        )
 
     def _capacity(self, jobs: pd.DataFrame) -> Capacity:
         """Return the nodes, and give jobs without recorded nodes a place on a node of their own."""
@@ -199,7 +248,8 @@ class Assembly:
             reasons = [reason for reason in raw.reason if reason]
             why = f" ({reasons[0]})" if reasons else ""
             raise InstanceError(self.where, "", f"no job is left{why}", "export other jobs")
-        self.notes += cleaning.strange_states(jobs["state"])
+        if self.record.slurm:
+            self.notes += cleaning.strange_states(jobs["state"])
         if raw.moved:
             self.warnings.append(
                 f"{counted(raw.moved, 'time')} that the clock of {self.zone.key} never showed: is "
@@ -216,12 +266,6 @@ class Assembly:
         for kind, count in raw.skipped.items():
             self.notes.append(f"{counted(count, kind)} skipped")
         self._note_dropped(jobs)
-        uneven = int((jobs["gpus"] % jobs["nodes"].map(len).clip(lower=1) > 0).sum())
-        if uneven:
-            self.notes.append(
-                f"{counted(uneven, 'job')} with {NAMES[self.resource]} that their nodes do not "
-                "divide evenly: what is over counts on the first ones"
-            )
 
     def _note_dropped(self, jobs: pd.DataFrame) -> None:
         raw = self.raw

@@ -5,8 +5,10 @@ At every moment of its wait a job is in one of these states, by the recorded occ
 - *not yet eligible*: from its submission to `eligible`;
 - *no room*: it does not fit, in the shape that it had later: as many nodes with as much on each;
 - *behind*: it fits, but a job of the same partition that became eligible before it waits, too, and
-  does not fit: a queue in order would hold it back;
-- *held back*: it fits, and nobody before it is blocked: no occupancy and no order explains it.
+  does not fit: a queue in order would hold it back. That counts only while the first of that queue
+  does not fit either, or began to less than `CYCLE` seconds ago: if it fits and does not start,
+  something that is not in the record holds the queue back;
+- *held back*: it fits, and neither occupancy nor order explains why it waits.
 """
 
 from __future__ import annotations
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 ENOUGH: Final = 0.8
 """Share of the recorded waiting that must be explained for savings to be claimed."""
+CYCLE: Final = 60.0
+"""Seconds until a scheduler sees what has become free: the default of Slurm's sched_interval."""
 CAUSES: Final = {
     "not_eligible": "not yet eligible",
     "no_room": "no room",
@@ -44,7 +48,7 @@ class Explanation:
     table
         Data frame with one row per cause and the columns ``cause``, ``hours``, ``gpu_hours``,
         ``share`` (of the hours). The causes are ``"not yet eligible"``, ``"no room"`` (by the
-        recorded occupancy), ``"behind"`` (room, but a job that came before had none) and ``"held
+        recorded occupancy), ``"behind"`` (room, but a job before it had none) and ``"held
         back"`` (room, and nobody before it without).
     jobs
         Data frame with one row per job that waited: ``id``, ``gpus``, ``wait`` and the seconds of
@@ -60,6 +64,11 @@ class Explanation:
     jobs: pd.DataFrame
     share: float
     gpu_share: float
+
+    @property
+    def delay(self) -> float:
+        """Mean seconds that a job was held back: a scheduler's own delay, if all is explained."""
+        return float(self.jobs["held_back"].mean()) if len(self.jobs) else 0.0
 
     @property
     def supported(self) -> bool:
@@ -90,7 +99,8 @@ def explain(waiting: pd.DataFrame, holding: pd.DataFrame, sizes: Mapping[str, in
         fits = timeline.fits[kind][first:last]
         length = timeline.lengths[first:last]
         no_room[j] = length[~fits].sum()
-        behind[j] = length[fits & (timeline.blocked[queue][first:last] < j)].sum()
+        in_order = fits & (timeline.blocked[queue][first:last] < j)
+        behind[j] = timeline.in_order[queue][first:last][in_order].sum()
     submit, eligible, start = (
         waiting[name].to_numpy(float) for name in ("submit", "eligible", "start")
     )
@@ -120,6 +130,24 @@ def explain(waiting: pd.DataFrame, holding: pd.DataFrame, sizes: Mapping[str, in
     return Explanation(table, jobs, share, gpu_share)
 
 
+class Head:
+    """The first of a queue, and since when it fits without starting."""
+
+    def __init__(self) -> None:
+        self._place = NOBODY
+        self._since: float | None = None
+
+    def accepted(self, place: int, fits: bool, now: float, length: float) -> float:
+        """Return the seconds of an interval in which the order explains why others wait."""
+        if not fits:
+            self._since = None
+            return length
+        if place != self._place or self._since is None:
+            self._since = now
+        self._place = place
+        return min(max(self._since + CYCLE - now, 0.0), length)
+
+
 class Timeline:
     """Which kinds of jobs fit, and who is blocked, between each two events of a record.
 
@@ -131,6 +159,9 @@ class Timeline:
         Whether a job of each kind, which is a shape and a partition, fits; only where one waits.
     blocked
         The first place in each partition's queue of a job that waits and does not fit.
+    in_order
+        Seconds of each interval in which the first of each partition's queue does not fit, or began
+        to within the last cycle.
     """
 
     def __init__(
@@ -164,6 +195,7 @@ class Timeline:
         size = len(self.moments)
         self.fits = np.zeros((len(kinds), size), np.bool_)
         self.blocked = np.full((len(self._queues), size), NOBODY, np.int64)
+        self.in_order = np.zeros((len(self._queues), size))
         self._run(holding)
 
     def spans(self) -> Iterator[tuple[int, int, int, int]]:
@@ -179,6 +211,7 @@ class Timeline:
         leaving = _by_interval(self.moments, self._end)
         present: list[dict[int, None]] = [{} for _ in self._shapes]
         known: dict[int, bool] = {}
+        heads = [Head() for _ in self._queues]
         for k in range(len(self.moments) - 1):
             for node, amount in changes.get(k, ()):
                 self._free[node] += amount
@@ -189,15 +222,29 @@ class Timeline:
                     present[self._kind_of[j]][j] = None
             for j in leaving.get(k, ()):
                 present[self._kind_of[j]].pop(j, None)
-            for kind, jobs in enumerate(present):
-                if not jobs:
-                    continue
-                if kind not in known:
-                    known[kind] = self._room(kind)
-                self.fits[kind, k] = known[kind]
-                if not known[kind]:
-                    queue = self._queue_of_kind[kind]
-                    self.blocked[queue, k] = min(self.blocked[queue, k], next(iter(jobs)))
+            first = self._look(k, present, known)
+            now, length = float(self.moments[k]), float(self.lengths[k])
+            for queue, (place, fits) in first.items():
+                self.in_order[queue, k] = heads[queue].accepted(place, fits, now, length)
+
+    def _look(
+        self, k: int, present: list[dict[int, None]], known: dict[int, bool]
+    ) -> dict[int, tuple[int, bool]]:
+        """Note which kinds fit in an interval; return the first of each queue, and if it fits."""
+        first: dict[int, tuple[int, bool]] = {}
+        for kind, jobs in enumerate(present):
+            if not jobs:
+                continue
+            if kind not in known:
+                known[kind] = self._room(kind)
+            fits = self.fits[kind, k] = known[kind]
+            place = next(iter(jobs))
+            queue = self._queue_of_kind[kind]
+            if not fits:
+                self.blocked[queue, k] = min(self.blocked[queue, k], place)
+            if queue not in first or place < first[queue][0]:
+                first[queue] = place, fits
+        return first
 
     def _room(self, kind: int) -> bool:
         """Return whether a job of a kind fits into what is free now."""

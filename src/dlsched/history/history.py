@@ -38,7 +38,7 @@ class History:
     where
         The file's name.
     format
-        ``"sacct"``, ``"swf"``, ``"kueue"`` or ``"csv"``.
+        ``"sacct"``, ``"swf"``, ``"kueue"``, ``"csv"``, ``"trace"`` or that of a published trace.
     resource
         ``"gpu"``, ``"cpu"`` or ``"node"``: what the column ``gpus`` counts.
     timezone

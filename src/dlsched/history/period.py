@@ -15,7 +15,7 @@ from dlsched.history.capacity import Capacity
 from dlsched.history.carrying import Carrying
 from dlsched.history.explanation import Explanation, explain
 from dlsched.history.replay import check_replay
-from dlsched.history.workload import LEAD, Knows, make_workload
+from dlsched.history.workload import LEAD, Clock, Knows, make_workload
 from dlsched.results.result import Report
 from dlsched.simulation import Cluster, Policy, Simulation, Workload, simulate
 from dlsched.simulation.policies import make_policy
@@ -102,7 +102,7 @@ class Period:
         """The jobs that are simulated, a part of `jobs`."""
         return self.jobs[self.jobs["role"].isin(SIMULATED)].reset_index(drop=True)
 
-    def workload(self, knows: Knows = "limit") -> Workload:
+    def workload(self, knows: Knows = "limit", *, delay: float = 0.0) -> Workload:
         """Return the simulated jobs.
 
         A job's `Job.submit` is when it became eligible: no policy could have started it before.
@@ -113,10 +113,12 @@ class Period:
             What policies take for a job's duration: ``"limit"``, its time limit (the truth where it
             has none: `without_limit`); ``"truth"``; or ``"user_mean"``, the mean of its user's jobs
             that had ended when it was submitted, at most its limit.
+        delay
+            Seconds for which every job holds its nodes before it begins to run: those in which a
+            scheduler ends one job and starts the next. By default 0.
         """
-        return make_workload(
-            self.simulated, self.everyone, self.origin, self.since, self.horizon, knows
-        )
+        window = Clock(self.origin, self.since, self.horizon, delay)
+        return make_workload(self.simulated, self.everyone, window, knows)
 
     @property
     def without_limit(self) -> int:
@@ -128,20 +130,22 @@ class Period:
         policy: str | Policy,
         *,
         knows: Knows = "limit",
+        delay: float = 0.0,
         workload: Workload | None = None,
         **options: Any,
     ) -> Simulation:
         """Return the simulation of a policy; options are those of `dlsched.simulation.simulate`.
 
-        ``"recorded"`` starts every job at its recorded start on its recorded nodes, ``"backfill"``
-        is EASY backfilling by what it knows of the durations.
+        `knows` and `delay` are those of `workload`. ``"recorded"`` starts every job at its recorded
+        start on its recorded nodes, ``"backfill"`` is EASY backfilling by what it knows of the
+        durations.
 
         Parameters
         ----------
         workload
-            The simulated jobs, with more than the record says of them; by default `workload`.
+            The simulated jobs, with more than the record says of them, in place of `workload`.
         """
-        workload = self.workload(knows) if workload is None else workload
+        workload = self.workload(knows, delay=delay) if workload is None else workload
         carried = self.simulated["id"][self.simulated["role"] == "carried"].tolist()
         if policy == "recorded" or not carried:
             return simulate(workload, self.cluster, policy, **options)

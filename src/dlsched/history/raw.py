@@ -204,6 +204,8 @@ class Record:
         Whether it may have local times.
     capacity
         Amount of the resource of the whole cluster, if the file says so.
+    slurm
+        Whether states are those of Slurm.
     """
 
     raw: Raw
@@ -213,3 +215,4 @@ class Record:
     zone: str | None = None
     local: bool = True
     capacity: int | None = None
+    slurm: bool = False

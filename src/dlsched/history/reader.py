@@ -5,17 +5,20 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 from dlsched.errors import OptionError, UnknownName
-from dlsched.history import kueue, sacct, swf, table
+from dlsched.history import from_trace, kueue, sacct, swf, table
 from dlsched.history.assembly import Assembly, horizon_of
 from dlsched.history.fields import FORMATS, RESOURCES
 from dlsched.history.history import History
 from dlsched.history.raw import Record
 from dlsched.history.times import find_zone
+from dlsched.traces import FORMATS as PUBLISHED
+from dlsched.traces import Trace, read_trace
 from dlsched.traces.lines import open_text
+from dlsched.traces.reader import SHIPPED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 
 def read_history(
-    source: str | Path | pd.DataFrame,
+    source: str | Path | pd.DataFrame | Trace,
     format: str = "auto",
     *,
     timezone: str | None = None,
@@ -38,10 +41,13 @@ def read_history(
     Parameters
     ----------
     source
-        A file, plain or gzipped; for ``"csv"`` a data frame, too.
+        A file, plain or gzipped; for ``"csv"`` a data frame, too; a job trace whose jobs have a
+        record, or the name of one that comes with dlsched (``"sample-helios"``).
     format
         ``"sacct"`` (Slurm), ``"swf"`` (Standard Workload Format 2.2), ``"kueue"`` (workloads as
-        JSON), ``"csv"`` (a table with named columns), or ``"auto"``, by the file's beginning.
+        JSON), ``"csv"`` (a table with named columns), the name of a published trace
+        (`dlsched.traces.FORMATS`: ``"philly"``, ``"helios"``, ...), or ``"auto"``, by the file's
+        beginning.
     timezone
         The zone of times without one, as ``"Europe/Berlin"``; None for UTC, which a note says.
     resource
@@ -65,11 +71,11 @@ def read_history(
     OptionError, UnknownName
         If an option cannot be used.
     """
-    where = "frame" if hasattr(source, "columns") else str(source)
+    where = _name(source)
     if resource not in RESOURCES:
         raise UnknownName("resource", str(resource), RESOURCES)
-    if format not in ("auto", *FORMATS):
-        raise UnknownName("format of a history", str(format), ("auto", *FORMATS))
+    if format not in ("auto", *FORMATS, *PUBLISHED):
+        raise UnknownName("format of a history", str(format), ("auto", *FORMATS, *PUBLISHED))
     zone = find_zone(timezone)
     layout = _format(source, where, format)
     if layout == "swf" and resource == "gpu":
@@ -97,26 +103,41 @@ def read_history(
     )
 
 
-def _format(source: str | Path | pd.DataFrame, where: str, format: str) -> str:
+def _name(source: str | Path | pd.DataFrame | Trace) -> str:
+    """Return what the source is called in errors."""
+    if isinstance(source, Trace):
+        return source.name
+    return "frame" if hasattr(source, "columns") else str(source)
+
+
+def _format(source: str | Path | pd.DataFrame | Trace, where: str, format: str) -> str:
     """Return the format, by the beginning of the file if it is to be found out."""
+    if isinstance(source, Trace) or (isinstance(source, str) and source in SHIPPED):
+        return "trace"
     if hasattr(source, "columns"):
         if format not in ("auto", "csv"):
             raise OptionError(f"a data frame is read as 'csv', not as {format!r}")
         return "csv"
-    if format != "auto":
-        return format
-    with open_text(Path(source), where) as text:
+    return _detect(Path(source), where) if format == "auto" else format
+
+
+def _detect(path: Path, where: str) -> str:
+    """Return the format of a file."""
+    with open_text(path, where) as text:
         head = text.read(2**16)
     line = head.lstrip("\n\r").partition("\n")[0]
     if sacct.recognises(line):
         return "sacct"
+    published = next((name for name, one in PUBLISHED.items() if one.recognises(head)), None)
+    if published is not None:
+        return published
     if kueue.recognises(head):
         return "kueue"
     return "swf" if swf.recognises(line) else "csv"
 
 
 def _read(
-    source: str | Path | pd.DataFrame,
+    source: str | Path | pd.DataFrame | Trace,
     where: str,
     layout: str,
     zone: ZoneInfo,
@@ -125,13 +146,19 @@ def _read(
     delimiter: str | None,
 ) -> Record:
     """Return the rows of the source."""
-    if layout in ("swf", "kueue") and (columns is not None or delimiter is not None):
+    if layout not in ("sacct", "csv") and (columns is not None or delimiter is not None):
         raise OptionError(f"the format {layout} has columns of its own; leave columns= out")
+    if layout == "trace" or layout in PUBLISHED:
+        if resource != "gpu":
+            raise OptionError(f"a trace counts GPUs, not resource={resource!r}; leave it out")
+        if isinstance(source, Trace):
+            return from_trace.read(source)
+        return from_trace.read(read_trace(str(source), "auto" if layout == "trace" else layout))
     if layout == "csv":
         if columns is not None and not isinstance(columns, Mapping):
             raise OptionError("columns of a table are {field: column}, as {'submit': 'qtime'}")
-        frame = source if hasattr(source, "columns") else Path(source)
-        return table.read(frame, where, zone, columns, delimiter)  # type: ignore[arg-type]
+        frame: Any = source if hasattr(source, "columns") else Path(str(source))
+        return table.read(frame, where, zone, columns, delimiter)
     path = Path(str(source))
     if layout == "swf":
         return swf.read(path, where, resource)

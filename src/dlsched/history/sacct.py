@@ -123,7 +123,7 @@ def read(
             row += len(lines)
             lines = []
     named = {name: name.capitalize() for name in MOMENTS} | {"id": "JobID", "gpus": resource}
-    return Record(join(parts or [empty(0)]), named)
+    return Record(join(parts or [empty(0)]), named, slurm=True)
 
 
 def find_layout(

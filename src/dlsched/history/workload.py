@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,14 +20,28 @@ Floats = NDArray[np.float64]
 _LEAST: Final = 1e-6
 
 
-def make_workload(
-    jobs: pd.DataFrame,
-    everyone: pd.DataFrame,
-    origin: float,
-    since: float,
-    horizon: float,
-    knows: str,
-) -> Workload:
+class Clock(NamedTuple):
+    """The times of a period.
+
+    Attributes
+    ----------
+    origin
+        The moment at which the simulation's clock is 0.
+    since
+        The start of the window.
+    horizon
+        The end of the jobs that have none.
+    delay
+        Seconds for which every job holds its nodes before it begins to run.
+    """
+
+    origin: float
+    since: float
+    horizon: float
+    delay: float = 0.0
+
+
+def make_workload(jobs: pd.DataFrame, everyone: pd.DataFrame, clock: Clock, knows: str) -> Workload:
     """Return the jobs of a period as a workload; see `dlsched.history.period.Period.workload`.
 
     Parameters
@@ -36,26 +50,25 @@ def make_workload(
         The simulated jobs, with their ``role``.
     everyone
         All jobs of the history, of which users' means are taken.
-    origin, since, horizon
-        The moment of the clock's 0, the start of the window, the end of jobs that have none.
 
     Raises
     ------
     UnknownName
         If `knows` is none of the three.
     """
+    origin = clock.origin
     carried = (jobs["role"] == "carried").to_numpy()
     start = jobs["start"].to_numpy(float)
-    end = jobs["end"].fillna(horizon).to_numpy(float)
+    end = jobs["end"].fillna(clock.horizon).to_numpy(float)
     work = np.where(carried, end - origin, end - start)
     submit = np.maximum(
-        np.where(carried, origin, jobs["eligible"]), np.where(carried, origin, since)
+        np.where(carried, origin, jobs["eligible"]), np.where(carried, origin, clock.since)
     )
     begin = np.where(carried, origin, start)
     estimate = known_durations(jobs, everyone, end - start, knows)
     # Of a job that runs already, what has passed is known.
     passed = np.where(carried, origin - start, 0.0)
-    estimate = np.maximum(estimate - passed, _LEAST)
+    estimate = np.maximum(estimate - passed, _LEAST) + clock.delay
     rows = []
     columns = zip(
         jobs["id"],
@@ -80,6 +93,8 @@ def make_workload(
         }
         if known is not None and knows != "truth":
             row["estimate"] = known
+        if clock.delay:
+            row["restart"] = clock.delay
         if limit is not None:
             row["limit"] = limit
         fields = zip(("tenant", "account", "partition", "gpu_type", "state"), texts, strict=True)
