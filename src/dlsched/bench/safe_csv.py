@@ -19,10 +19,10 @@ def csv_bytes(frame: pandas.DataFrame) -> bytes:
     Numbers, and texts that are numbers as ``-1.5``, are unchanged.
     """
     parts = []
-    texts = [name for name, kind in frame.dtypes.items() if kind.kind not in "biuf"]
+    texts = [i for i, kind in enumerate(frame.dtypes) if kind.kind not in "biuf"]
     for begin in range(0, max(1, len(frame)), _ROWS):
-        safe = frame.iloc[begin : begin + _ROWS].copy()
-        safe[texts] = safe[texts].astype(object).map(_safe)
+        safe = frame.iloc[begin : begin + _ROWS].astype(object)
+        safe.iloc[:, texts] = safe.iloc[:, texts].map(_safe)
         text: str = safe.rename(columns=_safe).to_csv(index=False, header=begin == 0)
         parts.append(text.encode(errors="backslashreplace"))
     return b"".join(parts)
