@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeAlias
 
 from dlsched import registry
 from dlsched.errors import OptionError
-from dlsched.registry import Kind, Method, Problem, When
+from dlsched.registry import Kind, Method, Problem, Start, When
 from dlsched.registry.trusted import trust
 from dlsched.results.objective import ByLevel
 from dlsched.results.objective import Level as ObjectiveLevel
@@ -198,7 +198,7 @@ class VariantProblem(Problem):
     @property
     def refined(self) -> bool:
         """Whether the problem's model only estimates a level, and its own method refines it."""
-        return self.base.has_module("exact") and hasattr(self.base.module("exact"), "solve_changed")
+        return bool(self._estimated)
 
     def fixed(self, variant: Variant, instance: Instance) -> VariantProblem:
         """Return the problem of a variant that fixes more; its model is this one's, changed.
@@ -365,9 +365,14 @@ def owner_of(instance: Instance, variant: VariantLike = None) -> Problem:
         "exact": COLUMNS if variant.only_allows else EXACT,
         "bound": BOUND,
         "choose": None,
-        "starts": tuple(s for s in base.starts_for(instance) if s.when is When.FIRST)[:1],
+        "starts": partial(_first_starts, base),
     }
     return VariantProblem(**values, variant=variant)
+
+
+def _first_starts(base: Problem, instance: Instance) -> list[Start]:
+    """Return the heuristic whose solution the problem's exact method needs, if there is one."""
+    return [start for start in base.starts_for(instance) if start.when is When.FIRST][:1]
 
 
 def _objective_level(level: Level) -> ObjectiveLevel:
