@@ -24,11 +24,14 @@ from dlsched.variants.definition import Level, Variant
 from dlsched.variants.evaluation import Evaluation, describe
 from dlsched.variants.exact_values import exact
 from dlsched.variants.lookup import find_variant
+from dlsched.variants.search import Search
 
 EXACT = "whole_model"
 """The exact method of all variants."""
 BOUND = "relaxation"
 """The bound method of all variants."""
+SEARCH = "search"
+"""The heuristic of all variants."""
 
 
 class VariantModel:
@@ -102,8 +105,8 @@ class VariantModel:
 class VariantProblem(Problem):
     """A problem with a variant's levels, check, model and methods.
 
-    Its methods are `EXACT`, `BOUND`, and the problem's heuristics and baselines, which know nothing
-    of the variant: what they return is checked.
+    Its methods are `EXACT`, `BOUND`, `SEARCH`, and the problem's heuristics and baselines, which
+    know nothing of the variant: what they return is checked.
 
     Attributes
     ----------
@@ -187,11 +190,13 @@ class VariantProblem(Problem):
             for name, method in self.base.methods.items()
             if method.kind in (Kind.HEURISTIC, Kind.BASELINE)
         }
-        return {EXACT: exact, BOUND: bound, **heuristics}
+        libraries = dict.fromkeys((*preload, *(m for h in heuristics.values() for m in h.preload)))
+        search = Method(SEARCH, self.name, Kind.HEURISTIC, self._search(), tuple(libraries), small)
+        return {EXACT: exact, BOUND: bound, SEARCH: search, **heuristics}
 
     @property
     def methods(self) -> dict[str, Method]:
-        """The variant's exact method and bound, and the problem's heuristics and baselines."""
+        """The variant's own methods, and the problem's heuristics and baselines."""
         return self._methods
 
     def _solver(self, name: str) -> Callable[..., Claim] | None:
@@ -224,6 +229,18 @@ class VariantProblem(Problem):
         trust(whole_model, self.name)
         return whole_model
 
+    def _search(self) -> Callable[..., Claim]:
+        def search(instance: Instance, run: Run) -> Claim:
+            """Neighbourhood search by integer programs, from the problem's heuristics.
+
+            A start that violates the variant is repaired. Neighbourhoods are drawn by the model's
+            index sets and rows; every solution is checked.
+            """
+            return Search(instance, run, self).claim()
+
+        trust(search, self.name)
+        return search
+
     def _bound(self) -> Callable[..., Claim]:
         refined = self._solver("bound_changed")
 
@@ -241,7 +258,7 @@ class VariantProblem(Problem):
 
         Its bounds and levels are the problem's; a solution that violates the variant is none.
         """
-        if method.name in (EXACT, BOUND) and method.own:
+        if method.name in (EXACT, BOUND, SEARCH) and method.own:
             return claim
         if not isinstance(claim.solution, self.solution):
             return replace(claim, objective=None, bounds=())
