@@ -190,8 +190,7 @@ class VariantProblem(Problem):
             for name, method in self.base.methods.items()
             if method.kind in (Kind.HEURISTIC, Kind.BASELINE)
         }
-        libraries = dict.fromkeys((*preload, *(m for h in heuristics.values() for m in h.preload)))
-        search = Method(SEARCH, self.name, Kind.HEURISTIC, self._search(), tuple(libraries), small)
+        search = Method(SEARCH, self.name, Kind.HEURISTIC, self._search(), preload, small)
         return {EXACT: exact, BOUND: bound, SEARCH: search, **heuristics}
 
     @property

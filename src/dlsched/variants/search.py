@@ -1,10 +1,10 @@
 """A heuristic for any variant: neighbourhood search by integer programs.
 
-It begins from the solutions of the problem's own heuristics, which know nothing of the variant. One
-that violates it is repaired: the violations of the added rows are minimized over its neighbourhood,
-which grows until there are none. Then a neighbourhood of the best solution is drawn, and solved
-level by level, again and again: larger ones where the last brought nothing. Every solution is
-checked before it is kept.
+It begins from the solutions of the heuristics that the problem's exact method begins from, which
+know nothing of the variant. One that violates it is repaired: the violations of the added rows are
+minimized over its neighbourhood, which grows until there are none. Then a neighbourhood of the best
+solution is drawn, and solved level by level, again and again: larger ones where the last brought
+nothing. Every solution is checked before it is kept.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import numpy as np
 
 from dlsched import registry
 from dlsched.errors import OptionError
-from dlsched.registry import Kind, Method
 from dlsched.results.objective import SOLVER_PRECISION, Objective
 from dlsched.results.result import Claim, Status
 from dlsched.run import Run, Stage
@@ -64,6 +63,7 @@ class Search:
         self.violated = ""
         self.change: Change | None = None
         self._refinement: Any = None
+        self._known_families: tuple[StandardForm, list[Family]] | None = None
 
     def claim(self) -> Claim:
         """Search, and return the best solution."""
@@ -99,11 +99,12 @@ class Search:
         return True
 
     def starts(self) -> Iterator[Solution]:
-        """Yield the problem's solutions of its own heuristics, each offered."""
+        """Yield the solutions of the problem's heuristics, each offered."""
         if self.run.start is not None:
             self.offer(self.run.start)
             yield self.run.start
-        methods = self._heuristics()
+        base = self.owner.base
+        methods = [base.method(start.name) for start in base.starts_for(self.instance)]
         limit = self.run.time_limit
         for number, method in enumerate(methods):
             if self.run.stop_reason():
@@ -119,16 +120,9 @@ class Search:
             except OptionError:  # the heuristic is not for this instance
                 continue
             found = claim.solution
-            if isinstance(found, Solution) and self.owner.base.check(self.instance, found).feasible:
+            if isinstance(found, Solution) and base.check(self.instance, found).feasible:
                 self.offer(found)
                 yield found
-
-    def _heuristics(self) -> list[Method]:
-        """Return those that the exact method starts from, then all others that are heuristics."""
-        base = self.owner.base
-        names = [start.name for start in base.starts_for(self.instance)]
-        others = [m.name for m in base.methods.values() if m.kind is Kind.HEURISTIC and m.own]
-        return [base.method(name) for name in dict.fromkeys([*names, *others])]
 
     def program(self) -> tuple[Any, StandardForm]:
         """Return the changed model and its compiled form; of placement with the last estimate."""
@@ -225,40 +219,52 @@ class Search:
     def improve(self) -> None:
         """Solve neighbourhoods of the best solution until none of them helps."""
         _, form = self.program()
-        known = families(form, self.owner.model.nameable(self.program()[0]))
         if form.integer.sum() <= _SMALL:
             self.run.announce(Stage.SEARCHING, "the whole model, which is small")
-            while self.solve_part(np.ones(form.shape[1], dtype=bool)) and self.owner.refined:
+            while self.solve_part(None):
                 pass
             if self.whole_solved:
                 return
-        self.run.announce(Stage.SEARCHING, f"neighbourhoods of {len(known)} kinds")
-        sizes = [self._first_size(family) for family in known]
-        misses = [0] * len(known)
-        while any(missed < _MISSES for missed in misses):
-            for k, family in enumerate(known):
+        self.run.announce(Stage.SEARCHING, "neighbourhoods by index sets and rows")
+        growth: dict[str, float] = {}
+        misses: dict[str, int] = {}
+        waiting = True
+        while waiting:
+            waiting = False
+            for number in range(len(self._families())):
+                known = self._families()  # anew where the model has been refined
+                family = known[min(number, len(known) - 1)]
+                if misses.get(family.name, 0) >= _MISSES:
+                    continue
                 if self.run.stop_reason():
                     return
-                if misses[k] >= _MISSES:
-                    continue
-                count = min(len(family.groups), max(1, round(sizes[k])))
+                waiting = True
+                size = round(_first_size(family) * growth.get(family.name, 1.0))
+                count = min(len(family.groups), max(1, size))
                 chosen = self.run.rng.choice(len(family.groups), count, replace=False)
-                _, form = self.program()
-                if self.solve_part(family.free(chosen.tolist(), form)):
-                    misses = [0] * len(known)
+                if self.solve_part(family.free(chosen.tolist(), self.program()[1])):
+                    misses.clear()
                     continue
-                misses[k] += 1
-                sizes[k] *= _GROWTH
+                misses[family.name] = misses.get(family.name, 0) + 1
+                growth[family.name] = _GROWTH * growth.get(family.name, 1.0)
 
-    @staticmethod
-    def _first_size(family: Family) -> float:
-        mean = sum(map(len, family.groups)) / len(family.groups)
-        return max(2.0, _FIRST / max(1.0, mean))
+    def _families(self) -> list[Family]:
+        model, form = self.program()
+        if self._known_families is None or self._known_families[0] is not form:
+            self._known_families = form, families(form, self.owner.model.nameable(model))
+        return self._known_families[1]
 
-    def solve_part(self, free: Mask) -> bool:
-        """Solve a neighbourhood of the best solution; return whether a better one was found."""
+    def solve_part(self, chosen: Mask | None) -> bool:
+        """Solve a neighbourhood of the best solution; return whether a better one was found.
+
+        Parameters
+        ----------
+        chosen
+            The columns that are free; all by default.
+        """
         assert self.best is not None
         model, form = self.program()
+        free = np.ones(form.shape[1], dtype=bool) if chosen is None else chosen
         point = self.point(model, form, self.best)
         if not free.any():
             return False
@@ -281,6 +287,12 @@ class Search:
             part = part.held(level, part.value(level, values))
         self.whole_solved = solved and bool(free.all()) and not self.run.stop_reason()
         return self._take(model, form, point, free, values)
+
+
+def _first_size(family: Family) -> float:
+    """Return how many groups have about as many columns as the first neighbourhoods."""
+    mean = sum(map(len, family.groups)) / len(family.groups)
+    return max(2.0, _FIRST / max(1.0, mean))
 
 
 def _elastic(form: StandardForm, soft: Mask, point: Vector, free: Mask) -> StandardForm | None:
