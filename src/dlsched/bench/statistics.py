@@ -21,7 +21,7 @@ from dlsched.display.table import Row, best_columns, best_known, gaps_to
 from dlsched.errors import InstanceError, describe
 from dlsched.problems import library
 from dlsched.results import performance_profiles as profiles
-from dlsched.results.objective import SLACK, Objective
+from dlsched.results.objective import SLACK, Level, Objective
 from dlsched.results.performance_profiles import Fit
 from dlsched.results.result import Result
 
@@ -80,11 +80,11 @@ def evaluate_rows(rows: Iterable[Row]) -> list[EvaluatedRun]:
         If a record is damaged; it names the run.
     """
     rows = list(rows)
-    groups: dict[str | None, list[tuple[Row, Result]]] = defaultdict(list)
+    groups: dict[tuple[str | None, str | None], list[tuple[Row, Result]]] = defaultdict(list)
     for row in rows:
         result = _result(row)
         if result is not None:
-            groups[row["instance_sha256"]].append((row, result))
+            groups[row["instance_sha256"], row.get("variant_sha256")].append((row, result))
     evaluated = {
         run.row["key"]: run for group in groups.values() for run in _evaluate_instance(group)
     }
@@ -148,7 +148,7 @@ def summary(runs: Sequence[EvaluatedRun]) -> pandas.DataFrame:
                 "no solution": endings.count("no solution") + len(stopped) - sum(stopped),
                 "failed": endings.count("failed"),
                 "at a limit": len(stopped),
-                "level": registry.problem(problem).levels[0].name,
+                "level": levels_of(group)[0].name,
             }
             | _gap_columns(group, 0)
             | {"seconds": shifted_mean(times)}
@@ -167,10 +167,16 @@ def gaps_by_level(runs: Sequence[EvaluatedRun]) -> pandas.DataFrame:
 
     rows = []
     for (problem, label), group in grouped(runs).items():
-        for i, level in enumerate(registry.problem(problem).levels):
+        for i, level in enumerate(levels_of(group)):
             name = {"problem": problem, "method": label, "level": level.name}
             rows.append(name | _gap_columns(group, i))
     return pd.DataFrame(rows)
+
+
+def levels_of(group: Sequence[EvaluatedRun]) -> Sequence[Level]:
+    """Return the levels of some runs of one problem, or of one variant."""
+    known = next((run.objective for run in group if run.objective is not None), None)
+    return known.levels if known is not None else registry.problem(group[0].row["problem"]).levels
 
 
 def _gap_columns(group: Sequence[EvaluatedRun], level: int) -> Row:
@@ -215,9 +221,7 @@ def plain_rows(runs: Iterable[EvaluatedRun]) -> list[Row]:
         run.row
         | {
             f"{level.name}_gap_to_best": gap
-            for level, gap in zip(
-                registry.problem(run.row["problem"]).levels, run.gaps, strict=False
-            )
+            for level, gap in zip(levels_of([run]), run.gaps, strict=False)
             if run.objective is not None
         }
         for run in runs
@@ -244,6 +248,8 @@ def improvements(runs: Iterable[EvaluatedRun]) -> list[tuple[EvaluatedRun, str, 
     """Return runs better than the best known solution, with its instance and objective."""
     better = []
     for run in runs:
+        if run.row.get("variant"):  # what is known is the problem's
+            continue
         name = library.name_of(run.row["instance_sha256"] or "")
         known = library.best_objective(run.row["instance_sha256"]) if name else None
         if name and known is not None and run.objective and run.objective.better_than(known):

@@ -35,6 +35,8 @@ TYPES: dict[str, str] = {
     "instance": "TEXT NOT NULL",
     "instance_sha256": "TEXT",
     "problem": "TEXT NOT NULL",
+    "variant": "TEXT",
+    "variant_sha256": "TEXT",
     "size": "INTEGER",
     "source": "TEXT NOT NULL",
     "method": "TEXT NOT NULL",
@@ -166,6 +168,9 @@ class Store:
                 " ORDER BY position",
             ):
                 self.base.execute(f"CREATE {statement}")
+            known = {row["name"] for row in self.base.execute("PRAGMA table_info(runs)")}
+            for name in TYPES.keys() - known:  # of a sweep that an earlier version began
+                self.base.execute(f"ALTER TABLE runs ADD COLUMN {name} {TYPES[name]}")
             self.base.execute(f"PRAGMA user_version = {VERSION}")
 
     def _insert(self, row: Mapping[str, Any]) -> None:

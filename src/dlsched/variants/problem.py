@@ -299,6 +299,12 @@ def owner_of(instance: Instance, variant: VariantLike = None) -> Problem:
         raise OptionError(f"variant={variant!r:.60} is no dlsched.Variant")
     if variant.problem != base.name:
         raise OptionError(f"{variant} is for {variant.problem}; {instance.name} is of {base.name}")
+    return changed_problem(variant)
+
+
+def changed_problem(variant: Variant) -> VariantProblem:
+    """Return the problem that a variant makes."""
+    base = registry.problem(variant.problem)
     variant.validate_unchanged()
     known = {level.name: level for level in base.levels}
     levels = [

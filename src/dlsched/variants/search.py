@@ -44,8 +44,8 @@ _FIRST = 80
 """About how many columns the first neighbourhoods leave free of those that they may hold."""
 _GROWTH = 1.6
 """By how much neighbourhoods grow where the last of a family brought nothing."""
-_MISSES = 3
-"""How often each family may bring nothing, one after the other, before the search ends."""
+_UNSOLVED = 3
+"""How often neighbourhoods of a family may bring nothing, unsolved, before it is left out."""
 _PART_OF_STARTS = 0.3
 """Of the time limit, for the problem's own heuristics."""
 _LAYERS = 3
@@ -59,6 +59,7 @@ class Search:
         self.instance, self.run, self.owner = instance, run, owner
         self.best: Solution | None = None
         self.objective: Objective | None = None
+        self.solved = False
         self.whole_solved = False
         self.violated = ""
         self.change: Change | None = None
@@ -227,14 +228,15 @@ class Search:
                 return
         self.run.announce(Stage.SEARCHING, "neighbourhoods by index sets and rows")
         growth: dict[str, float] = {}
-        misses: dict[str, int] = {}
+        unsolved: dict[str, int] = {}
+        ended: set[str] = set()
         waiting = True
         while waiting:
             waiting = False
             for number in range(len(self._families())):
                 known = self._families()  # anew where the model has been refined
                 family = known[min(number, len(known) - 1)]
-                if misses.get(family.name, 0) >= _MISSES:
+                if family.name in ended:
                     continue
                 if self.run.stop_reason():
                     return
@@ -243,10 +245,18 @@ class Search:
                 count = min(len(family.groups), max(1, size))
                 chosen = self.run.rng.choice(len(family.groups), count, replace=False)
                 if self.solve_part(family.free(chosen.tolist(), self.program()[1])):
-                    misses.clear()
-                    continue
-                misses[family.name] = misses.get(family.name, 0) + 1
-                growth[family.name] = _GROWTH * growth.get(family.name, 1.0)
+                    ended.clear()
+                    unsolved.clear()
+                elif self.solved:
+                    growth[family.name] = _GROWTH * growth.get(family.name, 1.0)
+                    if count == len(family.groups):
+                        ended.add(family.name)
+                else:
+                    unsolved[family.name] = unsolved.get(family.name, 0) + 1
+                    if unsolved[family.name] == _UNSOLVED:
+                        ended.add(family.name)
+                if self.whole_solved:
+                    return
 
     def _families(self) -> list[Family]:
         model, form = self.program()
@@ -285,7 +295,8 @@ class Search:
             if gain > SOLVER_PRECISION * max(abs(before), abs(after)):
                 values = outcome.values
             part = part.held(level, part.value(level, values))
-        self.whole_solved = solved and bool(free.all()) and not self.run.stop_reason()
+        self.solved = solved and not self.run.stop_reason()
+        self.whole_solved = self.solved and bool(free.all())
         return self._take(model, form, point, free, values)
 
 
