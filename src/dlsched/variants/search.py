@@ -227,36 +227,16 @@ class Search:
             if self.whole_solved:
                 return
         self.run.announce(Stage.SEARCHING, "neighbourhoods by index sets and rows")
-        growth: dict[str, float] = {}
-        unsolved: dict[str, int] = {}
-        ended: set[str] = set()
-        waiting = True
-        while waiting:
-            waiting = False
-            for number in range(len(self._families())):
-                known = self._families()  # anew where the model has been refined
-                family = known[min(number, len(known) - 1)]
-                if family.name in ended:
-                    continue
-                if self.run.stop_reason():
-                    return
-                waiting = True
-                size = round(_first_size(family) * growth.get(family.name, 1.0))
-                count = min(len(family.groups), max(1, size))
-                chosen = self.run.rng.choice(len(family.groups), count, replace=False)
-                if self.solve_part(family.free(chosen.tolist(), self.program()[1])):
-                    ended.clear()
-                    unsolved.clear()
-                elif self.solved:
-                    growth[family.name] = _GROWTH * growth.get(family.name, 1.0)
-                    if count == len(family.groups):
-                        ended.add(family.name)
-                else:
-                    unsolved[family.name] = unsolved.get(family.name, 0) + 1
-                    if unsolved[family.name] == _UNSOLVED:
-                        ended.add(family.name)
-                if self.whole_solved:
-                    return
+        progress = _Progress()
+        while not self.whole_solved and not self.run.stop_reason():
+            known = self._families()  # anew where the model has been refined
+            family = progress.next_of(known)
+            if family is None:
+                return
+            count = progress.size_of(family)
+            chosen = self.run.rng.choice(len(family.groups), count, replace=False)
+            better = self.solve_part(family.free(chosen.tolist(), self.program()[1]))
+            progress.note(family, count, better, self.solved)
 
     def _families(self) -> list[Family]:
         model, form = self.program()
@@ -300,10 +280,44 @@ class Search:
         return self._take(model, form, point, free, values)
 
 
-def _first_size(family: Family) -> float:
-    """Return how many groups have about as many columns as the first neighbourhoods."""
-    mean = sum(map(len, family.groups)) / len(family.groups)
-    return max(2.0, _FIRST / max(1.0, mean))
+class _Progress:
+    """How large neighbourhoods of each family are to be, and which families bring nothing more."""
+
+    def __init__(self) -> None:
+        self.turn = 0
+        self.growth: dict[str, float] = {}
+        self.unsolved: dict[str, int] = {}
+        self.ended: set[str] = set()
+
+    def next_of(self, known: Sequence[Family]) -> Family | None:
+        """Return the next family in turn; None if all have ended."""
+        for _ in known:
+            family = known[self.turn % len(known)]
+            self.turn += 1
+            if family.name not in self.ended:
+                return family
+        return None
+
+    def size_of(self, family: Family) -> int:
+        """Return how many groups are to be chosen."""
+        mean = sum(map(len, family.groups)) / len(family.groups)
+        first = max(2.0, _FIRST / max(1.0, mean))
+        return min(len(family.groups), round(first * self.growth.get(family.name, 1.0)))
+
+    def note(self, family: Family, count: int, better: bool, solved: bool) -> None:
+        """Note what a neighbourhood has brought: the next one is larger if this was solved."""
+        name = family.name
+        if better:
+            self.ended.clear()
+            self.unsolved.clear()
+        elif solved:
+            self.growth[name] = _GROWTH * self.growth.get(name, 1.0)
+            if count == len(family.groups):
+                self.ended.add(name)
+        else:
+            self.unsolved[name] = self.unsolved.get(name, 0) + 1
+            if self.unsolved[name] == _UNSOLVED:
+                self.ended.add(name)
 
 
 def _elastic(form: StandardForm, soft: Mask, point: Vector, free: Mask) -> StandardForm | None:
