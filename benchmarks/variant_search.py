@@ -36,7 +36,7 @@ CASES: dict[str, tuple[Any, str]] = {
     ),
     "interleaving": (lambda: dlsched.generate("interleaving", seed=1, jobs=32), "x"),
     "utility": (lambda: dlsched.generate("utility", seed=0, jobs=20, slots=20), "z"),
-    "sensitivity": (lambda: dlsched.generate("sensitivity", seed=0, servers=8), "z"),
+    "sensitivity": (lambda: dlsched.generate("sensitivity", seed=0, servers=8), "y"),
     "placement": (
         lambda: dlsched.generate("placement", seed=1, tables=20, regions=4, jobs=40),
         "x",

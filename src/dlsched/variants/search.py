@@ -3,8 +3,8 @@
 It begins from the solutions of the heuristics that the problem's exact method begins from, which
 know nothing of the variant. One that violates it is repaired: the violations of the added rows are
 minimized over its neighbourhood, which grows until there are none. Then a neighbourhood of the best
-solution is drawn, and solved level by level, again and again: larger ones where the last brought
-nothing. Every solution is checked before it is kept.
+solution is drawn, and solved level by level, again and again: larger ones where the last was solved
+to the end, up to the whole model. Every solution is checked before it is kept.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _SMALL = 400
 _FIRST = 80
 """About how many columns the first neighbourhoods leave free of those that they may hold."""
 _GROWTH = 1.6
-"""By how much neighbourhoods grow where the last of a family brought nothing."""
+"""By how much neighbourhoods grow where the last of a family was solved, or else shrink."""
 _UNSOLVED = 3
 """How often neighbourhoods of a family may bring nothing, unsolved, before it is left out."""
 _PART_OF_STARTS = 0.3
@@ -305,19 +305,18 @@ class _Progress:
         return min(len(family.groups), round(first * self.growth.get(family.name, 1.0)))
 
     def note(self, family: Family, count: int, better: bool, solved: bool) -> None:
-        """Note what a neighbourhood has brought: the next one is larger if this was solved."""
+        """Note what a neighbourhood has brought: the next one is larger if this one was solved."""
         name = family.name
+        factor = _GROWTH if solved else 1 / _GROWTH
+        self.growth[name] = factor * self.growth.get(name, 1.0)
         if better:
             self.ended.clear()
             self.unsolved.clear()
-        elif solved:
-            self.growth[name] = _GROWTH * self.growth.get(name, 1.0)
-            if count == len(family.groups):
-                self.ended.add(name)
-        else:
+            return
+        if not solved:
             self.unsolved[name] = self.unsolved.get(name, 0) + 1
-            if self.unsolved[name] == _UNSOLVED:
-                self.ended.add(name)
+        if count == len(family.groups) or self.unsolved.get(name, 0) == _UNSOLVED:
+            self.ended.add(name)
 
 
 def _elastic(form: StandardForm, soft: Mask, point: Vector, free: Mask) -> StandardForm | None:
