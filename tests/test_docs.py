@@ -63,6 +63,17 @@ def test_api_page_is_complete() -> None:
     assert sorted(linked) == [(name, name) for name in sorted(registry.BUILT_IN)]
 
 
+def test_cite_is_complete() -> None:
+    """The page and CITATION.cff name the same five papers, and the page today's version."""
+    page = (ROOT / "docs" / "cite.md").read_text()
+    text = (ROOT / "CITATION.cff").read_text()
+    titles = re.findall(r'^    title: "(.*)"$', text, re.M)
+    assert titles == re.findall(r"^  title     = {{(.*)}},$", page, re.M) and len(titles) == 5
+    assert f"version = {{{dlsched.__version__}}}" in page
+    linked = {name for name in registry.BUILT_IN if f"(problems/{name}.md)" in page}
+    assert linked == set(registry.BUILT_IN)
+
+
 def test_tables_on_pages_are_complete() -> None:
     """Tables have what pictures can be coloured by, and what `dlsched.schema` exports."""
     text = (ROOT / "docs" / "tutorials" / "pictures.md").read_text()
@@ -83,6 +94,9 @@ def test_written_pages_are_of_today(monkeypatch: pytest.MonkeyPatch) -> None:
     written = importlib.import_module("page").text()
     assert (ROOT / "docs" / "instances.md").read_text() == written
     monkeypatch.syspath_prepend(ROOT / "docs")
+    methods = importlib.import_module("which_method")
+    text = methods.PAGE.read_text()
+    assert text == methods.page(text), "run: python docs/which_method.py"
     written = importlib.import_module("fields").page
     for name in registry.problem_names():
         text = (ROOT / "docs" / "fields" / f"{name}.md").read_text()

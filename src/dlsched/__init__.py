@@ -32,8 +32,11 @@ if TYPE_CHECKING:
     from dlsched.api import solve as solve
     from dlsched.api import verify as verify
     from dlsched.api import what_if as what_if
+    from dlsched.display.charts import plot_overview as plot_overview
+    from dlsched.display.difference import plot_difference as plot_difference
     from dlsched.display.plotting import plot as plot
     from dlsched.display.plotting import plot_comparison as plot_comparison
+    from dlsched.display.search import plot_search as plot_search
     from dlsched.errors import DlschedError as DlschedError
     from dlsched.errors import ExtraMissing as ExtraMissing
     from dlsched.errors import InstanceChanged as InstanceChanged
@@ -43,6 +46,8 @@ if TYPE_CHECKING:
     from dlsched.errors import SolverFailure as SolverFailure
     from dlsched.errors import SolverMissing as SolverMissing
     from dlsched.errors import UnknownName as UnknownName
+    from dlsched.history import History as History
+    from dlsched.history import read_history as read_history
     from dlsched.registry import method as method
     from dlsched.results.objective import Bound as Bound
     from dlsched.results.objective import ByLevel as ByLevel
@@ -57,6 +62,8 @@ if TYPE_CHECKING:
     from dlsched.run import StageEvent as StageEvent
     from dlsched.schema.envelope import Instance as Instance
     from dlsched.schema.solution import Solution as Solution
+    from dlsched.studies import Study as Study
+    from dlsched.studies import study as study
     from dlsched.variants import Level as Level
     from dlsched.variants import Variant as Variant
     from dlsched.variants import variant as variant
@@ -102,13 +109,18 @@ _NAMES = {
         "SolverMissing",
         "UnknownName",
     ],
+    "display.charts": ["plot_overview"],
+    "display.difference": ["plot_difference"],
     "display.plotting": ["plot", "plot_comparison"],
+    "display.search": ["plot_search"],
+    "history": ["History", "read_history"],
     "registry": ["method"],
     "results.objective": ["Bound", "ByLevel"],
     "results.result": ["Claim", "Report", "Result", "Status", "Termination", "Violation"],
     "run": ["Run", "Stage", "StageEvent"],
     "schema.envelope": ["Instance"],
     "schema.solution": ["Solution"],
+    "studies": ["Study", "study"],
     "variants": ["Level", "Variant", "variant"],
 }
 """The public names, by the module that has them; a test compares them with the imports above."""

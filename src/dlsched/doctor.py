@@ -28,7 +28,7 @@ from dlsched.run import Run
 from dlsched.schema.files import JsonObject
 from dlsched.solvers import highs
 from dlsched.solvers.backend import find_backend
-from dlsched.solvers.compilation import entries
+from dlsched.solvers.compilation import can_compile, entries
 from dlsched.solvers.pyomo_backend import INTERFACES
 from dlsched.solvers.standard_form import StandardForm
 
@@ -88,6 +88,8 @@ class CompiledLoops:
         processor; ``cached`` is ``None`` if this version of numba does not tell.
     failure
         Why the modules with loops cannot be imported, or nothing.
+    interpreted
+        Whether numba is not installed, so that loops run as Python.
     """
 
     folders: tuple[str, ...] = ()
@@ -95,6 +97,7 @@ class CompiledLoops:
     cached: int | None = None
     total: int = 0
     failure: str = ""
+    interpreted: bool = False
 
 
 @dataclass(frozen=True)
@@ -270,6 +273,8 @@ def _core() -> tuple[int, str]:
 
 def compiled_loops() -> CompiledLoops:
     """Import the modules with loops, and look their signatures up in numba's cache."""
+    if not can_compile():
+        return CompiledLoops(interpreted=True)
     try:
         packages = set()
         for name in BUILT_IN:

@@ -41,6 +41,33 @@ def _brief(name: str) -> str:
     return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 3] + "..."
 
 
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return ``did you mean 'a' or 'b'?`` with the names most like one; empty if none is."""
+    near = difflib.get_close_matches(name[:_LONGEST_NAME], list(known), n=3)
+    return f"did you mean {' or '.join(map(repr, near))}?" if near else ""
+
+
+def has_no_option(
+    whose: str,
+    name: str,
+    known: Iterable[str],
+    kind: str = "option",
+    also: Iterable[str] = (),
+) -> str:
+    """Return that there is no such option, which there are, and which is most like it.
+
+    Parameters
+    ----------
+    also
+        Names that are not listed, but may have been meant.
+    """
+    names = list(known)
+    listed = f"it has: {', '.join(names) or 'none'}"
+    near = nearest(name, [*names, *also])
+    parts = (f"{whose} has no {kind} {_brief(name)!r}", listed, near)
+    return "; ".join(filter(None, parts))
+
+
 class DlschedError(Exception):
     """Base of every error that dlsched raises on purpose."""
 
@@ -74,9 +101,8 @@ class UnknownName(DlschedError, LookupError):
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         self.kind, self.name, self.known = kind, name, sorted(known)
-        near = difflib.get_close_matches(name[:_LONGEST_NAME], self.known, n=3)
         some = ", ".join(self.known[:12]) + (", ..." if len(self.known) > 12 else "")
-        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"there are: {some}"
+        hint = nearest(name, self.known) or f"there are: {some}"
         super().__init__(f"no {kind} is called {_brief(name)!r}; {hint}")
 
     def __reduce__(self) -> tuple[type, tuple[str, str, list[str]]]:

@@ -8,12 +8,14 @@ from typing import Any
 from dlsched.errors import ExtraMissing, describe
 
 EXTRAS = {
+    "bokeh": "interactive",
     "cvxpy": "cvxpy",
     "distributed": "dask",
     "filelock": "bench",
     "hypothesis": "testing",
     "jinja2": "bench",
     "matplotlib": "plot",
+    "numba": "fast",
     "psutil": "bench",
     "pyarrow": "report",
     "pytest": "testing",

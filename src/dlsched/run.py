@@ -13,7 +13,7 @@ import numbers
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -95,6 +95,9 @@ class Run:
         Listeners: called with each `Point` and with each `StageEvent`, or ``None``.
     rng
         Random generator with this seed.
+    solver_options, options_used
+        What the caller passes to the solver of the whole model, by the solver's own names; whether
+        it was passed to one.
     trajectory, solvers
         The points recorded so far; the versions of the solvers called so far, by name.
     """
@@ -116,6 +119,8 @@ class Run:
     known_bounds: Sequence[Sequence[Bound]] = ()
     began: float = field(default_factory=time.perf_counter)
     check: Callable[[Any, Any], Report] | None = field(default=None, repr=False)
+    solver_options: Mapping[str, Any] = field(default_factory=dict)
+    options_used: bool = False
 
     def __post_init__(self) -> None:
         """Seed the generator; raise `OptionError` if the seed is not an integer from 0."""
@@ -221,10 +226,13 @@ class Run:
 
 @dataclass(frozen=True)
 class _Handler:
-    """Handles Ctrl-C for a run and for the runs that it is nested in."""
+    """Handles Ctrl-C for a run and for the runs that it is nested in.
 
-    run: Run
-    before: object
+    Its ``repr`` is short: `signal.signal` computes that of the handler which it replaces.
+    """
+
+    run: Run = field(repr=False)
+    before: object = field(repr=False)
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         if self.run.interrupted:

@@ -17,19 +17,22 @@ from dlsched.results import performance_profiles as profiles
 
 
 def run(**fields: Any) -> EvaluatedRun:
-    """Return an evaluated run with a gap, seconds, status and other columns."""
+    """Return an evaluated run with a gap, the second level's, seconds and other columns."""
     gap = fields.pop("gap", None)
+    second = fields.pop("second", None)
     label = fields.pop("method", "m")
     row = {
         "problem": "reclaiming", "method": label, "options": "{}", "status": "feasible",
         "reason": "", "kind": "heuristic", "instance": "i", "instance_sha256": "s", "source": "i",
         "seed": 0, "repetition": 0, "seconds": 1.0, "size": 10, "solution_sha256": "a",
         "resolved_method": label, "termination": "finished", "refuted": "",
+        "preempted_gap_to_best": gap, "preempted_best_bound": 1,
+        "collateral_gap_to_best": second, "collateral_best_bound": 1,
     } | fields  # fmt: skip
     if gap is None:
         return EvaluatedRun(row, label, None, (), ())
     objective = dlsched.registry.problem("reclaiming").by_level([1, 1])  # type: ignore[attr-defined]
-    return EvaluatedRun(row, label, objective, (gap, None), ("certified", None))
+    return EvaluatedRun(row, label, objective, (gap, second), ("certified", None))
 
 
 def test_failures_and_limits_are_never_averaged() -> None:
@@ -68,34 +71,101 @@ def test_profiles_by_hand() -> None:
         run(method="b", instance_sha256="2", seconds=2.0, **proven),
         run(method="b", instance_sha256="3", status="wall_timeout", kind="exact", seconds=None),
     ]
-    profile = profiles.time_profile(statistics.plain_rows(runs))
+    profile = profiles.time_profile([run.row for run in runs])
     factors, shares = profile["a"]
     assert list(factors) == [1, 1, 4] and list(shares) == pytest.approx([1 / 3, 1 / 3, 2 / 3])
     factors, shares = profile["b"]
     assert list(factors) == [1, 1, 3] and list(shares) == pytest.approx([1 / 3, 1 / 3, 2 / 3])
     runs = [run(gap=0.5), run(gap=0.1), run(status="error"), run(status="killed")]
-    gaps, shares = profiles.gap_profile(statistics.plain_rows(runs), "preempted")["m"]
+    gaps, shares = profiles.gap_profile([run.row for run in runs], "preempted")["m"]
     assert list(gaps) == [0.1, 0.5] and list(shares) == [0.25, 0.5]
 
 
 def test_growth_is_found() -> None:
     """Times of 2 n^1.5 fit that power, gaps that rise by 3 points with each doubling that slope."""
-    runs = [run(gap=0.0, size=n, seconds=2 * n**1.5) for n in (10, 20, 40, 80)]
+    runs = [run(gap=0.0, size=n, seconds=2 * n**1.5) for n in (10, 20, 40, 80, 160)]
     power = statistics.growth(runs)
     assert power is not None and power.slope == pytest.approx(1.5)
     assert np.exp(power.intercept) == pytest.approx(2)
-    assert power.error == pytest.approx(0, abs=1e-9)
-    rising = [run(gap=0.01 + 0.03 * np.log2(n), size=n) for n in (1, 2, 4, 8)]
-    slope = statistics.gap_growth(rising)
+    assert (power.low, power.high, power.sizes) == (pytest.approx(1.5), pytest.approx(1.5), 5)
+    assert power.power() == "n^1.50 (1.50 to 1.50)"
+    rising = [run(gap=0.01 + 0.03 * np.log2(n), size=n) for n in (1, 2, 4, 8, 16)]
+    slope = statistics.gap_growth(rising, "preempted")
     assert slope is not None and slope.slope == pytest.approx(0.03)
 
 
+def test_one_slow_call_does_not_move_the_growth() -> None:
+    """Neither a slow repetition nor a slow first run changes the exponent; the interval says it."""
+    sizes = (10, 20, 40, 80, 160, 320, 640)
+    runs = [run(size=n, seconds=0.001 * n**0.8, repetition=i) for n in sizes for i in range(3)]
+    slow = [run(size=10, seconds=0.126, repetition=3), *runs]
+    assert statistics.growth(slow).slope == pytest.approx(0.8)  # type: ignore[union-attr]
+    once = [run(size=10, seconds=0.126), *(r for r in runs[3:] if r.row["repetition"] == 0)]
+    power = statistics.growth(once)
+    assert power is not None and power.slope == pytest.approx(0.8)
+    assert power.low < 0.7 and power.high == pytest.approx(0.8)
+
+
+def test_growth_of_many_sizes_takes_little_memory() -> None:
+    """Neighbouring sizes are put together where there are more than the fit can take one by one."""
+    sizes = np.arange(1, 5001, dtype=float)
+    kept, middles = profiles.by_size(sizes, sizes**2, np.median)
+    assert len(kept) == len(middles) == profiles.MAX_SIZES
+    line = profiles.fit(np.log(kept), np.log(middles))
+    assert line is not None and line.slope == pytest.approx(2, abs=0.01)
+
+
 def test_no_growth_is_found() -> None:
-    """Of two sizes, of runs that a limit ended, and of gaps that are 0 there is none."""
-    assert statistics.growth([run(gap=0.0, size=n, seconds=2 * n**1.5) for n in (10, 20)]) is None
-    limited = [run(size=n, status="feasible", termination="time_limit") for n in (1, 2, 3)]
+    """Of four sizes, of runs that a limit ended, and of gaps that are 0 there is none."""
+    four = [run(gap=0.0, size=n, seconds=2 * n**1.5) for n in (10, 20, 40, 80) for _ in range(9)]
+    assert statistics.growth(four) is None
+    limited = [run(size=n, status="feasible", termination="time_limit") for n in range(1, 9)]
     assert statistics.growth(limited) is None
-    assert statistics.gap_growth([run(gap=0.0, size=n) for n in (1, 2, 4)]) is None
+    zeros = [run(gap=0.0, size=n) for n in range(1, 9)]
+    assert statistics.gap_growth(zeros, "preempted") is None
+    assert statistics.growth([]) is None and statistics.gap_growth([], "preempted") is None
+
+
+def test_summary_is_of_the_first_level_at_which_methods_differ() -> None:
+    """Equal at the first level, methods are compared at the second, over runs that are there."""
+    runs = [
+        run(method="a", instance_sha256="1", gap=0.0, second=0.0),
+        run(method="a", instance_sha256="2", gap=0.0, second=0.0),
+        run(method="b", instance_sha256="1", gap=0.0, second=0.5),
+        run(method="b", instance_sha256="2", gap=0.0, second=0.0),
+    ]
+    a, b = statistics.summary(runs).to_dict("records")
+    assert (a["level"], a["mean"], b["mean"], b["worst"]) == ("collateral", 0, 0.25, 0.5)
+    assert (a["at optimum"], b["at optimum"]) == (2, 1)
+    runs.append(run(method="b", instance_sha256="2", gap=0.3, seed=1))
+    means = statistics.level_means(statistics.gaps_by_level(runs), "reclaiming", "preempted")
+    assert statistics.summary(runs)["level"].tolist() == ["preempted", "preempted"]
+    assert [*means] == ["preempted", "collateral"]
+    assert [means[level]["b"].text() for level in means] == ["10.00 %", "(2) 25.00 %"]
+    assert [means[level]["a"].text() for level in means] == ["0 %", "0 %"]
+
+
+def test_level_of_one_method_is_the_first_with_a_gap() -> None:
+    """If nothing differs, the level shown is the first with a gap, else the last with a bound."""
+    alone = [run(gap=0.0, second=0.2)]
+    assert statistics.differing_levels(alone) == {"reclaiming": "collateral"}
+    assert statistics.differing_levels([run(gap=0.0, second=0.0)]) == {"reclaiming": "collateral"}
+    assert statistics.differing_levels([run(gap=0.0)]) == {"reclaiming": "preempted"}
+    assert statistics.differing_levels([run(status="error")]) == {"reclaiming": "preempted"}
+    open_twice = [run(gap=0.1), run(gap=0.1, method="b"), *alone, run(gap=0.0, second=0.1)]
+    same = [
+        replace(r, row=r.row | {"instance_sha256": str(i // 2)}) for i, r in enumerate(open_twice)
+    ]
+    assert statistics.differing_levels(same) == {"reclaiming": "collateral"}
+
+
+def test_a_solver_s_last_digit_is_no_gap() -> None:
+    """At a bound that is no whole number, a difference beyond nine digits is none."""
+    tiny = {"preempted_best_bound": 1.5, "gap": 1e-10, "second": 0.0}
+    runs = [run(method="a", **tiny), run(method="b", **tiny | {"gap": 0.0})]
+    assert [r.at_optimum for r in runs] == [True, True]
+    assert not run(gap=1e-10, second=0.0).at_optimum
+    assert statistics.differing_levels(runs) == {"reclaiming": "collateral"}
 
 
 def row_of(result: dlsched.Result, method: str, **fields: Any) -> dict[str, Any]:
@@ -118,8 +188,11 @@ def test_gaps_are_to_the_strongest_bound_of_any_run() -> None:
     runs = statistics.evaluate_rows([row_of(best, "exact"), row_of(rule, "random")])
     assert runs[0].gaps[0] == 0 and runs[0].ending == "proven"
     assert runs[1].gaps[0] == rule.gap_to(best.bound)[0] > 0
+    assert runs[0].at_optimum and runs[0].optimum_known and runs[1].optimum_known
     alone = statistics.evaluate_rows([row_of(rule, "random")])
-    assert alone[0].gaps[0] is None
+    assert alone[0].gaps[0] is None and not alone[0].at_optimum
+    (line,) = statistics.summary(alone).to_dict("records")
+    assert (line["at optimum"], line["optimum unknown"], line["mean"]) == (0, 1, None)
 
 
 def test_false_bounds_take_no_part() -> None:

@@ -39,7 +39,7 @@ class Thread:
 class Crew:
     """Workers that come one after another, each when `newcomers` is called."""
 
-    patience, poll_seconds = 0.02, 0.005
+    patience, patience_with_unfit, poll_seconds = 0.02, 0.02, 0.005
 
     def __init__(self, *workers: Thread) -> None:
         self.waiting, self.present = list(workers), list[Thread]()

@@ -15,6 +15,7 @@ from dlsched.problems import library
 from dlsched.registry import problem, problem_names
 
 WIDTHS = [80, 100, 160, 200]
+BASE = 987_000_000
 METHODS = ["exact", "column_generation", "my_heuristics:its_long_name", "lyra"]
 
 
@@ -35,9 +36,10 @@ def show(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) ->
 
 
 def compared(name: str, instance: str, method: str, **other: Any) -> dict[str, Any]:
-    """Return a row of a comparison with large numbers at every level."""
+    """Return a row of a comparison with large numbers at every level, other ones by method."""
     levels = [level.name for level in problem(name).levels]
-    values = {level: 987_654_321 + i for i, level in enumerate(levels)}
+    first = BASE + 1000 * len(method)
+    values = {level: first + i for i, level in enumerate(levels)}
     return {
         "instance": instance, "problem": name, "method": method, "resolved_method": "milp",
         "status": "feasible", "termination": "time_limit", "gap": 0.012, "gap_level": levels[0],
@@ -55,33 +57,76 @@ def test_comparison_of_library_instances(name: str, width: int, show: Show) -> N
     rows = [compared(name, i, method) for i in instances for method in methods]
     lines = show(width, put_comparison, rows)
     assert max(map(len, lines)) <= width
-    values = [f"{987_654_321 + i:,}" for i, _ in enumerate(problem(name).levels)]
-    cells = ["feasible", "12.30 %", *values]
+    count = len(problem(name).levels)
+    cells = {
+        method: [
+            "feasible",
+            "12.30 %",
+            *(f"{BASE + 1000 * len(method) + i:,}" for i in range(count)),
+        ]
+        for method in methods
+    }
     parts = groupby(lines, key=lambda line: bool(line.strip()))
     blocks = ["\n".join(part) for filled, part in parts if filled]
     if len(blocks) >= len(instances) * len(methods):  # too wide for lines: a block for each row
         for instance, method in product(instances, methods):
             wanted = {("instance", instance), ("method", method)}
             (block,) = [b for b in blocks if wanted <= {tuple(x.split()) for x in b.split("\n")}]
-            assert all(cell in block for cell in cells)
+            assert all(cell in block for cell in cells[method])
         return
     for instance in instances:
         first = next(i for i, line in enumerate(lines) if instance in line.split())
         first += lines[first].strip() == instance  # a heading above its rows
         for line, method in zip(lines[first:], methods, strict=False):
-            assert method in line.split() and all(cell in line for cell in cells)
+            assert method in line.split() and all(cell in line for cell in cells[method])
     left_out = " ".join(lines).partition("left out")[2]
     assert ("seconds" in left_out) != (lines[1].split()[-1] == "seconds")
 
 
-def test_level_of_a_gap_is_left_out_last(show: Show) -> None:
-    """Where there is place the gap has its level; else a line says that it is left out."""
+def test_a_gap_has_its_level_at_any_width(show: Show) -> None:
+    """Where there is no place for the level's name the gap has its number, and a line the name."""
     row = compared("reclaiming", "i" * 30, "my_heuristics:its_long_name")
-    for width, cell in ((160, "12.30 % (collateral)"), (80, "12.30 %")):
+    for width, cell in ((160, "12.30 % (collateral)"), (80, "12.30 % (2)")):
         lines = show(width, put_comparison, [row])
         assert any(line.endswith(cell) or f"{cell}  " in line for line in lines)
-        assert ("gap_to_best_level" in " ".join(lines)) == (width == 80)
+        assert ("levels in brackets  reclaiming 1 preempted, 2 collateral" in lines) == (
+            width == 80
+        )
         assert max(map(len, lines)) <= width
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_equal_levels_are_one_line(width: int, show: Show) -> None:
+    """Levels that are equal for all methods have no column, where not all have place for one."""
+    levels = [level.name for level in problem("dispatch").levels]
+    equal = {level: 0 for level in levels} | {"started_1": 7_654_321}
+    rows = [
+        compared("dispatch", instance, method, **(equal | {differs: 500 + k}))
+        for instance, differs in (("first", "spread"), ("second", "young"))
+        for k, method in enumerate(("exact", "mast", "local"))
+    ]
+    failed = {"instance": "second", "problem": "dispatch", "method": "mine", "status": "error"}
+    lines = show(width, put_comparison, [*rows, failed | {"reason": "no"}])
+    text = " ".join(" ".join(lines).split())
+    assert len(lines) < 40 and max(map(len, lines)) <= width
+    for instance in ("first", "second"):
+        others = ", ".join(
+            level for level in levels if level not in ("started_1", "spread", "young")
+        )
+        assert f"{instance} the same for all methods: {others}" in text
+    assert text.count("started_1 = 7,654,321") == 2 and "mine error" in text
+    assert all(text.count(str(500 + k)) == 2 for k in range(3))
+    assert "preempted_1" not in lines[1]
+
+
+def test_levels_of_a_variant_are_shown(show: Show) -> None:
+    """The columns are the levels that rows have, in their order: a variant may add one."""
+    row = compared("reclaiming", "i", "exact")
+    row = {k: v for k, v in row.items() if not k.startswith("preempted")} | {
+        "returned": 5, "returned_best_bound": 5, "gap_level": "returned",
+    }  # fmt: skip
+    lines = show(160, put_comparison, [row])
+    assert "preempted" not in lines[1] and "collateral" in lines[1] and "returned" in lines[1]
 
 
 def test_stated_width_shows_all(show: Show) -> None:
@@ -93,7 +138,7 @@ def test_stated_width_shows_all(show: Show) -> None:
     assert found
     lines = show(int(found[2]), put_comparison, rows)
     whole = "\n".join(lines)
-    names = [name for name in found[1].split(", ") if not name.endswith("_level")]
+    names = [name for name in found[1].split(", ") if name != "names of levels"]
     assert "left out" not in whole and all(name in whole for name in names)
     assert max(map(len, lines)) <= int(found[2])
 

@@ -51,6 +51,29 @@ def test_an_unknown_method_is_refused_before_it_is_needed(option: str) -> None:
         simulate(workload(FIRST), cluster(), "lyra", **{option: "nonsense"})
 
 
+def test_a_retry_gives_others_the_gpus_of_a_job_without_a_place() -> None:
+    """Two free GPUs on each of two servers hold no worker of four; two small jobs get them.
+
+    Without a retry they wait until the busy jobs end at 1000 s, for the round at 1020 s.
+    """
+    busy = [{"id": f"b{i}", "gpus": 6, "gpus_per_worker": 6, "work": 1000} for i in range(2)]
+    wide = {"id": "wide", "gpus": 4, "gpus_per_worker": 4, "work": 60, "submit": 60}
+    small = [{"id": f"s{i}", "gpus": 2, "work": 500, "submit": 60} for i in range(2)]
+    jobs = workload(*busy, wide, *({"gpus_per_worker": 2} | row for row in small))
+    starts = {
+        retries: simulate(jobs, cluster(training=2), "lyra", retries=retries).jobs["queueing"]
+        for retries in (0, 1)
+    }
+    assert starts[0][3:].tolist() == [1020 - 60, 1020 - 60]
+    assert starts[1][3:].tolist() == [0, 0]
+
+
+def test_retries_below_zero_are_refused() -> None:
+    """A number of repetitions is a count."""
+    with pytest.raises(OptionError, match="retries=-1 must be from 0"):
+        simulate(workload(FIRST), cluster(), "lyra", retries=-1)
+
+
 def test_nothing_is_solved_where_nothing_can_change() -> None:
     """When the other job ends, the elastic one has all its workers and nobody waits."""
     solved: list[int] = []

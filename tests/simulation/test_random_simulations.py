@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from fractions import Fraction
 from functools import cache
 from typing import Any
 
 import pytest
 from simulation_cases import RandomPolicy, profiled_case, random_case
 
-from dlsched.simulation import Decision, State, simulate
+from dlsched.simulation import Cluster, Decision, State, Workload, simulate
 from dlsched.simulation.bounds import METRICS, bound
 from dlsched.simulation.policies import BUILT_IN
 from dlsched.simulation.published import PUBLISHED
@@ -59,10 +60,23 @@ def check_random(seeds: Iterable[int]) -> None:
         assert run.audit(), (seed, run.audit())
 
 
+def case_of(policy: str, seed: int, stages: int) -> tuple[Workload, Cluster]:
+    """Return a workload that a policy can take: for ``recorded`` with the starts under ``fifo``."""
+    workload, cluster = profiled_case(seed, stages)
+    if policy != "recorded":
+        return workload, cluster
+    starts = simulate(workload, cluster, "fifo").jobs["start"].tolist()
+    jobs = [
+        job.model_copy(update={"start": Fraction(str(start))})
+        for job, start in zip(workload.jobs, starts, strict=True)
+    ]
+    return workload.model_copy(update={"jobs": tuple(jobs)}), cluster
+
+
 def check_policy(policy: str, seeds: Iterable[int], **options: Any) -> None:
     """Audit simulations of a policy on workloads that every policy can take."""
     for seed in seeds:
-        workload, cluster = profiled_case(seed, 3 if options else 4)
+        workload, cluster = case_of(policy, seed, 3 if options else 4)
         run = simulate(workload, cluster, policy, seed=seed, **options)
         assert run.audit(), (seed, run.audit())
 
@@ -88,7 +102,7 @@ def limit(seed: int, stages: int, metric: str, sharing: bool, published: str | N
 def check_bounds(policy: str, seeds: Iterable[int], stages: int, **options: Any) -> None:
     """Compare mean completion time and makespan of a policy with their lower bounds."""
     for seed in seeds:
-        run = simulate(*profiled_case(seed, stages), policy, seed=seed, **options)
+        run = simulate(*case_of(policy, seed, stages), policy, seed=seed, **options)
         published = ALIKE.get(policy, policy) if options else None
         for metric in METRICS:
             value = limit(seed, stages, metric, run.shares_gpus and not options, published)

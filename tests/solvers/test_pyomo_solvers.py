@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, ClassVar
 
 import pyomo.environ as pyo
 import pytest
@@ -136,3 +139,87 @@ def test_start_is_not_used() -> None:
     result = dlsched.solve(small(1), solver="scip", start=start)
     assert result.start is not None and not result.start.accepted
     assert "no start" in result.start.reason
+
+
+def test_the_page_has_every_solver_with_its_limits() -> None:
+    """The table of docs/solvers.md states for every solver the names of its limits."""
+    page = (Path(__file__).parents[2] / "docs" / "solvers.md").read_text()
+    rows = [line.strip("| ").split(" | ") for line in page.splitlines() if line.startswith("| `")]
+    table = {row[0].strip("`"): row[1:] for row in rows}
+    assert [*table] == ["solver=", "highs", *INTERFACES]
+    for name, interface in INTERFACES.items():
+        install, *limits, start = table[name]
+        assert install.strip("`") == interface.install
+        stated = [interface.time_limit, interface.gap, interface.threads, interface.seed]
+        names = [limit.replace("`", "").split(", ")[0] for limit in limits]
+        assert names == [limit or "no" for limit in stated]
+        assert (start == "yes") == interface.warm_start
+        assert interface.time_limit is not None
+
+
+class Vendor:
+    """Stands for a vendor's interface: it fails as they do, or stops at a limit as Xpress does."""
+
+    options: ClassVar[dict[str, Any]] = {}
+
+    def __init__(self, condition: str | None) -> None:
+        self.condition = condition
+        self._solver_model = SimpleNamespace(attributes=SimpleNamespace(stopstatus=1))
+
+    def version(self) -> tuple[int, ...]:
+        """Return one."""
+        return (1, 2)
+
+    def solve(self, _model: object, options: dict[str, Any], **_keywords: object) -> object:
+        """Fail, or end without a solution."""
+        Vendor.options = options
+        if self.condition is None:
+            raise RuntimeError("License cannot be located")
+        solver = SimpleNamespace(termination_condition=self.condition, message="")
+        problem = SimpleNamespace(lower_bound=None, upper_bound=None)
+        return SimpleNamespace(solver=solver, problem=problem, solution=[])
+
+
+def vendor_backend(name: str, condition: str | None, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return the back end of a solver that is not installed here."""
+    monkeypatch.setattr(PyomoBackend, "_available", lambda _self: Vendor(condition))
+    return PyomoBackend(name)
+
+
+def test_a_vendors_error_names_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever a vendor raises is a failure of the solver, with its own message."""
+    backend = vendor_backend("mosek", None, monkeypatch)
+    with pytest.raises(dlsched.SolverFailure, match=r"mosek cannot solve .*License cannot be"):
+        backend.solve(make_form([[1]], [(0, 1)], [(0, 1)], [1]), 0, Run())
+
+
+@pytest.mark.parametrize("condition", ["other", "error"])
+def test_xpress_at_its_time_limit(condition: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pyomo says nothing of Xpress's limit; its own attribute does."""
+    backend = vendor_backend("xpress", condition, monkeypatch)
+    run = Run(5.0, gap=0.1, threads=2, seed=3, solver_options={"presolve": 0, "threads": 1})
+    outcome = backend.solve(make_form([[1]], [(0, 1)], [(0, 1)], [1]), 0, run)
+    assert outcome.termination is dlsched.Termination.TIME_LIMIT
+    assert 0 < Vendor.options.pop("timelimit") <= 5
+    assert Vendor.options == {"miprelstop": 0.1, "threads": 1, "randomseed": 3, "presolve": 0}
+    assert run.options_used
+
+
+def test_direct_interfaces_have_the_limits_of_their_family(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`cplex_direct` is CPLEX: the same names of limits."""
+    backend = vendor_backend("cplex_direct", "optimal", monkeypatch)
+    assert backend._options(Run(gap=0.5)) == {"mip_tolerances_mipgap": 0.5}
+    mosek = vendor_backend("mosek", "optimal", monkeypatch)._options(Run(9.0))
+    assert set(mosek) == {"dparam.optimizer_max_time", "dparam.mio_max_time"}
+
+
+def test_options_of_the_solver(caplog: pytest.LogCaptureFixture) -> None:
+    """They are passed on and stated in the result; unknown ones are refused, unused ones logged."""
+    result = dlsched.solve(small(1), "milp", solver_options={"presolve": "off"})
+    assert result.options == {"solver_options": {"presolve": "off"}}
+    assert result.objective == dlsched.solve(small(1), "milp").objective
+    with pytest.raises(dlsched.OptionError, match="no option 'nix'"):
+        dlsched.solve(small(1), "milp", solver_options={"nix": 1})
+    with caplog.at_level("WARNING", "dlsched"):
+        dlsched.solve(small(1), "lyra", solver_options={"presolve": "off"})
+    assert "lyra passed no model to highs: solver_options are not used" in caplog.text

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dlsched import registry
-from dlsched.errors import OptionError
+from dlsched.errors import OptionError, has_no_option
 from dlsched.registry.labels import labelled
 from dlsched.registry.option_types import validate_types
 from dlsched.schema.envelope import AnyInstance
@@ -38,7 +38,7 @@ def generate(problem: str, seed: int = 0, **parameters: Any) -> AnyInstance:
     known = list(inspect.signature(generator).parameters)[1:]
     for name in parameters:
         if name not in known:
-            raise OptionError(f"generate {problem} has no parameter {name!r}; it has: {known}")
+            raise OptionError(has_no_option(f"generate {problem}", name, known, "parameter"))
     if problem in registry.BUILT_IN:
         validate_types(generator, parameters)
     rng = np.random.default_rng(seed)

@@ -68,7 +68,7 @@ def load_solution(source: SolutionLike, problem: str | None = None) -> AnySoluti
     else:
         path = _path(source, "the solution")
         where, data = str(path), read_json(path)
-    owner = _owner(data, where)
+    owner = _owner(data, where, problem)
     if "name" in data and "instance" not in data:
         raise InstanceError(where, "", "is an instance, not a solution", "give the solution's file")
     _validate_problem(owner.name, problem, where)
@@ -88,10 +88,18 @@ def _path(source: object, where: str) -> Path:
     raise InstanceError(where, "", problem, "give a path, a name, or the data as a dict")
 
 
-def _owner(data: Mapping[str, Any], where: str) -> Problem:
+def _owner(data: Mapping[str, Any], where: str, wanted: str | None = None) -> Problem:
+    """Return the problem that data are of; of bare data say what `wanted` would need."""
     version = data.get("dlsched")
     if version is None:
-        raise InstanceError(where, "dlsched", "is missing", f'add "dlsched": {SCHEMA_VERSION}')
+        remedy = f'add "dlsched": {SCHEMA_VERSION}'
+        if wanted is not None and registry.is_problem(wanted):
+            known = ", ".join(registry.problem(wanted).solution.model_fields)
+            remedy += (
+                f'; did you mean {{"dlsched": {SCHEMA_VERSION}, "problem": "{wanted}", **data}}? '
+                f"(fields of a solution: {known})"
+            )
+        raise InstanceError(where, "dlsched", "is missing", remedy)
     whole = isinstance(version, numbers.Integral) and not isinstance(version, bool)
     if not whole or version != SCHEMA_VERSION:
         raise InstanceError(

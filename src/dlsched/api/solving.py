@@ -6,7 +6,7 @@ import logging
 import numbers
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeGuard
 
 from dlsched import registry
@@ -42,6 +42,7 @@ def solve(
     threads: int = 1,
     seed: int = 0,
     solver: str = "highs",
+    solver_options: Mapping[str, Any] | None = None,
     start: SolutionLike | None = None,
     variant: VariantLike = None,
     log: bool = False,
@@ -69,6 +70,9 @@ def solve(
         machine has are not used.
     solver
         ``"highs"`` or any solver that Pyomo knows, for methods that build a model.
+    solver_options
+        Options of that solver by its own names, as ``{"MIPFocus": 1}`` for Gurobi, passed to it
+        after the limits. A warning is logged if the method passed no model to it.
     start
         A solution to start from; the result's ``start`` says whether it was used.
     variant
@@ -121,6 +125,7 @@ def solve(
         on_progress=on_progress,
         on_stage=on_stage,
         check=owner.check,
+        solver_options=dict(solver_options or {}),
     )
     run.start, rejected = _start(owner, inst, start)
     why = owner.explain(inst)
@@ -134,6 +139,12 @@ def solve(
     if isinstance(owner, VariantProblem):
         claim = owner.admit(claim, chosen, inst)
     trusted = chosen.own or bool(why)
+    if run.solver_options:
+        method_options = {**method_options, "solver_options": dict(run.solver_options)}
+        if not run.options_used:
+            logger.warning(
+                "%s passed no model to %s: solver_options are not used", chosen.name, solver
+            )
     result = evaluate_claim(owner, inst, chosen, claim, run, method_options, trusted=trusted)
     if start is not None and result.start is None:
         reason = rejected or f"{chosen.name} takes no start"

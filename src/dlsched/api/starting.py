@@ -118,9 +118,11 @@ def _solutions(
             continue
         if isinstance(claim.solution, Solution):
             report = owner.check(instance, claim.solution)
+            changed = owner.label is not None  # of which the heuristic knows nothing
             if report.feasible and report.objective is not None:
-                yield Known(claim.solution, report.objective, method.name, claim.bounds)
-            else:
+                bounds = () if changed else claim.bounds
+                yield Known(claim.solution, report.objective, method.name, bounds)
+            elif not changed:
                 logger.error("%s returned an infeasible solution of %s", method.name, instance.name)
 
 

@@ -20,8 +20,9 @@ from dlsched.variants import (
     find_variant,
     owner_of,
 )
-from dlsched.variants.changed_model import step_of, variables_by_name
 from dlsched.variants.exact_values import exact
+from dlsched.variants.names import Names, variables_by_name
+from dlsched.variants.rows import step_of
 
 if TYPE_CHECKING:
     import pandas
@@ -113,7 +114,7 @@ def what_if(
     rows = [_row({}, free, free)]
     for fix in fixes:
         fixed = owner.fixed(extended(inst, variant, "fixed", fix=fix), inst)
-        kept = point and all(point[name] == value for name, value in fix.items())
+        kept = point and all(point.get(name) == value for name, value in fix.items())
         result = free if kept else solve(inst, variant=fixed, **solve_options)
         rows.append(_row(fix, result, free))
     return pandas.DataFrame(rows)
@@ -229,9 +230,9 @@ def _next_point(
 
         m.different = pyo.ConstraintList()
         m.beyond = pyo.VarList(domain=pyo.Binary)
-        known = {v.name: v for v in m.component_data_objects(pyo.Var)}
+        names = Names(m)
         for point in points:
-            m.different.add(_differs(m, known, point) >= 1)
+            m.different.add(_differs(m, names, point) >= 1)
 
     label = f"without-{len(points)}-better"
     changed = extended(instance, variant, label, exclude if points else None)
@@ -246,11 +247,11 @@ def _point(instance: Instance, owner: VariantProblem, solution: Any) -> dict[str
     return {v.name: round(v.value) for c in components if c is not None for v in c.values()}
 
 
-def _differs(m: Any, known: Mapping[str, Any], point: Mapping[str, int]) -> Any:
+def _differs(m: Any, names: Names, point: Mapping[str, int]) -> Any:
     """Return an expression that is at least 1 only where some variable differs from a point."""
     terms: list[Any] = []
     for name, value in point.items():
-        variable = known[name]
+        variable = names.find(name)
         low, high = (int(bound) for bound in variable.bounds)
         if (low, high) == (0, 1):
             terms.append(1 - variable if value else variable)

@@ -18,7 +18,7 @@ import dlsched
 from dlsched import registry
 from dlsched.bench import sources
 from dlsched.bench.machine import installed_version, versions
-from dlsched.bench.workload_spec import SIMULATION
+from dlsched.bench.workload_spec import BOUND, SIMULATION
 from dlsched.errors import UnknownName
 from dlsched.registry.methods import Options
 from dlsched.simulation.policies import find_policy
@@ -71,8 +71,13 @@ def code_of(
     DlschedError
         If the problem or the solver is not installed here.
     """
-    users = {m for m in homes(problem, method, options) if m.partition(".")[0] != "dlsched"}
-    return _code(problem, tuple(sorted(users)), folder, solver)
+    return _code(problem, users_modules(problem, method, options), folder, solver)
+
+
+def users_modules(problem: str, method: str, options: Options) -> tuple[str, ...]:
+    """Return the modules that a run names and that are not dlsched's, sorted."""
+    named = {m for m in homes(problem, method, options) if m.partition(".")[0] != "dlsched"}
+    return tuple(sorted(named))
 
 
 @cache
@@ -136,6 +141,8 @@ def _library_files(root: Path, problem: str) -> Iterator[Path]:
 
 def homes(problem: str, method: str, options: Options) -> Iterator[str]:
     """Yield the modules that the code of a run comes from, those of dlsched among them."""
+    if problem == SIMULATION and method == BOUND:
+        return
     with contextlib.suppress(UnknownName):  # a published simulator, or the run fails with it
         if problem == SIMULATION:
             yield from _homes_of_policy(method, options.get("method"))

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import pickle
 import threading
+from dataclasses import replace
 
-from dlsched.bench import memory
+from dlsched.bench import code_identity, memory
+from dlsched.bench.code_identity import Code, code_of
 from dlsched.bench.execution import Outcome
 from dlsched.bench.task import Task
-from dlsched.bench.worker_process import WorkerProcess
+from dlsched.bench.worker_process import Unfit, WorkerProcess
 
 
 class _Own(threading.local):
@@ -44,21 +46,40 @@ _sweeps: dict[str, Sweep] = {}
 _guard = threading.Lock()
 
 
-def make_run(sweep: str, pickled_task: bytes, fresh: bool, neighbours: int) -> Outcome:
-    """Make a run in the process that belongs to this thread.
+def codes(pickled_calls: bytes) -> list[Code]:
+    """Return the identity of the code that a new process here would have, for several runs.
+
+    Parameters
+    ----------
+    pickled_calls
+        The arguments of `code_of` for each of them.
+    """
+    code_identity.forget()  # files may have changed since this process looked at them
+    return [dict(code_of(*call)) for call in pickle.loads(pickled_calls)]
+
+
+def make_runs(
+    sweep: str, pickled_tasks: bytes, fresh: bool, neighbours: int
+) -> tuple[list[Outcome], str | None]:
+    """Make runs, one after another, in the process that belongs to this thread.
 
     Parameters
     ----------
     sweep
         The sweep's name, which no other one has.
-    pickled_task
-        The task; only here, as another version of dlsched may be unable to read it.
+    pickled_tasks
+        The tasks; only here, as another version of dlsched may be unable to read them.
     fresh
         Whether every run gets a new process.
     neighbours
         Threads of all Dask workers on this machine.
+
+    Returns
+    -------
+    tuple
+        The outcomes, and why the next run cannot be made here, if it cannot.
     """
-    task: Task = pickle.loads(pickled_task)
+    tasks: list[Task] = pickle.loads(pickled_tasks)
     with _guard:
         current = _sweeps.setdefault(sweep, Sweep())
     if _own.sweep is not current:
@@ -68,8 +89,14 @@ def make_run(sweep: str, pickled_task: bytes, fresh: bool, neighbours: int) -> O
     _own.worker.memory_bytes = _limit(neighbours)
     with current.guard:
         current.idle.discard(_own.worker)
+    outcomes: list[Outcome] = []
     try:
-        return _own.worker.run(task)
+        for task in tasks:
+            # The process has the planned code, or is unfit; the runner need not compare again.
+            outcomes.append(replace(_own.worker.run(task), code={}))
+        return outcomes, None
+    except Unfit as error:
+        return outcomes, str(error)
     finally:
         with current.guard:
             if current.stop.is_set():

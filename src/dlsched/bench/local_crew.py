@@ -6,8 +6,10 @@ import threading
 from collections.abc import Callable, Generator, Iterable
 
 from dlsched.bench import memory
+from dlsched.bench.crew import Worker
 from dlsched.bench.execution import Outcome
-from dlsched.bench.pools import Worker, make_runs
+from dlsched.bench.places import RETRIES
+from dlsched.bench.pools import make_runs
 from dlsched.bench.task import Task
 from dlsched.bench.worker_process import WorkerProcess
 
@@ -15,7 +17,7 @@ from dlsched.bench.worker_process import WorkerProcess
 class LocalCrew:
     """Worker processes of this machine."""
 
-    patience, poll_seconds = 0.0, None
+    patience, patience_with_unfit, poll_seconds = 0.0, 0.0, None
 
     def __init__(
         self,
@@ -53,10 +55,12 @@ def local(
     jobs: int,
     fresh: bool,
     on_stage: Callable[[object, str | None], None] | None = None,
+    stop: threading.Event | None = None,
+    retries: int = RETRIES,
 ) -> Generator[Outcome]:
     """Execute tasks on this machine, `jobs` at a time; see `make_runs`.
 
     `on_stage` is called with a worker process and what it does, ``None`` at the end of a run.
     """
-    stop = threading.Event()
-    yield from make_runs(tasks, LocalCrew(jobs, fresh, stop, on_stage), stop)
+    stop = stop or threading.Event()
+    yield from make_runs(tasks, LocalCrew(jobs, fresh, stop, on_stage), stop, retries)

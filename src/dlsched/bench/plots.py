@@ -9,13 +9,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dlsched import registry
-from dlsched.bench import statistics
 from dlsched.bench.statistics import EvaluatedRun
-from dlsched.display import charts
+from dlsched.display import charts, quality
 from dlsched.results import performance_profiles as profiles
 
 if TYPE_CHECKING:
+    import pandas
     from matplotlib.figure import Figure
+
+SIZE = (4.4, 3.1)
+"""Inches of a picture: its letters are legible on a page of 390 pixels, and at half of 1,280."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,8 @@ class Picture:
 def pictures(problem: str, runs: Sequence[EvaluatedRun]) -> Iterator[Picture]:
     """Yield the pictures of one problem's runs; those without data are left out."""
     owner = registry.problem(problem)
-    level, rows = owner.levels[0].name, statistics.plain_rows(runs)
+    rows = [run.row for run in runs]
+    level = profiles.differing_level(rows, [level.name for level in owner.levels])
     proofs = profiles.time_profile(rows)
     if sum(len(factors) > 1 for factors, _ in proofs.values()) > 1:
         caption = (
@@ -41,24 +45,44 @@ def pictures(problem: str, runs: Sequence[EvaluatedRun]) -> Iterator[Picture]:
     gaps = profiles.gap_profile(rows, level)
     if any(len(values) for values, _ in gaps.values()):
         caption = (
-            f"Share of the runs within each gap_to_best of {level}. Runs without a solution or a "
-            f"bound are in no share. Gaps below {charts.LEAST_GAP:g} are drawn there."
+            f"Share of the runs within each {level}_gap_to_best. Runs without a solution or a "
+            f"bound, or with an earlier level not at its bound, are in no share."
         )
         yield Picture("gaps", caption, _figure(charts.draw_gap_profile, gaps, level))
     if len({row["size"] for row in rows if row["size"]}) > 1:
         caption = (
-            f"Seconds against the number of {owner.size}, with fitted growth where three sizes ran."
+            f"Seconds against the number of {owner.size}. A line is fitted to the medians of at "
+            f"least {profiles.MIN_SIZES} sizes; its {profiles.CONFIDENCE:.0%} interval is beside."
         )
         yield Picture("time-by-size", caption, _figure(charts.draw_time_by_size, rows, owner.size))
-        caption = f"gap_to_best of {level} against the number of {owner.size}."
-        figure = _figure(charts.draw_gap_by_size, rows, owner.size, level)
+        caption = f"{level}_gap_to_best against the number of {owner.size}: median, quartiles."
+        figure = _figure(quality.draw_gap_by_size, rows, owner.size, level)
         yield Picture("gap-by-size", caption, figure)
+
+
+OVERVIEW = "How far each method is from the optimum, run by run, and how many runs are optimal"
+OVERVIEW_INCHES = {"overview": 8.4, "overview-narrow": 4.2}
+"""Names and widths of the overview: for a page, and for a telephone."""
+
+
+def overviews(table: pandas.DataFrame) -> Iterator[tuple[Picture, bytes]]:
+    """Yield all problems at a glance in two widths, each with its content as SVG."""
+    import matplotlib as mpl
+    from matplotlib import pyplot as plt
+
+    for name, inches in OVERVIEW_INCHES.items():
+        with mpl.rc_context({"figure.figsize": (inches, inches)}), plt.ioff():
+            figure = charts.plot_overview(table)
+            picture = Picture(name, OVERVIEW, figure)
+            content = svg(picture, "all")
+            plt.close(figure)
+        yield picture, content
 
 
 def _figure(draw: Callable[..., None], *what: Any) -> Figure:
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(7.2, 4.2), layout="constrained")
+    figure = Figure(figsize=SIZE, layout="constrained")
     axes = figure.subplots()
     draw(axes, *what)
     charts.dress(axes, own=True)

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dlsched import registry
 from dlsched.bench import simulation_report, statistics
-from dlsched.bench.page_table import Table, frame_table, page_table
-from dlsched.bench.plots import embedded, pictures, svg
+from dlsched.bench.page_table import Cell, Table, frame_table, page_table
+from dlsched.bench.plots import embedded, overviews, pictures, svg
 from dlsched.bench.safe_csv import csv_bytes
 from dlsched.bench.simulation_report import Section
-from dlsched.bench.simulations import simulation_rows
-from dlsched.bench.statistics import EvaluatedRun
+from dlsched.bench.simulation_rows import simulation_rows
+from dlsched.bench.statistics import EvaluatedRun, LevelMean
 from dlsched.bench.store import Store
 from dlsched.display.figures import display
 from dlsched.display.table import Row, data_frame
 from dlsched.extras import require
+from dlsched.results import performance_profiles as profiles
 from dlsched.results.status import FAILED
 from dlsched.schema.files import write_bytes
 
@@ -52,7 +53,7 @@ _RUN_COLUMNS = (
     "reason",
 )
 """The columns of the table of runs."""
-_RARE_ENDINGS = ("bound only", "no solution", "at a limit")
+_RARE = ("bound only", "no solution", "failed", "at a limit", "optimum unknown")
 """Counts that the page leaves out where all are 0, so that a summary fits the page."""
 
 
@@ -113,6 +114,12 @@ def write_report(
         packed = _parquet(table) if name in _PACKED else None
         if packed is not None:
             keep(f"{name}.parquet", packed)
+    glance = {}
+    if rows:
+        on_part("the overview")
+        for picture, content in overviews(frame):
+            keep(f"{picture.name}.svg", content)
+            glance[picture.name] = embedded(picture, content)
     drawn: dict[str, list[dict[str, str]]] = {}
     for problem in dict.fromkeys(row["problem"] for row in rows):
         of_problem = [run for run in evaluated if run.row["problem"] == problem]
@@ -126,7 +133,7 @@ def write_report(
         for name, content in workload.files():
             keep(name, content)
     on_part("the page")
-    page = _page(evaluated, summary, by_level, drawn, workloads, simulated, about, planned)
+    page = _page(evaluated, summary, by_level, glance, drawn, workloads, simulated, about, planned)
     keep("index.html", page.encode())
     return written
 
@@ -145,6 +152,7 @@ def _page(
     runs: Sequence[EvaluatedRun],
     summary: pandas.DataFrame,
     by_level: pandas.DataFrame,
+    glance: dict[str, dict[str, str]],
     drawn: dict[str, list[dict[str, str]]],
     workloads: Sequence[Section],
     simulated: Sequence[Row],
@@ -157,14 +165,22 @@ def _page(
     template = jinja2.Environment(autoescape=True, trim_blocks=True).from_string(source)
     methods = [run.row for run in runs]
     rows = [*methods, *simulated]
+    levels = statistics.differing_levels(runs)
+    means = {p: statistics.level_means(by_level, p, level) for p, level in levels.items()}
     sections = [
         {
             "name": problem,
             "title": registry.problem(problem).title,
-            "level": registry.problem(problem).levels[0].name,
-            "summary": frame_table(_with_runs(_of(summary, problem))),
-            "levels": frame_table(_of(by_level, problem)),
-            "growth": _growth([run for run in runs if run.row["problem"] == problem]),
+            "closed": [
+                level.name
+                for level in registry.problem(problem).levels
+                if level.name not in means[problem]
+            ],
+            "summary": _summary(summary, means[problem], problem),
+            "levels": frame_table(_of(by_level, problem, means[problem])),
+            "growth": _growth(
+                [run for run in runs if run.row["problem"] == problem], levels[problem]
+            ),
             "pictures": drawings,
         }
         for problem, drawings in drawn.items()
@@ -174,6 +190,7 @@ def _page(
         planned=planned,
         made=len(rows),
         listed=len(methods),
+        overview=glance,
         sections=sections,
         workloads=[workload.page() for workload in workloads],
         findings=findings(runs),
@@ -184,6 +201,8 @@ def _page(
         versions=sorted({_versions(row) for row in rows}),
         began=min((row["started"] for row in rows), default=""),
         shift=statistics.SHIFT_SECONDS,
+        sizes=profiles.MIN_SIZES,
+        confidence=f"{profiles.CONFIDENCE:.0%}",
     )
 
 
@@ -216,15 +235,18 @@ def _failures(rows: Iterable[Row]) -> Table:
     )
 
 
-def _growth(runs: Sequence[EvaluatedRun]) -> Table:
+def _growth(runs: Sequence[EvaluatedRun], level: str) -> Table:
     rows = []
     for (_, label), group in statistics.grouped(runs).items():
-        time, gaps = statistics.growth(group), statistics.gap_growth(group)
-        power = time and f"n^{time.slope:.2f} ± {time.error:.2f} ({time.runs} runs)"
-        points = gaps and f"{100 * gaps.slope:+.2f} ± {100 * gaps.error:.2f} points per doubling"
+        time, gaps = statistics.growth(group), statistics.gap_growth(group, level)
+        points = gaps and (
+            f"{100 * gaps.slope:+.2f} ({100 * gaps.low:+.2f} to {100 * gaps.high:+.2f}) points"
+        )
         if time or gaps:
-            rows.append([label, power, points])
-    return page_table(["method", "seconds grow as", "gap_to_best grows by"], rows)
+            sizes = max(line.sizes for line in (time, gaps) if line)
+            rows.append([label, time and time.power(), points, sizes])
+    names = ["method", "seconds grow as", f"{level}_gap_to_best grows per doubling by", "sizes"]
+    return page_table(names, rows)
 
 
 def _runs(runs: Sequence[EvaluatedRun]) -> Table:
@@ -240,13 +262,53 @@ def _runs(runs: Sequence[EvaluatedRun]) -> Table:
     return page_table(_RUN_COLUMNS, rows)
 
 
-def _of(frame: pandas.DataFrame, problem: str) -> pandas.DataFrame:
-    return frame[frame["problem"] == problem].drop(columns="problem")
+def _summary(
+    frame: pandas.DataFrame, means: Mapping[str, Mapping[str, LevelMean]], problem: str
+) -> Table:
+    """Return a problem's summary: what tells most first, without counts that are all 0."""
+    lines = frame[frame["problem"] == problem].astype(object).where(frame.notna(), None)
+    first, *others = means
+    numbers = [f"mean gap: {level}" for level in means]
+    names = [
+        "method",
+        "at optimum",
+        numbers[0],
+        *statistics.PERCENTILES,
+        "worst",
+        *numbers[1:],
+        "seconds",
+        "runs",
+        "proven",
+        "feasible",
+        *(name for name in _RARE if lines[name].any()),
+        "bounds",
+        *(["resolved_method"] if any(lines["resolved_method"] != lines["method"]) else []),
+    ]
+    rows = []
+    for line in lines.to_dict("records"):
+        cells: dict[str, Any] = {str(name): value for name, value in line.items()}
+        cells["at optimum"] = Cell(optimum_text(cells), line["at optimum"])
+        for level in (first, *others):
+            mean = means[level][line["method"]]
+            cells[f"mean gap: {level}"] = Cell(mean.text(), mean.mean)
+        rows.append([cells[name] for name in names])
+    return page_table(names, rows, ["at optimum", *numbers])
 
 
-def _with_runs(frame: pandas.DataFrame) -> pandas.DataFrame:
-    """Return a summary without the endings that no run had."""
-    return frame.drop(columns=[name for name in _RARE_ENDINGS if not frame[name].any()])
+def optimum_text(line: Mapping[Any, Any]) -> str:
+    """Return how many runs of a row of the summary are at the optimum in all levels: "k of n".
+
+    Empty if the method only gives bounds.
+    """
+    if line["bound only"] == line["runs"]:
+        return ""
+    return f"{line['at optimum']:,} of {line['runs']:,}"
+
+
+def _of(frame: pandas.DataFrame, problem: str, levels: Collection[str]) -> pandas.DataFrame:
+    """Return the rows of one problem and some of its levels."""
+    chosen = (frame["problem"] == problem) & frame["level"].isin([*levels])
+    return frame[chosen].drop(columns=["problem", "runs"])
 
 
 def _versions(row: Row) -> str:

@@ -46,9 +46,15 @@ def modules_of(module: str, folder: str) -> Mapping[str, str]:
         SHA-256 by ``module NAME``, and versions of the installed packages that these modules
         import, by name; empty if there is no such module. Cached until `forget` is called.
     """
-    closure = _Closure(module, folder)
+    closure = _closure(module, folder)
     digests = {f"{MODULE}{name}": digest for name, digest in closure.digests.items()}
     return digests | {name: _version(name) for name in sorted(closure.packages)}
+
+
+def own_files(module: str, folder: str) -> Mapping[str, Path]:
+    """Return the files of the same modules by name, but for those of installed packages."""
+    files = _closure(module, folder).files
+    return {name: path for name, path in files.items() if not _is_foreign(str(path))}
 
 
 def digest_of_file(name: str, path: Path) -> str:
@@ -65,6 +71,7 @@ seen: dict[str, str] = {}
 def forget() -> None:
     """Clear the cache, since files may have changed; only where a sweep is planned."""
     modules_of.cache_clear()
+    _closure.cache_clear()
     seen.clear()
 
 
@@ -75,6 +82,7 @@ class _Closure:
         importlib.invalidate_caches()
         self.folder = folder
         self.digests: dict[str, str] = {}
+        self.files: dict[str, Path] = {}
         self.packages: set[str] = set()
         self.specs: dict[str, ModuleSpec | None] = {}
         first = module.removesuffix(".*")
@@ -114,6 +122,7 @@ class _Closure:
         try:
             content = Path(spec.origin).read_bytes()
             self.digests[name] = digest_of_file(name, Path(spec.origin))
+            self.files[name] = Path(spec.origin)
         except OSError:
             return
         if not spec.origin.endswith(".py"):
@@ -142,6 +151,11 @@ class _Closure:
                 last = name.rpartition(".")[2]
                 self.specs[name] = _spec(last, list(places)) if places is not None else None
         return self.specs[name]
+
+
+@cache
+def _closure(module: str, folder: str) -> _Closure:
+    return _Closure(module, folder)
 
 
 def _spec(name: str, path: Sequence[str] | None) -> ModuleSpec | None:

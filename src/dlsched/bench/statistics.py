@@ -11,17 +11,18 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from dlsched import registry
 from dlsched.api.records import result_from_data
+from dlsched.display.figures import percent
 from dlsched.display.table import Row, best_columns, best_known, gaps_to
 from dlsched.errors import InstanceError, describe
 from dlsched.problems import library
 from dlsched.results import performance_profiles as profiles
-from dlsched.results.objective import SLACK, Level, Objective
+from dlsched.results.objective import SLACK, Level, Objective, closed
 from dlsched.results.performance_profiles import Fit
 from dlsched.results.result import Result
 
@@ -31,6 +32,21 @@ if TYPE_CHECKING:
 SHIFT_SECONDS = 1.0
 """The shift of geometric means of times; it limits the weight of very short times."""
 PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
+
+
+class LevelMean(NamedTuple):
+    """A method's mean gap at a level, over the runs whose earlier levels are at their bounds."""
+
+    mean: float | None
+    gaps: int
+    runs: int
+
+    def text(self) -> str:
+        """Return the mean in per cent, after the number of runs in brackets if it is not of all."""
+        if self.mean is None:
+            return ""
+        part = f"({self.gaps:,}) " if self.gaps < self.runs else ""
+        return f"{part}{percent(self.mean)}"
 
 
 @dataclass(frozen=True)
@@ -50,6 +66,9 @@ class EvaluatedRun:
         level is not at its bound.
     bound_kinds
         Per level the kind of the best bound known, or ``None``.
+    optimum_known
+        Whether some solution of the instance, of a run or of the library, is at the best bounds
+        known in all levels.
     """
 
     row: Row
@@ -57,11 +76,18 @@ class EvaluatedRun:
     objective: Objective | None
     gaps: Sequence[float | None]
     bound_kinds: Sequence[str | None]
+    optimum_known: bool = False
 
     @property
     def ending(self) -> str:
         """How it ended: proven, limit, feasible, bound only, no solution, failed."""
         return profiles.ending(self.row)
+
+    @property
+    def at_optimum(self) -> bool:
+        """Whether its solution is at the best bounds known in all levels, so proved optimal."""
+        levels = [level.name for level in registry.problem(self.row["problem"]).levels]
+        return self.objective is not None and profiles.at_optimum(self.row, levels)
 
 
 def evaluate_rows(rows: Iterable[Row]) -> list[EvaluatedRun]:
@@ -99,9 +125,14 @@ def _evaluate_instance(group: Sequence[tuple[Row, Result]]) -> Iterator[Evaluate
     labels = [profiles.label_of(row) for row, _ in group]
     best, refuted = best_known([result for _, result in group], labels)
     kinds = [bound and bound.kind for bound in best]
+    first = group[0][1]
+    # What the library has is the problem's.
+    recorded = None if first.variant else library.best_objective(first.instance_sha256)
+    solutions = [recorded, *(result.objective for _, result in group)]
+    known = any(solution is not None and closed(solution, best) for solution in solutions)
     for (row, result), label, why in zip(group, labels, refuted, strict=True):
         whole = row | best_columns(result, best) | {"refuted": why}
-        yield EvaluatedRun(whole, label, result.objective, gaps_to(result, best), kinds)
+        yield EvaluatedRun(whole, label, result.objective, gaps_to(result, best), kinds, known)
 
 
 def run_rows(evaluated: Iterable[EvaluatedRun]) -> list[Row]:
@@ -123,19 +154,25 @@ def _result(row: Row) -> Result | None:
 
 
 def summary(runs: Sequence[EvaluatedRun]) -> pandas.DataFrame:
-    """Return one row per problem and method: how runs ended, gaps of the first level, times.
+    """Return one row per problem and method: how runs ended, how many are optimal, gaps, times.
 
-    ``mean``, ``p50``, ``p90``, ``p99`` and ``worst`` are of ``gap_to_best`` at the level ``level``,
-    over ``gaps`` runs; ``bounds`` counts the kinds of the best bounds. ``seconds`` is the shifted
-    geometric mean over the runs that ended by themselves.
+    ``at optimum`` counts the runs at the best bounds known in all levels, ``optimum unknown`` those
+    of instances of which no solution is known to be there. ``mean``, ``p50``, ``p90``, ``p99`` and
+    ``worst`` are of ``<level>_gap_to_best`` at the level ``level``: the problem's first at which
+    methods differ. They are over the ``gaps`` runs whose earlier levels are at their bounds;
+    ``bounds`` counts the kinds of the best bounds. ``seconds`` is the shifted geometric mean over
+    the runs that ended by themselves.
     """
     import pandas as pd
 
+    levels = differing_levels(runs)
     rows = []
     for (problem, label), group in grouped(runs).items():
         endings = [run.ending for run in group]
         stopped = [run.objective is not None for run in group if run.ending == "limit"]
         times = [run.row["seconds"] for run in group if run.ending not in ("failed", "limit")]
+        names = [level.name for level in levels_of(group)]
+        level = levels[problem] if levels[problem] in names else names[0]
         rows.append(
             {
                 "problem": problem,
@@ -148,12 +185,29 @@ def summary(runs: Sequence[EvaluatedRun]) -> pandas.DataFrame:
                 "no solution": endings.count("no solution") + len(stopped) - sum(stopped),
                 "failed": endings.count("failed"),
                 "at a limit": len(stopped),
-                "level": levels_of(group)[0].name,
+                "at optimum": sum(run.at_optimum for run in group),
+                "optimum unknown": sum(
+                    run.objective is not None and not run.optimum_known for run in group
+                ),
+                "level": level,
             }
-            | _gap_columns(group, 0)
+            | _gap_columns(group, names.index(level))
             | {"seconds": shifted_mean(times)}
         )
     return pd.DataFrame(rows)
+
+
+def differing_levels(runs: Iterable[EvaluatedRun]) -> dict[str, str]:
+    """Return by problem the first level at which methods differ; see `profiles`."""
+    rows: dict[str, list[Row]] = defaultdict(list)
+    for run in runs:
+        rows[run.row["problem"]].append(run.row)
+    return {
+        name: profiles.differing_level(
+            of_problem, [level.name for level in registry.problem(name).levels]
+        )
+        for name, of_problem in rows.items()
+    }
 
 
 def _resolved(group: Sequence[EvaluatedRun]) -> list[str]:
@@ -162,13 +216,13 @@ def _resolved(group: Sequence[EvaluatedRun]) -> list[str]:
 
 
 def gaps_by_level(runs: Sequence[EvaluatedRun]) -> pandas.DataFrame:
-    """Return one row per problem, method and level with statistics of ``gap_to_best``."""
+    """Return one row per problem, method and level with statistics of ``<level>_gap_to_best``."""
     import pandas as pd
 
     rows = []
     for (problem, label), group in grouped(runs).items():
         for i, level in enumerate(levels_of(group)):
-            name = {"problem": problem, "method": label, "level": level.name}
+            name = {"problem": problem, "method": label, "level": level.name, "runs": len(group)}
             rows.append(name | _gap_columns(group, i))
     return pd.DataFrame(rows)
 
@@ -177,6 +231,30 @@ def levels_of(group: Sequence[EvaluatedRun]) -> Sequence[Level]:
     """Return the levels of some runs of one problem, or of one variant."""
     known = next((run.objective for run in group if run.objective is not None), None)
     return known.levels if known is not None else registry.problem(group[0].row["problem"]).levels
+
+
+def level_means(
+    by_level: pandas.DataFrame, problem: str, first: str
+) -> dict[str, dict[str, LevelMean]]:
+    """Return a problem's mean gaps by level and method: of `first`, then of other levels with one.
+
+    Parameters
+    ----------
+    by_level
+        What `gaps_by_level` returned.
+    first
+        The level that comes first, as `summary` has it.
+    """
+    means: dict[str, dict[str, LevelMean]] = defaultdict(dict)
+    for row in by_level[by_level["problem"] == problem].astype(object).to_dict("records"):
+        mean = float(row["mean"]) if row["gaps"] else None
+        means[row["level"]][row["method"]] = LevelMean(mean, row["gaps"], row["runs"])
+    others = [
+        level
+        for level, by_method in means.items()
+        if level != first and any(entry.mean for entry in by_method.values())
+    ]
+    return {level: means[level] for level in (first, *others)}
 
 
 def _gap_columns(group: Sequence[EvaluatedRun], level: int) -> Row:
@@ -215,32 +293,20 @@ def shifted_mean(seconds: Sequence[float]) -> float | None:
     return float(np.exp(np.mean(np.log(np.array(seconds) + SHIFT_SECONDS))) - SHIFT_SECONDS)
 
 
-def plain_rows(runs: Iterable[EvaluatedRun]) -> list[Row]:
-    """Return the runs as rows with their gaps to the best bounds known, for `profiles`."""
-    return [
-        run.row
-        | {
-            f"{level.name}_gap_to_best": gap
-            for level, gap in zip(levels_of([run]), run.gaps, strict=False)
-            if run.objective is not None
-        }
-        for run in runs
-    ]
-
-
 def growth(group: Sequence[EvaluatedRun]) -> Fit | None:
     """Return `profiles.growth` of some runs."""
     return profiles.growth([run.row for run in group])
 
 
-def gap_growth(group: Sequence[EvaluatedRun]) -> Fit | None:
-    """Fit the first level's gap against the binary logarithm of the size: slope per doubling.
+def gap_growth(group: Sequence[EvaluatedRun], level: str) -> Fit | None:
+    """Fit a level's mean gap of each size against the binary logarithm of the size.
 
-    ``None`` if there are fewer than 3 sizes, or all gaps are 0.
+    The slope is what the gap grows by with each doubling. ``None`` if there are fewer than
+    `profiles.MIN_SIZES` sizes, or all gaps are 0.
     """
-    solved = [r for r in group if r.objective is not None and r.row["size"]]
-    pairs = [(r.row["size"], r.gaps[0]) for r in solved if r.gaps[0] is not None]
-    sizes, gaps = np.array([s for s, _ in pairs], dtype=float), np.array([g for _, g in pairs])
+    sizes, gaps = profiles.by_size(
+        *profiles.sizes_and([run.row for run in group], f"{level}_gap_to_best"), np.mean
+    )
     return profiles.fit(np.log2(sizes), gaps) if gaps.any() else None
 
 

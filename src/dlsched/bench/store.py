@@ -4,21 +4,25 @@
 its key (the digest of everything that it depends on). ``plan`` has the keys of the current sweep,
 in order; the view ``results`` has the runs of the plan. ``solutions/`` has each solution once,
 under its digest, ``logs/`` each simulation's log. A row is written after its solution or log, in a
-transaction of its own.
+transaction of its own. What ``dlsched merge`` takes from shards is in one transaction, and their
+solutions and logs are in a table ``packed`` instead of a file each.
 """
 
 from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from dlsched.bench.execution import Outcome
+from dlsched.bench.file_systems import is_on_network
 from dlsched.bench.safe_csv import csv_bytes
+from dlsched.bench.salvage import FILE, salvage
+from dlsched.bench.store_columns import TYPES
 from dlsched.bench.workload_spec import SIMULATION
 from dlsched.display.table import Row, data_frame
 from dlsched.errors import InstanceError, plain
@@ -30,51 +34,9 @@ if TYPE_CHECKING:
     import filelock
     import pandas
 
-TYPES: dict[str, str] = {
-    "key": "TEXT PRIMARY KEY",
-    "instance": "TEXT NOT NULL",
-    "instance_sha256": "TEXT",
-    "problem": "TEXT NOT NULL",
-    "variant": "TEXT",
-    "variant_sha256": "TEXT",
-    "size": "INTEGER",
-    "source": "TEXT NOT NULL",
-    "method": "TEXT NOT NULL",
-    "resolved_method": "TEXT",
-    "kind": "TEXT",
-    "options": "TEXT NOT NULL",
-    "seed": "INTEGER NOT NULL",
-    "repetition": "INTEGER NOT NULL",
-    "status": "TEXT NOT NULL",
-    "termination": "TEXT",
-    "reason": "TEXT NOT NULL",
-    "objective": "TEXT",
-    "bound": "TEXT",
-    "gap": "REAL",
-    "gap_level": "TEXT",
-    "bound_kind": "TEXT",
-    "seconds": "REAL",
-    "build_seconds": "REAL",
-    "solve_seconds": "REAL",
-    "check_seconds": "REAL",
-    "run_seconds": "REAL",
-    "peak_memory_bytes": "INTEGER",
-    "versions": "TEXT NOT NULL",
-    "machine": "TEXT NOT NULL",
-    "started": "TEXT NOT NULL",
-    "solution_sha256": "TEXT",
-    "record": "TEXT",
-}
-"""The columns of ``runs`` with their SQL types; `dlsched.display.table.COLUMNS` has their meaning.
-``record`` is the result as JSON, without its solution: the trajectory, certified bounds, exact
-fractions."""
-
 AGAIN = ("killed", "changed")
 """Statuses with a cause outside the run: ``--resume`` repeats these runs."""
-FILE = "results.sqlite"
 TABLE = "results.csv"
-SALVAGED = "salvaged.csv"
-"""The readable rows of a damaged database."""
 VERSION = 3
 """Version of the tables."""
 _REMEDY = "finished runs are kept: remove the cause, then continue with --resume"
@@ -155,8 +117,11 @@ class Store:
         verdict = self.base.execute("PRAGMA quick_check(1)").fetchone()[0]
         if verdict != "ok":
             raise sqlite3.DatabaseError(verdict.partition("\n")[2] or verdict)
-        self.base.execute("PRAGMA journal_mode = WAL")  # readers see whole rows at any time
-        self.base.execute("PRAGMA synchronous = NORMAL")
+        if is_on_network(self.folder):  # a write-ahead log needs memory that all readers share
+            self.base.execute("PRAGMA journal_mode = DELETE")
+        else:
+            self.base.execute("PRAGMA journal_mode = WAL")  # readers see whole rows at any time
+            self.base.execute("PRAGMA synchronous = NORMAL")
         columns = ", ".join(f"{name} {kind}" for name, kind in TYPES.items())
         with self.base:
             self.base.execute("BEGIN")
@@ -164,6 +129,7 @@ class Store:
                 f"TABLE IF NOT EXISTS runs ({columns})",
                 "TABLE IF NOT EXISTS plan (position INTEGER PRIMARY KEY, key TEXT)",
                 "TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT)",
+                "TABLE IF NOT EXISTS packed (sha256 TEXT PRIMARY KEY, content BLOB)",
                 "VIEW IF NOT EXISTS results AS SELECT runs.* FROM plan JOIN runs USING (key)"
                 " ORDER BY position",
             ):
@@ -204,7 +170,7 @@ class Store:
             raise InstanceError(str(self.folder / FILE), "", what, _REMEDY) from None
         except (sqlite3.DatabaseError, UnicodeError) as error:
             what = f"is damaged ({' '.join(plain(str(error)).split())})"
-            remedy = f"{self._salvage()}; run the suite again, in another folder"
+            remedy = f"{salvage(self.folder)}; run the suite again, in another folder"
             raise InstanceError(str(self.folder / FILE), "", what, remedy) from None
 
     @contextmanager
@@ -225,38 +191,48 @@ class Store:
             replace_file(self.folder / TABLE, csv_bytes(frame))
         return frame
 
-    def _salvage(self) -> str:
-        """Write the readable rows of a damaged database to a file; return a sentence on it."""
-        readable: dict[str, Row] = {}
-        uri = f"{(self.folder / FILE).resolve().as_uri()}?mode=ro"
-        for order in ("ASC", "DESC"):  # from both ends, up to the damage
-            with (
-                contextlib.suppress(sqlite3.Error, UnicodeError),
-                contextlib.closing(sqlite3.connect(uri, uri=True)) as base,
-            ):
-                base.row_factory = sqlite3.Row
-                for row in base.execute(f"SELECT * FROM runs ORDER BY rowid {order}"):
-                    readable.setdefault(str(row["key"]), dict(row))
-        solutions = sum(1 for _ in self.folder.glob("solutions/*/*.sol.json.gz"))
-        kept = [f"{solutions} solutions in {self.folder / 'solutions'}"]
-        if readable:
-            rows = [{n: v for n, v in row.items() if n != "record"} for row in readable.values()]
-            with contextlib.suppress(OSError):
-                replace_file(self.folder / SALVAGED, csv_bytes(data_frame(rows)))
-                kept.insert(0, f"{len(readable)} rows in {self.folder / SALVAGED}")
-        return f"kept are {' and '.join(kept)}"
-
-    def plan(self, keys: Sequence[str], about: dict[str, str]) -> set[str]:
+    def plan(self, keys: Sequence[str], about: Mapping[str, str]) -> set[str]:
         """Store the keys of a sweep; return those that need not be run again."""
+        with self._clear_errors(), self._transaction():
+            self._plan(keys, about)
+        return self.finished()
+
+    def _plan(self, keys: Sequence[str], about: Mapping[str, str]) -> None:
+        self.base.execute("DELETE FROM plan")
+        self.base.executemany("INSERT INTO plan VALUES (?, ?)", enumerate(keys))
+        self.base.executemany("INSERT OR REPLACE INTO about VALUES (?, ?)", about.items())
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        with self.base:
+            self.base.execute("BEGIN")
+            yield
+
+    def finished(self) -> set[str]:
+        """Return the keys of the sweep that need not be run again."""
+        marks = ", ".join("?" * len(AGAIN))
+        sql = f"SELECT key FROM results WHERE status NOT IN ({marks})"
         with self._clear_errors():
-            with self.base:
-                self.base.execute("BEGIN")
-                self.base.execute("DELETE FROM plan")
-                self.base.executemany("INSERT INTO plan VALUES (?, ?)", enumerate(keys))
-                self.base.executemany("INSERT OR REPLACE INTO about VALUES (?, ?)", about.items())
-            marks = ", ".join("?" * len(AGAIN))
-            sql = f"SELECT key FROM results WHERE status NOT IN ({marks})"
             return {row["key"] for row in self.base.execute(sql, AGAIN)}
+
+    def fill(
+        self, keys: Sequence[str], about: Mapping[str, str], outcomes: Iterable[Outcome]
+    ) -> None:
+        """Store a sweep and many of its runs, their solutions packed; all of it or nothing."""
+        with self._clear_errors(), self._transaction():
+            self._plan(keys, about)
+            for outcome in outcomes:
+                if outcome.solution is not None:
+                    digest = outcome.row["solution_sha256"]
+                    sql = "INSERT OR IGNORE INTO packed VALUES (?, ?)"
+                    self.base.execute(sql, (digest, outcome.solution))
+                self._insert(outcome.row)
+
+    def row(self, key: str) -> Row | None:
+        """Return the row of a run; ``None`` if there is none."""
+        with self._clear_errors():
+            row = self.base.execute("SELECT * FROM runs WHERE key = ?", (key,)).fetchone()
+        return None if row is None else dict(row)
 
     def add(self, outcome: Outcome) -> None:
         """Store a run: its solution, then its row, which replaces one with the same key."""
@@ -277,6 +253,23 @@ class Store:
     def log_file(self, sha256: str) -> Path:
         """Return the path of the simulation's log with this digest."""
         return self.folder / "logs" / sha256[:2] / f"{sha256}.sqlite.gz"
+
+    def content(self, row: Mapping[str, Any]) -> bytes:
+        """Return a run's solution as a gzipped file, or the log of a simulation.
+
+        Raises
+        ------
+        OSError
+            If it is not there.
+        """
+        digest = row["solution_sha256"]
+        place = self.log_file if row["problem"] == SIMULATION else self.solution_file
+        with contextlib.suppress(sqlite3.OperationalError):  # a store of before has no such table
+            sql = "SELECT content FROM packed WHERE sha256 = ?"
+            packed = self.base.execute(sql, (digest,)).fetchone()
+            if packed is not None:
+                return bytes(packed[0])
+        return place(digest).read_bytes()
 
     @property
     def planned(self) -> int:

@@ -16,7 +16,7 @@ import struct
 import sys
 import threading
 import time
-from typing import Any
+from typing import IO, Any
 
 from dlsched.schema.files import JsonObject
 
@@ -131,6 +131,65 @@ class Inbox:
         if hashlib.sha256(body).digest() != digest:
             raise Damaged
         return json.loads(body[:rows]), body[rows:] if size else None
+
+
+def skip_answer(stream: IO[bytes], mark: bytes, size: int) -> tuple[JsonObject, int]:
+    """Return the JSON data of the answer at a file's position, and where the answer ends.
+
+    Its content is not read.
+
+    Parameters
+    ----------
+    size
+        Size of the file.
+
+    Raises
+    ------
+    Damaged
+        If there is no complete answer.
+    """
+    begin = stream.tell()
+    head = stream.read(MARK_BYTES + _HEAD.size)
+    if len(head) < MARK_BYTES + _HEAD.size or not head.startswith(mark):
+        raise Damaged("no record begins there")
+    rows, content, _ = _HEAD.unpack_from(head, MARK_BYTES)
+    end = begin + len(head) + rows + max(0, content - 1)
+    if end > size:
+        raise Damaged("it is incomplete")
+    try:
+        return json.loads(stream.read(rows)), end
+    except ValueError as error:
+        raise Damaged(str(error)) from None
+
+
+def read_answer(stream: IO[bytes], mark: bytes) -> tuple[JsonObject, bytes | None]:
+    """Return the answer at a file's position: JSON data, and the content if it has one.
+
+    Raises
+    ------
+    Damaged
+        If it differs from what was written.
+    """
+    head = stream.read(MARK_BYTES + _HEAD.size)
+    if len(head) < MARK_BYTES + _HEAD.size or not head.startswith(mark):
+        raise Damaged("no record begins there")
+    rows, size, digest = _HEAD.unpack_from(head, MARK_BYTES)
+    body = stream.read(rows + max(0, size - 1))
+    if hashlib.sha256(body).digest() != digest:
+        raise Damaged("its digest is another")
+    return json.loads(body[:rows]), body[rows:] if size else None
+
+
+def next_mark(stream: IO[bytes], mark: bytes, offset: int) -> int:
+    """Return the position of the first mark in a file from `offset` on; its size if none is."""
+    stream.seek(offset)
+    held = b""
+    while chunk := stream.read(_CHUNK):
+        held = held[-len(mark) + 1 :] + chunk
+        place = held.find(mark)
+        if place >= 0:
+            return stream.tell() - len(held) + place
+    return stream.tell()
 
 
 def send_task(

@@ -27,10 +27,13 @@ COMMANDS = {
     "verify": "Check a solution against the problem's definition; no solver is involved.",
     "compare": "Solve every instance with every method; gap_to_best is to the best bound known.",
     "simulate": "Simulate a policy on a trace; its log is audited. Times are in seconds.",
+    "study": "Compare a cluster's record with what policies, and any schedule, would have done.",
     "generate": "Write a random instance with the paper's statistics, or one from a trace.",
     "export": "Write an instance's model or proof for other programs, "
     "or with --schemas the JSON Schemas.",
     "bench": "Run a suite, each run in a worker process with limits; finished runs are kept.",
+    "status": "Show how far the shards of a planned sweep are, by shard and by node.",
+    "merge": "Join the rows of all shards; refuse rows that disagree, and list what is missing.",
     "report": "Write the statistics of a sweep: a self-contained HTML page, CSV, Parquet and SVG.",
     "prove": "Prove that a solution is optimal, and write the proof; "
     "`check-proof` needs no solver.",

@@ -20,11 +20,20 @@ from dlsched.variants import owner_of
 
 
 def compare(
-    instances: Annotated[list[str], typer.Argument(metavar="INSTANCE...", help=INSTANCE_HELP)],
+    instances: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="INSTANCE...", help=INSTANCE_HELP, autocompletion=flags.offered("instances")
+        ),
+    ],
     method: Annotated[
         list[str],
         typer.Option(
-            "--method", "-m", metavar="METHOD", help="A method, or MODULE:FUNCTION; repeatable."
+            "--method",
+            "-m",
+            metavar="METHOD",
+            help="A method, or MODULE:FUNCTION; repeatable.",
+            autocompletion=flags.offered("methods"),
         ),
     ],
     time_limit: flags.TimeLimit = None,

@@ -69,6 +69,8 @@ def _solver(solver: SolverState) -> str:
 
 
 def _compiled(loops: CompiledLoops) -> str:
+    if loops.interpreted:
+        return "run as Python, which is slow on large instances: pip install 'dlsched[fast]'"
     if loops.failure:
         return "failed"
     cached = "an unknown number" if loops.cached is None else str(loops.cached)

@@ -41,6 +41,12 @@ class Exit(IntEnum):
     INTERRUPTED = 130
     PIPE = 141
     """The reader of stdout closed it; the status that a shell reports for SIGPIPE."""
+    TERMINATED = 143
+    """Ended by SIGTERM, as a shell reports it; finished runs are kept."""
+
+
+_STATUSES = {"Terminated": Exit.TERMINATED, "Disagreement": Exit.NEGATIVE}
+"""Statuses of errors of `bench`, which few commands import, by their names."""
 
 
 class Commands(TyperGroup):
@@ -66,7 +72,7 @@ def errors_handled() -> Iterator[None]:
     except (InstanceError, UnknownName, OptionError, SolverMissing, ExtraMissing) as error:
         _stop(str(error), Exit.UNUSABLE)
     except DlschedError as error:
-        _stop(str(error), Exit.BROKEN)
+        _stop(str(error), _STATUSES.get(type(error).__name__, Exit.BROKEN))
     except (KeyboardInterrupt, typer.Abort):
         _stop("interrupted", Exit.INTERRUPTED)
     except OSError as error:

@@ -11,7 +11,7 @@ import typer
 from dlsched import api
 from dlsched.api.models import format_of
 from dlsched.cli.exits import put
-from dlsched.cli.flags import INSTANCE_HELP, Json, Variant
+from dlsched.cli.flags import INSTANCE_HELP, Json, Variant, offered
 from dlsched.cli.output import put_json, put_line
 from dlsched.cli.progress import say
 from dlsched.cli.settings import named_after, target
@@ -28,7 +28,13 @@ SUFFIXES = [f".{name}{packed}" for name in FORMATS for packed in ("", ".gz")]
 
 def export(
     instance: Annotated[
-        str | None, typer.Argument(metavar="INSTANCE", help=INSTANCE_HELP, show_default=False)
+        str | None,
+        typer.Argument(
+            metavar="INSTANCE",
+            help=INSTANCE_HELP,
+            show_default=False,
+            autocompletion=offered("instances"),
+        ),
     ] = None,
     file: Annotated[
         Path | None,

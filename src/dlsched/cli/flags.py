@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+
+def offered(what: str) -> Callable[[typer.Context, str], list[str]]:
+    """Return a function of `dlsched.cli.completion` that is imported when the shell asks for it."""
+
+    def complete(context: typer.Context, begun: str) -> list[str]:
+        names: list[str] = getattr(import_module("dlsched.cli.completion"), what)(context, begun)
+        return names
+
+    return complete
+
+
 INSTANCE_HELP = "A shipped instance's name, or a .json or .json.gz file."
 
-InstanceName = Annotated[str, typer.Argument(metavar="INSTANCE", help=INSTANCE_HELP)]
+InstanceName = Annotated[
+    str,
+    typer.Argument(metavar="INSTANCE", help=INSTANCE_HELP, autocompletion=offered("instances")),
+]
 Json = Annotated[bool, typer.Option("--json", help="Write JSON to stdout, and nothing else.")]
 TimeLimit = Annotated[
     float | None, typer.Option("--time-limit", metavar="S", help="Wall-clock seconds per run.")

@@ -28,7 +28,14 @@ _SHARED = ("elastic", "spread")
 
 
 def generate(
-    problem: Annotated[str, typer.Argument(metavar="PROBLEM", help="See: dlsched list problems.")],
+    problem: Annotated[
+        str,
+        typer.Argument(
+            metavar="PROBLEM",
+            help="See: dlsched list problems.",
+            autocompletion=flags.offered("problems"),
+        ),
+    ],
     seed: flags.Seed = 0,
     setting: Annotated[
         list[str] | None,
@@ -40,7 +47,10 @@ def generate(
     trace: Annotated[
         str | None,
         typer.Option(
-            "--trace", metavar="FILE", help="A job trace as it is published, or synthetic-1."
+            "--trace",
+            metavar="FILE",
+            help="A job trace as it is published, or synthetic-1.",
+            autocompletion=flags.offered("traces"),
         ),
     ] = None,
     at: Annotated[
@@ -63,6 +73,7 @@ def generate(
             metavar="NAME",
             help="With --trace: philly, helios, acme, pai, openb, muri or tiresias; "
             "auto finds it out.",
+            autocompletion=flags.offered("trace_formats"),
         ),
     ] = "auto",
     column: Annotated[

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from dlsched import registry
-from dlsched.cli.flags import Json
+from dlsched.cli.flags import Json, offered
 from dlsched.cli.output import Column, put_json, put_rows
 from dlsched.display.table import Row
 from dlsched.problems import library
@@ -30,7 +30,14 @@ class What(StrEnum):
 def list_(
     what: Annotated[What | None, typer.Argument(help="Everything by default.")] = None,
     problem: Annotated[
-        str | None, typer.Option("--problem", "-p", metavar="NAME", help="Of one problem only.")
+        str | None,
+        typer.Option(
+            "--problem",
+            "-p",
+            metavar="NAME",
+            help="Of one problem only.",
+            autocompletion=offered("problems"),
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:

@@ -12,7 +12,7 @@ from typing import Any, TextIO
 
 from dlsched.cli.exits import put
 from dlsched.cli.layout import Column
-from dlsched.cli.tables import LeftOut, put_table
+from dlsched.cli.tables import LeftOut, fits, put_table
 from dlsched.cli.text import broken, named_lines
 from dlsched.display.figures import display
 
@@ -93,6 +93,7 @@ __all__ = [
     "Column",
     "LeftOut",
     "fields",
+    "fits",
     "put_json",
     "put_line",
     "put_rows",

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from dlsched.errors import OptionError
+from dlsched.errors import OptionError, nearest
 from dlsched.schema.files import validate_target
 from dlsched.schema.quantities import shown
 
@@ -42,7 +42,9 @@ def settings(pairs: Iterable[str], defaults: Mapping[str, Any], whose: str) -> d
             raise OptionError(f"{pair!r} sets nothing; write name=value")
         if name not in defaults:
             known = ", ".join(defaults) or "nothing to set"
-            raise OptionError(f"{whose} has no {name!r}; it has: {known}")
+            near = nearest(name, defaults)
+            hint = f"; {near}" if near else ""
+            raise OptionError(f"{whose} has no {name!r}; it has: {known}{hint}")
         if name in chosen:
             raise OptionError(f"{name!r} is set twice; set it once")
         chosen[name] = _like(defaults[name], _value(text), name, whose)

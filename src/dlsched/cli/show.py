@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from dlsched.api import load
-from dlsched.cli.flags import INSTANCE_HELP, Json
+from dlsched.cli.flags import INSTANCE_HELP, Json, offered
 from dlsched.cli.output import Column, fields, put_json, put_line, put_rows
 from dlsched.cli.progress import say
 from dlsched.cli.settings import parameters
@@ -24,7 +24,12 @@ _COLUMNS = {name: Column(name, wraps=True) for name in ("summary", "options", "d
 
 def show(
     name: Annotated[
-        str, typer.Argument(metavar="PROBLEM|INSTANCE", help=f"A problem. {INSTANCE_HELP}")
+        str,
+        typer.Argument(
+            metavar="PROBLEM|INSTANCE",
+            help=f"A problem. {INSTANCE_HELP}",
+            autocompletion=offered("problems_and_instances"),
+        ),
     ],
     as_json: Json = False,
 ) -> None:

@@ -12,8 +12,10 @@ from dlsched.cli.exits import Exit, put_note
 from dlsched.cli.flags import Json
 from dlsched.cli.output import fields, put_json
 from dlsched.cli.progress import note, say
+from dlsched.cli.records import Outputs
 from dlsched.cli.settings import settings
 from dlsched.errors import OptionError
+from dlsched.history.writers.runs import BEGIN
 from dlsched.run import Stage
 from dlsched.simulation import Cluster, Simulation, Workload
 from dlsched.simulation import simulate as run_simulation
@@ -27,15 +29,31 @@ _SHOWN = 5
 
 def simulate(
     trace: Annotated[
-        str, typer.Argument(metavar="TRACE", help="A job trace as it is published, or synthetic-1.")
+        str,
+        typer.Argument(
+            metavar="TRACE",
+            help="A job trace as it is published, or synthetic-1.",
+            autocompletion=flags.offered("traces"),
+        ),
     ],
     policy: Annotated[
-        str, typer.Option("--policy", "-p", metavar="NAME", help="See: dlsched list policies.")
+        str,
+        typer.Option(
+            "--policy",
+            "-p",
+            metavar="NAME",
+            help="See: dlsched list policies.",
+            autocompletion=flags.offered("policies"),
+        ),
     ],
     method: Annotated[
         str | None,
         typer.Option(
-            "--method", "-m", metavar="METHOD", help="What solves the policy's problem; its own."
+            "--method",
+            "-m",
+            metavar="METHOD",
+            help="What solves the policy's problem; its own.",
+            autocompletion=flags.offered("methods"),
         ),
     ] = None,
     servers: Annotated[int, typer.Option("--servers", metavar="N", min=1)] = 8,
@@ -76,12 +94,36 @@ def simulate(
     bounds: Annotated[
         bool, typer.Option("--bounds", help="Lower bounds over all policies, too.")
     ] = False,
+    sacct: Annotated[
+        Path | None,
+        typer.Option("--sacct", metavar="FILE", help="Write it as `sacct` of Slurm prints it."),
+    ] = None,
+    swf: Annotated[
+        Path | None,
+        typer.Option("--swf", metavar="FILE", help="Write it in the Standard Workload Format."),
+    ] = None,
+    timeline: Annotated[
+        Path | None,
+        typer.Option(
+            "--timeline",
+            metavar="FILE",
+            help="Draw every GPU over time: .html, that can be zoomed, .svg, .pdf or .png.",
+        ),
+    ] = None,
+    begin: Annotated[
+        str, typer.Option("--begin", metavar="TIME", help="Time 0 in --sacct and --swf, UTC.")
+    ] = BEGIN,
+    timezone: Annotated[
+        str, typer.Option("--timezone", metavar="ZONE", help="In which --sacct writes times.")
+    ] = "UTC",
     as_json: Json = False,
 ) -> None:
     """Simulate a policy on a trace; its log is audited. Times are in seconds."""
     if resume and log is None:
         raise OptionError("--resume goes on with a log; name its file: --log FILE")
     chosen = _options(policy, variant, setting or [])
+    outputs = Outputs(sacct, swf, timeline, begin, timezone)
+    outputs.require_usable()
     added = _profile_options(profiles, profile_option or [])
     say(Stage.LOADING, trace)
     workload = Workload.from_trace(trace, profiles, together=together, limit=limit, **added)
@@ -111,6 +153,7 @@ def simulate(
         raise
     say(Stage.CHECKING, "the log")
     report = run.audit()
+    outputs.write(run)
     rows = _answer(run, bounds) | {"violations": len(report.violations)}
     if as_json:
         put_json(rows)

@@ -25,13 +25,25 @@ def solve(
     instance: InstanceName,
     method: Annotated[
         str,
-        typer.Option("--method", "-m", metavar="METHOD", help="A method, or MODULE:FUNCTION."),
+        typer.Option(
+            "--method",
+            "-m",
+            metavar="METHOD",
+            help="A method, or MODULE:FUNCTION.",
+            autocompletion=flags.offered("methods"),
+        ),
     ] = "exact",
     time_limit: flags.TimeLimit = None,
     gap: flags.Gap = 0.0,
     threads: flags.Threads = 1,
     seed: flags.Seed = 0,
     solver: flags.Solver = "highs",
+    solver_option: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--solver-option", metavar="K=V", help="Of the solver, by its own names; repeatable."
+        ),
+    ] = None,
     start: Annotated[
         str | None, typer.Option("--start", metavar="FILE", help="A solution to start from.")
     ] = None,
@@ -64,6 +76,8 @@ def solve(
     owner = owner_of(inst, variant)
     chosen = owner.resolve(method, inst)
     options = settings(option or [], chosen.options, method)
+    names = {pair.partition("=")[0]: None for pair in solver_option or []}
+    passed = settings(solver_option or [], names, solver)
     if log:
         hide()
     with stdout_for_answers():
@@ -75,6 +89,7 @@ def solve(
             threads=threads,
             seed=seed,
             solver=solver,
+            solver_options=passed,
             start=start,
             variant=owner if isinstance(owner, VariantProblem) else None,
             log=log,

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dlsched.bench import Suite, run_suite, statistics
-from dlsched.bench.report import findings
-from dlsched.bench.simulations import SHOWN, table_rows
+from dlsched.bench import Plan, Suite, run_suite, statistics
+from dlsched.bench.report import findings, optimum_text
+from dlsched.bench.simulation_rows import SHOWN, table_rows
+from dlsched.bench.spread import METRIC, spread_rows
 from dlsched.bench.statistics import EvaluatedRun
+from dlsched.bench.workload_spec import BOUND
 from dlsched.cli.output import Column, LeftOut, put_line, put_table
 from dlsched.cli.progress import count, note, say
 from dlsched.display.figures import percent, seconds
@@ -19,54 +21,82 @@ from dlsched.results.status import FAILED
 from dlsched.run import Stage
 
 MOST_LINES = 20
-_COUNTS = {"runs": 0, "proven": 2, "feasible": 3, "bound only": 7, "no solution": 6, "failed": 0}
-"""Columns of counts, and their `Column.drop`."""
+GAPS_EXPLAINED = (
+    "at optimum: runs at the best bounds known in all levels. mean gap: of the level named, to the "
+    "best bound known, over the runs whose earlier levels are at their bounds; in brackets how "
+    "many if not all. worst: of the first level named."
+)
+_COUNTS = {
+    "runs": 6,
+    "proven": 9,
+    "feasible": 10,
+    "bound only": 10,
+    "no solution": 10,
+    "optimum unknown": 3,
+}
+"""Columns of counts, and their `Column.drop`; that of failed runs is always shown if there are."""
 _METRICS = dict(zip(SHOWN, (0, 5, 6, 7, 8), strict=True))
 """Columns of metrics of simulations, and their `Column.drop`."""
 
 
-def run_shown(suite: Suite, out: Path, **options: Any) -> None:
-    """Run a suite and show what is done; see `dlsched.bench.run_suite` for the options."""
-    done = 0
+def run_shown(suite: Suite | Plan, out: Path, **options: Any) -> tuple[int, int]:
+    """Run a suite and show what is done; see `dlsched.bench.run_suite` for the options.
+
+    Return the number of runs made, and how many of them failed.
+    """
+    done = failed = 0
 
     def on_row(row: Row, left: int) -> None:
-        nonlocal done
+        nonlocal done, failed
         done += 1
+        failed += row["status"] in FAILED
         count(done, done + left)
 
-    say(Stage.LOADING, f"the instances of {suite.name}")
+    name = suite.name if isinstance(suite, Suite) else suite.about["suite"]
+    say(Stage.LOADING, f"the instances of {name}")
     run_suite(
         suite, out, on_row=on_row, on_plan=lambda total: count(0, total), on_stage=note, **options
     )
+    return done, failed
 
 
 def put_sweep(runs: Sequence[EvaluatedRun], left_out: LeftOut | None = None) -> None:
     """Write a row per problem and method, then failed runs and findings."""
     left_out = left_out or LeftOut()
     table = statistics.summary(runs)
+    by_level = statistics.gaps_by_level(runs)
     for problem in dict.fromkeys(run.row["problem"] for run in runs):
         lines = table[table["problem"] == problem].astype(object).to_dict("records")
+        means = statistics.level_means(by_level, problem, lines[0]["level"])
+        first, *others = means
+        counts = _COUNTS | ({"failed": 0} if any(line["failed"] for line in lines) else {})
         put_table(
             [
                 "method",
-                Column("resolved_method", drop=4),
-                *(Column(name, right=True, drop=drop) for name, drop in _COUNTS.items()),
-                Column("level", drop=10),
-                "mean gap_to_best>",
-                Column("p50", right=True, drop=5),
-                Column("p90", right=True, drop=9),
-                Column("p99", right=True, drop=9),
-                "worst>",
-                Column("bounds", drop=8),
-                Column("seconds", right=True, drop=1),
+                Column("resolved_method", drop=8),
+                *(Column(name, right=True, drop=drop) for name, drop in counts.items()),
+                "at optimum>",
+                f"mean gap: {first}>",
+                Column("p50", right=True, drop=9),
+                Column("p90", right=True, drop=12),
+                Column("p99", right=True, drop=12),
+                Column("worst", right=True, drop=5),
+                *(
+                    Column(f"mean gap: {level}", right=True, drop=4 if i == 0 else 7)
+                    for i, level in enumerate(others)
+                ),
+                Column("bounds", drop=11),
+                Column("seconds", right=True, drop=2),
             ],
             (
                 [
                     line["method"],
                     _resolved(line),
-                    *(line[name] or None for name in _COUNTS),
-                    line["level"],
-                    *(percent(_known(line[n])) for n in ("mean", *statistics.PERCENTILES, "worst")),
+                    *(line[name] or None for name in counts),
+                    optimum_text(line),
+                    means[first][line["method"]].text(),
+                    *(percent(_known(line[name])) for name in (*statistics.PERCENTILES, "worst")),
+                    *(means[level][line["method"]].text() for level in others),
                     line["bounds"],
                     seconds(_known(line["seconds"])),
                 ]
@@ -76,15 +106,26 @@ def put_sweep(runs: Sequence[EvaluatedRun], left_out: LeftOut | None = None) -> 
             left_out=left_out,
         )
     left_out.put()
+    if len(table):
+        put_line(GAPS_EXPLAINED)
     put_failed([run.row for run in runs])
     for line in findings(runs)[:MOST_LINES]:
         put_line(line)
 
 
 def put_simulations(rows: Sequence[Row]) -> None:
-    """Write a table for each workload, then the simulations that failed."""
+    """Write a table for each workload, of several seeds one with their spread; then the failed."""
     left_out = LeftOut()
-    for name in dict.fromkeys(row["instance"] for row in rows):
+    families: dict[str, list[Row]] = {}
+    for row in rows:
+        if row["method"] != BOUND:
+            families.setdefault(row.get("family") or row["instance"], []).append(row)
+    several = {n for n, group in families.items() if len({r["instance"] for r in group}) > 1}
+    for name in several:
+        _put_spread(name, families[name], left_out)
+    for name in dict.fromkeys(
+        r["instance"] for n in families if n not in several for r in families[n]
+    ):
         lines = table_rows([row for row in rows if row["instance"] == name])
         seeds = len({line["seed"] for line in lines}) > 1
         put_table(
@@ -119,6 +160,37 @@ def put_simulations(rows: Sequence[Row]) -> None:
         )
     left_out.put()
     put_failed(rows)
+
+
+def _put_spread(name: str, rows: Sequence[Row], left_out: LeftOut) -> None:
+    """Write a row per policy with its spread over the seeds of a workload."""
+    put_table(
+        [
+            "policy",
+            Column("method", drop=1),
+            Column("options", drop=2),
+            Column("runs", right=True, drop=4),
+            Column("failed", right=True, drop=3),
+            Column(METRIC, right=True),
+            Column("sd", right=True),
+            Column("saved", right=True, drop=5),
+            Column("saved_sd", right=True, drop=6),
+            Column("better", right=True, drop=7),
+            Column("gap", right=True, drop=1),
+        ],
+        (
+            [
+                *(line[n] for n in ("policy", "method", "options", "runs", "failed", METRIC, "sd")),
+                percent(line["saved"]),
+                percent(line["saved_sd"]),
+                line["better"],
+                percent(line["gap"]),
+            ]
+            for line in spread_rows(rows)
+        ),
+        title=name,
+        left_out=left_out,
+    )
 
 
 def put_failed(rows: Sequence[Row]) -> None:

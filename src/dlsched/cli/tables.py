@@ -75,18 +75,32 @@ def put_table(
     left_out
         Collects what is left out, for one line below several tables.
     """
-    heads = [c if isinstance(c, Column) else _column(c) for c in columns]
-    given = [list(row) for row in rows]
-    table = Table(heads, [[_text(cell, 0) for cell in row] for row in given])
-    shown = [i for i, h in enumerate(heads) if not h.drop or any(table.cells(i))]
-    table = table.only(shown, BETWEEN[0])
-    brief = Table(heads, [[_text(cell, 1) for cell in row] for row in given])
-    brief = brief.only(shown, BETWEEN[0])
+    table, brief = _long_and_brief(columns, rows)
     note = LeftOut() if left_out is None else left_out
     put("\n".join(_lines(table, brief, title, note)) + "\n")
     if left_out is None:
         note.put()
     put("\n")
+
+
+def fits(columns: Sequence[str | Column], rows: Iterable[Sequence[object]]) -> bool:
+    """Whether the terminal has room for the primary columns of a table side by side."""
+    return fitted(*_long_and_brief(columns, rows), line_width()) is not None
+
+
+def _long_and_brief(
+    columns: Sequence[str | Column], rows: Iterable[Sequence[object]]
+) -> tuple[Table, Table]:
+    """Return a table with the long form of each cell and with the short one.
+
+    Secondary columns without any value are left out.
+    """
+    heads = [c if isinstance(c, Column) else _column(c) for c in columns]
+    given = [list(row) for row in rows]
+    table = Table(heads, [[_text(cell, 0) for cell in row] for row in given])
+    brief = Table(heads, [[_text(cell, 1) for cell in row] for row in given])
+    shown = [i for i, h in enumerate(heads) if not h.drop or any(table.cells(i))]
+    return table.only(shown, BETWEEN[0]), brief.only(shown, BETWEEN[0])
 
 
 def _column(name: str) -> Column:

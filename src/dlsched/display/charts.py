@@ -9,13 +9,30 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dlsched import registry
+from dlsched.display.drawing.colours import ACCENT, PLAIN
 from dlsched.display.drawing.legend import add_legend
-from dlsched.display.drawing.style import TEXT, set_labels, short_name
+from dlsched.display.drawing.style import (
+    SMALL,
+    TEXT,
+    TITLE,
+    figure_width,
+    new_figure,
+    set_labels,
+    short_name,
+    wrap,
+)
+from dlsched.errors import OptionError
+from dlsched.extras import require
+from dlsched.registry import Problem
 from dlsched.results import performance_profiles as profiles
 from dlsched.results.performance_profiles import Row, Steps
 
 if TYPE_CHECKING:
+    import pandas
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
 
 T = TypeVar("T")
 Style: TypeAlias = dict[str, Any]
@@ -30,9 +47,39 @@ _DASHES = (
 _MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
 _STEPS: dict[str, Any] = {"markevery": (0.1, 0.25), "drawstyle": "steps-post"}
 _LONGEST_LABEL = 34
-LEAST_GAP = 1e-6
-"""Smaller gaps are drawn here on a logarithmic axis."""
+_SHORT_LABEL = 18
+"""Letters of a method's name in the overview."""
+_WIDE = 5.0
+"""Inches from which the overview has two panels beside each other."""
+_ROW = 0.155
+_PANEL = 0.42
+_NOTE = 0.28
+"""Inches of a method's row in the overview, of a panel beside its rows, of the note below."""
 _LEAST_SECONDS = 1e-4
+
+
+def rows_of(table: Any, function: str) -> list[Row]:
+    """Return a table's rows, with None for what is missing.
+
+    Parameters
+    ----------
+    function
+        The name of the public function that needs it, for the error.
+
+    Raises
+    ------
+    OptionError
+        If it is no table of results.
+    """
+    missing = [c for c in ("problem", "method", "status") if c not in getattr(table, "columns", ())]
+    if missing:
+        raise OptionError(
+            f"{function} needs a table with the column {missing[0]!r}: give what "
+            f"dlsched.compare returned, or a sweep's runs.csv"
+        )
+    cells = table.astype(object).where(table.notna(), None)
+    rows: list[Row] = cells.to_dict("records")
+    return rows
 
 
 def styles() -> Iterator[Style]:
@@ -55,6 +102,125 @@ def _styled(groups: Mapping[str, T]) -> Iterator[tuple[str, T, Style]]:
 
 def _points(style: Style) -> Style:
     return {**style, "linestyle": "none", "fillstyle": "none"}
+
+
+def plot_overview(table: pandas.DataFrame) -> Figure:
+    """Draw all problems at a glance: how far each method is from the optimum.
+
+    A panel for each problem, a row for each method, the best first. A dot is a run; the bar is the
+    mean of the dots; at the right is how many of all runs are at the optimum in all levels. The
+    gap is that of the first level at which methods differ, of the runs that are at their best in
+    the levels before. The heuristic that the problem's paper proposes has the accent colour.
+
+    Parameters
+    ----------
+    table
+        What `dlsched.compare` returned, or a sweep's ``results.csv``; of any problems.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        As wide as matplotlib's setting ``figure.figsize``: two panels in a row from 5 inches on.
+
+    Raises
+    ------
+    OptionError
+        If the table has no rows, or lacks a column.
+    ExtraMissing
+        If matplotlib is not installed.
+    """
+    require("matplotlib.pyplot", "drawing")
+    rows = rows_of(table, "plot_overview")
+    names = [name for name in registry.problem_names() if any(r["problem"] == name for r in rows)]
+    if not names:
+        raise OptionError("plot_overview: the table has no rows: give a table with some runs")
+    groups = [profiles.by_label(r for r in rows if r["problem"] == name) for name in names]
+    columns = 2 if figure_width() >= _WIDE and len(names) > 1 else 1
+    heights = [
+        max(len(group) for group in groups[first : first + columns])
+        for first in range(0, len(names), columns)
+    ]
+    inches = _ROW * sum(heights) + _PANEL * len(heights)
+    figure = new_figure(inches + _NOTE * (1 if columns > 1 else 2))
+    figure.set_layout_engine("constrained", w_pad=0.06, h_pad=0.05)
+    ratios = [_ROW * height + _PANEL for height in heights]
+    grid = figure.add_gridspec(len(heights), columns, height_ratios=ratios)
+    for i, (name, group) in enumerate(zip(names, groups, strict=True)):
+        ax = figure.add_subplot(grid[divmod(i, columns)])
+        _draw_panel(ax, registry.problem(name), group)
+    note = (
+        "A dot is a run, a bar the mean: the gap to the best bound known, at the level named. "
+        "Optimal: the runs at their best in all levels. Orange: the heuristic of the paper."
+    )
+    figure.supxlabel(wrap(note, 0.97 * figure_width(), TEXT), x=0.01, ha="left", fontsize=TEXT)
+    return figure
+
+
+def _draw_panel(ax: Axes, problem: Problem, groups: Mapping[str, Sequence[Row]]) -> None:
+    """Draw one problem of `plot_overview`."""
+    levels = [level.name for level in problem.levels]
+    level = profiles.differing_level([row for group in groups.values() for row in group], levels)
+    gaps = {
+        label: 100 * np.array(profiles.gaps_of(group, level)) for label, group in groups.items()
+    }
+    means = {
+        label: float(values.mean()) if len(values) else np.inf for label, values in gaps.items()
+    }
+    reached = {
+        label: sum(profiles.at_optimum(row, levels) for row in group)
+        for label, group in groups.items()
+    }
+    order = sorted(groups, key=lambda label: (means[label], -reached[label]))
+    for y, label in enumerate(order):
+        group = groups[label]
+        of_paper = str(group[0]["method"]) == problem.paper_method
+        colour = ACCENT if of_paper else PLAIN
+        values = np.sort(gaps[label])
+        dots: Style = {"color": colour, "alpha": 0.75, "markeredgewidth": 0, "clip_on": False}
+        ax.plot(values, y + 1.6 * _spread(len(values)), "o", markersize=3.2, zorder=3, **dots)
+        if len(values):
+            bar: Style = {"color": colour, "linewidth": 2.2, "solid_capstyle": "butt"}
+            ax.plot([means[label]] * 2, [y - 0.36, y + 0.36], clip_on=False, zorder=4, **bar)
+        look: Style = {"color": colour, "fontweight": "bold" if of_paper else "normal"}
+        _beside(ax, y, f"{reached[label]} of {len(group)}", va="center", **look)
+    names = [short_name(label, _SHORT_LABEL) for label in order]
+    ax.set_yticks(range(len(order)), names, fontsize=TEXT)
+    for label, tick in zip(order, ax.get_yticklabels(), strict=True):
+        if str(groups[label][0]["method"]) == problem.paper_method:
+            tick.set(color=ACCENT, fontweight="bold")
+    ax.set_ylim(len(order) - 0.45, -0.55)
+    percent_axis(ax.xaxis)
+    ax.grid(True, axis="x", color="0.88", linewidth=0.6)
+    ax.set_axisbelow(True)
+    ax.tick_params(length=0)
+    ax.spines[["top", "right", "bottom"]].set_visible(False)
+    ax.set_title(problem.name, loc="left", fontsize=TITLE, fontweight="bold", pad=3)
+    ax.set_title(f"gap of {level}", loc="right", fontsize=TEXT, color=PLAIN, pad=3)
+    _beside(ax, -0.72, "optimal", va="bottom", color=PLAIN)
+
+
+def _beside(ax: Axes, y: float, text: str, **look: Any) -> None:
+    """Write a text at the right of the axes."""
+    ax.annotate(
+        text,
+        (1, y),
+        xytext=(8, 0),
+        xycoords=("axes fraction", "data"),
+        textcoords="offset points",
+        fontsize=TEXT,
+        annotation_clip=False,
+        **look,
+    )
+
+
+def percent_axis(axis: Axis) -> None:
+    """Let an axis be per cent from 0 to 100, linear up to 1 and logarithmic from there."""
+    ax = axis.axes
+    is_x = axis is ax.xaxis
+    (ax.set_xscale if is_x else ax.set_yscale)("symlog", linthresh=1, linscale=0.4)
+    axis.set_ticks([0, 1, 10, 100], ["0", "1 %", "10 %", "100 %"], fontsize=SMALL)
+    axis.set_minor_locator(require("matplotlib.ticker", "drawing").NullLocator())
+    (ax.set_xlim if is_x else ax.set_ylim)(0, 100)
 
 
 def draw_gap_distribution(ax: Axes, rows: Sequence[Row], level: str) -> None:
@@ -107,26 +273,29 @@ def draw_time_profile(ax: Axes, profile: Mapping[str, Steps]) -> None:
         _draw_steps(ax, name, steps, end, style)
     ax.set(xscale="log", xlim=(0.95, end), ylim=(-0.02, 1.02))
     set_labels(ax, "factor of the fastest proof", "share of runs proven")
+    decimal_ticks(ax.xaxis)
 
 
 def draw_gap_profile(ax: Axes, profile: Mapping[str, Steps], level: str) -> None:
-    """Draw the share of each method's runs within each gap."""
+    """Draw the share of each method's runs within each gap in per cent."""
     for name, steps, style in _styled(profile):
         if len(steps.values):
-            drawn = Steps(np.maximum(steps.values, LEAST_GAP), steps.shares)
-            _draw_steps(ax, name, drawn, 1.0, style)
-    ax.set(xscale="log", xlim=(LEAST_GAP * 0.8, 1.1), ylim=(-0.02, 1.02))
-    set_labels(ax, f"gap_to_best of {level}", "share of runs within it")
+            values = np.concatenate([[0.0], 100 * steps.values])
+            shares = np.concatenate([[0.0], steps.shares])
+            _draw_steps(ax, name, Steps(values, shares), 100.0, style)
+    percent_axis(ax.xaxis)
+    ax.set_ylim(0, 1.02)
+    set_labels(ax, f"gap of {level} to the best bound known", "share of runs within it")
 
 
 def draw_time_by_size(ax: Axes, rows: Sequence[Row], unit: str) -> None:
-    """Draw seconds against the size, with the fitted growth where three sizes ran."""
+    """Draw seconds against the size, with the fitted growth where enough sizes ran."""
     for name, group, style in _styled(profiles.by_label(rows)):
         sizes, seconds = profiles.sizes_and(group, "seconds")
         if not sizes:
             continue
         fitted = profiles.growth(group)
-        label = f"{name}: n^{fitted.slope:.2f}" if fitted else name
+        label = f"{name}: {fitted.power()}" if fitted else name
         ax.plot(sizes, np.maximum(seconds, _LEAST_SECONDS), label=label, **_points(style))
         if fitted:
             ends = np.array([min(sizes), max(sizes)])
@@ -134,19 +303,8 @@ def draw_time_by_size(ax: Axes, rows: Sequence[Row], unit: str) -> None:
             ax.plot(ends, np.exp(fitted.intercept) * ends**fitted.slope, **line)
     ax.set(xscale="log", yscale="log")
     set_labels(ax, f"number of {unit}", "seconds")
-    _decimal_ticks(ax)
-
-
-def draw_gap_by_size(ax: Axes, rows: Sequence[Row], unit: str, level: str) -> None:
-    """Draw gaps against the size."""
-    for name, group, style in _styled(profiles.by_label(rows)):
-        sizes, gaps = profiles.sizes_and(group, f"{level}_gap_to_best")
-        if sizes:
-            ax.plot(sizes, 100 * np.array(gaps), label=name, **_points(style), clip_on=False)
-    ax.set(xscale="log")
-    ax.set_ylim(bottom=0)
-    set_labels(ax, f"number of {unit}", f"gap_to_best of {level}, %")
-    _decimal_ticks(ax)
+    decimal_ticks(ax.xaxis)
+    decimal_ticks(ax.yaxis)
 
 
 def dress(ax: Axes, *, own: bool) -> None:
@@ -164,12 +322,12 @@ def dress(ax: Axes, *, own: bool) -> None:
         add_legend(ax, handles, own=own, handlelength=2.2)
 
 
-def _decimal_ticks(axes: Axes) -> None:
-    """Write sizes as decimal numbers, not as powers of ten."""
-    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+def decimal_ticks(axis: Axis) -> None:
+    """Write the numbers of a logarithmic axis in full, not as powers of ten."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-    low, high = axes.get_xlim()
+    low, high = axis.get_view_interval()
     close = high < 30 * low  # powers of ten would be too few ticks
-    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 3, 4, 6, 8) if close else (1,)))
-    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
-    axes.xaxis.set_minor_formatter(NullFormatter())
+    axis.set_major_locator(LogLocator(subs=(1, 2, 3, 4, 6, 8) if close else (1,)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+    axis.set_minor_formatter(NullFormatter())

@@ -40,7 +40,7 @@ COLUMNS = {
     "objective": "all levels' values, as JSON (bench, report)",
     "bound": "all levels' bounds that the run proved, as JSON (bench, report)",
     "gap": "gap to the bound that the run itself proved, at the level of `gap_level`",
-    "gap_level": "the first level whose gap is above 0, else the last level that has a gap",
+    "gap_level": "the first level that is not at its bound, else the last that has a bound",
     "bound_kind": "how sure that bound is: certified, certified to nine digits, or claimed",
     "gap_to_best": "gap to the best bound known: of all runs in the table, and of the library",
     "gap_to_best_level": "the level of `gap_to_best`, chosen as for `gap_level`",
@@ -227,13 +227,14 @@ def gaps_to(result: Result, bounds: Bounds) -> ByLevel[float | None]:
 def _deciding(
     gaps: ByLevel[float | None], bounds: Bounds
 ) -> tuple[float | None, str | None, str | None]:
-    """Return gap, level and kind of bound at the first level with a gap above 0.
+    """Return gap, level and kind of bound at the first level that is not at its bound.
 
-    If all gaps are 0, those of the last level that has a gap.
+    If all are, those of the last level that has a bound. After a level that is not at its bound,
+    no gap is stated, so it is the last gap that is.
     """
     stated = [i for i, g in enumerate(gaps) if g is not None]
     if not stated:
         return None, None, None
-    i = next((i for i in stated if gaps[i]), stated[-1])
+    i = stated[-1]
     bound = bounds[i]
     return gaps[i], bounds.levels[i].name, bound.kind if bound else None

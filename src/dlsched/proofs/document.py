@@ -8,6 +8,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
 
+from dlsched.display.figures import shorten
+from dlsched.display.rendering import Rendered
 from dlsched.errors import InstanceError
 from dlsched.proofs.cuts import Cut
 from dlsched.proofs.forms.parameters import MOST_BITS, Parameters, ratio
@@ -19,6 +21,8 @@ from dlsched.schema.quantities import Number, to_json
 VERSION = 1
 Kind = Literal["certified", "certified to nine digits"]
 KINDS: tuple[Kind, Kind] = ("certified", "certified to nine digits")
+_LONGEST_REPR = 300
+"""Characters of a proof's ``repr``."""
 _REMEDY = "make the proof again: dlsched prove INSTANCE"
 _KIND_NAMES: Mapping[type, str] = {str: "a text", dict: "an object", list: "a list"}
 _NODE_SHAPE = "must be [column, at] or [bits, empty, rows, multipliers], all of them integers"
@@ -51,6 +55,18 @@ class LevelProof:
     nodes: Sequence[Node]
     parameters: Parameters = field(default_factory=dict)
     cuts: Sequence[Cut] = ()
+
+    @property
+    def leaves(self) -> int:
+        """The number of leaves of the tree."""
+        return sum(isinstance(node, Leaf) for node in self.nodes)
+
+    def __repr__(self) -> str:
+        """Return the level, the form, and the size of the tree."""
+        return (
+            f"<proof of {self.level}={shorten(str(self.target), 20)} ({self.kind}) by the form "
+            f"{self.form}: {len(self.nodes):,} nodes, {len(self.cuts):,} cuts>"
+        )
 
     def to_data(self) -> JsonObject:
         """Return plain JSON data; without cuts there is no field for them."""
@@ -95,7 +111,7 @@ class StatedVariant:
 
 
 @dataclass(frozen=True)
-class Proof:
+class Proof(Rendered):
     """That a solution of an instance is optimal, level by level: of its problem or a variant."""
 
     problem: str
@@ -105,10 +121,21 @@ class Proof:
     levels: Sequence[LevelProof]
     variant: StatedVariant | None = None
 
+    def __repr__(self) -> str:
+        """Return the instance, the levels with what they are proved to be, and the trees' size."""
+        targets = ", ".join(
+            f"{level.level}={shorten(str(level.target), 20)}" for level in self.levels
+        )
+        return shorten(
+            f"<proof for {self.problem} instance {self.instance!r}: {targets}; "
+            f"{self.leaves:,} leaves>",
+            _LONGEST_REPR,
+        )
+
     @property
     def leaves(self) -> int:
         """The number of leaves of all trees."""
-        return sum(isinstance(node, Leaf) for level in self.levels for node in level.nodes)
+        return sum(level.leaves for level in self.levels)
 
     @property
     def exact(self) -> bool:

@@ -122,6 +122,14 @@ class ClusterState:
         """GPUs of all servers."""
         return sum(server.gpus for server in self.servers)
 
+    def __repr__(self) -> str:
+        """Return the moment, and the numbers of servers and jobs."""
+        return (
+            f"<cluster at {float(self.time):,.0f} s: {len(self.servers):,} servers of "
+            f"{self.gpus:,} GPUs, {len(self.running):,} jobs running, "
+            f"{len(self.waiting):,} waiting>"
+        )
+
 
 def uniform(text: str, seed: int) -> float:
     """Return a random number in [0, 1) that depends on the text, as a job's id, and the seed."""

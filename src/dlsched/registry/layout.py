@@ -23,10 +23,10 @@ FOLDERS = {
 MODEL = "model"
 
 _FOLDER_OF = {
-    **dict.fromkeys(("schema", "check", "oracle"), "definition"),
+    **dict.fromkeys(("schema", "check", "oracle", "allow"), "definition"),
     **dict.fromkeys(("generate", "library", "strategy", "state"), "instances"),
     **dict.fromkeys(("forms", "whole_model"), "programs"),
-    **dict.fromkeys(("bounds", "form_choices"), "exact"),
+    **dict.fromkeys(("bounds", "form_choices", "allowed"), "exact"),
     **dict.fromkeys(("draw",), "pictures"),
 }
 """The folder of each module that dlsched looks for by name."""

@@ -10,7 +10,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, TypeAlias
 
-from dlsched.errors import OptionError
+from dlsched.errors import OptionError, has_no_option
 from dlsched.extras import EXTRAS, require
 from dlsched.registry.option_types import validate_types
 from dlsched.registry.trusted import is_trusted
@@ -28,6 +28,7 @@ SOLVE_KEYWORDS = {
     "threads",
     "seed",
     "solver",
+    "solver_options",
     "start",
     "log",
     "on_progress",
@@ -35,6 +36,9 @@ SOLVE_KEYWORDS = {
 }
 """Keywords of `dlsched.solve`, which no option of a method may have as its name."""
 
+_PARTS_OF_NUMPY = ("numpy.random", "numpy.ma")
+"""What NumPy imports at first use: the first for the generator of a run, the second for `unique`.
+Both take as long as a run of a heuristic on a small instance."""
 _POSITIONAL = (
     inspect.Parameter.POSITIONAL_ONLY,
     inspect.Parameter.POSITIONAL_OR_KEYWORD,
@@ -173,7 +177,7 @@ class Method:
             announce(on_stage, Stage.COMPILING, f"the loops of {module}, once per machine")
 
         announce(on_stage, Stage.LOADING, f"the method {self.name} and its libraries")
-        for name in self.preload:
+        for name in (*_PARTS_OF_NUMPY, *self.preload):
             if name.partition(".")[0] in EXTRAS:
                 require(name, f"the method {self.name}")
             else:
@@ -195,8 +199,7 @@ class Method:
         anything = any(p.kind is p.VAR_KEYWORD for p in self.parameters)
         for name in options:
             if name not in self.options and (not anything or name in SOLVE_KEYWORDS):
-                known = ", ".join(self.options) or "none"
-                raise OptionError(f"{self.name} has no option {name!r}; it has: {known}")
+                raise OptionError(has_no_option(self.name, name, self.options, also=SOLVE_KEYWORDS))
         for name, default in self.options.items():
             if default is inspect.Parameter.empty and name not in options:
                 raise OptionError(f"{self.name} needs a value for its option {name!r}")

@@ -48,6 +48,8 @@ class Problem:
         in the package itself. The folders ``exact`` and ``heuristics`` hold the methods; ``model``,
         ``generate``, ``draw``, ``oracle``, ``strategy`` and ``state`` are imported when first asked
         for.
+    paper_method
+        Name of the heuristic that the paper in `source` proposes; pictures emphasise it.
     """
 
     name: str
@@ -64,6 +66,7 @@ class Problem:
     package: str = field(repr=False)
     choose: Callable[[Any], str] | None = None
     starts: Starts = ()
+    paper_method: str = ""
 
     def has_module(self, name: str) -> bool:
         """Whether the package has a module of this name."""

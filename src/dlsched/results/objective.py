@@ -74,6 +74,10 @@ class ByLevel(tuple[T, ...], Generic[T]):
                 return entry
         raise AttributeError(f"no level {name!r}; the levels are {[*self.as_dict()]}")
 
+    def __dir__(self) -> Iterable[str]:
+        """Return the attributes, those named after levels included, for completion."""
+        return [*super().__dir__(), *self.as_dict()]
+
     def __repr__(self) -> str:
         """Show name=entry pairs."""
         pairs = (f"{level.name}={_brief(entry)}" for level, entry in self.pairs())

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dlsched.results.objective import SOLVER_PRECISION
 from dlsched.results.result import Status, Termination
 
 Row: TypeAlias = Mapping[str, Any]
 """A row with the columns of `dlsched.display.table.COLUMNS`; missing ones count as ``None``."""
-_ENOUGH_SIZES = 3
+MIN_SIZES = 5
+"""Sizes that a fitted growth needs: of fewer, no exponent can be told from noise."""
+MAX_SIZES = 1000
+"""Sizes that are fitted one by one; neighbours of more are put together, since the fit takes time
+and memory that grow with the square."""
+CONFIDENCE = 0.95
+_LEAST_SECONDS = 1e-6
 
 
 class Steps(NamedTuple):
@@ -61,8 +68,16 @@ def ending(row: Row) -> str:
 
 
 def _place(row: Row) -> tuple[Any, ...]:
-    instance = row.get("instance_sha256") or row.get("source") or row.get("instance")
-    return instance, row.get("seed") or 0, row.get("repetition") or 0
+    return _instance_of(row), row.get("seed") or 0, row.get("repetition") or 0
+
+
+def _instance_of(row: Row) -> Any:
+    return row.get("instance_sha256") or row.get("source") or row.get("instance")
+
+
+def proves(row: Row) -> bool:
+    """Whether a run is of an exact method, or of another one that has proved its solution."""
+    return row.get("kind") == "exact" or ending(row) == "proven"
 
 
 def time_profile(rows: Iterable[Row]) -> dict[str, Steps]:
@@ -78,10 +93,9 @@ def time_profile(rows: Iterable[Row]) -> dict[str, Steps]:
     """
     seconds: dict[str, dict[Any, float]] = defaultdict(dict)
     for row in rows:
-        proven = ending(row) == "proven"
-        if row.get("kind") == "exact" or proven:
+        if proves(row):
             seconds[label_of(row)].setdefault(_place(row), np.inf)
-        if proven:
+        if ending(row) == "proven":
             seconds[label_of(row)][_place(row)] = row["seconds"]
     places = sorted({place for by_place in seconds.values() for place in by_place})
     profile = {}
@@ -105,6 +119,44 @@ def gaps_of(rows: Iterable[Row], level: str) -> list[float]:
     return [float(gap) for gap in gaps if gap is not None]
 
 
+def gap_away(row: Row, level: str) -> float | None:
+    """Return a run's gap to the best bound known at a level, 0 if the value is at that bound.
+
+    As `dlsched.results.objective.at_bound` has it: a solver's figure is known to nine digits.
+    """
+    gap = row.get(f"{level}_gap_to_best")
+    if gap is None:
+        return None
+    whole = isinstance(row.get(f"{level}_best_bound"), int)
+    return float(gap) if gap > (0 if whole else 3 * SOLVER_PRECISION) else 0.0
+
+
+def at_optimum(row: Row, levels: Sequence[str]) -> bool:
+    """Whether a run's solution is at the best bounds known in all levels, so proved optimal."""
+    return all(gap_away(row, level) == 0 for level in levels)
+
+
+def differing_level(rows: Iterable[Row], levels: Sequence[str]) -> str:
+    """Return the first level at which two runs of one instance have different gaps.
+
+    If there is none, the first at which a run has a gap, else the last with a bound. A level's gap
+    is stated only where earlier levels are at their bounds, so no mean of gaps mixes levels.
+    """
+    gaps_by_level: dict[str, dict[Any, set[float]]] = {level: defaultdict(set) for level in levels}
+    for row in rows:
+        for level, by_instance in gaps_by_level.items():
+            gap = gap_away(row, level)
+            if gap is not None:
+                by_instance[_instance_of(row)].add(gap)
+    for level, by_instance in gaps_by_level.items():
+        if any(len(gaps) > 1 for gaps in by_instance.values()):
+            return level
+    for level, by_instance in gaps_by_level.items():
+        if any(any(gaps) for gaps in by_instance.values()):
+            return level
+    return next((level for level in reversed(levels) if gaps_by_level[level]), levels[0])
+
+
 def gap_profile(rows: Iterable[Row], level: str) -> dict[str, Steps]:
     """Return per method the share of its runs within each gap; runs without a gap are in no share.
 
@@ -123,32 +175,79 @@ def gap_profile(rows: Iterable[Row], level: str) -> dict[str, Steps]:
 
 @dataclass(frozen=True)
 class Fit:
-    """A linear regression y = intercept + slope * x; ``error`` is the slope's standard error."""
+    """A line y = intercept + slope * x, fitted by Theil and Sen: the median of all slopes.
+
+    One value far from the others does not move it (Sen, J. Am. Stat. Assoc. 1968).
+
+    Attributes
+    ----------
+    low, high
+        The interval that has the slope with a probability of `CONFIDENCE`.
+    sizes
+        Number of sizes that it rests on.
+    """
 
     intercept: float
     slope: float
-    error: float
-    runs: int
+    low: float
+    high: float
+    sizes: int
+
+    def power(self) -> str:
+        """Return the slope of logarithms as a power of the size, with its interval."""
+        return f"n^{self.slope:.2f} ({self.low:.2f} to {self.high:.2f})"
 
 
 def growth(rows: Iterable[Row]) -> Fit | None:
     """Fit the logarithm of the seconds against that of the size: seconds grow as size ** slope.
 
-    Only runs that ended by themselves count; ``None`` if they have fewer than 3 sizes.
+    Fitted are the medians of the runs of each size, repetitions and seeds. Only runs that ended by
+    themselves count; ``None`` if they have fewer than `MIN_SIZES` sizes.
     """
     ended = [row for row in rows if ending(row) not in ("failed", "limit")]
-    sizes, seconds = sizes_and(ended, "seconds")
-    return fit(np.log(sizes), np.log(np.maximum(seconds, 1e-6)))
+    sizes, seconds = by_size(*sizes_and(ended, "seconds"), np.median)
+    return fit(np.log(sizes), np.log(np.maximum(seconds, _LEAST_SECONDS)))
+
+
+def by_size(
+    sizes: Sequence[float], values: Sequence[float], middle: Callable[[NDArray[Any]], Any]
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the different sizes, ascending, and the middle of the values of each.
+
+    Parameters
+    ----------
+    middle
+        As ``numpy.median`` or ``numpy.mean``.
+    """
+    order = np.argsort(sizes, kind="stable")
+    ascending = np.asarray(sizes, dtype=float)[order]
+    starts = np.flatnonzero(np.diff(ascending)) + 1
+    parts = np.split(np.asarray(values, dtype=float)[order], starts)
+    distinct = np.unique(ascending)
+    middles = np.array([middle(part) for part in parts if len(part)])
+    if len(distinct) <= MAX_SIZES:
+        return distinct, middles
+    neighbours = np.array_split(np.arange(len(distinct)), MAX_SIZES)
+    return (
+        np.array([np.median(distinct[group]) for group in neighbours]),
+        np.array([middle(middles[group]) for group in neighbours]),
+    )
 
 
 def fit(x: NDArray[Any], y: NDArray[Any]) -> Fit | None:
-    """Return the regression of y on x; ``None`` if x has fewer than 3 values."""
-    if len(set(x)) < _ENOUGH_SIZES:
+    """Return the line through points of different x; ``None`` of fewer than `MIN_SIZES`."""
+    if len(x) < MIN_SIZES:
         return None
-    from scipy.stats import linregress
+    from scipy.stats import theilslopes
 
-    line = linregress(x, y)
-    return Fit(line.intercept, line.slope, line.stderr, len(x))
+    line = theilslopes(y, x, alpha=CONFIDENCE)
+    return Fit(
+        float(line.intercept),
+        float(line.slope),
+        float(line.low_slope),
+        float(line.high_slope),
+        len(x),
+    )
 
 
 def sizes_and(rows: Sequence[Row], column: str) -> tuple[list[float], list[float]]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import TypeAlias
 
 from pydantic import BaseModel, ValidationError
 
-from dlsched.errors import InstanceError
+from dlsched.errors import InstanceError, nearest
 
 FieldPath: TypeAlias = tuple[str | int, ...]
 """Where something is in a document: names of fields and positions in lists."""
@@ -96,7 +97,8 @@ def first_flaw(
     locate: Callable[[FieldPath], str],
 ) -> InstanceError:
     """Return the first of a model's validation errors as an error in the words of the file."""
-    first = error.errors(include_url=False)[0]
+    errors = error.errors(include_url=False)
+    first = errors[0]
     path, cause = flaw_of(error)
     if cause is not None:
         path += cause.path
@@ -107,8 +109,15 @@ def first_flaw(
         remedy = "remove it"
         if len(path) == 1:
             remedy += f" (known: {field_names(model)})"
+            meant = nearest(str(path[0]), model.model_fields)
+            remedy += f"; {meant}" if meant else ""
     elif first["type"] in _REMEDIES:
         problem, remedy = _REMEDIES[first["type"]]
+        if first["type"] == "missing":
+            others = [e["loc"] for e in errors if e["type"] == "extra_forbidden"]
+            beside = [str(other[-1]) for other in others if tuple(other[:-1]) == path[:-1]]
+            matches = get_close_matches(str(path[-1]), beside, n=1)
+            remedy += f', or rename "{brief(matches[0])}"' if matches else ""
     else:
         message = first["msg"]
         problem = message[0].lower() + message[1:]

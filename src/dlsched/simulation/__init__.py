@@ -5,6 +5,7 @@ from dlsched.simulation.comparison import compare_policies
 from dlsched.simulation.engine.decision import Allocation, Decision, Share
 from dlsched.simulation.engine.policy import BasePolicy, Policy, PolicyError
 from dlsched.simulation.engine.state import JobView, ServerView, State
+from dlsched.simulation.pictures.gantt import write_timeline
 from dlsched.simulation.policies import list_policies
 from dlsched.simulation.run import Simulation
 from dlsched.simulation.workload.cluster import Cluster, Loan, Server
@@ -30,4 +31,5 @@ __all__ = [
     "compare_policies",
     "list_policies",
     "simulate",
+    "write_timeline",
 ]

@@ -9,10 +9,12 @@ instances are so small that compiling would take longer than the run, both run a
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from functools import cached_property, update_wrapper
+from functools import cache, cached_property, update_wrapper
+from importlib.util import find_spec
 from pathlib import Path
 from types import FunctionType
 from typing import Annotated, Any, TypeAlias, TypeVar, cast, get_type_hints
@@ -20,12 +22,18 @@ from typing import Annotated, Any, TypeAlias, TypeVar, cast, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
+from dlsched.extras import EXTRAS
+
+logger = logging.getLogger(__name__)
+
 Real: TypeAlias = Annotated[float, "float64"]
 Whole: TypeAlias = Annotated[int, "int64"]
 Flag: TypeAlias = Annotated[bool, "boolean"]
 Floats: TypeAlias = Annotated[NDArray[np.float64], "float64[::1]"]
 FloatRows: TypeAlias = Annotated[NDArray[np.float64], "float64[:,::1]"]
 FloatCube: TypeAlias = Annotated[NDArray[np.float64], "float64[:,:,::1]"]
+FlagRows: TypeAlias = Annotated[NDArray[np.bool_], "boolean[:,::1]"]
+FlagCube: TypeAlias = Annotated[NDArray[np.bool_], "boolean[:,:,::1]"]
 Ints: TypeAlias = Annotated[NDArray[np.int64], "int64[::1]"]
 IntRows: TypeAlias = Annotated[NDArray[np.int64], "int64[:,::1]"]
 IntCube: TypeAlias = Annotated[NDArray[np.int64], "int64[:,:,::1]"]
@@ -63,7 +71,7 @@ class Loop:
 
         What is no entry has no compiled form that Python could call.
         """
-        if self.entry and not _interpreting.get():
+        if self.entry and not _interpreting.get() and can_compile():
             return self.compiled(*arguments)
         with np.errstate(all="ignore"):  # compiled code gives no warnings
             return _plain(self.interpreted(*arguments))
@@ -170,6 +178,20 @@ def _widened(template: Callable[..., Any]) -> Callable[..., Any]:
         return template(tuple(types.unliteral(kind) for kind in arguments), kinds)
 
     return looked_up
+
+
+@cache
+def can_compile() -> bool:
+    """Whether numba is installed; without it loops run as Python, which is said once."""
+    with suppress(ImportError):
+        if find_spec("numba") is not None:
+            return True
+    logger.warning(
+        "numba is not installed: loops run as Python, with the same results, and take many times "
+        "longer on large instances; pip install 'dlsched[%s]'",
+        EXTRAS["numba"],
+    )
+    return False
 
 
 def loop(function: F) -> F:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from dlsched.errors import OptionError, SolverFailure
 from dlsched.results.result import Start, Termination
 from dlsched.run import Run
 from dlsched.solvers.outcome import Outcome, Vector
@@ -81,6 +82,8 @@ def solve(
     callbacks = _Callbacks(run, unit, quiet=quiet or relax)
     session = Session(run, _options(run) | dict(options or {}))
     callbacks.subscribe(session)
+    if not (relax or quiet):
+        _set_given(session, run)
     load(session, form, level, not relax)
     if nodes is not None:
         session.set("mip_max_nodes", nodes)
@@ -148,6 +151,25 @@ def _states(session: Session, value: float, unit: float) -> bool:
     """
     stated = session.solver.getInfo().objective_function_value * unit
     return bool(abs(stated - value) <= _DIFFERENCE * max(unit, abs(value)))
+
+
+def _set_given(session: Session, run: Run) -> None:
+    """Set the options that the caller passes to the solver of the whole model.
+
+    Raises
+    ------
+    OptionError
+        If HiGHS has no such option or value.
+    """
+    for name, value in run.solver_options.items():
+        try:
+            session.set(name, value)
+        except SolverFailure:
+            raise OptionError(
+                f"HiGHS {version()} has no option {name!r}, or not the value {value!r:.40}; "
+                "see highs.dev for its options"
+            ) from None
+    run.options_used = True
 
 
 def _options(run: Run) -> dict[str, Any]:

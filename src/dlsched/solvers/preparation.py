@@ -16,7 +16,13 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
-from dlsched.solvers.compilation import Loop, entries, modules_with_entries, size_of
+from dlsched.solvers.compilation import (
+    Loop,
+    can_compile,
+    entries,
+    modules_with_entries,
+    size_of,
+)
 
 _NOTICE_AFTER = 1.0
 """Seconds of compilation after which a terminal is told why it waits."""
@@ -46,7 +52,7 @@ def prepare(
     on_compile
         Called with the name of each module that has loops which are in no cache.
     """
-    missing = _missing(modules, package)
+    missing = _missing(modules, package) if can_compile() else []
     uncached = [
         entry
         for entry in missing
@@ -66,7 +72,7 @@ def prepare(
 
 def is_ready(*modules: str, package: str | None = None) -> bool:
     """Return whether `prepare` has nothing to compile or load from numba's cache."""
-    return not _missing(modules, package)
+    return not can_compile() or not _missing(modules, package)
 
 
 def compile_named(names: Sequence[tuple[str, str]]) -> None:

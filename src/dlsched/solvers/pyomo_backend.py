@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from dlsched.errors import OptionError, SolverFailure, SolverMissing, UnknownName
+from dlsched.errors import OptionError, SolverFailure, SolverMissing, UnknownName, describe
 from dlsched.results.result import Start, Termination
 from dlsched.run import Run
 from dlsched.solvers.outcome import Outcome, Vector
@@ -18,16 +18,26 @@ from dlsched.solvers.standard_form import StandardForm
 
 @dataclass(frozen=True)
 class Interface:
-    """How a solver is called through Pyomo, its names for the limits, and how to install it."""
+    """How a solver is called through Pyomo, its names for the limits, and how to install it.
+
+    Attributes
+    ----------
+    plugin, other_plugin
+        Pyomo's name; the one that is used if the first is not installed, with the same options.
+    other_time_limit
+        A second name for the limit of time, where integer programs have one of their own.
+    """
 
     plugin: str
     install: str
+    other_plugin: str | None = None
     time_limit: str | None = None
     gap: str | None = None
     threads: str | None = None
     seed: str | None = None
     seed_modulus: int = 2**31 - 1
     warm_start: bool = False
+    other_time_limit: str | None = None
 
 
 INTERFACES: dict[str, Interface] = {
@@ -50,6 +60,7 @@ INTERFACES: dict[str, Interface] = {
     "gurobi": Interface(
         "gurobi",
         "pip install gurobipy, and a licence from gurobi.com",
+        "gurobi_direct",
         time_limit="TimeLimit",
         gap="MIPGap",
         threads="Threads",
@@ -59,7 +70,8 @@ INTERFACES: dict[str, Interface] = {
     ),
     "cplex": Interface(
         "cplex",
-        "the CPLEX studio of IBM, with its executable on the PATH",
+        "pip install cplex, or the CPLEX studio of IBM with its executable on the PATH",
+        "cplex_direct",
         time_limit="timelimit",
         gap="mip_tolerances_mipgap",
         threads="threads",
@@ -70,7 +82,7 @@ INTERFACES: dict[str, Interface] = {
     "xpress": Interface(
         "xpress",
         "pip install xpress, and a licence from fico.com",
-        time_limit="maxtime",
+        time_limit="timelimit",  # maxtime is in whole seconds, and waits for a first solution
         gap="miprelstop",
         threads="threads",
         seed="randomseed",
@@ -79,6 +91,7 @@ INTERFACES: dict[str, Interface] = {
         "mosek",
         "pip install mosek, and a licence from mosek.com",
         time_limit="dparam.optimizer_max_time",
+        other_time_limit="dparam.mio_max_time",
         gap="dparam.mio_tol_rel_gap",
         threads="iparam.num_threads",
         seed="iparam.mio_seed",
@@ -104,6 +117,10 @@ _TERMINATIONS = {
     "feasible": Termination.UNDECIDED,
     "intermediateNonInteger": Termination.UNDECIDED,
 }
+_UNSAID = ("other", "error")
+"""What Pyomo says of Xpress at any limit, with a solution and without."""
+_XPRESS_TIME_LIMIT = 1
+"""Xpress's attribute STOPSTATUS at its time limit (StopType.TIMELIMIT)."""
 _INFINITE = 1e100
 _NO_SOLUTION = {"infeasible", "provenInfeasible", "unbounded", "intermediateNonInteger"}
 """Conditions after which the values that a solver returns are no solution."""
@@ -116,20 +133,44 @@ class PyomoBackend:
         import pyomo.environ as pyo
 
         default = Interface(name, "the vendor, and put it on the PATH")
-        self.name, self.interface = name, INTERFACES.get(name, default)
+        known = INTERFACES.get(name.removesuffix("_direct"), default)
+        if name not in INTERFACES and known is not default:
+            known = replace(known, plugin=name, other_plugin=None)
+        self.name, self.interface = name, known
         if name not in INTERFACES and name not in pyo.SolverFactory and not shutil.which(name):
             raise UnknownName("solver", name, ["highs", *INTERFACES])
-        self.solver = pyo.SolverFactory(self.interface.plugin)
-        if not self.solver.available(exception_flag=False):
+        self.solver = self._available()
+        if self.solver is None:
             raise SolverMissing(
                 f"the solver {name!r} is not installed here; get it with: "
                 f"{self.interface.install} (solver='highs' comes with dlsched)"
             )
 
+    def _stopped_by_time(self) -> bool:
+        """Whether Xpress stopped at its time limit, which Pyomo does not pass on."""
+        attributes = getattr(getattr(self.solver, "_solver_model", None), "attributes", None)
+        return getattr(attributes, "stopstatus", None) == _XPRESS_TIME_LIMIT
+
+    def _available(self) -> Any:
+        """Return the first of Pyomo's interfaces that is installed; None if none is."""
+        import pyomo.environ as pyo
+
+        for plugin in (self.interface.plugin, self.interface.other_plugin):
+            solver = None if plugin is None else pyo.SolverFactory(plugin)
+            if solver is not None and solver.available(exception_flag=False):
+                return solver
+        return None
+
     @property
     def version(self) -> str:
         """Version of the solver."""
         return ".".join(map(str, self.solver.version() or ["unknown"]))
+
+    @staticmethod
+    def _given(run: Run) -> dict[str, Any]:
+        """Return the options that the caller passes to the solver."""
+        run.options_used = True
+        return dict(run.solver_options)
 
     def validate_limits(self, run: Run) -> None:
         """Raise `OptionError` if the solver lacks a limit of the run."""
@@ -154,6 +195,8 @@ class PyomoBackend:
                 )
             if given:
                 options[option] = value
+        if self.interface.other_time_limit is not None and run.time_limit is not None:
+            options[self.interface.other_time_limit] = max(run.remaining(), 0.01)
         if self.name == "glpk" and "tmlim" in options:
             options["tmlim"] = max(1, int(options["tmlim"]))  # whole seconds
         return options
@@ -173,8 +216,17 @@ class PyomoBackend:
         model = pyomo_model(form, level, start)
         used = start is not None and self.interface.warm_start
         keywords = {"load_solutions": False, "tee": run.log} | ({"warmstart": True} if used else {})
-        answer = self.solver.solve(model, options=self._options(run), **keywords)
+        options = self._options(run) | self._given(run)
+        try:
+            answer = self.solver.solve(model, options=options, **keywords)
+        except Exception as error:  # each vendor has exceptions of its own: licences, sizes, names
+            raise SolverFailure(
+                f"{self.name} cannot solve the model ({describe(error)}); see the solver's licence "
+                "and limits, and solver_options, or use solver='highs'"
+            ) from error
         condition = str(answer.solver.termination_condition)
+        if condition in _UNSAID and self._stopped_by_time():
+            condition = "maxTimeLimit"
         if condition not in _TERMINATIONS:
             raise SolverFailure(f"{self.name} ended with {condition}: {answer.solver.message}")
         values = None

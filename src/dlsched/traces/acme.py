@@ -19,12 +19,13 @@ from dlsched.traces.record import Cells, Record, TraceFormat, between, has_colum
 
 FILES = ("trace_seren", "trace_kalos")
 NEEDED = ("job_id", "gpu_num", "state", "submit_time", "start_time", "end_time")
+OPTIONAL = ("user",)
 REMEDY = "read trace_seren.csv or trace_kalos.csv of AcmeTrace, or pass mapping="
 
 
 def read(path: Path, where: str, notes: list[str]) -> Iterator[Record]:
     """Return a record per row."""
-    return table_records(path, where, FILES, NEEDED, REMEDY, _record)
+    return table_records(path, where, FILES, NEEDED, REMEDY, _record, OPTIONAL)
 
 
 def _record(cells: Cells) -> Record:
@@ -37,6 +38,8 @@ def _record(cells: Cells) -> Record:
         duration,
         unknown,
         cells.text("state"),
+        start=cells.date("start_time"),
+        user=cells.optional("user"),
     )
 
 

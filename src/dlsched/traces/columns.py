@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -12,8 +12,9 @@ from dlsched.traces.job import TraceJob
 
 UNITS = {"ms": Fraction(1, 1000), "s": Fraction(1), "min": Fraction(60), "h": Fraction(3600)}
 """Seconds in each unit of time. A moment may be a ``"date"`` instead (ISO 8601)."""
-MOMENTS = ("submit", "start", "end")
-TIMES = (*MOMENTS, "duration", "interval", "iteration_time", "stages")
+MOMENTS = ("submit", "eligible", "start", "end")
+TIMES = (*MOMENTS, "duration", "limit", "interval", "iteration_time", "stages")
+TEXTS = ("id", "model", "user", "account", "partition", "gpu_type", "state", "cluster")
 REQUIRED = ("id", "gpus", "submit")
 MORE = ("start", "end", "state", "cluster")
 """What a mapping may name beside the fields of a job: start and end instead of a duration, and
@@ -92,7 +93,8 @@ def columns(mapping: MappingLike) -> tuple[Column, ...]:
         raise OptionError(
             f"mapping={mapping!r:.60} is no mapping; write {{'id': ..., ...}}, or a format's name"
         )
-    known = [*TraceJob.model_fields, *MORE]
+    # A job's nodes are several values: read_history reads them.
+    known = [name for name in TraceJob.model_fields if name not in (*MORE, "nodes")] + [*MORE]
     for field in mapping:
         if field not in known:
             raise OptionError(f"mapping has no field {field!r}; it has: {', '.join(known)}")
@@ -110,6 +112,11 @@ def columns(mapping: MappingLike) -> tuple[Column, ...]:
             "start and end"
         )
     return tuple(_columns(mapping))
+
+
+def record_fields(names: Iterable[str]) -> tuple[Column, ...]:
+    """Return the columns of fields of a job's record, which are called alike."""
+    return tuple(Column(name, name, "s" if name in TIMES else None) for name in names)
 
 
 def _columns(mapping: Mapping[str, Any]) -> Sequence[Column]:

@@ -14,7 +14,7 @@ from dlsched.schema.flaws import brief
 from dlsched.schema.quantities import Unusable, simplify
 from dlsched.traces import cells
 from dlsched.traces.choice import Choice
-from dlsched.traces.columns import MOMENTS, UNITS, Column, MappingLike, columns
+from dlsched.traces.columns import MOMENTS, TEXTS, UNITS, Column, MappingLike, columns
 from dlsched.traces.job import TraceJob
 from dlsched.traces.rows import cell_value, jobs
 from dlsched.traces.table import position
@@ -48,8 +48,8 @@ def frame_jobs(
 
 def _own_names(names: Sequence[str]) -> Mapping[str, Any]:
     """Return the mapping of columns that are called as the fields are."""
-    fields = [*TraceJob.model_fields, "start", "end"]
-    named: dict[str, Any] = {name: name for name in fields if name in names}
+    fields = [*TraceJob.model_fields, "end"]
+    named: dict[str, Any] = {name: name for name in fields if name in names and name != "nodes"}
     if "stages" in named:
         raise OptionError(
             "a column 'stages' cannot hold several times; name a column for each: "
@@ -73,7 +73,7 @@ def _value(column: Column, value: Any) -> Any:
         return cell_value(column, value)
     if value is None or repr(value) in _MISSING:
         return None
-    if column.field in ("id", "model", "state", "cluster"):
+    if column.field in TEXTS:
         return str(int(value)) if isinstance(value, float) and value == int(value) else str(value)
     if isinstance(value, date | timedelta):  # those of pandas are subclasses
         return _time(column, value)

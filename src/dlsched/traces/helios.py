@@ -20,6 +20,7 @@ from dlsched.traces.table import Table
 FILES = ("cluster_log",)
 NEEDED = ("job_id", "gpu_num", "submit_time")
 INTERVAL = ("start_time", "end_time")
+OPTIONAL = ("user",)
 REMEDY = "read the cluster_log.csv of HeliosData, or pass mapping="
 
 
@@ -34,7 +35,7 @@ def read(path: Path, where: str, notes: list[str]) -> Iterator[Record]:
                 "start_time and end_time are not there: the durations are those of duration"
             )
         recorded = [name for name in ("state", "vc") if name in table.header]
-        cells = Cells(table, [*needed, *recorded], REMEDY)
+        cells = Cells(table, [*needed, *recorded], REMEDY, OPTIONAL)
         for row, values in table.rows():
             cells.at(row, values)
             if spans:
@@ -51,6 +52,9 @@ def read(path: Path, where: str, notes: list[str]) -> Iterator[Record]:
                 unknown,
                 cells.text("state") if "state" in recorded else None,
                 cells.text("vc") if "vc" in recorded else None,
+                start=cells.date("start_time") if spans else None,
+                user=cells.optional("user"),
+                partition=cells.optional("vc"),
             )
 
 

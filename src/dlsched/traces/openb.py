@@ -27,12 +27,13 @@ NEEDED = (
     "deletion_time",
     "scheduled_time",
 )
+OPTIONAL = ("gpu_spec",)
 REMEDY = "read an openb_pod_list_*.csv of cluster-trace-gpu-v2023, or pass mapping="
 
 
 def read(path: Path, where: str, notes: list[str]) -> Iterator[Record]:
     """Return a record per row."""
-    return table_records(path, where, FILES, NEEDED, REMEDY, _record)
+    return table_records(path, where, FILES, NEEDED, REMEDY, _record, OPTIONAL)
 
 
 def _record(cells: Cells) -> Record:
@@ -53,6 +54,8 @@ def _record(cells: Cells) -> Record:
         duration,
         unknown,
         cells.text("pod_phase"),
+        start=cells.amount("scheduled_time"),
+        gpu_type=cells.optional("gpu_spec"),
     )
 
 

@@ -101,7 +101,7 @@ def read(path: Path, where: str, notes: list[str]) -> Iterator[Record]:
         notes.append(f"{counted(uncounted, 'task')} without a number of instances: taken as 1")
     for name in list(jobs):
         job = jobs.pop(name)
-        submit, state = submitted.pop(name, (None, None))
+        submit, state, user = submitted.pop(name, (None, None, None))
         duration, unknown = between(job.start, job.end)
         yield Record(
             job.row,
@@ -112,6 +112,9 @@ def read(path: Path, where: str, notes: list[str]) -> Iterator[Record]:
             job.unknown or unknown,
             state or job.state,
             job.gpu_type,
+            start=job.start,
+            user=user,
+            gpu_type=job.gpu_type,
         )
 
 
@@ -140,8 +143,12 @@ def _add(job: _Job, cells: Cells, instances: int) -> None:
         job.end = end if job.end is None else max(job.end, end)
 
 
-def _submissions(path: Path, notes: list[str]) -> dict[str, tuple[Number | None, str | None]]:
-    """Return the submission and the status of the jobs in the table of jobs."""
+Submission = tuple[Number | None, str | None, str | None]
+"""Moment, status and user."""
+
+
+def _submissions(path: Path, notes: list[str]) -> dict[str, Submission]:
+    """Return submission, status and user of the jobs in the table of jobs."""
     where = str(path)
     submissions = {}
     with open_text(path, where, (JOBS,)) as text:
@@ -152,7 +159,8 @@ def _submissions(path: Path, notes: list[str]) -> dict[str, tuple[Number | None,
             cells.at(row, values)
             submit = cells.amount("start_time") or None
             status = sys.intern(cells.text("status") or "")  # of a million jobs
-            submissions[cells.required("job_name")] = (submit, status or None)
+            user = sys.intern(cells.optional("user") or "")
+            submissions[cells.required("job_name")] = (submit, status or None, user or None)
     return submissions
 
 
@@ -167,7 +175,7 @@ def _table(
         header = COLUMNS[name]
         notes.append(f"{name}.header is not beside it: the published order of columns is taken")
     table = Table(text, where, header, f"pass {name}.csv itself, with {name}.header beside it")
-    return table, Cells(table, needed, REMEDY)
+    return table, Cells(table, needed, REMEDY, ["user"])
 
 
 def _header(path: Path, name: str, needed: Sequence[str]) -> Sequence[str] | None:

@@ -69,6 +69,8 @@ class _Job:
         attempts = self.items(self.data, "attempts")
         sizes = []
         spans = []
+        first: Number | None = None
+        nodes: tuple[tuple[str, int], ...] = ()
         missing = 0
         ended = True
         for i, attempt in enumerate(attempts):
@@ -80,6 +82,9 @@ class _Job:
                 missing += 1
             else:
                 spans.append(end - start)
+                if first is None:
+                    first = start
+                    nodes = self.nodes(attempt, path)
         sizes = [size for size in sizes if size]
         duration: Number | None = min(spans, default=0)
         duration = sum(spans) if duration is None or duration >= 0 else duration
@@ -101,6 +106,10 @@ class _Job:
             unknown,
             self.text("status"),
             self.text("vc"),
+            start=first,
+            user=self.text("user"),
+            partition=self.text("vc"),
+            nodes=nodes,
         )
         return record, sizes, missing if not unknown else 0
 
@@ -111,6 +120,14 @@ class _Job:
             len(self.items(server, "gpus", f"{path}.detail[{i}]", of_objects=False))
             for i, server in enumerate(servers)
         )
+
+    def nodes(self, attempt: JsonObject, path: str) -> tuple[tuple[str, int], ...]:
+        """Return the servers of an attempt with the number of GPUs held there."""
+        held = [
+            (str(server.get("ip") or ""), len(self.items(server, "gpus", path, of_objects=False)))
+            for server in self.items(attempt, "detail", path)
+        ]
+        return tuple((name, gpus) for name, gpus in held if name and gpus)
 
     def items(
         self, owner: JsonObject, key: str, path: str = "", of_objects: bool = True

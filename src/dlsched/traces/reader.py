@@ -13,9 +13,9 @@ from dlsched.errors import InstanceError, OptionError, UnknownName
 from dlsched.problems import library
 from dlsched.traces import rows
 from dlsched.traces.choice import Choice, make_choice
-from dlsched.traces.columns import MAPPINGS, Column, MappingLike, columns
+from dlsched.traces.columns import MAPPINGS, Column, MappingLike, columns, record_fields
 from dlsched.traces.formats import FORMATS, detect, format_names, in_folder
-from dlsched.traces.job import TraceJob
+from dlsched.traces.job import RECORD, TraceJob
 from dlsched.traces.lines import open_text
 from dlsched.traces.record import TraceFormat
 from dlsched.traces.selection import Selection
@@ -110,7 +110,8 @@ def read_trace(
     if wanted is None:
         jobs, notes = _read_format(path, where, layout, choice)
     else:
-        jobs, notes = _read_columns(path, where, wanted, choice), ()
+        optional = RECORD if layout in MAPPINGS else ()
+        jobs, notes = _read_columns(path, where, wanted, choice, optional), ()
     if not jobs:
         raise _empty(where, notes, choice, FORMATS.get(layout))
     for note in notes:
@@ -173,21 +174,25 @@ def _read_format(
 
 
 def _read_columns(
-    path: Path, where: str, wanted: Sequence[Column], choice: Choice
+    path: Path, where: str, wanted: Sequence[Column], choice: Choice, optional: Sequence[str]
 ) -> list[TraceJob]:
+    """Return the chosen jobs; columns of `optional` fields are read where they are there."""
     for option in ("states", "clusters"):
         field = option.removesuffix("s")
         if getattr(choice, option) is not None and field not in {c.field for c in wanted}:
             raise OptionError(f"{option} needs mapping[{field!r}]; name the column that holds it")
 
-    def found(table: Table) -> Iterator[tuple[str, Sequence[str]]]:
+    def found(table: Table, wanted: Sequence[Column]) -> Iterator[tuple[str, Sequence[str]]]:
         remedy = "rename one, or pass mapping="
         places = [table.place(column.name, remedy) for column in wanted]
         for row, cells in table.rows():
             yield f"row {row}", [cells[place] for place in places]
 
     with open_text(path, where) as text:
-        return rows.jobs(found(Table(text, where)), where, wanted, rows.cell_value, choice)
+        table = Table(text, where)
+        there = record_fields(name for name in optional if table.header.count(name) == 1)
+        every = (*wanted, *there)
+        return rows.jobs(found(table, every), where, every, rows.cell_value, choice)
 
 
 def _empty(

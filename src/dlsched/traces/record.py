@@ -30,6 +30,8 @@ class Record:
         Why the duration is unknown.
     state, cluster
         None if the file does not record it.
+    start, user, partition, gpu_type, nodes
+        The fields of a `TraceJob` of the same names, where the file has them.
     """
 
     row: int
@@ -40,6 +42,11 @@ class Record:
     unknown: str | None = None
     state: str | None = None
     cluster: str | None = None
+    start: Number | None = None
+    user: str | None = None
+    partition: str | None = None
+    gpu_type: str | None = None
+    nodes: tuple[tuple[str, int], ...] = ()
 
 
 Read: TypeAlias = Callable[[Path, str, list[str]], Iterator[Record]]
@@ -81,9 +88,12 @@ class TraceFormat:
 class Cells:
     """The cells of one table by column, with errors that name the row and the column."""
 
-    def __init__(self, table: Table, columns: Sequence[str], remedy: str) -> None:
+    def __init__(
+        self, table: Table, columns: Sequence[str], remedy: str, optional: Sequence[str] = ()
+    ) -> None:
         self.where = table.where
-        self._places = {name: table.place(name, remedy) for name in columns}
+        there = [name for name in optional if table.header.count(name) == 1]
+        self._places = {name: table.place(name, remedy) for name in (*columns, *there)}
         self.row = 0
         self._cells: Sequence[str] = ()
 
@@ -96,6 +106,10 @@ class Cells:
         """Return the text of a cell; None if nothing is recorded."""
         cell = self._cells[self._places[name]].strip()
         return None if cells.is_missing(cell) else cell
+
+    def optional(self, name: str) -> str | None:
+        """Return the text of a cell; None if nothing is recorded, or there is no such column."""
+        return self.text(name) if name in self._places else None
 
     def required(self, name: str) -> str:
         """Return the text of a cell that must not be empty."""
@@ -149,11 +163,12 @@ def table_records(
     columns: Sequence[str],
     remedy: str,
     record: Callable[[Cells], Record],
+    optional: Sequence[str] = (),
 ) -> Iterator[Record]:
     """Yield the record that `record` makes of each row of a table, in which a row is a job."""
     with open_text(path, where, files) as text:
         table = Table(text, where)
-        cells = Cells(table, columns, remedy)
+        cells = Cells(table, columns, remedy, optional)
         for row, values in table.rows():
             cells.at(row, values)
             yield record(cells)

@@ -61,6 +61,15 @@ class Replay:
     queued: tuple[TraceJob, ...]
     refused: tuple[TraceJob, ...]
 
+    def __repr__(self) -> str:
+        """Return the cluster, and the numbers of jobs."""
+        end = "" if self.until is None else f" until {float(self.until):,.0f} s"
+        return (
+            f"<replay{end} on {self.servers:,} servers of {self.gpus:,} GPUs: "
+            f"{len(self.placements):,} jobs started, {len(self.queued):,} queued, "
+            f"{len(self.refused):,} refused>"
+        )
+
     def running(self, at: Number) -> tuple[Placement, ...]:
         """Return the jobs that hold GPUs at a moment not after ``until``; at its end, none does."""
         return tuple(p for p in self.placements if p.start <= at < p.finish)

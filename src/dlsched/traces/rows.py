@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
@@ -13,7 +14,7 @@ from dlsched.schema.flaws import brief, flaw_of
 from dlsched.schema.quantities import Number, Unusable
 from dlsched.traces import cells, plausibility
 from dlsched.traces.choice import Choice
-from dlsched.traces.columns import MOMENTS, MORE, UNITS, Column
+from dlsched.traces.columns import MOMENTS, TEXTS, UNITS, Column
 from dlsched.traces.job import TraceJob
 
 EMPTY = ("the cell is empty", "fill it in, or leave the row out")
@@ -90,9 +91,8 @@ def _job(values: Sequence[Any], where: str, row: str, wanted: Sequence[Column]) 
     if any(stage is not None for stage in stages):
         empty = Unusable("an empty cell", "is no time", "write all the stages, or none")
         data["stages"] = tuple(empty if stage is None else stage for stage in stages)
-    for field in MORE[2:]:
-        data.pop(field, None)
-    if any(column.field == "start" for column in wanted):
+    data.pop("cluster", None)
+    if any(column.field == "end" for column in wanted):
         names = {column.field: column.name for column in wanted}
         data["duration"] = _between(data, where, row, names)
     try:
@@ -102,8 +102,9 @@ def _job(values: Sequence[Any], where: str, row: str, wanted: Sequence[Column]) 
 
 
 def _between(data: dict[str, Any], where: str, row: str, names: Mapping[str, str]) -> Number:
-    """Take start and end out of a job's data and return the time between them."""
+    """Take the end out of a job's data and return the time from its start to it."""
     start, end = (_moment(data, field, where, row, names) for field in ("start", "end"))
+    data["start"] = start
     if end < start:
         problem = f"the job ends {brief(str(float(start - end)))} s before it starts"
         remedy = f"see whether {names['start']} and {names['end']} are the right columns"
@@ -142,9 +143,19 @@ def cell_value(column: Column, cell: str) -> Any:
     cell = cell.strip()
     if not cell:
         return None
-    if column.field in ("id", "model", "state", "cluster"):
+    if column.field in TEXTS:
         return cell
+    if column.field == "nodes":
+        return _nodes(cell)
     return cells.date(cell) if column.unit == "date" else _number(column, cell)
+
+
+def _nodes(cell: str) -> Any:
+    """Return the nodes of a job as `dlsched.traces.write_trace` spells them."""
+    try:
+        return json.loads(cell)
+    except (ValueError, RecursionError):
+        return Unusable(brief(cell), "is no list of nodes", 'write it as [["n1", 4]]')
 
 
 def _number(column: Column, cell: str) -> Any:

@@ -6,6 +6,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -20,6 +21,8 @@ BACKWARDS_SHARE = 0.01
 """Largest share of jobs that may end before they start: clocks are set back, and are wrong."""
 UNKNOWN_SHARE = 0.5
 """Largest share of jobs whose state may be none that the format documents."""
+RECORDED = ("start", "user", "partition", "gpu_type", "nodes", "state")
+"""The fields of a job that a record has under the same name."""
 _BACKWARDS = "ending before they start"
 _NO_SUBMISSION = "without a submission"
 
@@ -112,7 +115,13 @@ class Selection:
             self.repeated += 1
             return
         self.renamed += name != record.id
-        data = {"id": name, "gpus": gpus, "submit": record.submit, "duration": record.duration}
+        data: dict[str, Any] = {
+            "id": name,
+            "gpus": gpus,
+            "submit": record.submit,
+            "duration": record.duration,
+        }
+        data |= {name: getattr(record, name) for name in RECORDED}
         try:
             job = TraceJob.model_validate(data)
         except ValidationError as error:

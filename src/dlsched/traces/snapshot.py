@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from dlsched.errors import OptionError
+from dlsched.display.figures import shorten
+from dlsched.display.markup import facts_html
+from dlsched.errors import OptionError, has_no_option
 from dlsched.registry.cluster_state import ClusterState, JobState, Server, adapter, uniform
 from dlsched.registry.labels import labelled
 from dlsched.schema.envelope import AnyInstance
@@ -68,6 +70,29 @@ class Snapshot:
     settings: Mapping[str, Any]
     state: ClusterState
 
+    def __repr__(self) -> str:
+        """Return trace, moment, cluster, and the numbers of jobs."""
+        return (
+            f"<snapshot of {shorten(self.trace, 60)!r} at {format_duration(self.at)}: "
+            f"{self.servers:,} servers of {self.gpus:,} GPUs, {self.free_gpus:,} GPUs free; "
+            f"{len(self.running):,} jobs running, {len(self.queued):,} queued, "
+            f"{len(self.refused):,} refused, {self.finished:,} finished>"
+        )
+
+    def _repr_html_(self) -> str:
+        """Return the same as a table for a notebook."""
+        heading = f"at {format_duration(self.at)} of {self.trace}"
+        cluster = f"{self.servers:,} servers of {self.gpus:,} GPUs"
+        rows = [
+            ("GPUs held", self.held_gpus, cluster),
+            ("GPUs free", self.free_gpus, ""),
+            ("jobs running", len(self.running), f"{len(self.elastic_ids):,} elastic, or queued"),
+            ("jobs queued", len(self.queued), f"{sum(j.gpus for j in self.queued):,} GPUs wanted"),
+            ("jobs refused", len(self.refused), "larger than the cluster" if self.refused else ""),
+            ("jobs finished", self.finished, ""),
+        ]
+        return facts_html("snapshot", heading, rows)
+
     @property
     def held_gpus(self) -> int:
         """GPUs that running jobs hold."""
@@ -99,9 +124,7 @@ class Snapshot:
         known = inspect.signature(function).parameters
         for name in options:
             if name not in list(known)[1:]:
-                raise OptionError(
-                    f"the state of {problem} has no option {name!r}; it has: {list(known)[1:]}"
-                )
+                raise OptionError(has_no_option(f"the state of {problem}", name, list(known)[1:]))
         adapted: AnyInstance = function(self.state, **options)
         chosen = {k: v for k, v in options.items() if v != known[k].default}
         label = f"{problem}-{self.trace}-{format_duration(self.at)}-{self.servers}x{self.gpus}"

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from pathlib import Path
 from typing import Any
 
 from dlsched.errors import OptionError
 from dlsched.schema.files import write_bytes
 from dlsched.schema.quantities import simplify, to_json
-from dlsched.traces.columns import MAPPINGS, UNITS, Column, columns
-from dlsched.traces.job import TraceJob
+from dlsched.traces.columns import MAPPINGS, UNITS, Column, columns, record_fields
+from dlsched.traces.job import RECORD, TraceJob
 from dlsched.traces.trace import Trace
 
 
 def write_trace(trace: Trace, path: str | Path) -> None:
     """Write a trace as ``.csv`` or ``.csv.gz``, in the columns of the mapping ``"muri"``.
 
-    A field that a job does not have is an empty cell. Reading the file gives the same jobs.
+    A field that a job does not have is an empty cell. Where jobs have a record of what a scheduler
+    did, its fields are further columns (`dlsched.traces.job.RECORD`). Reading the file gives the
+    same jobs.
 
     Raises
     ------
@@ -37,6 +40,7 @@ def trace_text(trace: Trace) -> str:
             raise OptionError(
                 f'job "{job.id}" has {len(job.stages)} stages; the format has {stages}, or none'
             )
+    written = (*written, *record_columns(trace))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow([column.name for column in written])
@@ -46,7 +50,15 @@ def trace_text(trace: Trace) -> str:
     return text.getvalue()
 
 
+def record_columns(trace: Trace) -> tuple[Column, ...]:
+    """Return the columns of the record's fields that a job of a trace has."""
+    there = {name for job in trace.jobs for name in job.record}
+    return record_fields(name for name in RECORD if name in there)
+
+
 def _cell(job: TraceJob, column: Column, stage: Any) -> str:
+    if column.field == "nodes":
+        return json.dumps(job.nodes) if job.nodes else ""
     value = next(stage, None) if column.field == "stages" else getattr(job, column.field)
     if value is None or isinstance(value, str):
         return value or ""

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from dlsched import registry
 from dlsched.errors import OptionError
+from dlsched.variants.allowing import Allow, Rule, validate_form
 from dlsched.variants.identity import digest
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
@@ -72,6 +73,9 @@ class Variant:
     fix
         The value of each of some variables, by name as ``x[s1]``; 0 forbids what the variable
         stands for.
+    allow
+        A rule for the parts of which solutions consist, which the methods for large instances can
+        state; what it is called with is on the problem's card. ``None`` for no rule.
     sha256
         Digest of all this, the functions' sources and the data that they read.
 
@@ -86,6 +90,7 @@ class Variant:
     constrain: Constrain | None = None
     levels: Sequence[str | Level] | None = None
     fix: Mapping[str, float] = field(default_factory=dict)
+    allow: Allow | None = None
     sha256: str = field(init=False, compare=True, default="")
 
     def __post_init__(self) -> None:
@@ -106,6 +111,8 @@ class Variant:
             number = isinstance(value, int | float) and not isinstance(value, bool)
             if not number or not math.isfinite(value):
                 raise OptionError(f"{self}: fix[{name!r}]={value!r:.40} must be a finite number")
+        if self.allow is not None:
+            validate_form(str(self), owner, self.allow)
         object.__setattr__(self, "fix", MappingProxyType(fix))
         if self.levels is not None:
             object.__setattr__(self, "levels", tuple(self.levels))
@@ -135,18 +142,37 @@ class Variant:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle what it is made of; the digest is computed again."""
-        return type(self), (self.problem, self.name, self.constrain, self.levels, dict(self.fix))
+        parts = (self.problem, self.name, self.constrain, self.levels, dict(self.fix), self.allow)
+        return type(self), parts
 
     def digest(self) -> str:
         """Return the digest of what the variant is now."""
-        parts = {
+        parts: dict[str, Any] = {
             "problem": self.problem,
             "name": self.name,
             "constrain": self.constrain,
             "levels": self.levels,
             "fix": sorted(self.fix.items()),
         }
+        if self.allow is not None:  # digests are older than this
+            parts["allow"] = self.allow
         return digest(self.name, parts)
+
+    @property
+    def rule(self) -> Rule | None:
+        """The rule `allow`, if there is one."""
+        return None if self.allow is None else Rule(str(self), self.allow)
+
+    @property
+    def states_rows(self) -> bool:
+        """Whether the variant has rows or levels of its own, which are evaluated on the model."""
+        own = any(isinstance(level, Level) for level in self.levels or ())
+        return bool(self.constrain or self.fix or own)
+
+    @property
+    def only_allows(self) -> bool:
+        """Whether a rule is all that the variant changes, so that structured methods state it."""
+        return self.allow is not None and not (self.constrain or self.levels or self.fix)
 
     def validate_unchanged(self) -> None:
         """Raise `OptionError` if data that the variant reads have changed since it was made."""
@@ -163,6 +189,7 @@ def variant(
     *,
     levels: Sequence[str | Level] | None = None,
     fix: Mapping[str, float] | None = None,
+    allow: Allow | None = None,
 ) -> Callable[[Constrain], Variant]:
     """Return a decorator that makes a variant of a function ``constrain(m, instance)``.
 
@@ -171,6 +198,6 @@ def variant(
 
     def decorate(constrain: Constrain) -> Variant:
         label = name or constrain.__name__.replace("_", "-")
-        return Variant(problem, label, constrain, levels, fix or {})
+        return Variant(problem, label, constrain, levels, fix or {}, allow)
 
     return decorate

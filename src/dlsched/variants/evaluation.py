@@ -17,6 +17,7 @@ from dlsched.solvers.iis import infeasibility_reason
 from dlsched.solvers.standard_form import StandardForm, compile_model
 from dlsched.variants.changed_model import Change
 from dlsched.variants.exact_values import coefficients, exact, exact_value
+from dlsched.variants.rows import limits
 
 _PRECISION = Fraction(1, 10**9)
 """To what part of its largest term a row with added continuous variables must hold."""
@@ -60,7 +61,7 @@ class Evaluation:
         }
 
     def _violated(self, row: Any) -> Iterator[Violation]:
-        lower, body, upper = row.to_bounded_expression()
+        lower, body, upper = limits(row)
         value, least = exact_value(body), Fraction(0)
         if any(v.is_continuous() for v, _ in coefficients(body)):
             terms = [abs(exact(c) * exact(v.value)) for v, c in coefficients(body)]
@@ -68,9 +69,9 @@ class Evaluation:
         for limit, sign, words in ((lower, 1, "at least"), (upper, -1, "at most")):
             if limit is None:
                 continue
-            missing = sign * (exact_value(limit) - value)
+            missing = sign * (limit - value)
             if missing > least:
-                said = f"is {_text(value)}, must be {words} {_text(exact_value(limit))}"
+                said = f"is {_text(value)}, must be {words} {_text(limit)}"
                 kind = row.parent_component().local_name
                 yield Violation(kind, row.name, f"{row.name} {said}", simplify(missing))
 

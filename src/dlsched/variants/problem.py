@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeAlias
 
 from dlsched import registry
 from dlsched.errors import OptionError
-from dlsched.registry import Kind, Method, Problem
+from dlsched.registry import Kind, Method, Problem, When
+from dlsched.registry.starts import Start
 from dlsched.registry.trusted import trust
 from dlsched.results.objective import ByLevel
 from dlsched.results.objective import Level as ObjectiveLevel
-from dlsched.results.result import Claim, Report, Status, VariantLabel
+from dlsched.results.result import Claim, Report, Status, VariantLabel, Violation
 from dlsched.run import Run
 from dlsched.schema import Number
 from dlsched.schema.envelope import Instance
 from dlsched.schema.solution import Solution
 from dlsched.solvers.levels import SOLVER_LIBRARIES, relax_first_level, solve_levels
-from dlsched.variants.changed_model import Change, change_model, refix
+from dlsched.variants.allowing import Rule
+from dlsched.variants.changed_model import Change, change_model, may_refix, refix
 from dlsched.variants.definition import Level, Variant
+from dlsched.variants.estimated_levels import EstimatedLevels
 from dlsched.variants.evaluation import Evaluation, describe
 from dlsched.variants.exact_values import exact
 from dlsched.variants.lookup import find_variant
@@ -32,6 +35,8 @@ BOUND = "relaxation"
 """The bound method of all variants."""
 SEARCH = "search"
 """The heuristic of all variants."""
+COLUMNS = "columns"
+"""The exact method of variants that only allow less: the problem's for large instances."""
 
 
 class VariantModel:
@@ -51,7 +56,8 @@ class VariantModel:
 
     def take_over(self, other: Change, instance: Instance) -> None:
         """Use the model of a variant of the same rows and levels, with what is fixed here."""
-        self._changes[instance.sha256] = refix(self.variant, other)
+        if may_refix(self.variant, other):
+            self._changes[instance.sha256] = refix(self.variant, other)
 
     def nameable(self, model: Any) -> list[str]:
         """Return the names of the integer variables that a variant may name."""
@@ -71,11 +77,27 @@ class VariantModel:
                 self.whole.complete(model, instance)
             named = getattr(self.module, "NAMEABLE", None)
             allowed = None if named is None else set(named)
-            made = change_model(self.variant, model, instance, allowed)
+            if self.variant.rule is not None:
+                self._forbid(model, instance, self.variant.rule)
+            state_named = getattr(self.whole, "state_named", None)
+            made = change_model(self.variant, model, instance, allowed, state_named)
             self.variant.validate_unchanged()
             return made
 
         return apply
+
+    def _forbid(self, model: Any, instance: Instance, rule: Rule) -> None:
+        """State what is not allowed: these variables are 0."""
+        import pyomo.environ as pyo
+
+        if not hasattr(self.module, "forbidden"):
+            raise OptionError(
+                f"{self.variant}: the model of {self.variant.problem} cannot state allow; leave "
+                f"out constrain, levels and fix, and use exact, which needs no model"
+            )
+        model.not_allowed = pyo.ConstraintList()
+        for variable in self.module.forbidden(instance, model, rule):
+            model.not_allowed.add(variable <= 0)
 
     def build(self, instance: Instance) -> Any:
         """Return the changed Pyomo model."""
@@ -89,16 +111,23 @@ class VariantModel:
 
     def assign(self, instance: Instance, model: Any, solution: Solution) -> None:
         """Set every variable to its value in a solution; added ones to the best that fit it."""
-        self.assign_problem(instance, model, solution)
-        if self.change(instance).variables:
-            list(Evaluation(self.change(instance)).violations())
+        self.set_values(instance, self.change(instance), solution)
+
+    def set_values(self, instance: Instance, change: Change, solution: Solution) -> None:
+        """Do as `assign` with a model that was changed."""
+        self._assign_problem(instance, change, solution)
+        if change.variables:
+            list(Evaluation(change).violations())
 
     def assign_problem(self, instance: Instance, model: Any, solution: Solution) -> None:
         """Set the problem's variables to their values in a solution, and added ones to none."""
+        self._assign_problem(instance, replace(self.change(instance), model=model), solution)
+
+    def _assign_problem(self, instance: Instance, change: Change, solution: Solution) -> None:
         assign = getattr(self.whole, "assign_complete", self.module.assign)
-        for variable in self.change(instance).variables:
+        for variable in change.variables:
             variable.set_value(None, skip_validation=True)
-        assign(instance, model, solution)
+        assign(instance, change.model, solution)
 
 
 @dataclass(frozen=True)
@@ -141,13 +170,18 @@ class VariantProblem(Problem):
         report = self.base.check(instance, solution)
         if not report.feasible or report.objective is None:
             return replace(report, objective=None)
-        changed = self.model.change(instance)
-        self.model.assign_problem(instance, changed.model, solution)
-        evaluation = Evaluation(changed, self.values)
-        violations = tuple(evaluation.violations())
+        violations: tuple[Violation, ...] = ()
         known = report.objective.as_dict()
-        if not any(v.kind == "variables" for v in violations):
-            known |= evaluation.levels()
+        if self.variant.rule is not None:
+            allow = self.base.module("allow")
+            violations = tuple(allow.violations(instance, solution, self.variant.rule))
+        if self.variant.states_rows:
+            changed = self.model.change(instance)
+            self.model.assign_problem(instance, changed.model, solution)
+            evaluation = Evaluation(changed, self.values)
+            violations += tuple(evaluation.violations())
+            if not any(v.kind == "variables" for v in violations):
+                known |= evaluation.levels()
         complete = all(level.name in known for level in self.levels)
         values = [known[level.name] for level in self.levels] if complete else None
         objective = None if values is None else ByLevel(self.levels, values)
@@ -168,7 +202,7 @@ class VariantProblem(Problem):
     @property
     def refined(self) -> bool:
         """Whether the problem's model only estimates a level, and its own method refines it."""
-        return self.base.has_module("exact") and hasattr(self.base.module("exact"), "solve_changed")
+        return bool(self._estimated)
 
     def fixed(self, variant: Variant, instance: Instance) -> VariantProblem:
         """Return the problem of a variant that fixes more; its model is this one's, changed.
@@ -181,7 +215,7 @@ class VariantProblem(Problem):
 
     @cached_property
     def _methods(self) -> dict[str, Method]:
-        loops = self.base.methods[self.base.exact] if self._solver("solve_changed") else None
+        loops = self.base.methods[self.base.exact] if self._estimated else None
         preload, small = (loops.preload, loops.small) if loops else (SOLVER_LIBRARIES, None)
         exact = Method(EXACT, self.name, Kind.EXACT, self._exact(), preload, small)
         bound = Method(BOUND, self.name, Kind.BOUND, self._bound(), preload, small)
@@ -191,38 +225,78 @@ class VariantProblem(Problem):
             if method.kind in (Kind.HEURISTIC, Kind.BASELINE)
         }
         search = Method(SEARCH, self.name, Kind.HEURISTIC, self._search(), preload, small)
-        return {EXACT: exact, BOUND: bound, SEARCH: search, **heuristics}
+        if not self.variant.only_allows:
+            return {EXACT: exact, BOUND: bound, SEARCH: search, **heuristics}
+        stated = hasattr(self.base.module("model"), "forbidden")
+        whole = {EXACT: exact, SEARCH: search} if stated else {}
+        return {**self._with_rule(), **whole, **heuristics}
+
+    def _with_rule(self) -> dict[str, Method]:
+        """Return the problem's structured methods, under the variant's rule."""
+        allowed = self.base.module("allowed")
+        rule = self.variant.rule
+
+        def columns(instance: Instance, run: Run) -> Claim:
+            self.variant.validate_unchanged()
+            claim: Claim = allowed.solve_allowed(instance, run, rule)
+            return claim
+
+        def relaxation(instance: Instance, run: Run) -> Claim:
+            self.variant.validate_unchanged()
+            claim: Claim = allowed.bound_allowed(instance, run, rule)
+            return claim
+
+        columns.__doc__ = allowed.solve_allowed.__doc__
+        relaxation.__doc__ = allowed.bound_allowed.__doc__
+        methods = {}
+        for name, kind, function in (
+            (COLUMNS, Kind.EXACT, columns),
+            (BOUND, Kind.BOUND, relaxation),
+        ):
+            trust(function, self.name)
+            methods[name] = Method(name, self.name, kind, function, allowed.PRELOAD, allowed.small)
+        return methods
 
     @property
     def methods(self) -> dict[str, Method]:
         """The variant's own methods, and the problem's heuristics and baselines."""
         return self._methods
 
-    def _solver(self, name: str) -> Callable[..., Claim] | None:
-        """Return the problem's own way to solve or bound its variants, if it has one.
+    @property
+    def _estimated(self) -> tuple[str, ...]:
+        """The problem's levels of which its model has only an estimate, which its method refines.
 
-        Its model only estimates a level, so that `solve_levels` would not be exact.
+        So `solve_levels` would not be exact.
         """
-        exact = self.base.module("exact") if self.base.has_module("exact") else None
-        solver: Callable[..., Claim] | None = getattr(exact, name, None)
-        if solver is not None and self.variant.levels is not None:
-            raise OptionError(
-                f"{self.variant}: {self.name}'s cost is no linear expression, so its variants keep "
-                f"their level; leave levels out"
-            )
-        return solver
+        return getattr(self.base.module("model"), "ESTIMATED", ())
+
+    def _by_estimates(self, instance: Instance, run: Run) -> EstimatedLevels:
+        """Return the search for variants of a problem whose model is refined."""
+        exact = self.base.module("exact")
+
+        def assign(change: Change, solution: Solution) -> None:
+            self.model.set_values(instance, change, solution)
+
+        return EstimatedLevels(
+            self,
+            instance,
+            run,
+            refinable=lambda adapt, accept: exact.refinable(instance, run, adapt, accept),
+            adapt=self.model.adapt(instance),
+            read=lambda built: self.model.read(instance, built),
+            assign=assign,
+            estimated=self._estimated,
+        )
 
     def _exact(self) -> Callable[..., Claim]:
-        refined = self._solver("solve_changed")
-
         def whole_model(instance: Instance, run: Run) -> Claim:
             """Integer program of the problem's whole model with the variant's changes.
 
             Exact because every solution of the problem is a point of the whole model, and the
             variant's constraints and levels are stated there.
             """
-            if refined is not None:
-                return refined(instance, run, self.model.adapt(instance))
+            if self._estimated:
+                return self._by_estimates(instance, run).solve()
             return solve_levels(instance, run, self.model)
 
         trust(whole_model, self.name)
@@ -241,12 +315,10 @@ class VariantProblem(Problem):
         return search
 
     def _bound(self) -> Callable[..., Claim]:
-        refined = self._solver("bound_changed")
-
         def relaxation(instance: Instance, run: Run) -> Claim:
             """Bound of the first level by the duals of the whole model's linear relaxation."""
-            if refined is not None:
-                return refined(instance, run, self.model.adapt(instance))
+            if self._estimated:
+                return self._by_estimates(instance, run).bound()
             return relax_first_level(instance, run, self.model)
 
         trust(relaxation, self.name)
@@ -257,7 +329,7 @@ class VariantProblem(Problem):
 
         Its bounds and levels are the problem's; a solution that violates the variant is none.
         """
-        if method.name in (EXACT, BOUND, SEARCH) and method.own:
+        if method.name in (EXACT, BOUND, COLUMNS, SEARCH) and method.own:
             return claim
         if not isinstance(claim.solution, self.solution):
             return replace(claim, objective=None, bounds=())
@@ -302,6 +374,10 @@ def owner_of(instance: Instance, variant: VariantLike = None) -> Problem:
     return changed_problem(variant)
 
 
+def _first_start(base: Problem, instance: Instance) -> Sequence[Start]:
+    return [start for start in base.starts_for(instance) if start.when is When.FIRST][:1]
+
+
 def changed_problem(variant: Variant) -> VariantProblem:
     """Return the problem that a variant makes."""
     base = registry.problem(variant.problem)
@@ -314,10 +390,10 @@ def changed_problem(variant: Variant) -> VariantProblem:
     values = {entry.name: getattr(base, entry.name) for entry in fields(Problem)}
     values |= {
         "levels": tuple(levels),
-        "exact": EXACT,
+        "exact": COLUMNS if variant.only_allows else EXACT,
         "bound": BOUND,
         "choose": None,
-        "starts": (),
+        "starts": partial(_first_start, base),
     }
     return VariantProblem(**values, variant=variant)
 

@@ -28,7 +28,7 @@ from dlsched.solvers.levels import no_collection
 from dlsched.solvers.outcome import Vector
 from dlsched.solvers.standard_form import INF, StandardForm, compile_model
 from dlsched.variants.changed_model import Change
-from dlsched.variants.evaluation import Evaluation, describe
+from dlsched.variants.evaluation import describe
 from dlsched.variants.neighbourhoods import Family, Mask, beside, families, restricted
 
 if TYPE_CHECKING:
@@ -144,19 +144,20 @@ class Search:
             def keep(model: Any) -> None:
                 self.change = adapt(model)
 
-            module = self.owner.base.module("exact")
-            self._refinement = module.Refinement(self.instance, self.run.nested(), keep)
+            def accept(solution: Any) -> bool:
+                return self.owner.check(self.instance, solution).feasible
+
+            exact = self.owner.base.module("exact")
+            run = self.run.nested()
+            run.check = None  # `accept` knows the variant, whose levels may be others
+            self._refinement = exact.refinable(self.instance, run, keep, accept)
         return self._refinement
 
     def point(self, model: Any, form: StandardForm, solution: Solution) -> Vector:
         """Return the point of a solution; added variables without a value are at a bound."""
         if self.owner.refined:
             assert self.change is not None
-            for variable in self.change.variables:
-                variable.set_value(None, skip_validation=True)
-            self.owner.base.module("model").assign(self.instance, model, solution)
-            if self.change.variables:
-                list(Evaluation(self.change).violations())
+            self.owner.model.set_values(self.instance, self.change, solution)
         else:
             self.owner.model.assign(self.instance, model, solution)
         values = [v.value for v in form.variables]

@@ -12,6 +12,7 @@ from dlsched.extras import require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 WIDTHS = {"single": 3.3, "double": 7.0}
 """Width of a picture in inches, for one column of a paper and for two."""
@@ -32,12 +33,23 @@ def new_axes(height: float) -> Axes:
     height
         Inches.
     """
+    ax: Axes = new_figure(height).add_subplot()
+    return ax
+
+
+def new_figure(height: float) -> Figure:
+    """Return an empty figure that is as wide as ``rcParams["figure.figsize"]`` says.
+
+    Parameters
+    ----------
+    height
+        Inches.
+    """
     plt = require("matplotlib.pyplot", "drawing")
-    figure = plt.figure(figsize=(figure_width(), height))
-    ax: Axes = figure.add_subplot()
+    figure: Figure = plt.figure(figsize=(figure_width(), height))
     figure.set_layout_engine("constrained", w_pad=0.03, h_pad=0.03)
     figure.patch.set_facecolor("white")
-    return ax
+    return figure
 
 
 def require_axes(ax: Any) -> None:

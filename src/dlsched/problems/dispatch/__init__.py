@@ -30,6 +30,7 @@ PROBLEM = Problem(
     bound="lp",
     size="pending",
     package=__name__,
+    paper_method="mast",
     choose=choose,
     starts=tuple(map(Start, ("counted", *_SCOPES))),
 )

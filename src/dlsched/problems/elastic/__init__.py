@@ -18,6 +18,7 @@ PROBLEM = Problem(
     bound="lp",
     size="jobs",
     package=__name__,
+    paper_method="lyra",
     starts=(Start("prices", When.LAST),),
 )
 

@@ -18,6 +18,7 @@ PROBLEM = Problem(
     bound="lagrangian",
     size="jobs",
     package=__name__,
+    paper_method="muri",
     starts=(Start("regroup"), Start("swap")),
     choose=choose,
 )

@@ -27,6 +27,7 @@ PROBLEM = Problem(
     bound="indivisible_bound",
     size="tables",
     package=__name__,
+    paper_method="hill_climbing",
     starts=starts,
 )
 

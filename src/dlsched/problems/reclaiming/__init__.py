@@ -22,5 +22,6 @@ PROBLEM = Problem(
     bound="lp",
     size="servers",
     package=__name__,
+    paper_method="lyra",
     starts=(Start("densest"), Start("lyra"), Start("gpu_fraction"), Start("scf_updated")),
 )

@@ -28,6 +28,7 @@ PROBLEM = Problem(
     bound="pooled",
     size="jobs",
     package=__name__,
+    paper_method="tune",
     starts=starts,
 )
 

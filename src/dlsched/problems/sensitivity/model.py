@@ -17,8 +17,11 @@ NAMEABLE = {
     "y": "y[j,c,s]: GPUs of job j with choice c on server s",
     "z": "z[j,s]: job j, of several GPUs, is on server s",
     "q": "q[j]: job j, of several GPUs, is split over servers",
+    "v": "v[j,c]: job j has choice c, the position in instance.choices of its profile",
+    "w": "w[j,c,s]: GPUs of job j with that choice c on server s",
 }
-"""The variables that a variant may name. A choice that another one dominates counts as that."""
+"""The variables that a variant may name. In x and y a choice that another one dominates counts as
+that; v and w tell them apart."""
 
 
 def variables(instance: Instance) -> int:
@@ -128,23 +131,6 @@ def build(instance: Instance) -> Any:
         ),
     )
     return m
-
-
-def complete(m: Any, instance: Instance) -> None:
-    """State that a job is only on servers where it has GPUs, and split only if on two of them."""
-    import pyomo.environ as pyo
-
-    choices: dict[str, list[int]] = {}
-    for j, c in m.CHOICES:
-        choices.setdefault(j, []).append(c)
-    m.used_only = pyo.Constraint(
-        m.SEVERAL,
-        m.SERVERS,
-        rule=lambda m, j, s: m.z[j, s] <= sum(m.y[j, c, s] for c in choices[j]),
-    )
-    m.split_only = pyo.Constraint(
-        m.SEVERAL, rule=lambda m, j: 2 * m.q[j] <= sum(m.z[j, s] for s in m.SERVERS)
-    )
 
 
 def read(instance: Instance, m: Any) -> Solution:

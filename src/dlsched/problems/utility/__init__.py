@@ -23,6 +23,7 @@ PROBLEM = Problem(
     bound="lagrangian",
     size="jobs",
     package=__name__,
+    paper_method="hadar",
     starts=(Start("insertion"), Start("hadare")),
     choose=choose,
 )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from dlsched.errors import OptionError
+from dlsched.problems.utility.definition.allow import Allow, require_form
 from dlsched.problems.utility.definition.check import completions
 from dlsched.problems.utility.definition.schema import Held, Instance, Job, Solution
 from dlsched.problems.utility.structures.gangs import Gangs, Stop, levels_of, require
@@ -297,6 +298,16 @@ def _set_limits(instance: Instance) -> Callable[[str, int], list[_Limit]]:
         return [_Limit(labels[s], int(gangs.workers[j]), int(gangs.capacity[s])) for s in sets]
 
     return limits
+
+
+def forbidden(instance: Instance, m: Any, allow: Allow) -> Iterator[Any]:
+    """Yield the variables of runs that are not allowed."""
+    require_form(instance)
+    index = {job.id: j for j, job in enumerate(instance.jobs)}
+    for j, t, v in m.RUNS:
+        number = index[j]
+        if not allow(instance, instance.jobs[number], t, instance.speeds[number][v]):
+            yield m.z[j, t, v]
 
 
 def read(instance: Instance, m: Any) -> Solution:

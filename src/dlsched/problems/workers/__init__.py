@@ -22,6 +22,7 @@ PROBLEM = Problem(
     bound="lp",
     size="servers",
     package=__name__,
+    paper_method="bfd",
     starts=(Start("chosen_first"), Start("first_fit")),
     choose=choose,
 )

@@ -34,6 +34,7 @@ NAMEABLE = {
     "f": "f[j,p]: flexible workers of job j on pool p",
     "n": "n[s,g,k]: workers of k GPUs of group g on server s",
     "h": "h[s,g]: server s holds workers of group g",
+    "w": "w[j,k,s]: workers of job j, of kind k (base or flexible), on server s",
 }
 """The variables that a variant may name."""
 
@@ -150,7 +151,7 @@ def _supply(m: Any, instance: Instance, servers: Mapping[str, Server]) -> None:
         for pool in job.pools:
             for kind in KINDS if job.flexible else KINDS[:1]:
                 key = Demand(pool, group_of(instance, pool, kind), job.gpus_per_worker)
-                wanted[key].append(_workers(m, kind)[job.id, pool])
+                wanted[key].append(workers_of(m, kind)[job.id, pool])
     for s, g, k in m.ROOMS:
         held[Demand(servers[s].pool, g, k)].append(m.n[s, g, k])
         gpus[s, g].append(k * m.n[s, g, k])
@@ -168,35 +169,35 @@ def _supply(m: Any, instance: Instance, servers: Mapping[str, Server]) -> None:
     m.one_group = pyo.Constraint(m.OPEN, rule=lambda m, s: pyo.quicksum(groups[s]) <= 1)
 
 
-def complete(m: Any, instance: Instance) -> None:
-    """State that a server without workers of a group does not hold the group."""
-    import pyomo.environ as pyo
-
-    held: dict[tuple[str, str], list[Any]] = {}
-    for s, g, k in m.ROOMS:
-        held.setdefault((s, g), []).append(m.n[s, g, k])
-    m.held_only = pyo.Constraint(m.GROUPS, rule=lambda m, s, g: m.h[s, g] <= sum(held[s, g]))
-
-
-def _workers(m: Any, kind: Kind) -> Any:
+def workers_of(m: Any, kind: Kind) -> Any:
+    """Return the variables that count a kind of worker, by job and pool."""
     return m.b if kind == "base" else m.f
 
 
 def read(instance: Instance, m: Any) -> Solution:
     """Return the solution that the model's variables hold."""
+    return fill(instance, slots_of(instance, m), workers_by_job(instance, m))
+
+
+def slots_of(instance: Instance, m: Any) -> list[Slot]:
+    """Return the places for workers that the variables' values say."""
+    return [
+        Slot(instance.server_index[s], g, k, round(m.n[s, g, k].value or 0)) for s, g, k in m.ROOMS
+    ]
+
+
+def workers_by_job(instance: Instance, m: Any) -> dict[int, dict[tuple[Pool, Kind], int]]:
+    """Return the workers of each placed job, by its position, by pool and kind."""
     shares: dict[int, dict[tuple[Pool, Kind], int]] = {}
     for j, job in enumerate(instance.jobs):
         if round(m.y[job.id].value or 0):
             shares[j] = {
-                (pool, kind): round(_workers(m, kind)[job.id, pool].value or 0)
+                (pool, kind): round(workers_of(m, kind)[job.id, pool].value or 0)
                 for pool in POOLS
                 if pool in job.pools
                 for kind in KINDS
             }
-    slots = [
-        Slot(instance.server_index[s], g, k, round(m.n[s, g, k].value or 0)) for s, g, k in m.ROOMS
-    ]
-    return fill(instance, slots, shares)
+    return shares
 
 
 def assign(instance: Instance, m: Any, solution: Solution) -> None:

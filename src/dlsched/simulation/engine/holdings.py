@@ -49,7 +49,13 @@ class Holdings:
     """
 
     def __init__(
-        self, workload: Workload, cluster: Cluster, log: Log, *, layered: bool = False
+        self,
+        workload: Workload,
+        cluster: Cluster,
+        log: Log,
+        *,
+        layered: bool = False,
+        estimated: bool = True,
     ) -> None:
         self.jobs = workload.jobs
         self.cluster = cluster
@@ -59,7 +65,7 @@ class Holdings:
         self.active: dict[int, Progress] = {}
         self.held: dict[Id, Allocation] = {}
         self.members: dict[Id, list[int]] = {}
-        self.table = Table(self.jobs)
+        self.table = Table(self.jobs, estimated)
         self.waiting = Waiting(self.jobs, self.table.waiting)
         self.resources = Resources(cluster)
         self.layers = Layers(workload.jobs, cluster) if layered else None

@@ -47,6 +47,9 @@ class BasePolicy(ABC):
         Whether it has methods although it solves no problem, as the programs of Gavel.
     method
         Method for that problem, as in `dlsched.solve`; None for the paper's own.
+    own_estimates
+        Whether it makes its own use of `Job.estimate`: then the remaining times that it sees are
+        the true ones.
     layers
         ``"priority"`` if jobs hold GPUs in two layers, each GPU at most once in each: jobs of
         priority 0, or without one, as if the others were not there; all others beside them, at the
@@ -62,6 +65,7 @@ class BasePolicy(ABC):
     problem: ClassVar[str | None] = None
     layers: ClassVar[str | None] = None
     own_methods: ClassVar[bool] = False
+    own_estimates: ClassVar[bool] = False
     interval: Number | None = None
     on_events: bool = True
 

@@ -32,7 +32,8 @@ class JobView:
     job
         The job as the workload has it.
     remaining
-        Running time that it still needs at speed 1.
+        Running time that it still needs at speed 1, for all that a scheduler knows: by
+        `Job.estimate` if it has one, and no less than a microsecond.
     attained
         Time that it has held GPUs.
     service
@@ -126,7 +127,8 @@ class ServerView(NamedTuple):
 class Arrays(NamedTuple):
     """The waiting and running jobs as vectors, in the order of submission; times in microseconds.
 
-    ``job`` are positions in the workload, ``running`` is 1 for a job that holds GPUs.
+    ``job`` are positions in the workload, ``running`` is 1 for a job that holds GPUs,
+    ``remaining`` is what a scheduler knows, as `JobView.remaining`.
     """
 
     job: Vector
@@ -300,7 +302,7 @@ def job_state(
         scaling_loss=job.scaling_loss,
         rates=job.rates,
         gpu_type=job.gpu_type,
-        work=job.work,
+        work=job.work if job.estimate is None else job.estimate,
         tenant=job.tenant,
         priority=job.priority,
         regions=job.regions,

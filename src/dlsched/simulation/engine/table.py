@@ -21,12 +21,18 @@ class Table:
         The jobs that are present, and those of them that hold GPUs.
     scaled
         Running jobs at a speed other than 1, whose work the vectors do not follow.
+    excess
+        By how much a scheduler overestimates the work of each job; None where it knows all.
     """
 
-    def __init__(self, jobs: tuple[Job, ...]) -> None:
+    def __init__(self, jobs: tuple[Job, ...], estimated: bool = True) -> None:
         self._rows = np.zeros((8, len(jobs)), np.int64)
         self._rows[0] = [job.submit_ticks for job in jobs]
         self._rows[1] = [job.gpus for job in jobs]
+        estimates = estimated and any(job.estimate is not None for job in jobs)
+        self.excess: Vector | None = None
+        if estimates:
+            self.excess = np.array([job.known_ticks - job.work_ticks for job in jobs], np.int64)
         self.present, self.running = Positions(), Positions()
         self.scaled: set[int] = set()
 
@@ -67,7 +73,7 @@ class Table:
             job=index,
             submit=submit,
             gpus=gpus,
-            remaining=remaining,
+            remaining=self.known(remaining, index),
             attained=attained + time,
             service=service + time * held,
             running=running,
@@ -77,4 +83,11 @@ class Table:
         """Return the vectors of some jobs that wait, which are the same at any time."""
         submit, gpus, work_left, attained, service = self._rows[:5, index]
         running = np.zeros(len(index), np.int64)
-        return Arrays(index, submit, gpus, work_left, attained, service, running)
+        known = self.known(work_left, index)
+        return Arrays(index, submit, gpus, known, attained, service, running)
+
+    def known(self, left: Vector, index: Vector) -> Vector:
+        """Return what a scheduler takes for the work that jobs at positions still need."""
+        if self.excess is None:
+            return left
+        return np.where(left > 0, np.maximum(left + self.excess[index], 1), left)

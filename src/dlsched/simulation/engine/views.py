@@ -74,13 +74,18 @@ class Shown:
         first = progress.first_start
         return JobView(
             self.holdings.jobs[j],
-            number(progress.left - progress.done(self.now)),
+            number(self._known(j, progress.left - progress.done(self.now))),
             number(progress.attained + stretch),
             number(progress.service + stretch * progress.gpus),
             progress.allocation,
             None if first is None else number(first),
             progress.preemptions,
         )
+
+    def _known(self, j: int, left: int) -> int:
+        """Return what a scheduler takes for the work that a job still needs."""
+        excess = self.holdings.table.excess
+        return left if excess is None or not left else max(left + int(excess[j]), 1)
 
 
 def server_views(cluster: Cluster, resources: Resources) -> tuple[ServerView, ...]:

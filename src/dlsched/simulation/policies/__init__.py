@@ -9,13 +9,15 @@ from importlib.metadata import entry_points
 from typing import Any
 
 import dlsched
-from dlsched.errors import OptionError, UnknownName
+from dlsched.errors import OptionError, UnknownName, has_no_option
 from dlsched.simulation.engine.policy import BasePolicy, Policy
 
 GROUP = "dlsched.policies"
 """Entry-point group of policies in other packages."""
 
 BUILT_IN: Mapping[str, str] = {
+    "recorded": "dlsched.simulation.policies.recorded:Recorded",
+    "backfill": "dlsched.simulation.policies.backfill:Backfill",
     "fifo": "dlsched.simulation.policies.ordering:Fifo",
     "srtf": "dlsched.simulation.policies.ordering:Srtf",
     "srsf": "dlsched.simulation.policies.ordering:Srsf",
@@ -110,12 +112,22 @@ def make_policy(policy: str | Policy, method: Any = None, **options: Any) -> Pol
     plain = getattr(kind, "__init__", None) is BasePolicy.__init__
     if plain and options:
         raise OptionError(f"the policy {policy} has no option {next(iter(options))!r}; it has none")
+    known = policy_options(kind) if isinstance(kind, type) else options
+    unknown = next((name for name in options if name not in known), None)
+    if unknown is not None and not _takes_anything(kind):
+        raise OptionError(has_no_option(f"the policy {policy}", unknown, known))
     try:
         inspect.signature(kind).bind(method=method, **options)
         policy_object: Policy = kind(method=method, **options)
     except TypeError as error:
         raise OptionError(f"the policy {policy} cannot take its options: {error}") from error
     return policy_object
+
+
+def _takes_anything(kind: Any) -> bool:
+    """Whether a policy's class takes options under any name."""
+    parameters = inspect.signature(kind).parameters.values()
+    return any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
 
 
 def _require_made(policy: object, method: Any, options: Mapping[str, Any]) -> None:

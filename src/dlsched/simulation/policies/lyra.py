@@ -7,6 +7,7 @@ from itertools import chain
 from typing import Any, ClassVar
 
 import dlsched
+from dlsched.errors import OptionError
 from dlsched.problems.elastic.instances import state as elastic_adapter
 from dlsched.problems.workers.instances import state as workers_adapter
 from dlsched.problems.workers.structures.fleet import BestFit
@@ -68,6 +69,10 @@ class Lyra(BasePolicy):
         Seconds between rounds.
     time_limit
         Seconds for one problem.
+    retries
+        How often at most ``elastic`` is solved again in a round without the jobs that it started
+        and ``workers`` could not place, so that others get their GPUs. The paper has no such step:
+        the default is 0.
 
     Raises
     ------
@@ -78,6 +83,7 @@ class Lyra(BasePolicy):
     """
 
     name: ClassVar[str] = "lyra"
+    own_estimates = True
     problem: ClassVar[str | None] = "reclaiming"
 
     def __init__(
@@ -88,8 +94,12 @@ class Lyra(BasePolicy):
         workers: Any = None,
         interval: Number = 60,
         time_limit: float | None = None,
+        retries: int = 0,
     ) -> None:
         super().__init__(method)
+        if retries < 0:
+            raise OptionError(f"retries={retries} must be from 0")
+        self.retries = retries
         self.elastic = elastic or "lyra"
         self.workers = workers or "bfd"
         # Otherwise a wrong name would be found when a server is first reclaimed, or never.
@@ -133,18 +143,38 @@ class Lyra(BasePolicy):
             self._place(draft, make_room(draft, first), {}, {}, again=True)
         room = room_by_pool(draft)
         able = [job for job in waiting.values() if may_start(job, room)]
-        growing = [n for n in draft.held if draft.jobs[n].max_gpus > draft.jobs[n].min_gpus]
-        if not able and not any(_may_change(draft, name) for name in growing):
-            return {}
+        solved: dict[str, Any] = {}
+        for _ in range(self.retries + 1):
+            growing = [n for n in draft.held if draft.jobs[n].max_gpus > draft.jobs[n].min_gpus]
+            if not able and not any(_may_change(draft, name) for name in growing):
+                break
+            solved, refused = self._solve(draft, able, growing, remaining)
+            if not refused:
+                break
+            room = room_by_pool(draft)
+            left = (j for j in able if j.id not in refused and j.id not in draft.held)
+            able = [job for job in left if may_start(job, room)]
+        return solved
+
+    def _solve(
+        self,
+        draft: Draft,
+        able: list[JobState],
+        growing: list[Id],
+        remaining: Mapping[Id, Number],
+    ) -> tuple[dict[str, Any], set[Id]]:
+        """Solve ``elastic`` and ``workers``; return what the log keeps, and jobs left unplaced."""
         snapshot = draft.snapshot(draft.held, able, remaining=remaining)
         mixed = [j.id for j in (*snapshot.running, *able) if j.heterogeneous]
         efficiency = min((draft.jobs[name].mixed_efficiency for name in mixed), default=1)
         instance = elastic_adapter.epoch(snapshot, mixed_efficiency=efficiency)
         result = dlsched.solve(instance, self.elastic, seed=draft.state.seed, **self.limits)
         if result.solution is None:
-            return {}
+            return {}, set()
         workers = {name: by_pool(count) for name, count in result.solution.workers.items()}
-        return {"elastic": solved_by(result)} | self._realize(draft, able, growing, workers)
+        solved = {"elastic": solved_by(result)} | self._realize(draft, able, growing, workers)
+        started = {job.id for job in able if sum(workers.get(job.id, {}).values())}
+        return solved, started - draft.held.keys()
 
     def _realize(
         self,

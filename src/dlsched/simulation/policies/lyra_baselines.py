@@ -30,6 +30,8 @@ CONCAVITY = Fraction(4, 5)
 class _Queue(BasePolicy):
     """Strict first in, first out at the requested demand; what both baselines below begin with."""
 
+    own_estimates = True
+
     def __init__(self, method: Any = None, *, interval: Number = 60) -> None:
         super().__init__(method)
         self.interval, self.on_events = interval, False

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dlsched.simulation.engine.state import Arrays, State
+from dlsched.simulation.policies.synergy_prices import Demands, costs
 from dlsched.simulation.workload.clock import TICKS
 
 Keys: TypeAlias = NDArray[np.float64]
@@ -23,10 +24,13 @@ class Best(NamedTuple):
         Throughput, relative to that of the proportional share.
     shares
         Its GPUs, CPUs and memory as shares of the cluster's, shape (jobs, 3).
+    demands
+        What jobs of its kind can take beside the best case.
     """
 
     speedup: Keys
     shares: Keys
+    demands: Demands
 
 
 def fifo(_state: State, jobs: Arrays, _best: Best, _quick: bool) -> Keys:
@@ -58,7 +62,7 @@ def ftf_least(state: State, jobs: Arrays, best: Best, quick: bool) -> Keys:
     It is the time since submission plus the remaining time, over the running time at the
     proportional share, which stands for that on a fair share of the cluster **(D)**.
     """
-    work = np.array([state.workload.jobs[j].work_ticks for j in jobs.job.tolist()], float)
+    work = np.array([state.workload.jobs[j].known_ticks for j in jobs.job.tolist()], float)
     elapsed = float(state.time) * TICKS - jobs.submit.astype(float)
     fair: Keys = (elapsed + remaining(jobs, best, quick)) / np.maximum(work, 1.0)
     return fair
@@ -78,6 +82,11 @@ def tetris(_state: State, jobs: Arrays, best: Best, quick: bool) -> Keys:
     """
     weighted: Keys = remaining(jobs, best, quick) * best.shares[jobs.job].sum(axis=1)
     return weighted
+
+
+def prices(_state: State, jobs: Arrays, best: Best, _quick: bool) -> Keys:
+    """Return what the rest of the job costs at the prices of the jobs present (of this library)."""
+    return costs(best.demands, jobs.job, jobs.remaining.astype(float))
 
 
 def remaining(jobs: Arrays, best: Best, quick: bool) -> Keys:
@@ -100,5 +109,6 @@ ORDERS: Mapping[str, Callable[[State, Arrays, Best, bool], Keys]] = {
     "ftf_least": ftf_least,
     "drf": drf,
     "tetris": tetris,
+    "prices": prices,
 }
 """Keys of the orders, least first."""

@@ -53,7 +53,7 @@ def rates_of(job: Job, kinds: Iterable[str]) -> dict[str, Number]:
 
 def base_rate(job: Job) -> Number:
     """Return the iterations per second for which `Job.work` is stated."""
-    return 1 if job.gpu_type is None else job.rates[job.gpu_type]
+    return job.rates[job.gpu_type] if job.rates and job.gpu_type is not None else 1
 
 
 def held_by_type(allocation: Allocation, cluster: Cluster) -> dict[str, int]:

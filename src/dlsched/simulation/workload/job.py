@@ -44,7 +44,7 @@ class Job(Document):
     rates
         Iterations per second on each type of GPU; by these, speed is relative to `gpu_type`.
     gpu_type
-        The type for which `work` is stated; None if `rates` is empty.
+        The type for which `work` is stated; without `rates` the type that it ran on, as recorded.
     profile
         Name of its matrix in `Workload.matrices`, for policies that assign CPUs and memory.
     min_gpus, max_gpus
@@ -65,6 +65,14 @@ class Job(Document):
         The regions that have its data (MAST, section 4.3); empty for all.
     cpus, memory
         CPUs and GB that it asks for, in total.
+    account, partition
+        What it was charged to, and the partition or queue that it was submitted to.
+    eligible, start, state, limit
+        As recorded, by the clock of `submit`: when it could have started, when it started, how it
+        ended, and its time limit. A job whose `eligible` is known is submitted here when it became
+        eligible: no policy could have started it before.
+    nodes
+        The servers on which it ran, and how many GPUs it held on each, as recorded.
     """
 
     id: Id
@@ -93,6 +101,13 @@ class Job(Document):
     regions: tuple[Id, ...] = ()
     cpus: Amount = 0
     memory: Amount = 0
+    account: str | None = None
+    partition: str | None = None
+    eligible: Amount | None = None
+    start: Amount | None = None
+    state: str | None = None
+    limit: Amount | None = None
+    nodes: tuple[tuple[Id, PositiveCount], ...] = ()
 
     @model_validator(mode="before")
     @classmethod
@@ -139,6 +154,16 @@ class Job(Document):
     def work_ticks(self) -> int:
         """Work in ticks at speed 1."""
         return ticks(self.work)
+
+    @derived
+    def known_ticks(self) -> int:
+        """What a scheduler takes for `work`, in ticks: `estimate`, or `work` if there is none."""
+        return ticks(self.work if self.estimate is None else self.estimate)
+
+    @derived
+    def start_ticks(self) -> int | None:
+        """Recorded start in ticks; None if it is not recorded."""
+        return None if self.start is None else ticks(self.start)
 
     @derived
     def restart_ticks(self) -> int:

@@ -11,10 +11,14 @@ from typing import Any, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from dlsched.display.markup import document_html
 from dlsched.schema import Amount, Document, Flaw, Id, Number, derived, require_unique
 from dlsched.simulation.workload.job import Job
 from dlsched.simulation.workload.profiles import PROFILES, READERS, validate_options
-from dlsched.traces import Trace, read_trace
+from dlsched.traces import Trace, TraceJob, read_trace
+
+MOMENTS = ("eligible", "start")
+"""Fields of a job's record that are times of its clock."""
 
 
 class Matrix(Document):
@@ -91,7 +95,10 @@ class Workload(Document):
     ) -> Self:
         """Return the jobs of a trace, with what a set of profiles adds to them.
 
-        The clock starts at the first submission. Jobs that need no GPU are left out.
+        The clock starts at the first submission. Jobs that need no GPU are left out. A job that
+        became eligible after its submission is submitted here when it became eligible: no policy
+        could have started it before. What a scheduler recorded of a job is taken over; its user is
+        the job's `Job.tenant`.
 
         Parameters
         ----------
@@ -126,7 +133,7 @@ class Workload(Document):
         rows = [
             {
                 "id": job.id,
-                "submit": 0 if together else job.submit - source.first,
+                "submit": 0 if together else max(job.submit, job.eligible or 0) - source.first,
                 "gpus": job.gpus,
                 "work": job.duration,
                 "model": job.model,
@@ -134,6 +141,7 @@ class Workload(Document):
                 "iteration_time": job.iteration_time,
                 "stages": job.stages,
                 "priority": job.priority,
+                **_recorded(job, source.first, together),
             }
             for job in source.jobs[:limit]
             if job.gpus
@@ -163,7 +171,25 @@ class Workload(Document):
                 )
         return self
 
+    def _repr_html_(self) -> str:
+        """Return the jobs, with ranges of their fields, for a notebook."""
+        return document_html("workload", self.name, self)
+
     @derived
     def by_id(self) -> dict[str, Job]:
         """The jobs by id."""
         return {job.id: job for job in self.jobs}
+
+
+def _recorded(job: TraceJob, first: Number, together: bool) -> dict[str, Any]:
+    """Return the fields of a job that say what a scheduler did with it."""
+    fields = job.record
+    if "user" in fields:
+        fields["tenant"] = fields.pop("user")
+    for moment in MOMENTS:
+        # All at once is another workload, whose starts were never recorded; and clocks are wrong.
+        if moment in fields and (together or fields[moment] < job.submit):
+            del fields[moment]
+        elif moment in fields:
+            fields[moment] -= first
+    return fields

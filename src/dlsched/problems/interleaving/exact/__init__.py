@@ -21,6 +21,7 @@ from dlsched.problems.interleaving.structures.group_counts import (
 )
 from dlsched.problems.interleaving.structures.groups import (
     GAMMA_ERROR,
+    Flags,
     pair_efficiencies,
     solution_of,
     stage_array,
@@ -133,7 +134,22 @@ def column_generation(instance: Instance, run: Run, rounds: int = 200) -> Claim:
     return _search(instance, run, rounds, listed=False)
 
 
-def _search(instance: Instance, run: Run, rounds: int, listed: bool) -> Claim:
+def solve_apart(instance: Instance, run: Run, apart: Flags, rounds: int = 200) -> Claim:
+    """Solve as `column_generation` does, with pairs of jobs that must not share.
+
+    Exact for the same reasons: pricing searches all groups without such a pair.
+
+    Parameters
+    ----------
+    apart
+        Jobs x jobs, symmetric.
+    """
+    return _search(instance, run, rounds, listed=False, apart=apart)
+
+
+def _search(
+    instance: Instance, run: Run, rounds: int, listed: bool, apart: Flags | None = None
+) -> Claim:
     if rounds < 0:
         raise OptionError(f"rounds={rounds} must be from 0")
     if not instance.jobs:
@@ -141,7 +157,7 @@ def _search(instance: Instance, run: Run, rounds: int, listed: bool) -> Claim:
         return Claim(solution_of(instance, []), Status.OPTIMAL, objective=[0], bounds=[[empty]])
     run.announce(Stage.BUILDING, f"the table of groups of {instance.name}")
     began = time.perf_counter()
-    pool = Pool(instance, listed)
+    pool = Pool(instance, listed, apart)
     search = GroupSearch(pool, run)
     built = time.perf_counter() - began
     if isinstance(run.known, Solution):
@@ -150,7 +166,7 @@ def _search(instance: Instance, run: Run, rounds: int, listed: bool) -> Claim:
         run.announce(Stage.SEARCHING, "a first grouping, by heuristics")
         first = initial_groups(instance, run)
         if len(first) <= _MOST_SWAPPED:
-            first = improve(instance, first, passes=20)
+            first = improve(instance, first, passes=20, apart=apart)
     search.update_incumbent(pool.groups_of_jobs(first))
     if isinstance(run.start, Solution):
         better = search.update_incumbent(pool.groups_of_jobs(_groups(instance, run.start)))

@@ -16,7 +16,7 @@ from dlsched.problems.interleaving.structures.group_counts import (
     count_multisets,
     few_jobs,
 )
-from dlsched.problems.interleaving.structures.groups import Vector
+from dlsched.problems.interleaving.structures.groups import Flags, Vector
 from dlsched.problems.interleaving.structures.tables import Query
 from dlsched.registry.own import method
 from dlsched.results.objective import Bound
@@ -35,6 +35,17 @@ def lagrangian(instance: Instance, run: Run) -> Claim:
         search.solve_relaxation(share=1.0)
         bounds = search.bounds()
     return Claim(status=Status.NO_SOLUTION, bounds=[bounds])
+
+
+def bound_apart(instance: Instance, run: Run, apart: Flags) -> Claim:
+    """Return the bound of `lagrangian` where pairs of jobs must not share; see `Pool`."""
+    if not instance.jobs:
+        return lagrangian(instance, run)
+    pool = Pool(instance, apart=apart)
+    search = GroupSearch(pool, run)
+    search.update_incumbent(pool.groups_of_jobs(initial_groups(instance, run)))
+    search.solve_relaxation(share=1.0)
+    return Claim(status=Status.NO_SOLUTION, bounds=[search.bounds()])
 
 
 def lagrangian_bound(

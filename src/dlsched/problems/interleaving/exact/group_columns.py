@@ -92,8 +92,13 @@ class GroupSearch:
         if groups.worth.sum() <= self.value + ROUNDING * abs(self.value):
             return False
         self.incumbent = groups
-        self.run.record(self.value, None if self.bound is None else float(self.bound))
+        self.record()
         return True
+
+    def record(self) -> None:
+        """Report the incumbent, unless groups of it are not allowed, and the bound."""
+        bound = None if self.bound is None else float(self.bound)
+        self.run.record(self.value if self.value >= 0 else None, bound)
 
     def solve(self, rounds: int, share: float = 0.6) -> None:
         """Run all phases within the limits; there must be an incumbent.
@@ -186,7 +191,7 @@ class GroupSearch:
             self.prices = prices
             self.highest = highest
             self.stability_centre = self.pool.without_excess(prices, highest)
-            self.run.record(self.value, float(bound))
+            self.record()
 
     def solve_integer(self, groups: Groups, run: Run) -> bool:
         """Solve the integer program over some groups; return whether it was solved to its end."""
@@ -253,6 +258,8 @@ class GroupSearch:
     def claim(self, build_seconds: float) -> Claim:
         """Return the incumbent with what is proved of it."""
         assert self.incumbent is not None
+        if self.value < 0:  # a pair in it must not share
+            return self._without_grouping(build_seconds)
         bounds = self.bounds()
         status = Status.FEASIBLE
         reason = ""
@@ -281,10 +288,22 @@ class GroupSearch:
             start=self.start,
         )
 
+    def _without_grouping(self, build_seconds: float) -> Claim:
+        """Return that no grouping is allowed, if that is proved: each would be worth 0 or more."""
+        none = self.proved or (self.bound is not None and self.bound < 0)
+        reason = "no grouping keeps all jobs apart that must not share"
+        return Claim(
+            status=Status.INFEASIBLE if none else Status.NO_SOLUTION,
+            termination=None if none else self.run.stop_reason() or Termination.UNDECIDED,
+            reason=reason if none else "no grouping was found that keeps these jobs apart",
+            bounds=[] if none else [self.bounds()],
+            build_seconds=build_seconds,
+        )
+
     def solution(self) -> Solution:
         """Return the incumbent with jobs in place of profiles, in the file's order."""
         assert self.incumbent is not None
         instance = self.pool.instance
-        queues = [list(reversed(jobs)) for jobs in instance.profiles.values()]
+        queues = [list(reversed(jobs)) for jobs in self.pool.jobs_of_row]
         rows = [[queues[p].pop() for p in row if p >= 0] for row in self.incumbent.members.tolist()]
         return solution_of(instance, rows)

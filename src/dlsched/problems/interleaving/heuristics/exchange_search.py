@@ -10,25 +10,29 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dlsched.solvers.compilation import FloatRows, IntCube, Ints, entry, loop
+from dlsched.solvers.compilation import FlagRows, FloatRows, IntCube, Ints, entry, loop
 
 _LEAST_GAIN = 1e-12
+_PENALTY = 100.0
+"""What two jobs of a group cost that must not share; an efficiency is at most 1."""
 
 
 class Jobs(NamedTuple):
     """Stages (jobs x k), and for each size of a group the arrangements and how many they are.
 
-    ``offsets[size, a, i]`` is the offset of the i-th job in the a-th arrangement.
+    ``offsets[size, a, i]`` is the offset of the i-th job in the a-th arrangement. Jobs i and j must
+    not share if ``apart[i, j]``; without rows any may.
     """
 
     stages: FloatRows
     offsets: IntCube
     arrangements: Ints
+    apart: FlagRows
 
 
 @loop
 def gamma(jobs: Any, group: Any, size: int) -> float:
-    """Return a group's efficiency at its best offsets."""
+    """Return a group's efficiency at its best offsets, less a penalty if jobs must not share."""
     stages = jobs.stages
     offsets = jobs.offsets
     k = stages.shape[1]
@@ -48,7 +52,13 @@ def gamma(jobs: Any, group: Any, size: int) -> float:
             if time >= least:
                 break
         least = min(least, time)
-    return float(filled / (k * least))
+    cost = 0.0
+    if len(jobs.apart) > 0:
+        for i in range(size):
+            for j in range(i):
+                if jobs.apart[group[i], group[j]]:
+                    cost += _PENALTY
+    return float(filled / (k * least)) - cost
 
 
 @loop

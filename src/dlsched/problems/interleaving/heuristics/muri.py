@@ -11,6 +11,7 @@ from dlsched.problems.interleaving.definition.schema import Instance
 from dlsched.problems.interleaving.heuristics.exchange_search import Jobs, local_search
 from dlsched.problems.interleaving.heuristics.matching import NO_EDGE, match, match_types
 from dlsched.problems.interleaving.structures.groups import (
+    Flags,
     Vector,
     offsets_table,
     padded,
@@ -211,20 +212,29 @@ class Rounds:
         return [group for groups in self.groups.values() for group in groups]
 
 
-def jobs_of(instance: Instance) -> Jobs:
-    """Return what the compiled searches know of an instance."""
+def jobs_of(instance: Instance, apart: Flags | None = None) -> Jobs:
+    """Return what the compiled searches know of an instance, and which jobs must not share."""
     largest = instance.group_limit
     tables = [offsets_table(len(instance.resources), size) for size in range(1, largest + 1)]
     arrangements = np.array([0, *map(len, tables)], dtype=np.int64)
     offsets = np.zeros((largest + 1, int(arrangements.max()), largest), dtype=np.int64)
     for size, table in enumerate(tables, 1):
         offsets[size, : len(table), :size] = table
-    return Jobs(stage_array(instance), offsets, arrangements)
+    pairs = np.zeros((0, 0), dtype=np.bool_) if apart is None else np.ascontiguousarray(apart)
+    return Jobs(stage_array(instance), offsets, arrangements, pairs)
 
 
-def improve(instance: Instance, groups: Sequence[Group], passes: int) -> list[Group]:
-    """Return the groups after the local search of `exchange_search`."""
-    jobs = jobs_of(instance)
+def improve(
+    instance: Instance, groups: Sequence[Group], passes: int, apart: Flags | None = None
+) -> list[Group]:
+    """Return the groups after the local search of `exchange_search`.
+
+    Parameters
+    ----------
+    apart
+        Jobs x jobs: whether two must not share; groups with such a pair are left as soon as may be.
+    """
+    jobs = jobs_of(instance, apart)
     uniform = instance.grouping == "uniform"
     improved: list[Group] = []
     for gpus in instance.classes:

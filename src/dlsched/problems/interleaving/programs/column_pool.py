@@ -10,11 +10,12 @@ import copy
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 
-from dlsched.problems.interleaving.definition.schema import Instance
+from dlsched.problems.interleaving.definition.schema import Instance, Profile
 from dlsched.problems.interleaving.programs.pricing import price_class
 from dlsched.problems.interleaving.structures.groups import (
     GAMMA_ERROR,
@@ -35,11 +36,53 @@ _STEP = 20_000_000
 """Pairs of jobs that are extended, roughly, between two checks of the time limit."""
 
 
+_PENALTY = 100
+"""What a pair of jobs costs that must not share, in units of all that groupings can be worth."""
+
+
+class Row(NamedTuple):
+    """A row of the master: a profile, its position in the instance's, and jobs of it.
+
+    The jobs are interchangeable: the same jobs must not share with them.
+    """
+
+    profile: Profile
+    number: int
+    jobs: tuple[int, ...]
+
+
+def rows_of(instance: Instance, apart: Flags | None) -> list[Row]:
+    """Return the rows of the master; with pairs that must not share profiles are divided.
+
+    Jobs are interchangeable if all others must not share with the same of them: with each other
+    they then either all must not share, or all may.
+    """
+    rows = []
+    for number, (profile, jobs) in enumerate(instance.profiles.items()):
+        parts = [jobs] if apart is None else _interchangeable(apart, jobs)
+        rows += [Row(profile, number, part) for part in parts]
+    return rows
+
+
+def _interchangeable(apart: Flags, jobs: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    alike: dict[bytes, list[int]] = {}
+    for j in jobs:
+        alike.setdefault(apart[j].tobytes(), []).append(j)
+    alone = [members[0] for members in alike.values() if len(members) == 1]
+    yield from (tuple(members) for members in alike.values() if len(members) > 1)
+    alike = {}
+    for j in alone:  # those that must not share with each other have equal rows but for themselves
+        row = apart[j].copy()
+        row[j] = True
+        alike.setdefault(row.tobytes(), []).append(j)
+    yield from map(tuple, alike.values())
+
+
 @dataclass(frozen=True)
 class ProfileClass:
     """The profiles of one number of GPUs, by descending sum of their stages.
 
-    ``rows`` are their rows in the master; ``rotated`` and ``multiplicity`` are as in
+    ``rows`` are their rows in the master; ``rotated``, ``multiplicity`` and ``apart`` are as in
     `tables.Profiles`. The number of groups is from ``fewest`` to ``most``.
     """
 
@@ -51,16 +94,19 @@ class ProfileClass:
     rotated: Vector
     fewest: int
     most: int
+    apart: Flags
 
     def subset(self, multiplicity: Indices) -> ProfileClass:
         """Return the profiles that have jobs, with other numbers of jobs; by row."""
         kept = np.flatnonzero(multiplicity[self.rows])
+        apart = self.apart[np.ix_(kept, kept)] if len(self.apart) else self.apart
         return replace(
             self,
             rows=self.rows[kept],
             multiplicity=multiplicity[self.rows[kept]],
             sums=self.sums[kept],
             rotated=np.ascontiguousarray(self.rotated[:, kept]),
+            apart=np.ascontiguousarray(apart),
         )
 
 
@@ -159,17 +205,33 @@ class Pool:
     ----------
     listed
         Whether all groups are listed, where these are few; they are then looked up, not searched.
+    apart
+        Jobs x jobs: whether two must not share. Jobs of a profile for which this differs have rows
+        of their own. A group with such a pair is never priced, and costs `penalty` where it is
+        given, so that a search can begin from groups that are not allowed; a grouping of allowed
+        groups is worth more than 0, any other one less.
     """
 
-    def __init__(self, instance: Instance, listed: bool = False) -> None:
+    def __init__(
+        self, instance: Instance, listed: bool = False, apart: Flags | None = None
+    ) -> None:
         self.instance = instance
         self.largest = instance.group_limit
         self.smallest = instance.smallest_group
         self.budget = instance.gpu_budget
-        self.profiles = list(instance.profiles)
-        self.stages = profile_array(instance)
+        rows = rows_of(instance, apart)
+        self.profiles = [row.profile for row in rows]
+        self.stages = profile_array(instance)[[row.number for row in rows]]
         self.full_efficiency = trivial_bound(instance)
-        jobs = instance.profiles.values()
+        self.penalty = _PENALTY * float(1 + self.full_efficiency)
+        jobs = [row.jobs for row in rows]
+        self.jobs_of_row = jobs
+        self.apart = np.zeros((0, 0), dtype=np.bool_)
+        if apart is not None:
+            first = [members[0] for members in jobs]
+            self.apart = apart[np.ix_(first, first)]
+            for row, members in enumerate(jobs):
+                self.apart[row, row] = len(members) > 1 and apart[members[0], members[1]]
         self.multiplicity = np.array(list(map(len, jobs)), dtype=np.int64)
         self.row_of = {j: row for row, members in enumerate(jobs) for j in members}
         self.classes = list(self._classes())
@@ -196,6 +258,9 @@ class Pool:
                 rotated=np.stack([np.roll(stages, -o, axis=1) for o in range(k)]),
                 fewest=fewest,
                 most=fewest if self.smallest == self.largest else len(jobs),
+                apart=np.ascontiguousarray(self.apart[np.ix_(rows, rows)])
+                if len(self.apart)
+                else self.apart,
             )
 
     def enumeration(self) -> Groups:
@@ -226,7 +291,17 @@ class Pool:
         """Return groups given as an array of rows, groups x largest, with -1 after the last."""
         classes = self.class_of[members[:, 0]]
         worth = padded_efficiencies(self.stages, members) * self.class_weights[classes]
+        if len(self.apart):
+            worth -= self.penalty * self.pairs_apart(members)
         return Groups(members, worth, classes)
+
+    def pairs_apart(self, members: Indices) -> Indices:
+        """Return how many pairs of each group must not share; groups as in `groups_of_rows`."""
+        count: Indices = np.zeros(len(members), dtype=np.int64)
+        for i, j in combinations(range(members.shape[1]), 2):
+            both = (members[:, i] >= 0) & (members[:, j] >= 0)
+            count += both & self.apart[members[:, i], members[:, j]]
+        return count
 
     def groups_of_jobs(self, groups: Iterable[Iterable[int]]) -> Groups:
         """Return groups given by their jobs' positions in the instance."""
@@ -294,6 +369,7 @@ class Pool:
             fixed=float(prices.gpu * part.gpus),
             smallest=self.smallest,
             largest=self.largest,
+            apart=part.apart,
         )
         tables = growth_tables(profiles)
         n = len(part.rows)

@@ -145,6 +145,11 @@ class _Ascent:
         copies = (others[:, :, None] == others[:, None, :]).sum(axis=2)
         used, column = np.nonzero((others >= 0) & (copies >= profiles.multiplicity[others]))
         value[used, others[used, column]] = -np.inf
+        if len(profiles.apart):
+            for taken in others.T:
+                filled_rows = np.flatnonzero(taken >= 0)
+                must_not = profiles.apart[taken[filled_rows]]
+                value[filled_rows] = np.where(must_not, -np.inf, value[filled_rows])
         size = (others >= 0).sum(axis=1)
         value[size >= self.pool.largest] = -np.inf
         if keep:

@@ -61,6 +61,15 @@ def copies_of(chosen: Any, depth: int, p: int) -> int:
 
 
 @loop
+def apart_from(apart: Any, chosen: Any, depth: int, p: int) -> bool:
+    """Return whether a profile must not share with one that is in a group."""
+    for i in range(depth):  # noqa: SIM110 - a compiled loop has no generators
+        if apart[chosen[i], p]:
+            return True
+    return False
+
+
+@loop
 def store(
     members: Any, values: Any, begin: int, kept: int, quota: int, row: Any, value: float
 ) -> int:
@@ -115,11 +124,12 @@ def price_class(  # noqa: PLR0912, PLR0915
         reduced value; one at or below the threshold may be missing.
     """
     suffix, order, adds, low = tables
-    rotated, sums, prices, multiplicity, weight, fixed, smallest, largest = profiles
+    rotated, sums, prices, multiplicity, weight, fixed, smallest, largest, apart = profiles
     threshold, quota, _, listing = query
     k = rotated.shape[0]
     n = rotated.shape[1]
     uniform = smallest == largest
+    limited = len(apart) > 0
     max_price = 0.0
     for p in range(n):
         max_price = max(max_price, abs(prices[p]))
@@ -189,6 +199,8 @@ def price_class(  # noqa: PLR0912, PLR0915
                             continue
                         if p == start and copies_of(chosen, depth, p) >= multiplicity[p]:
                             continue
+                        if limited and apart_from(apart, chosen, depth, p):
+                            continue
                         shortest = np.inf
                         for o in range(1, k):
                             if not used[o]:
@@ -225,7 +237,9 @@ def price_class(  # noqa: PLR0912, PLR0915
                 # What this job, and the best ones after it, add at most at the time so far.
                 add = weight / k * min(1.0, sums[p] / max(sums[p], times[depth])) - prices[p]
                 bound = growth_bound(rest[depth], worth[depth] + add, largest - depth - 1, uniform)
-                if copies < multiplicity[p] and max(worth[depth] + add, bound) > limit - safety:
+                possible = copies < multiplicity[p]
+                possible = possible and max(worth[depth] + add, bound) > limit - safety
+                if possible and not (limited and apart_from(apart, chosen, depth, p)):
                     while o < k and not placed:
                         if not used[o] and not (same and o < offset[depth - 1]):
                             time = 0.0

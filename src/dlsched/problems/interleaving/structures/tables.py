@@ -9,6 +9,7 @@ import numpy as np
 
 from dlsched.solvers.compilation import (
     Flag,
+    FlagRows,
     FloatCube,
     FloatRows,
     Floats,
@@ -42,7 +43,8 @@ class Profiles(NamedTuple):
     """The profiles of one class, by descending sum of their stages.
 
     ``rotated[o, p, j]`` is the stage of profile p in step j if it starts at offset o. A group is
-    worth weight * gamma - fixed less its jobs' prices.
+    worth weight * gamma - fixed less its jobs' prices. Jobs of profiles p and q must not share if
+    ``apart[p, q]``; without rows any may.
     """
 
     rotated: FloatCube
@@ -53,6 +55,7 @@ class Profiles(NamedTuple):
     fixed: Real
     smallest: Whole
     largest: Whole
+    apart: FlagRows
 
 
 class Query(NamedTuple):

@@ -22,13 +22,18 @@ def choices(instance: Instance, solution: Solution, level: int, run: Run) -> Ite
 
 
 def changed_choices(
-    instance: Instance, solution: Solution, run: Run, adapt: Callable[[Any], object] | None
+    instance: Instance,
+    solution: Solution,
+    run: Run,
+    adapt: Callable[[Any], object] | None,
+    accept: Callable[[Any], bool] | None = None,
 ) -> Iterator[FormChoice]:
-    """Yield the same for a variant, whose rows `adapt` adds to each program."""
+    """Yield the same for a variant, whose rows `adapt` adds and whose solutions `accept` admits."""
     run.announce(Stage.SEARCHING, "the points of the estimate")
     nested = run.nested()
     nested.start = solution
-    search = Refinement(instance, nested, adapt)
+    nested.check = None if accept else nested.check  # a variant's levels may be others
+    search = Refinement(instance, nested, adapt, accept)
     search.offer(solution)
     search.refine(solution)
     search.prove()

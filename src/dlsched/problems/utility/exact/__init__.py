@@ -11,7 +11,7 @@ from dlsched.problems.utility import model
 from dlsched.problems.utility.definition.schema import Instance, Solution
 from dlsched.problems.utility.exact.schedule_columns import ScheduleSearch
 from dlsched.problems.utility.programs.reduced_cost_fixing import Part
-from dlsched.problems.utility.structures.gangs import Stopped
+from dlsched.problems.utility.structures.gangs import Barred, Stopped
 from dlsched.registry.own import method
 from dlsched.results.objective import Bound
 from dlsched.results.result import Claim, Start, Status, Termination
@@ -86,9 +86,14 @@ def dantzig_wolfe(instance: Instance, run: Run) -> Claim:
     over the columns found. Gains of work are rounded up for the bound, and down for schedules,
     where its stages are too many.
     """
+    return solve_barred(instance, run, None)
+
+
+def solve_barred(instance: Instance, run: Run, barred: Barred | None) -> Claim:
+    """Solve as `dantzig_wolfe` does, without the runs that a rule does not allow; see `Gangs`."""
     run.announce(Stage.BUILDING, f"the jobs' gangs of {instance.name}")
     began = time.perf_counter()
-    search = ScheduleSearch(instance, run)
+    search = ScheduleSearch(instance, run, barred)
     if not search.gangs.masks:
         bound = Bound(0, "certified", "no job can run")
         return Claim(

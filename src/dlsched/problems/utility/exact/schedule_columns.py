@@ -18,8 +18,15 @@ from dlsched.problems.utility.heuristics.insertion import Insertion, by_density
 from dlsched.problems.utility.programs.column_generation import generate, refinements
 from dlsched.problems.utility.programs.lagrangian import Dual, Priced
 from dlsched.problems.utility.programs.master import Columns
-from dlsched.problems.utility.programs.reduced_cost_fixing import Part, restrict
-from dlsched.problems.utility.structures.gangs import Gangs, Levels, Stopped, Vector, levels_of
+from dlsched.problems.utility.programs.reduced_cost_fixing import Part, allowed_part, restrict
+from dlsched.problems.utility.structures.gangs import (
+    Barred,
+    Gangs,
+    Levels,
+    Stopped,
+    Vector,
+    levels_of,
+)
 from dlsched.problems.utility.structures.machines import solution_of
 from dlsched.results.objective import Bound
 from dlsched.results.result import Claim, Point, Start, Status, Termination
@@ -51,10 +58,10 @@ _DIRECT_ROUNDS = 8
 class ScheduleSearch:
     """Columns, incumbent, bound and prices."""
 
-    def __init__(self, instance: Instance, run: Run) -> None:
+    def __init__(self, instance: Instance, run: Run, barred: Barred | None = None) -> None:
         self.instance = instance
         self.run = run
-        self.gangs = Gangs(instance, run.stop_reason)
+        self.gangs = Gangs(instance, run.stop_reason, barred)
         self.dual = Dual(self.gangs)
         self.best = Insertion(self.gangs)
         self.bound: Fraction | None = None
@@ -91,7 +98,8 @@ class ScheduleSearch:
     def part(self) -> Part | None:
         """What a better schedule can use; ``None`` without a schedule or a bound."""
         if self.bound is None or not self.complete:
-            return None
+            barred = self.gangs.barred
+            return allowed_part(self.instance, barred) if len(barred) else None
         return restrict(self.dual, self.prices, self.best.levels, self.value)
 
     @property

@@ -83,6 +83,8 @@ class Insertion:
         cost = np.full((len(largest), len(masks)), _TIE * float(worth.max(initial=0)))
         cost += workers * price[:, masks]
         cost[largest < workers] = np.inf
+        if len(self.gangs.barred):
+            cost[self.gangs.barred[job, :, : len(masks)]] = np.inf
         work = self.gangs.rounded_down
         row = np.empty(len(largest), dtype=np.int8)
         value = best_schedule(

@@ -107,6 +107,8 @@ def _fill(demands: Any, plan: Any, job: int, wait: int, slots: Any) -> tuple[int
     last, done, count = -1, 0, 0
     for t in range(demands.first[job], len(row)):
         for v in range(demands.speeds[job]):
+            if len(demands.barred) > 0 and demands.barred[job, t, v]:
+                continue
             mask = demands.mask_of_speed[job, v]
             fits = True
             for k in range(above.shape[1]):
@@ -150,7 +152,8 @@ def _give_back(demands: Any, plan: Any, job: int, slots: Any, count: int, spare:
             row[t] = -1
             continue
         for slower in range(lowest, v, -1):
-            if gains[v] - gains[slower] <= spare:
+            allowed = len(demands.barred) == 0 or not demands.barred[job, t, slower]
+            if allowed and gains[v] - gains[slower] <= spare:
                 spare -= gains[v] - gains[slower]
                 row[t] = slower
                 break

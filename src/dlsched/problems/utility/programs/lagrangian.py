@@ -99,6 +99,7 @@ class Dual:
             first=gangs.first,
             workers=gangs.workers,
             worth=gangs.worth,
+            barred=gangs.barred,
         )
         by_mask = self.by_mask(prices)
         for part in self._parts(work):

@@ -12,7 +12,7 @@ from typing import Annotated, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dlsched.solvers.compilation import FloatRows, Floats, IntRows, Ints, entry, loop
+from dlsched.solvers.compilation import FlagCube, FloatRows, Floats, IntRows, Ints, entry, loop
 
 INF = np.inf
 After: TypeAlias = Annotated[NDArray[np.int32], "int32[:, ::1]"]
@@ -36,6 +36,8 @@ class Jobs(NamedTuple):
         By job: the number of speeds, the index of the first slot, GPUs.
     worth
         Jobs x slots: the utility of finishing in a slot.
+    barred
+        Jobs x slots x speeds: what a rule does not allow; without rows all is allowed.
     """
 
     mask_of_speed: IntRows
@@ -46,6 +48,7 @@ class Jobs(NamedTuple):
     first: Ints
     workers: Ints
     worth: FloatRows
+    barred: FlagCube = np.zeros((0, 0, 0), dtype=np.bool_)
 
 
 @loop
@@ -152,5 +155,7 @@ def price_all(
         for t in range(slots):
             for v in range(k):
                 cost[t, v] = jobs.workers[j] * price[t, jobs.mask_of_speed[j, v]]
+                if len(jobs.barred) > 0 and jobs.barred[j, t, v]:
+                    cost[t, v] = INF
         after = np.ascontiguousarray(jobs.after[jobs.begin[j] : jobs.end[j], :k])
         values[j] = _by_stages(cost, after, jobs.first[j], jobs.worth[j], must, rows[j])

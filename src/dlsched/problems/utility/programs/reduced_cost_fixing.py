@@ -14,8 +14,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dlsched.problems.utility.definition.schema import Instance
 from dlsched.problems.utility.programs.lagrangian import Dual
-from dlsched.problems.utility.structures.gangs import Indices, Levels, Vector
+from dlsched.problems.utility.structures.gangs import Barred, Indices, Levels, Vector
 from dlsched.problems.utility.structures.work_stages import After
 
 _ROUNDING = 1e-9
@@ -65,6 +66,8 @@ def restrict(dual: Dual, prices: Vector, levels: Levels, value: float) -> Part:
         if inst.fewest[j]:
             after = work.after[work.begin[j] : work.end[j], : len(masks)]
             cost = gangs.workers[j] * by_mask[:, masks]
+            if len(gangs.barred):
+                cost[gangs.barred[j, :, : len(masks)]] = np.inf
             through, ending = _best(cost, after, int(gangs.first[j]), gangs.worth[j])
             runs |= rest + through >= least
             ends |= rest + ending >= least
@@ -73,6 +76,20 @@ def restrict(dual: Dual, prices: Vector, levels: Levels, value: float) -> Part:
         part.runs[job.id] = {(t + 1, v) for t, v in np.argwhere(runs).tolist()}
         part.ends[job.id] = range(int(ends.argmax()) + 1, last + 2)
         if inst.must_finish or rest < least:
+            part.certain.add(job.id)
+    return part
+
+
+def allowed_part(instance: Instance, barred: Barred) -> Part:
+    """Return the part of what a rule allows; see `Gangs.barred`."""
+    part = Part({}, {}, set())
+    for j, job in enumerate(instance.jobs):
+        runs = np.argwhere(~barred[j, :, : len(instance.speeds[j])]).tolist()
+        part.runs[job.id] = {(t + 1, v) for t, v in runs if t + 1 >= job.arrival}
+        fewest = instance.fewest[j]
+        slots = range(job.arrival, instance.slots + 1)
+        part.ends[job.id] = slots[fewest - 1 :] if fewest else range(0)
+        if instance.must_finish:
             part.certain.add(job.id)
     return part
 

@@ -26,6 +26,8 @@ Indices = NDArray[np.int64]
 Vector = NDArray[np.float64]
 Levels = NDArray[np.int8]
 """Jobs x slots: the index of the speed at which a job runs, -1 where it does not."""
+Barred = NDArray[np.bool_]
+"""Jobs x slots x speeds: the runs that a rule does not allow."""
 Stop = Callable[[], Termination | None]
 """Returns why to stop now, ``None`` to go on, as `Run.stop_reason`."""
 
@@ -91,6 +93,9 @@ class Gangs:
         By job.
     mask_of_speed
         Jobs x speeds: the position of the speed's mask in `masks`; 0 fills up.
+    barred
+        Jobs x slots x speeds: the runs that a rule does not allow; without rows all are allowed.
+        A run at a speed may have faster GPUs, so what is faster than an allowed one is allowed.
 
     Raises
     ------
@@ -98,8 +103,11 @@ class Gangs:
         If the instance is forking, or there are more than `MOST_SETS` unions.
     """
 
-    def __init__(self, instance: Instance, stop: Stop = lambda: None) -> None:
+    def __init__(
+        self, instance: Instance, stop: Stop = lambda: None, barred: Barred | None = None
+    ) -> None:
         require_gangs(instance)
+        self.barred: Barred = np.zeros((0, 0, 0), dtype=np.bool_) if barred is None else barred
         self.instance = instance
         self.stop = stop
         self.kinds = tuple(instance.supply)
@@ -203,7 +211,13 @@ class Gangs:
     def demands(self) -> Demands:
         """What the jobs need, for compiled insertion."""
         return demands_of(
-            self.instance, self.mask_of_speed, self.within, self.first, self.workers, self.worth
+            self.instance,
+            self.mask_of_speed,
+            self.within,
+            self.first,
+            self.workers,
+            self.worth,
+            self.barred,
         )
 
     def free(self, levels: Levels) -> Indices:

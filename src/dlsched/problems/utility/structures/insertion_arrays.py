@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dlsched.problems.utility.definition.schema import Instance
 from dlsched.problems.utility.structures.work_units import units
 from dlsched.schema import granularity
-from dlsched.solvers.compilation import FloatRows, IntRows, Ints
+from dlsched.solvers.compilation import FlagCube, FloatRows, IntRows, Ints
 
 _MOST_UNITS = 2**50
 """Sums of a few gains, each at most a job's work, fit 64 bits."""
@@ -31,6 +31,8 @@ class Demands(NamedTuple):
         Jobs x slots: what finishing in a slot is worth.
     above
         Masks x sets: the positions of the sets that contain a mask; -1 fills up.
+    barred
+        Jobs x slots x speeds: what a rule does not allow; without rows all is allowed.
     """
 
     mask_of_speed: IntRows
@@ -41,6 +43,7 @@ class Demands(NamedTuple):
     workers: Ints
     value: FloatRows
     above: IntRows
+    barred: FlagCube
 
 
 def demands_of(
@@ -50,6 +53,7 @@ def demands_of(
     first: Ints,
     workers: Ints,
     worth: FloatRows,
+    barred: FlagCube,
 ) -> Demands:
     """Return what the jobs need; parameters as the attributes of `Gangs`.
 
@@ -68,7 +72,7 @@ def demands_of(
         sets = np.flatnonzero(contained)
         above[m, : len(sets)] = sets
     value = worth + (1000.0 * (count + 1) if instance.must_finish else 0.0)
-    return Demands(mask_of_speed, gains, speeds, needs, first, workers, value, above)
+    return Demands(mask_of_speed, gains, speeds, needs, first, workers, value, above, barred)
 
 
 def _units(instance: Instance, j: int) -> tuple[int, list[int]]:

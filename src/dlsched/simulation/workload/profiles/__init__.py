@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from dlsched.errors import OptionError, UnknownName
+from dlsched.errors import OptionError, UnknownName, nearest
 from dlsched.simulation.workload.profiles.muri import muri
 from dlsched.simulation.workload.profiles.synergy import read_synergy_trace, synergy
 from dlsched.traces import Trace
@@ -56,4 +56,6 @@ def validate_options(name: str | None, options: Mapping[str, Any]) -> None:
             raise OptionError(f"{option!r} is an option of a set of profiles; name the set, too")
         if option not in known:
             names = ", ".join(known)
-            raise OptionError(f"the profiles {name} have no {option!r}; they have: {names}")
+            near = nearest(option, known)
+            hint = f"; {near}" if near else ""
+            raise OptionError(f"the profiles {name} have no {option!r}; they have: {names}{hint}")

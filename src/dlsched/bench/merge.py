@@ -1,0 +1,147 @@
+"""The rows of all shards in one store, as one sweep would have written it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from dlsched.bench.execution import Outcome
+from dlsched.bench.plan import Plan
+from dlsched.bench.runner import write_table
+from dlsched.bench.shard_file import Entry, read_file, shards_of
+from dlsched.bench.store import AGAIN, Store
+from dlsched.display.table import Row
+from dlsched.errors import DlschedError
+
+COMPARED = ("status", "objective", "bound", "solution_sha256")
+"""What two rows with one key must have in common."""
+COMPARED_THREADS = ("status", "objective")
+"""The same if runs have several threads, which may find another of several best solutions."""
+_LIMITS = ("time_limit", "memory_limit", "interrupted")
+"""Terminations that depend on how fast the machine was."""
+_STOPPED = ("wall_timeout", "memory")
+"""Statuses that do."""
+_MOST_NAMED = 5
+
+
+class Disagreement(DlschedError):
+    """Rows of the same run that differ, though nothing but the machine differed."""
+
+
+@dataclass(frozen=True)
+class Merged:
+    """What `merge` did.
+
+    Attributes
+    ----------
+    runs
+        Runs of the plan that the store has now.
+    added
+        Those of them that it had not before.
+    repeated
+        Rows that another attempt had made as well, and that agree.
+    missing
+        Keys of the runs that nobody has made, or that were killed from outside.
+    """
+
+    runs: int
+    added: int
+    repeated: int
+    missing: tuple[str, ...]
+
+
+def merge(folder: str | Path) -> Merged:
+    """Write the rows of all shards, and their solutions, into the folder's store.
+
+    It may be called at any time, also while shards are running, and as often as one likes: rows
+    that are there already are left as they are.
+
+    Raises
+    ------
+    Disagreement
+        If two attempts at a run gave different answers though both ended by themselves; the store
+        is left as it was.
+    InstanceError
+        If there is no plan, or a file is damaged or cannot be written.
+    """
+    plan = Plan(folder)
+    keys = plan.keys
+    about = {name: plan.about[name] for name in ("suite", "notes")}
+    with Store(folder, write=True) as store:
+        tally = _Tally(store, COMPARED if plan.about["threads"] == "1" else COMPARED_THREADS)
+        store.fill(keys, about, tally.chosen(shards_of(Path(folder))))
+        write_table(store)
+        done = store.finished()
+    missing = tuple(key for key in keys if key not in done)
+    return Merged(len(keys) - len(missing), tally.added, tally.repeated, missing)
+
+
+class _Tally:
+    """Chooses, among the attempts at a run, the row that is kept."""
+
+    def __init__(self, store: Store, compared: Sequence[str]) -> None:
+        self.store, self.compared = store, compared
+        self.added, self.repeated = 0, 0
+        self.origin: dict[str, Path] = {}
+        self.differing: list[str] = []
+
+    def chosen(self, shards: dict[tuple[int, int], list[Path]]) -> Iterator[Outcome]:
+        """Yield the rows that are new or better than those in the store.
+
+        Raises
+        ------
+        Disagreement
+            After the last file, if rows disagree.
+        """
+        for files in shards.values():
+            for file in files:
+                for entry in read_file(file)[1]:
+                    outcome = self._look(entry)
+                    if outcome is not None:
+                        yield outcome
+        if self.differing:
+            named = "; ".join(self.differing[:_MOST_NAMED])
+            more = len(self.differing) - _MOST_NAMED
+            named += f"; and {more} more" if more > 0 else ""
+            raise Disagreement(
+                f"{len(self.differing)} runs have rows that disagree ({named}): nothing was "
+                "merged; find out which machine is wrong, remove its files, and merge again"
+            )
+
+    def _look(self, entry: Entry) -> Outcome | None:
+        known = self.store.row(entry.about["key"])
+        if known is None or known["status"] in AGAIN:
+            if known is not None and entry.about["status"] in AGAIN:
+                return None
+            self.added += entry.about["status"] not in AGAIN
+            self.origin[entry.about["key"]] = entry.file
+            return entry.read()
+        if entry.about["status"] in AGAIN:
+            return None
+        self.repeated += entry.about["key"] in self.origin
+        self.origin.setdefault(entry.about["key"], entry.file)
+        outcome = entry.read()
+        if outcome.row["key"] != entry.about["key"]:
+            self._differ(outcome.row, known, entry.file, "key")
+        elif _by_limit(known) and not _by_limit(outcome.row):
+            return outcome
+        elif not (_by_limit(known) or _by_limit(outcome.row)):
+            for name in self.compared:
+                if outcome.row.get(name) != known[name]:
+                    self._differ(outcome.row, known, entry.file, name)
+                    break
+        return None
+
+    def _differ(self, row: Row, known: Row, file: Path, name: str) -> None:
+        other = self.origin[row["key"]]
+        where = f"in {other}" if other != file else "in the store"
+        self.differing.append(
+            f"{row['instance']} {row['method']} seed {row['seed']}: {name} is "
+            f"{str(row.get(name))[:60]} in {file}, {str(known[name])[:60]} {where}"
+        )
+
+
+def _by_limit(row: Row) -> bool:
+    """Whether a run ended at a limit, so that another machine may get further."""
+    return row["status"] in _STOPPED or row.get("termination") in _LIMITS

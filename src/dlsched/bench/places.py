@@ -1,0 +1,116 @@
+"""Where the runs of a sweep are made: on this machine, on a Dask cluster, or in shards."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from dlsched.bench import allotment
+from dlsched.errors import OptionError
+
+RETRIES = 2
+"""How often a run is made again whose worker died, or that was killed from outside."""
+_SHARD = re.compile(r"(\d+)/(\d+)")
+
+
+@dataclass(frozen=True)
+class Local:
+    """This machine.
+
+    Attributes
+    ----------
+    jobs
+        Number of runs at a time. Times are comparable only if each run has a core of its own.
+
+    Raises
+    ------
+    OptionError
+        If `jobs` is below 1.
+    """
+
+    jobs: int = 1
+
+    def __post_init__(self) -> None:
+        """Refuse a number of runs that is impossible."""
+        if self.jobs < 1:
+            raise OptionError(f"jobs={self.jobs} must be at least 1")
+
+
+@dataclass(frozen=True)
+class Dask:
+    """A Dask cluster.
+
+    Attributes
+    ----------
+    cluster
+        A ``distributed.Client``, a cluster object as ``dask_jobqueue.SLURMCluster``, the address of
+        a scheduler, or the path of a scheduler file.
+    security
+        A ``distributed.Security`` for addresses with ``tls://``; by default what Dask's own
+        configuration says.
+    wait
+        Seconds to wait for workers while there are none; without end by default, as jobs of a
+        batch system may be queued for hours. Workers that cannot make the runs are another thing:
+        if there are no others, the sweep ends.
+    """
+
+    cluster: Any
+    security: Any = None
+    wait: float | None = None
+
+
+@dataclass(frozen=True)
+class Shards:
+    """One of `n` independent parts of a planned sweep, made on this machine.
+
+    Attributes
+    ----------
+    k, n
+        The part, from 0 to n - 1, and the number of parts.
+    jobs
+        Number of runs at a time; by default as many as the CPUs that a batch system or a container
+        has given to this process allow, see `dlsched.bench.allotment`.
+
+    Raises
+    ------
+    OptionError
+        If there is no such part.
+    """
+
+    k: int
+    n: int
+    jobs: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a part that there is not."""
+        if not 0 <= self.k < self.n:
+            what = f"there is no shard {self.k}/{self.n}"
+            raise OptionError(f"{what}; of {self.n} shards the first is 0, the last {self.n - 1}")
+        if self.jobs is not None and self.jobs < 1:
+            raise OptionError(f"jobs={self.jobs} must be at least 1")
+
+    @classmethod
+    def parse(cls, text: str, jobs: int | None = None) -> Shards:
+        """Return the shard that a text as ``3/200`` names.
+
+        Raises
+        ------
+        OptionError
+            If the text has another form, or there is no such shard.
+        """
+        match = _SHARD.fullmatch(text)
+        if match is None:
+            raise OptionError(
+                f"--shard {text} names no shard; write k/n, as 0/4 for the first of 4"
+            )
+        return cls(int(match[1]), int(match[2]), jobs)
+
+    def jobs_for(self, threads: int) -> int:
+        """Return the number of runs at a time if each has this number of threads."""
+        if self.jobs is not None:
+            return self.jobs
+        return max(1, (allotment.cpus() or 1) // threads)
+
+
+Place = Local | Dask | Shards

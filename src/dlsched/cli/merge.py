@@ -1,0 +1,50 @@
+"""``dlsched merge``: the results of all shards in one store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dlsched.bench import merge as merge_shards
+from dlsched.bench.merge import Merged
+from dlsched.cli.flags import Json
+from dlsched.cli.output import put_json, put_line
+from dlsched.cli.progress import say
+from dlsched.run import Stage
+
+_MOST_NAMED = 10
+
+
+def merge(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder with the plan.")],
+    as_json: Json = False,
+) -> None:
+    """Join the rows of all shards; refuse rows that disagree, and list what is missing."""
+    say(Stage.LOADING, f"the shards in {folder}")
+    merged = merge_shards(folder)
+    if as_json:
+        put_json(
+            {
+                "runs": merged.runs,
+                "added": merged.added,
+                "repeated": merged.repeated,
+                "missing": list(merged.missing),
+            }
+        )
+    else:
+        _put(folder, merged)
+    raise typer.Exit(1 if merged.missing else 0)
+
+
+def _put(folder: Path, merged: Merged) -> None:
+    again = f", {merged.repeated:,} were made more than once and agree" if merged.repeated else ""
+    put_line(f"{merged.runs:,} runs in {folder}, {merged.added:,} of them new{again}")
+    for key in merged.missing[:_MOST_NAMED]:
+        put_line(f"missing: {key}")
+    if len(merged.missing) > _MOST_NAMED:
+        put_line(f"and {len(merged.missing) - _MOST_NAMED:,} more are missing")
+    if merged.missing:
+        put_line(f"dlsched status {folder} --missing says which shards to submit again")
+    put_line(f"dlsched report {folder} writes a page of them")

@@ -1,0 +1,90 @@
+"""The files that ``dlsched simulate`` writes of a simulation besides its log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from dlsched.cli.exits import put_note
+from dlsched.cli.progress import say
+from dlsched.cli.settings import target
+from dlsched.display.drawing.files import FORMATS, picture_bytes
+from dlsched.extras import require
+from dlsched.history import write_sacct, write_swf
+from dlsched.history.writers.runs import moment
+from dlsched.history.writers.sacct import zone_of
+from dlsched.run import Stage
+from dlsched.schema.files import validate_target, write_bytes
+from dlsched.simulation import Simulation, write_timeline
+from dlsched.simulation.pictures.charts import draw_timeline
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """Files to write, None for those that were not asked for, and the clock of the records.
+
+    Attributes
+    ----------
+    begin
+        Time 0 of the simulation, in UTC.
+    timezone
+        IANA name of the zone of ``sacct``'s times.
+    """
+
+    sacct: Path | None
+    swf: Path | None
+    timeline: Path | None
+    begin: str
+    timezone: str
+
+    def require_usable(self) -> None:
+        """Refuse what cannot be written, before the simulation.
+
+        Raises
+        ------
+        OptionError
+            Naming the file, the time or the zone.
+        ExtraMissing
+            If the library of a picture is not installed.
+        """
+        moment(self.begin)
+        zone_of(self.timezone)
+        for path in (self.sacct, self.swf):
+            if path is not None:
+                validate_target(path)
+        if self.timeline is not None:
+            target(self.timeline, ".html", *(f".{form}" for form in FORMATS))
+            if self.timeline.suffix == ".html":
+                require("bokeh", "an interactive chart")
+            else:
+                require("matplotlib", "drawing")
+
+    def write(self, run: Simulation) -> None:
+        """Write the files; what a record cannot say of the simulation is noted on stderr."""
+        notes: tuple[str, ...] = ()
+        if self.sacct is not None:
+            say(Stage.BUILDING, str(self.sacct))
+            notes += write_sacct(run, self.sacct, begin=self.begin, timezone=self.timezone)
+        if self.swf is not None:
+            say(Stage.BUILDING, str(self.swf))
+            notes += write_swf(run, self.swf, begin=self.begin)
+        for note in dict.fromkeys(notes):
+            put_note(note)
+        if self.timeline is not None:
+            say(Stage.BUILDING, str(self.timeline))
+            _draw(run, self.timeline)
+
+
+def _draw(run: Simulation, path: Path) -> None:
+    """Write the Gantt chart as a page, or as a picture."""
+    if path.suffix == ".html":
+        write_timeline(run, path)
+        return
+    mpl = require("matplotlib", "drawing")
+    mpl.use("agg")
+    axes = draw_timeline(run)
+    write_bytes(path, picture_bytes(cast("Figure", axes.figure), path.suffix[1:], "white"))

@@ -1,0 +1,73 @@
+"""A policy whose simulation begins with jobs that run already."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dlsched.errors import OptionError
+from dlsched.schema import Id
+from dlsched.simulation.engine.decision import Allocation, Decision, Share
+from dlsched.simulation.engine.policy import BasePolicy, Policy, policy_name
+from dlsched.simulation.engine.state import State
+from dlsched.simulation.policies.placement import Placement
+from dlsched.simulation.workload.cluster import Cluster
+from dlsched.simulation.workload.workload import Workload
+
+
+class Carrying(BasePolicy):
+    """Starts some jobs on their recorded nodes at the first decision; another policy does the rest.
+
+    Parameters
+    ----------
+    policy
+        The other policy; it may preempt these jobs, if it preempts any.
+    jobs
+        The jobs that run already, the only ones that are submitted at time 0.
+    """
+
+    def __init__(self, policy: Policy, jobs: Sequence[Id]) -> None:
+        if getattr(policy, "layers", None) is not None:
+            raise OptionError(
+                f"the policy {policy_name(policy)} numbers the GPUs, which a record does not: it "
+                "cannot begin with running jobs; choose a window from the record's first submission"
+            )
+        super().__init__(getattr(policy, "method", None), **getattr(policy, "options", {}))
+        self._policy = policy
+        self._jobs = tuple(jobs)
+        self.carried = len(self._jobs)
+        for name in ("name", "problem", "own_estimates", "own_methods", "interval", "on_events"):
+            setattr(self, name, getattr(policy, name, getattr(BasePolicy, name)))
+        self.memory = getattr(policy, "memory", self.memory)
+
+    def check(self, workload: Workload, cluster: Cluster) -> None:
+        """Let the other policy refuse a workload or a cluster."""
+        check = getattr(self._policy, "check", None)
+        if callable(check):
+            check(workload, cluster)
+
+    def decide(self, state: State) -> Decision:
+        """Return the starts of the jobs that run already, then what the other policy decides."""
+        if state.number == 0:
+            return Decision(self._starts(state))
+        inner: Any = self._policy
+        inner.memory = self.memory
+        decision = self._policy.decide(state)
+        self.memory = getattr(inner, "memory", self.memory)
+        return decision
+
+    def _starts(self, state: State) -> dict[Id, Allocation]:
+        """Return where these jobs run; one without recorded nodes is placed last."""
+        index = state.cluster.order[1]
+        free = state.free
+        jobs = [state.workload.by_id[name] for name in self._jobs]
+        start = {}
+        for job in jobs:
+            for server, gpus in job.nodes:
+                free[index[server]] -= gpus
+            if job.nodes:
+                start[job.id] = Allocation(tuple(Share(*held) for held in job.nodes))
+        placeless = [job for job in jobs if not job.nodes]
+        return start | Placement(state.cluster, np.maximum(free, 0)).place_all(placeless)

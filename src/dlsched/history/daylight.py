@@ -1,0 +1,118 @@
+"""Times of a local clock in the night in which it is put back, and what Elapsed says against End.
+
+A time of the repeated hour stands for two moments. Of the possible ones those are taken in which
+the submission, the eligibility, the start and the end follow each other and the run is as long as
+Elapsed says; submissions follow each other in the order of the jobs' numbers.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from itertools import product
+from typing import Final
+from zoneinfo import ZoneInfo
+
+import numpy as np
+
+from dlsched.history.fields import MOMENTS
+from dlsched.history.raw import Raw
+from dlsched.history.times import Flags
+from dlsched.traces.record import counted
+
+HOUR: Final = 3600
+DAY: Final = 86400
+_SLACK: Final = 1.0
+"""Seconds by which Elapsed may differ, as all times are rounded to whole ones."""
+
+
+def resolve_repeated(raw: Raw) -> Iterator[str]:
+    """Choose the moments of times that the clock showed twice; yield notes."""
+    columns = raw.columns
+    later = np.array([columns[f"{moment}_later"] for moment in MOMENTS])
+    ambiguous = (later > 0).any(axis=0)
+    if not ambiguous.any():
+        return
+    _resolve_submissions(raw)
+    open_ones = 0
+    for i in np.flatnonzero(ambiguous):
+        open_ones += _resolve_job(raw, int(i))
+    if open_ones:
+        yield (
+            f"{counted(open_ones, 'job')} with times of an hour that the clock showed twice, which "
+            "nothing tells apart: taken as the first; export in UTC (TZ=UTC)"
+        )
+
+
+def _resolve_submissions(raw: Raw) -> None:
+    """Decide by the jobs' numbers: in a night, from where the clock goes back on, it is later."""
+    columns = raw.columns
+    submit, later = columns["submit"], columns["submit_later"]
+    known = np.flatnonzero((later > 0) & ~np.isnan(columns["order"]))
+    nights = (submit[known] // DAY).astype(int)
+    for night in np.unique(nights):
+        jobs = known[nights == night]
+        jobs = jobs[np.argsort(columns["order"][jobs], kind="stable")]
+        back = np.flatnonzero(np.diff(submit[jobs]) < 0)
+        if len(back):
+            second = jobs[back[0] + 1 :]
+            submit[second] += later[second]
+            later[jobs] = 0
+
+
+def _resolve_job(raw: Raw, i: int) -> bool:
+    """Choose the moments of one job; return whether several choices were left."""
+    columns = raw.columns
+    choices = []
+    for moment in MOMENTS:
+        first = columns[moment][i]
+        shift = columns[f"{moment}_later"][i]
+        choices.append((first, first + shift) if shift else (first,))
+    elapsed = columns["elapsed"][i]
+    fitting = [c for c in product(*choices) if _in_order(c) and _lasts(c[2], c[3], elapsed)]
+    for moment, value in zip(MOMENTS, fitting[0] if fitting else (), strict=False):
+        columns[moment][i] = value
+    return len({c[2:] for c in fitting}) > 1 or len({c[0] for c in fitting}) > 1
+
+
+def _in_order(moments: tuple[float, ...]) -> bool:
+    known = [moment for moment in moments if not np.isnan(moment)]
+    return known == sorted(known)
+
+
+def _lasts(start: float, end: float, elapsed: float) -> bool:
+    return bool(np.isnan(start + end + elapsed) or abs(end - start - elapsed) <= _SLACK)
+
+
+def apply_elapsed(raw: Raw, zone: ZoneInfo, zone_given: bool) -> Iterator[str]:
+    """Compare End - Start with Elapsed, which counts if they differ by an hour; yield notes."""
+    columns = raw.columns
+    start, end, elapsed = columns["start"], columns["end"], columns["elapsed"]
+    difference = end - start - elapsed
+    by_hour = np.abs(np.abs(difference) - HOUR) <= _SLACK
+    if by_hour.any():
+        nights = _nights(raw, by_hour, zone)
+        end[by_hour] = start[by_hour] + elapsed[by_hour]
+        remedy = "" if zone_given else "; the times seem not to be in UTC: name their zone"
+        yield (
+            f"{counted(int(by_hour.sum()), 'job')} with End - Start an hour off Elapsed (most on "
+            f"{nights}, daylight saving): Elapsed counts{remedy}"
+        )
+    longer = (difference > _SLACK) & ~by_hour
+    if longer.any():
+        yield (
+            f"{counted(int(longer.sum()), 'job')} with End - Start longer than Elapsed, as of "
+            "suspended jobs: End counts, since their nodes were kept"
+        )
+    shorter = (difference < -_SLACK) & ~by_hour
+    if shorter.any():
+        jobs = counted(int(shorter.sum()), "job")
+        yield f"{jobs} with End - Start shorter than Elapsed: End counts"
+
+
+def _nights(raw: Raw, where: Flags, zone: ZoneInfo) -> str:
+    """Return the days on which most of some jobs ended."""
+    ends = raw.columns["end"][where]
+    days = Counter(datetime.fromtimestamp(end, UTC).astimezone(zone).date() for end in ends)
+    return " and ".join(str(day) for day, _ in days.most_common(2))

@@ -1,0 +1,308 @@
+"""The recorded waiting, divided into what the record explains and what it does not.
+
+At every moment of its wait a job is in one of these states, by the recorded occupancy of the nodes:
+
+- *not yet eligible*: from its submission to `eligible`;
+- *no room*: it does not fit, in the shape that it had later: as many nodes with as much on each;
+- *behind*: it fits, but a job of the same partition that became eligible before it waits, too, and
+  does not fit: a queue in order would hold it back. That counts only while the first of that queue
+  does not fit either, or began to less than `CYCLE` seconds ago: if it fits and does not start,
+  something that is not in the record holds the queue back;
+- *held back*: it fits, and neither occupancy nor order explains why it waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+T = TypeVar("T")
+ENOUGH: Final = 0.8
+"""Share of the recorded waiting that must be explained for savings to be claimed."""
+CYCLE: Final = 60.0
+"""Seconds until a scheduler sees what has become free: the default of Slurm's sched_interval."""
+CAUSES: Final = {
+    "not_eligible": "not yet eligible",
+    "no_room": "no room",
+    "behind": "behind",
+    "held_back": "held back",
+}
+"""The causes, by the columns of `Explanation.jobs`."""
+NOBODY: Final = np.iinfo(np.int64).max
+"""The place in the queue of a blocked job where there is none."""
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The recorded waiting from submission to start, divided by its causes.
+
+    Attributes
+    ----------
+    table
+        Data frame with one row per cause and the columns ``cause``, ``hours``, ``gpu_hours``,
+        ``share`` (of the hours). The causes are ``"not yet eligible"``, ``"no room"`` (by the
+        recorded occupancy), ``"behind"`` (room, but a job before it had none) and ``"held
+        back"`` (room, and nobody before it without).
+    jobs
+        Data frame with one row per job that waited: ``id``, ``gpus``, ``wait`` and the seconds of
+        each cause (``not_eligible``, ``no_room``, ``behind``, ``held_back``).
+    share
+        Share of the waiting hours that is explained: all causes but ``"held back"``; 1 if nobody
+        waited.
+    gpu_share
+        The same of the waiting GPU-hours.
+    """
+
+    table: pd.DataFrame
+    jobs: pd.DataFrame
+    share: float
+    gpu_share: float
+
+    @property
+    def delay(self) -> float:
+        """Mean seconds that a job was held back: a scheduler's own delay, if all is explained."""
+        return float(self.jobs["held_back"].mean()) if len(self.jobs) else 0.0
+
+    @property
+    def supported(self) -> bool:
+        """Whether enough is explained for savings to be claimed."""
+        return self.share >= ENOUGH
+
+
+def explain(waiting: pd.DataFrame, holding: pd.DataFrame, sizes: Mapping[str, int]) -> Explanation:
+    """Return the waiting of some jobs, divided by its causes.
+
+    Parameters
+    ----------
+    waiting
+        The jobs whose waiting it is, with a start: columns of `History.jobs`.
+    holding
+        The jobs that hold something: the same columns, with an end.
+    sizes
+        What each node has.
+    """
+    import pandas as pd
+
+    order = np.lexsort((waiting["submit"].to_numpy(), waiting["eligible"].to_numpy()))
+    waiting = waiting.iloc[order].reset_index(drop=True)
+    timeline = Timeline(waiting, holding, sizes)
+    no_room = np.zeros(len(waiting))
+    behind = np.zeros(len(waiting))
+    for j, (kind, queue, first, last) in enumerate(timeline.spans()):
+        fits = timeline.fits[kind][first:last]
+        length = timeline.lengths[first:last]
+        no_room[j] = length[~fits].sum()
+        in_order = fits & (timeline.blocked[queue][first:last] < j)
+        behind[j] = timeline.in_order[queue][first:last][in_order].sum()
+    submit, eligible, start = (
+        waiting[name].to_numpy(float) for name in ("submit", "eligible", "start")
+    )
+    jobs = waiting[["id", "gpus"]].copy()
+    jobs["wait"] = start - submit
+    jobs["not_eligible"] = eligible - submit
+    jobs["no_room"] = no_room
+    jobs["behind"] = behind
+    # Sums of floats: what is left of a wait that is explained is 0 up to rounding.
+    left = start - eligible - no_room - behind
+    jobs["held_back"] = np.where(np.abs(left) < 1e-6 * np.maximum(1, start - eligible), 0, left)
+    jobs = jobs[jobs["wait"] > 0].reset_index(drop=True)
+    causes = list(CAUSES)
+    hours = jobs[causes].sum() / 3600
+    gpu_hours = jobs[causes].mul(jobs["gpus"], axis=0).sum() / 3600
+    total, gpu_total = float(hours.sum()), float(gpu_hours.sum())
+    table = pd.DataFrame(
+        {
+            "cause": list(CAUSES.values()),
+            "hours": hours.to_numpy(),
+            "gpu_hours": gpu_hours.to_numpy(),
+            "share": hours.to_numpy() / total if total else np.zeros(len(causes)),
+        }
+    )
+    share = 1 - float(hours["held_back"]) / total if total else 1.0
+    gpu_share = 1 - float(gpu_hours["held_back"]) / gpu_total if gpu_total else 1.0
+    return Explanation(table, jobs, share, gpu_share)
+
+
+class Head:
+    """The first of a queue, and since when it fits without starting."""
+
+    def __init__(self) -> None:
+        self._place = NOBODY
+        self._since: float | None = None
+
+    def accepted(self, place: int, fits: bool, now: float, length: float) -> float:
+        """Return the seconds of an interval in which the order explains why others wait."""
+        if not fits:
+            self._since = None
+            return length
+        if place != self._place or self._since is None:
+            self._since = now
+        self._place = place
+        return min(max(self._since + CYCLE - now, 0.0), length)
+
+
+class Timeline:
+    """Which kinds of jobs fit, and who is blocked, between each two events of a record.
+
+    Attributes
+    ----------
+    lengths
+        Seconds of each interval.
+    fits
+        Whether a job of each kind, which is a shape and a partition, fits; only where one waits.
+    blocked
+        The first place in each partition's queue of a job that waits and does not fit.
+    in_order
+        Seconds of each interval in which the first of each partition's queue does not fit, or began
+        to within the last cycle.
+    """
+
+    def __init__(
+        self, waiting: pd.DataFrame, holding: pd.DataFrame, sizes: Mapping[str, int]
+    ) -> None:
+        self._index = {name: i for i, name in enumerate(sizes)}
+        self._free = np.array(list(sizes.values()), np.int64)
+        self._begin = waiting["eligible"].to_numpy(float)
+        self._end = waiting["start"].to_numpy(float)
+        partitions = [name if isinstance(name, str) else "" for name in waiting["partition"]]
+        shapes = [
+            _shape(held, gpus) for held, gpus in zip(waiting["nodes"], waiting["gpus"], strict=True)
+        ]
+        self._queues, queue_of = _numbered(partitions)
+        kinds, kind_of = _numbered(list(zip(partitions, shapes, strict=True)))
+        self._kind_of, self._queue_of = kind_of, queue_of
+        self._shapes = [np.array(shape, np.int64) for _, shape in kinds]
+        self._queue_of_kind = [self._queues.index(name) for name, _ in kinds]
+        served = _served(holding, self._index, self._queues)
+        self._nodes = [served[queue] for queue in range(len(self._queues))]
+        moments = np.concatenate(
+            (
+                self._begin,
+                self._end,
+                holding["start"].to_numpy(float),
+                holding["end"].to_numpy(float),
+            )
+        )
+        self.moments: NDArray[np.float64] = np.unique(moments)
+        self.lengths = np.diff(self.moments, append=self.moments[-1:])
+        size = len(self.moments)
+        self.fits = np.zeros((len(kinds), size), np.bool_)
+        self.blocked = np.full((len(self._queues), size), NOBODY, np.int64)
+        self.in_order = np.zeros((len(self._queues), size))
+        self._run(holding)
+
+    def spans(self) -> Iterator[tuple[int, int, int, int]]:
+        """Yield the kind and the queue of each waiting job, and the intervals in which it waits."""
+        first = np.searchsorted(self.moments, self._begin)
+        last = np.searchsorted(self.moments, self._end)
+        yield from zip(self._kind_of, self._queue_of, first.tolist(), last.tolist(), strict=True)
+
+    def _run(self, holding: pd.DataFrame) -> None:
+        """Go through the events in order; those that end come before those that start."""
+        changes = self._changes(holding)
+        arriving = _by_interval(self.moments, self._begin)
+        leaving = _by_interval(self.moments, self._end)
+        present: list[dict[int, None]] = [{} for _ in self._shapes]
+        known: dict[int, bool] = {}
+        heads = [Head() for _ in self._queues]
+        for k in range(len(self.moments) - 1):
+            for node, amount in changes.get(k, ()):
+                self._free[node] += amount
+            if k in changes:
+                known.clear()
+            for j in arriving.get(k, ()):
+                if self._end[j] > self._begin[j]:
+                    present[self._kind_of[j]][j] = None
+            for j in leaving.get(k, ()):
+                present[self._kind_of[j]].pop(j, None)
+            first = self._look(k, present, known)
+            now, length = float(self.moments[k]), float(self.lengths[k])
+            for queue, (place, fits) in first.items():
+                self.in_order[queue, k] = heads[queue].accepted(place, fits, now, length)
+
+    def _look(
+        self, k: int, present: list[dict[int, None]], known: dict[int, bool]
+    ) -> dict[int, tuple[int, bool]]:
+        """Note which kinds fit in an interval; return the first of each queue, and if it fits."""
+        first: dict[int, tuple[int, bool]] = {}
+        for kind, jobs in enumerate(present):
+            if not jobs:
+                continue
+            if kind not in known:
+                known[kind] = self._room(kind)
+            fits = self.fits[kind, k] = known[kind]
+            place = next(iter(jobs))
+            queue = self._queue_of_kind[kind]
+            if not fits:
+                self.blocked[queue, k] = min(self.blocked[queue, k], place)
+            if queue not in first or place < first[queue][0]:
+                first[queue] = place, fits
+        return first
+
+    def _room(self, kind: int) -> bool:
+        """Return whether a job of a kind fits into what is free now."""
+        shape = self._shapes[kind]
+        free = self._free[self._nodes[self._queue_of_kind[kind]]]
+        if len(shape) > len(free):
+            return False
+        if len(shape) == 1:
+            return bool(free.max() >= shape[0])
+        largest = -np.sort(-free)[: len(shape)]
+        return bool((largest >= shape).all())
+
+    def _changes(self, holding: pd.DataFrame) -> dict[int, list[tuple[int, int]]]:
+        """Return what becomes free or taken on each node at each moment."""
+        changes: dict[int, list[tuple[int, int]]] = {}
+        starts = np.searchsorted(self.moments, holding["start"].to_numpy(float)).tolist()
+        ends = np.searchsorted(self.moments, holding["end"].to_numpy(float)).tolist()
+        for held, start, end in zip(holding["nodes"], starts, ends, strict=True):
+            if start == end:
+                continue
+            for name, amount in held:
+                node = self._index.get(name)
+                if node is not None:
+                    changes.setdefault(start, []).append((node, -amount))
+                    changes.setdefault(end, []).append((node, amount))
+        return changes
+
+
+def _shape(held: tuple[tuple[str, int], ...], gpus: int) -> tuple[int, ...]:
+    """Return what a job needs on how many nodes, the largest part first."""
+    return tuple(sorted((amount for _, amount in held), reverse=True)) or (int(gpus),)
+
+
+def _numbered(values: list[T]) -> tuple[list[T], list[int]]:
+    """Return the distinct values, and the number of each value."""
+    number: dict[T, int] = {}
+    codes = [number.setdefault(value, len(number)) for value in values]
+    return list(number), codes
+
+
+def _by_interval(moments: NDArray[np.float64], times: NDArray[np.float64]) -> dict[int, list[int]]:
+    """Return the jobs whose time begins each interval, in their order."""
+    found: dict[int, list[int]] = {}
+    for j, k in enumerate(np.searchsorted(moments, times).tolist()):
+        found.setdefault(k, []).append(j)
+    return found
+
+
+def _served(
+    holding: pd.DataFrame, index: Mapping[str, int], queues: list[str]
+) -> dict[int, NDArray[np.int64]]:
+    """Return the nodes on which jobs of each partition ran; all of them for ""."""
+    nodes: dict[str, set[int]] = {}
+    for name, held in zip(holding["partition"], holding["nodes"], strict=True):
+        if isinstance(name, str):
+            nodes.setdefault(name, set()).update(index[n] for n, _ in held if n in index)
+    every = np.arange(len(index))
+    return {
+        i: np.array(sorted(nodes[name]), np.int64) if nodes.get(name) else every
+        for i, name in enumerate(queues)
+    }

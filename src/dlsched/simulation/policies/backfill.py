@@ -1,0 +1,298 @@
+"""Backfilling: jobs in order of submission, and later ones ahead where they delay nobody.
+
+Sources: Lifka, The ANL/IBM SP Scheduling System, JSSPP 1995 (EASY); Mu'alem and Feitelson,
+Utilization, Predictability, Workloads, and User Runtime Estimates in Scheduling the IBM SP2 with
+Backfilling, IEEE TPDS 12(6), 2001, sections 2 and 3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dlsched.schema import Id
+from dlsched.simulation.engine.decision import Allocation, Decision
+from dlsched.simulation.engine.policy import PolicyError
+from dlsched.simulation.engine.state import Arrays, State, Vector
+from dlsched.simulation.policies.ordering import QueuePolicy
+from dlsched.simulation.policies.placement import Placement
+from dlsched.simulation.policies.profile import earliest_starts
+from dlsched.simulation.workload.clock import ticks
+from dlsched.simulation.workload.cluster import LOAN, Cluster
+from dlsched.simulation.workload.workload import Workload
+
+
+@dataclass
+class Reservation:
+    """What is kept for the first waiting job of a pool.
+
+    Attributes
+    ----------
+    shadow
+        When enough GPUs will be free for it, if running jobs last as long as is known, in ticks.
+    extra
+        GPUs of its pool that will be free then besides those that it needs.
+    """
+
+    shadow: int
+    extra: int
+
+
+class Backfill(QueuePolicy):
+    """EASY backfilling by what is known of the jobs' durations (`Job.estimate`).
+
+    Jobs start in the order of submission. The first that does not fit gets a reservation at the
+    earliest time at which enough GPUs will be free, if running jobs last as long as is known; a job
+    that lasts longer is expected to end at once. A later job starts if it fits and delays that one
+    not: it ends before, or uses GPUs that will be left over.
+
+    A job of a partition (`Job.partition`) runs on the servers in it (`Server.partitions`), and each
+    partition has a queue of its own with one reservation; partitions may share servers. A job's
+    GPUs may be on any of these servers, as with the other policies.
+
+    Parameters
+    ----------
+    conservative
+        Whether every waiting job has a reservation that no later one may delay (Mu'alem and
+        Feitelson, section 3.1), made anew in the order of submission at every event **(D)**;
+        partitions may not share servers then.
+    """
+
+    name = "backfill"
+    preemptive = False
+
+    def __init__(self, method: Any = None, *, conservative: bool = False) -> None:
+        super().__init__(method)
+        self.conservative = conservative
+        self._pools: Pools | None = None
+
+    def check(self, workload: Workload, cluster: Cluster) -> None:
+        """Refuse a job that asks for more GPUs than its partition has.
+
+        Raises
+        ------
+        PolicyError
+            Naming the job; or if partitions share servers that may not.
+        """
+        self._pools = pools = Pools(workload, cluster)
+        for job, pool in zip(workload.jobs, pools.of_job.tolist(), strict=True):
+            if job.gpus > pools.size[pool]:
+                where = f"partition {job.partition!r} has" if pools.names[pool] else "there are"
+                raise PolicyError(
+                    f"policy {self.name}: job {job.id} asks for {job.gpus} GPUs, {where} "
+                    f"{pools.size[pool]}; leave it out, or take a larger cluster"
+                )
+        if self.conservative and pools.overlap:
+            raise PolicyError(
+                f"policy {self.name}: partitions share servers; leave conservative out, or choose "
+                "one partition"
+            )
+
+    def order(self, state: State) -> Vector:
+        """Return the positions of the jobs in the order of submission."""
+        return np.arange(len(state.arrays.job))
+
+    def _fill(self, state: State, vacant: Vector) -> Decision:
+        """Return the jobs that start."""
+        if not vacant.any():
+            return Decision()
+        if self._pools is None:
+            self._pools = Pools(state.workload, state.cluster)
+        jobs = state.arrays
+        waiting = np.flatnonzero(jobs.running == 0)
+        if not len(waiting):
+            return Decision()
+        chooser = Chooser(self._pools, state, jobs, waiting, vacant)
+        if self.conservative:
+            chooser.start_reserved()
+        else:
+            chooser.start_backfilled()
+        return Decision(chooser.started)
+
+
+class Pools:
+    """The servers of each partition.
+
+    Attributes
+    ----------
+    names
+        The partitions of the jobs; "" for jobs without one, and for partitions without servers,
+        which may use all servers.
+    servers
+        Whether a server is in a pool, shape (pools, servers).
+    size
+        GPUs of each pool.
+    of_job
+        The pool of each job of the workload.
+    overlap
+        Whether a server is in several pools.
+    """
+
+    def __init__(self, workload: Workload, cluster: Cluster) -> None:
+        own = [server for server in cluster.servers if server.pool != LOAN]
+        listed = {name for server in own for name in server.partitions}
+        anywhere = any(not server.partitions for server in own)
+        known = [
+            job.partition if job.partition in listed or (job.partition and anywhere) else ""
+            for job in workload.jobs
+        ]
+        if not listed:
+            known = [""] * len(known)
+        self.names = list(dict.fromkeys(known))
+        number = {name: i for i, name in enumerate(self.names)}
+        self.of_job = np.array([number[name] for name in known], np.int64)
+        self.servers = np.array(
+            [
+                [
+                    s.pool != LOAN and (not name or not s.partitions or name in s.partitions)
+                    for s in cluster.servers
+                ]
+                for name in self.names
+            ],
+            np.bool_,
+        )
+        sizes = cluster.order[2]
+        self.size = self.servers @ sizes
+        self.overlap = bool((self.servers.sum(axis=0) > 1).any())
+        self._index = cluster.order[1]
+        self._held = np.full((len(known), len(self.names)), -1, np.int64)
+
+    def held(self, jobs: Vector, state: State) -> NDArray[np.int64]:
+        """Return how many GPUs running jobs at positions hold in each pool, shape (jobs, pools).
+
+        Jobs are never moved here, so that what one holds is counted once.
+        """
+        for j in jobs[self._held[jobs, 0] < 0].tolist():
+            self._held[j] = self.count(state.allocations[state.workload.jobs[j].id])
+        return self._held[jobs]
+
+    def count(self, allocation: Allocation) -> Vector:
+        """Return how many GPUs of an allocation are in each pool."""
+        counts = np.zeros(len(self.names), np.int64)
+        for share in allocation.shares:
+            counts += self.servers[:, self._index[share.server]] * share.gpus
+        return counts
+
+
+class Chooser:
+    """The choice of the jobs that start at one moment.
+
+    Attributes
+    ----------
+    started
+        What starts, and where.
+    """
+
+    def __init__(
+        self, pools: Pools, state: State, jobs: Arrays, waiting: Vector, vacant: Vector
+    ) -> None:
+        self.pools = pools
+        self.state = state
+        self.jobs = jobs
+        self.vacant = vacant
+        self.now = ticks(state.time)
+        self.started: dict[Id, Allocation] = {}
+        self.waiting = waiting
+        self.gpus = jobs.gpus[waiting]
+        self.pool = pools.of_job[jobs.job[waiting]]
+        self.end = self.now + np.maximum(jobs.remaining[waiting], 1)
+        self.free = pools.servers @ vacant
+        self._new: list[tuple[int, Vector]] = []
+
+    def start_backfilled(self) -> None:
+        """Start jobs in order; behind the first of a pool that does not fit, those that may."""
+        reserved: dict[int, Reservation] = {}
+        position = 0
+        while (place := self._next(position, reserved)) is not None:
+            pool = int(self.pool[place])
+            if pool not in reserved and self.gpus[place] > self.free[pool]:
+                reserved[pool] = self._reserve(place)
+            elif not self._start(place, reserved) and pool not in reserved:
+                # It fits, but would delay the first of another pool on servers of both.
+                left_over = int(self.free[pool] - self.gpus[place])
+                reserved[pool] = Reservation(self.now, left_over)
+            position = place + 1
+
+    def _next(self, position: int, reserved: dict[int, Reservation]) -> int | None:
+        """Return the next waiting job that may start, or is the first of its pool."""
+        if not self.free.any():
+            return None
+        pool, gpus = self.pool[position:], self.gpus[position:]
+        may = gpus <= self.free[pool]
+        for number, reservation in reserved.items():
+            fits = (self.end[position:] <= reservation.shadow) | (gpus <= reservation.extra)
+            may &= fits | (pool != number)
+        for number in range(len(self.pools.names)):
+            if number not in reserved:
+                may |= pool == number
+        places = np.argmax(may) if len(may) else 0
+        return position + int(places) if len(may) and may[places] else None
+
+    def _start(self, place: int, reserved: dict[int, Reservation]) -> bool:
+        """Start a job unless it delays a reservation; return whether it starts."""
+        job = self.state.workload.jobs[int(self.jobs.job[self.waiting[place]])]
+        mask = self.pools.servers[self.pool[place]]
+        allocation = Placement(self.state.cluster, np.where(mask, self.vacant, 0)).place(job.gpus)
+        if allocation is None:
+            return False
+        used = self.pools.count(allocation)
+        spent = []
+        for number, reservation in reserved.items():
+            if used[number] and self.end[place] > reservation.shadow:
+                if used[number] > reservation.extra:
+                    return False
+                spent.append((reservation, int(used[number])))
+        for reservation, gpus in spent:
+            reservation.extra -= gpus
+        for share in allocation.shares:
+            self.vacant[self.state.cluster.order[1][share.server]] -= share.gpus
+        self.free = self.free - used
+        self.started[job.id] = allocation
+        self._new.append((int(self.end[place]), used))
+        return True
+
+    @cached_property
+    def _running(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """When each job that ran before is expected to end, and what it holds of each pool."""
+        running = np.flatnonzero(self.jobs.running == 1)
+        ends = self.now + np.maximum(self.jobs.remaining[running], 1)
+        return ends, self.pools.held(self.jobs.job[running], self.state)
+
+    def _profile(self, pool: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return when GPUs of a pool are expected to be free again, ascending, and how many."""
+        ends, held = self._running
+        times = np.concatenate((ends, [end for end, _ in self._new]))
+        gpus = np.concatenate((held[:, pool], [used[pool] for _, used in self._new]))
+        order = np.argsort(times, kind="stable")
+        return times[order].astype(np.int64), gpus[order].astype(np.int64)
+
+    def _reserve(self, place: int) -> Reservation:
+        """Return the reservation of the first job of a pool that does not fit."""
+        pool = int(self.pool[place])
+        times, gpus = self._profile(pool)
+        free = self.free[pool] + np.cumsum(gpus)
+        enough = int(np.searchsorted(free, self.gpus[place]))
+        if enough == len(free):
+            # Lent servers are not counted: it can only wait.
+            return Reservation(np.iinfo(np.int64).max, 0)
+        shadow = int(times[enough])
+        last = int(np.searchsorted(times, shadow, side="right")) - 1
+        return Reservation(shadow, int(free[last] - self.gpus[place]))
+
+    def start_reserved(self) -> None:
+        """Start the jobs whose reservation, made in the order of submission, is now."""
+        for pool in range(len(self.pools.names)):
+            if not self.free[pool]:
+                continue
+            places = np.flatnonzero(self.pool == pool)
+            times, gpus = self._profile(pool)
+            lengths = self.end[places] - self.now
+            starts = earliest_starts(
+                self.now, int(self.free[pool]), times, gpus, self.gpus[places], lengths
+            )
+            for place in places[starts == self.now]:
+                self._start(int(place), {})

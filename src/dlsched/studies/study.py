@@ -1,0 +1,339 @@
+"""`study`: a history is checked, explained, and replayed under policies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from dlsched.display.figures import shorten
+from dlsched.errors import OptionError, UnknownName
+from dlsched.history import Explanation, History, Period
+from dlsched.history.period import Moment
+from dlsched.history.workload import Knows
+from dlsched.results.result import Report
+from dlsched.simulation import Policy, Workload
+from dlsched.simulation.engine.policy import policy_name
+from dlsched.studies.assumed import NEED_STAGES, SOURCE, with_stages
+from dlsched.studies.files import save_study
+from dlsched.studies.groups import GROUPS, group_rows
+from dlsched.studies.limits import Limit, lower_limit
+from dlsched.studies.outcome import (
+    Outcome,
+    earlier,
+    later,
+    recorded_outcome,
+    simulated_outcome,
+)
+from dlsched.studies.page import study_html
+from dlsched.studies.verdict import Verdict, reach_verdict
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Entry = str | Policy | tuple[str, Any] | tuple[str, Any, Mapping[str, Any]]
+Listener = Callable[[str, int, int], None]
+"""Called with what is done, how many jobs of it are done, and of how many."""
+POLICIES: Final = ("fifo", "backfill", "srsf")
+BOUND: Final = "no schedule below"
+"""Name of the certified bound in the table."""
+BOUND_SHARING: Final = "no schedule below, GPUs shared"
+HOUR = 3600.0
+
+
+@dataclass(frozen=True)
+class Study:
+    """A history, its check, its explained share, and what became of its jobs under policies.
+
+    Attributes
+    ----------
+    history, period
+        The record, and the part of it that is studied.
+    knows
+        What policies took for the durations of jobs.
+    check
+        Whether a replay of the recorded starts agrees with the record.
+    recorded, outcomes
+        What became of the counted jobs in the record, and under each policy.
+    limits
+        The certified lower bounds; empty if none was asked for.
+    assumptions
+        Sentences.
+    """
+
+    history: History
+    period: Period
+    knows: Knows
+    check: Report
+    recorded: Outcome
+    outcomes: tuple[Outcome, ...]
+    limits: tuple[Limit, ...]
+    assumptions: tuple[str, ...] = field(repr=False)
+
+    @property
+    def explained(self) -> Explanation:
+        """The recorded waiting of the counted jobs, divided by its causes."""
+        return self.period.explained
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """What may be said: one sentence, and those that qualify it."""
+        return reach_verdict(self)
+
+    @property
+    def supported(self) -> bool:
+        """Whether the record supports savings at all."""
+        return self.verdict.supported
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """One row for the record, each policy and each bound; times in seconds.
+
+        ``policy``; ``jobs``; mean, median, p95, p99 of ``jct`` (submission to end) and ``wait``;
+        ``mean_slowdown`` (over the running time); ``utilization`` in the window; ``preemptions``;
+        ``saved_wait`` and ``saved_jct``, the recorded mean less this one; ``gap``, the share of the
+        mean completion time above the bound; ``wait_hours``, ``saved_hours``, ``idle_gpu_hours``
+        (idle while jobs waited), ``earlier`` and ``later`` (jobs whose wait differs from the
+        recorded one by more than a second): their sums over any `by` are these.
+        """
+        import pandas as pd
+
+        rows = []
+        for outcome in (self.recorded, *self.outcomes):
+            row = outcome.row
+            row["saved_wait"] = self.recorded.row["mean_wait"] - row["mean_wait"]
+            row["saved_jct"] = self.recorded.row["mean_jct"] - row["mean_jct"]
+            limit = self.limit_of(outcome)
+            row["gap"] = None
+            if limit is not None and row["mean_jct"]:
+                row["gap"] = 1 - limit.mean_jct / row["mean_jct"]
+            row |= self.sums(outcome)
+            rows.append(row)
+        for limit in self.limits:
+            name = BOUND_SHARING if limit.sharing else BOUND
+            rows.append({"policy": name, "jobs": len(self.recorded.jobs)})
+            rows[-1] |= {"mean_jct": limit.mean_jct, "mean_wait": limit.mean_wait}
+        return pd.DataFrame(rows)
+
+    def sums(self, outcome: Outcome) -> dict[str, float]:
+        """Return what is added up over jobs."""
+        wait, recorded = outcome.jobs["wait"].sum(), self.recorded.jobs["wait"].sum()
+        return {
+            "wait_hours": float(wait) / HOUR,
+            "saved_hours": float(recorded - wait) / HOUR,
+            "idle_gpu_hours": float(outcome.jobs["idle"].sum()) / HOUR,
+            "earlier": int(earlier(outcome, self.recorded).sum()),
+            "later": int(later(outcome, self.recorded).sum()),
+        }
+
+    def limit_of(self, outcome: Outcome) -> Limit | None:
+        """Return the bound that holds for an outcome; None if there is none."""
+        fitting = [limit for limit in self.limits if limit.sharing == outcome.shares_gpus]
+        return fitting[0] if fitting else None
+
+    def by(self, what: str) -> pd.DataFrame:
+        """Return who gains and who loses: one row for each group and policy.
+
+        Columns: the group, ``policy``, ``jobs``, ``mean_wait`` (seconds), ``wait_hours``,
+        ``saved_hours``, ``idle_gpu_hours``, ``earlier``, ``later``; groups with most recorded
+        waiting first. The sums over groups are those of `table`.
+
+        Parameters
+        ----------
+        what
+            ``"user"``, ``"account"``, ``"partition"`` or ``"size"`` (GPUs, in powers of two).
+
+        Raises
+        ------
+        UnknownName
+            If it is none of these.
+        """
+        if what not in GROUPS:
+            raise UnknownName("group", str(what), GROUPS)
+        return group_rows(what, self.recorded, self.outcomes)
+
+    def save(self, folder: str | Path) -> list[Path]:
+        """Write ``study.html``, ``study.json``, ``jobs.csv``, ``dropped.csv``, tables and pictures.
+
+        Returns
+        -------
+        list
+            The files written.
+
+        Raises
+        ------
+        ExtraMissing
+            If jinja2 or matplotlib is not installed.
+        """
+        return save_study(self, Path(folder))
+
+    def __repr__(self) -> str:
+        """Return the file, the jobs, the policies and the verdict."""
+        names = ", ".join(outcome.name for outcome in self.outcomes)
+        head = f"study of {shorten(self.history.where, 60)!r}: {len(self.recorded.jobs):,} jobs"
+        return shorten(f"<{head}, {names}: {self.verdict.headline}>", 500)
+
+    def _repr_html_(self) -> str:
+        """Return the verdict and the first columns of the table for a notebook."""
+        return study_html(self)
+
+
+def study(
+    history: History,
+    policies: Iterable[Entry] = POLICIES,
+    *,
+    window: tuple[Moment | None, Moment | None] | None = None,
+    partition: str | None = None,
+    knows: Knows = "limit",
+    bounds: bool = True,
+    seed: int = 0,
+    folder: str | Path | None = None,
+    on_progress: Listener | None = None,
+) -> Study:
+    """Compare what a cluster recorded with what policies, and any schedule, would have done.
+
+    Parameters
+    ----------
+    history
+        What `read_history` returned.
+    policies
+        Names, policies, pairs of a name and a method, or triples of both and options.
+    window
+        First and last moment, dates in the history's time zone or seconds since 1970; None for the
+        whole record.
+    partition
+        The partition whose jobs are studied, on its nodes; None for all.
+    knows
+        What policies take for a job's duration: its ``"limit"``, the ``"truth"``, or
+        ``"user_mean"``.
+    bounds
+        Whether certified lower bounds are computed, which may take minutes.
+    seed
+        For policies that draw, and for assumed stages.
+    folder
+        Where the logs of the simulations and the bounds are kept: a study that was ended, however,
+        goes on from there. None keeps them in memory.
+    on_progress
+        Called with what is done, the number of jobs done, and their total.
+
+    Raises
+    ------
+    OptionError, UnknownName
+        If a policy, the window or another option cannot be used.
+    LogError
+        If the folder has logs of another study.
+    """
+    chosen = [_parts(entry) for entry in policies]
+    names = [name for name, *_ in chosen]
+    if not names:
+        raise OptionError("a study needs a policy; give one, as backfill")
+    if len(set(names)) < len(names):
+        raise OptionError(f"the policies {', '.join(names)} have a name twice; give each once")
+    since, until = window or (None, None)
+    period = history.within(since, until, partition=partition)
+    place = None if folder is None else Path(folder)
+    if place is not None:
+        place.mkdir(parents=True, exist_ok=True)
+    tell = on_progress or _silent
+    total = len(period.simulated)
+    tell("the recorded starts are replayed", 0, total)
+    check = period.check()
+    tell("the recorded waiting is divided by its causes", 0, total)
+    workload = period.workload(knows)
+    staged: Workload | None = None
+    outcomes = []
+    for name, policy, method, options in chosen:
+        jobs = workload
+        if isinstance(policy, str) and policy in NEED_STAGES:
+            staged = with_stages(workload, seed) if staged is None else staged
+            jobs = staged
+
+        def report(_now: float, done: int, total: int, name: str = name) -> None:
+            tell(f"{name} is simulated", done, total)
+
+        log = None if place is None else place / f"{_file_name(name)}.log"
+        run = period.simulate(
+            policy,
+            knows=knows,
+            workload=jobs,
+            method=method,
+            seed=seed,
+            log=log,
+            resume=log is not None,
+            on_progress=report,
+            **options,
+        )
+        tell(f"{name} is audited", total, total)
+        outcomes.append(simulated_outcome(name, period, jobs, run))
+    limits = []
+    for sharing in (False, True) if bounds else ():
+        if sharing and not any(outcome.shares_gpus for outcome in outcomes):
+            continue
+        tell("the bound over all schedules is computed", 0, total)
+        jobs = staged if sharing and staged is not None else workload
+        limits.append(lower_limit(period, jobs, sharing, place))
+    return Study(
+        history,
+        period,
+        knows,
+        check,
+        recorded_outcome(period),
+        tuple(outcomes),
+        tuple(limits),
+        _assumptions(period, knows, staged is not None),
+    )
+
+
+def _silent(_what: str, _done: int, _total: int) -> None:
+    """Tell nobody."""
+
+
+def _parts(entry: Entry) -> tuple[str, str | Policy, Any, Mapping[str, Any]]:
+    """Return a policy's name in the table, the policy, its method and its options."""
+    method, options = None, {}
+    policy: Any = entry
+    if isinstance(entry, tuple):
+        policy, method, *rest = entry
+        options = dict(rest[0]) if rest else {}
+    name = policy if isinstance(policy, str) else policy_name(policy)
+    if method is not None:
+        name += f" ({method if isinstance(method, str) else policy_name(method)})"
+    if options:
+        name += f" {', '.join(f'{key}={value}' for key, value in options.items())}"
+    return name, policy, method, options
+
+
+def _file_name(name: str) -> str:
+    """Return a policy's name as that of a file."""
+    return "".join(c if c.isalnum() or c in "-_.=" else "-" for c in name)[:100]
+
+
+def _assumptions(period: Period, knows: Knows, staged: bool) -> tuple[str, ...]:
+    """Return what a comparison with policies takes for granted."""
+    taken = {
+        "limit": "their time limits",
+        "truth": "their true running times, which no scheduler has",
+        "user_mean": "the means of their users' earlier jobs",
+    }
+    sentences = [
+        "A job runs as long as recorded, wherever it is placed and whatever runs beside it.",
+        "Users do not react: they submit the same jobs at the same times.",
+        "Jobs that failed, were cancelled or timed out end as recorded.",
+        f"Policies know of the durations of jobs {taken[knows]}"
+        + (
+            f"; of {period.without_limit:,} jobs without a limit they know the truth."
+            if knows != "truth" and period.without_limit
+            else "."
+        ),
+        "A job may start on any nodes with room, whatever nodes, features or reservations it asked "
+        "for; there are no priorities, quotas or limits of users other than those of the policy.",
+        f"The capacity is {period.capacity.total:,}: {period.capacity.source}",
+    ]
+    if staged:
+        sentences.append(
+            "Policies that interleave jobs need the stages of their iterations, which no scheduler "
+            f"records: they are drawn, with models and restart overheads, from the trace {SOURCE}."
+        )
+    return tuple(sentences)

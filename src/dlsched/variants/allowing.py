@@ -1,0 +1,62 @@
+"""A variant's `allow`: a rule for the parts of which solutions consist, one form per problem.
+
+Two modules of a problem's package know its form: ``definition/allow.py`` says which parts of a
+solution break the rule, ``exact/allowed.py`` solves and bounds with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dlsched import registry
+from dlsched.errors import DlschedError, OptionError, describe
+from dlsched.registry import Problem
+
+Allow = Callable[..., bool]
+"""The function that a user writes; its arguments are those of the problem's form."""
+
+
+def forms() -> dict[str, str]:
+    """Return what ``allow`` is called with, by problem; those without a form are left out."""
+    known = {owner.name: owner for owner in registry.usable_problems()}
+    return {
+        name: str(owner.module("allow").MEANING)
+        for name, owner in known.items()
+        if owner.has_module("allow")
+    }
+
+
+def validate_form(label: str, owner: Problem, allow: object) -> None:
+    """Raise `OptionError` if `allow` is no function, or the problem has no form for one."""
+    if not callable(allow):
+        raise OptionError(f"{label}: allow must be a function")
+    if not owner.has_module("allow"):
+        known = "; ".join(f"{name}: {meaning}" for name, meaning in forms().items())
+        raise OptionError(
+            f"{label}: allow has no form for {owner.name}; use constrain or fix. Forms: {known}"
+        )
+
+
+class Rule:
+    """A variant's `allow`, whose mistakes are one error."""
+
+    def __init__(self, label: str, allow: Allow) -> None:
+        self.label = label
+        self.allow = allow
+
+    def __call__(self, *arguments: Any) -> bool:
+        """Return what the function says."""
+        try:
+            answer = self.allow(*arguments)
+        except (KeyboardInterrupt, MemoryError, DlschedError):
+            raise
+        except BaseException as error:
+            raise OptionError(f"{self.label}: allow raised {describe(error)}") from error
+        if not isinstance(answer, bool | np.bool_):
+            raise OptionError(
+                f"{self.label}: allow returned {answer!r:.40}, must return True or False"
+            )
+        return bool(answer)

@@ -1,0 +1,97 @@
+"""`dlsched.plot_overview`: all problems at a glance."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import matplotlib as mpl
+import pandas as pd
+import pytest
+
+import dlsched
+from dlsched.display.drawing.colours import ACCENT
+from dlsched.display.drawing.style import SMALL, WIDTHS
+
+
+def run(instance: str, method: str, **gaps: float | None) -> dict[str, Any]:
+    """Return a row of reclaiming."""
+    cells = {f"{level}_gap_to_best": gap for level, gap in gaps.items()}
+    kinds = {"exact": "exact", "lyra": "heuristic", "scf": "baseline"}
+    row = {"problem": "reclaiming", "instance": instance, "method": method, "status": "feasible"}
+    return row | cells | {"kind": kinds[method]}
+
+
+def table() -> pd.DataFrame:
+    """Return a table in which reclaiming's methods differ at the second level only."""
+    later = [
+        run("a", "exact", preempted=0.0, collateral=0.0),
+        run("b", "exact", preempted=0.0, collateral=0.0),
+        run("a", "scf", preempted=0.0, collateral=0.5),
+        run("b", "scf", preempted=0.0, collateral=0.25),
+        run("a", "lyra", preempted=0.0, collateral=0.1),
+        run("b", "lyra", preempted=0.0, collateral=0.0),
+    ]
+    return pd.DataFrame(later)
+
+
+def rows_of(ax: Any) -> dict[str, str]:
+    """Return what stands at the right of each method."""
+    names = [tick.get_text() for tick in ax.get_yticklabels()]
+    beside = [text.get_text() for text in ax.texts if " of " in text.get_text()]
+    return dict(zip(names, beside, strict=True))
+
+
+def test_the_first_level_at_which_methods_differ() -> None:
+    """Gaps are those of the second level, the best method first; all levels decide on optimal."""
+    (ax,) = dlsched.plot_overview(table()).axes
+    assert ax.get_title(loc="right") == "gap of collateral"
+    assert rows_of(ax) == {"exact": "2 of 2", "lyra": "1 of 2", "scf": "0 of 2"}
+    means = [line.get_xdata()[0] for line in ax.lines if line.get_linestyle() == "-"]
+    assert means == pytest.approx([0, 5, 37.5])
+
+
+def test_no_mean_over_different_levels() -> None:
+    """With a difference at the first level that level is drawn; worse runs count as not optimal."""
+    worse = pd.DataFrame(
+        [run("c", "exact", preempted=0.0, collateral=0.0), run("c", "scf", preempted=0.4)]
+    )
+    (ax,) = dlsched.plot_overview(pd.concat([table(), worse])).axes
+    assert ax.get_title(loc="right") == "gap of preempted"
+    assert rows_of(ax)["scf"] == "0 of 3"
+    failed = worse.assign(preempted_gap_to_best=None, collateral_gap_to_best=None)
+    (ax,) = dlsched.plot_overview(pd.concat([table(), failed])).axes
+    assert rows_of(ax)["exact"] == "2 of 3"
+
+
+def test_the_paper_s_rule_has_the_accent_colour() -> None:
+    """Its name, and nothing else, has the accent colour, in all eight problems."""
+    for name in dlsched.list_problems():
+        owner = dlsched.registry.problem(name)
+        assert owner.methods[owner.paper_method].kind == "heuristic"
+    (ax,) = dlsched.plot_overview(table()).axes
+    accent = [tick.get_text() for tick in ax.get_yticklabels() if tick.get_color() == ACCENT]
+    assert accent == ["lyra"]
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_text_is_legible_and_inside(width: str) -> None:
+    """At both widths of a paper, with a panel for each problem, in two columns if it is wide."""
+    elastic = table().rename(columns={"preempted_gap_to_best": "launched_gap_to_best"})
+    both = pd.concat([table(), elastic.assign(problem="elastic", method="m" * 40)])
+    with mpl.rc_context({"figure.figsize": (WIDTHS[width], 1)}):
+        figure: Any = dlsched.plot_overview(both)
+    figure.canvas.draw()
+    assert len({round(ax.get_position().x0, 2) for ax in figure.axes}) == 1 + (width == "double")
+    for text in figure.findobj(mpl.text.Text):
+        if text.get_text() and text.get_visible():
+            assert text.get_fontsize() >= SMALL or "$" in text.get_text()
+            box = text.get_window_extent()
+            assert box.x0 >= -1 and box.x1 <= figure.bbox.x1 + 1, text.get_text()
+
+
+def test_tables_without_runs_are_refused() -> None:
+    """An empty table, and what is no table."""
+    with pytest.raises(dlsched.OptionError, match="plot_overview: the table has no rows"):
+        dlsched.plot_overview(table().iloc[:0])
+    with pytest.raises(dlsched.OptionError, match="plot_overview needs a table with the column"):
+        dlsched.plot_overview(table().drop(columns="method"))

@@ -1,0 +1,195 @@
+"""Simulations as `sacct` text, as SWF, and as a page with their Gantt chart."""
+
+from __future__ import annotations
+
+import json
+import re
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from simulation_cases import by_hand, profiled_case
+
+from dlsched.cli import app
+from dlsched.errors import OptionError
+from dlsched.history import sacct_text, swf_text, write_sacct
+from dlsched.history.writers.hosts import host_list
+from dlsched.history.writers.runs import runs_of
+from dlsched.simulation import Cluster, Simulation, simulate, write_timeline
+from dlsched.simulation.pictures.gantt import Block, blocks
+from dlsched.simulation.pictures.lanes import Stretch
+
+
+@pytest.fixture(scope="module")
+def run() -> Simulation:
+    """Three jobs of two GPUs on four: the third waits for ten seconds."""
+    jobs = [{"gpus": 2, "tenant": "ann|1"}, {"gpus": 2}, {"gpus": 2, "estimate": 90061}]
+    return simulate(by_hand(*jobs), Cluster.uniform(2, 2), "fifo")
+
+
+def cells(text: str) -> list[dict[str, str]]:
+    """Return the rows of `sacct` text by the names of its columns."""
+    head, *rows = [line.split("|") for line in text.splitlines()]
+    return [dict(zip(head, row, strict=True)) for row in rows]
+
+
+def test_sacct_has_what_slurm_prints(run: Simulation) -> None:
+    """A row has local times, the limit with its days, hosts as a list, and GPUs as TRES."""
+    rows = cells(sacct_text(run, timezone="Europe/Berlin", accounts={"ann_1": "lab"}))
+    assert [(row["User"], row["Account"]) for row in rows[:2]] == [
+        ("ann_1", "lab"),
+        ("user", "default"),
+    ]
+    third = rows[2]
+    assert third["JobID"] == "3" and third["JobName"] == "c"
+    assert third["Submit"] == "2026-01-01T01:00:00"
+    assert third["Start"] == "2026-01-01T01:00:10"
+    assert third["End"] == "2026-01-01T01:00:20"
+    assert (third["Elapsed"], third["Timelimit"]) == ("00:00:10", "1-01:01:01")
+    assert third["AllocTRES"] == "billing=2,cpu=2,gres/gpu=2,node=1"
+    assert (third["State"], third["NodeList"]) == ("COMPLETED", "s1")
+
+
+def test_a_preempted_job_has_a_row_for_each_run() -> None:
+    """Each run after the first is submitted when the one before ended, as after a requeue."""
+    jobs = by_hand({"gpus": 2, "work": 100}, {"gpus": 2, "submit": 10, "work": 5})
+    preempted = simulate(jobs, Cluster.uniform(1, 2), "srtf")
+    rows = [row for row in cells(sacct_text(preempted)) if row["JobID"] == "1"]
+    assert [row["State"] for row in rows] == ["PREEMPTED", "COMPLETED"]
+    assert rows[1]["Submit"] == rows[0]["End"] == "2026-01-01T00:00:10"
+    assert rows[1]["Start"] == "2026-01-01T00:00:15"
+    lines = [line.split() for line in swf_text(preempted).splitlines() if line[0] != ";"]
+    shown = [[line[i] for i in (0, 1, 2, 3, 10)] for line in lines]
+    assert shown == [
+        ["1", "0", "0", "100", "1"],
+        ["1", "0", "0", "10", "2"],
+        ["1", "-1", "5", "90", "3"],
+        ["2", "10", "0", "5", "1"],
+    ]
+
+
+def test_swf_has_a_header_and_18_fields(run: Simulation) -> None:
+    """The header states version, clock and size; a missing field is -1."""
+    text = swf_text(run, begin="2026-03-01T12:00:00+01:00")
+    header = dict(re.findall(r"^; (\w+): (.*)$", text, re.MULTILINE))
+    assert header["UnixStartTime"] == "1772362800"
+    assert header["MaxProcs"] == "4"
+    assert header["Preemption"] == "No"
+    last = text.splitlines()[-1].split()
+    assert len(last) == 18
+    assert last[:5] == ["3", "0", "10", "10", "2"]
+    assert last[8] == "90061"
+
+
+def test_random_simulations_keep_within_the_cluster() -> None:
+    """In whole seconds no server has more GPUs in use than it has, and no job overlaps itself."""
+    for seed in range(20):
+        workload, cluster = profiled_case(seed)
+        made = simulate(workload, cluster, "srtf")
+        held: dict[str, list[tuple[int, int]]] = {server.id: [] for server in cluster.servers}
+        for own in runs_of(made.log):
+            assert all(a.end <= b.start for a, b in pairwise(own))
+            for stretch in own:
+                for server, gpus in stretch.shares:
+                    held[server] += [(stretch.start, gpus), (stretch.end, -gpus)]
+        for server, changes in held.items():
+            level = 0
+            for _, change in sorted(changes):
+                level += change
+                assert level <= cluster.by_id[server].gpus
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["n", "gpu-", "n1a", ""]),
+            st.integers(0, 120),
+            st.sampled_from([0, 2, 4]),
+        ),
+        min_size=1,
+    )
+)
+def test_host_lists_name_every_host_once(parts: list[tuple[str, int, int]]) -> None:
+    """What the list stands for are the names, each once."""
+    names = {f"{prefix}{number:0{width}d}" for prefix, number, width in parts}
+    assert sorted(expanded(host_list(names))) == sorted(names)
+
+
+def expanded(text: str) -> list[str]:
+    """Return the names of a list of hosts, by another way than it was written."""
+    names = []
+    for prefix, inside, plain in re.findall(r"([^,\[]*)\[([^\]]*)\]|([^,\[]+)", text):
+        if plain:
+            names.append(plain)
+        for part in filter(None, inside.split(",")):
+            first, _, last = part.partition("-")
+            numbers = range(int(first), int(last or first) + 1)
+            names += [f"{prefix}{number:0{len(first)}d}" for number in numbers]
+    return names
+
+
+def test_hosts_as_ranges() -> None:
+    """Zeros are kept, a single host has no brackets, and other names stand as they are."""
+    hosts = ["a01", "a02", "a05", "b7", "login", "c9", "c10"]
+    assert host_list(hosts) == "a[01-02,05],b7,c[9-10],login"
+
+
+def test_neighbouring_gpus_are_one_rectangle() -> None:
+    """A rectangle ends at a gap and at the end of a server."""
+    lanes = [Stretch(lane, 0, 9, 0, None) for lane in (0, 1, 2, 3, 6)]
+    lanes.append(Stretch(4, 0, 9, 1, None))
+    assert blocks(lanes, [0, 2, 4]) == [
+        Block(0, 0, 9, 0, 2),
+        Block(0, 0, 9, 2, 4),
+        Block(0, 0, 9, 6, 7),
+        Block(1, 0, 9, 4, 5),
+    ]
+
+
+def test_the_page_needs_no_network(run: Simulation, tmp_path: Path) -> None:
+    """The chart is one file with its scripts, and hostile names do not end a script."""
+    hostile = by_hand({"id": "</script><b>x", "gpus": 1})
+    made = simulate(hostile, Cluster.uniform(1, 1), "fifo")
+    path = tmp_path / "chart.html"
+    write_timeline(made, path, color_by="gpus")
+    page = path.read_text()
+    assert not re.findall(r"<(?:script|link|img)[^>]+(?:src|href)=", page)
+    assert "</script><b>x" not in page
+    with pytest.raises(OptionError, match="coloured by 'x'"):
+        write_timeline(made, path, color_by="x")
+
+
+def test_what_a_record_cannot_say(tmp_path: Path) -> None:
+    """Fractions of seconds are rounded down, and said."""
+    made = simulate(by_hand({"work": 1.5}), Cluster.uniform(1, 1), "fifo")
+    (note,) = write_sacct(made, tmp_path / "a.txt")
+    assert "1 stretches begin or end within a second" in note
+    assert cells((tmp_path / "a.txt").read_text())[0]["Elapsed"] == "00:00:01"
+
+
+def test_bad_clocks(run: Simulation) -> None:
+    """A time or a zone that cannot be used is one error with the remedy."""
+    with pytest.raises(OptionError, match=r"begin='soon' is no time; write it as 2026-"):
+        sacct_text(run, begin="soon")
+    with pytest.raises(OptionError, match="timezone='Berlin' is unknown here; write an IANA name"):
+        sacct_text(run, timezone="Berlin")
+    with pytest.raises(OptionError, match="fraction of a second"):
+        swf_text(run, begin="2026-01-01T00:00:00.5")
+
+
+def test_the_command_writes_the_files(workdir: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`simulate` writes both records and the chart; a bad name is refused before the simulation."""
+    trace = ["simulate", "synthetic-1", "-p", "fifo", "--limit", "20", "--json", "-q"]
+    files = ["--sacct", "a.txt", "--swf", "a.swf", "--timeline", "a.html"]
+    with pytest.raises(SystemExit) as stopped:
+        app([*trace, *files, "--timezone", "Europe/Berlin"])
+    assert stopped.value.code == 0
+    assert json.loads(capsys.readouterr().out)["completed"] == 20
+    assert {row["JobName"] for row in cells((workdir / "a.txt").read_text())}
+    assert (workdir / "a.swf").read_text().startswith("; Version: 2.2")
+    with pytest.raises(SystemExit) as stopped:
+        app([*trace, "--timeline", "a.gif"])
+    assert stopped.value.code == 2
+    assert "a.gif; the name must end in .html or" in capsys.readouterr().err
