@@ -21,12 +21,13 @@ from dlsched.schema.envelope import Instance
 from dlsched.schema.solution import Solution
 from dlsched.solvers.levels import SOLVER_LIBRARIES, relax_first_level, solve_levels
 from dlsched.variants.allowing import Rule
-from dlsched.variants.changed_model import Change, change_model, may_refix, refix
+from dlsched.variants.changed_model import Change, change_model
 from dlsched.variants.definition import Level, Variant
 from dlsched.variants.estimated_levels import EstimatedLevels
 from dlsched.variants.evaluation import Evaluation, describe
 from dlsched.variants.exact_values import exact
 from dlsched.variants.lookup import find_variant
+from dlsched.variants.refixing import may_refix, refix
 from dlsched.variants.search import Search
 
 EXACT = "whole_model"
