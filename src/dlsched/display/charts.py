@@ -104,8 +104,14 @@ def _styled(groups: Mapping[str, T]) -> Iterator[tuple[str, T, Style]]:
         yield short_name(label, _LONGEST_LABEL), group, style
 
 
-def _points(style: Style) -> Style:
-    return {**style, "linestyle": "none", "fillstyle": "none"}
+MOST_POINTS = 2000
+"""Points of one method from which a picture has pixels of them, not shapes: a file of shapes grows
+with them, and a browser draws it slowly."""
+
+
+def _points(style: Style, count: int = 0) -> Style:
+    """Return the style of `count` single points."""
+    return {**style, "linestyle": "none", "fillstyle": "none", "rasterized": count > MOST_POINTS}
 
 
 def plot_overview(table: pandas.DataFrame) -> Figure:
@@ -279,7 +285,9 @@ def draw_time_by_size(ax: Axes, rows: Sequence[Row], unit: str) -> None:
             continue
         fitted = profiles.growth(group)
         label = f"{name}: {fitted.power()}" if fitted else name
-        ax.plot(sizes, np.maximum(seconds, _LEAST_SECONDS), label=label, **_points(style))
+        ax.plot(
+            sizes, np.maximum(seconds, _LEAST_SECONDS), label=label, **_points(style, len(sizes))
+        )
         if fitted:
             ends = np.array([min(sizes), max(sizes)])
             line = style | {"marker": None, "linewidth": 1}
