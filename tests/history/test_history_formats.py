@@ -13,8 +13,6 @@ import pytest
 from dlsched import InstanceError, read_history
 
 EXCERPTS = Path(__file__).parents[3] / "shared" / "data" / "history"
-if not EXCERPTS.is_dir():
-    EXCERPTS = Path(__file__).parents[4] / "shared" / "data" / "history"
 REAL = pytest.mark.skipif(not EXCERPTS.is_dir(), reason="shared/data/history is not there")
 COLUMNS = (
     "jobid,jobidraw,cluster,partition,qos,account,group,gid,user,uid,submit,eligible,start,end,"
