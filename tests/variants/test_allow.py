@@ -211,3 +211,17 @@ def test_a_heuristic_is_checked_against_the_rule() -> None:
     result = dlsched.solve(instance, "muri", variant=variant)
     assert result.status == "no solution"
     assert "share GPUs, which is not allowed" in result.reason
+
+
+def test_studies_keep_the_rule() -> None:
+    """The best solutions under a rule, and what a decision costs, are of the ruled problem."""
+    instance = dlsched.load("interleaving-small-01")
+    best = dlsched.solve(instance).solution
+    pair = frozenset(next(group.jobs for group in best.groups if len(group.jobs) > 1)[:2])
+    variant = Variant("interleaving", "apart", allow=apart((pair,)))
+    ruled = dlsched.solve(instance, variant=variant)
+    (result,) = dlsched.best_solutions(instance, 1, variant=variant)
+    frame = dlsched.what_if(instance, [], variant=variant)
+    assert result.objective[0] == pytest.approx(ruled.objective[0])
+    assert frame["efficiency"][0] == pytest.approx(float(ruled.objective[0]))
+    assert not any(pair <= set(group.jobs) for group in result.solution.groups)

@@ -41,8 +41,8 @@ class Synergy(BasePolicy):
         ``"greedy"`` the whole queue is tried; so with ``"drf"`` and ``"tetris"``, which also order
         it.
     order
-        ``"fifo"``, ``"srtf"``, ``"las"``, ``"drf"``, ``"tetris"``, ``"ftf_largest"`` (or ``"ftf"``),
-        ``"ftf_least"`` or this library's ``"prices"``; see
+        ``"fifo"``, ``"srtf"``, ``"las"``, ``"drf"``, ``"tetris"``, ``"ftf_largest"`` (also
+        ``"ftf"``), ``"ftf_least"`` or this library's ``"prices"``; see
         `dlsched.simulation.policies.synergy_orders`.
     interval
         Seconds of a round.
