@@ -16,14 +16,14 @@ from dlsched.studies.pictures import draw_pictures
 if TYPE_CHECKING:
     import pandas as pd
 
-    from dlsched.studies.study import Study
+    from dlsched.studies.comparison import Study
 
 FORMAT = 1
 """Version of study.json."""
 
 
 def save_study(study: Study, folder: Path) -> list[Path]:
-    """Write the files of a study; see `dlsched.studies.study.Study.save`."""
+    """Write the files of a study; see `dlsched.studies.comparison.Study.save`."""
     pictures = list(draw_pictures(study))
     contents: dict[str, bytes] = {
         "study.html": study_page(study, pictures).encode(),

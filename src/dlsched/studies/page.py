@@ -20,7 +20,7 @@ from dlsched.studies.verdict import DROPPED_TOO_MUCH, span
 from dlsched.traces.record import counted
 
 if TYPE_CHECKING:
-    from dlsched.studies.study import Study
+    from dlsched.studies.comparison import Study
 
 CAUSE_COLOURS = {
     "not yet eligible": (
