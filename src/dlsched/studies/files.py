@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dlsched import __version__
+import dlsched
 from dlsched.bench.safe_csv import csv_bytes
 from dlsched.schema.files import write_bytes, write_json
 from dlsched.studies.groups import GROUPS
@@ -56,7 +56,7 @@ def study_data(study: Study) -> dict[str, Any]:
     explained = study.explained
     return {
         "dlsched_study": FORMAT,
-        "version": __version__,
+        "version": dlsched.__version__,
         "verdict": {
             "headline": verdict.headline,
             "supported": verdict.supported,
