@@ -1,7 +1,7 @@
 """A record of a real Slurm on this machine, where one is installed: nothing else decided its waits.
 
-The scripts that start it are not a part of dlsched: they are found in a folder ``shared/slurm`` beside
-the checkout, or beside a folder above it, as the one that `DLSCHED_SLURM` names.
+The scripts that start it are not a part of dlsched: they are found in a folder ``shared/slurm``
+beside the checkout, or beside a folder above it, or in that which `DLSCHED_SLURM` names.
 """
 
 from __future__ import annotations
@@ -63,14 +63,8 @@ def test_a_real_record_is_explained(slurm: Path, tmp_path: Path) -> None:
     """Its replay agrees, and nearly all of its waiting is explained; backfill comes near it."""
     subprocess.run([slurm / "submit", str(SUBMITTING)], check=True, capture_output=True)
     time.sleep(60)
-    line, _, _ = command_of("slurm").partition(" > ")
-    printed = subprocess.run(
-        line.replace("2026-01-01", "now-1hour"),
-        shell=True,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    line = command_of("slurm").partition(" > ")[0].replace("2026-01-01", "now-1hour")
+    printed = subprocess.run(line, shell=True, capture_output=True, text=True, check=True)
     path = tmp_path / "sacct.txt"
     path.write_text(printed.stdout)
     history = read_history(path, "sacct", timezone="UTC")

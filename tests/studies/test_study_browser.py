@@ -111,7 +111,10 @@ def test_a_chart_of_10_000_jobs_opens(tmp_path: Path) -> None:
       while (!Bokeh.documents.length) await pause(50);
       await pause(500);
       const range = Bokeh.documents[0].roots()[0].x_range;
-      for (let i = 0; i < 10; i++) { range.setv({start: 0, end: range.end / 1.5}); await pause(20); }
+      for (let i = 0; i < 10; i++) {
+        range.setv({start: 0, end: range.end / 1.5});
+        await pause(20);
+      }
       document.body.dataset.zoomed = "yes";
     });</script></body>"""
     chart.write_text(chart.read_text().replace("</body>", zoom))
