@@ -3,7 +3,7 @@
     python benchmarks/readme.py
 
 Runs the demo, with 80 columns, and writes its output into README.md, without the tables in the
-middle; writes docs/pictures/overview.svg from the demo's results.
+middle; writes docs/pictures/overview.svg and overview-narrow.svg from the demo's results.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import matplotlib as mpl
 
 import dlsched
 from dlsched.bench import Store
+from dlsched.bench.plots import OVERVIEW_INCHES
 from dlsched.bench.statistics import evaluate_rows, run_rows
 from dlsched.display.drawing.files import picture_bytes
 from dlsched.display.table import data_frame
@@ -27,7 +28,6 @@ ROOT = Path(__file__).resolve().parents[1]
 OUTPUT = re.compile(r"(?<=^```console\n\$ make demo\n).*?(?=^```$)", re.M | re.S)
 END = "An optimal solution"
 RESULTS = ROOT / "results" / "demo"
-WIDTH_INCHES = 8.4
 
 
 def shortened(printed: str) -> str:
@@ -45,22 +45,24 @@ def demo_output() -> str:
     ).stdout  # fmt: skip
 
 
-def picture() -> bytes:
-    """Return all problems at a glance, on the runs of the demo."""
+def write_pictures(results: Path) -> None:
+    """Write all problems at a glance, on the runs of the demo, for a page and for a telephone."""
     mpl.use("agg")
-    with Store(RESULTS) as store:
+    with Store(results) as store:
         table = data_frame(run_rows(evaluate_rows(store.rows())))
-    with mpl.rc_context({"figure.figsize": (WIDTH_INCHES, WIDTH_INCHES)}):
-        return picture_bytes(dlsched.plot_overview(table), "svg", "plate")
+    for name, inches in OVERVIEW_INCHES.items():
+        with mpl.rc_context({"figure.figsize": (inches, inches)}):
+            content = picture_bytes(dlsched.plot_overview(table), "svg", "plate")
+        write_bytes(ROOT / "docs" / "pictures" / f"{name}.svg", content)
 
 
 def main() -> None:
-    """Write both."""
+    """Write all of it."""
     page = ROOT / "README.md"
     text = page.read_text(encoding="utf-8")
     assert OUTPUT.search(text), "README.md has no block that begins with: $ make demo"
     page.write_text(OUTPUT.sub(lambda _: shortened(demo_output()), text, count=1), encoding="utf-8")
-    write_bytes(ROOT / "docs" / "pictures" / "overview.svg", picture())
+    write_pictures(RESULTS)
 
 
 if __name__ == "__main__":

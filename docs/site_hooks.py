@@ -33,6 +33,8 @@ HOMES = {
 """Where a file of the repository is on the site, besides those in docs, models and figures."""
 COPIED = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "models/README.md"]
 TITLES = {"models": "Card", "figures": "Figures", "fields": "Fields"}
+_PICTURE = re.compile(r'(?<==")docs/(?=pictures/)')
+"""Where README's pictures are on the site, of elements that are not Markdown."""
 _LINK = re.compile(r"\[([^\]]*)\]\(([^)\s]+)\)")
 _came_from: dict[str, str] = {}
 _drawn: dict[str, str] = {}
@@ -82,6 +84,9 @@ def on_page_markdown(text: str, page: Any, **_: Any) -> str:
             text = _with_first_picture(text, Path(name).stem)
         kinds = "claims" if name == "claims.md" else f"figures {Path(name).stem}"
         text = f'<div class="{kinds}" markdown="1">\n\n{text}\n\n</div>\n'
+    if address == "index.md":
+        page.meta["hide"] = ["navigation"]  # the bar above has all of it
+        text = _PICTURE.sub("", text)
     if folder == "problems":
         page.title = "What it is"
         page.meta["title"] = text.partition("\n")[0].lstrip("# ")

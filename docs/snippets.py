@@ -1,6 +1,7 @@
 """Runs the Python blocks of pages that draw, and puts what they drew below each block.
 
-Every page is run twice: for wide windows and for narrow ones, so that letters stay legible.
+A page is run twice, for wide windows and for narrow ones, so that letters stay legible; the pages
+of the problems, whose blocks also solve and prove, once: a narrow window scrolls the picture.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[1]
 INCHES = {"wide": 7.0, "narrow": 3.5}
 """Width of a new figure in windows that are wide, and in those of at most `NARROW` pixels."""
 NARROW = 700
+_ONCE = "problems/"
 _BLOCK = re.compile(
     r"(?P<skip><!-- not run: [^>]*? -->\s*)?^```python\n(?P<code>.*?)^```\n?", re.M | re.S
 )
@@ -44,13 +46,16 @@ def illustrated(text: str, name: str) -> tuple[str, dict[str, bytes]]:
     stem = re.sub(r"\W", "-", name.removesuffix(".md"))
     up = "../" * name.count("/")
     below: dict[int, list[str]] = {}
-    for look, inches in INCHES.items():
+    looks = {"wide": INCHES["wide"]} if name.startswith(_ONCE) else INCHES
+    for look, inches in looks.items():
         for number, (content, words) in enumerate(_drawn(text, name, inches)):
             for k, (svg, title) in enumerate(zip(content, words, strict=True)):
                 file = f"{stem}-{number}-{k}"
                 pictures[f"{file}-{look}.svg"] = svg
                 if look == "wide":
-                    below.setdefault(number, []).append(_shown(f"{up}pictures/{file}", title))
+                    address = f"{up}pictures/{file}"
+                    shown = _shown(address, title, both=len(looks) > 1)
+                    below.setdefault(number, []).append(shown)
     parts = []
     end = 0
     for number, match in enumerate(_BLOCK.finditer(text)):
@@ -60,11 +65,19 @@ def illustrated(text: str, name: str) -> tuple[str, dict[str, bytes]]:
     return "".join([*parts, text[end:]]), pictures
 
 
-def _shown(address: str, title: str) -> str:
-    """Return the HTML of a picture that has a wide and a narrow version."""
+def _shown(address: str, title: str, *, both: bool) -> str:
+    """Return the HTML of a picture.
+
+    Parameters
+    ----------
+    both
+        Whether it has a narrow version, too.
+    """
     words = html.escape(title, quote=True)
-    source = f'<source media="(max-width: {NARROW}px)" srcset="{address}-narrow.svg">'
     image = f'<img src="{address}-wide.svg" alt="{words}" loading="lazy">'
+    if not both:
+        return f'\n<div class="plate">{image}</div>\n\n'
+    source = f'<source media="(max-width: {NARROW}px)" srcset="{address}-narrow.svg">'
     return f'\n<div class="plate drawn"><picture>{source}{image}</picture></div>\n\n'
 
 

@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PAGES = [page for page in PAGES if page.parent.name != "problems"]
 """The problems' own pages are a check of `dlsched.testing.check_problem`."""
-LONG = {"thousand.md"}
+LONG = {"cluster.md", "gallery.md", "thousand.md"}
 """Pages whose blocks take more than ten seconds."""
 FEWER = {"SEEDS = 125\n": "SEEDS = 5\n"}
 """What a page does at full length, and a test with less."""
@@ -122,6 +122,11 @@ def test_site_builds_without_warnings(tmp_path: Path) -> None:
         for picture in (f"{name}-gap", f"{name}-time"):
             assert f"pictures/{picture}-light.svg" in shown
             assert f"pictures/{picture}-dark.svg" in shown
+    gallery = (tmp_path / "gallery.html").read_text()
+    assert gallery.count("-wide.svg") == gallery.count("-narrow.svg") >= 20
+    for name in ("peers", "lyra_simulation", "worst_cases"):
+        shown = (tmp_path / "figures" / f"{name}.html").read_text()
+        assert f"pictures/figures-{name}-light.svg" in shown
     loaded = re.compile(r'<(?:script|img|link)[^>]*(?:src|href)="(https?://[^"]*)"')
     for page in pages:
         assert not loaded.findall((tmp_path / page).read_text()), page

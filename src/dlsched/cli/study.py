@@ -18,8 +18,8 @@ from dlsched.history import read_history
 from dlsched.run import Stage
 from dlsched.studies import study as run_study
 from dlsched.studies.commands import COMMANDS, command_of
+from dlsched.studies.comparison import POLICIES
 from dlsched.studies.files import study_data
-from dlsched.studies.study import POLICIES
 
 RUNS = "runs"
 """The folder of the simulations' logs, in that of the study."""
@@ -81,6 +81,12 @@ def study(
         str,
         typer.Option("--knows", metavar="WHAT", help="Of durations: limit, truth or user_mean."),
     ] = "limit",
+    delay: Annotated[
+        float,
+        typer.Option(
+            "--delay", metavar="S", min=0.0, help="Seconds before a job runs on its nodes."
+        ),
+    ] = 0.0,
     bounds: Annotated[
         bool, typer.Option("--bounds/--no-bounds", help="Certified bounds over all schedules.")
     ] = True,
@@ -132,6 +138,7 @@ def study(
             policy or POLICIES,
             window=(since, until),
             partition=partition,
+            delay=delay,
             knows=knows,  # type: ignore[arg-type]  # another word is an error that names them
             bounds=bounds,
             seed=seed,

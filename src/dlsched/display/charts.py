@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dlsched import registry
+from dlsched.display.drawing.axes import decimal_ticks, percent_axis, spread
 from dlsched.display.drawing.colours import ACCENT, PLAIN
 from dlsched.display.drawing.legend import add_legend
 from dlsched.display.drawing.style import (
-    SMALL,
     TEXT,
     TITLE,
     figure_width,
@@ -31,7 +31,6 @@ from dlsched.results.performance_profiles import Row, Steps
 if TYPE_CHECKING:
     import pandas
     from matplotlib.axes import Axes
-    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 T = TypeVar("T")
@@ -52,9 +51,14 @@ _SHORT_LABEL = 18
 _WIDE = 5.0
 """Inches from which the overview has two panels beside each other."""
 _ROW = 0.155
-_PANEL = 0.42
-_NOTE = 0.28
-"""Inches of a method's row in the overview, of a panel beside its rows, of the note below."""
+_PANEL = 0.44
+"""Inches of a method's row in the overview, and of a panel beside its rows."""
+_LEAST_ROWS = 3
+"""Fewer methods have the height of as many, so that title and ticks leave room for the dots."""
+_NOTE = (
+    "A dot is a run, a bar the mean: the gap to the best bound known, at the level named. "
+    "Optimal: the runs at their best in all levels. Orange: the heuristic of the paper."
+)
 _LEAST_SECONDS = 1e-4
 
 
@@ -100,8 +104,14 @@ def _styled(groups: Mapping[str, T]) -> Iterator[tuple[str, T, Style]]:
         yield short_name(label, _LONGEST_LABEL), group, style
 
 
-def _points(style: Style) -> Style:
-    return {**style, "linestyle": "none", "fillstyle": "none"}
+MOST_POINTS = 2000
+"""Points of one method from which a picture has pixels of them, not shapes: a file of shapes grows
+with them, and a browser draws it slowly."""
+
+
+def _points(style: Style, count: int = 0) -> Style:
+    """Return the style of `count` single points."""
+    return {**style, "linestyle": "none", "fillstyle": "none", "rasterized": count > MOST_POINTS}
 
 
 def plot_overview(table: pandas.DataFrame) -> Figure:
@@ -137,22 +147,19 @@ def plot_overview(table: pandas.DataFrame) -> Figure:
     groups = [profiles.by_label(r for r in rows if r["problem"] == name) for name in names]
     columns = 2 if figure_width() >= _WIDE and len(names) > 1 else 1
     heights = [
-        max(len(group) for group in groups[first : first + columns])
+        max(_LEAST_ROWS, *(len(group) for group in groups[first : first + columns]))
         for first in range(0, len(names), columns)
     ]
+    note = wrap(_NOTE, 0.97 * figure_width(), TEXT)
     inches = _ROW * sum(heights) + _PANEL * len(heights)
-    figure = new_figure(inches + _NOTE * (1 if columns > 1 else 2))
+    figure = new_figure(inches + 0.15 * (2 + note.count("\n")))
     figure.set_layout_engine("constrained", w_pad=0.06, h_pad=0.05)
     ratios = [_ROW * height + _PANEL for height in heights]
     grid = figure.add_gridspec(len(heights), columns, height_ratios=ratios)
     for i, (name, group) in enumerate(zip(names, groups, strict=True)):
         ax = figure.add_subplot(grid[divmod(i, columns)])
         _draw_panel(ax, registry.problem(name), group)
-    note = (
-        "A dot is a run, a bar the mean: the gap to the best bound known, at the level named. "
-        "Optimal: the runs at their best in all levels. Orange: the heuristic of the paper."
-    )
-    figure.supxlabel(wrap(note, 0.97 * figure_width(), TEXT), x=0.01, ha="left", fontsize=TEXT)
+    figure.supxlabel(note, x=0.01, ha="left", fontsize=TEXT)
     return figure
 
 
@@ -176,9 +183,9 @@ def _draw_panel(ax: Axes, problem: Problem, groups: Mapping[str, Sequence[Row]])
         of_paper = str(group[0]["method"]) == problem.paper_method
         colour = ACCENT if of_paper else PLAIN
         values = np.sort(gaps[label])
-        dots: Style = {"color": colour, "alpha": 0.75, "markeredgewidth": 0, "clip_on": False}
-        ax.plot(values, y + 1.6 * _spread(len(values)), "o", markersize=3.2, zorder=3, **dots)
         if len(values):
+            dots: Style = {"color": colour, "alpha": 0.75, "markeredgewidth": 0, "clip_on": False}
+            ax.plot(values, y + 1.6 * spread(len(values)), "o", markersize=3.2, zorder=3, **dots)
             bar: Style = {"color": colour, "linewidth": 2.2, "solid_capstyle": "butt"}
             ax.plot([means[label]] * 2, [y - 0.36, y + 0.36], clip_on=False, zorder=4, **bar)
         look: Style = {"color": colour, "fontweight": "bold" if of_paper else "normal"}
@@ -196,31 +203,21 @@ def _draw_panel(ax: Axes, problem: Problem, groups: Mapping[str, Sequence[Row]])
     ax.spines[["top", "right", "bottom"]].set_visible(False)
     ax.set_title(problem.name, loc="left", fontsize=TITLE, fontweight="bold", pad=3)
     ax.set_title(f"gap of {level}", loc="right", fontsize=TEXT, color=PLAIN, pad=3)
-    _beside(ax, -0.72, "optimal", va="bottom", color=PLAIN)
+    _beside(ax, None, "optimal", va="bottom", color=PLAIN)
 
 
-def _beside(ax: Axes, y: float, text: str, **look: Any) -> None:
-    """Write a text at the right of the axes."""
+def _beside(ax: Axes, y: float | None, text: str, **look: Any) -> None:
+    """Write a text at the right of the axes, at a row or beside the title."""
     ax.annotate(
         text,
-        (1, y),
-        xytext=(8, 0),
-        xycoords=("axes fraction", "data"),
+        (1, 1 if y is None else y),
+        xytext=(8, 3 if y is None else 0),
+        xycoords=("axes fraction", "axes fraction" if y is None else "data"),
         textcoords="offset points",
         fontsize=TEXT,
         annotation_clip=False,
         **look,
     )
-
-
-def percent_axis(axis: Axis) -> None:
-    """Let an axis be per cent from 0 to 100, linear up to 1 and logarithmic from there."""
-    ax = axis.axes
-    is_x = axis is ax.xaxis
-    (ax.set_xscale if is_x else ax.set_yscale)("symlog", linthresh=1, linscale=0.4)
-    axis.set_ticks([0, 1, 10, 100], ["0", "1 %", "10 %", "100 %"], fontsize=SMALL)
-    axis.set_minor_locator(require("matplotlib.ticker", "drawing").NullLocator())
-    (ax.set_xlim if is_x else ax.set_ylim)(0, 100)
 
 
 def draw_gap_distribution(ax: Axes, rows: Sequence[Row], level: str) -> None:
@@ -234,7 +231,7 @@ def draw_gap_distribution(ax: Axes, rows: Sequence[Row], level: str) -> None:
         box: Style = {"height": 0.5, "color": "#e4e9f0", "edgecolor": "#5f6b7a", "lw": 0.7}
         ax.barh(y, high - low, left=low, **box)
         ax.plot([middle, middle], [y - 0.25, y + 0.25], color="#5f6b7a", linewidth=1.6)
-        ax.plot(gaps, y + _spread(len(gaps)), **_points(style), clip_on=False, zorder=3)
+        ax.plot(gaps, y + spread(len(gaps)), **_points(style), clip_on=False, zorder=3)
         names.append(f"{name}\n{_counted(gaps, len(groups[label]))}")
     ax.set_yticks(range(len(drawn)), names, fontsize=TEXT)
     ax.set_ylim(len(drawn) - 0.4, -0.6)
@@ -248,14 +245,6 @@ def _counted(gaps: NDArray[np.float64], runs: int) -> str:
     zeros = f"{np.count_nonzero(gaps == 0)} of {runs} at 0"
     missing = runs - len(gaps)
     return f"{zeros}, {missing} without a gap" if missing else zeros
-
-
-def _spread(count: int) -> NDArray[Any]:
-    """Return heights that keep points of equal gaps apart: a fixed pattern, not a random one."""
-    if count == 1:
-        return np.zeros(1)
-    golden = np.arange(count) * 0.618034 % 1
-    return 0.4 * (golden - 0.5)
 
 
 def _draw_steps(ax: Axes, name: str, steps: Steps, end: float, style: Style) -> None:
@@ -296,7 +285,9 @@ def draw_time_by_size(ax: Axes, rows: Sequence[Row], unit: str) -> None:
             continue
         fitted = profiles.growth(group)
         label = f"{name}: {fitted.power()}" if fitted else name
-        ax.plot(sizes, np.maximum(seconds, _LEAST_SECONDS), label=label, **_points(style))
+        ax.plot(
+            sizes, np.maximum(seconds, _LEAST_SECONDS), label=label, **_points(style, len(sizes))
+        )
         if fitted:
             ends = np.array([min(sizes), max(sizes)])
             line = style | {"marker": None, "linewidth": 1}
@@ -320,14 +311,3 @@ def dress(ax: Axes, *, own: bool) -> None:
     handles, _ = ax.get_legend_handles_labels()
     if handles:
         add_legend(ax, handles, own=own, handlelength=2.2)
-
-
-def decimal_ticks(axis: Axis) -> None:
-    """Write the numbers of a logarithmic axis in full, not as powers of ten."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
-    low, high = axis.get_view_interval()
-    close = high < 30 * low  # powers of ten would be too few ticks
-    axis.set_major_locator(LogLocator(subs=(1, 2, 3, 4, 6, 8) if close else (1,)))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
-    axis.set_minor_formatter(NullFormatter())

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dlsched.display.charts import decimal_ticks, percent_axis, styles
+from dlsched.display.charts import styles
+from dlsched.display.drawing.axes import decimal_ticks, percent_axis
 from dlsched.display.drawing.colours import ACCENT, PLAIN
 from dlsched.display.drawing.style import TEXT, set_labels, short_name
 from dlsched.registry import Problem
@@ -126,6 +127,5 @@ def draw_gap_by_size(ax: Axes, rows: Sequence[Row], unit: str, level: str) -> No
         ax.plot(places, middle, label=name, **style, clip_on=False)
     ax.set(xscale="log")
     ax.set_ylim(bottom=0)
-    words = f"gap of {level}, % (median; band: quartiles)"
-    set_labels(ax, f"number of {unit}", words)
+    set_labels(ax, f"number of {unit} (line: median, band: quartiles)", f"gap of {level}, %")
     decimal_ticks(ax.xaxis)

@@ -143,7 +143,7 @@ class Period:
         Parameters
         ----------
         workload
-            The simulated jobs, with more than the record says of them; by default `workload`.
+            The simulated jobs, with more than the record says of them, in place of `workload`.
         """
         if workload is None:
             workload = self.workload(knows, delay=delay)

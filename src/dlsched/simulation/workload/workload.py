@@ -12,6 +12,7 @@ from typing import Any, Self
 from pydantic import Field, field_validator, model_validator
 
 from dlsched.display.markup import document_html
+from dlsched.errors import InstanceError
 from dlsched.schema import Amount, Document, Flaw, Id, Number, derived, require_unique
 from dlsched.simulation.workload.job import Job
 from dlsched.simulation.workload.profiles import PROFILES, READERS, validate_options
@@ -151,6 +152,21 @@ class Workload(Document):
             rows, extra = PROFILES[profiles](rows, **options)
         name = source.name + ("_pr" if together else "")
         return cls.parse({"name": name, "jobs": rows, **extra}, source.name)
+
+    def up_to(self, gpus: int) -> tuple[Self, int]:
+        """Return the workload without its jobs that need more GPUs, and how many these are.
+
+        Raises
+        ------
+        InstanceError
+            If no job is left.
+        """
+        kept = tuple(job for job in self.jobs if job.min_gpus <= gpus)
+        larger = len(self.jobs) - len(kept)
+        if not kept:
+            problem = f"every job needs more than the cluster's {gpus} GPUs"
+            raise InstanceError(f"workload {self.name}", "jobs", problem, "take a larger cluster")
+        return (self.model_copy(update={"jobs": kept}) if larger else self), larger
 
     @field_validator("jobs")
     @classmethod

@@ -17,7 +17,6 @@ from dlsched.display.drawing.colours import (
     SAME,
     SAME_LABEL,
     Colouring,
-    Differences,
     by_name,
     by_number,
     choose,
@@ -31,10 +30,13 @@ from dlsched.display.drawing.style import SMALL, TEXT, ink, new_axes, set_labels
 from dlsched.display.figures import shorten
 from dlsched.problems.reclaiming.definition.check import evaluate
 from dlsched.problems.reclaiming.definition.schema import Instance, Solution
+from dlsched.problems.reclaiming.pictures.fates import differing, preempted_of, returned_of
 from dlsched.results.summary import solution_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+__all__ = ["COLOR_BY", "COLOR_BY_OF_MANY", "differing", "draw"]
 
 COLOR_BY = ("job", "status", "gpus", "weight")
 """What the GPUs can be coloured by: their job, what happens to it, its GPUs, its weight."""
@@ -101,26 +103,6 @@ def draw(
     return made
 
 
-def differing(instance: Instance, a: Solution, b: Solution) -> Differences:
-    """Return the jobs that only one of two solutions preempts; the words count servers, too."""
-    first, second = _returned(instance, a), _returned(instance, b)
-    fates = _preempted(instance, first) ^ _preempted(instance, second)
-    jobs = {instance.jobs[j].id for j in fates}
-    words = f"{len(jobs):,} of {len(instance.jobs):,} jobs and {len(first ^ second):,} of "
-    return Differences(jobs, f"{words}{len(instance.servers):,} servers")
-
-
-def _returned(instance: Instance, solution: Solution | None) -> set[int]:
-    """Return the positions of the servers that a solution returns."""
-    index = instance.server_index
-    return {index[s] for s in solution.returned if s in index} if solution else set()
-
-
-def _preempted(instance: Instance, returned: set[int]) -> set[int]:
-    """Return the positions of the jobs that are preempted if some servers are returned."""
-    return {j for j, base in enumerate(instance.base_servers) if not base.isdisjoint(returned)}
-
-
 class _Picture:
     """The data of the picture: for each server its workers, and the state of servers and jobs."""
 
@@ -135,13 +117,13 @@ class _Picture:
         self.instance = instance
         self.solution = solution
         self.color_by = color_by
-        self.returned = _returned(instance, solution)
-        self.preempted = _preempted(instance, self.returned)
+        self.returned = returned_of(instance, solution)
+        self.preempted = preempted_of(instance, self.returned)
         self.only_here: set[int] = set()
         kept = None
         if solution is not None and other is not None:
             kept = differing(instance, solution, other).names
-            self.only_here = self.returned - _returned(instance, other)
+            self.only_here = self.returned - returned_of(instance, other)
         self.same = {
             j for j, job in enumerate(instance.jobs) if kept is not None and job.id not in kept
         }

@@ -187,6 +187,7 @@ def study(
     window: tuple[Moment | None, Moment | None] | None = None,
     partition: str | None = None,
     knows: Knows = "limit",
+    delay: float = 0.0,
     bounds: bool = True,
     seed: int = 0,
     folder: str | Path | None = None,
@@ -208,6 +209,9 @@ def study(
     knows
         What policies take for a job's duration: its ``"limit"``, the ``"truth"``, or
         ``"user_mean"``.
+    delay
+        Seconds for which every job holds its nodes before it runs, under all policies; see
+        `dlsched.history.period.Period.workload`. The bounds are without it.
     bounds
         Whether certified lower bounds are computed, which may take minutes.
     seed
@@ -241,7 +245,7 @@ def study(
     tell("the recorded starts are replayed", 0, total)
     check = period.check()
     tell("the recorded waiting is divided by its causes", 0, total)
-    workload = period.workload(knows)
+    workload = period.workload(knows, delay=delay)
     staged: Workload | None = None
     outcomes = []
     for name, policy, method, options in chosen:
@@ -268,11 +272,12 @@ def study(
         tell(f"{name} is audited", total, total)
         outcomes.append(simulated_outcome(name, period, jobs, run))
     limits = []
+    bounded = period.workload(knows) if bounds and delay else workload
     for sharing in (False, True) if bounds else ():
         if sharing and not any(outcome.shares_gpus for outcome in outcomes):
             continue
         tell("the bound over all schedules is computed", 0, total)
-        jobs = staged if sharing and staged is not None else workload
+        jobs = staged if sharing and staged is not None else bounded
         limits.append(lower_limit(period, jobs, sharing, place))
     return Study(
         history,
@@ -282,7 +287,7 @@ def study(
         recorded_outcome(period),
         tuple(outcomes),
         tuple(limits),
-        _assumptions(period, knows, staged is not None),
+        _assumptions(period, knows, delay, staged is not None),
     )
 
 
@@ -310,7 +315,7 @@ def _file_name(name: str) -> str:
     return "".join(c if c.isalnum() or c in "-_.=" else "-" for c in name)[:100]
 
 
-def _assumptions(period: Period, knows: Knows, staged: bool) -> tuple[str, ...]:
+def _assumptions(period: Period, knows: Knows, delay: float, staged: bool) -> tuple[str, ...]:
     """Return what a comparison with policies takes for granted."""
     taken = {
         "limit": "their time limits",
@@ -331,6 +336,11 @@ def _assumptions(period: Period, knows: Knows, staged: bool) -> tuple[str, ...]:
         "for; there are no priorities, quotas or limits of users other than those of the policy.",
         f"The capacity is {period.capacity.total:,}: {period.capacity.source}",
     ]
+    if delay:
+        sentences.append(
+            f"Under every policy a job holds its nodes for {delay:g} s before it runs, as a "
+            "scheduler takes time to end one job and to start the next; the bounds are without it."
+        )
     if staged:
         sentences.append(
             "Policies that interleave jobs need the stages of their iterations, which no scheduler "
