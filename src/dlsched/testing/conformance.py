@@ -9,7 +9,7 @@ from pathlib import Path
 from dlsched.errors import ExtraMissing, OptionError, describe
 from dlsched.problems import library
 from dlsched.registry import problem as find
-from dlsched.testing import conformance_checks, thread_changes
+from dlsched.testing import conformance_checks, thread_changes, variant_checks
 from dlsched.testing.conformance_checks import Subject
 from dlsched.testing.search import Finding, SearchReport
 from dlsched.testing.trials import Broken
@@ -35,6 +35,9 @@ CHECKS: dict[str, Callable[[Subject], Finding | None]] = {
     "warm_start": conformance_checks.warm_start,
     "threads": thread_changes.threads,
     "proofs": conformance_checks.proofs,
+    "variant_rows": variant_checks.variant_rows,
+    "variant_fixings": variant_checks.variant_fixings,
+    "variant_levels": variant_checks.variant_levels,
     "picture": conformance_checks.picture,
     "card": conformance_checks.card,
     "page": conformance_checks.page,

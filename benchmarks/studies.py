@@ -1,0 +1,48 @@
+"""`frontier` on three library instances, and `what_if` for all servers of one.
+
+Run ``python benchmarks/studies.py [frontier|what_if]`` for benchmarks/figures/studies.md; `search`
+is in variant_search.py. Seconds are processor time, with the compilation of the model.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+import dlsched
+
+FRONTIERS = {
+    "reclaiming-520-130": ("preempted", "collateral"),
+    "reclaiming-96": ("preempted", "collateral"),
+    "elastic-loan-small-03": ("launched", "reduction"),
+}
+FLEET = "reclaiming-520-130"
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("parts", nargs="*", default=["frontier", "what_if"])
+    parts = parser.parse_args().parts
+    if "frontier" in parts:
+        print("| instance | levels | points | proved | s |\n|---|---|---|---|---|")
+        for name, levels in FRONTIERS.items():
+            began = time.process_time()
+            points = dlsched.frontier(name, levels)
+            spent = time.process_time() - began
+            proved = int((points["status"] == "optimal").sum())
+            print(f"| {name} | {', '.join(levels)} | {len(points)} | {proved} | {spent:.1f} |")
+    if "what_if" in parts:
+        instance = dlsched.load(FLEET)
+        fixes = [{f"x[{server.id}]": 1} for server in instance.servers]
+        began = time.process_time()
+        costs = dlsched.what_if(instance, fixes)
+        spent = time.process_time() - began
+        proved = int((costs["status"] == "optimal").sum())
+        free = int((costs["preempted_cost"] == 0).sum()) - 1
+        print(f"what_if {FLEET}: {len(fixes)} servers in {spent:.1f} s, {proved - 1} proved, ")
+        print(f"{free} cost no preempted job, the worst {costs['preempted_cost'].max():.0f}")
+
+
+if __name__ == "__main__":
+    main()
