@@ -57,7 +57,8 @@ def on_files(files: Files, config: Any) -> Files:
             files.append(File.generated(config, f"pictures/{name}", content=picture))
     for page_file in list(files.documentation_pages()):
         text = page_file.content_string
-        if page_file.src_uri not in _came_from and snippets.draws(text):
+        ran = page_file.src_uri in _came_from or page_file.src_uri.startswith("notebooks/")
+        if not ran and snippets.draws(text):
             _drawn[page_file.src_uri], drawn = snippets.illustrated(text, page_file.src_uri)
             for name, picture in drawn.items():
                 files.append(File.generated(config, f"pictures/{name}", content=picture))
