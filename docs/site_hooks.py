@@ -56,8 +56,9 @@ def on_files(files: Files, config: Any) -> Files:
         for name, picture in pictures.items():
             files.append(File.generated(config, f"pictures/{name}", content=picture))
     for page_file in list(files.documentation_pages()):
-        text = page_file.content_string
-        if page_file.src_uri not in _came_from and snippets.draws(text):
+        written_here = (ROOT / "docs" / page_file.src_uri).is_file()
+        text = page_file.content_string if written_here else ""
+        if snippets.draws(text):
             _drawn[page_file.src_uri], drawn = snippets.illustrated(text, page_file.src_uri)
             for name, picture in drawn.items():
                 files.append(File.generated(config, f"pictures/{name}", content=picture))
