@@ -35,7 +35,7 @@ _POINTS = 280
 _BAND = 36
 """Points of a band, at most."""
 _BETWEEN = 5
-"""Points between bands of few clusters; of more than `_FEW` two, of more than `_POINTS` / 4 none."""
+"""Points between bands of few clusters; of more than `_FEW` 2, of more than `_POINTS` / 4 none."""
 _FEW = 20
 _NAME = 8
 """Points of a cluster's name beside its band, at least; else only some have their names."""
