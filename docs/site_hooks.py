@@ -120,7 +120,7 @@ def _on_site(source: str) -> str | None:
 def _relinked(match: re.Match[str], source: str, address: str) -> str:
     words, target = match.groups()
     path, mark, anchor = target.partition("#")
-    if not path or "://" in path or path.startswith("pictures/"):
+    if not path or "://" in path or path.startswith(("pictures/", "../pictures/")):
         return match[0]
     there = posixpath.normpath(posixpath.join(posixpath.dirname(source), path))
     page = _on_site(there)
@@ -151,7 +151,7 @@ def _with_first_picture(text: str, name: str) -> str:
         return f"{head}\n{shown}\n\n{charts.caption(chart)}\n{{ .caption }}\n{mark}{rest}"
     if name in figure_charts.names():
         words = figure_charts.title(name)
-        shown = _shown(f"figures-{name}", words)
+        shown = _shown(f"figures-{name}", words, "" if name == "claims" else "../")
         return f"{head}\n{shown}\n\n{words}.\n{{ .caption }}\n{mark}{rest}"
     return text
 
@@ -168,8 +168,14 @@ def _with_charts(text: str, problem: str) -> str:
     return head + "\n".join(parts) + mark + rest
 
 
-def _shown(name: str, words: str) -> str:
-    """Return a chart in the version that suits the page's scheme."""
+def _shown(name: str, words: str, up: str = "../") -> str:
+    """Return a chart in the version that suits the page's scheme.
+
+    Parameters
+    ----------
+    up
+        The way from the page to the folder of all pages.
+    """
     return "".join(
-        f"![{words}](../pictures/{name}-{scheme}.svg#only-{scheme})" for scheme in charts.SCHEMES
+        f"![{words}]({up}pictures/{name}-{scheme}.svg#only-{scheme})" for scheme in charts.SCHEMES
     )
