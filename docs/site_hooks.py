@@ -80,7 +80,8 @@ def on_page_markdown(text: str, page: Any, **_: Any) -> str:
         text = re.sub(r"\A# .*", f"# {heading}", text)
     if folder == "figures" or address in ("instances.md", "claims.md"):
         page.meta["hide"] = ["toc"]  # its tables are wide
-        text = figure_charts.right_aligned(text)
+        if address != "claims.md":  # its cells are sentences
+            text = figure_charts.right_aligned(text)
         if folder == "figures" or address == "claims.md":
             text = _with_first_picture(text, Path(name).stem)
         kinds = "claims" if name == "claims.md" else f"figures {Path(name).stem}"
