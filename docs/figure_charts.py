@@ -67,7 +67,8 @@ BARS: dict[str, Bars] = {
     ),
     "worst_cases": Bars(("method",), {"gap": "gap, %"}),
 }
-"""What each page begins with; the pages of the problems begin with their gaps by size."""
+"""What pages begin with; others begin with two columns of numbers of their first table, the pages
+of the problems with their gaps by size."""
 _MOST_ROWS = 14
 CLAIMS = Path(__file__).resolve().parent / "claims.md"
 VERDICTS = ("holds", "holds in part", "does not hold", "cannot be tested")
@@ -76,7 +77,23 @@ _PEER_MARKS = "osD^vP"
 
 def names() -> list[str]:
     """Return the pages that have such a picture."""
-    return [*BARS, "peers", "claims"]
+    problems = {path.stem for path in (Path(__file__).parent / "problems").glob("*.md")}
+    pages = {path.stem for path in FIGURES.glob("*.md")} - problems
+    return [*sorted(name for name in pages if _has_table(name)), "claims"]
+
+
+def _has_table(name: str) -> bool:
+    return bool(_tables(name)) and (name == "peers" or bool(bars_of(name).values))
+
+
+def bars_of(name: str) -> Bars:
+    """Return what is drawn of a page's first table."""
+    if name in BARS:
+        return BARS[name]
+    rows = next(iter(_tables(name).values()))[0]
+    first, *others = rows[0]
+    numeric = [column for column in others if _numeric([row.get(column, "") for row in rows])]
+    return Bars((first,), {column: column for column in numeric[:2]})
 
 
 def title(name: str) -> str:
@@ -124,7 +141,7 @@ def _bars(name: str, colours: Mapping[str, Any]) -> Any:
     """Draw a panel for each column, a bar for each row."""
     from matplotlib import pyplot as plt
 
-    spec = BARS[name]
+    spec = bars_of(name)
     rows = next(iter(_tables(name).values()))[0][:_MOST_ROWS]
     labels = [", ".join(filter(None, (row.get(n, "") for n in spec.names))) for row in rows]
     figure, panels = plt.subplots(

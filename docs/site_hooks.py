@@ -56,9 +56,10 @@ def on_files(files: Files, config: Any) -> Files:
         for name, picture in pictures.items():
             files.append(File.generated(config, f"pictures/{name}", content=picture))
     for page_file in list(files.documentation_pages()):
-        text = page_file.content_string
         ran = page_file.src_uri in _came_from or page_file.src_uri.startswith("notebooks/")
-        if not ran and snippets.draws(text):
+        written_here = (ROOT / "docs" / page_file.src_uri).is_file()
+        text = page_file.content_string if written_here and not ran else ""
+        if snippets.draws(text):
             _drawn[page_file.src_uri], drawn = snippets.illustrated(text, page_file.src_uri)
             for name, picture in drawn.items():
                 files.append(File.generated(config, f"pictures/{name}", content=picture))
@@ -80,7 +81,8 @@ def on_page_markdown(text: str, page: Any, **_: Any) -> str:
         text = re.sub(r"\A# .*", f"# {heading}", text)
     if folder == "figures" or address in ("instances.md", "claims.md"):
         page.meta["hide"] = ["toc"]  # its tables are wide
-        text = figure_charts.right_aligned(text)
+        if address != "claims.md":  # its cells are sentences
+            text = figure_charts.right_aligned(text)
         if folder == "figures" or address == "claims.md":
             text = _with_first_picture(text, Path(name).stem)
         kinds = "claims" if name == "claims.md" else f"figures {Path(name).stem}"
@@ -120,7 +122,7 @@ def _on_site(source: str) -> str | None:
 def _relinked(match: re.Match[str], source: str, address: str) -> str:
     words, target = match.groups()
     path, mark, anchor = target.partition("#")
-    if not path or "://" in path or path.startswith("pictures/"):
+    if not path or "://" in path or path.startswith(("pictures/", "../pictures/")):
         return match[0]
     there = posixpath.normpath(posixpath.join(posixpath.dirname(source), path))
     page = _on_site(there)
@@ -151,7 +153,7 @@ def _with_first_picture(text: str, name: str) -> str:
         return f"{head}\n{shown}\n\n{charts.caption(chart)}\n{{ .caption }}\n{mark}{rest}"
     if name in figure_charts.names():
         words = figure_charts.title(name)
-        shown = _shown(f"figures-{name}", words)
+        shown = _shown(f"figures-{name}", words, "" if name == "claims" else "../")
         return f"{head}\n{shown}\n\n{words}.\n{{ .caption }}\n{mark}{rest}"
     return text
 
@@ -168,8 +170,14 @@ def _with_charts(text: str, problem: str) -> str:
     return head + "\n".join(parts) + mark + rest
 
 
-def _shown(name: str, words: str) -> str:
-    """Return a chart in the version that suits the page's scheme."""
+def _shown(name: str, words: str, up: str = "../") -> str:
+    """Return a chart in the version that suits the page's scheme.
+
+    Parameters
+    ----------
+    up
+        The way from the page to the folder of all pages.
+    """
     return "".join(
-        f"![{words}](../pictures/{name}-{scheme}.svg#only-{scheme})" for scheme in charts.SCHEMES
+        f"![{words}]({up}pictures/{name}-{scheme}.svg#only-{scheme})" for scheme in charts.SCHEMES
     )

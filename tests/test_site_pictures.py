@@ -72,7 +72,8 @@ def test_pages_of_figures_have_what_is_drawn(monkeypatch: pytest.MonkeyPatch) ->
     problems = {path.stem for path in (DOCS / "problems").glob("*.md")}
     pages = {path.stem for path in FIGURES.glob("*.md")}
     assert pages <= problems | set(figure_charts.names()), "docs/figure_charts.py: add the page"
-    for name, spec in figure_charts.BARS.items():
+    for name in set(figure_charts.names()) - {"peers", "claims"}:
+        spec = figure_charts.bars_of(name)
         rows = next(iter(figure_charts._tables(name).values()))[0]
         for column in (*spec.names, *spec.values):
             assert column in rows[0], (name, column)

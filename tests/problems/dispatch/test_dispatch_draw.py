@@ -64,3 +64,22 @@ def test_many_machines_are_a_band_for_each_cluster() -> None:
     assert "w6: 32 GPUs" in written
     started = {f"w{n}" for n in range(15)} - {"w6", "w11", "w12"}
     assert started <= set(written)
+
+
+@pytest.mark.filterwarnings("error")
+def test_no_machines_and_very_many_pending() -> None:
+    """An empty picture without a warning; 500 waiting workloads are counted in one bar."""
+    fields = {"dlsched": 1, "problem": "dispatch", "name": "$x$", "lowest_priority": 1}
+    tenant = {"id": "t", "priority": 1, "gpu_quota": 1, "cpu_quota": 1, "window_use": 1}
+    nothing = dlsched.load(fields | {"tenants": [tenant], "regions": [], "pending": []})
+    dlsched.plot(nothing).figure.canvas.draw()
+    job = {"id": "j", "gpu_type": "A", "tasks": 1, "gpus": 1, "cpus": 1, "memory": 1}
+    pending = [{"id": f"w{n}", "tenant": "t", "age": 1, "jobs": [job]} for n in range(500)]
+    machines = [{"id": "m$", "gpu_type": "A", "gpus": 8, "cpus": 8, "memory": 8}]
+    region = {"id": "r_$", "clusters": [{"id": "c$", "machines": machines}]}
+    ax = dlsched.plot(
+        dlsched.load(fields | {"tenants": [tenant], "regions": [region], "pending": pending})
+    )
+    ax.figure.canvas.draw()
+    assert "500" in labels(ax)
+    assert len(ax.patches) < 10

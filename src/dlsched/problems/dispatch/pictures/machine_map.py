@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -30,11 +31,14 @@ if TYPE_CHECKING:
 _CELLS = 12
 """Cells of a column."""
 _POINTS = 280
-"""Points of all bands together, at most; a band has at most `_BAND`, at least `_LEAST_BAND`."""
+"""Points of all bands together, unless one would have less than a point."""
 _BAND = 36
-_LEAST_BAND = 9
+"""Points of a band, at most."""
 _BETWEEN = 5
-"""Points between bands."""
+"""Points between bands of few clusters; of more than `_FEW` 2, of more than `_POINTS` / 4 none."""
+_FEW = 20
+_NAME = 8
+"""Points of a cluster's name beside its band, at least; else only some have their names."""
 _CHIP = 13
 """Points of a row of waiting workloads."""
 
@@ -51,9 +55,11 @@ def draw_map(
     wide = max(len(cluster.machines) for cluster in clusters)
     require_drawable(wide * len(clusters), _CELLS, "its machines")
     inches = figure_width() - 0.75 if ax is None else width_of(ax)
-    band = max(_LEAST_BAND, min(_BAND, _POINTS // len(clusters)))
+    between = _BETWEEN if len(clusters) <= _FEW else 2 if len(clusters) <= _POINTS / 4 else 0
+    band = max(1, min(_BAND, _POINTS // len(clusters) - (between if between == 2 else 0)))
+    named = math.ceil(_NAME / (band + between))
     strip = _CHIP * rows_of_chips(inches, len(waiting)) + _CHIP if waiting else 0
-    points = len(clusters) * (band + _BETWEEN) + strip
+    points = len(clusters) * (band + between) + strip
     ax = new_axes((points + 75) / 72) if ax is None else ax
     places = []
     names = []
@@ -77,12 +83,12 @@ def draw_map(
                 _frame(ax, (run[0], y, len(run), band), **style)
         places.append(y + band / 2)
         names.append(short_name(f"{cluster.region} / {cluster.name}", 18))
-        y += band + _BETWEEN
+        y += band + between
     if waiting:
         words = f"waiting: {len(waiting):,} of {len(instance.pending):,} pending workloads"
         ax.annotate(words, (0, y + 0.6 * _CHIP), va="center", fontsize=SMALL, fontweight="bold")
         draw_waiting(ax, instance, waiting, looks, top=y + _CHIP, row=_CHIP, width=wide)
-    ax.set_yticks(places, names, fontsize=TEXT)
+    ax.set_yticks(places[::named], names[::named], fontsize=TEXT)
     ax.set_xlim(0, wide)
     ax.set_ylim(points, -1)
     ax.set_xticks([])

@@ -73,7 +73,7 @@ def draw_rows(
         draw_waiting(ax, instance, waiting, looks, top=y + 1, row=1, width=1)
     ax.set_yticks(places, names, fontsize=TEXT)
     ax.set_xlim(0, 1.13)
-    ax.set_ylim(height + strip, 0)
+    ax.set_ylim(max(1.0, height + strip), 0)
     ax.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "25 %", "50 %", "75 %", "100 %"])
     set_labels(ax, "share of the machine in use: of its GPUs or its CPUs, whichever is larger")
     ax.tick_params(axis="y", length=0)
