@@ -62,8 +62,8 @@ if TYPE_CHECKING:
     from dlsched.run import StageEvent as StageEvent
     from dlsched.schema.envelope import Instance as Instance
     from dlsched.schema.solution import Solution as Solution
-    from dlsched.studies import Study as Study
-    from dlsched.studies import study as study
+    from dlsched.studies.comparison import Study as Study
+    from dlsched.studies.comparison import study as study
     from dlsched.variants import Level as Level
     from dlsched.variants import Variant as Variant
     from dlsched.variants import variant as variant
@@ -120,7 +120,7 @@ _NAMES = {
     "run": ["Run", "Stage", "StageEvent"],
     "schema.envelope": ["Instance"],
     "schema.solution": ["Solution"],
-    "studies": ["Study", "study"],
+    "studies.comparison": ["Study", "study"],
     "variants": ["Level", "Variant", "variant"],
 }
 """The public names, by the module that has them; a test compares them with the imports above."""

@@ -22,18 +22,19 @@ from dlsched.bench import Dask, Plan, merge, run_suite, sweep_state, write_plan
 from dlsched.bench.shard_file import read_file, shards_of
 
 SUITE = suite_text(
-    'generate = "reclaiming"; seeds = [1, 2, 3]; grid = { servers = [5, 6] }',
+    'generate = "reclaiming"; seeds = [1, 2, 3, 4, 5]; grid = { servers = [5, 6] }',
     "lyra",
     "slurm_slow:f; seeds = [0, 1]",
     wall_limit=300,
 )
-RUNS = 18
+RUNS = 30
 SLOW = """
 import os, time
 from pathlib import Path
 
 def f(instance, rng):
-    while not (Path(os.environ["SLURM_TEST"]) / "open").exists():
+    folder = Path(os.environ["SLURM_TEST"])
+    while len(instance.servers) > 5 and not (folder / "open").exists():
         time.sleep(0.05)
     return {"returned": [server.id for server in instance.servers][: instance.demand]}
 """
@@ -71,7 +72,7 @@ def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture
 def place(slurm: None, workdir: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give a working directory with a planned suite; its slow runs wait for the file ``open``."""
+    """Give a working directory with a planned suite; half of its runs wait for the file ``open``."""
     (workdir / "suite.toml").write_text(SUITE)
     (workdir / "slurm_slow.py").write_text(SLOW)
     monkeypatch.setenv("SLURM_TEST", str(workdir))
@@ -144,7 +145,7 @@ def test_cancelled_requeued_and_timed_out(place: Path) -> None:
     until(lambda: "DUE TO TIME LIMIT" in Path("printed-2.txt").read_text(), "the time limit")
     until(lambda: printed().count("ended by SIGTERM") >= 3, "all say so")
     before = rows()
-    assert all(count > 0 for count in before.values()) and sum(before.values()) < RUNS
+    assert min(before.values()) > 0 and sum(before.values()) < RUNS
     called("scancel", job)  # the requeued task, which waits for two minutes
     until(ended, "nothing is left")
     state = sweep_state("out")

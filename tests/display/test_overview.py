@@ -89,6 +89,19 @@ def test_text_is_legible_and_inside(width: str) -> None:
             assert box.x0 >= -1 and box.x1 <= figure.bbox.x1 + 1, text.get_text()
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_single_run(width: str) -> None:
+    """One method, and a run that failed, still have room for their dots."""
+    failed = table().iloc[:1].assign(preempted_gap_to_best=None, collateral_gap_to_best=None)
+    for rows in (table().iloc[:1], failed):
+        with mpl.rc_context({"figure.figsize": (WIDTHS[width], 1)}):
+            figure: Any = dlsched.plot_overview(rows)
+        figure.canvas.draw()
+        (ax,) = figure.axes
+        assert ax.get_window_extent().height > 20
+
+
 def test_tables_without_runs_are_refused() -> None:
     """An empty table, and what is no table."""
     with pytest.raises(dlsched.OptionError, match="plot_overview: the table has no rows"):

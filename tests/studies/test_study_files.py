@@ -5,6 +5,9 @@ from __future__ import annotations
 import csv
 import json
 import re
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -75,16 +78,13 @@ def test_the_command(workdir: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "fifo",
         "--timezone",
         "UTC",
-        "-o",
-        "out",
         "-q",
         "--no-bounds",
     ]
-    for _ in range(2):
-        with pytest.raises(SystemExit) as stopped:
-            app(line)
-        assert stopped.value.code == 0
-        assert capsys.readouterr().out.startswith("The record waits ")
+    with pytest.raises(SystemExit) as stopped:
+        app([*line, "-o", "out"])
+    assert stopped.value.code == 0
+    assert capsys.readouterr().out.startswith("The record waits ")
     assert (workdir / "out" / "study.html").exists()
     assert (workdir / "out" / "runs" / "fifo.log").exists()
     with pytest.raises(SystemExit):
@@ -113,3 +113,21 @@ def test_what_the_command_says(
     out, err = capsys.readouterr()
     assert said in out + err
     assert (out + err).count("\n") == 1
+
+
+@pytest.mark.slow
+def test_a_killed_study_goes_on(tmp_path: Path) -> None:
+    """Killed in the middle of a simulation, the same command ends with the figures of one run."""
+    record(tmp_path / "sacct.txt", 4000)
+    call = [sys.executable, "-m", "dlsched", "study", "sacct.txt", "-p", "fifo", "-p", "srsf"]
+    call += ["--timezone", "UTC", "--no-bounds", "-q"]
+    process = subprocess.Popen([*call, "-o", "killed"], cwd=tmp_path)
+    log = tmp_path / "killed" / "runs" / "srsf.log"
+    while process.poll() is None and not (log.exists() and log.stat().st_size > 20_000):
+        time.sleep(0.05)
+    process.kill()
+    assert process.wait() != 0
+    for folder in ("killed", "whole"):
+        subprocess.run([*call, "-o", folder], cwd=tmp_path, check=True, capture_output=True)
+    again, whole = (tmp_path / folder / "table.csv" for folder in ("killed", "whole"))
+    assert again.read_bytes() == whole.read_bytes()

@@ -314,12 +314,6 @@ def test_an_infeasible_variant_names_what_contradicts() -> None:
     assert "demand" in result.reason
 
 
-def test_certify_says_that_there_are_no_proofs() -> None:
-    """Rather than a proof of the problem itself."""
-    with pytest.raises(OptionError, match="no proofs for variants"):
-        dlsched.solve("lyra-fig5", variant=FEW, certify=True)
-
-
 def test_a_variant_is_named_on_the_command_line(
     tmp_path: Path,
 ) -> None:

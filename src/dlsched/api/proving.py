@@ -64,8 +64,8 @@ def prove(
         for proofs, as when its model would be too large.
     """
     inst = load(instance)
-    run = Run(time_limit=time_limit, on_stage=on_stage)
     owner = owner_of(inst, variant)
+    run = _run(owner, time_limit, on_stage)
     return prove_solution(inst, _known(inst, solution, run, owner), run, owner)
 
 
@@ -111,9 +111,15 @@ def prove_bound(
     except (ValueError, ZeroDivisionError, OverflowError):
         raise OptionError(f"the bound must be a number as 209.5 or 419/2, not {value}") from None
     inst = load(instance)
-    run = Run(time_limit=time_limit, on_stage=on_stage)
     owner = owner_of(inst, variant)
+    run = _run(owner, time_limit, on_stage)
     return search_bound(inst, target, _known(inst, solution, run, owner), run, owner)
+
+
+def _run(owner: Problem, time_limit: float | None, on_stage: StageListener | None) -> Run:
+    """Return a run that knows what is feasible in a variant, which chooses forms for its proof."""
+    check = None if owner.label is None else owner.check
+    return Run(time_limit=time_limit, on_stage=on_stage, check=check)
 
 
 def _known(instance: Instance, solution: SolutionLike | None, run: Run, owner: Problem) -> Solution:

@@ -16,16 +16,18 @@ from datetime import UTC, datetime
 from dlsched import api, registry
 from dlsched.bench import instance_spec
 from dlsched.bench.code_identity import Code, code_of
+from dlsched.bench.instance_spec import InstanceSpec
 from dlsched.bench.machine import machine, versions
 from dlsched.bench.simulations import run_simulation
 from dlsched.bench.task import Task
-from dlsched.bench.workload_spec import SIMULATION, WorkloadSpec
+from dlsched.bench.workload_spec import WorkloadSpec
 from dlsched.display.table import Failure, Row, run_columns
 from dlsched.errors import describe, plain
 from dlsched.results.result import Result
 from dlsched.results.status import FAILED
 from dlsched.schema.files import json_text
 from dlsched.schema.quantities import to_json
+from dlsched.variants import VariantProblem
 
 MOST_RECORD = 64 * 2**20
 """The longest record that is stored, in characters; a longer one loses points of the trajectory."""
@@ -67,8 +69,11 @@ def now() -> str:
 
 def blank_row(task: Task, status: str, reason: str, started: str) -> Row:
     """Return the row of a run without a result."""
+    variant = task.instance.variant if isinstance(task.instance, InstanceSpec) else None
     return {
         "key": task.key,
+        "variant": variant and variant.name,
+        "variant_sha256": variant and variant.sha256,
         "instance": task.instance.name,
         "instance_sha256": task.instance.sha256,
         "problem": task.instance.problem,
@@ -130,7 +135,7 @@ def set_up(task: Task) -> Code:
         return code
     if ":" in task.method:
         importlib.import_module(task.method.partition(":")[0])
-    elif problem != SIMULATION:
+    elif isinstance(task.instance, InstanceSpec) and task.instance.variant is None:
         registry.problem(problem).method(task.method)
     return code
 
@@ -138,7 +143,7 @@ def set_up(task: Task) -> Code:
 def _run(task: Task, columns: Row, begin: Callable[[], None]) -> bytes | None:
     if isinstance(task.instance, WorkloadSpec):
         return run_simulation(task, task.instance, columns, begin)
-    owner = registry.problem(task.instance.problem)
+    owner = task.instance.owner
     instance = task.instance.make()
     columns["instance_sha256"] = instance.sha256
     columns["size"] = len(getattr(instance, owner.size))
@@ -146,7 +151,9 @@ def _run(task: Task, columns: Row, begin: Callable[[], None]) -> bytes | None:
     method.prepare(owner.package)
     begin()
     limits = task.limits.for_solve()
-    answer = api.attempt(instance, method, seed=task.seed, **limits, **task.options)
+    changed = owner if isinstance(owner, VariantProblem) else None
+    again = method if changed is None else task.method
+    answer = api.attempt(instance, again, variant=changed, seed=task.seed, **limits, **task.options)
     if isinstance(answer, Failure):
         columns |= {"status": answer.status, "reason": plain(answer.reason)}
         columns["resolved_method"] = answer.resolved_method

@@ -3,16 +3,61 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from dlsched import api
+from dlsched import api, registry
 from dlsched.errors import DlschedError
 from dlsched.problems import library
+from dlsched.registry import Problem
 from dlsched.registry.labels import labelled
 from dlsched.schema.envelope import Instance
+from dlsched.variants import Variant, changed_problem, find_variant
+
+
+@dataclass(frozen=True)
+class VariantSpec:
+    """A variant as plain data: the text that means it, its name and its digest when planned."""
+
+    text: str
+    name: str
+    sha256: str
+
+    @classmethod
+    def of(cls, text: str, folder: Path) -> VariantSpec:
+        """Return the specification of ``file.py:name``, relative to a folder.
+
+        Raises
+        ------
+        OptionError, UnknownName
+            If it cannot be loaded, or is no variant.
+        """
+        place, _, name = text.rpartition(":")
+        if place.endswith(".py"):
+            text = f"{(folder / place).resolve()}:{name}"
+        found = find_variant(text)
+        return cls(text, found.name, found.sha256)
+
+    def find(self) -> Variant:
+        """Return the variant.
+
+        Raises
+        ------
+        Changed
+            If it cannot be loaded here, or is another one than when the sweep was planned.
+        """
+        try:
+            found = find_variant(self.text)
+        except DlschedError as error:
+            raise Changed(f"the variant {self.name} cannot be loaded here: {error}") from None
+        if found.sha256 != self.sha256:
+            raise Changed(
+                f"{self.text} is not the variant that the sweep was planned with: its digest is "
+                f"{found.sha256[:12]}, not {self.sha256[:12]}"
+            )
+        return found
 
 
 @dataclass(frozen=True)
@@ -34,6 +79,8 @@ class InstanceSpec:
         Keyword arguments of one of the makers below, and its name under ``maker``.
     sha256
         The instance's digest, if it is known before the instance is made.
+    variant
+        The change of the problem with which it is solved, if there is one.
     """
 
     problem: str
@@ -42,6 +89,19 @@ class InstanceSpec:
     identity: str
     recipe: Mapping[str, Any] = field(hash=False)
     sha256: str | None = None
+    variant: VariantSpec | None = None
+
+    def changed(self, variant: VariantSpec) -> InstanceSpec:
+        """Return the specification of the same instance, solved with a variant."""
+        identity = f"{self.identity} variant {variant.name} {variant.sha256}"
+        return replace(self, identity=identity, variant=variant)
+
+    @property
+    def owner(self) -> Problem:
+        """The problem, or the variant of it."""
+        if self.variant is None:
+            return registry.problem(self.problem)
+        return changed_problem(self.variant.find())
 
     @classmethod
     def shipped(cls, name: str) -> InstanceSpec:

@@ -219,7 +219,8 @@ class SimulationEntry(Document):
             layers, shares = False, None if self.profiles == "muri" else False
             if self.variant == VARIANTS[0] and ":" not in entry.policy:
                 kind = find_policy(entry.policy)
-                layers, shares = kind.layers is not None, kind.problem == _GROUPING
+                layers = getattr(kind, "layers", None) is not None
+                shares = getattr(kind, "problem", None) == _GROUPING
             arguments = entry.arguments(self.variant)
             for options in bounds_for(entry.policy, arguments, layers, shares):
                 found[repr(options)] = options

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,7 +65,7 @@ def _validate_trace(entry: SimulationEntry) -> None:
 
 def _validate_value(name: str, value: Any) -> None:
     if name == WRONG:
-        number = isinstance(value, int | float) and not isinstance(value, bool)
+        number = isinstance(value, Real) and not isinstance(value, bool)
         if not number or not 0 <= value <= 1:
             raise Flaw((name,), f"{value!r} is no share", "write a number from 0 to 1")
     elif name == "together":

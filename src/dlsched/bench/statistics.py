@@ -22,7 +22,7 @@ from dlsched.display.table import Row, best_columns, best_known, gaps_to
 from dlsched.errors import InstanceError, describe
 from dlsched.problems import library
 from dlsched.results import performance_profiles as profiles
-from dlsched.results.objective import SLACK, Objective, closed
+from dlsched.results.objective import SLACK, Level, Objective, closed
 from dlsched.results.performance_profiles import Fit
 from dlsched.results.result import Result
 
@@ -106,11 +106,11 @@ def evaluate_rows(rows: Iterable[Row]) -> list[EvaluatedRun]:
         If a record is damaged; it names the run.
     """
     rows = list(rows)
-    groups: dict[str | None, list[tuple[Row, Result]]] = defaultdict(list)
+    groups: dict[tuple[str | None, str | None], list[tuple[Row, Result]]] = defaultdict(list)
     for row in rows:
         result = _result(row)
         if result is not None:
-            groups[row["instance_sha256"]].append((row, result))
+            groups[row["instance_sha256"], row.get("variant_sha256")].append((row, result))
     evaluated = {
         run.row["key"]: run for group in groups.values() for run in _evaluate_instance(group)
     }
@@ -125,7 +125,9 @@ def _evaluate_instance(group: Sequence[tuple[Row, Result]]) -> Iterator[Evaluate
     labels = [profiles.label_of(row) for row, _ in group]
     best, refuted = best_known([result for _, result in group], labels)
     kinds = [bound and bound.kind for bound in best]
-    recorded = library.best_objective(group[0][1].instance_sha256)  # suites have no variants
+    first = group[0][1]
+    # What the library has is the problem's.
+    recorded = None if first.variant else library.best_objective(first.instance_sha256)
     solutions = [recorded, *(result.objective for _, result in group)]
     known = any(solution is not None and closed(solution, best) for solution in solutions)
     for (row, result), label, why in zip(group, labels, refuted, strict=True):
@@ -169,7 +171,8 @@ def summary(runs: Sequence[EvaluatedRun]) -> pandas.DataFrame:
         endings = [run.ending for run in group]
         stopped = [run.objective is not None for run in group if run.ending == "limit"]
         times = [run.row["seconds"] for run in group if run.ending not in ("failed", "limit")]
-        names = [level.name for level in registry.problem(problem).levels]
+        names = [level.name for level in levels_of(group)]
+        level = levels[problem] if levels[problem] in names else names[0]
         rows.append(
             {
                 "problem": problem,
@@ -186,9 +189,9 @@ def summary(runs: Sequence[EvaluatedRun]) -> pandas.DataFrame:
                 "optimum unknown": sum(
                     run.objective is not None and not run.optimum_known for run in group
                 ),
-                "level": levels[problem],
+                "level": level,
             }
-            | _gap_columns(group, names.index(levels[problem]))
+            | _gap_columns(group, names.index(level))
             | {"seconds": shifted_mean(times)}
         )
     return pd.DataFrame(rows)
@@ -218,10 +221,16 @@ def gaps_by_level(runs: Sequence[EvaluatedRun]) -> pandas.DataFrame:
 
     rows = []
     for (problem, label), group in grouped(runs).items():
-        for i, level in enumerate(registry.problem(problem).levels):
+        for i, level in enumerate(levels_of(group)):
             name = {"problem": problem, "method": label, "level": level.name, "runs": len(group)}
             rows.append(name | _gap_columns(group, i))
     return pd.DataFrame(rows)
+
+
+def levels_of(group: Sequence[EvaluatedRun]) -> Sequence[Level]:
+    """Return the levels of some runs of one problem, or of one variant."""
+    known = next((run.objective for run in group if run.objective is not None), None)
+    return known.levels if known is not None else registry.problem(group[0].row["problem"]).levels
 
 
 def level_means(
@@ -305,6 +314,8 @@ def improvements(runs: Iterable[EvaluatedRun]) -> list[tuple[EvaluatedRun, str, 
     """Return runs better than the best known solution, with its instance and objective."""
     better = []
     for run in runs:
+        if run.row.get("variant"):  # what is known is the problem's
+            continue
         name = library.name_of(run.row["instance_sha256"] or "")
         known = library.best_objective(run.row["instance_sha256"]) if name else None
         if name and known is not None and run.objective and run.objective.better_than(known):

@@ -136,6 +136,9 @@ class Store:
                 " ORDER BY position",
             ):
                 self.base.execute(f"CREATE {statement}")
+            known = {row["name"] for row in self.base.execute("PRAGMA table_info(runs)")}
+            for name in TYPES.keys() - known:  # of a sweep that an earlier version began
+                self.base.execute(f"ALTER TABLE runs ADD COLUMN {name} {TYPES[name]}")
             self.base.execute(f"PRAGMA user_version = {VERSION}")
 
     def _insert(self, row: Mapping[str, Any]) -> None:

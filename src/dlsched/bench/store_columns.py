@@ -7,6 +7,8 @@ TYPES: dict[str, str] = {
     "instance": "TEXT NOT NULL",
     "instance_sha256": "TEXT",
     "problem": "TEXT NOT NULL",
+    "variant": "TEXT",
+    "variant_sha256": "TEXT",
     "size": "INTEGER",
     "source": "TEXT NOT NULL",
     "method": "TEXT NOT NULL",

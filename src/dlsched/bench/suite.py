@@ -45,13 +45,14 @@ from pydantic import Field, PrivateAttr, model_validator
 
 from dlsched import api, registry
 from dlsched.bench import code_identity, workload_spec
-from dlsched.bench.instance_spec import InstanceSpec
+from dlsched.bench.instance_spec import InstanceSpec, VariantSpec
 from dlsched.bench.simulation_entry import SimulationEntry
 from dlsched.bench.simulation_jobs import workload_specs
 from dlsched.bench.task import Limits, Task
 from dlsched.bench.workload_spec import BOUND, WorkloadSpec
 from dlsched.errors import DlschedError, InstanceError, OptionError
 from dlsched.problems import library
+from dlsched.registry import Problem
 from dlsched.schema.document import Document
 from dlsched.schema.fields import Amount, Count, Id, PositiveAmount, PositiveCount
 from dlsched.schema.flaws import Flaw
@@ -69,6 +70,9 @@ class Source(Document):
         A path or glob, relative to the suite's file; solutions (``.sol.json``) are ignored.
     generate
         A problem, with ``seeds`` and a ``grid`` ``{parameter: values}``: all combinations.
+    variant
+        A change of the problem, with which all these instances are solved: ``few.py:few``, relative
+        to the suite's file, or another text that `dlsched.solve` takes.
     """
 
     names: tuple[Id, ...] = ()
@@ -76,6 +80,7 @@ class Source(Document):
     generate: Id | None = None
     seeds: tuple[Count, ...] = (0,)
     grid: dict[str, tuple[Any, ...]] = Field(default_factory=dict)
+    variant: Id | None = None
 
     @model_validator(mode="after")
     def _one_kind(self) -> Self:
@@ -93,6 +98,21 @@ class Source(Document):
         Flaw
             If there is no instance, or a parameter or name is unknown; with the field's path.
         """
+        if self.variant is None:
+            yield from self._plain_specs(folder)
+            return
+        try:
+            variant = VariantSpec.of(self.variant, folder)
+            problem = variant.find().problem
+        except DlschedError as error:
+            raise Flaw(("variant",), str(error), "write file.py:name") from None
+        for spec in self._plain_specs(folder):
+            if spec.problem != problem:
+                flaw = f"is for {problem}; {spec.name} is of {spec.problem}"
+                raise Flaw(("variant",), flaw, "give it to instances of its problem only")
+            yield spec.changed(variant)
+
+    def _plain_specs(self, folder: Path) -> Iterator[InstanceSpec]:
         for i, name in enumerate(self.names):
             if name not in library.index():
                 raise Flaw(("names", i), f'no instance is called "{name}"', "see: dlsched list")
@@ -271,9 +291,10 @@ class Suite(Document):
             with _located(where, f"simulation[{s}]"):
                 self._workloads.append(list(workload_specs(entry, folder)))
         for m, method in enumerate(self.methods):
-            for problem in dict.fromkeys(spec.problem for spec in self._specs):
-                if method.problem in (None, problem):
-                    _validate_method(method, problem, where, f"methods[{m}]")
+            kinds = {(spec.problem, spec.variant): spec for spec in self._specs}
+            for spec in kinds.values():
+                if method.problem in (None, spec.problem):
+                    _validate_method(method, spec.owner, where, f"methods[{m}]")
 
 
 @contextmanager
@@ -286,11 +307,11 @@ def _located(where: str, entry: str) -> Iterator[None]:
         raise InstanceError(where, field, flaw.problem, flaw.remedy) from None
 
 
-def _validate_method(spec: MethodSpec, problem: str, where: str, field: str) -> None:
+def _validate_method(spec: MethodSpec, owner: Problem, where: str, field: str) -> None:
     try:
-        method = registry.problem(problem).resolve(spec.name)
+        method = owner.resolve(spec.name)
     except DlschedError as error:
-        remedy = f'for one problem only, add problem = "{problem}" or another'
+        remedy = f'for one problem only, add problem = "{owner.name}" or another'
         remedy = "see docs/add-a-method" if isinstance(error, OptionError) else remedy
         raise InstanceError(where, f"{field}.name", str(error), remedy) from None
     for name, value in spec.options.items():

@@ -18,8 +18,8 @@ from dlsched.history import read_history
 from dlsched.run import Stage
 from dlsched.studies import study as run_study
 from dlsched.studies.commands import COMMANDS, command_of
+from dlsched.studies.comparison import POLICIES
 from dlsched.studies.files import study_data
-from dlsched.studies.study import POLICIES
 
 RUNS = "runs"
 """The folder of the simulations' logs, in that of the study."""

@@ -51,9 +51,14 @@ _SHORT_LABEL = 18
 _WIDE = 5.0
 """Inches from which the overview has two panels beside each other."""
 _ROW = 0.155
-_PANEL = 0.42
-_NOTE = 0.28
-"""Inches of a method's row in the overview, of a panel beside its rows, of the note below."""
+_PANEL = 0.44
+"""Inches of a method's row in the overview, and of a panel beside its rows."""
+_LEAST_ROWS = 3
+"""Fewer methods have the height of as many, so that title and ticks leave room for the dots."""
+_NOTE = (
+    "A dot is a run, a bar the mean: the gap to the best bound known, at the level named. "
+    "Optimal: the runs at their best in all levels. Orange: the heuristic of the paper."
+)
 _LEAST_SECONDS = 1e-4
 
 
@@ -142,22 +147,19 @@ def plot_overview(table: pandas.DataFrame) -> Figure:
     groups = [profiles.by_label(r for r in rows if r["problem"] == name) for name in names]
     columns = 2 if figure_width() >= _WIDE and len(names) > 1 else 1
     heights = [
-        max(len(group) for group in groups[first : first + columns])
+        max(_LEAST_ROWS, *(len(group) for group in groups[first : first + columns]))
         for first in range(0, len(names), columns)
     ]
+    note = wrap(_NOTE, 0.97 * figure_width(), TEXT)
     inches = _ROW * sum(heights) + _PANEL * len(heights)
-    figure = new_figure(inches + _NOTE * (1 if columns > 1 else 2))
+    figure = new_figure(inches + 0.15 * (2 + note.count("\n")))
     figure.set_layout_engine("constrained", w_pad=0.06, h_pad=0.05)
     ratios = [_ROW * height + _PANEL for height in heights]
     grid = figure.add_gridspec(len(heights), columns, height_ratios=ratios)
     for i, (name, group) in enumerate(zip(names, groups, strict=True)):
         ax = figure.add_subplot(grid[divmod(i, columns)])
         _draw_panel(ax, registry.problem(name), group)
-    note = (
-        "A dot is a run, a bar the mean: the gap to the best bound known, at the level named. "
-        "Optimal: the runs at their best in all levels. Orange: the heuristic of the paper."
-    )
-    figure.supxlabel(wrap(note, 0.97 * figure_width(), TEXT), x=0.01, ha="left", fontsize=TEXT)
+    figure.supxlabel(note, x=0.01, ha="left", fontsize=TEXT)
     return figure
 
 
@@ -181,9 +183,9 @@ def _draw_panel(ax: Axes, problem: Problem, groups: Mapping[str, Sequence[Row]])
         of_paper = str(group[0]["method"]) == problem.paper_method
         colour = ACCENT if of_paper else PLAIN
         values = np.sort(gaps[label])
-        dots: Style = {"color": colour, "alpha": 0.75, "markeredgewidth": 0, "clip_on": False}
-        ax.plot(values, y + 1.6 * spread(len(values)), "o", markersize=3.2, zorder=3, **dots)
         if len(values):
+            dots: Style = {"color": colour, "alpha": 0.75, "markeredgewidth": 0, "clip_on": False}
+            ax.plot(values, y + 1.6 * spread(len(values)), "o", markersize=3.2, zorder=3, **dots)
             bar: Style = {"color": colour, "linewidth": 2.2, "solid_capstyle": "butt"}
             ax.plot([means[label]] * 2, [y - 0.36, y + 0.36], clip_on=False, zorder=4, **bar)
         look: Style = {"color": colour, "fontweight": "bold" if of_paper else "normal"}
@@ -201,16 +203,16 @@ def _draw_panel(ax: Axes, problem: Problem, groups: Mapping[str, Sequence[Row]])
     ax.spines[["top", "right", "bottom"]].set_visible(False)
     ax.set_title(problem.name, loc="left", fontsize=TITLE, fontweight="bold", pad=3)
     ax.set_title(f"gap of {level}", loc="right", fontsize=TEXT, color=PLAIN, pad=3)
-    _beside(ax, -0.72, "optimal", va="bottom", color=PLAIN)
+    _beside(ax, None, "optimal", va="bottom", color=PLAIN)
 
 
-def _beside(ax: Axes, y: float, text: str, **look: Any) -> None:
-    """Write a text at the right of the axes."""
+def _beside(ax: Axes, y: float | None, text: str, **look: Any) -> None:
+    """Write a text at the right of the axes, at a row or beside the title."""
     ax.annotate(
         text,
-        (1, y),
-        xytext=(8, 0),
-        xycoords=("axes fraction", "data"),
+        (1, 1 if y is None else y),
+        xytext=(8, 3 if y is None else 0),
+        xycoords=("axes fraction", "axes fraction" if y is None else "data"),
         textcoords="offset points",
         fontsize=TEXT,
         annotation_clip=False,

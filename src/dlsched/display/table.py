@@ -24,6 +24,8 @@ COLUMNS = {
     "instance": "the instance's name",
     "instance_sha256": "its digest",
     "problem": "the problem's name",
+    "variant": "the name of the change of the problem that was solved, if there is one",
+    "variant_sha256": "the variant's digest",
     "size": "size of the instance, as the number of jobs or servers",
     "source": "a library name, a file, or the call that generates the instance (bench, report)",
     "method": "the method as it was asked for",
@@ -115,6 +117,9 @@ def comparison_rows(answers: Sequence[Result | Failure], asked: Sequence[str]) -
             "method": name,
         }
         if isinstance(answer, Result):
+            if answer.variant is not None:
+                name_and_digest = {"variant": answer.variant.name}
+                row |= name_and_digest | {"variant_sha256": answer.variant.sha256}
             row |= run_columns(answer) | best_columns(answer, best)
             row["refuted"] = next(sentences)
         else:

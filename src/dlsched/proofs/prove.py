@@ -190,7 +190,12 @@ def _choices(
     if not isinstance(owner, VariantProblem):
         choices = module.choices(instance, solution, level, run)
     elif owner.refined:
-        choices = module.changed_choices(instance, solution, run, owner.model.adapt(instance))
+        adapt = owner.model.adapt(instance)
+
+        def accept(found: Solution) -> bool:
+            return replace(owner, values=None).check(instance, found).feasible
+
+        choices = module.changed_choices(instance, solution, run, adapt, accept)
     else:
         choices = [FormChoice(MODEL)]
     return choices

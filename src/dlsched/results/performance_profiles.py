@@ -32,9 +32,10 @@ class Steps(NamedTuple):
 
 
 def label_of(row: Row) -> str:
-    """Return a row's method with its options, as tables name it."""
+    """Return a row's method with its options, and the variant that it solves, as tables name it."""
     options = row.get("options") or "{}"
-    return str(row["method"]) if options == "{}" else f"{row['method']} {options}"
+    label = str(row["method"]) if options == "{}" else f"{row['method']} {options}"
+    return f"{label} on {row['variant']}" if row.get("variant") else label
 
 
 def by_label(rows: Iterable[Row]) -> dict[str, list[Row]]:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from scipy import sparse
 
 INF = float("inf")
+COMPILED = "COMPILED"
+"""Attribute of a model that has been compiled, where only rows have been added to it since."""
 _EPS = float(np.finfo(float).eps)
 _LARGEST_SCALED = 1e9
 """Costs are not scaled to integers above this, which exceed a solver's range of tolerances."""
@@ -259,7 +261,8 @@ def compile_model(model: Any) -> StandardForm:
     model
         A linear ``pyomo.environ.ConcreteModel`` with all its objectives active. Its attribute
         ``GRANULARITY``, if any, maps names of objectives to a number that divides all their values;
-        ``ROW_SCALES`` maps names of constraints to their `RowScale`.
+        ``ROW_SCALES`` maps names of constraints to their `RowScale`. `COMPILED`, if it is there and
+        not ``None``, is what the model compiles to.
 
     Raises
     ------
@@ -268,6 +271,10 @@ def compile_model(model: Any) -> StandardForm:
     """
     import pyomo.environ as pyo
     from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
+
+    compiled: StandardForm | None = getattr(model, COMPILED, None)
+    if compiled is not None:
+        return compiled
     from scipy import sparse
 
     columns = list(model.component_data_objects(pyo.Var, descend_into=True))

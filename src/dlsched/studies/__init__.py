@@ -1,5 +1,5 @@
 """A cluster's history against what policies, and any schedule, would have done."""
 
-from dlsched.studies.study import Study, study
+from dlsched.studies.comparison import Study, study
 
 __all__ = ["Study", "study"]

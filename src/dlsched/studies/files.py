@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dlsched import __version__
+import dlsched
 from dlsched.bench.safe_csv import csv_bytes
 from dlsched.schema.files import write_bytes, write_json
 from dlsched.studies.groups import GROUPS
@@ -16,14 +16,14 @@ from dlsched.studies.pictures import draw_pictures
 if TYPE_CHECKING:
     import pandas as pd
 
-    from dlsched.studies.study import Study
+    from dlsched.studies.comparison import Study
 
 FORMAT = 1
 """Version of study.json."""
 
 
 def save_study(study: Study, folder: Path) -> list[Path]:
-    """Write the files of a study; see `dlsched.studies.study.Study.save`."""
+    """Write the files of a study; see `dlsched.studies.comparison.Study.save`."""
     pictures = list(draw_pictures(study))
     contents: dict[str, bytes] = {
         "study.html": study_page(study, pictures).encode(),
@@ -56,7 +56,7 @@ def study_data(study: Study) -> dict[str, Any]:
     explained = study.explained
     return {
         "dlsched_study": FORMAT,
-        "version": __version__,
+        "version": dlsched.__version__,
         "verdict": {
             "headline": verdict.headline,
             "supported": verdict.supported,

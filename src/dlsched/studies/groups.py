@@ -20,7 +20,7 @@ ADDED = ("jobs", "wait_hours", "saved_hours", "idle_gpu_hours", "earlier", "late
 
 
 def group_rows(what: str, recorded: Outcome, outcomes: Sequence[Outcome]) -> pd.DataFrame:
-    """Return a row for each group and outcome; see `dlsched.studies.study.Study.by`."""
+    """Return a row for each group and outcome; see `dlsched.studies.comparison.Study.by`."""
     import pandas as pd
 
     group = groups_of(what, recorded.jobs)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
-from dlsched import __version__
+import dlsched
 from dlsched.display.figures import percent, shorten
 from dlsched.extras import require
 from dlsched.studies.groups import GROUPS, UNKNOWN
@@ -20,7 +20,7 @@ from dlsched.studies.verdict import DROPPED_TOO_MUCH, span
 from dlsched.traces.record import counted
 
 if TYPE_CHECKING:
-    from dlsched.studies.study import Study
+    from dlsched.studies.comparison import Study
 
 CAUSE_COLOURS = {
     "not yet eligible": (
@@ -97,7 +97,7 @@ def _context(study: Study, pictures: Sequence[Picture]) -> dict[str, Any]:
         "notes": [*history.notes[:MOST_NOTES], *period.notes],
         "reasons": _reasons(study),
         "assumptions": study.assumptions,
-        "version": __version__,
+        "version": dlsched.__version__,
     }
 
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -25,8 +25,9 @@ from dlsched.studies.waiting import Floats, Spans
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-    from dlsched.studies.study import Study
+    from dlsched.studies.comparison import Study
 
 SIZE = (4.2, 2.5)
 """Inches of a picture: its letters are legible on a page of 390 pixels, and at 640."""
@@ -117,9 +118,9 @@ def _looks(outcomes: Sequence[Outcome]) -> Iterator[tuple[dict[str, Any], Outcom
 
 
 def _axes(height: float) -> Axes:
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as NewFigure
 
-    figure = Figure(figsize=(SIZE[0], height), layout="constrained")
+    figure = NewFigure(figsize=(SIZE[0], height), layout="constrained")
     axes: Axes = figure.subplots()
     axes.tick_params(labelsize=8, length=2.5)
     axes.spines[["top", "right"]].set_visible(False)
@@ -313,5 +314,5 @@ def _picture(name: str, caption: str, axes: Axes) -> Picture:
     stream = io.StringIO()
     settings = {"svg.hashsalt": name, "svg.fonttype": "none", "font.family": "sans-serif"}
     with mpl.rc_context(settings):  # equal pictures give equal files
-        axes.figure.savefig(stream, format="svg", metadata={"Date": None})
+        cast("Figure", axes.figure).savefig(stream, format="svg", metadata={"Date": None})
     return Picture(name, caption, stream.getvalue())

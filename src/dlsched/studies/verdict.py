@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from dlsched.studies.outcome import Outcome, later
 
 if TYPE_CHECKING:
-    from dlsched.studies.study import Study
+    from dlsched.studies.comparison import Study
 
 BASELINE = "backfill"
 """The policy that most clusters run, by which the model is compared with the record."""

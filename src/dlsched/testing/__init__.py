@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dlsched.testing.conformance import CHECKS, Conformance, check_problem
     from dlsched.testing.heuristic import Findings, check_heuristic
     from dlsched.testing.search import Finding
-    from dlsched.testing.worst import Worst, worst_case
+    from dlsched.testing.worst import Worst, find_worst, worst_case
 
 __all__ = [
     "CHECKS",
@@ -28,6 +28,7 @@ __all__ = [
     "Worst",
     "check_heuristic",
     "check_problem",
+    "find_worst",
     "oracles",
     "strategies",
     "worst_case",
@@ -41,6 +42,7 @@ _MODULES = {
     "Findings": "heuristic",
     "check_heuristic": "heuristic",
     "Worst": "worst",
+    "find_worst": "worst",
     "worst_case": "worst",
 }
 

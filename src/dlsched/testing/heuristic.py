@@ -9,8 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from dlsched.errors import OptionError
-from dlsched.registry import Method, MethodLike
-from dlsched.registry import problem as find
+from dlsched.registry import Method, MethodLike, Problem
 from dlsched.results.objective import Objective
 from dlsched.schema.envelope import Instance
 from dlsched.testing.search import Finding, SearchReport, first_finding
@@ -21,9 +20,11 @@ from dlsched.testing.trials import (
     attempt,
     false_claim,
     gap_to,
-    oracle_of,
+    optimum_of,
+    owner_for,
     strategy_of,
 )
+from dlsched.variants import VariantLike
 
 INVARIANTS = {"names": renamed, "order": reordered}
 
@@ -73,6 +74,7 @@ def check_heuristic(
     complete: bool = False,
     seed: int = 0,
     instances: st.SearchStrategy[Any] | None = None,
+    variant: VariantLike = None,
 ) -> Findings:
     """Test the properties that a heuristic should have, on random small instances.
 
@@ -105,6 +107,10 @@ def check_heuristic(
         Of the heuristic; the instances are always the same.
     instances
         A strategy for instances; by default that of `dlsched.testing.strategies`.
+    variant
+        A change of the problem that the heuristic is for: its answers are checked for it, and its
+        optimum is that of the variant's ``exact``, which is proved, instead of brute force. The
+        variant must fit all instances that are drawn.
 
     Raises
     ------
@@ -116,10 +122,11 @@ def check_heuristic(
     unknown = set(invariant) - set(INVARIANTS)
     if unknown:
         raise OptionError(f"invariant={sorted(unknown)} must be among {', '.join(INVARIANTS)}")
-    method = find(problem).resolve(heuristic)
+    owner = owner_for(problem, variant)
+    method = owner.resolve(heuristic)
     drawn = strategy_of(problem) if instances is None else instances
     findings = Findings(problem, method.name)
-    check = _Check(method, findings, oracle, complete, tuple(invariant), seed)
+    check = _Check(owner, method, findings, oracle, complete, tuple(invariant), seed)
     while True:
         finding = first_finding(check, drawn, examples)
         if finding is None:
@@ -133,6 +140,7 @@ class _Check:
 
     def __init__(
         self,
+        owner: Problem,
         method: Method,
         found: Findings,
         oracle: bool,
@@ -140,10 +148,11 @@ class _Check:
         invariant: tuple[str, ...],
         seed: int,
     ) -> None:
+        self.owner = owner
         self.method = method
         self.found = found
         self.seed = seed
-        self.oracle = oracle_of(method.problem, "pass oracle=False") if oracle else None
+        self.oracle = optimum_of(owner, "pass oracle=False") if oracle else None
         self.complete = complete
         self.invariant = invariant
         self.known: set[str] = set()
@@ -160,7 +169,7 @@ class _Check:
     def __call__(self, instance: Instance) -> None:
         self.found.examples += 1
         try:
-            trial = attempt(self.method, instance, self.seed)
+            trial = attempt(self.method, instance, self.seed, self.owner)
         except Broken as broken:
             self.fail(broken.kind, broken.message)
             return
@@ -178,7 +187,7 @@ class _Check:
 
     def repeat(self, instance: Instance, trial: Trial) -> None:
         try:
-            again = attempt(self.method, instance, self.seed)
+            again = attempt(self.method, instance, self.seed, self.owner)
         except Broken as broken:
             self.fail("not_deterministic", f"the second time: {broken}")
             return
@@ -207,7 +216,7 @@ class _Check:
         other = INVARIANTS[name](instance)
         kind = f"depends_on_{name}"
         try:
-            mine = attempt(self.method, other, self.seed).objective
+            mine = attempt(self.method, other, self.seed, self.owner).objective
         except Broken as broken:
             self.fail(kind, f"transformed: {broken}")
             return

@@ -8,14 +8,24 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
+import hypothesis
+
 from dlsched import registry
+from dlsched.api.solving import solve
 from dlsched.errors import InstanceChanged, OptionError, describe
-from dlsched.registry import Method
+from dlsched.registry import Method, Problem
 from dlsched.results.objective import SLACK, TOLERANCE, Bound, Level, Objective, relative_gap
 from dlsched.results.result import Claim, Status
 from dlsched.run import Run
 from dlsched.schema.envelope import Instance
 from dlsched.schema.solution import Solution
+from dlsched.variants import (
+    Variant,
+    VariantLike,
+    VariantProblem,
+    changed_problem,
+    find_variant,
+)
 
 
 class Broken(AssertionError):
@@ -75,6 +85,47 @@ def oracle_of(problem: str, remedy: str) -> Callable[[Any], Objective | None]:
     return brute_force
 
 
+def owner_for(problem: str, variant: VariantLike) -> Problem:
+    """Return the problem, or a variant of it.
+
+    Raises
+    ------
+    OptionError
+        If the variant is another problem's.
+    """
+    if variant is None:
+        return registry.problem(problem)
+    found = find_variant(variant) if isinstance(variant, str) else variant
+    owner = changed_problem(found) if isinstance(found, Variant) else found
+    if owner.name != problem:
+        raise OptionError(f"{owner.variant} is for {owner.name}, not for {problem}")
+    return owner
+
+
+def optimum_of(owner: Problem, remedy: str) -> Callable[[Any], Objective | None]:
+    """Return the function that finds the optimum: by brute force, or of a variant by `exact`.
+
+    No enumeration of a problem knows what a variant adds; the optimum of its whole model is proved.
+    An instance whose optimum is not proved is not one to compare with.
+
+    Raises
+    ------
+    OptionError
+        If the problem has no brute force.
+    """
+    if not isinstance(owner, VariantProblem):
+        return oracle_of(owner.name, remedy)
+
+    def proved(instance: Any) -> Objective | None:
+        result = solve(instance, variant=owner)
+        decided = (Status.OPTIMAL, Status.INFEASIBLE)
+        if result.status not in decided:
+            hypothesis.reject()
+        return result.objective
+
+    return proved
+
+
 def _part(problem: str, module: str, remedy: str) -> Any:
     try:
         return registry.problem(problem).module(module)
@@ -105,8 +156,15 @@ def _contained() -> Iterator[None]:
             true(0)
 
 
-def attempt(method: Method, instance: Instance, seed: int = 0) -> Trial:
+def attempt(
+    method: Method, instance: Instance, seed: int = 0, owner: Problem | None = None
+) -> Trial:
     """Call a method and check its answer.
+
+    Parameters
+    ----------
+    owner
+        The variant that the answer is checked for; by default the method's problem.
 
     Raises
     ------
@@ -116,7 +174,8 @@ def attempt(method: Method, instance: Instance, seed: int = 0) -> Trial:
     """
     try:
         with _contained():
-            claim = registry.call(method, instance, Run(seed=seed), {})
+            owner = owner or registry.problem(method.problem)
+            claim = registry.call(method, instance, Run(seed=seed, check=owner.check), {})
     except InstanceChanged as error:
         raise Broken("changes_instance", str(error)) from error
     except SystemExit as error:
@@ -124,14 +183,13 @@ def attempt(method: Method, instance: Instance, seed: int = 0) -> Trial:
     except Exception as error:  # whatever a heuristic raises is a finding
         raise Broken("crash", describe(error)) from error
     try:
-        return _examined(method, instance, claim)
+        return _examined(owner, instance, claim)
     except (TypeError, ValueError, AttributeError, LookupError, ArithmeticError) as error:
         message = f"what it returned cannot be read: {describe(error)}"
         raise Broken("no_solution_object", message) from error
 
 
-def _examined(method: Method, instance: Instance, claim: Claim) -> Trial:
-    owner = registry.problem(method.problem)
+def _examined(owner: Problem, instance: Instance, claim: Claim) -> Trial:
     solution, status = claim.solution, Status(claim.status)
     solved = status in (Status.OPTIMAL, Status.FEASIBLE)
     if solution is None:

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from dlsched.display.rendering import Rendered, text
 from dlsched.registry import MethodLike
-from dlsched.registry import problem as find
 from dlsched.results.objective import Objective, relative_gap
 from dlsched.schema.envelope import Instance
 from dlsched.testing.search import report_text
-from dlsched.testing.trials import attempt, gap_to, oracle_of, strategy_of
+from dlsched.testing.trials import attempt, gap_to, optimum_of, owner_for, strategy_of
+from dlsched.variants import VariantLike
 
 
 @dataclass(frozen=True, repr=False)
@@ -50,6 +50,7 @@ def worst_case(
     positive: bool = False,
     seed: int = 0,
     instances: st.SearchStrategy[Any] | None = None,
+    variant: VariantLike = None,
 ) -> Worst | None:
     """Search for a small instance on which a heuristic's gap to the optimum is largest.
 
@@ -74,6 +75,8 @@ def worst_case(
         Of the heuristic and of the search.
     instances
         A strategy for instances; by default that of `dlsched.testing.strategies`.
+    variant
+        As for `check_heuristic`.
 
     Returns
     -------
@@ -87,8 +90,9 @@ def worst_case(
     UnknownName, OptionError
         If there is no such problem or method, or the problem has no strategy or oracle.
     """
-    method = find(problem).resolve(heuristic)
-    oracle = oracle_of(problem, "there is no optimum to compare with")
+    owner = owner_for(problem, variant)
+    method = owner.resolve(heuristic)
+    oracle = optimum_of(owner, "there is no optimum to compare with")
     chosen = strategy_of(problem) if instances is None else instances
     tried = 0
     best: Worst | None = None
@@ -102,7 +106,7 @@ def worst_case(
         return known[text]
 
     def measured(instance: Instance) -> tuple[float, Objective, Objective] | None:
-        trial = attempt(method, instance, seed)
+        trial = attempt(method, instance, seed, owner)
         optimum = oracle(instance) if trial.objective is not None else None
         mine = trial.objective
         if optimum is None or mine is None or (positive and not optimum[level or 0]):
@@ -164,3 +168,7 @@ def worst_case(
     found = gap_on(small)
     assert found is not None
     return Worst(found[0], small, found[1], found[2], tried)
+
+
+find_worst = worst_case
+"""Another name of `worst_case`."""

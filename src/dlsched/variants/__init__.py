@@ -2,13 +2,14 @@
 
 from dlsched.variants.definition import Level, Variant, variant
 from dlsched.variants.lookup import find_variant
-from dlsched.variants.problem import VariantLike, VariantProblem, owner_of
+from dlsched.variants.problem import VariantLike, VariantProblem, changed_problem, owner_of
 
 __all__ = [
     "Level",
     "Variant",
     "VariantLike",
     "VariantProblem",
+    "changed_problem",
     "find_variant",
     "owner_of",
     "variant",

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 from dlsched.errors import DlschedError, OptionError, describe
 from dlsched.variants.definition import Level, Variant
 from dlsched.variants.kept import Kept
-from dlsched.variants.names import Names, named_jobs, named_later
+from dlsched.variants.names import Names, named_jobs
 from dlsched.variants.rows import (
     row_scale,
     step_of,
@@ -99,7 +99,7 @@ def change_model(
                 f"{variant}: {component.local_name} is a {component.ctype.__name__}, which "
                 f"variants have no use for; add variables and constraints to m itself"
             )
-    _fix(variant, model)
+    fix_variables(variant, model)
     rows = [
         entry
         for component in before.added()
@@ -127,26 +127,6 @@ def change_model(
     return Change(model, rows, variables, expressions)
 
 
-def may_refix(variant: Variant, other: Change) -> bool:
-    """Whether a model has what the variant fixes, also of variables that are there once named."""
-    later = tuple(f"{name}[" for name in named_later(other.model))
-    return not any(name.startswith(later) for name in variant.fix if later)
-
-
-def refix(variant: Variant, other: Change) -> Change:
-    """Return a change of the same model with other variables fixed, which replace those before."""
-    model = other.model
-    if model.component(FIXED) is not None:
-        model.del_component(FIXED)
-    _fix(variant, model)
-    fixed = model.component(FIXED)
-    before = [row for row in other.constraints if row.parent_component() is not None]
-    rows = [row for row in before if row.parent_component().local_name != FIXED]
-    rows += list(fixed.values()) if fixed is not None else []
-    model.ROW_SCALES = {row.name: row_scale(row) for row in rows}
-    return replace(other, constraints=rows)
-
-
 def _call(variant: Variant, what: str, function: Any, model: Any, instance: Any) -> Any:
     """Call a function of the variant's, and turn whatever it raises into one error."""
     log = logging.getLogger("pyomo")
@@ -162,7 +142,7 @@ def _call(variant: Variant, what: str, function: Any, model: Any, instance: Any)
         log.setLevel(before)
 
 
-def _fix(variant: Variant, model: Any) -> None:
+def fix_variables(variant: Variant, model: Any, names: Names | None = None) -> None:
     """Add a row for each variable that is to be fixed."""
     import pyomo.environ as pyo
 
@@ -170,7 +150,7 @@ def _fix(variant: Variant, model: Any) -> None:
         return
     if model.component(FIXED) is not None:
         raise OptionError(f"{variant}: {FIXED} is the name of what fix adds; rename yours")
-    names = Names(model)
+    names = names or Names(model)
     model.add_component(FIXED, pyo.Constraint(pyo.Any))
     for name, value in variant.fix.items():
         try:

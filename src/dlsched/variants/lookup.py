@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import importlib.util
 import os
@@ -62,7 +63,8 @@ def _module(place: str) -> ModuleType:
             sys.path.insert(0, os.getcwd())
         return importlib.import_module(place)
     path = Path(place).resolve()
-    label = f"dlsched_variants_of_{path.stem}_{abs(hash(str(path)))}"
+    content = hashlib.sha256(path.read_bytes()).hexdigest()[:12]  # a changed file is read anew
+    label = f"dlsched_variants_of_{path.stem}_{abs(hash(str(path)))}_{content}"
     if label in sys.modules:
         return sys.modules[label]
     spec = importlib.util.spec_from_file_location(label, path)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeAlias
 
 from dlsched import registry
 from dlsched.errors import OptionError
-from dlsched.registry import Kind, Method, Problem, When
+from dlsched.registry import Kind, Method, Problem, Start, When
 from dlsched.registry.trusted import trust
 from dlsched.results.objective import ByLevel
 from dlsched.results.objective import Level as ObjectiveLevel
@@ -20,17 +20,21 @@ from dlsched.schema.envelope import Instance
 from dlsched.schema.solution import Solution
 from dlsched.solvers.levels import SOLVER_LIBRARIES, relax_first_level, solve_levels
 from dlsched.variants.allowing import Rule
-from dlsched.variants.changed_model import Change, change_model, may_refix, refix
+from dlsched.variants.changed_model import Change, change_model
 from dlsched.variants.definition import Level, Variant
 from dlsched.variants.estimated_levels import EstimatedLevels
 from dlsched.variants.evaluation import Evaluation, describe
 from dlsched.variants.exact_values import exact
 from dlsched.variants.lookup import find_variant
+from dlsched.variants.refixing import may_refix, refix
+from dlsched.variants.search import Search
 
 EXACT = "whole_model"
 """The exact method of all variants."""
 BOUND = "relaxation"
 """The bound method of all variants."""
+SEARCH = "search"
+"""The heuristic of all variants."""
 COLUMNS = "columns"
 """The exact method of variants that only allow less: the problem's for large instances."""
 
@@ -130,8 +134,8 @@ class VariantModel:
 class VariantProblem(Problem):
     """A problem with a variant's levels, check, model and methods.
 
-    Its methods are `EXACT`, `BOUND`, and the problem's heuristics and baselines, which know nothing
-    of the variant: what they return is checked.
+    Its methods are `EXACT`, `BOUND`, `SEARCH`, and the problem's heuristics and baselines, which
+    know nothing of the variant: what they return is checked.
 
     Attributes
     ----------
@@ -198,7 +202,7 @@ class VariantProblem(Problem):
     @property
     def refined(self) -> bool:
         """Whether the problem's model only estimates a level, and its own method refines it."""
-        return self.base.has_module("exact") and hasattr(self.base.module("exact"), "solve_changed")
+        return bool(self._estimated)
 
     def fixed(self, variant: Variant, instance: Instance) -> VariantProblem:
         """Return the problem of a variant that fixes more; its model is this one's, changed.
@@ -220,9 +224,11 @@ class VariantProblem(Problem):
             for name, method in self.base.methods.items()
             if method.kind in (Kind.HEURISTIC, Kind.BASELINE)
         }
+        search = Method(SEARCH, self.name, Kind.HEURISTIC, self._search(), preload, small)
         if not self.variant.only_allows:
-            return {EXACT: exact, BOUND: bound, **heuristics}
-        whole = {EXACT: exact} if hasattr(self.base.module("model"), "forbidden") else {}
+            return {EXACT: exact, BOUND: bound, SEARCH: search, **heuristics}
+        stated = hasattr(self.base.module("model"), "forbidden")
+        whole = {EXACT: exact, SEARCH: search} if stated else {}
         return {**self._with_rule(), **whole, **heuristics}
 
     def _with_rule(self) -> dict[str, Method]:
@@ -253,7 +259,7 @@ class VariantProblem(Problem):
 
     @property
     def methods(self) -> dict[str, Method]:
-        """The variant's exact method and bound, and the problem's heuristics and baselines."""
+        """The variant's own methods, and the problem's heuristics and baselines."""
         return self._methods
 
     @property
@@ -296,6 +302,18 @@ class VariantProblem(Problem):
         trust(whole_model, self.name)
         return whole_model
 
+    def _search(self) -> Callable[..., Claim]:
+        def search(instance: Instance, run: Run) -> Claim:
+            """Neighbourhood search by integer programs, from the problem's heuristics.
+
+            A start that violates the variant is repaired. Neighbourhoods are drawn by the model's
+            index sets and rows; every solution is checked.
+            """
+            return Search(instance, run, self).claim()
+
+        trust(search, self.name)
+        return search
+
     def _bound(self) -> Callable[..., Claim]:
         def relaxation(instance: Instance, run: Run) -> Claim:
             """Bound of the first level by the duals of the whole model's linear relaxation."""
@@ -311,7 +329,7 @@ class VariantProblem(Problem):
 
         Its bounds and levels are the problem's; a solution that violates the variant is none.
         """
-        if method.name in (EXACT, BOUND, COLUMNS) and method.own:
+        if method.name in (EXACT, BOUND, COLUMNS, SEARCH) and method.own:
             return claim
         if not isinstance(claim.solution, self.solution):
             return replace(claim, objective=None, bounds=())
@@ -353,6 +371,12 @@ def owner_of(instance: Instance, variant: VariantLike = None) -> Problem:
         raise OptionError(f"variant={variant!r:.60} is no dlsched.Variant")
     if variant.problem != base.name:
         raise OptionError(f"{variant} is for {variant.problem}; {instance.name} is of {base.name}")
+    return changed_problem(variant)
+
+
+def changed_problem(variant: Variant) -> VariantProblem:
+    """Return the problem that a variant makes."""
+    base = registry.problem(variant.problem)
     variant.validate_unchanged()
     known = {level.name: level for level in base.levels}
     levels = [
@@ -365,9 +389,14 @@ def owner_of(instance: Instance, variant: VariantLike = None) -> Problem:
         "exact": COLUMNS if variant.only_allows else EXACT,
         "bound": BOUND,
         "choose": None,
-        "starts": tuple(s for s in base.starts_for(instance) if s.when is When.FIRST)[:1],
+        "starts": partial(_first_starts, base),
     }
     return VariantProblem(**values, variant=variant)
+
+
+def _first_starts(base: Problem, instance: Instance) -> Sequence[Start]:
+    """Return the heuristic whose solution the problem's exact method needs, if there is one."""
+    return [start for start in base.starts_for(instance) if start.when is When.FIRST][:1]
 
 
 def _objective_level(level: Level) -> ObjectiveLevel:

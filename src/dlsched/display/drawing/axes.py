@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +36,7 @@ def decimal_ticks(axis: Axis) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
-def spread(count: int) -> NDArray[np.float64]:
+def spread(count: int) -> NDArray[np.floating[Any]]:
     """Return heights that keep points of equal gaps apart: a fixed pattern, not a random one."""
     if count == 1:
         return np.zeros(1)

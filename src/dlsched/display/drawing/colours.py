@@ -17,7 +17,7 @@ Colour = str
 
 PALETTE = ("#e69f00", "#56b4e9", "#009e73", "#f0e442", "#0072b2", "#d55e00", "#cc79a7")
 """Okabe and Ito's palette without black and grey, which mark what is no job."""
-PATTERNS = ("", "....", "\\\\\\\\")
+PATTERNS = ("", "-----", "\\\\\\\\")
 """Hatches that distinguish what has the same colour: none for the first seven names."""
 MOST_NAMED = len(PALETTE) * len(PATTERNS)
 """Names with a look of their own where patterns are drawn; without them as many as colours."""

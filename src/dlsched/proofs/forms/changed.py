@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -90,12 +90,15 @@ def changed_form(form: Form, change: Change, columns: Mapping[int, int]) -> Form
         rows += bounds.rows
     for row in change.constraints:
         rows.append(_row(row, positions, integer))
-    goals = [
-        _goal(change.expressions[goal.name], goal, positions, integer)
-        if goal.name in change.expressions
-        else goal
-        for goal in form.goals
-    ]
+    stated = {goal.name: goal for goal in form.goals}
+    goals = []
+    for objective in change.model.component_objects(ctype=_objective()):
+        expression = change.expressions.get(objective.local_name)
+        if expression is None:
+            goals.append(stated[objective.local_name])
+        else:
+            sign: Literal[1, -1] = 1 if objective.is_minimizing() else -1
+            goals.append(_goal(objective.local_name, sign, expression, positions, integer))
     return replace(form, lower=lower, upper=upper, integer=integer, rows=rows, goals=goals)
 
 
@@ -147,7 +150,19 @@ def _row(row: Any, positions: Mapping[int, int], integer: list[bool]) -> Row:
     )
 
 
-def _goal(expression: Any, goal: Goal, positions: Mapping[int, int], integer: list[bool]) -> Goal:
+def _objective() -> Any:
+    from pyomo.environ import Objective
+
+    return Objective
+
+
+def _goal(
+    name: str,
+    sign: Literal[1, -1],
+    expression: Any,
+    positions: Mapping[int, int],
+    integer: list[bool],
+) -> Goal:
     """Return a variant's own level in integers.
 
     Its value at a solution is exact unless it depends on added continuous variables, whose values
@@ -155,6 +170,6 @@ def _goal(expression: Any, goal: Goal, positions: Mapping[int, int], integer: li
     """
     terms, constant = _terms(expression, positions)
     unit = granularity([*terms.values(), constant]) or Fraction(1)
-    costs = {j: goal.sign * int(value / unit) for j, value in terms.items()}
+    costs = {j: sign * int(value / unit) for j, value in terms.items()}
     whole = all(integer[j] for j in terms)
-    return Goal(goal.name, goal.sign, costs, goal.sign * int(constant / unit), unit, whole)
+    return Goal(name, sign, costs, sign * int(constant / unit), unit, whole)

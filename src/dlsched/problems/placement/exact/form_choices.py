@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 from dlsched.problems.placement.definition.schema import Instance, Solution
 from dlsched.problems.placement.exact import Refinement
@@ -17,10 +18,22 @@ _BELOW = 2.0**-38
 
 def choices(instance: Instance, solution: Solution, level: int, run: Run) -> Iterator[FormChoice]:
     """Yield the form with the points of the estimate with which `milp` proves the optimum."""
+    yield from changed_choices(instance, solution, run, None)
+
+
+def changed_choices(
+    instance: Instance,
+    solution: Solution,
+    run: Run,
+    adapt: Callable[[Any], object] | None,
+    accept: Callable[[Any], bool] | None = None,
+) -> Iterator[FormChoice]:
+    """Yield the same for a variant, whose rows `adapt` adds and whose solutions `accept` admits."""
     run.announce(Stage.SEARCHING, "the points of the estimate")
     nested = run.nested()
     nested.start = solution
-    search = Refinement(instance, nested)
+    nested.check = None if accept else nested.check  # a variant's levels may be others
+    search = Refinement(instance, nested, adapt, accept)
     search.offer(solution)
     search.refine(solution)
     search.prove()

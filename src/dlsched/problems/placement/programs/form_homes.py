@@ -20,6 +20,9 @@ class Homes:
         By table and region: the column that says whether it is the table's home.
     runs
         By group of jobs and region: whether the group runs there.
+    near
+        By group whose jobs run where most of its tables are, and by table: by region at most
+        whether both are there.
     costs
         Of columns, none negative, so that the cost is not negative either when they are rounded.
     """
@@ -33,6 +36,7 @@ class Homes:
         for row in self.home:
             self.draft.equal(dict.fromkeys(row, 1), 1)
         self.costs: dict[int, Fraction] = {}
+        self.near: dict[int, dict[int, list[int]]] = {}
         self.runs = [self._group(g) for g in range(len(self.shares.groups))]
         self._limits()
 
@@ -73,6 +77,7 @@ class Homes:
         last = len(self.places) - 1
         draft.equal(dict.fromkeys(runs, 1), 1)
         near = {t: [draft.column(1) for _ in self.places] for t in tables}
+        self.near[g] = near
         for t, columns in near.items():
             self._away(columns, self.shares.read[g][t])
             for r, column in enumerate(columns):

@@ -38,6 +38,41 @@ def estimate(instance: Instance, parameters: Mapping[str, Any]) -> Form:
         ``stored``: region, and shares of all bytes at which it has a tangent; ``steps``: region,
         type, and shares of the type's demand above which the sigmoid has a step.
     """
+    return _program(instance, parameters).form()
+
+
+def named_estimate(
+    instance: Instance, parameters: Mapping[str, Any]
+) -> tuple[Form, Mapping[str, Mapping[Any, int]]]:
+    """Return the same program for variants, and the columns of what these may name.
+
+    What is near is then stated in both directions.
+    """
+    program = _program(instance, parameters)
+    shares = program.shares
+    home = {
+        (shares.tables[t], shares.regions[r]): column
+        for t, of_table in enumerate(program.home)
+        for r, column in enumerate(of_table)
+    }
+    runs = {
+        (g, shares.regions[r]): column
+        for g, of_group in enumerate(program.runs)
+        for r, column in enumerate(of_group)
+    }
+    near = {
+        (g, shares.tables[t], shares.regions[r]): column
+        for g, of_group in program.near.items()
+        for t, of_table in of_group.items()
+        for r, column in enumerate(of_table)
+    }
+    for (g, table, region), column in near.items():
+        both = {column: 1, home[table, region]: -1, runs[g, region]: -1}
+        program.draft.at_least(both, -1)
+    return program.form(), {"x": home, "y": runs, "near": near}
+
+
+def _program(instance: Instance, parameters: Mapping[str, Any]) -> _Program:
     require_keys("estimate", parameters, (), _KEYS)
     squares, stored, steps = (
         _points(parameters.get(name, []), positions)
@@ -47,10 +82,12 @@ def estimate(instance: Instance, parameters: Mapping[str, Any]) -> Form:
     program.gpus(squares, steps)
     if instance.version == "v2":
         program.storage(stored)
-    return program.draft.form("estimate", LEVELS[0].name, program.costs)
+    return program
 
 
 FORMS: dict[str, Callable[[Instance, Mapping[str, Any]], Form]] = {"estimate": estimate}
+NAMED_FORMS = {"estimate": named_estimate}
+"""The forms for proofs of variants, with the columns of the variables that these may name."""
 
 
 def _points(rows: Any, positions: int) -> dict[tuple[int, ...], list[Fraction]]:
@@ -68,6 +105,10 @@ def _points(rows: Any, positions: int) -> dict[tuple[int, ...], list[Fraction]]:
 
 class _Program(Homes):
     """Placements and the estimate of their cost."""
+
+    def form(self) -> Form:
+        """Return the form of all that is stated so far."""
+        return self.draft.form("estimate", LEVELS[0].name, self.costs)
 
     def gpus(
         self,

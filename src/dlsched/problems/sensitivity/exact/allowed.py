@@ -26,7 +26,7 @@ from dlsched.run import Run, Stage
 
 PRELOAD = ("highspy", "scipy.sparse")
 small = None
-_SHARE = 0.4
+_SHARE = 0.7
 """Of the time limit for the instance without the rule."""
 
 
@@ -49,7 +49,8 @@ def solve_allowed(instance: Instance, run: Run, allow: Allow) -> Claim:
     for solution in (claim.solution, *known):
         if isinstance(solution, Solution):
             placed = _allowed(instance, solution, allow, run)
-            if placed is not None and solution is claim.solution:
+            decided = claim.status is Status.OPTIMAL or run.stop_reason() is not None
+            if placed is not None and solution is claim.solution and decided:
                 require_downward(instance, placed, allow)
                 start = claim.start or _accepted(run)
                 return replace(claim, solution=placed, objective=None, start=start)

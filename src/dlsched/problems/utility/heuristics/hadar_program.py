@@ -51,9 +51,10 @@ def fill(caps: Any, price: Any, worth: Any, masks: Any, workers: Any) -> Any:  #
                 order[s, i] = q
                 i -= 1
             order[s, i] = r
-    value = np.full(states, -np.inf)
+    value = np.empty(states)
+    value[:] = -np.inf
     value[0] = 0.0
-    back = np.full((jobs, states), -1, dtype=np.int32)
+    back = np.zeros((jobs, states), dtype=np.int32)  # the state before, counted from 1; 0 for none
     for j in range(jobs):
         fresh = value.copy()
         for s in range(states):
@@ -75,12 +76,15 @@ def fill(caps: Any, price: Any, worth: Any, masks: Any, workers: Any) -> Any:  #
                     total = value[s] + worth[j, v] - cost
                     if total > fresh[into]:
                         fresh[into] = total
-                        back[j, into] = s
+                        back[j, into] = s + 1
         value = fresh
     taken = np.zeros((jobs, kinds), dtype=np.int64)
-    s = int(value.argmax())
+    s = 0  # a loop, as numba takes half a second to compile `argmax`
+    for into in range(1, states):
+        if value[into] > value[s]:
+            s = into
     for j in range(jobs - 1, -1, -1):
-        before = back[j, s]
+        before = back[j, s] - 1
         if before >= 0:
             for r in range(kinds):
                 taken[j, r] = use[s, r] - use[before, r]

@@ -59,7 +59,8 @@ def _by_stages(  # noqa: PLR0912
     slots, speeds = cost.shape
     row[:] = -1
     need = len(after) - 1
-    least = np.full(need + 1, INF)
+    least = np.empty(need + 1)
+    least[:] = INF
     least[0] = 0.0
     choice = np.empty((slots, need + 1), dtype=np.int8)
     best = -INF if must else 0.0
@@ -157,5 +158,9 @@ def price_all(
                 cost[t, v] = jobs.workers[j] * price[t, jobs.mask_of_speed[j, v]]
                 if len(jobs.barred) > 0 and jobs.barred[j, t, v]:
                     cost[t, v] = INF
-        after = np.ascontiguousarray(jobs.after[jobs.begin[j] : jobs.end[j], :k])
+        stages = jobs.end[j] - jobs.begin[j]
+        after = np.empty((stages, k), dtype=np.int32)
+        for p in range(stages):
+            for v in range(k):
+                after[p, v] = jobs.after[jobs.begin[j] + p, v]
         values[j] = _by_stages(cost, after, jobs.first[j], jobs.worth[j], must, rows[j])

@@ -1,0 +1,189 @@
+"""Proofs of variants: made, checked, of one variant only, and none of a solution that is worse."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyomo.environ as pyo
+import pytest
+from enumerations import SIZES, solutions
+from hypothesis import Phase, assume, given, settings
+from hypothesis import strategies as st
+from test_variants_agree import SUPPRESSED, changes, instances
+from typer.testing import CliRunner
+
+import dlsched
+from dlsched import Level, Variant
+from dlsched.cli import app
+from dlsched.proofs.check import InvalidProof
+from dlsched.proofs.document import KINDS, read_proof, write_proof
+from dlsched.proofs.prove import ProofFailed
+from dlsched.variants import owner_of
+
+
+def few(m: Any, instance: Any) -> None:
+    """At most one of the first three servers, of which two count half."""
+    first = [server.id for server in instance.servers[:3]]
+    m.few = pyo.Constraint(expr=m.x[first[0]] + 0.5 * (m.x[first[1]] + m.x[first[2]]) <= 1.2)
+
+
+def racks(m: Any, instance: Any) -> None:
+    """Count racks of three servers, and half an hour for each but the first."""
+    m.touched = pyo.Var(range(len(instance.servers)), domain=pyo.Binary)
+    m.hours = pyo.Var(bounds=(0, 9.5))
+    m.touch = pyo.ConstraintList()
+    for i, server in enumerate(instance.servers):
+        m.touch.add(m.touched[i // 3] >= m.x[server.id])
+    m.work = pyo.Constraint(expr=m.hours >= 0.5 * sum(m.touched.values()) - 0.5)
+
+
+FEW = Variant("reclaiming", "few", few)
+RACKS = Variant(
+    "reclaiming",
+    "racks",
+    racks,
+    levels=["preempted", Level("labour", "minimize", lambda m, _: 0.1 * m.hours), "collateral"],
+)
+NAME = "reclaiming-small-04"
+DRAWN = settings(
+    derandomize=True,
+    deadline=None,
+    database=None,
+    phases=[Phase.generate],  # to shrink takes minutes
+    suppress_health_check=SUPPRESSED,
+)
+
+
+@pytest.mark.parametrize("variant", [FEW, RACKS], ids=str)
+def test_a_proof_holds_for_its_variant_alone(variant: Variant, tmp_path: Path) -> None:
+    """Read back it has the optimum of `exact`; the problem and other variants refuse it."""
+    result = dlsched.solve(NAME, variant=variant)
+    write_proof(dlsched.prove(NAME, variant=variant), tmp_path / "a.proof.json")
+    checked = dlsched.check_proof(NAME, tmp_path / "a.proof.json", variant=variant)
+    assert [float(level.value) for level in checked.levels] == list(map(float, result.objective))
+    other = Variant("reclaiming", variant.name, fix={"x[s1]": 0})
+    for given_variant, said in ((None, "give the variant"), (other, "digest")):
+        with pytest.raises(InvalidProof, match=said):
+            dlsched.check_proof(NAME, tmp_path / "a.proof.json", variant=given_variant)
+    with pytest.raises(InvalidProof, match="of reclaiming itself"):
+        dlsched.check_proof(NAME, dlsched.prove(NAME), variant=variant)
+
+
+def test_a_level_of_continuous_variables_is_proved_to_nine_digits() -> None:
+    """A solver has chosen their values."""
+    kinds = {level.level: level.kind for level in dlsched.prove(NAME, variant=RACKS).levels}
+    assert kinds == {"preempted": KINDS[0], "labour": KINDS[1], "collateral": KINDS[0]}
+
+
+def test_values_that_cannot_be_had_are_refused(tmp_path: Path) -> None:
+    """Those of added variables are the proof's claim, and checked."""
+    proof = dlsched.prove(NAME, variant=RACKS)
+    assert proof.variant is not None
+    for name, value in (("touched[0]", 0), ("touched[1]", 2), ("hours", 10), ("touched[2]", None)):
+        values = {**proof.variant.values, name: value}
+        values = {key: known for key, known in values.items() if known is not None}
+        stated = replace(proof.variant, values=values)
+        with pytest.raises(InvalidProof, match=r"infeasible|target"):
+            dlsched.check_proof(NAME, replace(proof, variant=stated), variant=RACKS)
+
+
+def test_certify_proves_a_variant() -> None:
+    """As the problem itself, with the proof in the result."""
+    result = dlsched.solve(NAME, variant=RACKS, certify=True)
+    assert result.proof is not None, result.reason
+    assert result.proof.variant.name == "racks"
+    assert all(bound.kind in KINDS for bound in result.certified)
+
+
+def test_a_bound_of_a_variant_is_proved() -> None:
+    """For the variant alone."""
+    best = dlsched.solve(NAME, variant=FEW).objective
+    bound = dlsched.prove_bound(NAME, best.preempted, variant=FEW)
+    assert dlsched.check_bound(NAME, bound, variant=FEW).value == best.preempted
+    with pytest.raises(InvalidProof, match="give the variant"):
+        dlsched.check_bound(NAME, bound)
+    with pytest.raises(ProofFailed):
+        dlsched.prove_bound(NAME, best.preempted + 1, variant=FEW)
+
+
+def test_commands_take_a_variant(tmp_path: Path) -> None:
+    """`prove`, `check-proof`, `export`: each says what is missing without it."""
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "import dlsched\n\n\n@dlsched.variant('reclaiming')\ndef one(m, instance):\n"
+        "    import pyomo.environ as pyo\n\n"
+        "    m.one = pyo.Constraint(expr=m.x[instance.servers[0].id] == 1)\n"
+    )
+    proof, certificate = str(tmp_path / "a.proof.json"), tmp_path / "a.vipr"
+    changed = ["--variant", f"{file}:one"]
+    for command, status, said in (
+        (["prove", NAME, "-o", proof, *changed], 0, f"--variant {file}:one"),
+        (["check-proof", NAME, proof, *changed], 0, "valid"),
+        (["check-proof", NAME, proof], 1, "of the variant one"),
+        (["export", NAME, str(certificate), "--proof", proof, *changed], 0, "written"),
+        (["export", NAME, str(tmp_path / "a.mps"), *changed], 0, "written"),
+    ):
+        ran = CliRunner().invoke(app, command, env={"COLUMNS": "400"})
+        assert ran.exit_code == status, ran.output
+        assert said in ran.output.replace("\n", ""), ran.output
+    assert read_proof(proof).variant.name == "one"
+    assert "RTP range" in certificate.read_text()
+    assert "one" in (tmp_path / "a.mps").read_text()
+
+
+def validate_proof(problem: str, data: st.DataObject) -> None:
+    """Prove the optimum of a drawn variant, and of no solution that is worse."""
+    instance = data.draw(instances(problem))
+    known = solutions(instance)
+    assume(known)
+    variant = data.draw(changes(instance, levels=problem != "placement"))
+    result = dlsched.solve(instance, variant=variant)
+    assume(result.status == "optimal")
+    proof = dlsched.prove(instance, result.solution, variant=variant)
+    checked = dlsched.check_proof(instance, proof, variant=variant)
+    values = [float(level.value) for level in checked.levels]
+    assert values == list(map(float, result.objective))
+    for solution in known:
+        report = owner_of(instance, variant).check(instance, solution)
+        if report.feasible and _worse(result.objective, report.objective):
+            with pytest.raises(ProofFailed):
+                dlsched.prove(instance, solution, variant=variant)
+            labels = {"instance": instance.name, "instance_sha256": instance.sha256}
+            forged = replace(proof, solution=solution.model_copy(update=labels).to_data())
+            with pytest.raises(InvalidProof):
+                dlsched.check_proof(instance, forged, variant=variant)
+            break
+
+
+def _worse(best: Any, other: Any) -> bool:
+    """Whether an objective is worse by more than what nine digits leave open."""
+    pairs = [(float(a), float(b)) for a, b in zip(best, other, strict=True)]
+    first = next(((a, b) for a, b in pairs if a != b), (0.0, 0.0))
+    return abs(first[0] - first[1]) > 1e-6 * max(map(abs, first))
+
+
+@pytest.mark.parametrize("problem", sorted(SIZES))
+def test_drawn_variants_have_proofs(problem: str) -> None:
+    """Of the optimum, and of nothing else."""
+
+    @settings(DRAWN, max_examples=1 if problem == "placement" else 2)
+    @given(st.data())
+    def proved(data: st.DataObject) -> None:
+        validate_proof(problem, data)
+
+    proved()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("problem", sorted(SIZES))
+def test_many_drawn_variants_have_proofs(problem: str) -> None:
+    """The same, 100 times."""
+
+    @settings(DRAWN, max_examples=100)
+    @given(st.data())
+    def proved(data: st.DataObject) -> None:
+        validate_proof(problem, data)
+
+    proved()
