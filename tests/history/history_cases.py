@@ -44,13 +44,13 @@ def row(number: int = 1, **changes: str) -> str:
 
 
 @cache
-def fifo(jobs: int = 2000, seed: int = 3, shortest: int = 1) -> Simulation:
+def fifo(jobs: int = 2000, seed: int = 3, shortest: int = 1, gap: int = 220) -> Simulation:
     """Return a simulation of fifo on whole seconds, of jobs of up to 16 GPUs on 8 servers of 8."""
     rng = random.Random(seed)
     rows: list[dict[str, Any]] = []
     now = 0.0
     for j in range(jobs):
-        now += rng.expovariate(1 / 220)
+        now += rng.expovariate(1 / gap)
         rows.append(
             {
                 "id": f"j{j}",

@@ -2,7 +2,9 @@
 
 A time of the repeated hour stands for two moments. Of the possible ones those are taken in which
 the submission, the eligibility, the start and the end follow each other and the run is as long as
-Elapsed says; submissions follow each other in the order of the jobs' numbers.
+Elapsed says; submissions follow each other in the order of the jobs' numbers. A job that is still
+open, since it began and ended within the hour, began when it was submitted or when another ended,
+if that was in the same second for one of the two hours alone; else it counts as of the first.
 """
 
 from __future__ import annotations
@@ -21,6 +23,8 @@ from dlsched.history.raw import Raw
 from dlsched.history.times import Flags
 from dlsched.traces.record import counted
 
+Choice = list[tuple[float, ...]]
+"""The moments that a job may have had, in the order of `MOMENTS`."""
 HOUR: Final = 3600
 DAY: Final = 86400
 _SLACK: Final = 1.0
@@ -35,13 +39,18 @@ def resolve_repeated(raw: Raw) -> Iterator[str]:
     if not ambiguous.any():
         return
     _resolve_submissions(raw)
-    open_ones = 0
-    for i in np.flatnonzero(ambiguous):
-        open_ones += _resolve_job(raw, int(i))
-    if open_ones:
+    open_jobs: dict[int, Choice] = {}
+    for i in np.flatnonzero(ambiguous).tolist():
+        fitting = _resolve_job(raw, i)
+        if len(fitting) > 1:
+            open_jobs[i] = fitting
+    total = len(open_jobs)
+    _resolve_by_others(raw, open_jobs)
+    if total:
         yield (
-            f"{counted(open_ones, 'job')} with times of an hour that the clock showed twice, which "
-            "nothing tells apart: taken as the first; export in UTC (TZ=UTC)"
+            f"{counted(total, 'job')} with times of an hour that the clock showed twice: "
+            f"{total - len(open_jobs):,} told apart by what ended in the same second, "
+            f"{len(open_jobs):,} taken as of the first hour; export in UTC (TZ=UTC)"
         )
 
 
@@ -61,8 +70,12 @@ def _resolve_submissions(raw: Raw) -> None:
             later[jobs] = 0
 
 
-def _resolve_job(raw: Raw, i: int) -> bool:
-    """Choose the moments of one job; return whether several choices were left."""
+def _resolve_job(raw: Raw, i: int) -> Choice:
+    """Set the first possible moments of one job; return all that differ in more than a submission.
+
+    A submission that nothing tells apart is that of the first hour, with the start and end that
+    follow.
+    """
     columns = raw.columns
     choices = []
     for moment in MOMENTS:
@@ -71,9 +84,37 @@ def _resolve_job(raw: Raw, i: int) -> bool:
         choices.append((first, first + shift) if shift else (first,))
     elapsed = columns["elapsed"][i]
     fitting = [c for c in product(*choices) if _in_order(c) and _lasts(c[2], c[3], elapsed)]
-    for moment, value in zip(MOMENTS, fitting[0] if fitting else (), strict=False):
-        columns[moment][i] = value
-    return len({c[2:] for c in fitting}) > 1 or len({c[0] for c in fitting}) > 1
+    if fitting:
+        _set(raw, i, fitting[0])
+    distinct: dict[tuple[float, ...], tuple[float, ...]] = {}
+    for one in fitting:
+        distinct.setdefault((one[0], *one[2:]), one)
+    return list(distinct.values())
+
+
+def _set(raw: Raw, i: int, moments: tuple[float, ...]) -> None:
+    for moment, value in zip(MOMENTS, moments, strict=True):
+        raw.columns[moment][i] = value
+
+
+def _resolve_by_others(raw: Raw, open_jobs: dict[int, Choice]) -> None:
+    """Decide the open jobs whose start follows on another's end in one of the two hours alone."""
+    closed = np.ones(raw.size, np.bool_)
+    closed[list(open_jobs)] = False
+    ends = set(raw.columns["end"][closed].tolist())
+    found = True
+    while found:
+        found = False
+        for i, choices in list(open_jobs.items()):
+            starts = {c[2] for c in choices if c[2] in ends or c[2] in c[:2]}
+            if len(starts) != 1:
+                continue
+            chosen = next(c for c in choices if c[2] in starts)
+            if sum(c[2] in starts for c in choices) == 1:
+                _set(raw, i, chosen)
+                ends.add(chosen[3])
+                del open_jobs[i]
+                found = True
 
 
 def _in_order(moments: tuple[float, ...]) -> bool:
