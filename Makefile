@@ -52,6 +52,7 @@ schema: $(READY)
 	$(BIN)/dlsched export --schemas docs/schema
 	$(BIN)/python docs/fields.py
 	$(BIN)/python docs/maps.py
+	$(BIN)/python docs/which_method.py
 
 # The papers' claims and objections: every measured number is read from benchmarks/figures.
 claims: $(READY)

@@ -127,7 +127,7 @@ def main(out: Path) -> int:
                 for run in drawn(runs)
             ]
         pictures = pool.submit(draw, pairs, out / "pictures")
-        put_line("Gaps of each method to the best bound known; 0 % is optimal.")
+        put_line("How many runs of each method are optimal in all levels, and its gaps by level.")
         put("\n")
         put_sweep(runs, LeftOut(remedy="the report has them"))
         put("\n")

@@ -1,9 +1,9 @@
-"""What README.md shows: the output of the demo, and the picture of heuristics against the optimum.
+"""What README.md shows: the output of the demo, and the picture of all problems at a glance.
 
     python benchmarks/readme.py
 
 Runs the demo, with 80 columns, and writes its output into README.md, without the tables in the
-middle; writes docs/pictures/gaps.svg from the table that README's second example computes.
+middle; writes docs/pictures/overview.svg and overview-narrow.svg from the demo's results.
 """
 
 from __future__ import annotations
@@ -17,13 +17,17 @@ from pathlib import Path
 import matplotlib as mpl
 
 import dlsched
+from dlsched.bench import Store
+from dlsched.bench.plots import OVERVIEW_INCHES
+from dlsched.bench.statistics import evaluate_rows, run_rows
 from dlsched.display.drawing.files import picture_bytes
+from dlsched.display.table import data_frame
 from dlsched.schema.files import write_bytes
 
 ROOT = Path(__file__).resolve().parents[1]
 OUTPUT = re.compile(r"(?<=^```console\n\$ make demo\n).*?(?=^```$)", re.M | re.S)
 END = "An optimal solution"
-WIDTH_INCHES = 7
+RESULTS = ROOT / "results" / "demo"
 
 
 def shortened(printed: str) -> str:
@@ -41,23 +45,24 @@ def demo_output() -> str:
     ).stdout  # fmt: skip
 
 
-def picture() -> bytes:
-    """Return the gaps of three rules for reclaiming servers, on twenty instances."""
+def write_pictures(results: Path) -> None:
+    """Write all problems at a glance, on the runs of the demo, for a page and for a telephone."""
     mpl.use("agg")
-    instances = [dlsched.generate("reclaiming", seed=s, servers=128) for s in range(20)]
-    table = dlsched.compare(instances, ["exact", "lyra", "scf"])
-    with mpl.rc_context({"figure.figsize": (WIDTH_INCHES, WIDTH_INCHES)}):
-        made = dlsched.plot_comparison(table)
-        return picture_bytes(getattr(made, "figure", made), "svg", "plate")
+    with Store(results) as store:
+        table = data_frame(run_rows(evaluate_rows(store.rows())))
+    for name, inches in OVERVIEW_INCHES.items():
+        with mpl.rc_context({"figure.figsize": (inches, inches)}):
+            content = picture_bytes(dlsched.plot_overview(table), "svg", "plate")
+        write_bytes(ROOT / "docs" / "pictures" / f"{name}.svg", content)
 
 
 def main() -> None:
-    """Write both."""
-    write_bytes(ROOT / "docs" / "pictures" / "gaps.svg", picture())
+    """Write all of it."""
     page = ROOT / "README.md"
     text = page.read_text(encoding="utf-8")
     assert OUTPUT.search(text), "README.md has no block that begins with: $ make demo"
     page.write_text(OUTPUT.sub(lambda _: shortened(demo_output()), text, count=1), encoding="utf-8")
+    write_pictures(RESULTS)
 
 
 if __name__ == "__main__":

@@ -37,17 +37,7 @@ def svg(chart: Chart, scheme: str) -> bytes:
     from matplotlib import pyplot as plt
 
     colours: dict[str, Any] = SCHEMES[scheme]
-    style = {
-        "svg.hashsalt": "dlsched",
-        "svg.fonttype": "path",
-        "font.size": 10,
-        "text.color": colours["text"],
-        "axes.labelcolor": colours["text"],
-        "axes.edgecolor": colours["grid"],
-        "xtick.color": colours["text"],
-        "ytick.color": colours["text"],
-    }
-    with mpl.rc_context(style):
+    with mpl.rc_context(style(colours)):
         figure, axes = plt.subplots(figsize=(6.2, 3.5), layout="constrained")
         figure.patch.set_alpha(0)
         axes.patch.set_alpha(0)
@@ -65,6 +55,20 @@ def svg(chart: Chart, scheme: str) -> bytes:
         figure.savefig(stream, format="svg", metadata={"Date": None})
         plt.close(figure)
     return stream.getvalue()
+
+
+def style(colours: dict[str, Any]) -> dict[str, Any]:
+    """Return matplotlib's settings for a scheme."""
+    return {
+        "svg.hashsalt": "dlsched",
+        "svg.fonttype": "path",
+        "font.size": 10,
+        "text.color": colours["text"],
+        "axes.labelcolor": colours["text"],
+        "axes.edgecolor": colours["grid"],
+        "xtick.color": colours["text"],
+        "ytick.color": colours["text"],
+    }
 
 
 def _lines(axes: Any, chart: Chart, colours: list[str]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import charts
+import figure_charts
 import measured
 
 
@@ -18,6 +19,9 @@ def all_pictures() -> Iterator[tuple[str, bytes]]:
     import dlsched
 
     mpl.use("Agg")
+    for name in figure_charts.names():
+        for scheme in charts.SCHEMES:
+            yield f"figures-{name}-{scheme}", figure_charts.svg(name, scheme)
     for name in dlsched.list_problems():
         yield name, _example(name)
         for scheme in charts.SCHEMES:

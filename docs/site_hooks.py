@@ -12,14 +12,17 @@ from typing import Any
 
 import charts
 import drawings
+import figure_charts
 import measured
 import notebook_pages
+import snippets
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).resolve().parents[1]
 HOMES = {
     "README.md": "index.md",
     "CONTRIBUTING.md": "contributing.md",
+    "CHANGELOG.md": "changelog.md",
     "models/README.md": "models/index.md",
     "models": "models/index.md",
     "instances/README.md": "instances.md",
@@ -28,10 +31,14 @@ HOMES = {
     "benchmarks": "benchmarks.md",
 }
 """Where a file of the repository is on the site, besides those in docs, models and figures."""
-COPIED = ["README.md", "CONTRIBUTING.md", "models/README.md"]
+COPIED = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "models/README.md"]
 TITLES = {"models": "Card", "figures": "Figures", "fields": "Fields"}
+_PICTURE = re.compile(r'(?<==")docs/(?=pictures/)')
+"""Where README's pictures are on the site, of elements that are not Markdown."""
 _LINK = re.compile(r"\[([^\]]*)\]\(([^)\s]+)\)")
 _came_from: dict[str, str] = {}
+_drawn: dict[str, str] = {}
+"""Pages with what their blocks draw, by address."""
 
 
 def on_files(files: Files, config: Any) -> Files:
@@ -48,6 +55,12 @@ def on_files(files: Files, config: Any) -> Files:
         files.append(File.generated(config, f"notebooks/{notebook.stem}.md", content=text))
         for name, picture in pictures.items():
             files.append(File.generated(config, f"pictures/{name}", content=picture))
+    for page_file in list(files.documentation_pages()):
+        text = page_file.content_string
+        if page_file.src_uri not in _came_from and snippets.draws(text):
+            _drawn[page_file.src_uri], drawn = snippets.illustrated(text, page_file.src_uri)
+            for name, picture in drawn.items():
+                files.append(File.generated(config, f"pictures/{name}", content=picture))
     for name, picture in drawings.all_pictures():
         files.append(File.generated(config, f"pictures/{name}.svg", content=picture))
     return files
@@ -57,6 +70,7 @@ def on_page_markdown(text: str, page: Any, **_: Any) -> str:
     """Turn links between files of the repository into links between pages, and add pictures."""
     address = page.file.src_uri
     source = _came_from.get(address, f"docs/{address}")
+    text = _drawn.get(address, text)
     folder, name = posixpath.split(address)
     if folder in TITLES and name != "index.md" and f"problems/{name}" in _problem_pages():
         page.title = TITLES[folder]
@@ -65,8 +79,14 @@ def on_page_markdown(text: str, page: Any, **_: Any) -> str:
         text = re.sub(r"\A# .*", f"# {heading}", text)
     if folder == "figures" or address in ("instances.md", "claims.md"):
         page.meta["hide"] = ["toc"]  # its tables are wide
+        text = figure_charts.right_aligned(text)
+        if folder == "figures" or address == "claims.md":
+            text = _with_first_picture(text, Path(name).stem)
         kinds = "claims" if name == "claims.md" else f"figures {Path(name).stem}"
         text = f'<div class="{kinds}" markdown="1">\n\n{text}\n\n</div>\n'
+    if address == "index.md":
+        page.meta["hide"] = ["navigation"]  # the bar above has all of it
+        text = _PICTURE.sub("", text)
     if folder == "problems":
         page.title = "What it is"
         page.meta["title"] = text.partition("\n")[0].lstrip("# ")
@@ -119,6 +139,20 @@ def _with_picture(text: str, problem: str) -> str:
     picture = f"![An example of the paper, with its optimum](../pictures/{problem}.svg)"
     picture = f'<div class="plate" markdown="1">\n\n{picture}\n\n</div>'
     return f"{head}\n{picture}\n{mark}{rest}"
+
+
+def _with_first_picture(text: str, name: str) -> str:
+    """Put a picture of its first figures at the beginning of a page."""
+    head, mark, rest = text.partition("\n## ")
+    if f"problems/{name}.md" in _problem_pages():
+        chart = measured.gap_chart(name)
+        shown = _shown(f"{name}-gap", f"{chart.title}: {chart.y} by {chart.x}")
+        return f"{head}\n{shown}\n\n{charts.caption(chart)}\n{{ .caption }}\n{mark}{rest}"
+    if name in figure_charts.names():
+        words = figure_charts.title(name)
+        shown = _shown(f"figures-{name}", words)
+        return f"{head}\n{shown}\n\n{words}.\n{{ .caption }}\n{mark}{rest}"
+    return text
 
 
 def _with_charts(text: str, problem: str) -> str:

@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PAGES = [page for page in PAGES if page.parent.name != "problems"]
 """The problems' own pages are a check of `dlsched.testing.check_problem`."""
-LONG = {"thousand.md"}
+LONG = {"cluster.md", "gallery.md", "thousand.md"}
 """Pages whose blocks take more than ten seconds."""
 FEWER = {"SEEDS = 125\n": "SEEDS = 5\n"}
 """What a page does at full length, and a test with less."""
@@ -63,6 +63,17 @@ def test_api_page_is_complete() -> None:
     assert sorted(linked) == [(name, name) for name in sorted(registry.BUILT_IN)]
 
 
+def test_cite_is_complete() -> None:
+    """The page and CITATION.cff name the same five papers, and the page today's version."""
+    page = (ROOT / "docs" / "cite.md").read_text()
+    text = (ROOT / "CITATION.cff").read_text()
+    titles = re.findall(r'^    title: "(.*)"$', text, re.M)
+    assert titles == re.findall(r"^  title     = {{(.*)}},$", page, re.M) and len(titles) == 5
+    assert f"version = {{{dlsched.__version__}}}" in page
+    linked = {name for name in registry.BUILT_IN if f"(problems/{name}.md)" in page}
+    assert linked == set(registry.BUILT_IN)
+
+
 def test_tables_on_pages_are_complete() -> None:
     """Tables have what pictures can be coloured by, and what `dlsched.schema` exports."""
     text = (ROOT / "docs" / "tutorials" / "pictures.md").read_text()
@@ -83,6 +94,9 @@ def test_written_pages_are_of_today(monkeypatch: pytest.MonkeyPatch) -> None:
     written = importlib.import_module("page").text()
     assert (ROOT / "docs" / "instances.md").read_text() == written
     monkeypatch.syspath_prepend(ROOT / "docs")
+    methods = importlib.import_module("which_method")
+    text = methods.PAGE.read_text()
+    assert text == methods.page(text), "run: python docs/which_method.py"
     written = importlib.import_module("fields").page
     for name in registry.problem_names():
         text = (ROOT / "docs" / "fields" / f"{name}.md").read_text()
@@ -108,6 +122,11 @@ def test_site_builds_without_warnings(tmp_path: Path) -> None:
         for picture in (f"{name}-gap", f"{name}-time"):
             assert f"pictures/{picture}-light.svg" in shown
             assert f"pictures/{picture}-dark.svg" in shown
+    gallery = (tmp_path / "gallery.html").read_text()
+    assert gallery.count("-wide.svg") == gallery.count("-narrow.svg") >= 20
+    for name in ("peers", "lyra_simulation", "worst_cases"):
+        shown = (tmp_path / "figures" / f"{name}.html").read_text()
+        assert f"pictures/figures-{name}-light.svg" in shown
     loaded = re.compile(r'<(?:script|img|link)[^>]*(?:src|href)="(https?://[^"]*)"')
     for page in pages:
         assert not loaded.findall((tmp_path / page).read_text()), page

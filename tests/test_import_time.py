@@ -5,8 +5,11 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+import pytest
+
 import dlsched
 from calls import python
+from dlsched.bench import read_suite
 
 HEAVY = ["pyomo", "highspy", "pandas", "matplotlib", "scipy", "hypothesis", "numba", "networkx"]
 HEAVY += ["cvxpy", "rustworkx", "rich", "typer"]
@@ -41,6 +44,42 @@ print(*sorted(set(sys.modules) - before))
 """
     imported = python(code).stdout.split()
     assert [name for name in imported if name.split(".")[0] != "dlsched"] == []
+
+
+FIRST_CALLS = """
+import os, sys, dlsched
+from dlsched import registry
+for name, asked in {calls!r}:
+    sys.stdout.flush()
+    child = os.fork()
+    if child == 0:
+        instance = dlsched.load(name)
+        owner = registry.problem(instance.problem)
+        method = owner.resolve(asked, instance)
+        method.prepare(owner.package)
+        before = set(sys.modules)
+        dlsched.solve(instance, method, time_limit=60)
+        for module in sorted(set(sys.modules) - before):
+            print(name, asked, module, flush=True)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+"""
+
+
+def test_a_first_call_imports_nothing() -> None:
+    """What a method needs is imported before its clock starts, also that of NumPy and of texts."""
+    calls = [("lyra-fig5", "lyra"), ("lyra-table2", "lyra")]
+    assert python(FIRST_CALLS.format(calls=calls)).stdout == ""
+
+
+@pytest.mark.slow
+def test_no_first_call_imports_anything() -> None:
+    """So it is of each method of the demo."""
+    tasks = read_suite(Path(__file__).parents[1] / "benchmarks" / "suites" / "demo.toml").tasks()
+    first = {(task.instance.problem, task.method): task.instance.name for task in tasks}
+    calls = [(name, method) for (_, method), name in first.items()]
+    assert len(calls) > 30
+    assert python(FIRST_CALLS.format(calls=calls)).stdout == ""
 
 
 def test_public_names_are_those_that_type_checkers_see() -> None:

@@ -39,10 +39,10 @@ benchmarks.peers.table results/peers`; a time limit of 10 s, killed after 30 s, 
 The column *ours* has seconds, the others time as a multiple of ours: geometric means over the
 instances of two seeds. In reclaiming, placement and workers each method but CP-SAT runs three times
 on an instance, with other seeds, and the median counts: ours comes first, and the first run in a
-process is slower by some milliseconds. Where an instance was not proved in time, the worst gap to
-the strongest bound of any method stands instead. *No solution*: none in time. *wall_timeout*: a
-solver that was killed because it exceeded its time limit. *Refused*: a peer that cannot take the
-instance.
+process is slower by some milliseconds. *Limit*: not proved in time; the worst gap that was left, to
+the strongest bound of any method, is in the second table. *No solution*: none in time.
+*wall_timeout*: a solver that was killed because it exceeded its time limit. *Refused*: a peer that
+cannot take the instance.
 Times include building the model and checking the solution.
 """
 
@@ -62,7 +62,17 @@ def lines(runs: Sequence[EvaluatedRun]) -> Iterator[str]:
         for case, by_label in cases.items():
             ours = _seconds(by_label["exact"])
             cells = [_cell(by_label[label], ours, label == "exact") for label in labels]
-            yield f"| {case.replace('-', ', ')} | " + " | ".join(cells) + " |"
+            yield _row(case, cells)
+        left = {case: [_gap_left(by[label]) for label in labels] for case, by in cases.items()}
+        if any(any(gaps) for gaps in left.values()):
+            yield "\nGaps left at the limit:\n"
+            yield "| instance | " + " | ".join(NAMES[name] for name in labels) + " |"
+            yield "|---" * (len(labels) + 1) + "|"
+            yield from (_row(case, gaps) for case, gaps in left.items() if any(gaps))
+
+
+def _row(case: str, cells: Sequence[str]) -> str:
+    return f"| {case.replace('-', ', ')} | " + " | ".join(cells) + " |"
 
 
 def _cell(runs: Sequence[EvaluatedRun], ours: float, own: bool) -> str:
@@ -70,11 +80,16 @@ def _cell(runs: Sequence[EvaluatedRun], ours: float, own: bool) -> str:
         return ""
     endings = {_ending(run) for run in runs} - {None}
     words = sorted(ending for ending in endings if isinstance(ending, str))
-    gaps = [ending for ending in endings if isinstance(ending, float)]
-    if words or gaps:
-        return " / ".join([*words, *([f"{100 * max(gaps):.2g} %"] if gaps else [])])
+    if words or endings:
+        return " / ".join([*words, *(["limit"] if len(endings) > len(words) else [])])
     seconds = _seconds(runs)
     return f"{seconds:.3g} s" if own else f"{seconds / ours:.3g}"
+
+
+def _gap_left(runs: Sequence[EvaluatedRun]) -> str:
+    """Return the worst gap of the runs that were not proved in time; empty if there is none."""
+    gaps = [ending for ending in map(_ending, runs) if isinstance(ending, float)]
+    return f"{100 * max(gaps):.2g} %" if gaps else ""
 
 
 def _ending(run: EvaluatedRun) -> str | float | None:

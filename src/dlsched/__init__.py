@@ -33,8 +33,10 @@ if TYPE_CHECKING:
     from dlsched.api import verify as verify
     from dlsched.api import what_if as what_if
     from dlsched.display.charts import plot_overview as plot_overview
+    from dlsched.display.difference import plot_difference as plot_difference
     from dlsched.display.plotting import plot as plot
     from dlsched.display.plotting import plot_comparison as plot_comparison
+    from dlsched.display.search import plot_search as plot_search
     from dlsched.errors import DlschedError as DlschedError
     from dlsched.errors import ExtraMissing as ExtraMissing
     from dlsched.errors import InstanceChanged as InstanceChanged
@@ -108,7 +110,9 @@ _NAMES = {
         "UnknownName",
     ],
     "display.charts": ["plot_overview"],
+    "display.difference": ["plot_difference"],
     "display.plotting": ["plot", "plot_comparison"],
+    "display.search": ["plot_search"],
     "history": ["History", "read_history"],
     "registry": ["method"],
     "results.objective": ["Bound", "ByLevel"],

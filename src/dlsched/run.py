@@ -226,10 +226,13 @@ class Run:
 
 @dataclass(frozen=True)
 class _Handler:
-    """Handles Ctrl-C for a run and for the runs that it is nested in."""
+    """Handles Ctrl-C for a run and for the runs that it is nested in.
 
-    run: Run
-    before: object
+    Its ``repr`` is short: `signal.signal` computes that of the handler which it replaces.
+    """
+
+    run: Run = field(repr=False)
+    before: object = field(repr=False)
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         if self.run.interrupted:

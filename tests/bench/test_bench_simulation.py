@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import shutil
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +13,21 @@ from sweeps import made
 from typer.testing import CliRunner
 
 from calls import FIG5, refusal, suite_text
-from dlsched.bench import Store, local_crew, read_suite, run_suite, simulation_report, simulations
+from dlsched.bench import (
+    Store,
+    local_crew,
+    read_suite,
+    run_suite,
+    simulation_report,
+    workload_spec,
+)
 from dlsched.bench.execution import execute
 from dlsched.bench.report import write_report
-from dlsched.bench.simulations import load_simulation, simulation_rows
+from dlsched.bench.simulation_rows import load_simulation, simulation_rows
 from dlsched.bench.task import Task
-from dlsched.bench.workload_spec import WorkloadSpec, bound_of
+from dlsched.bench.workload_spec import BOUND, WorkloadSpec
 from dlsched.cli import app
+from dlsched.errors import InstanceError
 from dlsched.results.result import Report, Violation
 from dlsched.simulation import Simulation, Workload, simulate
 
@@ -100,9 +107,10 @@ def folder(swept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
 
 
 def stored() -> list[dict[str, Any]]:
-    """Return the simulations of the sweep."""
+    """Return the simulations of the sweep, without the runs of bounds."""
     with Store("out") as store:
-        return simulation_rows(store.simulations())
+        rows = simulation_rows(store.simulations())
+    return [row for row in rows if row["method"] != BOUND]
 
 
 def first_simulation() -> Task:
@@ -137,7 +145,8 @@ def test_rows_are_what_simulate_returns(folder: Path) -> None:
     assert rows[3]["mean_jct"] == rows[4]["mean_jct"] and "mean_jct_bound" not in rows[3]
     with open("out/results.csv", newline="") as lines:
         table = list(csv.DictReader(lines))
-    assert [line["method"] for line in table] == ["lyra", *(row["method"] for row in rows)]
+    methods = [row["method"] for row in rows]
+    assert [line["method"] for line in table] == ["lyra", *methods[:3], BOUND, *methods[3:]]
     assert float(table[1]["mean_jct"]) == rows[0]["mean_jct"]
 
 
@@ -159,13 +168,14 @@ def test_only_what_has_changed_is_run_again(folder: Path) -> None:
     (folder / "mine_policy.py").write_text(OWN + "# changed\n")
     assert resume() == ["mine_policy:Last", *["mine_policy:Fails"] * 2]
     (folder / "jobs.csv").write_text(JOBS.replace("\n3,", "\n33,"))
-    assert resume() == ["srtf", "mine_policy:Last", "tiresias"]
+    assert resume() == ["srtf", "mine_policy:Last", "tiresias", BOUND]
 
 
 def test_changed_traces_and_time_limits(folder: Path) -> None:
     """A trace that changed after the plan gives no result; a time limit is one of the process."""
     task = first_simulation()
     (folder / "jobs.csv").write_text(JOBS.replace("\n3,", "\n33,"))
+    workload_spec.forget()  # as in a worker process that has not read it yet
     row = execute(task).row
     assert row["status"] == "changed" and "jobs" in row["reason"]
     text = SUITE.replace("wall_limit = 100", "wall_limit = 100\ntime_limit = 7\ngap = 0.5")
@@ -177,12 +187,15 @@ def test_changed_traces_and_time_limits(folder: Path) -> None:
 def test_what_cannot_be_right_has_failed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A metric below its lower bound is rejected; so is what the auditor does not confirm."""
     task = first_simulation()
-    assert isinstance(task.instance, WorkloadSpec)
-    bound = bound_of(task.instance, "makespan", False)._replace(value=Fraction(10**9))
-    with monkeypatch.context() as patch:
-        patch.setattr(simulations, "bound_of", lambda *_: bound)
-        row = execute(task).row
+    with Store("out") as store:
+        rows = store.simulations()
+    (bound,) = (row for row in rows if row["method"] == BOUND)
+    bound["bound"] = json.dumps(json.loads(bound["bound"]) | {"makespan": 10**9})
+    row = next(row for row in simulation_rows(rows) if row["method"] == "srtf")
     assert row["status"] == "rejected" and "is below its bound 1e+09" in row["reason"]
+    bound["record"] = "{}"
+    with pytest.raises(InstanceError, match=r"the simulation of bound on .* damaged record"):
+        simulation_rows(rows)
     found = Report((Violation("capacity", "s1", "9 of 8 GPUs"),), None)
     monkeypatch.setattr(Simulation, "audit", lambda run: found)
     outcome = execute(task)
@@ -290,5 +303,5 @@ def test_profile_options_and_servers_with_cpus(folder: Path) -> None:
 def test_example_suite() -> None:
     """The suite that comes with dlsched is on sample traces, with bounds."""
     suite = read_suite(Path(__file__).parents[2] / "benchmarks" / "suites" / "simulation.toml")
-    assert all(entry.trace.startswith("sample-") and entry.bounds for entry in suite.simulation)
-    assert len(suite.tasks()) == 10
+    assert all(str(e.trace).startswith("sample-") and e.bounds for e in suite.simulation)
+    assert len(suite.tasks()) == 13

@@ -73,7 +73,6 @@ def test_a_log_is_complete_and_not_overwritten(tmp_path: Path) -> None:
         (("--policy", "srtf", "--variant", "old"), "neither 'paper' nor 'published'"),
         (("--policy", "srtf", "--set", "speed=2"), "has no 'speed'"),
         (("--policy", "srtf", "--profiles", "nobody"), "set of profiles"),
-        (("--policy", "srtf", "--gpus", "1"), "leave the job out"),
         (("--policy", "srtf", "--profile-option", "split=1/1/1"), "belongs to --profiles"),
         ((*SYNERGY, "--profile-option", "shape=2"), "--profiles synergy has no 'shape'"),
         ((*SYNERGY, "--profile-option", "cpus_per_gpu=few"), "write a whole number"),
@@ -121,7 +120,7 @@ def test_interrupt(
     def interrupted(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("dlsched.cli.simulate.run_simulation", interrupted)
+    monkeypatch.setattr("dlsched.cli.reading.run_simulation", interrupted)
     wanted = (*TRACE, "--policy", "srtf", "--variant", variant, "--log", str(tmp_path / "log"))
     ran = CliRunner().invoke(app, list(wanted))
     assert ran.exit_code != 0

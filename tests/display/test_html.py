@@ -14,6 +14,8 @@ from calls import python
 from dlsched.display import picture
 from dlsched.problems import library
 from dlsched.schema.instance_link import linked_instance
+from dlsched.simulation import Cluster, Workload, simulate
+from dlsched.traces import read_trace
 
 ELEMENTS = {"div", "p", "b", "code", "table", "tr", "td", "th", "img"}
 
@@ -67,6 +69,31 @@ def test_instances_of_all_problems(name: str) -> None:
     parts = {name for name, frame in instance.to_frames().items() if len(frame) and "_" not in name}
     assert all(f"\n{part}\n" in tags.text for part in parts - {"instance", "utility", "weights"})
     assert "minimize" in tags.text or "maximize" in tags.text
+
+
+def test_inputs_and_results_of_simulations() -> None:
+    """A trace, its workload, a cluster and a simulation show what they hold, in rows."""
+    trace = read_trace("synthetic-1")
+    workload = Workload.from_trace(trace, limit=6)
+    cluster = Cluster.of([{"gpus": 8, "gpu_type": "<V100>", "count": 3}, {"gpus": 4}])
+    ran = simulate(workload, cluster, "fifo")
+    for shown, words in (
+        (trace, ("trace", "synthetic-1", "1,500", "read_trace('synthetic-1')")),
+        (workload, ("workload", "synthetic-1", "jobs", "6")),
+        (cluster, ("cluster", "28 GPUs", "servers", "GPUs by type: 24 <V100>, 4 of no type")),
+        (ran, ("simulation", "fifo", "6 of 6 jobs are complete; variant paper", "mean_jct", "h")),
+    ):
+        text = read(shown).text
+        assert all(f"{word}\n" in text for word in words), (text, words)
+    assert f"\n{ran.summary['makespan'] / 3600:,.2f}\nh\n" in read(ran).text
+
+
+def test_proof() -> None:
+    """A proof shows each level's optimum, and how many leaves its tree has."""
+    proof = dlsched.prove("lyra-fig5")
+    text = read(proof).text
+    assert "reclaiming proof\nlyra-fig5\n" in " ".join(text.split(" "))
+    assert "\npreempted\n1\ncertified\n" in text and "\ncollateral\n0\ncertified\n" in text
 
 
 def test_result(fig5: dlsched.Result) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -13,6 +14,11 @@ from proof_cases import drawn
 
 import dlsched
 from dlsched import registry
+from dlsched.problems.placement import model
+from dlsched.problems.placement.programs.attainable_demands import attainable
+from dlsched.problems.placement.programs.coefficients import Shares
+from dlsched.problems.placement.programs.piecewise_estimate import Estimate
+from dlsched.problems.placement.structures.arrays import arrays
 from dlsched.proofs.available import Forms
 from dlsched.proofs.document import read_proof
 from dlsched.proofs.forms.choice import FormChoice
@@ -114,6 +120,35 @@ def test_a_built_model_is_not_compiled_after_the_limit(monkeypatch: pytest.Monke
     ):
         Forms(instance, [Fraction(1)]).build("model", {}, 0)
     assert compiled == []
+
+
+@pytest.mark.parametrize("name", ["_run_together", "_gpu", "_overload", "_storage", "_limits"])
+def test_the_limit_is_looked_at_between_the_rows_of_placement(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pyomo takes seconds for a large model, so each family of rows asks for the limit."""
+    instance = dlsched.load("placement-small-03")
+    spent: list[Termination] = []
+    family = getattr(model, name)
+
+    def spend_the_limit(*arguments: Any) -> Any:
+        spent.append(Termination.TIME_LIMIT)
+        return family(*arguments)
+
+    monkeypatch.setattr(model, name, spend_the_limit)
+    with pytest.raises(Unbuilt), until(lambda: spent[-1] if spent else None):
+        model.build(instance)
+    assert len(spent) == 1
+
+
+def test_the_limit_is_looked_at_while_the_estimate_of_placement_is_made() -> None:
+    """The demands that regions can have take seconds where jobs are many."""
+    instance = dlsched.load("placement-small-03")
+    shares = Shares(instance)
+    with pytest.raises(Unbuilt), until(after(1)):
+        attainable(shares)
+    with pytest.raises(Unbuilt), until(after(1 + len(shares.demand))):
+        Estimate.coarse(arrays(instance), shares)
 
 
 def test_the_limit_holds_while_a_form_is_chosen() -> None:

@@ -50,15 +50,29 @@ def test_timeline_shows_idle_gpus(run: Simulation) -> None:
 
 
 def test_curve_of_waiting_jobs(run: Simulation) -> None:
-    """One job waits until 10, none later."""
-    (line,) = draw_over_time([run], "waiting").lines
-    assert list(line.get_xdata()) == [0, 10, 20]
+    """One job waits until 10 seconds, none later; the axis has hours and begins at 0."""
+    ax = draw_over_time([run], "waiting")
+    (line,) = ax.lines
+    assert [3600 * hours for hours in line.get_xdata()] == pytest.approx([0, 10, 20])
+    assert ax.get_xlabel() == "hours" and ax.get_xlim()[0] == 0
     assert list(line.get_ydata()) == [1, 0, 0]
 
 
+def test_gpus_have_the_line_of_the_capacity(run: Simulation) -> None:
+    """GPUs held are drawn with a line at those of the cluster; 0 seconds of waiting are at 0."""
+    curve, capacity = draw_over_time([run], "gpus").lines
+    assert set(capacity.get_ydata()) == {run.cluster.gpus}
+    assert max(curve.get_ydata()) <= run.cluster.gpus
+    (waits,) = draw_distribution([run], "queueing").lines
+    none = float((run.jobs["queueing"] == 0).mean())
+    at_zero = [y for x, y in zip(*waits.get_data(), strict=True) if x == 0]
+    assert none > 0 and max(at_zero) == none
+
+
 def test_distribution_has_a_curve_for_each_policy(run: Simulation) -> None:
-    """Two simulations, two curves that end at 1, named after policy."""
+    """Two simulations, two curves from 0 to 1, named after policy."""
     lines = draw_distribution([run, run]).lines
+    assert [min(line.get_ydata()) for line in lines] == [0, 0]
     assert [line.get_label() for line in lines] == ["fifo", "fifo"]
     assert [list(line.get_ydata())[-1] for line in lines] == [1, 1]
 

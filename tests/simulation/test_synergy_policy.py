@@ -16,6 +16,7 @@ from dlsched.simulation.engine.state import Arrays, State
 from dlsched.simulation.policies.synergy import Synergy, _candidates
 from dlsched.simulation.policies.synergy_orders import ORDERS
 from dlsched.simulation.policies.synergy_rounds import RoundSolver
+from dlsched.simulation.published.synergy.queue import KEYS
 from dlsched.simulation.workload.generators import synergy_workload
 
 
@@ -141,8 +142,10 @@ def test_jobs_stay_where_they_are() -> None:
     assert run.summary["preemptions"] == 0
 
 
-@pytest.mark.parametrize("variant", ["paper", "published"])
-@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize(
+    ("order", "variant"),
+    [*((order, "paper") for order in ORDERS), *((order, "published") for order in KEYS)],
+)
 def test_audits(order: str, variant: str) -> None:
     """Simulations of all methods, with jobs of several sizes, agree with their logs."""
     jobs = synergy_workload(20, load=60, split="60/30/10", multi=True, seed=5, scale=0.03)

@@ -70,7 +70,8 @@ def extended(
                 f"{base} fixes {name} at {value:g}, so it cannot be fixed at {fixed[name]:g}; "
                 f"leave that out, or take a variant that does not fix it"
             )
-    return Variant(base.problem, f"{base.name}-{label}"[:80], changes, levels or base.levels, fixed)
+    name = f"{base.name}-{label}"[:80]
+    return Variant(base.problem, name, changes, levels or base.levels, fixed, base.allow)
 
 
 def what_if(

@@ -18,7 +18,7 @@ import dlsched
 from dlsched import registry
 from dlsched.bench import sources
 from dlsched.bench.machine import installed_version, versions
-from dlsched.bench.workload_spec import SIMULATION
+from dlsched.bench.workload_spec import BOUND, SIMULATION
 from dlsched.errors import UnknownName
 from dlsched.registry.methods import Options
 from dlsched.simulation.policies import find_policy
@@ -141,6 +141,8 @@ def _library_files(root: Path, problem: str) -> Iterator[Path]:
 
 def homes(problem: str, method: str, options: Options) -> Iterator[str]:
     """Yield the modules that the code of a run comes from, those of dlsched among them."""
+    if problem == SIMULATION and method == BOUND:
+        return
     with contextlib.suppress(UnknownName):  # a published simulator, or the run fails with it
         if problem == SIMULATION:
             yield from _homes_of_policy(method, options.get("method"))

@@ -23,6 +23,8 @@ from dlsched.bench.worker_process import Stopped, Unfit
 from dlsched.errors import describe
 
 POLL_SECONDS = 0.5
+FETCH_SECONDS = 120
+"""Time for the rows of a batch that is made to arrive."""
 BATCH_SECONDS = 0.5
 """What the runs of a batch take together, about: less than a user waits for a row."""
 MOST_OF_BATCH = 256
@@ -170,22 +172,25 @@ class DaskThread(BatchWorker):
     def _wait(self, future: Any) -> tuple[list[Outcome], str | None]:
         from distributed.scheduler import KilledWorker
 
-        while True:
-            try:
-                answer: tuple[list[Outcome], str | None] = future.result(timeout=POLL_SECONDS)
-            except TimeoutError:
-                if self.crew.stop.is_set():
-                    raise Stopped from None
-                if self.address not in self.crew.threads:
-                    raise Gone(self.name) from None
-            except (KilledWorker, CancelledError) as error:
-                self.crew.threads.pop(self.address, None)  # it may come back
-                raise Gone(f"{self.name}: {describe(error)}") from None
-            except Exception as error:  # what a worker without this dlsched answers
-                told = describe(error) + _version_at(self.crew, self.address)
-                raise Unfit(f"it cannot make runs: {told}") from None
-            else:
-                return answer
+        done = threading.Event()
+        future.add_done_callback(lambda _: done.set())
+        # Not by a result with a time limit: on a busy machine Dask raises other errors at it.
+        while not done.wait(POLL_SECONDS):
+            if self.crew.stop.is_set():
+                raise Stopped
+            if self.address not in self.crew.threads:
+                raise Gone(self.name)
+        try:
+            answer: tuple[list[Outcome], str | None] = future.result(timeout=FETCH_SECONDS)
+        except (KilledWorker, CancelledError, TimeoutError) as error:
+            self.crew.threads.pop(self.address, None)  # it may come back
+            raise Gone(f"{self.name}: {describe(error)}") from None
+        except Stopped:
+            raise
+        except Exception as error:  # what a worker without this dlsched answers
+            told = describe(error) + _version_at(self.crew, self.address)
+            raise Unfit(f"it cannot make runs: {told}") from None
+        return answer
 
     def close(self) -> None:
         """Leave the process there to `DaskCrew.close`."""

@@ -6,13 +6,19 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dlsched.bench import statistics
-from dlsched.bench.simulations import SHOWN
+from dlsched.bench.simulation_rows import SHOWN
 from dlsched.display.figures import display, percent, seconds
 
 if TYPE_CHECKING:
     import pandas
 
-_PERCENTS = ("mean", *statistics.PERCENTILES, "worst", "gap", "gap_to_best", "utilization")
+_SPREAD = ("sd", "least", "most", "better")
+"""Numbers in the tables of the spread over seeds."""
+_NUMBERS = ("bound", "seconds", "size", "seed", "peak MiB")
+_PERCENTS = (
+    *("mean", *statistics.PERCENTILES, "worst", "gap", "gap_to_best", "utilization"),
+    *("saved", "saved_sd"),
+)
 _COUNTS = (
     "runs",
     "proven",
@@ -53,8 +59,7 @@ def page_table(
     numbers
         Columns of numbers, besides those that always are.
     """
-    numeric = {*_PERCENTS, *_COUNTS, *SHOWN, "bound", "seconds", "size", "seed", "peak MiB"}
-    numeric |= {*numbers}
+    numeric = {*_PERCENTS, *_COUNTS, *SHOWN, *_SPREAD, *_NUMBERS, *numbers}
     return {
         "columns": [
             {"name": name, "numeric": name in numeric, "wide": name in _WIDE} for name in names

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from dlsched import registry
 from dlsched.bench.statistics import EvaluatedRun
-from dlsched.display import charts
+from dlsched.display import charts, quality
 from dlsched.results import performance_profiles as profiles
 
 if TYPE_CHECKING:
+    import pandas
     from matplotlib.figure import Figure
 
 SIZE = (4.4, 3.1)
@@ -45,8 +46,7 @@ def pictures(problem: str, runs: Sequence[EvaluatedRun]) -> Iterator[Picture]:
     if any(len(values) for values, _ in gaps.values()):
         caption = (
             f"Share of the runs within each {level}_gap_to_best. Runs without a solution or a "
-            f"bound, or with an earlier level not at its bound, are in no share. Gaps below "
-            f"{charts.LEAST_GAP:g} are drawn there."
+            f"bound, or with an earlier level not at its bound, are in no share."
         )
         yield Picture("gaps", caption, _figure(charts.draw_gap_profile, gaps, level))
     if len({row["size"] for row in rows if row["size"]}) > 1:
@@ -55,9 +55,28 @@ def pictures(problem: str, runs: Sequence[EvaluatedRun]) -> Iterator[Picture]:
             f"least {profiles.MIN_SIZES} sizes; its {profiles.CONFIDENCE:.0%} interval is beside."
         )
         yield Picture("time-by-size", caption, _figure(charts.draw_time_by_size, rows, owner.size))
-        caption = f"{level}_gap_to_best against the number of {owner.size}."
-        figure = _figure(charts.draw_gap_by_size, rows, owner.size, level)
+        caption = f"{level}_gap_to_best against the number of {owner.size}: median, quartiles."
+        figure = _figure(quality.draw_gap_by_size, rows, owner.size, level)
         yield Picture("gap-by-size", caption, figure)
+
+
+OVERVIEW = "How far each method is from the optimum, run by run, and how many runs are optimal"
+OVERVIEW_INCHES = {"overview": 8.4, "overview-narrow": 4.2}
+"""Names and widths of the overview: for a page, and for a telephone."""
+
+
+def overviews(table: pandas.DataFrame) -> Iterator[tuple[Picture, bytes]]:
+    """Yield all problems at a glance in two widths, each with its content as SVG."""
+    import matplotlib as mpl
+    from matplotlib import pyplot as plt
+
+    for name, inches in OVERVIEW_INCHES.items():
+        with mpl.rc_context({"figure.figsize": (inches, inches)}), plt.ioff():
+            figure = charts.plot_overview(table)
+            picture = Picture(name, OVERVIEW, figure)
+            content = svg(picture, "all")
+            plt.close(figure)
+        yield picture, content
 
 
 def _figure(draw: Callable[..., None], *what: Any) -> Figure:

@@ -228,9 +228,13 @@ class _Dispatch:
         return f"no worker at {self.crew.describe()} can make the runs ({'; '.join(reasons)})"
 
     def arrived(self) -> list[Outcome]:
-        """Return the outcomes that have arrived, whatever has become of the others."""
+        """Return the outcomes that have arrived, whatever has become of the others.
+
+        Those that were killed are not among them: what ended the sweep has ended them as well.
+        """
         done = [batch for batch in self.running if batch.done() and not batch.exception()]
-        return [outcome for batch in done for outcome in batch.result().outcomes]
+        outcomes = [outcome for batch in done for outcome in batch.result().outcomes]
+        return [outcome for outcome in outcomes if outcome.row["status"] != "killed"]
 
     def accept(self) -> list[Outcome]:
         """Take note of the runs that have ended; return those that can be stored.

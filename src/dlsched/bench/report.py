@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dlsched import registry
 from dlsched.bench import simulation_report, statistics
+from dlsched.bench.page_rows import rows_on_demand
 from dlsched.bench.page_table import Cell, Table, frame_table, page_table
-from dlsched.bench.plots import embedded, pictures, svg
+from dlsched.bench.plots import embedded, overviews, pictures, svg
 from dlsched.bench.safe_csv import csv_bytes
 from dlsched.bench.simulation_report import Section
-from dlsched.bench.simulations import simulation_rows
+from dlsched.bench.simulation_rows import simulation_rows
 from dlsched.bench.statistics import EvaluatedRun, LevelMean
 from dlsched.bench.store import Store
+from dlsched.bench.stored_runs import frame_of, stored_runs
 from dlsched.display.figures import display
 from dlsched.display.table import Row, data_frame
 from dlsched.extras import require
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     import pandas
 
 MOST_ROWS = 2000
-"""Largest number of runs in the page; the CSV file has all runs."""
+"""Largest number of runs that are lines of the page; of more, lines are made when asked for."""
 _PACKED = ("runs", "simulations")
 """Tables that are written as Parquet, too."""
 _RUN_COLUMNS = (
@@ -91,12 +93,11 @@ def write_report(
         require(library, "dlsched report")
     on_part("the statistics")
     with Store(folder) as store:
-        rows, about, planned = store.rows(), store.about, store.planned
+        evaluated, about, planned = stored_runs(store), store.about, store.planned
         simulated = simulation_rows(store.simulations())
         workloads = list(simulation_report.sections(store, simulated, on_part))
     target = Path(out) if out is not None else Path(folder) / "report"
-    evaluated = statistics.evaluate_rows(rows)
-    frame = data_frame(statistics.run_rows(evaluated))
+    frame = frame_of([run.row for run in evaluated])
     summary, by_level = statistics.summary(evaluated), statistics.gaps_by_level(evaluated)
     written = []
 
@@ -105,7 +106,7 @@ def write_report(
         written.append(target / name)
 
     tables = {"runs": frame, "summary": summary, "gaps": by_level}
-    if not rows and simulated:
+    if not evaluated and simulated:
         tables = {}
     if simulated:
         tables["simulations"] = data_frame(simulated)
@@ -114,8 +115,15 @@ def write_report(
         packed = _parquet(table) if name in _PACKED else None
         if packed is not None:
             keep(f"{name}.parquet", packed)
+    glance = {}
+    if evaluated:
+        on_part("the overview")
+        for picture, content in overviews(frame):
+            keep(f"{picture.name}.svg", content)
+            glance[picture.name] = embedded(picture, content)
+    del tables, frame
     drawn: dict[str, list[dict[str, str]]] = {}
-    for problem in dict.fromkeys(row["problem"] for row in rows):
+    for problem in dict.fromkeys(run.row["problem"] for run in evaluated):
         of_problem = [run for run in evaluated if run.row["problem"] == problem]
         drawn[problem] = []
         on_part(f"the charts of {problem}")
@@ -127,7 +135,7 @@ def write_report(
         for name, content in workload.files():
             keep(name, content)
     on_part("the page")
-    page = _page(evaluated, summary, by_level, drawn, workloads, simulated, about, planned)
+    page = _page(evaluated, summary, by_level, glance, drawn, workloads, simulated, about, planned)
     keep("index.html", page.encode())
     return written
 
@@ -146,6 +154,7 @@ def _page(
     runs: Sequence[EvaluatedRun],
     summary: pandas.DataFrame,
     by_level: pandas.DataFrame,
+    glance: dict[str, dict[str, str]],
     drawn: dict[str, list[dict[str, str]]],
     workloads: Sequence[Section],
     simulated: Sequence[Row],
@@ -183,12 +192,14 @@ def _page(
         planned=planned,
         made=len(rows),
         listed=len(methods),
+        overview=glance,
         sections=sections,
         workloads=[workload.page() for workload in workloads],
         findings=findings(runs),
         failures=_failures(rows),
-        runs=_runs(runs[:MOST_ROWS]),
+        runs=_runs(runs if len(runs) <= MOST_ROWS else ()),
         most=MOST_ROWS,
+        rows=rows_on_demand(_RUN_COLUMNS, _run_cells(runs)) if len(runs) > MOST_ROWS else "",
         machines=sorted({row["machine"] for row in rows}),
         versions=sorted({_versions(row) for row in rows}),
         began=min((row["started"] for row in rows), default=""),
@@ -242,7 +253,11 @@ def _growth(runs: Sequence[EvaluatedRun], level: str) -> Table:
 
 
 def _runs(runs: Sequence[EvaluatedRun]) -> Table:
-    rows = []
+    return page_table(_RUN_COLUMNS, _run_cells(runs))
+
+
+def _run_cells(runs: Iterable[EvaluatedRun]) -> Iterator[list[Any]]:
+    """Yield the cells of the table of runs."""
     for run in runs:
         memory = run.row["peak_memory_bytes"]
         row = run.row | {
@@ -250,8 +265,7 @@ def _runs(runs: Sequence[EvaluatedRun]) -> Table:
             "objective": _values(run.objective) if run.objective else "",
             "peak MiB": memory and round(memory / 2**20),
         }
-        rows.append([row.get(name) for name in _RUN_COLUMNS])
-    return page_table(_RUN_COLUMNS, rows)
+        yield [row.get(name) for name in _RUN_COLUMNS]
 
 
 def _summary(
@@ -278,7 +292,8 @@ def _summary(
     ]
     rows = []
     for line in lines.to_dict("records"):
-        cells = line | {"at optimum": Cell(optimum_text(line), line["at optimum"])}
+        cells: dict[str, Any] = {str(name): value for name, value in line.items()}
+        cells["at optimum"] = Cell(optimum_text(cells), line["at optimum"])
         for level in (first, *others):
             mean = means[level][line["method"]]
             cells[f"mean gap: {level}"] = Cell(mean.text(), mean.mean)
@@ -286,7 +301,7 @@ def _summary(
     return page_table(names, rows, ["at optimum", *numbers])
 
 
-def optimum_text(line: Row) -> str:
+def optimum_text(line: Mapping[Any, Any]) -> str:
     """Return how many runs of a row of the summary are at the optimum in all levels: "k of n".
 
     Empty if the method only gives bounds.

@@ -14,9 +14,9 @@ from dlsched.bench.places import RETRIES, Dask, Local, Place, Shards
 from dlsched.bench.plan import FOLDER, Plan, write_plan
 from dlsched.bench.salvage import FILE
 from dlsched.bench.shard_file import ShardFile
-from dlsched.bench.simulations import simulation_rows
-from dlsched.bench.statistics import evaluate_rows, run_rows
+from dlsched.bench.simulation_rows import simulation_rows
 from dlsched.bench.store import Store
+from dlsched.bench.stored_runs import frame_of, stored_runs
 from dlsched.bench.suite import Suite, read_suite
 from dlsched.bench.task import Task
 from dlsched.bench.termination import Terminated, set_at_sigterm
@@ -77,7 +77,7 @@ def run_suite(
     -------
     pandas.DataFrame
         One row per run, in the order of the suite; `dlsched.display.table.COLUMNS` has the columns.
-        Simulations come last; see `dlsched.bench.simulations.simulation_rows`. For a shard, the
+        Simulations come last; see `dlsched.bench.simulation_rows.simulation_rows`. For a shard, the
         runs that this call has made, as they arrived, with the columns of the store.
 
     Raises
@@ -230,5 +230,5 @@ def planned(suite: Suite, out: Path) -> Plan:
 
 def write_table(store: Store) -> pandas.DataFrame:
     """Write the store's table of all runs, and return it."""
-    rows = run_rows(evaluate_rows(store.rows())) + simulation_rows(store.simulations())
-    return store.write_table(rows)
+    rows = [run.row for run in stored_runs(store)] + simulation_rows(store.simulations())
+    return store.write_table(frame_of(rows))

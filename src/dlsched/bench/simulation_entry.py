@@ -8,17 +8,24 @@
     gpus = 8
     policies = ["srtf", { policy = "muri_s", method = "exact" }]
     bounds = true
+
+    [[simulation]]
+    generate = "lyra"
+    workload_seeds = [0, 1, 2]
+    grid = { servers = [4, 8], load = [0.8, 0.95], wrong = [0, 0.3] }
+    parameters = { days = 1 }
+    policies = ["fifo", "lyra"]
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from dlsched.bench.workload_spec import WorkloadSpec
+from dlsched.bench.simulation_jobs import GRID, cluster_of, plain, validate_jobs
+from dlsched.bench.simulations import bounds_for
 from dlsched.errors import DlschedError, UnknownName
 from dlsched.schema.document import Document
 from dlsched.schema.fields import Amount, Count, Id, PositiveCount
@@ -28,11 +35,13 @@ from dlsched.simulation.api import VARIANTS
 from dlsched.simulation.engine.policy import interval_ticks
 from dlsched.simulation.policies import find_policy, make_policy, policy_options
 from dlsched.simulation.published import PUBLISHED
-from dlsched.simulation.workload.cluster import TRAINING
-from dlsched.simulation.workload.profiles import FILES, validate_options
+from dlsched.simulation.workload.cluster import TRAINING, Loan
+from dlsched.simulation.workload.profiles import validate_options
 
 _UNIFORM = ("servers", "gpus", "cpus", "memory")
 """Fields that say what all servers have."""
+_GROUPING = "interleaving"
+"""The problem of policies that make jobs share GPUs."""
 
 
 class ServerKind(Document):
@@ -71,12 +80,24 @@ class PolicyEntry(Document):
 
 
 class SimulationEntry(Document):
-    """A trace on a cluster, and the policies that are simulated on it.
+    """Jobs on a cluster, and the policies that are simulated on it.
 
     Attributes
     ----------
     trace
         A file's path, relative to the suite, or the name of a trace that comes with dlsched.
+    generate
+        Instead of a trace, what draws jobs and servers: hadar, lyra, mast or synergy
+        (`dlsched.simulation.workload.generators`).
+    parameters
+        Parameters of the generator.
+    grid
+        ``{parameter: values}``: all combinations. Of the generator's parameters, ``servers`` for
+        the number of servers whatever it calls it, and ``wrong``; for a trace of `GRID`.
+    workload_seeds
+        Seeds of the generator, and of the drawing of wrong estimates; for each the same policies.
+    wrong
+        Share of the jobs whose running time policies are told wrongly, by up to 25 %.
     profiles, profile_options
         A set of profiles, and its options, as in `Workload.from_trace`; paths among these are
         relative to the suite.
@@ -90,6 +111,9 @@ class SimulationEntry(Document):
         CPUs and GB of memory of each server, for policies that ask.
     kinds
         Several kinds of servers, instead.
+    loans
+        How many servers of the pool ``loan`` are lent, by time: tables with ``time``, ``servers``.
+        The generator of ``lyra`` has its own.
     policies
         Names, or tables with ``policy``, ``method``, ``options``.
     seeds
@@ -100,8 +124,13 @@ class SimulationEntry(Document):
         Whether lower bounds over all policies are computed, too.
     """
 
-    trace: Id
     policies: tuple[PolicyEntry, ...]
+    trace: Id | None = None
+    generate: Id | None = None
+    parameters: dict[str, Any] = Field(default_factory=dict)
+    grid: dict[str, tuple[Any, ...]] = Field(default_factory=dict)
+    workload_seeds: tuple[Count, ...] = ()
+    wrong: Amount = 0
     profiles: Id | None = None
     profile_options: dict[str, Any] = Field(default_factory=dict)
     together: bool = False
@@ -111,6 +140,7 @@ class SimulationEntry(Document):
     cpus: PositiveCount | None = None
     memory: PositiveCount | None = None
     kinds: tuple[ServerKind, ...] = ()
+    loans: tuple[Loan, ...] = ()
     seeds: tuple[Count, ...] = (0,)
     variant: str = VARIANTS[0]
     bounds: bool = False
@@ -126,6 +156,7 @@ class SimulationEntry(Document):
     def _consistent(self) -> Self:
         if not self.policies:
             raise Flaw(("policies",), "is empty", "name at least one policy")
+        validate_jobs(self)
         beside = [name for name in _UNIFORM if name in self.model_fields_set]
         if self.kinds and beside:
             raise Flaw(("kinds",), f"stands beside {beside[0]}", "remove one of them")
@@ -170,33 +201,8 @@ class SimulationEntry(Document):
 
     @property
     def cluster(self) -> Cluster:
-        """The servers."""
-        if not self.kinds:
-            return Cluster.uniform(self.servers, self.gpus, cpus=self.cpus, memory=self.memory)
-        return Cluster.of([kind.model_dump(exclude_none=True) for kind in self.kinds])
-
-    def spec(self, folder: Path) -> WorkloadSpec:
-        """Return the specification of the workload; the trace is read now.
-
-        Raises
-        ------
-        Flaw
-            If the trace or its profiles cannot be used; with the field's path.
-        """
-        options = {"profiles": self.profiles, "together": self.together, "limit": self.limit}
-        options |= plain(self.profile_options)
-        files = {
-            name: _path(folder, options[name])
-            for name in FILES.get(self.profiles or "", ())
-            if name in options
-        }
-        try:
-            return WorkloadSpec.of(
-                _path(folder, self.trace), self.trace, options, self.cluster, self.bounds, files
-            )
-        except (DlschedError, TypeError) as error:
-            remedy = "a path is relative to the suite; profiles must suit the trace"
-            raise Flaw(("trace",), f"cannot be used: {error}", remedy) from None
+        """The servers, where a trace is simulated on one cluster."""
+        return cluster_of(self, {name: getattr(self, name) for name in GRID})
 
     def runs(self) -> Iterator[tuple[PolicyEntry, int]]:
         """Yield policies and seeds in order."""
@@ -204,20 +210,17 @@ class SimulationEntry(Document):
             for seed in self.seeds:
                 yield entry, seed
 
-
-def _path(folder: Path, name: Any) -> Any:
-    """Return the path of a file beside the suite; a name that is no such file as it is."""
-    if not isinstance(name, str) or not (folder / name).exists():
-        return name
-    return str((folder / name).resolve())
-
-
-def plain(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return frozen options as plain data, which can be sent to other processes."""
-    return {name: _plain(value) for name, value in options.items()}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return plain(value)
-    return [_plain(entry) for entry in value] if isinstance(value, list | tuple) else value
+    def bound_runs(self) -> list[dict[str, Any]]:
+        """Return the options of the bounds that the policies are compared with, each once."""
+        if not self.bounds:
+            return []
+        found: dict[str, dict[str, Any]] = {}
+        for entry in self.policies:
+            layers, shares = False, None if self.profiles == "muri" else False
+            if self.variant == VARIANTS[0] and ":" not in entry.policy:
+                kind = find_policy(entry.policy)
+                layers, shares = kind.layers is not None, kind.problem == _GROUPING
+            arguments = entry.arguments(self.variant)
+            for options in bounds_for(entry.policy, arguments, layers, shares):
+                found[repr(options)] = options
+        return list(found.values())

@@ -8,15 +8,15 @@ from typing import Any
 
 from dlsched.bench.page_table import page_table
 from dlsched.bench.plots import SIZE, Picture, embedded, svg
-from dlsched.bench.simulations import load_simulation, table_rows
+from dlsched.bench.simulation_rows import load_simulation, table_rows
+from dlsched.bench.spread import curve_picture, curves, label_of, spread_picture, spread_rows
 from dlsched.bench.store import Store
+from dlsched.bench.workload_spec import BOUND
 from dlsched.display.table import Row
 from dlsched.errors import InstanceError
 from dlsched.schema.files import JsonObject
 from dlsched.simulation import Simulation
 from dlsched.simulation.pictures.charts import draw_distribution, draw_over_time
-
-_LABELS = ("policy", "method", "options")
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,8 @@ class Section:
     name
         Its name in tables.
     rows
-        The rows of its table, `dlsched.bench.simulations.table_rows`.
+        The rows of its table: `dlsched.bench.simulation_rows.table_rows`, or of several seeds
+        `dlsched.bench.spread.spread_rows`.
     pictures
         Its pictures, each with its content as SVG.
     """
@@ -47,7 +48,7 @@ class Section:
 
     def page(self) -> JsonObject:
         """Return what the report's page shows of it."""
-        names = [name for name in self.rows[0] if self._tells(name)]
+        names = [name for name in (self.rows[0] if self.rows else ()) if self._tells(name)]
         return {
             "id": self.place,
             "name": self.name,
@@ -64,14 +65,14 @@ class Section:
 def sections(
     store: Store, rows: Sequence[Row], on_part: Callable[[str], None]
 ) -> Iterator[Section]:
-    """Yield a section for each workload of a sweep.
+    """Yield a section for each workload of a sweep, of several seeds one with their spread.
 
     Parameters
     ----------
     store
         Where the logs are.
     rows
-        The rows of `dlsched.bench.simulations.simulation_rows`.
+        The rows of `dlsched.bench.simulation_rows.simulation_rows`.
     on_part
         Called with a name of what is made next.
 
@@ -80,24 +81,30 @@ def sections(
     InstanceError
         If a log is not there, or cannot be read.
     """
-    for number, name in enumerate(dict.fromkeys(row["instance"] for row in rows), start=1):
-        on_part(f"the charts of {name}")
-        of_workload = [row for row in rows if row["instance"] == name]
-        table = table_rows(of_workload)
+    families = dict.fromkeys(row.get("family") or row["instance"] for row in rows)
+    for number, family in enumerate(families, start=1):
+        on_part(f"the charts of {family}")
+        members = [row for row in rows if (row.get("family") or row["instance"]) == family]
+        simulated = [row for row in members if row["method"] != BOUND]
+        if not simulated:  # bounds alone, or what failed before its family was known
+            continue
+        lines = table_rows(simulated)
         runs: dict[str, Simulation] = {}
-        for row, line in zip(of_workload, table, strict=True):
-            label = _label(line)
+        for row, line in zip(simulated, lines, strict=True):
+            label = label_of(line)
             if row["solution_sha256"] and label not in runs:  # of several seeds the first
                 runs[label] = _read(store, row)
         place = f"simulation-{number}"
-        drawn = _pictures(runs) if runs else ()
-        yield Section(place, name, table, [(picture, svg(picture, place)) for picture in drawn])
-
-
-def _label(line: Row) -> str:
-    policy, method, options = (line[name] for name in _LABELS)
-    inside = ", ".join(text for text in (method, options) if text)
-    return f"{policy} ({inside})" if inside else str(policy)
+        drawn = list(_pictures(runs)) if runs else []
+        several = len({row["instance"] for row in simulated}) > 1
+        if several:
+            drawn.insert(0, spread_picture(members))
+        table = spread_rows(members) if several else lines
+        yield Section(place, family, table, [(picture, svg(picture, place)) for picture in drawn])
+    drawn = [curve_picture(k, *curve) for k, curve in enumerate(curves(rows), start=1)]
+    if drawn:
+        pictures = [(picture, svg(picture, "grid")) for picture in drawn]
+        yield Section("simulation-grid", "What the grids vary", (), pictures)
 
 
 def _read(store: Store, row: Row) -> Simulation:

@@ -1,4 +1,4 @@
-"""Simulations in a sweep: the execution of one, and rows of the store as rows of tables."""
+"""The execution of a simulation, and of a bound over all policies, as runs of a sweep."""
 
 from __future__ import annotations
 
@@ -9,25 +9,28 @@ import json
 import logging
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
-from fractions import Fraction
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from dlsched.bench.task import Task
-from dlsched.bench.workload_spec import WorkloadSpec, bound_of
+from dlsched.bench.workload_spec import BOUND, WorkloadSpec, bound_of
 from dlsched.display.table import Row
-from dlsched.errors import InstanceError, describe, plain
-from dlsched.results.objective import relative_gap
+from dlsched.errors import plain
+from dlsched.results.status import Status, Termination
 from dlsched.schema.quantities import to_json
-from dlsched.simulation import Simulation, simulate
+from dlsched.simulation import simulate
 from dlsched.simulation.bounds import METRICS
-from dlsched.simulation.log import Log
 
-SHOWN = ("mean_jct", "p99_jct", "makespan", "mean_queueing", "utilization")
-"""The metrics in tables."""
+OVER: Mapping[str, Mapping[str, bool]] = {
+    "alone": {},
+    "sharing": {"sharing": True},
+    "layers": {"sharing": True, "layers": True},
+}
+"""What the option ``over`` of a bound's run says: policies whose jobs have their GPUs alone, may
+share them in groups, and in layers; each set has all policies of the one before. With the arguments
+of `dlsched.simulation.bounds.bound`. A run for a published simulator has ``published``, a policy,
+and ``method`` instead."""
 _TELL_SECONDS = 0.5
-_TOLERANCE = 1e-9
-"""Relative; metrics are floats, bounds are exact."""
 _logger = logging.getLogger("dlsched")
 
 
@@ -36,11 +39,15 @@ def run_simulation(
 ) -> bytes | None:
     """Simulate and audit; add the columns to the row and return the log, gzipped.
 
-    A simulation whose log the auditor does not confirm, or that beats a bound, is ``rejected``.
+    A simulation whose log the auditor does not confirm is ``rejected``; so is, in tables, one that
+    beats a bound (`dlsched.bench.simulation_rows`).
     """
     workload, cluster = spec.make()
-    columns["size"] = len(workload.jobs)
+    columns |= {"size": len(workload.jobs), "instance_sha256": spec.digest()}
     begin()
+    if task.method == BOUND:
+        _run_bound(task, spec, columns)
+        return None
     began = time.perf_counter()
     arguments = dict(task.options)
     columns["resolved_method"] = arguments.get("method")
@@ -64,34 +71,77 @@ def run_simulation(
         columns["reason"] = plain(f"{count}, the first: {report.violations[0]}")
         return None
     summary = {name: _finite(value) for name, value in run.summary.items()}
-    published: tuple[str | None, str | None] = (None, None)
+    over: dict[str, Any] = {"over": _over(run.shares_gpus, "layers" in run.meta)}
     if run.meta["variant"] == "published":
-        published = run.meta["policy"], run.meta["method"]
-    bounded = METRICS if spec.bounds else ()
-    bounds = {metric: bound_of(spec, metric, run.shares_gpus, *published) for metric in bounded}
-    for metric, limit in bounds.items():
-        if summary[metric] < float(limit.value) * (1 - _TOLERANCE):
-            value = f"{metric} {summary[metric]:g} is below its bound {float(limit.value):g}"
-            columns |= {"status": "rejected", "reason": f"{value} ({limit.source})"}
-            return None
+        over = {"published": run.meta["policy"], "method": run.meta["method"]}
     content = run.log.to_bytes()
-    record = {
-        "summary": summary,
-        "bounds": {metric: limit.source for metric, limit in bounds.items()},
-    }
     columns |= {
         "status": "feasible",
         "termination": None,
         "reason": "all jobs are complete; the auditor found no violation",
         "objective": json.dumps({metric: summary[metric] for metric in METRICS}),
-        "bound": json.dumps({metric: to_json(limit.value) for metric, limit in bounds.items()}),
+        "bound": json.dumps({}),
         "solution_sha256": hashlib.sha256(content).hexdigest(),
-        "record": json.dumps(record, allow_nan=False),
+        "record": json.dumps({"summary": summary, "among": over} | _about(spec), allow_nan=False),
     }
-    if bounds:
-        gap = relative_gap(summary["mean_jct"], float(bounds["mean_jct"].value))
-        columns |= {"gap": gap, "gap_level": "mean_jct", "bound_kind": "certified"}
     return gzip.compress(content, compresslevel=6, mtime=0)
+
+
+def _over(sharing: bool, layers: bool) -> str:
+    """Return the least set of policies that one belongs to which did this."""
+    return "layers" if sharing and layers else "sharing" if sharing else "alone"
+
+
+def _run_bound(task: Task, spec: WorkloadSpec, columns: Row) -> None:
+    """Compute lower bounds on all metrics that have one."""
+    began = time.perf_counter()
+    given: Mapping[str, Any] = task.options
+    arguments = dict(OVER[given["over"]]) if "over" in given else dict(given)
+    bounds = {metric: bound_of(spec, metric, **arguments) for metric in METRICS}
+    record = {"bounds": {metric: limit.source for metric, limit in bounds.items()}}
+    record |= {"over": dict(given)} | _about(spec)
+    seconds = time.perf_counter() - began
+    columns |= {
+        "status": Status.NO_SOLUTION.value,
+        "termination": Termination.BOUND_ONLY.value,
+        "kind": "bound",
+        "reason": "lower bounds over all policies",
+        "bound": json.dumps({metric: to_json(limit.value) for metric, limit in bounds.items()}),
+        "bound_kind": "certified",
+        "record": json.dumps(record),
+        "solve_seconds": seconds,
+        "seconds": seconds,
+    }
+
+
+def _about(spec: WorkloadSpec) -> dict[str, Any]:
+    """Return what tables say of a workload beside its name."""
+    return {"family": spec.family, "workload_seed": spec.seed, "varied": dict(spec.varied)}
+
+
+def bounds_for(
+    policy: str, arguments: Mapping[str, Any], layers: bool, shares: bool | None
+) -> Iterator[dict[str, Any]]:
+    """Yield the options of the bounds that a policy is compared with.
+
+    Parameters
+    ----------
+    policy, arguments
+        Its name, and the keyword arguments of `simulate`.
+    layers, shares
+        Whether it has layers, and whether it makes jobs share GPUs; ``None`` if only the run will
+        tell.
+    """
+    if arguments.get("variant") == "published":
+        yield {"published": policy, "method": arguments.get("method")}
+        return
+    if layers:
+        yield {"over": "layers"}
+        return
+    if not shares:
+        yield {"over": "alone"}
+    if shares or shares is None:
+        yield {"over": "sharing"}
 
 
 def _progress() -> Callable[[float, int, int], None]:
@@ -110,70 +160,3 @@ def _progress() -> Callable[[float, int, int], None]:
 
 def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def simulation_rows(rows: Iterable[Row]) -> list[Row]:
-    """Return one flat row per simulation, without the record.
-
-    Columns are those of `dlsched.display.table.COLUMNS`, where ``method`` is the policy and
-    ``resolved_method`` what solves its problem, then all metrics by name, and
-    ``<metric>_bound``, ``<metric>_gap`` of those that have a bound.
-
-    Raises
-    ------
-    InstanceError
-        If a record is damaged; it names the run.
-    """
-    return [_flat(row) for row in rows]
-
-
-def _flat(row: Row) -> Row:
-    flat = {name: value for name, value in row.items() if name != "record"}
-    flat["resolved_method"] = _options(row).get("method")
-    if not row["record"]:
-        return flat
-    try:
-        metrics = dict(json.loads(row["record"])["summary"])
-        for metric, text in json.loads(row["bound"]).items():
-            limit = float(Fraction(text))
-            metrics[f"{metric}_bound"] = limit
-            metrics[f"{metric}_gap"] = relative_gap(metrics[metric], limit)
-    except (ValueError, LookupError, TypeError) as error:
-        where = f"the simulation of {row['method']} on {row['instance']}"
-        what = f"has a damaged record ({describe(error)})"
-        raise InstanceError("the sweep's results", where, what, "run it again") from None
-    return flat | metrics
-
-
-def _options(row: Row) -> dict[str, Any]:
-    return dict(json.loads(row["options"]))
-
-
-def table_rows(rows: Sequence[Row]) -> list[Row]:
-    """Return the rows of a workload's table.
-
-    ``policy``, ``method``, ``options`` (``variant`` among them), ``seed``, the metrics of `SHOWN`,
-    ``bound`` and ``gap`` of mean_jct, ``seconds``, and ``status`` of those that failed.
-    """
-    lines = []
-    for row in rows:
-        options = {name: value for name, value in _options(row).items() if name != "method"}
-        lines.append(
-            {
-                "policy": row["method"],
-                "method": row["resolved_method"],
-                "options": ", ".join(f"{name}={value}" for name, value in options.items()) or None,
-                "seed": row["seed"],
-                **{name: row.get(name) for name in SHOWN},
-                "bound": row.get("mean_jct_bound"),
-                "gap": row.get("mean_jct_gap"),
-                "seconds": row.get("seconds"),
-                "status": None if row["status"] == "feasible" else row["status"],
-            }
-        )
-    return lines
-
-
-def load_simulation(content: bytes) -> Simulation:
-    """Return the simulation of a log that `run_simulation` returned."""
-    return Simulation(Log.from_bytes(gzip.decompress(content)))

@@ -24,7 +24,7 @@ from dlsched.bench.safe_csv import csv_bytes
 from dlsched.bench.salvage import FILE, salvage
 from dlsched.bench.store_columns import TYPES
 from dlsched.bench.workload_spec import SIMULATION
-from dlsched.display.table import Row, data_frame
+from dlsched.display.table import Row
 from dlsched.errors import InstanceError, plain
 from dlsched.extras import require
 from dlsched.registry.labels import distinguish
@@ -40,6 +40,8 @@ TABLE = "results.csv"
 VERSION = 3
 """Version of the tables."""
 _REMEDY = "finished runs are kept: remove the cause, then continue with --resume"
+_MOST_ASKED = 500
+"""Rows that are asked for at once; SQLite allows at least 999 parameters."""
 _BUSY = "another sweep is writing there"
 
 
@@ -181,9 +183,8 @@ class Store:
             what = f"cannot be written ({(error.strerror or str(error)).lower()})"
             raise InstanceError(str(file), "", what, _REMEDY) from None
 
-    def write_table(self, rows: Sequence[Mapping[str, Any]]) -> pandas.DataFrame:
+    def write_table(self, frame: pandas.DataFrame) -> pandas.DataFrame:
         """Write all rows to ``results.csv``, and return them."""
-        frame = data_frame(rows)
         with self._clear_write_errors(self.folder / TABLE):
             replace_file(self.folder / TABLE, csv_bytes(frame))
         return frame
@@ -279,6 +280,22 @@ class Store:
         """The name and the notes of the suite."""
         with self._clear_errors():
             return dict(tuple(row) for row in self.base.execute("SELECT name, value FROM about"))
+
+    def places(self) -> list[Row]:
+        """Return key, instance, its digest and source of all runs but simulations, in order."""
+        sql = "SELECT key, instance, instance_sha256, source FROM results WHERE problem != ?"
+        with self._clear_errors():
+            return [dict(row) for row in self.base.execute(sql, (SIMULATION,))]
+
+    def rows_of(self, keys: Sequence[str]) -> list[Row]:
+        """Return the rows of some runs, in their order."""
+        found: dict[str, Row] = {}
+        for begin in range(0, len(keys), _MOST_ASKED):
+            part = keys[begin : begin + _MOST_ASKED]
+            sql = f"SELECT * FROM runs WHERE key IN ({', '.join('?' * len(part))})"
+            with self._clear_errors():
+                found |= {row["key"]: dict(row) for row in self.base.execute(sql, part)}
+        return [found[key] for key in keys]
 
     def rows(self) -> list[Row]:
         """Return the results so far, in the order of the plan, without simulations.

@@ -44,11 +44,12 @@ from typing import Any, Self
 from pydantic import Field, PrivateAttr, model_validator
 
 from dlsched import api, registry
-from dlsched.bench import code_identity
+from dlsched.bench import code_identity, workload_spec
 from dlsched.bench.instance_spec import InstanceSpec
 from dlsched.bench.simulation_entry import SimulationEntry
+from dlsched.bench.simulation_jobs import workload_specs
 from dlsched.bench.task import Limits, Task
-from dlsched.bench.workload_spec import WorkloadSpec
+from dlsched.bench.workload_spec import BOUND, WorkloadSpec
 from dlsched.errors import DlschedError, InstanceError, OptionError
 from dlsched.problems import library
 from dlsched.schema.document import Document
@@ -186,7 +187,7 @@ class Suite(Document):
     methods: tuple[MethodSpec, ...] = ()
     simulation: tuple[SimulationEntry, ...] = ()
 
-    _workloads: list[WorkloadSpec] = PrivateAttr(default_factory=list)
+    _workloads: list[list[WorkloadSpec]] = PrivateAttr(default_factory=list)
     _specs: list[InstanceSpec] = PrivateAttr(default_factory=list)
     _parts: list[Suite] = PrivateAttr(default_factory=list)
 
@@ -240,10 +241,15 @@ class Suite(Document):
                     )
         wall = min(limits.wall_limit, limits.time_limit or limits.wall_limit)
         limits = Limits(wall_limit=wall, memory_limit_gib=limits.memory_limit_gib)
-        for entry, workload in zip(self.simulation, self._workloads, strict=True):
-            for (policy, seed), k in itertools.product(entry.runs(), range(self.repetitions)):
-                options = policy.arguments(entry.variant)
-                yield Task.planned(workload, policy.policy, options, seed, k, limits, folder)
+        for entry, workloads in zip(self.simulation, self._workloads, strict=True):
+            runs = [
+                (policy.policy, policy.arguments(entry.variant), seed, k)
+                for (policy, seed), k in itertools.product(entry.runs(), range(self.repetitions))
+            ]
+            runs += [(BOUND, options, 0, 0) for options in entry.bound_runs()]
+            for workload in workloads:
+                for method, options, seed, k in runs:
+                    yield Task.planned(workload, method, options, seed, k, limits, folder)
 
     def resolve(self, folder: Path, where: str) -> None:
         """Find every instance and method before the first run.
@@ -263,7 +269,7 @@ class Suite(Document):
                 self._specs.extend(source.specs(folder))
         for s, entry in enumerate(self.simulation):
             with _located(where, f"simulation[{s}]"):
-                self._workloads.append(entry.spec(folder))
+                self._workloads.append(list(workload_specs(entry, folder)))
         for m, method in enumerate(self.methods):
             for problem in dict.fromkeys(spec.problem for spec in self._specs):
                 if method.problem in (None, problem):
@@ -306,6 +312,7 @@ def read_suite(path: str | Path) -> Suite:
     InstanceError
         If the file or an entry cannot be used; it names the field and the remedy.
     """
+    workload_spec.forget()
     return _read(Path(path), ())
 
 

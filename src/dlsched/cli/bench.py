@@ -9,7 +9,7 @@ import typer
 
 from dlsched.bench import Dask, Local, Plan, Shards, Store, read_suite, write_plan
 from dlsched.bench.places import RETRIES
-from dlsched.bench.simulations import simulation_rows
+from dlsched.bench.simulation_rows import simulation_rows
 from dlsched.bench.statistics import evaluate_rows, run_rows
 from dlsched.cli.flags import Json
 from dlsched.cli.output import put_json, put_line

@@ -61,6 +61,11 @@ def trace_formats(_context: typer.Context, begun: str) -> list[str]:
     return _beginning(["auto", *FORMATS, *MAPPINGS], begun)
 
 
+def record_formats(_context: typer.Context, begun: str) -> list[str]:
+    """Return the formats of traces and of schedulers' records whose names begin so."""
+    return _beginning(["auto", *FORMATS, *MAPPINGS, "sacct", "swf", "kueue", "csv"], begun)
+
+
 def _wanted() -> str | None:
     """Return the problem of the instance that stands on the line already; None if none does.
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
 
 from dlsched import api, registry
 from dlsched.cli import flags
-from dlsched.cli.exits import put, put_note
+from dlsched.cli.exits import put
 from dlsched.cli.flags import Json
 from dlsched.cli.output import fields, put_json
 from dlsched.cli.progress import say
+from dlsched.cli.reading import columns_of, notes_on_stderr
 from dlsched.cli.settings import parameters, settings, target
 from dlsched.errors import DlschedError, OptionError
 from dlsched.registry.cluster_state import adapter
@@ -123,7 +121,7 @@ def generate(
         _validate_trace_flags(given, at, column, reading)
         inst = _random(problem, seed, setting or [])
     else:
-        mapping = _columns(column) if column else layout
+        mapping = columns_of(column) if column else layout
         inst = _from_trace(problem, trace, at, mapping, reading, given, seed, setting or [])
     if output is None:
         put(json_text(inst.to_data()))
@@ -181,45 +179,8 @@ def _from_trace(
         raise OptionError(f"{problem} takes no --demand; leave it out")
     moment = parse_duration(at)
     say(Stage.LOADING, f"the trace {trace}")
-    with _notes_on_stderr():
+    with notes_on_stderr("dlsched.traces"):
         jobs = read_trace(trace, mapping, **reading)
     say(Stage.BUILDING, f"the cluster at {at}: replaying the trace")
     shot = snapshot(jobs, moment, seed=seed, **chosen)
     return shot.instance(problem, **options)
-
-
-@contextmanager
-def _notes_on_stderr() -> Iterator[None]:
-    """Show what the reader of traces logs, a line each."""
-
-    class Notes(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            put_note(record.getMessage())
-
-    logger = logging.getLogger("dlsched.traces")
-    handler = Notes()
-    before = logger.propagate
-    logger.propagate = False
-    logger.addHandler(handler)
-    try:
-        yield
-    finally:
-        logger.removeHandler(handler)
-        logger.propagate = before
-
-
-def _columns(pairs: list[str]) -> dict[str, Any]:
-    mapping: dict[str, Any] = {}
-    for pair in pairs:
-        field, equals, name = pair.partition("=")
-        if not equals or not name:
-            raise OptionError(
-                f"--column {pair!r} names no column; write FIELD=NAME or FIELD=NAME:UNIT"
-            )
-        stem, colon, unit = name.rpartition(":")
-        entry: Any = (stem, unit) if colon else name
-        if field == "stages":
-            mapping.setdefault(field, []).append(entry)
-        else:
-            mapping[field] = entry
-    return mapping

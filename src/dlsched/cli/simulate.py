@@ -12,13 +12,13 @@ from dlsched.cli.exits import Exit, put_note
 from dlsched.cli.flags import Json
 from dlsched.cli.output import fields, put_json
 from dlsched.cli.progress import note, say
+from dlsched.cli.reading import Source
 from dlsched.cli.records import Outputs
 from dlsched.cli.settings import settings
 from dlsched.errors import OptionError
 from dlsched.history.writers.runs import BEGIN
 from dlsched.run import Stage
-from dlsched.simulation import Cluster, Simulation, Workload
-from dlsched.simulation import simulate as run_simulation
+from dlsched.simulation import Simulation
 from dlsched.simulation.policies import find_policy, policy_options
 from dlsched.simulation.workload.clock import TICKS
 from dlsched.simulation.workload.profiles import profile_options
@@ -56,8 +56,13 @@ def simulate(
             autocompletion=flags.offered("methods"),
         ),
     ] = None,
-    servers: Annotated[int, typer.Option("--servers", metavar="N", min=1)] = 8,
-    gpus: Annotated[int, typer.Option("--gpus", metavar="N", min=1, help="On each server.")] = 8,
+    servers: Annotated[
+        int | None, typer.Option("--servers", metavar="N", min=1, help="8 by default.")
+    ] = None,
+    gpus: Annotated[
+        int | None,
+        typer.Option("--gpus", metavar="N", min=1, help="On each server; 8 by default."),
+    ] = None,
     cpus: Annotated[
         int | None, typer.Option("--cpus", metavar="N", min=1, help="On each server.")
     ] = None,
@@ -79,6 +84,73 @@ def simulate(
     ] = False,
     limit: Annotated[
         int | None, typer.Option("--limit", metavar="N", min=1, help="The first N jobs only.")
+    ] = None,
+    layout: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            metavar="NAME",
+            help="Of a trace: philly, helios, ...; of a scheduler's record: sacct, swf, kueue or "
+            "csv; auto finds it out.",
+            autocompletion=flags.offered("record_formats"),
+        ),
+    ] = "auto",
+    column: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--column",
+            metavar="FIELD=NAME[:UNIT]",
+            help="The column of a field, instead of a format or with csv; repeatable.",
+        ),
+    ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            "--columns", metavar="NAMES", help="Of sacct without a header: jobid,submit,..."
+        ),
+    ] = None,
+    state: Annotated[
+        list[str] | None,
+        typer.Option("--state", metavar="NAME", help="Of a trace: only such jobs; repeatable."),
+    ] = None,
+    of_cluster: Annotated[
+        list[str] | None,
+        typer.Option("--cluster", metavar="NAME", help="Of a trace: only its jobs; repeatable."),
+    ] = None,
+    fractional: Annotated[
+        str | None,
+        typer.Option(
+            "--fractional",
+            metavar="RULE",
+            help="Shares of a GPU, each rounded up (up), their sum (total), or drop.",
+        ),
+    ] = None,
+    plausibility: Annotated[
+        bool | None,
+        typer.Option("--plausibility/--no-plausibility", help="Refuse impossible values."),
+    ] = None,
+    resource: Annotated[
+        str | None,
+        typer.Option("--resource", metavar="R", help="Of a record: what counts, gpu, cpu or node."),
+    ] = None,
+    nodes: Annotated[
+        str | None,
+        typer.Option("--nodes", metavar="FILE", help="Of a record: the nodes; else their peak."),
+    ] = None,
+    partition: Annotated[
+        str | None, typer.Option("--partition", metavar="NAME", help="Of a record: only its jobs.")
+    ] = None,
+    since: Annotated[
+        str | None, typer.Option("--since", metavar="DAY", help="Of a record: from 2026-01-08 on.")
+    ] = None,
+    until: Annotated[
+        str | None, typer.Option("--until", metavar="DAY", help="Of a record: until then.")
+    ] = None,
+    knows: Annotated[
+        str | None,
+        typer.Option(
+            "--knows", metavar="WHAT", help="Of durations in a record: limit, truth or user_mean."
+        ),
     ] = None,
     setting: Annotated[
         list[str] | None, typer.Option("--set", metavar="K=V", help="An option of the policy.")
@@ -114,29 +186,52 @@ def simulate(
         str, typer.Option("--begin", metavar="TIME", help="Time 0 in --sacct and --swf, UTC.")
     ] = BEGIN,
     timezone: Annotated[
-        str, typer.Option("--timezone", metavar="ZONE", help="In which --sacct writes times.")
-    ] = "UTC",
+        str | None,
+        typer.Option(
+            "--timezone", metavar="ZONE", help="Of a record's times, and of those of --sacct; UTC."
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Simulate a policy on a trace; its log is audited. Times are in seconds."""
+    """Simulate a policy on a trace or a scheduler's record; its log is audited.
+
+    Times are in seconds.
+    """
     if resume and log is None:
         raise OptionError("--resume goes on with a log; name its file: --log FILE")
     chosen = _options(policy, variant, setting or [])
-    outputs = Outputs(sacct, swf, timeline, begin, timezone)
+    outputs = Outputs(sacct, swf, timeline, begin, timezone or "UTC")
     outputs.require_usable()
     added = _profile_options(profiles, profile_option or [])
     say(Stage.LOADING, trace)
-    workload = Workload.from_trace(trace, profiles, together=together, limit=limit, **added)
-    cluster = Cluster.uniform(servers, gpus, cpus=cpus, memory=memory)
+    record = {
+        "columns": columns,
+        "resource": resource,
+        "nodes": nodes,
+        "partition": partition,
+        "since": since,
+        "until": until,
+        "knows": knows,
+    }
+    source = Source(
+        trace,
+        layout,
+        column or (),
+        _given(states=state, clusters=of_cluster, fractional=fractional, plausibility=plausibility),
+        _given(**record),
+        _given(servers=servers, gpus=gpus, cpus=cpus, memory=memory),
+        (profiles, added),
+        _given(together=together or None, limit=limit),
+        timezone,
+    )
+    run_policy = source.load()
 
     def on_progress(now: float, completed: int, total: int) -> None:
         days = now / (TICKS if variant == "paper" else 1) / _DAY
         note("", f"{completed:,} of {total:,} jobs complete, day {days:,.1f} of the trace")
 
     try:
-        run = run_simulation(
-            workload,
-            cluster,
+        run = run_policy(
             policy,
             method=method,
             variant=variant,
@@ -162,6 +257,11 @@ def simulate(
     for violation in report.violations[:_SHOWN]:
         put_note(str(violation))
     raise typer.Exit(Exit.BROKEN if report.violations else Exit.OK)
+
+
+def _given(**values: Any) -> dict[str, Any]:
+    """Return the values that are not None."""
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _options(policy: str, variant: str, pairs: list[str]) -> dict[str, Any]:

@@ -9,8 +9,10 @@ from typing import Any
 
 from dlsched.bench import Plan, Suite, run_suite, statistics
 from dlsched.bench.report import findings, optimum_text
-from dlsched.bench.simulations import SHOWN, table_rows
+from dlsched.bench.simulation_rows import SHOWN, table_rows
+from dlsched.bench.spread import METRIC, spread_rows
 from dlsched.bench.statistics import EvaluatedRun
+from dlsched.bench.workload_spec import BOUND
 from dlsched.cli.output import Column, LeftOut, put_line, put_table
 from dlsched.cli.progress import count, note, say
 from dlsched.display.figures import percent, seconds
@@ -112,9 +114,18 @@ def put_sweep(runs: Sequence[EvaluatedRun], left_out: LeftOut | None = None) -> 
 
 
 def put_simulations(rows: Sequence[Row]) -> None:
-    """Write a table for each workload, then the simulations that failed."""
+    """Write a table for each workload, of several seeds one with their spread; then the failed."""
     left_out = LeftOut()
-    for name in dict.fromkeys(row["instance"] for row in rows):
+    families: dict[str, list[Row]] = {}
+    for row in rows:
+        if row["method"] != BOUND:
+            families.setdefault(row.get("family") or row["instance"], []).append(row)
+    several = {n for n, group in families.items() if len({r["instance"] for r in group}) > 1}
+    for name in several:
+        _put_spread(name, families[name], left_out)
+    for name in dict.fromkeys(
+        r["instance"] for n in families if n not in several for r in families[n]
+    ):
         lines = table_rows([row for row in rows if row["instance"] == name])
         seeds = len({line["seed"] for line in lines}) > 1
         put_table(
@@ -149,6 +160,37 @@ def put_simulations(rows: Sequence[Row]) -> None:
         )
     left_out.put()
     put_failed(rows)
+
+
+def _put_spread(name: str, rows: Sequence[Row], left_out: LeftOut) -> None:
+    """Write a row per policy with its spread over the seeds of a workload."""
+    put_table(
+        [
+            "policy",
+            Column("method", drop=1),
+            Column("options", drop=2),
+            Column("runs", right=True, drop=4),
+            Column("failed", right=True, drop=3),
+            Column(METRIC, right=True),
+            Column("sd", right=True),
+            Column("saved", right=True, drop=5),
+            Column("saved_sd", right=True, drop=6),
+            Column("better", right=True, drop=7),
+            Column("gap", right=True, drop=1),
+        ],
+        (
+            [
+                *(line[n] for n in ("policy", "method", "options", "runs", "failed", METRIC, "sd")),
+                percent(line["saved"]),
+                percent(line["saved_sd"]),
+                line["better"],
+                percent(line["gap"]),
+            ]
+            for line in spread_rows(rows)
+        ),
+        title=name,
+        left_out=left_out,
+    )
 
 
 def put_failed(rows: Sequence[Row]) -> None:

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dlsched import registry
+from dlsched.display.drawing.axes import decimal_ticks, percent_axis, spread
 from dlsched.display.drawing.colours import ACCENT, PLAIN
 from dlsched.display.drawing.legend import add_legend
 from dlsched.display.drawing.style import (
-    SMALL,
     TEXT,
     TITLE,
     figure_width,
@@ -54,8 +54,6 @@ _ROW = 0.155
 _PANEL = 0.42
 _NOTE = 0.28
 """Inches of a method's row in the overview, of a panel beside its rows, of the note below."""
-LEAST_GAP = 1e-6
-"""Smaller gaps are drawn here on a logarithmic axis."""
 _LEAST_SECONDS = 1e-4
 
 
@@ -101,8 +99,14 @@ def _styled(groups: Mapping[str, T]) -> Iterator[tuple[str, T, Style]]:
         yield short_name(label, _LONGEST_LABEL), group, style
 
 
-def _points(style: Style) -> Style:
-    return {**style, "linestyle": "none", "fillstyle": "none"}
+MOST_POINTS = 2000
+"""Points of one method from which a picture has pixels of them, not shapes: a file of shapes grows
+with them, and a browser draws it slowly."""
+
+
+def _points(style: Style, count: int = 0) -> Style:
+    """Return the style of `count` single points."""
+    return {**style, "linestyle": "none", "fillstyle": "none", "rasterized": count > MOST_POINTS}
 
 
 def plot_overview(table: pandas.DataFrame) -> Figure:
@@ -178,7 +182,7 @@ def _draw_panel(ax: Axes, problem: Problem, groups: Mapping[str, Sequence[Row]])
         colour = ACCENT if of_paper else PLAIN
         values = np.sort(gaps[label])
         dots: Style = {"color": colour, "alpha": 0.75, "markeredgewidth": 0, "clip_on": False}
-        ax.plot(values, y + 1.6 * _spread(len(values)), "o", markersize=3.2, zorder=3, **dots)
+        ax.plot(values, y + 1.6 * spread(len(values)), "o", markersize=3.2, zorder=3, **dots)
         if len(values):
             bar: Style = {"color": colour, "linewidth": 2.2, "solid_capstyle": "butt"}
             ax.plot([means[label]] * 2, [y - 0.36, y + 0.36], clip_on=False, zorder=4, **bar)
@@ -190,7 +194,7 @@ def _draw_panel(ax: Axes, problem: Problem, groups: Mapping[str, Sequence[Row]])
         if str(groups[label][0]["method"]) == problem.paper_method:
             tick.set(color=ACCENT, fontweight="bold")
     ax.set_ylim(len(order) - 0.45, -0.55)
-    _percent_axis(ax)
+    percent_axis(ax.xaxis)
     ax.grid(True, axis="x", color="0.88", linewidth=0.6)
     ax.set_axisbelow(True)
     ax.tick_params(length=0)
@@ -214,14 +218,6 @@ def _beside(ax: Axes, y: float, text: str, **look: Any) -> None:
     )
 
 
-def _percent_axis(ax: Axes) -> None:
-    """Let x be per cent from 0 to 100, linear up to 1 and logarithmic from there."""
-    ax.set_xscale("symlog", linthresh=1, linscale=0.4)
-    ax.set_xlim(0, 100)
-    ax.set_xticks([0, 1, 10, 100], ["0", "1 %", "10 %", "100 %"], fontsize=SMALL)
-    ax.xaxis.set_minor_locator(require("matplotlib.ticker", "drawing").NullLocator())
-
-
 def draw_gap_distribution(ax: Axes, rows: Sequence[Row], level: str) -> None:
     """Draw each method's gaps as points, with a box from the first to the third quartile."""
     groups = profiles.by_label(rows)
@@ -233,7 +229,7 @@ def draw_gap_distribution(ax: Axes, rows: Sequence[Row], level: str) -> None:
         box: Style = {"height": 0.5, "color": "#e4e9f0", "edgecolor": "#5f6b7a", "lw": 0.7}
         ax.barh(y, high - low, left=low, **box)
         ax.plot([middle, middle], [y - 0.25, y + 0.25], color="#5f6b7a", linewidth=1.6)
-        ax.plot(gaps, y + _spread(len(gaps)), **_points(style), clip_on=False, zorder=3)
+        ax.plot(gaps, y + spread(len(gaps)), **_points(style), clip_on=False, zorder=3)
         names.append(f"{name}\n{_counted(gaps, len(groups[label]))}")
     ax.set_yticks(range(len(drawn)), names, fontsize=TEXT)
     ax.set_ylim(len(drawn) - 0.4, -0.6)
@@ -247,14 +243,6 @@ def _counted(gaps: NDArray[np.float64], runs: int) -> str:
     zeros = f"{np.count_nonzero(gaps == 0)} of {runs} at 0"
     missing = runs - len(gaps)
     return f"{zeros}, {missing} without a gap" if missing else zeros
-
-
-def _spread(count: int) -> NDArray[Any]:
-    """Return heights that keep points of equal gaps apart: a fixed pattern, not a random one."""
-    if count == 1:
-        return np.zeros(1)
-    golden = np.arange(count) * 0.618034 % 1
-    return 0.4 * (golden - 0.5)
 
 
 def _draw_steps(ax: Axes, name: str, steps: Steps, end: float, style: Style) -> None:
@@ -272,16 +260,19 @@ def draw_time_profile(ax: Axes, profile: Mapping[str, Steps]) -> None:
         _draw_steps(ax, name, steps, end, style)
     ax.set(xscale="log", xlim=(0.95, end), ylim=(-0.02, 1.02))
     set_labels(ax, "factor of the fastest proof", "share of runs proven")
+    decimal_ticks(ax.xaxis)
 
 
 def draw_gap_profile(ax: Axes, profile: Mapping[str, Steps], level: str) -> None:
-    """Draw the share of each method's runs within each gap."""
+    """Draw the share of each method's runs within each gap in per cent."""
     for name, steps, style in _styled(profile):
         if len(steps.values):
-            drawn = Steps(np.maximum(steps.values, LEAST_GAP), steps.shares)
-            _draw_steps(ax, name, drawn, 1.0, style)
-    ax.set(xscale="log", xlim=(LEAST_GAP * 0.8, 1.1), ylim=(-0.02, 1.02))
-    set_labels(ax, f"gap_to_best of {level}", "share of runs within it")
+            values = np.concatenate([[0.0], 100 * steps.values])
+            shares = np.concatenate([[0.0], steps.shares])
+            _draw_steps(ax, name, Steps(values, shares), 100.0, style)
+    percent_axis(ax.xaxis)
+    ax.set_ylim(0, 1.02)
+    set_labels(ax, f"gap of {level} to the best bound known", "share of runs within it")
 
 
 def draw_time_by_size(ax: Axes, rows: Sequence[Row], unit: str) -> None:
@@ -292,26 +283,17 @@ def draw_time_by_size(ax: Axes, rows: Sequence[Row], unit: str) -> None:
             continue
         fitted = profiles.growth(group)
         label = f"{name}: {fitted.power()}" if fitted else name
-        ax.plot(sizes, np.maximum(seconds, _LEAST_SECONDS), label=label, **_points(style))
+        ax.plot(
+            sizes, np.maximum(seconds, _LEAST_SECONDS), label=label, **_points(style, len(sizes))
+        )
         if fitted:
             ends = np.array([min(sizes), max(sizes)])
             line = style | {"marker": None, "linewidth": 1}
             ax.plot(ends, np.exp(fitted.intercept) * ends**fitted.slope, **line)
     ax.set(xscale="log", yscale="log")
     set_labels(ax, f"number of {unit}", "seconds")
-    _decimal_ticks(ax)
-
-
-def draw_gap_by_size(ax: Axes, rows: Sequence[Row], unit: str, level: str) -> None:
-    """Draw gaps against the size."""
-    for name, group, style in _styled(profiles.by_label(rows)):
-        sizes, gaps = profiles.sizes_and(group, f"{level}_gap_to_best")
-        if sizes:
-            ax.plot(sizes, 100 * np.array(gaps), label=name, **_points(style), clip_on=False)
-    ax.set(xscale="log")
-    ax.set_ylim(bottom=0)
-    set_labels(ax, f"number of {unit}", f"gap_to_best of {level}, %")
-    _decimal_ticks(ax)
+    decimal_ticks(ax.xaxis)
+    decimal_ticks(ax.yaxis)
 
 
 def dress(ax: Axes, *, own: bool) -> None:
@@ -327,14 +309,3 @@ def dress(ax: Axes, *, own: bool) -> None:
     handles, _ = ax.get_legend_handles_labels()
     if handles:
         add_legend(ax, handles, own=own, handlelength=2.2)
-
-
-def _decimal_ticks(axes: Axes) -> None:
-    """Write sizes as decimal numbers, not as powers of ten."""
-    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
-
-    low, high = axes.get_xlim()
-    close = high < 30 * low  # powers of ten would be too few ticks
-    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 3, 4, 6, 8) if close else (1,)))
-    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
-    axes.xaxis.set_minor_formatter(NullFormatter())

@@ -7,14 +7,17 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dlsched import registry
-from dlsched.display import charts
-from dlsched.display.drawing.legend import finish
+from dlsched.display import charts, quality
+from dlsched.display.drawing.legend import add_to_title, finish
 from dlsched.display.drawing.style import new_axes, require_axes, set_title
+from dlsched.display.figures import percent
+from dlsched.display.table import strongest
 from dlsched.errors import InstanceError, OptionError
 from dlsched.extras import require
 from dlsched.problems import library
 from dlsched.registry import Problem
 from dlsched.results import performance_profiles as profiles
+from dlsched.results.objective import closed, gap
 from dlsched.results.performance_profiles import Row
 from dlsched.results.result import Result
 from dlsched.schema.envelope import Instance
@@ -77,26 +80,59 @@ def plot(
             f"instance: {type(instance).__name__} is no instance: give what dlsched.load returns"
         )
     solution = x if isinstance(x, Solution) else getattr(x, "solution", None)
-    drawn = x if isinstance(x, Instance) else _instance_of(x, instance)
+    drawn = x if isinstance(x, Instance) else instance_of(x, instance)
     owner = registry.problem(drawn.problem)
-    draw = _draw_function(owner)
+    draw = draw_function(owner)
     options: dict[str, Any] = {"ax": ax}
     if color_by is not None:
         options["color_by"] = color_by
     parameters = inspect.signature(draw).parameters
     if "color_by" in options and "color_by" not in parameters:
         raise OptionError(f"color_by={color_by!r:.40}: {owner.name}'s draw has no color_by")
-    axes = _drawn(owner, draw, drawn, solution, options)
+    axes = drawn_by(owner, draw, drawn, solution, options)
     if title is not None:
         set_title(axes, title, formulas=True)
-    elif isinstance(x, Solution) and not (report := owner.check(drawn, x)):
-        said = " ".join(axes.get_title(loc="left").replace(r"\$", "$").split())
-        first = report.violations[0]
-        set_title(axes, f"{said}; not feasible: {first.where}: {first.message}")
+    elif solution is not None and not isinstance(x, Instance):
+        words = standing(x, owner, drawn)
+        if words:
+            add_to_title(axes, words, own=ax is None)
     return axes
 
 
-def _drawn(
+def standing(x: Solution | Result, owner: Problem, instance: Instance) -> str:
+    """Return how far a solution is from the best bounds known, in words, or why it is none.
+
+    Empty if no bound is known, and for results of a variant, whose objective is another one.
+    """
+    if isinstance(x, Result):
+        if x.variant is not None or x.objective is None:
+            return ""
+        objective = x.objective
+        bounds = [x.bound]
+    else:
+        report = owner.check(instance, x)
+        if not report or report.objective is None:
+            first = report.violations[0]
+            return f"not feasible: {first.where}: {first.message}"
+        objective = report.objective
+        bounds = []
+    recorded = library.best_bounds(instance.sha256)
+    if recorded is not None and recorded.levels == objective.levels:
+        bounds.append(recorded)
+    if not bounds:
+        return ""
+    best = strongest(bounds)
+    if closed(objective, best):
+        return "optimal"
+    gaps = gap(objective, best)
+    stated = [(level.name, value) for level, value in gaps.pairs() if value is not None]
+    if not stated or not stated[-1][1]:
+        return ""
+    level, value = stated[-1]
+    return f"gap of {level} {percent(value)}"
+
+
+def drawn_by(
     owner: Problem, draw: Callable[..., Any], instance: Instance, solution: Any, options: Any
 ) -> Axes:
     """Call a problem's draw; it need not cope with solutions that name what does not exist."""
@@ -112,7 +148,7 @@ def _drawn(
     return axes
 
 
-def _instance_of(x: Any, given: Instance | None) -> Instance:
+def instance_of(x: Any, given: Instance | None) -> Instance:
     """Return the instance of a solution or a result."""
     if not isinstance(x, (Solution, Result)):
         raise OptionError(
@@ -139,7 +175,8 @@ def _instance_of(x: Any, given: Instance | None) -> Instance:
     return instance
 
 
-def _draw_function(owner: Problem) -> Callable[..., Any]:
+def draw_function(owner: Problem) -> Callable[..., Any]:
+    """Return a problem's function that draws, or say that it has none."""
     if not owner.has_module("draw"):
         raise OptionError(
             f"the problem {owner.name} has no picture: its package {owner.package} has no module "
@@ -164,13 +201,15 @@ def plot_comparison(
     table
         What `dlsched.compare` returned, or a sweep's ``runs.csv``; of one problem.
     kind
-        ``"gaps"``: the distribution of ``gap_to_best`` by method. ``"gap_profile"``: the share of
-        the runs within each gap. ``"profile"``: performance profile of the time to proof, of exact
-        methods. ``"time"`` and ``"gap_by_size"``: seconds and gaps against the instance's size.
+        ``"gaps"``: the distribution of ``gap_to_best`` by method. ``"quality"``: gap against
+        seconds, a point with quartiles for each method. ``"gap_profile"``: the share of the runs
+        within each gap. ``"profile"``: performance profile of the time to proof, of exact methods.
+        ``"time"`` and ``"gap_by_size"``: seconds and gaps against the instance's size, the median
+        and the quartiles of the seeds.
     ax
         Axes to draw on; those of a new figure by default.
     level
-        The level of the gaps; the problem's first by default.
+        The level of the gaps; by default the first at which methods differ.
     title
         The title; none by default.
 
@@ -193,15 +232,16 @@ def plot_comparison(
     levels = [entry.name for entry in owner.levels]
     if level not in (None, *levels):
         raise OptionError(f"level={level!r:.40}: {owner.name} has {', '.join(levels)}")
-    name = level or levels[0]
+    name = level or profiles.differing_level(rows, levels)
     drawings = {
         "gaps": lambda on: charts.draw_gap_distribution(on, rows, name),
+        "quality": lambda on: quality.draw_quality(on, rows, owner, name),
         "gap_profile": lambda on: charts.draw_gap_profile(
             on, profiles.gap_profile(rows, name), name
         ),
         "profile": lambda on: charts.draw_time_profile(on, profiles.time_profile(rows)),
         "time": lambda on: charts.draw_time_by_size(on, rows, owner.size),
-        "gap_by_size": lambda on: charts.draw_gap_by_size(on, rows, owner.size, name),
+        "gap_by_size": lambda on: quality.draw_gap_by_size(on, rows, owner.size, name),
     }
     if kind not in drawings:
         raise OptionError(f"kind={kind!r:.40}: write one of {', '.join(drawings)}")
@@ -230,8 +270,14 @@ def _one_problem(rows: Sequence[Row]) -> Problem:
 
 def _require_data(kind: str, rows: Sequence[Row], level: str) -> None:
     """Raise if no run can be in the picture, saying what would be needed."""
-    if kind in ("gaps", "gap_profile") and not profiles.gaps_of(rows, level):
+    if kind in ("gaps", "gap_profile", "quality") and not profiles.gaps_of(rows, level):
         raise OptionError(f"no run has a gap of {level}: compare with a method that proves a bound")
+    exact = {profiles.label_of(row) for row in rows if profiles.proves(row)}
+    if kind == "profile" and len(exact) < 2:
+        raise OptionError(
+            f"a profile compares exact methods, and the table has "
+            f"{'only ' + ', '.join(exact) if exact else 'none'}: give runs of two or more"
+        )
     if kind == "profile" and not any(profiles.ending(row) == "proven" for row in rows):
         raise OptionError("no run is proven optimal, so there is no profile: raise the time limit")
     column = {"time": "seconds", "gap_by_size": f"{level}_gap_to_best"}.get(kind)

@@ -223,20 +223,19 @@ class Assembly:
         """Leave out the jobs that are larger than the cluster, or ran on nodes that it has not."""
         size = dict(zip(capacity.nodes["name"], capacity.nodes["gpus"], strict=True))
         name = NAMES[self.resource]
-        place = {int(row): i for i, row in enumerate(self.raw.columns["row"])}
+        total = capacity.total
+        places = np.searchsorted(self.raw.columns["row"], jobs["row"].to_numpy()).tolist()
         fits = np.ones(len(jobs), np.bool_)
         checked: dict[object, str | None] = {}
-        for i, (row, gpus, held) in enumerate(
-            zip(jobs["row"].tolist(), jobs["gpus"].tolist(), jobs["nodes"], strict=True)
-        ):
+        for i, (gpus, held) in enumerate(zip(jobs["gpus"].tolist(), jobs["nodes"], strict=True)):
             if held not in checked:
                 checked[held] = _misfit(held, size, name)
             reason = checked[held]
-            if gpus > capacity.total:
-                reason = f"asks for {gpus:,} {name}, the cluster has {capacity.total:,}"
+            if gpus > total:
+                reason = f"asks for {gpus:,} {name}, the cluster has {total:,}"
             if reason is not None:
                 fits[i] = False
-                self.raw.refuse_row(place[row], self.record.names["gpus"], reason)
+                self.raw.refuse_row(places[i], self.record.names["gpus"], reason)
         if len(jobs) and not fits.any():
             cleaning.require_some(self.raw, self.where)
         return jobs[fits].reset_index(drop=True)

@@ -18,14 +18,16 @@ from itertools import groupby
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 Parts = tuple[tuple[str, int], ...]
 """What a job holds on each of its nodes."""
-LARGEST: Final = 20_000
-"""Most amounts that are computed: a program of as many takes about a minute."""
+AT_ONCE: Final = 4000
+"""Most amounts of one program; of more jobs, one part after another is divided, each together with
+as many of those that started next."""
+LARGEST: Final = 200_000
+"""Most amounts that are computed at all."""
 SECONDS: Final = 60.0
-"""Time limit of the solver."""
+"""Time limit of the solver for one program."""
 
 
 class Run(NamedTuple):
@@ -45,36 +47,53 @@ def divide(runs: Sequence[Run], sizes: Mapping[str, int] | None = None) -> list[
     sizes
         What each node has; None if it is not known.
     """
-    several = [j for j, run in enumerate(runs) if len(run.nodes) > 1]
-    first: dict[int, int] = {}
-    size = 0
-    for j in several:
-        first[j] = size
-        size += len(runs[j].nodes)
-    if not 0 < size <= LARGEST:
+    order = sorted(range(len(runs)), key=lambda j: runs[j].start)
+    several = [j for j in order if len(runs[j].nodes) > 1]
+    counts = [len(runs[j].nodes) for j in several]
+    if not 0 < sum(counts) <= LARGEST:
         return None
-    amounts = _solve(runs, first, size, sizes or {})
-    if amounts is None:
-        return None
-    parts: list[Parts] = []
-    for j, run in enumerate(runs):
-        if j in first:
-            held = amounts[first[j] : first[j] + len(run.nodes)].tolist()
-            parts.append(tuple(zip(run.nodes, held, strict=True)))
-        else:
-            parts.append(tuple((name, run.gpus) for name in run.nodes))
-    return parts
+    parts: dict[int, Parts] = {
+        j: tuple((name, run.gpus) for name in run.nodes)
+        for j, run in enumerate(runs)
+        if len(run.nodes) <= 1
+    }
+    known = dict(sizes or {})
+    begin = 0
+    while begin < len(several):
+        end = begin + int(np.searchsorted(np.cumsum(counts[begin:]), AT_ONCE, side="right"))
+        end = max(end, begin + 1)
+        open_jobs = several[begin:end]
+        solved = _solve(runs, open_jobs, parts, known)
+        if solved is None:
+            return None
+        divided, known = solved
+        # The later half only looks ahead: it is divided again, together with those after it.
+        settled = end if end == len(several) else begin + max(1, (end - begin) // 2)
+        parts |= {j: divided[j] for j in several[begin:settled]}
+        begin = settled
+    return [parts[j] for j in range(len(runs))]
 
 
 def _solve(
-    runs: Sequence[Run], first: Mapping[int, int], size: int, sizes: Mapping[str, int]
-) -> NDArray[np.int64] | None:
-    """Return the amounts by position: those of job j begin at ``first[j]``."""
+    runs: Sequence[Run],
+    open_jobs: Sequence[int],
+    parts: Mapping[int, Parts],
+    sizes: Mapping[str, int],
+) -> tuple[dict[int, Parts], dict[str, int]] | None:
+    """Divide some jobs, given the parts of others; return the parts and what nodes have by then."""
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import coo_array
 
-    names = sorted({name for run in runs for name in run.nodes})
+    first: dict[int, int] = {}
+    size = 0
+    for j in open_jobs:
+        first[j] = size
+        size += len(runs[j].nodes)
+    names = sorted({name for j in open_jobs for name in runs[j].nodes})
     column = {name: size + i for i, name in enumerate(names)}
+    least_start = min(runs[j].start for j in open_jobs)
+    latest = max(runs[j].end for j in open_jobs)
+    events = _events(runs, first, parts, least_start, latest)
     rows: list[int] = []
     columns: list[int] = []
     values: list[float] = []
@@ -96,9 +115,9 @@ def _solve(
         most[at : at + count] = runs[j].gpus - count + 1
     most[size:] = np.inf
     for name in names:
-        for known, held in _moments(runs, first, name):
-            limit = sizes.get(name, 0) - known
-            add([*((place, 1.0) for place in held), (column[name], -1.0)], -np.inf, limit)
+        for held, places in _peaks(events.get(name, [])):
+            limit = sizes.get(name, 0) - held
+            add([*((place, 1.0) for place in places), (column[name], -1.0)], -np.inf, limit)
     if (most[:size] < 1).any():
         return None
     cost = np.concatenate((np.zeros(size), np.ones(len(names))))
@@ -111,32 +130,64 @@ def _solve(
         bounds=Bounds(least, most),
         options={"time_limit": SECONDS},
     )
-    return None if solved.x is None else np.round(solved.x[:size]).astype(np.int64)
+    if solved.x is None:
+        return None
+    amounts = np.round(solved.x).astype(np.int64).tolist()
+    divided = {
+        j: tuple(zip(runs[j].nodes, amounts[at : at + len(runs[j].nodes)], strict=True))
+        for j, at in first.items()
+    }
+    more = {name: sizes.get(name, 0) + amounts[column[name]] for name in names}
+    return divided, {**sizes, **more}
 
 
-def _moments(
-    runs: Sequence[Run], first: Mapping[int, int], name: str
-) -> list[tuple[int, list[int]]]:
+class Event(NamedTuple):
+    """A start (1) or an end (0): a known amount, or the position of an unknown one."""
+
+    time: float
+    is_start: int
+    amount: int
+    place: int
+
+
+def _events(
+    runs: Sequence[Run],
+    first: Mapping[int, int],
+    parts: Mapping[int, Parts],
+    since: float,
+    until: float,
+) -> dict[str, list[Event]]:
+    """Return the starts and ends on each node of the jobs that ran within a time."""
+    events: dict[str, list[Event]] = {}
+    for j, run in enumerate(runs):
+        if run.end <= since or run.start >= until or run.end <= run.start:
+            continue
+        if j in first:
+            held = [(name, 0, first[j] + i) for i, name in enumerate(run.nodes)]
+        else:
+            held = [(name, amount, -1) for name, amount in parts.get(j, ())]
+        for name, amount, place in held:
+            own = events.setdefault(name, [])
+            own.append(Event(run.start, 1, amount, place))
+            own.append(Event(run.end, 0, amount, place))
+    return events
+
+
+def _peaks(events: list[Event]) -> list[tuple[int, list[int]]]:
     """Return what is known to be held on a node, and the positions of what is not, at its peaks.
 
     A peak is a moment after which a job ends before another starts: at all others less is held.
     """
-    events: list[tuple[float, int, int]] = []
-    for j, run in enumerate(runs):
-        if name in run.nodes and run.end > run.start:
-            events += [(run.start, 1, j), (run.end, 0, j)]
     known = 0
-    present: dict[int, int] = {}
+    present: dict[int, None] = {}
     peaks: list[tuple[int, list[int]]] = []
-    for is_start, several in groupby(sorted(events), key=lambda event: event[1]):
-        for _, _, j in several:
-            change = 1 if is_start else -1
-            if j not in first:
-                known += change * runs[j].gpus
-            elif is_start:
-                present[j] = first[j] + runs[j].nodes.index(name)
-            else:
-                del present[j]
+    for is_start, several in groupby(sorted(events), key=lambda event: event.is_start):
+        for event in several:
+            known += event.amount if is_start else -event.amount
+            if event.place >= 0 and is_start:
+                present[event.place] = None
+            elif event.place >= 0:
+                del present[event.place]
         if is_start:
-            peaks.append((known, list(present.values())))
+            peaks.append((known, list(present)))
     return peaks

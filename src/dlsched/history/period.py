@@ -145,7 +145,8 @@ class Period:
         workload
             The simulated jobs, with more than the record says of them, in place of `workload`.
         """
-        workload = self.workload(knows, delay=delay) if workload is None else workload
+        if workload is None:
+            workload = self.workload(knows, delay=delay)
         carried = self.simulated["id"][self.simulated["role"] == "carried"].tolist()
         if policy == "recorded" or not carried:
             return simulate(workload, self.cluster, policy, **options)

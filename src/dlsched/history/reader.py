@@ -118,11 +118,17 @@ def _format(source: str | Path | pd.DataFrame | Trace, where: str, format: str) 
         if format not in ("auto", "csv"):
             raise OptionError(f"a data frame is read as 'csv', not as {format!r}")
         return "csv"
-    return _detect(Path(source), where) if format == "auto" else format
+    return detect(Path(source), where) if format == "auto" else format
 
 
-def _detect(path: Path, where: str) -> str:
-    """Return the format of a file."""
+def detect(path: Path, where: str) -> str:
+    """Return the format of a file, by its beginning.
+
+    Raises
+    ------
+    InstanceError
+        If it cannot be read.
+    """
     with open_text(path, where) as text:
         head = text.read(2**16)
     line = head.lstrip("\n\r").partition("\n")[0]

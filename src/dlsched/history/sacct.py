@@ -91,7 +91,7 @@ class Layout(NamedTuple):
 def recognises(line: str) -> bool:
     """Return whether a file's first line is a header of ``sacct``."""
     names = {name.lower() for name in re.findall(r"\w+", line)}
-    return bool({"jobid", "jobidraw"} & names) and "submit" in names and "start" in names
+    return bool({"jobid", "jobidraw"} & names) and len(names & set(WANTED)) > 3
 
 
 def read(
@@ -122,8 +122,10 @@ def read(
             parts.append(reader.part(lines, row))
             row += len(lines)
             lines = []
+    if not parts:
+        raise InstanceError(where, "row 2", "no job is left: there is no row", _REMEDY)
     named = {name: name.capitalize() for name in MOMENTS} | {"id": "JobID", "gpus": resource}
-    return Record(join(parts or [empty(0)]), named, slurm=True)
+    return Record(join(parts), named, slurm=True)
 
 
 def find_layout(
@@ -136,6 +138,8 @@ def find_layout(
     InstanceError
         If a column is missing, or there is no header and `columns` is None.
     """
+    if delimiter is None and re.fullmatch(r"\s*JobID\s{2,}.*", line):
+        raise InstanceError(where, "row 1", "its columns are padded with blanks", _REMEDY)
     if not recognises(line):
         if columns is None:
             problem = f"is no header of sacct: {line[:60]!r}"
@@ -152,8 +156,6 @@ def find_layout(
         mark = delimiter or max(DELIMITERS, key=line.count)
         names = tuple(name.strip().lower() for name in line.split(mark))
         has_header = True
-    if delimiter is None and re.fullmatch(r"\s*JobID\s{2,}.*", line):
-        raise InstanceError(where, "row 1", "its columns are padded with blanks", _REMEDY)
     trailing = line.endswith(mark) and (not has_header or names[-1] == "")
     names = names[:-1] if has_header and trailing else names
     trailing = trailing and line.count(mark) == len(names)

@@ -67,7 +67,7 @@ def check_proof(instance: Instance, proof: Proof, owner: Problem | None = None) 
     if proof.problem != instance.problem or proof.instance_sha256 != instance.sha256:
         raise InvalidProof(f"the proof is for another instance than {instance.name}")
     owner = owner or owner_of(instance)
-    validate_label(owner, proof.variant and proof.variant.label)
+    validate_label(owner, None if proof.variant is None else proof.variant.label)
     if isinstance(owner, VariantProblem) and proof.variant is not None:
         owner = replace(owner, values=proof.variant.values)
     targets = _objective(owner, instance, proof)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from dlsched.display.figures import shorten
+from dlsched.display.rendering import Rendered
 from dlsched.errors import InstanceError
 from dlsched.proofs.cuts import Cut
 from dlsched.proofs.forms.parameters import MOST_BITS, Parameters, ratio
@@ -54,6 +55,11 @@ class LevelProof:
     nodes: Sequence[Node]
     parameters: Parameters = field(default_factory=dict)
     cuts: Sequence[Cut] = ()
+
+    @property
+    def leaves(self) -> int:
+        """The number of leaves of the tree."""
+        return sum(isinstance(node, Leaf) for node in self.nodes)
 
     def __repr__(self) -> str:
         """Return the level, the form, and the size of the tree."""
@@ -105,7 +111,7 @@ class StatedVariant:
 
 
 @dataclass(frozen=True)
-class Proof:
+class Proof(Rendered):
     """That a solution of an instance is optimal, level by level: of its problem or a variant."""
 
     problem: str
@@ -129,7 +135,7 @@ class Proof:
     @property
     def leaves(self) -> int:
         """The number of leaves of all trees."""
-        return sum(isinstance(node, Leaf) for level in self.levels for node in level.nodes)
+        return sum(level.leaves for level in self.levels)
 
     @property
     def exact(self) -> bool:

@@ -36,6 +36,9 @@ SOLVE_KEYWORDS = {
 }
 """Keywords of `dlsched.solve`, which no option of a method may have as its name."""
 
+_PARTS_OF_NUMPY = ("numpy.random", "numpy.ma")
+"""What NumPy imports at first use: the first for the generator of a run, the second for `unique`.
+Both take as long as a run of a heuristic on a small instance."""
 _POSITIONAL = (
     inspect.Parameter.POSITIONAL_ONLY,
     inspect.Parameter.POSITIONAL_OR_KEYWORD,
@@ -174,7 +177,7 @@ class Method:
             announce(on_stage, Stage.COMPILING, f"the loops of {module}, once per machine")
 
         announce(on_stage, Stage.LOADING, f"the method {self.name} and its libraries")
-        for name in self.preload:
+        for name in (*_PARTS_OF_NUMPY, *self.preload):
             if name.partition(".")[0] in EXTRAS:
                 require(name, f"the method {self.name}")
             else:

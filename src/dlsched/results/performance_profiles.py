@@ -74,6 +74,11 @@ def _instance_of(row: Row) -> Any:
     return row.get("instance_sha256") or row.get("source") or row.get("instance")
 
 
+def proves(row: Row) -> bool:
+    """Whether a run is of an exact method, or of another one that has proved its solution."""
+    return row.get("kind") == "exact" or ending(row) == "proven"
+
+
 def time_profile(rows: Iterable[Row]) -> dict[str, Steps]:
     """Return per exact method its performance profile over the time to proof.
 
@@ -87,10 +92,9 @@ def time_profile(rows: Iterable[Row]) -> dict[str, Steps]:
     """
     seconds: dict[str, dict[Any, float]] = defaultdict(dict)
     for row in rows:
-        proven = ending(row) == "proven"
-        if row.get("kind") == "exact" or proven:
+        if proves(row):
             seconds[label_of(row)].setdefault(_place(row), np.inf)
-        if proven:
+        if ending(row) == "proven":
             seconds[label_of(row)][_place(row)] = row["seconds"]
     places = sorted({place for by_place in seconds.values() for place in by_place})
     profile = {}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from dlsched.display.figures import percent, seconds, shorten
+from dlsched.display.figures import display, percent, seconds, shorten
 from dlsched.display.rendering import summary
 from dlsched.errors import plain
-from dlsched.results.objective import TOLERANCE
+from dlsched.results.objective import TOLERANCE, Objective
 from dlsched.results.result import Result
 from dlsched.results.status import Status, Termination
 from dlsched.schema.content import number_text
@@ -17,7 +18,13 @@ WIDTH = 100
 _LONGEST = 300
 """Characters of a reason or a message."""
 _LONGEST_NAME = 60
+_FEW_LEVELS = 4
+"""Up to this number of levels, a title names all."""
+_SHOWN_UNITS = ("GPUs", "seconds")
+"""Units that a title states; others are what the level is named after."""
 
+_CODE = re.compile(r"^k[A-Z]\w*: ")
+"""HiGHS's name of a status, which stands before its words for it."""
 _STOPPED = {
     Termination.TIME_LIMIT,
     Termination.MEMORY_LIMIT,
@@ -43,6 +50,28 @@ def summarize(result: Result) -> str:
         *_wrapped("run: ", setting(result)),
     ]
     return "\n".join(lines)
+
+
+def solution_text(method: str | None, objective: Objective | None) -> str:
+    """Return who made a solution and what it is worth, as ``lyra: preempted 1, collateral 0 GPUs``.
+
+    Of more than four levels only those with another value than 0 are named.
+
+    Parameters
+    ----------
+    method
+        The method's name; ``None`` if it is not known.
+    objective
+        ``None`` of a solution that has none.
+    """
+    values = []
+    pairs = [*objective.pairs()] if objective is not None else []
+    for level, value in pairs:
+        unit = f" {level.unit}" if level.unit in _SHOWN_UNITS else ""
+        if value or len(pairs) <= _FEW_LEVELS:
+            values.append(f"{level.name} {display(value)}{unit}")
+    who = _name(method or "a solution")
+    return f"{who}: {', '.join(values)}" if values else who
 
 
 def _problem(result: Result) -> str:
@@ -121,8 +150,8 @@ def ending(result: Result) -> str:
     limit = result.limits.time_limit if result.limits else None
     if result.termination is Termination.TIME_LIMIT and limit is not None:
         words.append(f"the limit is {number_text(limit)} s")
-    message = shorten(one_line(result.solver_message), _LONGEST)
-    words += [f"{result.solver or 'the solver'} says {message}"] if message else []
+    message = shorten(_CODE.sub("", one_line(result.solver_message)), _LONGEST)
+    words += [f"{result.solver or 'the solver'} reports: {message}"] if message else []
     return "; ".join(words)
 
 

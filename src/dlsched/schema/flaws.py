@@ -116,8 +116,8 @@ def first_flaw(
         if first["type"] == "missing":
             others = [e["loc"] for e in errors if e["type"] == "extra_forbidden"]
             beside = [str(other[-1]) for other in others if tuple(other[:-1]) == path[:-1]]
-            near = get_close_matches(str(path[-1]), beside, n=1)
-            remedy += f', or rename "{brief(near[0])}"' if near else ""
+            matches = get_close_matches(str(path[-1]), beside, n=1)
+            remedy += f', or rename "{brief(matches[0])}"' if matches else ""
     else:
         message = first["msg"]
         problem = message[0].lower() + message[1:]

@@ -257,7 +257,21 @@ class Log:
     @property
     def unit(self) -> int:
         """Units of time per second."""
-        return TICKS if self.meta()["clock"] == "microseconds" else 1
+        return TICKS if self._clock() == "microseconds" else 1
+
+    def _clock(self) -> object:
+        """Return the header's clock, without reading the workload that stands beside it."""
+        if "clock" in self._header:
+            return self._header["clock"]
+        text = ""
+        if not self.empty:
+            with self._usable("cannot be read", "name another file"):
+                query = "SELECT value FROM meta WHERE key = 'clock'"
+                text = next(iter(self.database.execute(query)), ("",))[0]
+        # Whatever is no such text is the error of the header as a whole.
+        if text in ('"microseconds"', '"float seconds"'):
+            return json.loads(text)
+        return self.meta()["clock"]
 
     def add(self, table: str, row: tuple[Any, ...]) -> None:
         """Add a row; it is on disk after the next `commit`."""

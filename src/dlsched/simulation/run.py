@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from dlsched.display.figures import display, percent
+from dlsched.display.markup import block, heading, line, table
 from dlsched.results.result import Report
 from dlsched.simulation.audit import audit
 from dlsched.simulation.bounds import MetricBound, bound
@@ -101,11 +103,47 @@ class Simulation:
         """
         return audit(self.log, metrics.summary)
 
+    @property
+    def _name(self) -> str:
+        """The policy, and the method that it calls."""
+        method = self.meta["method"]
+        policy: str = self.meta["policy"]
+        return f"{policy} ({method})" if method else policy
+
+    def _repr_html_(self) -> str:
+        """Return the metrics for a notebook: times in hours, shares in per cent."""
+        rows = [
+            (name, *_measured(name, value))
+            for name, value in self.summary.items()
+            if name not in ("jobs", "completed")
+        ]
+        jobs = f"{self.summary['completed']:,} of {self.summary['jobs']:,} jobs are complete"
+        settings = (
+            f"{name} {self.meta[name]}"
+            for name in ("options", "variant", "seed")
+            if self.meta[name]
+        )
+        return block(
+            heading("simulation", self._name),
+            line("; ".join([jobs, *settings])),
+            table(("metric", "value", ""), rows, numbers=(1,)),
+        )
+
     def __repr__(self) -> str:
         """Return policy, method and the first metrics."""
-        method = self.meta["method"]
-        name = self.meta["policy"] + (f" ({method})" if method else "")
+        name = self._name
         if "mean_jct" not in self.summary:
             return f"Simulation({name}, no job complete)"
         mean, span = self.summary["mean_jct"], self.summary["makespan"]
         return f"Simulation({name}, mean_jct={mean:,.0f} s, makespan={span:,.0f} s)"
+
+
+def _measured(name: str, value: float) -> tuple[str, str]:
+    """Return a metric's value and unit as texts."""
+    if name == "makespan" or name.endswith(("_jct", "_queueing")):
+        return f"{value / 3600:,.2f}", "h"
+    if name.endswith("_seconds"):
+        return display(value), "s"
+    if name == "utilization" or name.startswith("busy_") or name.endswith("_share"):
+        return percent(value), ""
+    return display(value), ""

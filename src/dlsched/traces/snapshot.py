@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from dlsched.display.figures import shorten
-from dlsched.display.html import facts_html
+from dlsched.display.markup import facts_html
 from dlsched.errors import OptionError, has_no_option
 from dlsched.registry.cluster_state import ClusterState, JobState, Server, adapter, uniform
 from dlsched.registry.labels import labelled

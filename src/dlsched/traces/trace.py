@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 from pydantic import field_validator, model_validator
 
+from dlsched.display.markup import document_html
 from dlsched.schema.document import Document
 from dlsched.schema.fields import Id
 from dlsched.schema.flaws import Flaw, require_unique
@@ -82,6 +83,11 @@ class Trace(Document):
         if not self.jobs:
             raise Flaw(("jobs",), "there is no job", "give at least one")
         return self
+
+    def _repr_html_(self) -> str:
+        """Return the jobs, with ranges of their fields, and the notes, for a notebook."""
+        source = [self.source] if self.source else []
+        return document_html("trace", self.name, self, *source, *self.notes)
 
     @property
     def first(self) -> Number:

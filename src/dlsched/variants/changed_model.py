@@ -85,8 +85,7 @@ def change_model(
             )
     expressions = {
         level.name: _call(variant, f"level {level.name}", level.expr, model, instance)
-        for level in variant.levels or ()
-        if isinstance(level, Level)
+        for level in variant.own_levels
     }
     before.validate()
     known = (pyo.Var, pyo.Constraint, pyo.Set, pyo.Param, pyo.Expression, pyo.RangeSet)

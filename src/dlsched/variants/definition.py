@@ -164,10 +164,14 @@ class Variant:
         return None if self.allow is None else Rule(str(self), self.allow)
 
     @property
+    def own_levels(self) -> list[Level]:
+        """The levels that are not the problem's."""
+        return [level for level in self.levels or () if isinstance(level, Level)]
+
+    @property
     def states_rows(self) -> bool:
         """Whether the variant has rows or levels of its own, which are evaluated on the model."""
-        own = any(isinstance(level, Level) for level in self.levels or ())
-        return bool(self.constrain or self.fix or own)
+        return bool(self.constrain or self.fix or self.own_levels)
 
     @property
     def only_allows(self) -> bool:

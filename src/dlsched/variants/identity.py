@@ -1,16 +1,19 @@
 """The digest of a variant: of its functions' source, and of all data that these read.
 
 Two variants of one digest make the same change. A function's digest has that of every function of
-the user's that it calls, of its defaults, of what it closes over, and of the globals that it names.
+the user's that it calls, of its defaults, of what it closes over, of the globals that it names, of
+its attributes but for those that it sets itself, and of the modules that it imports. What reads
+anything by name, as ``globals()`` and ``eval``, is refused.
 """
 
 from __future__ import annotations
 
 import builtins
 import dataclasses
-import dis
 import hashlib
+import importlib
 import importlib.metadata
+import importlib.util
 import inspect
 import sys
 import sysconfig
@@ -23,9 +26,19 @@ from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, Modul
 from typing import Any
 
 from dlsched.errors import OptionError
+from dlsched.variants.code_reading import (
+    attribute_names,
+    attributes_set_by,
+    code_text,
+    codes_in,
+    global_names,
+    imports_of,
+)
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), range, Fraction, Decimal, Path)
 _DATA = (*_PLAIN, list, tuple, dict, set, frozenset)
+_BY_NAME = ("globals", "eval", "exec", "__import__")
+"""Functions by which code reads what its text does not name."""
 _LIBRARIES = tuple(
     Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "purelib", "platlib")
 )
@@ -154,11 +167,11 @@ class _Content:
             source = inspect.getsource(value if isinstance(value, type) else value.__code__)
             yield source
             if isinstance(value, FunctionType) and source.count("lambda") > 1:
-                yield _code_text(value.__code__)  # which of them it is
+                yield code_text(value.__code__)  # which of them it is
         except (OSError, TypeError):
             if isinstance(value, type):
                 self._refuse(where, value)
-            yield _code_text(value.__code__)
+            yield code_text(value.__code__)
         if isinstance(value, FunctionType):
             yield from self._read_by(value, where)
         elif isinstance(value, type):
@@ -178,12 +191,24 @@ class _Content:
     def _read_by(self, function: FunctionType, where: str) -> Iterator[str]:
         """Yield what a function has as defaults, closes over, and names of its module's globals."""
         called = f"{where}: {function.__name__}"
+        names = global_names(function.__code__)
+        for name in _BY_NAME:
+            if name in names and name not in function.__globals__:
+                raise OptionError(
+                    f"variant {self.name}: {called} calls {name}, so that no digest has what it "
+                    f"reads; name the data itself"
+                )
+        counters = attributes_set_by(function.__code__)
+        own = {name: value for name, value in vars(function).items() if name not in counters}
+        if own:
+            yield from self.of(own, f"{called}: an attribute")
+        yield from self._imported(function, called)
         for name, entry in _closed_over(function):
             yield name
             yield from self.of(entry, f"{called} reads {name}, which")
         defaults = [function.__defaults__, function.__kwdefaults__]
         yield from self.of(defaults, f"{called}: a default")
-        for name in sorted(_names(function.__code__)):
+        for name in sorted(names):
             if name in function.__globals__:
                 yield name
                 entry = function.__globals__[name]
@@ -193,9 +218,28 @@ class _Content:
             elif not hasattr(builtins, name):
                 yield name
 
+    def _imported(self, function: FunctionType, where: str) -> Iterator[str]:
+        """Yield the content of the modules that a function imports: of libraries, the version."""
+        for code in codes_in(function.__code__):
+            for level, name in imports_of(code):
+                full = "." * level + name
+                package = function.__globals__.get("__package__") if level else None
+                if not level and _is_library(name):
+                    continue  # the source has its name
+                try:
+                    module = importlib.import_module(full, package)
+                except (Exception, SystemExit) as error:
+                    raise OptionError(
+                        f"variant {self.name}: {where} imports {full}, which cannot be imported: "
+                        f"{error}"
+                    ) from error
+                yield from self.of(module, f"{where} imports {full}, which")
+                if not _is_library(module.__name__):
+                    yield from self._attributes(module, code, f"{where} imports {full}")
+
     def _attributes(self, module: ModuleType, code: CodeType, where: str) -> Iterator[str]:
         """Yield what a function may read of a module of the user's: what has a name in its code."""
-        for name in sorted(_attribute_names(code)):
+        for name in sorted(attribute_names(code)):
             if name in vars(module):
                 yield name
                 yield from self.of(vars(module)[name], f"{where}.{name}, which")
@@ -210,31 +254,23 @@ def _closed_over(function: FunctionType) -> Iterable[tuple[str, Any]]:
             yield name, None
 
 
-def _names(code: CodeType) -> set[str]:
-    """Return the names of globals that a function reads, and those inside it."""
-    nested = [const for const in code.co_consts if isinstance(const, CodeType)]
-    loads = (i for i in dis.get_instructions(code) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME"))
-    return {str(load.argval) for load in loads}.union(*map(_names, nested))
-
-
-def _attribute_names(code: CodeType) -> set[str]:
-    """Return all names in the code of a function and of those inside it."""
-    nested = [const for const in code.co_consts if isinstance(const, CodeType)]
-    return set(code.co_names).union(*map(_attribute_names, nested))
-
-
-def _code_text(code: CodeType) -> str:
-    """Return what a function without source does, nested ones included."""
-    consts = [_code_text(c) if isinstance(c, CodeType) else repr(c) for c in code.co_consts]
-    return f"{code.co_code.hex()} {code.co_names} {code.co_varnames} {consts}"
-
-
 def _is_library(module: str) -> bool:
     """Whether a module is installed, or built in, rather than the user's own."""
     package = module.partition(".")[0]
     if package in ("dlsched", "pyomo") or package in sys.stdlib_module_names:
         return package != "__main__"
     file = getattr(sys.modules.get(module), "__file__", None)
+    if file is None and module not in sys.modules:
+        file = _file_of(package)
     if file is None:
         return False
     return any(Path(file).resolve().is_relative_to(folder) for folder in _LIBRARIES)
+
+
+def _file_of(package: str) -> str | None:
+    """Return the file of a package that is not imported yet."""
+    try:
+        spec = importlib.util.find_spec(package)
+    except (ImportError, ValueError):
+        return None
+    return None if spec is None else spec.origin

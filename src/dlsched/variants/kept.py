@@ -20,13 +20,16 @@ class _Part(NamedTuple):
 
 
 class Kept:
-    """A model as it was before a variant's functions were called."""
+    """A model as it was before a variant's functions were called, if it has any."""
 
     def __init__(self, variant: Variant, model: Any) -> None:
         self.variant = variant
         self.model = model
         self.components = {c.local_name: c for c in model.component_objects(descend_into=False)}
-        self.parts = {name: _parts(component) for name, component in self.components.items()}
+        called = variant.constrain is not None or bool(variant.own_levels)
+        self.parts = {
+            name: _parts(component) for name, component in self.components.items() if called
+        }
         self.attributes = _attributes(model)
         self.granularity = dict(getattr(model, "GRANULARITY", {}))
 
@@ -41,6 +44,8 @@ class Kept:
 
     def validate(self) -> None:
         """Raise `OptionError` if a component or attribute is gone, another one, or changed."""
+        if not self.parts:
+            return
         if not self.model.active:
             raise OptionError(
                 f"{self.variant}: the model itself was deactivated; deactivate only components "

@@ -22,6 +22,7 @@ from dlsched.solvers.levels import SOLVER_LIBRARIES, relax_first_level, solve_le
 from dlsched.variants.allowing import Rule
 from dlsched.variants.changed_model import Change, change_model, may_refix, refix
 from dlsched.variants.definition import Level, Variant
+from dlsched.variants.estimated_levels import EstimatedLevels
 from dlsched.variants.evaluation import Evaluation, describe
 from dlsched.variants.exact_values import exact
 from dlsched.variants.lookup import find_variant
@@ -106,16 +107,23 @@ class VariantModel:
 
     def assign(self, instance: Instance, model: Any, solution: Solution) -> None:
         """Set every variable to its value in a solution; added ones to the best that fit it."""
-        self.assign_problem(instance, model, solution)
-        if self.change(instance).variables:
-            list(Evaluation(self.change(instance)).violations())
+        self.set_values(instance, self.change(instance), solution)
+
+    def set_values(self, instance: Instance, change: Change, solution: Solution) -> None:
+        """Do as `assign` with a model that was changed."""
+        self._assign_problem(instance, change, solution)
+        if change.variables:
+            list(Evaluation(change).violations())
 
     def assign_problem(self, instance: Instance, model: Any, solution: Solution) -> None:
         """Set the problem's variables to their values in a solution, and added ones to none."""
+        self._assign_problem(instance, replace(self.change(instance), model=model), solution)
+
+    def _assign_problem(self, instance: Instance, change: Change, solution: Solution) -> None:
         assign = getattr(self.whole, "assign_complete", self.module.assign)
-        for variable in self.change(instance).variables:
+        for variable in change.variables:
             variable.set_value(None, skip_validation=True)
-        assign(instance, model, solution)
+        assign(instance, change.model, solution)
 
 
 @dataclass(frozen=True)
@@ -203,7 +211,7 @@ class VariantProblem(Problem):
 
     @cached_property
     def _methods(self) -> dict[str, Method]:
-        loops = self.base.methods[self.base.exact] if self._solver("solve_changed") else None
+        loops = self.base.methods[self.base.exact] if self._estimated else None
         preload, small = (loops.preload, loops.small) if loops else (SOLVER_LIBRARIES, None)
         exact = Method(EXACT, self.name, Kind.EXACT, self._exact(), preload, small)
         bound = Method(BOUND, self.name, Kind.BOUND, self._bound(), preload, small)
@@ -248,43 +256,51 @@ class VariantProblem(Problem):
         """The variant's exact method and bound, and the problem's heuristics and baselines."""
         return self._methods
 
-    def _solver(self, name: str) -> Callable[..., Claim] | None:
-        """Return the problem's own way to solve or bound its variants, if it has one.
+    @property
+    def _estimated(self) -> tuple[str, ...]:
+        """The problem's levels of which its model has only an estimate, which its method refines.
 
-        Its model only estimates a level, so that `solve_levels` would not be exact.
+        So `solve_levels` would not be exact.
         """
-        exact = self.base.module("exact") if self.base.has_module("exact") else None
-        solver: Callable[..., Claim] | None = getattr(exact, name, None)
-        if solver is not None and self.variant.levels is not None:
-            raise OptionError(
-                f"{self.variant}: {self.name}'s cost is no linear expression, so its variants keep "
-                f"their level; leave levels out"
-            )
-        return solver
+        return getattr(self.base.module("model"), "ESTIMATED", ())
+
+    def _by_estimates(self, instance: Instance, run: Run) -> EstimatedLevels:
+        """Return the search for variants of a problem whose model is refined."""
+        exact = self.base.module("exact")
+
+        def assign(change: Change, solution: Solution) -> None:
+            self.model.set_values(instance, change, solution)
+
+        return EstimatedLevels(
+            self,
+            instance,
+            run,
+            refinable=lambda adapt, accept: exact.refinable(instance, run, adapt, accept),
+            adapt=self.model.adapt(instance),
+            read=lambda built: self.model.read(instance, built),
+            assign=assign,
+            estimated=self._estimated,
+        )
 
     def _exact(self) -> Callable[..., Claim]:
-        refined = self._solver("solve_changed")
-
         def whole_model(instance: Instance, run: Run) -> Claim:
             """Integer program of the problem's whole model with the variant's changes.
 
             Exact because every solution of the problem is a point of the whole model, and the
             variant's constraints and levels are stated there.
             """
-            if refined is not None:
-                return refined(instance, run, self.model.adapt(instance))
+            if self._estimated:
+                return self._by_estimates(instance, run).solve()
             return solve_levels(instance, run, self.model)
 
         trust(whole_model, self.name)
         return whole_model
 
     def _bound(self) -> Callable[..., Claim]:
-        refined = self._solver("bound_changed")
-
         def relaxation(instance: Instance, run: Run) -> Claim:
             """Bound of the first level by the duals of the whole model's linear relaxation."""
-            if refined is not None:
-                return refined(instance, run, self.model.adapt(instance))
+            if self._estimated:
+                return self._by_estimates(instance, run).bound()
             return relax_first_level(instance, run, self.model)
 
         trust(relaxation, self.name)

@@ -95,7 +95,12 @@ def validate_variable(variant: Variant, variable: Any) -> None:
             f"the whole numbers of one; write it as a sum of values times binary variables of "
             f"which one is 1"
         )
-    low, high = variable.bounds
+    try:
+        low, high = variable.bounds
+    except ValueError as error:
+        raise OptionError(
+            f"{variant}: {variable.name} has no value between its bounds: {error}"
+        ) from error
     if variable.fixed:
         low, high = _fixed_at(variant, variable)
         variable.unfix()

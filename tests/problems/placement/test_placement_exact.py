@@ -118,13 +118,23 @@ def test_generated_instances_are_proven(version: str, seed: int) -> None:
     assert float(annealed.objective.cost) == pytest.approx(float(optimum.cost), abs=1e-9)
 
 
-def test_a_limit_keeps_the_placement_and_the_bound() -> None:
-    """Stopped early, milp returns a placement, a bound not above its cost, and the termination."""
+def test_a_limit_keeps_the_placement_and_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stopped after the relaxation, milp returns its start, the relaxation's bound, and why."""
     inst = dlsched.generate("placement", 1, tables=40, regions=5, jobs=60)
-    result = dlsched.solve(inst, time_limit=2)
-    assert (result.status, result.termination) == ("feasible", "time_limit")
-    assert 0 < float(result.certified.cost.value) <= float(result.bound.cost.value)
-    assert float(result.bound.cost.value) <= float(result.objective.cost)
+    known = dlsched.solve(inst, "short_annealing")
+    relax = Refinement.relax
+
+    def relax_and_spend_the_limit(search: Refinement) -> None:
+        relax(search)
+        search.run.time_limit = 0.0
+
+    monkeypatch.setattr(Refinement, "relax", relax_and_spend_the_limit)
+    claim = Refinement(inst, Run(found=[known.solution])).search()
+    assert (claim.status, claim.termination) == ("feasible", "time_limit")
+    assert claim.solution == known.solution
+    ((indivisible, dual),) = claim.bounds
+    assert indivisible.kind == dual.kind == "certified"
+    assert 0 <= indivisible.value < dual.value <= known.objective.cost
 
 
 @given(

@@ -27,7 +27,7 @@ def test_bars_are_the_shares_in_use() -> None:
 def test_proportional_fills_every_bar() -> None:
     """Without a solution the proportional allocation is drawn: a full cluster's bars are full."""
     ax = draw(dlsched.generate("sensitivity", 1, servers=2))
-    assert ax.get_title(loc="left").endswith("proportional")
+    assert ax.get_title(loc="left").endswith("proportional: throughput 16, split 0")
     tops: dict[float, float] = {}
     for bar in ax.patches:
         if bar.get_facecolor() == (1, 1, 1, 1):
@@ -36,3 +36,13 @@ def test_proportional_fills_every_bar() -> None:
         tops[x] = max(tops.get(x, 0), bar.get_y() + bar.get_height())
     assert len(tops) == 6
     assert list(tops.values()) == pytest.approx([1.0] * 6)
+
+
+def test_many_servers_show_who_gets_more_cpus() -> None:
+    """The proportional allocation has one colour, an even share; TUNE's has several."""
+    instance = dlsched.generate("sensitivity", 1, servers=24)
+    colours = {}
+    for method in ("proportional", "tune"):
+        pixels = draw(instance, dlsched.solve(instance, method).solution).images[0].get_array()
+        colours[method] = {tuple(cell) for row in pixels for cell in row} - {(1, 1, 1)}
+    assert len(colours["proportional"]) == 1 < len(colours["tune"])

@@ -24,7 +24,7 @@ def test_boxes_cover_the_slots_held() -> None:
         by_colour[box.get_facecolor()] += box.get_width()
     assert sorted(by_colour.values()) == [4, 9, 10]
     assert {label.get_text() for label in ax.artists + ax.texts} == {"J1", "J2", "J3"}
-    title = "hadar-section2: 6 GPUs, 3 jobs, 12 slots of 360 s; dantzig_wolfe"
+    title = "hadar-section2: 6 GPUs, 3 jobs, 12 slots of 360 s; dantzig_wolfe: utility 48.8095"
     assert ax.get_title(loc="left").replace("\n", " ") == title
 
 

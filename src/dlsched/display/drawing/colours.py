@@ -1,13 +1,13 @@
-"""Colours of jobs and of other properties: stable, and distinct also for the colour-blind."""
+"""Colours and patterns of jobs and other things: stable, distinct also for the colour-blind."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from dlsched.display.figures import display
 from dlsched.errors import OptionError
@@ -15,8 +15,12 @@ from dlsched.errors import OptionError
 Colour = str
 """A colour as ``#rrggbb``."""
 
-_HUES = ("#e69f00", "#56b4e9", "#009e73", "#f0e442", "#0072b2", "#d55e00", "#cc79a7")
+PALETTE = ("#e69f00", "#56b4e9", "#009e73", "#f0e442", "#0072b2", "#d55e00", "#cc79a7")
 """Okabe and Ito's palette without black and grey, which mark what is no job."""
+PATTERNS = ("", "....", "\\\\\\\\")
+"""Hatches that distinguish what has the same colour: none for the first seven names."""
+MOST_NAMED = len(PALETTE) * len(PATTERNS)
+"""Names with a look of their own where patterns are drawn; without them as many as colours."""
 IDLE = "#ffffff"
 """What nothing uses; drawn with the outline `EDGE`."""
 EDGE = "#7f7f7f"
@@ -26,8 +30,13 @@ BAD = "#d55e00"
 """What is lost or goes the wrong way: preempted jobs, bytes read from other regions."""
 ACCENT = "#c44e00"
 """What a picture is about; on white its contrast (WCAG 2) is 4.7, enough for text."""
+SAME = "#e6e9ed"
+"""What two solutions have in common, in pictures of their difference."""
+SAME_LABEL = "the same in both"
 PLAIN = "#5f6b7a"
 """What it is compared with; on white its contrast is 5.4."""
+BLUES = ("#e3edf7", "#c3d9ee", "#9dc1e0", "#73a6d1", "#4a89bd", "#2a6ca5", "#134f85", "#0a3560")
+"""From light to dark, where orange marks what is lost."""
 _SEQUENCE = ("#fde9a9", "#c9d6a3", "#8fbfa8", "#5aa3b5", "#3a7cae", "#2f5597", "#2b2f77", "#1d1440")
 """From light to dark, for ordered classes."""
 
@@ -43,14 +52,6 @@ def mix(colour: Colour, other: Colour, share: float) -> Colour:
 def parts_of(colour: Colour) -> tuple[int, ...]:
     """Return red, green and blue from 0 to 255."""
     return tuple(bytes.fromhex(colour.removeprefix("#")))
-
-
-PALETTE = (
-    *_HUES,
-    *(mix(c, "#ffffff", 0.55) for c in _HUES),
-    *(mix(c, "#000000", 0.42) for c in _HUES),
-)
-"""The hues as they are, light, and dark; colours repeat after these."""
 
 
 def light(colour: Colour) -> Colour:
@@ -69,9 +70,16 @@ def text_on(colour: Colour) -> Colour:
     return "#000000" if luminance > 0.179 else "#ffffff"
 
 
+class Differences(NamedTuple):
+    """What two solutions decide differently: the names of the jobs, and how many in words."""
+
+    names: Collection[str]
+    words: str
+
+
 @dataclass(frozen=True)
 class Colouring:
-    """The colour of each of several things, and what the colours mean.
+    """The look of each of several things, and what the looks mean.
 
     Attributes
     ----------
@@ -81,24 +89,63 @@ class Colouring:
         For each thing its entry in the legend.
     key
         ``{label: colour}`` in the legend's order.
-    repeated
-        Whether things with different labels share a colour; then the legend only says so.
+    patterns
+        ``{label: hatch}`` of those that have one.
     """
 
     colours: tuple[Colour, ...]
     labels: tuple[str, ...]
     key: Mapping[str, Colour] = field(repr=False)
-    repeated: bool = False
+    patterns: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def renamed(self, words: Callable[[str], str]) -> Colouring:
-        """Return the same colours with other words in the legend."""
+        """Return the same looks with other words in the legend."""
         labels = tuple(words(label) for label in self.labels)
         key = {words(label): colour for label, colour in self.key.items()}
-        return Colouring(self.colours, labels, key, self.repeated)
+        patterns = {words(label): hatch for label, hatch in self.patterns.items()}
+        return Colouring(self.colours, labels, key, patterns)
+
+    def hatch(self, thing: int) -> str:
+        """Return the hatch of a thing, empty for none."""
+        return self.patterns.get(self.labels[thing], "")
+
+    def only(self, names: Sequence[str], kept: Collection[str] | None) -> Colouring:
+        """Return the same looks for the things that are kept, and one pale colour for all others.
+
+        Parameters
+        ----------
+        names
+            One per thing.
+        kept
+            The names of the things that keep their look; all by default.
+        """
+        if kept is None:
+            return self
+        keeps = [name in kept for name in names]
+        return Colouring(
+            tuple(c if k else SAME for c, k in zip(self.colours, keeps, strict=True)),
+            tuple(label if k else SAME_LABEL for label, k in zip(self.labels, keeps, strict=True)),
+            {**self.key, SAME_LABEL: SAME},
+            self.patterns,
+        )
+
+    def repeats(self, *, patterned: bool) -> bool:
+        """Whether things with different labels look the same.
+
+        Parameters
+        ----------
+        patterned
+            Whether patterns are drawn.
+        """
+        looks = {
+            (colour, self.patterns.get(label, "") if patterned else "")
+            for label, colour in self.key.items()
+        }
+        return len(looks) < len(self.key)
 
 
 def by_name(names: Sequence[str]) -> Colouring:
-    """Colour by name: a name's colour depends only on its place among all names.
+    """Colour by name: a name's look depends only on its place among all names.
 
     Parameters
     ----------
@@ -107,13 +154,22 @@ def by_name(names: Sequence[str]) -> Colouring:
     """
     place = {name: i for i, name in enumerate(dict.fromkeys(names))}
     key = {name: PALETTE[i % len(PALETTE)] for name, i in place.items()}
-    return Colouring(
-        tuple(key[name] for name in names), tuple(names), key, len(place) > len(PALETTE)
-    )
+    patterns = {
+        name: hatch
+        for name, i in place.items()
+        if (hatch := PATTERNS[i // len(PALETTE) % len(PATTERNS)])
+    }
+    return Colouring(tuple(key[name] for name in names), tuple(names), key, patterns)
 
 
-def by_number(values: Sequence[Any]) -> Colouring:
-    """Colour by a number, larger ones darker; more than 8 values in 6 classes of equal size."""
+def by_number(values: Sequence[Any], colours: Sequence[Colour] = _SEQUENCE) -> Colouring:
+    """Colour by a number, larger ones darker; more than 8 values in 6 classes of equal size.
+
+    Parameters
+    ----------
+    colours
+        From light to dark.
+    """
     distinct = sorted(set(values))
     classes = [(value, value) for value in distinct]
     if len(distinct) > len(_SEQUENCE):
@@ -125,7 +181,7 @@ def by_number(values: Sequence[Any]) -> Colouring:
     for i, (low, high) in enumerate(classes):
         name = _number(low) if low == high else f"{_number(low)} to {_number(high)}"
         names.append(name)
-        key[name] = _SEQUENCE[round(i * (len(_SEQUENCE) - 1) / last)]
+        key[name] = colours[round(i * (len(colours) - 1) / last)]
     lows = [low for low, _ in classes]
     labels = [names[bisect_right(lows, value) - 1] for value in values]
     return Colouring(tuple(key[label] for label in labels), tuple(labels), key)
@@ -159,6 +215,12 @@ def choose(color_by: str | None, possible: Sequence[str], default: str, problem:
     return chosen
 
 
-def default_of(names: Sequence[str], otherwise: str) -> str:
-    """Return ``"job"`` while every job has a colour of its own, else another default."""
-    return "job" if len(names) <= len(PALETTE) else otherwise
+def default_of(names: Sequence[str], otherwise: str, *, patterned: bool = True) -> str:
+    """Return ``"job"`` while every job has a look of its own, else another default.
+
+    Parameters
+    ----------
+    patterned
+        Whether patterns are drawn; without them only colours distinguish.
+    """
+    return "job" if len(names) <= (MOST_NAMED if patterned else len(PALETTE)) else otherwise

@@ -6,7 +6,16 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dlsched.display.drawing.colours import EDGE, IDLE, PALETTE, Colour, Colouring
+from dlsched.display.drawing.colours import (
+    EDGE,
+    IDLE,
+    MOST_NAMED,
+    PALETTE,
+    SAME,
+    SAME_LABEL,
+    Colour,
+    Colouring,
+)
 from dlsched.display.drawing.style import TEXT, TITLE, set_title, short_name, width_of
 
 if TYPE_CHECKING:
@@ -47,8 +56,10 @@ def idle_entry(label: str = "idle") -> Any:
     return entry(label, IDLE)
 
 
-def colour_entries(colouring: Colouring, shown: Iterable[int], what: str) -> list[Any]:
-    """Return the entries of the colours that are drawn.
+def colour_entries(
+    colouring: Colouring, shown: Iterable[int], what: str, *, patterned: bool = True
+) -> list[Any]:
+    """Return the entries of the looks that are drawn.
 
     Parameters
     ----------
@@ -56,12 +67,24 @@ def colour_entries(colouring: Colouring, shown: Iterable[int], what: str) -> lis
         The positions of the things that are drawn.
     what
         What is coloured, as ``"jobs"``, for a legend that cannot name all of them.
+    patterned
+        Whether patterns are drawn, as on boxes; cells of a map have colours only.
     """
     present = {colouring.labels[i] for i in shown}
-    if not colouring.repeated:
-        return [entry(label, c) for label, c in colouring.key.items() if label in present]
-    note = f"{len(present):,} {what}; colours repeat after {len(PALETTE)}"
-    return [entry(note, "none", edgecolor="none")] if present else []
+    if not colouring.repeats(patterned=patterned):
+        hatches = colouring.patterns if patterned else {}
+        return [
+            entry(label, colour, hatch=hatches.get(label))
+            for label, colour in colouring.key.items()
+            if label in present
+        ]
+    looks = f"looks repeat after {MOST_NAMED}"
+    if not patterned:
+        looks = f"colours repeat after {len(PALETTE)}"
+    same = [entry(SAME_LABEL, SAME)] if SAME_LABEL in present else []
+    named = present - {SAME_LABEL}
+    note = [entry(f"{len(named):,} {what}; {looks}", "none", edgecolor="none")] if named else []
+    return note + same
 
 
 def finish(
@@ -84,6 +107,24 @@ def finish(
         points = lines * _LINE * TITLE + (rows - 1) * _LINE * TEXT
         figure: Any = ax.figure
         figure.set_size_inches(figure.get_figwidth(), figure.get_figheight() + points / 72)
+
+
+def add_to_title(ax: Axes, words: str, *, own: bool) -> None:
+    """Add words to the title that a picture has; its own figure grows by the lines they take.
+
+    Parameters
+    ----------
+    own
+        As for `finish`.
+    """
+    title = ax.get_title(loc="left")
+    said = " ".join(title.replace(r"\$", "$").split())
+    set_title(ax, f"{said}; {words}")
+    if own:
+        more = ax.get_title(loc="left").count("\n") - title.count("\n")
+        figure: Any = ax.figure
+        height = figure.get_figheight() + more * _LINE * TITLE / 72
+        figure.set_size_inches(figure.get_figwidth(), height)
 
 
 def add_legend(ax: Axes, handles: Sequence[Any], *, own: bool, **look: Any) -> int:

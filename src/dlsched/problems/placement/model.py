@@ -23,6 +23,7 @@ from dlsched.problems.placement.programs.piecewise_estimate import Estimate, ste
 from dlsched.problems.placement.programs.rounding import above, below
 from dlsched.problems.placement.structures.arrays import Data, arrays, homes_of
 from dlsched.problems.placement.structures.state import state_of
+from dlsched.proofs.forms.limit import poll
 
 _NEGLIGIBLE = 1e-9
 """Sums of squares and increases of the sigmoid that are left out of the estimate."""
@@ -110,6 +111,7 @@ def build(
     for name in _ROW_LISTS:
         m.add_component(name, pyo.ConstraintList())
     for g, group in enumerate(shares.groups):
+        poll()
         names = [tables[t] for t in group.tables]
         if group.together:
             _run_together(m, g, names)
@@ -196,6 +198,7 @@ def _gpu(
     m.square = pyo.Var(m.SHARES, bounds=largest)
     m.difference = {}
     for (r, k, p), points in estimate.shares.items():
+        poll()
         row = [(part, m.y[g, shares.regions[r]]) for g, part in shares.demand[k, p].items()]
         supply = shares.supply[r][k]
         gaps = estimate.gaps.get((r, k, p))
@@ -238,6 +241,7 @@ def _overload(m: Any, shares: Shares, estimate: Estimate) -> Any:
     weight = largest_weight * Fraction(shares.instance.weights.gpu) / THOUSAND
     cost: list[Any] = []
     for r, k in estimate.steps:
+        poll()
         squares = [(w, p) for p, w in enumerate(weights) if (r, k, p) in estimate.shares and w]
         weighted = pyo.quicksum(below(w) * m.square[r, k, p] for w, p in squares)
         cost += [below(weight * w / 2) * m.square[r, k, p] for w, p in squares]
@@ -303,6 +307,7 @@ def _storage(m: Any, shares: Shares, estimate: Estimate, least: float) -> Any:
     m.uneven = pyo.Var(sorted(estimate.bytes), bounds=bounds)
     m.bytes_difference = {}
     for r, points in estimate.bytes.items():
+        poll()
         homes = [m.x[t, shares.regions[r]] for t in shares.tables]
         row = list(zip(shares.bytes, homes, strict=True))
         m.bytes_difference[r] = _chords(
@@ -353,11 +358,13 @@ def _limits(m: Any, shares: Shares) -> None:
     sizes = [table.size for table in instance.tables]
     m.storage = pyo.Constraint(m.REGIONS)
     for region in instance.regions:
+        poll()
         row, limit = at_most(sizes, region.storage_capacity)
         homes = [m.x[t, region.id] for t in shares.tables]
         m.storage[region.id] = _row(_weighted(row, homes), "<=", limit)
     m.cpu = pyo.ConstraintList()
     for region in instance.regions:
+        poll()
         for app, quota in region.cpu_quota.items():
             row, limit = at_most(shares.cpu_hours(app), quota)
             runs = [m.y[g, region.id] for g in m.GROUPS]

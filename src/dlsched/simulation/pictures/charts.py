@@ -10,9 +10,15 @@ from numpy.typing import NDArray
 
 from dlsched.display.charts import dress, styles
 from dlsched.display.drawing.bands import colours_array
-from dlsched.display.drawing.colours import IDLE, by_name, by_number, default_of
+from dlsched.display.drawing.colours import (
+    IDLE,
+    by_name,
+    by_number,
+    default_of,
+    gpus_of_a_job,
+)
 from dlsched.display.drawing.legend import colour_entries, finish, idle_entry
-from dlsched.display.drawing.style import new_axes, set_labels
+from dlsched.display.drawing.style import SMALL, new_axes, set_labels
 from dlsched.errors import OptionError
 from dlsched.simulation.engine.layers import is_opportunistic
 from dlsched.simulation.measures.metrics import frame
@@ -25,9 +31,12 @@ if TYPE_CHECKING:
 
 COLUMNS = 1200
 """Columns of pixels of a timeline."""
+MOST_EDGES = 20_000
+"""More edges than that would be denser than pixels, and are left out."""
 STRIPE = 4
 """Columns after which a timeline changes to the next job of a group."""
-UNITS = (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0))
+HOUR = 3600.0
+_MINUTE = 60 / HOUR
 COUNTS = {"waiting": "jobs that wait", "running": "jobs that run", "gpus": "GPUs held"}
 """What `draw_over_time` can draw."""
 VALUES = {"jct": "completion time", "queueing": "time without GPUs"}
@@ -51,30 +60,58 @@ def draw_timeline(run: Simulation, ax: Axes | None = None, *, color_by: str | No
         If matplotlib is not installed.
     """
     jobs = run.workload.jobs
-    chosen = color_by or default_of([job.id for job in jobs], "gpus")
+    chosen = color_by or default_of([job.id for job in jobs], "gpus", patterned=False)
     if chosen not in ("job", "gpus"):
         raise OptionError(f"a timeline cannot be coloured by {chosen!r}, only by: job, gpus")
     sizes = [job.gpus for job in jobs]
-    colouring = by_name([job.id for job in jobs]) if chosen == "job" else by_number(sizes)
+    colouring = by_name([job.id for job in jobs])
+    if chosen == "gpus":
+        colouring = by_number(sizes).renamed(gpus_of_a_job)
     segments = frame(run.log, "segments")
     end = float(segments["end"].max())
-    unit, length = _unit(end)
     gpus = run.cluster.gpus
     owner = _owners(run, segments, gpus, end)
     palette = colours_array([*colouring.colours, IDLE])
     axes = new_axes(min(7.0, 1.2 + 0.06 * gpus)) if ax is None else ax
     axes.imshow(
         palette[owner],
-        extent=(0, end / length, gpus, 0),
+        extent=(0, end / HOUR, gpus, 0),
         aspect="auto",
         interpolation="none",
     )
-    set_labels(axes, unit, "GPUs, by server")
+    _edges(axes, owner, end / HOUR)
+    set_labels(axes, "hours", "GPUs, by server")
     _server_ticks(axes, run)
     shown = np.unique(owner[owner >= 0]).tolist()
-    entries = [*colour_entries(colouring, shown, "jobs"), idle_entry()]
-    finish(axes, f"{_name(run)}: every GPU over time", entries, own=ax is None)
+    entries = colour_entries(colouring, shown, "jobs", patterned=False)
+    entries += [idle_entry()] if (owner < 0).any() else []
+    mean = run.jobs["jct"].dropna().mean() / HOUR
+    held = float((owner >= 0).mean())
+    title = f"{_name(run)}: {len(jobs):,} jobs on {gpus:,} GPUs, in use {held:.0%} of the time; "
+    finish(axes, f"{title}mean completion time {mean:.3g} h", entries, own=ax is None)
     return axes
+
+
+def _edges(ax: Axes, owner: NDArray[np.int64], end: float) -> None:
+    """Draw a thin line wherever the job of a GPU changes, over time or to the next GPU.
+
+    Where jobs share GPUs in stripes, and where changes are as close as pixels, there are none.
+    """
+    columns = owner.shape[1]
+    changes = owner[:, 1:] != owner[:, :-1]
+    close = np.zeros_like(changes)
+    close[:, STRIPE:] |= changes[:, :-STRIPE]
+    close[:, :-STRIPE] |= changes[:, STRIPE:]
+    rows, places = np.nonzero(changes & ~close)
+    look: dict[str, Any] = {"colors": "black", "linewidths": 0.3, "alpha": 0.6}
+    if len(rows) <= MOST_EDGES:
+        ax.vlines((places + 1) * end / columns, rows, rows + 1, **look)
+    lanes = owner[1:] != owner[:-1]
+    starts = np.diff(np.pad(lanes.astype(np.int8), ((0, 0), (1, 1))), axis=1)
+    rows, begins = np.nonzero(starts == 1)
+    _, ends = np.nonzero(starts == -1)
+    if len(rows) <= MOST_EDGES:
+        ax.hlines(rows + 1, begins * end / columns, ends * end / columns, **look)
 
 
 def draw_over_time(
@@ -101,13 +138,27 @@ def draw_over_time(
     _require(what, COUNTS)
     runs = list(runs)
     axes = new_axes(2.6) if ax is None else ax
-    unit, length = _unit(max(float(run.jobs["end"].max()) for run in runs))
     for run, look in _looks(runs, names):
         times, values = _count(run, what)
-        axes.plot(times / length, values, **look | {"marker": None})
+        if times[0] > 0:
+            times, values = np.concatenate([[0.0], times]), np.concatenate([[0.0], values])
+        axes.plot(times / HOUR, values, **look | {"marker": None})
+    if what == "gpus":
+        for gpus in sorted({run.cluster.gpus for run in runs}):
+            axes.axhline(gpus, color="0.35", linewidth=0.8, linestyle=(0, (2, 2)))
+            axes.annotate(
+                f"{gpus:,} GPUs of the cluster",
+                (1, gpus),
+                xytext=(0, 2),
+                xycoords=("axes fraction", "data"),
+                textcoords="offset points",
+                ha="right",
+                fontsize=SMALL,
+            )
+    axes.set_xlim(left=0)
     axes.set_ylim(bottom=0)
     axes.locator_params(axis="y", integer=True)
-    set_labels(axes, unit, COUNTS[what])
+    set_labels(axes, "hours", COUNTS[what])
     dress(axes, own=ax is None)
     return axes
 
@@ -119,7 +170,9 @@ def draw_distribution(
     *,
     names: Sequence[str] = (),
 ) -> Axes:
-    """Draw the share of jobs within a time, one curve for each simulation, time logarithmic.
+    """Draw the share of jobs within a time, one curve for each simulation.
+
+    Time is logarithmic from a minute on, and linear from 0 to a minute: many jobs wait 0 seconds.
 
     Parameters
     ----------
@@ -135,13 +188,18 @@ def draw_distribution(
     """
     _require(what, VALUES)
     axes = new_axes(2.6) if ax is None else ax
+    longest = 0.0
     for run, look in _looks(list(runs), names):
-        values = np.sort(run.jobs[what].dropna().to_numpy(float))
-        shares = np.arange(1, len(values) + 1) / len(values)
-        axes.plot(np.maximum(values, 1.0), shares, **look | {"markevery": (0.1, 0.25)})
-    axes.set(xscale="log", ylim=(-0.02, 1.02))
-    _decimal_ticks(axes)
-    set_labels(axes, f"{VALUES[what]}, seconds", "share of jobs within it")
+        values = np.sort(run.jobs[what].dropna().to_numpy(float)) / HOUR
+        shares = np.arange(len(values) + 1) / max(1, len(values))
+        values = np.concatenate([[0.0], values])
+        axes.plot(values, shares, **look | {"markevery": (0.1, 0.25)})
+        longest = max(longest, float(values[-1]))
+    axes.set_xscale("symlog", linthresh=_MINUTE, linscale=0.4)
+    axes.set_xlim(0, max(longest, 2 * _MINUTE) * 1.05)
+    axes.set_ylim(0, 1.02)
+    _hour_ticks(axes)
+    set_labels(axes, f"{VALUES[what]}, hours (linear up to a minute)", "share of jobs within it")
     dress(axes, own=ax is None)
     return axes
 
@@ -200,19 +258,16 @@ def _server_ticks(ax: Axes, run: Simulation) -> None:
             ax.axhline(start, color="#7f7f7f", linewidth=0.3)
 
 
-def _decimal_ticks(axes: Axes) -> None:
-    """Write times as decimal numbers, as many as have room beside each other."""
-    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+def _hour_ticks(axes: Axes) -> None:
+    """Write times as far as they have room: 0, a minute, and powers of ten of an hour."""
+    from matplotlib.ticker import NullLocator
 
-    low, high = axes.get_xlim()
-    few = high > 1000 * low
-    axes.xaxis.set_major_locator(LogLocator(subs=(1,) if few else (1, 2, 5)))
-    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
-    axes.xaxis.set_minor_formatter(NullFormatter())
-
-
-def _unit(end: float) -> tuple[str, float]:
-    return next(((name, length) for name, length in UNITS if end >= 3 * length), ("seconds", 1.0))
+    end = axes.get_xlim()[1]
+    places = {0.0: "0", _MINUTE: "1 min"}
+    hours = (0.1, 1, 10, 100, 1_000, 10_000, 100_000)
+    places |= {hour: f"{hour:,g} h" for hour in hours if hour <= end}
+    axes.set_xticks([*places], [*places.values()])
+    axes.xaxis.set_minor_locator(NullLocator())
 
 
 def _name(run: Simulation) -> str:

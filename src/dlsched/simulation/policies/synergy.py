@@ -41,8 +41,9 @@ class Synergy(BasePolicy):
         ``"greedy"`` the whole queue is tried; so with ``"drf"`` and ``"tetris"``, which also order
         it.
     order
-        ``"fifo"``, ``"srtf"``, ``"las"``, ``"drf"``, ``"tetris"``, ``"ftf_largest"`` (or
-        ``"ftf"``) or ``"ftf_least"``; see `dlsched.simulation.policies.synergy_orders`.
+        ``"fifo"``, ``"srtf"``, ``"las"``, ``"drf"``, ``"tetris"``, ``"ftf_largest"`` (also
+        ``"ftf"``), ``"ftf_least"`` or this library's ``"prices"``; see
+        `dlsched.simulation.policies.synergy_orders`.
     interval
         Seconds of a round.
     **options

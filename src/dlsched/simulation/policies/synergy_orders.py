@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dlsched.simulation.engine.state import Arrays, State
+from dlsched.simulation.policies.synergy_prices import Demands, costs
 from dlsched.simulation.workload.clock import TICKS
 
 Keys: TypeAlias = NDArray[np.float64]
@@ -23,10 +24,13 @@ class Best(NamedTuple):
         Throughput, relative to that of the proportional share.
     shares
         Its GPUs, CPUs and memory as shares of the cluster's, shape (jobs, 3).
+    demands
+        What jobs of its kind can take beside the best case.
     """
 
     speedup: Keys
     shares: Keys
+    demands: Demands
 
 
 def fifo(_state: State, jobs: Arrays, _best: Best, _quick: bool) -> Keys:
@@ -80,6 +84,11 @@ def tetris(_state: State, jobs: Arrays, best: Best, quick: bool) -> Keys:
     return weighted
 
 
+def prices(_state: State, jobs: Arrays, best: Best, _quick: bool) -> Keys:
+    """Return what the rest of the job costs at the prices of the jobs present (of this library)."""
+    return costs(best.demands, jobs.job, jobs.remaining.astype(float))
+
+
 def remaining(jobs: Arrays, best: Best, quick: bool) -> Keys:
     """Return the remaining time in microseconds.
 
@@ -100,5 +109,6 @@ ORDERS: Mapping[str, Callable[[State, Arrays, Best, bool], Keys]] = {
     "ftf_least": ftf_least,
     "drf": drf,
     "tetris": tetris,
+    "prices": prices,
 }
 """Keys of the orders, least first."""

@@ -20,6 +20,7 @@ from dlsched.simulation.engine.policy import PolicyError
 from dlsched.simulation.engine.state import State
 from dlsched.simulation.policies.placement import Placement
 from dlsched.simulation.policies.synergy_orders import Best
+from dlsched.simulation.policies.synergy_prices import demands
 from dlsched.simulation.workload.clock import TICKS
 from dlsched.simulation.workload.cluster import Cluster
 from dlsched.simulation.workload.workload import Workload
@@ -84,7 +85,8 @@ class RoundSolver:
             ratio = Fraction(best.throughput) / instance.shares[name].throughput
             by_profile[name] = (float(ratio), shares)
         rows = [by_profile[job.profile] for job in instance.jobs]
-        return Best(np.array([r for r, _ in rows]), np.array([s for _, s in rows]))
+        speedup = np.array([r for r, _ in rows])
+        return Best(speedup, np.array([s for _, s in rows]), demands(instance))
 
     def solve(
         self,

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import model_validator
 
+from dlsched.display.markup import document_html
 from dlsched.schema import Amount, Count, Document, Flaw, Id, PositiveCount, derived, require_unique
 
 TRAINING, LOAN = "training", "loan"
@@ -119,6 +120,15 @@ class Cluster(Document):
                     "lend fewer, or add servers with pool loan",
                 )
         return self
+
+    def _repr_html_(self) -> str:
+        """Return servers and loans, with ranges of their fields, for a notebook."""
+        types = ", ".join(f"{count:,} {kind or 'of no type'}" for kind, count in self._types())
+        return document_html("cluster", f"{self.gpus:,} GPUs", self, f"GPUs by type: {types}")
+
+    def _types(self) -> list[tuple[str | None, int]]:
+        """Return the types of GPUs and their numbers, most first."""
+        return sorted(self.gpus_by_type.items(), key=lambda pair: -pair[1])
 
     @derived
     def by_id(self) -> dict[str, Server]:

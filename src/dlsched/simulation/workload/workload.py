@@ -11,6 +11,8 @@ from typing import Any, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from dlsched.display.markup import document_html
+from dlsched.errors import InstanceError
 from dlsched.schema import Amount, Document, Flaw, Id, Number, derived, require_unique
 from dlsched.simulation.workload.job import Job
 from dlsched.simulation.workload.profiles import PROFILES, READERS, validate_options
@@ -151,6 +153,21 @@ class Workload(Document):
         name = source.name + ("_pr" if together else "")
         return cls.parse({"name": name, "jobs": rows, **extra}, source.name)
 
+    def up_to(self, gpus: int) -> tuple[Self, int]:
+        """Return the workload without its jobs that need more GPUs, and how many these are.
+
+        Raises
+        ------
+        InstanceError
+            If no job is left.
+        """
+        kept = tuple(job for job in self.jobs if job.min_gpus <= gpus)
+        larger = len(self.jobs) - len(kept)
+        if not kept:
+            problem = f"every job needs more than the cluster's {gpus} GPUs"
+            raise InstanceError(f"workload {self.name}", "jobs", problem, "take a larger cluster")
+        return (self.model_copy(update={"jobs": kept}) if larger else self), larger
+
     @field_validator("jobs")
     @classmethod
     def _in_order(cls, jobs: tuple[Job, ...]) -> tuple[Job, ...]:
@@ -169,6 +186,10 @@ class Workload(Document):
                     "add its matrix, or leave profile out",
                 )
         return self
+
+    def _repr_html_(self) -> str:
+        """Return the jobs, with ranges of their fields, for a notebook."""
+        return document_html("workload", self.name, self)
 
     @derived
     def by_id(self) -> dict[str, Job]:

@@ -1,38 +1,42 @@
-"""Picture of dispatch: every machine as a column, with what runs, starts and is preempted."""
+"""Picture of dispatch: every machine with what runs, starts and is preempted, and what waits."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from dlsched.display.drawing.bands import Bands, colours_array
 from dlsched.display.drawing.colours import (
     BAD,
-    EDGE,
-    IDLE,
-    OTHER,
+    MOST_NAMED,
     PALETTE,
+    SAME,
+    SAME_LABEL,
     Colouring,
+    Differences,
     by_name,
     by_number,
     choose,
-    mix,
 )
 from dlsched.display.drawing.legend import colour_entries, entry, finish, idle_entry
-from dlsched.display.drawing.style import set_labels
 from dlsched.problems.dispatch.definition.ranking import rank
 from dlsched.problems.dispatch.definition.schema import Instance, Solution
+from dlsched.problems.dispatch.pictures.machine_map import draw_map
+from dlsched.problems.dispatch.pictures.machine_rows import draw_rows
+from dlsched.problems.dispatch.pictures.machine_use import (
+    OVER,
+    VICTIM_HATCH,
+    WITHIN,
+    Looks,
+    MachineUse,
+    use_of_machines,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 COLOR_BY = ("workload", "priority")
-"""What starts can be coloured by the workload or by its priority."""
-_CELLS = 8
-"""Cells of a column."""
-_RUNNING, _OVER = OTHER, mix(OTHER, "#ffffff", 0.5)
+"""What starts and what waits can be coloured by the workload or by its priority."""
+_NAMED = 24
+"""Up to this number of machines, each has a row with its name."""
 
 
 def draw(
@@ -41,13 +45,14 @@ def draw(
     ax: Axes | None = None,
     *,
     color_by: str | None = None,
+    other: Solution | None = None,
 ) -> Axes:
-    """Draw every machine as a column, filled by the shares of its GPUs or CPUs in use.
+    """Draw every machine, filled by the shares of its GPUs or CPUs in use, and what waits.
 
-    Of each workload the larger of the two shares counts.
-
-    Running workloads are grey, those over quota lighter; what starts has a colour. Machines on
-    which a workload is preempted are framed.
+    Of each workload the larger of the two shares counts. Up to 24 machines have a row each under
+    headings of region and cluster; more are columns in a band for each cluster. What runs is dark
+    grey within quota and light grey over it, what starts and what waits has a colour, what is
+    preempted is hatched.
 
     Parameters
     ----------
@@ -56,71 +61,91 @@ def draw(
     ax
         Axes to draw on; those of a new figure by default.
     color_by
-        One of `COLOR_BY`; by default the workload, or if more wait than there are colours the
+        One of `COLOR_BY`; by default the workload, or if more are pending than there are looks the
         priority.
+    other
+        A solution to compare with: workloads with the same fate in both are pale.
 
     Raises
     ------
     OptionError
         If it cannot be coloured by that.
     """
-    started = [w for w in instance.pending if solution is not None and w.id in solution.start]
-    default = "workload" if len(instance.pending) <= len(PALETTE) else "priority"
-    colouring = _colouring(instance, choose(color_by, COLOR_BY, default, instance.problem))
+    many = len(instance.kinds) > _NAMED
+    named = len(instance.pending) <= (len(PALETTE) if many else MOST_NAMED)
+    default = "workload" if named else "priority"
+    chosen = choose(color_by, COLOR_BY, default, instance.problem)
+    kept = None
+    if solution is not None and other is not None:
+        kept = frozenset(differing(instance, solution, other).names)
+    names = [workload.id for workload in instance.pending]
+    looks = Looks(instance, _colouring(instance, chosen).only(names, kept), kept)
+    use = use_of_machines(instance, solution, looks)
+    started = set(solution.start) if solution else set()
+    waiting = [w for w, name in enumerate(names) if name not in started]
+    drawing = draw_map if many else draw_rows
+    axes = drawing(instance, use, waiting, looks, ax)
+    entries = _entries(instance, solution, looks, use, many=many)
+    finish(axes, _title(instance, solution), entries, own=ax is None)
+    return axes
+
+
+def differing(instance: Instance, a: Solution, b: Solution) -> Differences:
+    """Return the workloads that start elsewhere or in only one of two solutions, and the victims.
+
+    Elsewhere is in another region or cluster; machines of a cluster do not count.
+    """
+    first, second = (_fates(solution) for solution in (a, b))
+    known = [workload.id for workload in instance.pending]
+    known += [workload.id for workload in instance.running]
+    names = {name for name in known if first.get(name) != second.get(name)}
+    return Differences(names, f"{len(names):,} of {len(known):,} workloads")
+
+
+def _fates(solution: Solution) -> dict[str, tuple[tuple[str, str], ...]]:
+    """Return for each workload that starts its jobs with their clusters; nothing for victims."""
+    started = {
+        name: tuple(sorted((job, placed.cluster) for job, placed in start.jobs.items()))
+        for name, start in solution.start.items()
+    }
+    return started | dict.fromkeys(solution.preempt, ())
+
+
+def _entries(
+    instance: Instance,
+    solution: Solution | None,
+    looks: Looks,
+    use: dict[int, MachineUse],
+    *,
+    many: bool,
+) -> list[Any]:
+    """Return the legend's entries of what is drawn."""
+    entries = colour_entries(
+        looks.colouring, range(len(instance.pending)), "workloads", patterned=not many
+    )
+    gone = set(solution.preempt) if solution else set()
+    stays = {w.within_quota for w in instance.running if w.id not in gone and looks.differs(w.id)}
+    entries += [entry("running within quota", WITHIN)] if True in stays else []
+    entries += [entry("running over quota", OVER)] if False in stays else []
+    pale = any(not looks.differs(w.id) for w in instance.running)
+    if pale and SAME_LABEL not in looks.colouring.labels:
+        entries.append(entry(SAME_LABEL, SAME))
+    full = {number for number, here in use.items() if sum(p.share for p in here.kept) > 0.99}
+    entries += [idle_entry()] if len(full) < len(instance.kinds) else []
+    if any(here.victims for here in use.values()):
+        entries.append(entry("preempted", "none", edgecolor=BAD, hatch=VICTIM_HATCH))
+    return entries
+
+
+def _title(instance: Instance, solution: Solution | None) -> str:
     machines = len(instance.kinds)
-    cells = np.ones((_CELLS, machines, 3)) * colours_array([IDLE])[0]
-    filled = np.zeros(machines)
-    framed = set()
-    for machine, share, colour in _shares(instance, solution, colouring):
-        if share is None:
-            framed.add(machine)
-            continue
-        low, high = (
-            min(_CELLS, round(_CELLS * f)) for f in (filled[machine], filled[machine] + share)
-        )
-        cells[_CELLS - high : _CELLS - low, machine] = colours_array([colour])[0]
-        filled[machine] += share
-    own = ax is None
-    bands = Bands(max(1, machines), _CELLS, ax, cell_points=6, below=60, first=1)
-    if machines:
-        bands.paint(cells)
-        for numbers in _clusters(instance):
-            bands.frames(numbers, edgecolor=EDGE, linewidth=1.2, zorder=2)
-        bands.frames(framed, edgecolor=BAD, linewidth=1.6, zorder=3)
-    bands.finish()
-    rows = f", {bands.per_band:,} in a row" if bands.bands > 1 else ""
-    what = "a column each: the share of GPUs or CPUs in use"
-    set_labels(bands.ax, f"all {machines:,} machines{rows}; {what}; lines between clusters")
-    shown = [w for w, workload in enumerate(instance.pending) if workload in started]
-    entries = [
-        *colour_entries(colouring, shown, "workloads"),
-        entry("running within quota", _RUNNING),
-        entry("running over quota", _OVER),
-        idle_entry(),
-    ]
-    if framed:
-        entries.append(entry("someone is preempted", "none", edgecolor=BAD, linewidth=1.6))
-    finish(bands.ax, _title(instance, solution, len(started)), entries, own=own)
-    return bands.ax
-
-
-def _clusters(instance: Instance) -> Iterable[range]:
-    """Return the numbers of the machines of each cluster."""
-    found: dict[str, range] = {}
-    for group in instance.groups:
-        last = group.first + group.machines.count
-        first = found.get(group.cluster, range(group.first, last)).start
-        found[group.cluster] = range(first, last)
-    return found.values()
-
-
-def _title(instance: Instance, solution: Solution | None, started: int) -> str:
+    text = f"{instance.name}: {machines:,} machines, {len(instance.running):,} running"
     waiting = len(instance.pending)
-    text = f"{instance.name}: {waiting:,} pending, {len(instance.running):,} running"
     if solution is None:
-        return text
+        return f"{text}, {waiting:,} pending"
     who = solution.method or "a solution"
-    return f"{text}; {who}: {started:,} started, {len(solution.preempt):,} preempted"
+    started = sum(workload.id in solution.start for workload in instance.pending)
+    return f"{text}; {who}: starts {started:,} of {waiting:,}, preempts {len(solution.preempt):,}"
 
 
 def _colouring(instance: Instance, color_by: str) -> Colouring:
@@ -129,31 +154,3 @@ def _colouring(instance: Instance, color_by: str) -> Colouring:
     priority = {ranked.position: ranked.priority for ranked in rank(instance)}
     made = by_number([priority[w] for w in range(len(instance.pending))])
     return made.renamed(lambda label: f"priority {label}")
-
-
-def _shares(
-    instance: Instance, solution: Solution | None, colouring: Colouring
-) -> Iterator[tuple[int, float | None, str]]:
-    """Yield (machine, share in use, colour); the share is ``None`` where someone is preempted."""
-    gone = set(solution.preempt) if solution else set()
-    for workload in instance.running:
-        colour = _RUNNING if workload.within_quota else _OVER
-        for job in workload.jobs:
-            for machine, share in _of_job(instance, job, job.on):
-                yield machine, None if workload.id in gone else share, colour
-    start: Mapping[str, Any] = solution.start if solution else {}
-    for w, pending in enumerate(instance.pending):
-        if pending.id in start:
-            for own in pending.jobs:
-                on = start[pending.id].jobs[own.id].on
-                for machine, share in _of_job(instance, own, on):
-                    yield machine, share, colouring.colours[w]
-
-
-def _of_job(instance: Instance, job: Any, on: Mapping[str, int]) -> Iterable[tuple[int, float]]:
-    for name, tasks in on.items():
-        number = instance.machine_number(name)
-        if number is not None:
-            machines = instance.kinds[number].machines
-            uses = ((job.gpus, machines.gpus), (job.cpus, machines.cpus))
-            yield number, max((float(tasks * a / b) for a, b in uses if b), default=0.0)

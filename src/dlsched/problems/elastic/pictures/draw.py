@@ -8,6 +8,7 @@ from dlsched.display.drawing.colours import (
     EDGE,
     IDLE,
     Colouring,
+    Differences,
     by_name,
     by_number,
     choose,
@@ -25,6 +26,7 @@ from dlsched.problems.elastic.pictures.outcome import (
     loan_entry,
     outcome,
 )
+from dlsched.results.summary import solution_text
 from dlsched.schema import Number
 
 if TYPE_CHECKING:
@@ -51,6 +53,7 @@ def draw(
     ax: Axes | None = None,
     *,
     color_by: str | None = None,
+    other: Solution | None = None,
 ) -> Axes:
     """Draw a bar of GPUs per job: base workers, extra workers, and those that it could still get.
 
@@ -69,6 +72,8 @@ def draw(
     color_by
         One of `COLOR_BY`, by default the job; of a histogram one of `COLOR_BY_OF_MANY`, by default
         the outcome.
+    other
+        A solution to compare with: jobs with as many workers in both are pale, but in a histogram.
 
     Returns
     -------
@@ -83,10 +88,25 @@ def draw(
     many = len(instance.jobs) > _ROWS
     possible = COLOR_BY_OF_MANY if many else COLOR_BY
     chosen = choose(color_by, possible, possible[0], instance.problem)
-    drawing = _histogram if many else _bars
-    axes, entries = drawing(instance, given, ax, chosen)
+    if many:
+        axes, entries = _histogram(instance, given, ax, chosen)
+    else:
+        kept = None
+        if solution is not None and other is not None:
+            kept = differing(instance, solution, other).names
+        colouring = _colouring(instance, given, chosen).only(
+            [job.id for job in instance.jobs], kept
+        )
+        axes, entries = _bars(instance, given, ax, colouring)
     finish(axes, _title(instance, solution), entries, own=ax is None)
     return axes
+
+
+def differing(instance: Instance, a: Solution, b: Solution) -> Differences:
+    """Return the jobs that get other numbers of workers in two solutions."""
+    first, second = (given_to(instance, solution) for solution in (a, b))
+    jobs = {name for name, workers in first.items() if sum(workers) != sum(second[name])}
+    return Differences(jobs, f"{len(jobs):,} of {len(instance.jobs):,} jobs")
 
 
 def _title(instance: Instance, solution: Solution | None) -> str:
@@ -96,9 +116,8 @@ def _title(instance: Instance, solution: Solution | None) -> str:
         text += f", {instance.by_pool[1].capacity:,} of them on loan"
     if solution is not None:
         report = check(instance, solution)
-        launched, saved = report.objective or (0, 0)
-        text += f", {report.details['gpus']:,} taken; launched {launched:,}"
-        text += f", running time saved {_seconds(saved)}"
+        text += f", {report.details['gpus']:,} taken; "
+        text += solution_text(solution.method, report.objective)
     return text
 
 
@@ -116,7 +135,7 @@ def _colouring(instance: Instance, given: dict[str, Workers], color_by: str) -> 
 
 
 def _bars(
-    instance: Instance, given: dict[str, Workers], ax: Axes | None, color_by: str
+    instance: Instance, given: dict[str, Workers], ax: Axes | None, colouring: Colouring
 ) -> tuple[Axes, list[Any]]:
     """Draw a bar for each job; return the axes and the legend's entries."""
     from matplotlib.ticker import MaxNLocator
@@ -124,12 +143,12 @@ def _bars(
     jobs = instance.jobs
     if ax is None:
         ax = new_axes(0.17 * len(jobs) + 1.35)
-    colouring = _colouring(instance, given, color_by)
     parts: set[str] = set()
     for row, job in enumerate(jobs):
         workers = given[job.id]
         worth = outcome(instance, job, workers)
-        parts |= _bar(ax, row, job, sum(workers), colouring.colours[row], worth)
+        look = colouring.colours[row], colouring.hatch(row)
+        parts |= _bar(ax, row, job, sum(workers), look, worth)
         if instance.pools and hatch_loan(ax, row, instance, job, workers):
             parts.add("loan")
     set_labels(ax, "GPUs", "job")
@@ -155,24 +174,36 @@ def _end(job: Job, given: int) -> int:
 
 
 def _bar(
-    ax: Axes, row: int, job: Job, given: int, colour: str, worth: tuple[Number, Number] | None
+    ax: Axes,
+    row: int,
+    job: Job,
+    given: int,
+    look: tuple[str, str],
+    worth: tuple[Number, Number] | None,
 ) -> set[str]:
-    """Draw one job's bar and its label, the running time and what is saved; return the parts."""
+    """Draw one job's bar and its label, the running time and what is saved; return the parts.
+
+    Parameters
+    ----------
+    look
+        Colour and hatch.
+    """
+    colour, hatch = look
     size = job.gpus_per_worker
     base = min(given, job.min_workers)
     solid: dict[str, Any] = {"edgecolor": mix(colour, "#000000", 0.55), "linewidth": 0.6}
     empty: dict[str, Any] = {"facecolor": IDLE, "edgecolor": EDGE, "linewidth": 0.6}
     parts: dict[str, tuple[int, int, dict[str, Any]]] = {
-        "base workers": (0, base, {"facecolor": colour, **solid}),
-        "extra workers": (base, given, {"facecolor": light(colour), **solid}),
+        "base workers": (0, base, {"facecolor": colour, "hatch": hatch, **solid}),
+        "extra workers": (base, given, {"facecolor": light(colour), "hatch": hatch, **solid}),
         "waiting": (0, 0 if given else job.min_workers, empty),
         "not given": (given or job.min_workers, job.max_workers, {**empty, "linestyle": "--"}),
     }
     drawn = set()
-    for name, (begin, end, look) in parts.items():
+    for name, (begin, end, style) in parts.items():
         if end > begin:
             width = (end - begin) * size
-            ax.barh(row, width, left=begin * size, height=0.7, clip_on=False, **look)
+            ax.barh(row, width, left=begin * size, height=0.7, clip_on=False, **style)
             drawn.add(name)
     words = "waits" if not given else "not valid"
     if worth is not None:

@@ -21,7 +21,7 @@ from dlsched.run import Run
 from dlsched.solvers import highs
 from dlsched.solvers.standard_form import StandardForm
 
-MATCHING_LIBRARIES = ("rustworkx", "scipy.optimize", "scipy.sparse")
+MATCHING_LIBRARIES = ("rustworkx", "scipy.optimize", "scipy.sparse", "highspy")
 """What a method that matches preloads."""
 SCALE = 2**36
 """Weights are in units of 1 / SCALE: sums of thousands of them are exact in doubles."""

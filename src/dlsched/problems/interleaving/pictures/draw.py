@@ -9,6 +9,7 @@ from dlsched.display.drawing.colours import (
     EDGE,
     IDLE,
     Colouring,
+    Differences,
     by_name,
     by_number,
     choose,
@@ -17,10 +18,15 @@ from dlsched.display.drawing.colours import (
 )
 from dlsched.display.drawing.labels import box_label
 from dlsched.display.drawing.legend import colour_entries, finish, idle_entry
-from dlsched.display.drawing.style import TEXT, new_axes, set_labels, short_name
-from dlsched.problems.interleaving.definition.check import efficiency, iteration_time
+from dlsched.display.drawing.style import TEXT, new_axes, set_labels, short_name, width_of
+from dlsched.problems.interleaving.definition.check import (
+    efficiency,
+    evaluate,
+    iteration_time,
+)
 from dlsched.problems.interleaving.definition.schema import Group, Instance, Solution
 from dlsched.problems.interleaving.pictures.group_map import draw_map
+from dlsched.results.summary import solution_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,11 +46,13 @@ def draw(
     ax: Axes | None = None,
     *,
     color_by: str | None = None,
+    other: Solution | None = None,
 ) -> Axes:
     """Draw the iterations of all groups, or without a solution of every job alone.
 
-    Of up to 6 groups, the x axis is time, each lane is a resource, and a bar is a stage; white bars
-    are idle time. Of more groups, each is a column: the use of the resources, or its jobs.
+    Of up to 6 groups, the x axis is time, from 0 in each group, each lane is a resource, and a bar
+    is a stage; white bars are idle time. Of more groups, each is a column: the use of the
+    resources, or its jobs.
 
     Parameters
     ----------
@@ -54,7 +62,9 @@ def draw(
         Axes to draw on; those of a new figure by default.
     color_by
         One of `COLOR_BY`, by default the job; of many groups one of `COLOR_BY_OF_MANY`, by default
-        the use.
+        the use, or where two solutions are compared the bottleneck.
+    other
+        A solution to compare with: jobs with the same partners in both are pale.
 
     Raises
     ------
@@ -65,21 +75,48 @@ def draw(
     members = sum(len(group.jobs) for group in groups)
     many = len(groups) > _MOST_GROUPS or members > _MOST_JOBS
     possible = COLOR_BY_OF_MANY if many else COLOR_BY
-    chosen = choose(color_by, possible, possible[0], instance.problem)
+    default = "bottleneck" if many and other is not None else possible[0]
+    chosen = choose(color_by, possible, default, instance.problem)
     own_axes = ax is None
-    grouped = any(len(group.jobs) > 1 for group in groups)
-    who = f"grouped by {solution.method or 'a solution'}" if solution and grouped else "alone"
+    kept = None
+    if solution is not None and other is not None:
+        kept = differing(instance, solution, other).names
+    colouring = _colouring(instance, chosen).only([job.id for job in instance.jobs], kept)
     gammas = [float(efficiency(instance.stages_of(g.jobs), g.offsets)) for g in groups]
     if many:
-        colouring = None if chosen == "use" else _colouring(instance, chosen)
-        axes, entries = draw_map(instance, groups, gammas, ax, colouring)
-        mean = f", mean γ {sum(gammas) / len(gammas):.3f}"
-        what = f"{members:,} jobs in {len(groups):,} groups, {who}{mean}"
+        axes, entries = draw_map(
+            instance, groups, gammas, ax, None if chosen == "use" else colouring
+        )
     else:
-        axes, entries = _lanes(instance, groups, ax, chosen)
-        what = who
-    finish(axes, f"{instance.name}: {what}", entries, own=own_axes)
+        axes, entries = _lanes(instance, groups, ax, colouring)
+    finish(axes, _title(instance, solution, groups, gammas), entries, own=own_axes)
     return axes
+
+
+def differing(instance: Instance, a: Solution, b: Solution) -> Differences:
+    """Return the jobs that have other partners in two solutions."""
+    first, second = (
+        {name: frozenset(group.jobs) for group in solution.groups for name in group.jobs}
+        for solution in (a, b)
+    )
+    jobs = {job.id for job in instance.jobs if first.get(job.id) != second.get(job.id)}
+    return Differences(jobs, f"{len(jobs):,} of {len(instance.jobs):,} jobs")
+
+
+def _title(
+    instance: Instance,
+    solution: Solution | None,
+    groups: Sequence[Group],
+    gammas: Sequence[float],
+) -> str:
+    members = sum(len(group.jobs) for group in groups)
+    size = f"{members:,} job{'s' * (members != 1)}"
+    if solution is None:
+        return f"{instance.name}: {size}, each alone"
+    size += f" in {len(groups):,} group{'s' * (len(groups) != 1)}"
+    worth = solution_text(solution.method, evaluate(instance, groups))
+    mean = f", mean γ {sum(gammas) / len(gammas):.3f}" if len(groups) > 1 else ""
+    return f"{instance.name}: {size}; {worth}{mean}"
 
 
 def draw_both(instance: Instance, solution: Solution) -> Sequence[Axes]:
@@ -105,25 +142,28 @@ def draw_group(
     ax: Axes,
     begin: float = 0.0,
     *,
-    colours: Sequence[str] | None = None,
+    colouring: Colouring | None = None,
 ) -> float:
     """Draw one iteration of a group that begins at a time; return the time when it ends.
 
     Parameters
     ----------
-    colours
-        One per job of the instance; by default a colour for each job.
+    colouring
+        The looks of the instance's jobs; by default one for each job.
     """
-    colours = colours or by_name([job.id for job in instance.jobs]).colours
+    colouring = colouring or by_name([job.id for job in instance.jobs])
     k = len(instance.resources)
     now = begin
     for slot, (longest, busy) in enumerate(_slots(instance, group)):
         for lane in range(k):
             name, used = busy.get(lane, ("", 0.0))
             if used:
-                fill = colours[instance.job_index[name]]
-                _bar(ax, lane, now, used, fill)
-                box_label(ax, (now, lane - 0.4, used, 0.8), name, fill)
+                j = instance.job_index[name]
+                fill = colouring.colours[j]
+                hatch = colouring.hatch(j)
+                _bar(ax, lane, now, used, fill, hatch)
+                box = (now, lane - 0.4, used, 0.8)
+                box_label(ax, box, name, fill, opaque=bool(hatch))
             if used < longest:
                 _bar(ax, lane, now + used, longest - used, IDLE)
         now += longest
@@ -137,11 +177,10 @@ def draw_group(
     return now
 
 
-def _bar(ax: Axes, lane: int, left: float, width: float, fill: str) -> None:
+def _bar(ax: Axes, lane: int, left: float, width: float, fill: str, hatch: str = "") -> None:
     edge = EDGE if fill == IDLE else mix(fill, "#000000", 0.55)
-    ax.barh(
-        lane, width, left=left, height=0.8, color=fill, edgecolor=edge, linewidth=0.5, clip_on=False
-    )
+    look: dict[str, Any] = {"color": fill, "edgecolor": edge, "linewidth": 0.5, "hatch": hatch}
+    ax.barh(lane, width, left=left, height=0.8, clip_on=False, **look)
 
 
 def _slots(
@@ -171,30 +210,58 @@ def _colouring(instance: Instance, color_by: str) -> Colouring:
         longest = [instance.resources[job.stages.index(max(job.stages))] for job in instance.jobs]
         named = by_name([*instance.resources, *longest])
         k = len(instance.resources)
-        return Colouring(named.colours[k:], named.labels[k:], named.key)
+        return Colouring(named.colours[k:], named.labels[k:], named.key, named.patterns)
     return by_name([job.id for job in instance.jobs])
 
 
 def _lanes(
-    instance: Instance, groups: Sequence[Group], ax: Axes | None, color_by: str
+    instance: Instance, groups: Sequence[Group], ax: Axes | None, colouring: Colouring
 ) -> tuple[Axes, list[Any]]:
     """Draw every stage as a bar; return the axes and the legend's entries."""
     k = len(instance.resources)
     if ax is None:
         ax = new_axes(0.24 * k + 1.35)
-    colouring = _colouring(instance, color_by)
-    begin = gap = 0.0
+    end = gap = 0.0
+    spans = []
     for group in groups:
-        begin = draw_group(instance, group, ax, begin + gap, colours=colouring.colours)
+        begin = end + gap
+        end = draw_group(instance, group, ax, begin, colouring=colouring)
+        spans.append((begin, end))
         gap = _space(instance, groups)
-    set_labels(ax, "time of one iteration of each group, in the instance's unit")
+    each = "of each group, from 0, " if len(groups) > 1 else ""
+    set_labels(ax, f"time of one iteration {each}in the instance's unit")
+    _time_ticks(ax, spans)
     ax.set_yticks(range(k), [short_name(n, 12) for n in instance.resources], fontsize=TEXT)
     ax.set_ylim(k - 0.5, -1.4)
-    ax.set_xlim(0, begin or 1)
+    ax.set_xlim(0, end or 1)
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)
     shown = [instance.job_index[name] for group in groups for name in group.jobs]
     return ax, [*colour_entries(colouring, shown, "jobs"), idle_entry()] if shown else []
+
+
+def _time_ticks(ax: Axes, spans: Sequence[tuple[float, float]]) -> None:
+    """Write the time at ticks that begin at 0 in each group.
+
+    Parameters
+    ----------
+    spans
+        Where each group begins and ends on the axis.
+    """
+    from matplotlib.ticker import MaxNLocator
+
+    room = sum(end - begin for begin, end in spans)
+    steps = MaxNLocator(nbins=max(2, min(8, int(1.4 * width_of(ax))))).tick_values(0, room or 1)
+    step = float(steps[1] - steps[0])
+    places = []
+    names = []
+    for i, (begin, end) in enumerate(spans):
+        last = i == len(spans) - 1
+        for k in range(int((end - begin) / step) + 1):
+            if k == 0 or last or end - begin - k * step > 0.4 * step:  # apart from the next 0
+                places.append(begin + k * step)
+                names.append(f"{k * step:,.10g}")
+    ax.set_xticks(places, names)
 
 
 def _space(instance: Instance, groups: Sequence[Group]) -> float:

@@ -52,7 +52,7 @@ def draw_map(
     words = f"all {len(ranked):,} groups by falling γ{rows}; a group is a column of its jobs"
     _label(bands.ax, words)
     shown = [instance.job_index[name] for group in ranked for name in group.jobs]
-    entries = colour_entries(colouring, shown, "jobs")
+    entries = colour_entries(colouring, shown, "jobs", patterned=False)
     free = [idle_entry("no job")] if any(len(g.jobs) < cells for g in ranked) else []
     return bands.ax, entries + free
 

@@ -99,15 +99,14 @@ class ProfileClass:
     def subset(self, multiplicity: Indices) -> ProfileClass:
         """Return the profiles that have jobs, with other numbers of jobs; by row."""
         kept = np.flatnonzero(multiplicity[self.rows])
+        apart = self.apart[np.ix_(kept, kept)] if len(self.apart) else self.apart
         return replace(
             self,
             rows=self.rows[kept],
             multiplicity=multiplicity[self.rows[kept]],
             sums=self.sums[kept],
             rotated=np.ascontiguousarray(self.rotated[:, kept]),
-            apart=np.ascontiguousarray(self.apart[kept][:, kept])
-            if len(self.apart)
-            else self.apart,
+            apart=np.ascontiguousarray(apart),
         )
 
 

@@ -63,7 +63,7 @@ def copies_of(chosen: Any, depth: int, p: int) -> int:
 @loop
 def apart_from(apart: Any, chosen: Any, depth: int, p: int) -> bool:
     """Return whether a profile must not share with one that is in a group."""
-    for i in range(depth):
+    for i in range(depth):  # noqa: SIM110 - a compiled loop has no generators
         if apart[chosen[i], p]:
             return True
     return False

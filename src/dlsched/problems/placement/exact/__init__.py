@@ -83,19 +83,14 @@ def milp(instance: Instance, run: Run) -> Claim:
     return Refinement(instance, run).search()
 
 
-def solve_changed(instance: Instance, run: Run, adapt: Callable[[Any], object]) -> Claim:
-    """Solve a variant as `milp` does: `adapt` adds its rows to each program.
+def refinable(
+    instance: Instance, run: Run, adapt: Callable[[Any], object], accept: Callable[[Any], bool]
+) -> Refinement:
+    """Return the search of `milp` for a variant: `adapt` adds its rows to each program.
 
-    A placement that breaks them is no answer, but the estimate is refined at it all the same.
+    A placement that `accept` refuses is no answer, but the estimate is refined at it all the same.
     """
-    return Refinement(instance, run, adapt).search()
-
-
-def bound_changed(instance: Instance, run: Run, adapt: Callable[[Any], object]) -> Claim:
-    """Return the bounds of a variant's relaxation."""
-    search = Refinement(instance, run, adapt)
-    search.relax()
-    return search.claim(Status.NO_SOLUTION, Termination.BOUND_ONLY)
+    return Refinement(instance, run, adapt, accept)
 
 
 def refined(instance: Instance) -> Any:
@@ -121,9 +116,14 @@ class Refinement:
     """The state between the rounds: the estimate, the best placement, the bounds."""
 
     def __init__(
-        self, instance: Instance, run: Run, adapt: Callable[[Any], object] | None = None
+        self,
+        instance: Instance,
+        run: Run,
+        adapt: Callable[[Any], object] | None = None,
+        accept: Callable[[Any], bool] | None = None,
     ) -> None:
         self.instance, self.run, self.adapt = instance, run, adapt
+        self.accept = accept
         self.backend = find_backend(run.solver)
         self.data = arrays(instance)
         self.best: Solution | None = None
@@ -161,6 +161,23 @@ class Refinement:
         self.backend.validate_limits(self.run)
         self.start()
         return self.prove()
+
+    def model_with(self, adapt: Callable[[Any], object]) -> Any:
+        """Return the Pyomo model with the present estimate and what is excluded, changed."""
+        self.whole = self.whole or whole(self.shares, self.run)
+        built = model.build(self.instance, self.estimate, self.excluded, self.data, self.whole)
+        adapt(built)
+        return built
+
+    def cut_off(self, solution: Solution) -> None:
+        """Exclude a placement from the programs to come."""
+        self.excluded.append(solution)
+        self.built = None
+
+    def relaxation(self) -> Claim:
+        """Return the bounds of the relaxation."""
+        self.relax()
+        return self.claim(Status.NO_SOLUTION, Termination.BOUND_ONLY)
 
     def prove(self) -> Claim:
         """Run to a proof or a limit, from the best placement so far."""
@@ -352,6 +369,8 @@ class Refinement:
         """Keep a placement if it is the best."""
         report = (self.run.check or check)(self.instance, solution)
         if not report.feasible or report.objective is None:
+            return
+        if self.accept is not None and not self.accept(solution):
             return
         cost = report.objective.cost
         if self.exact_cost is None or cost < self.exact_cost:

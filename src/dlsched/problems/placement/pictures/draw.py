@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dlsched.display.drawing.colours import BAD, EDGE, IDLE, choose, mix
+from dlsched.display.drawing.colours import (
+    BAD,
+    EDGE,
+    IDLE,
+    SAME_LABEL,
+    Differences,
+    choose,
+    mix,
+)
 from dlsched.display.drawing.labels import box_label, bytes_text
 from dlsched.display.drawing.legend import entry, finish, idle_entry
 from dlsched.display.drawing.style import TEXT, ink, new_axes, set_labels, short_name
-from dlsched.problems.placement.definition.check import moved
+from dlsched.problems.placement.definition.check import check, moved
 from dlsched.problems.placement.definition.schema import Instance, Solution
 from dlsched.problems.placement.pictures.supply_and_moves import draw_moves, draw_supply
+from dlsched.results.summary import solution_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,6 +39,7 @@ _NOWHERE = "no region"
 _LEAST = 0.05
 """Smaller numbers are not written."""
 _HERE = "#0072b2"
+_SAME_HOME = "#b9c0c9"
 _PREFIXES = ("", "k", "M", "G", "T", "P", "E")
 
 
@@ -48,6 +58,7 @@ def draw(
     ax: Axes | None = None,
     *,
     color_by: str | None = None,
+    other: Solution | None = None,
 ) -> Axes:
     """Draw a map of tables by regions: how many bytes the jobs of a region read of a table.
 
@@ -62,6 +73,9 @@ def draw(
         Axes to draw on; those of a new figure by default.
     color_by
         One of `COLOR_BY`, ``"bytes"`` by default.
+    other
+        A solution to compare with: tables with the same home in both are grey, unless the tables
+        are summed.
 
     Raises
     ------
@@ -77,27 +91,45 @@ def draw(
     standalone = ax is None
     if ax is None:
         ax = new_axes((0.19 if len(cells.rows) <= 16 else 0.14) * max(2, len(cells.rows)) + 1.55)
-    unit = _paint(ax, cells, chosen)
     summed = len(instance.tables) > _NAMED
+    kept = set(cells.rows)
+    if solution is not None and other is not None and not summed:
+        kept = set(differing(instance, solution, other).names)
+    unit = _paint(ax, cells, chosen, kept)
     many = f" (all {len(instance.tables):,} tables, summed by home)" * summed
     set_labels(ax, f"region that reads{many}; {unit}", "home" if summed else "table")
     ax.spines[:].set_visible(False)
     ax.tick_params(length=0)
-    who = (solution.method or "a solution") if solution else "today"
+    who = "today"
+    if solution is not None:
+        who = solution_text(solution.method, check(instance, solution).objective)
     away = _away(cells)
     total = float(cells.values.sum())
     share = f" ({100 * away / total:.3g} %)" if total else ""
-    text = f"{instance.name}: {who}; {_amount(away, chosen)}{share}{_ACROSS[chosen]} across regions"
+    size = f"{len(instance.tables):,} tables, {len(instance.jobs):,} jobs"
+    across = f"{_amount(away, chosen)}{share}{_ACROSS[chosen]} across regions"
+    text = f"{instance.name}: {size}; {who}; {across}"
     if solution:
         text += f", {bytes_text(float(moved(instance, home)))} of tables moved"
-    entries = [
-        entry("read in the table's home", _HERE),
-        entry("read from another region", BAD),
-        entry("home", "none", edgecolor=ink(), linewidth=1.4),
-        idle_entry("not read"),
-    ]
+    read = {
+        cells.homes[row] == column
+        for row, column in zip(*np.nonzero(cells.values), strict=True)
+        if cells.rows[row] in kept
+    }
+    entries = [entry("read in the table's home", _HERE)] if True in read else []
+    entries += [entry("read from another region", BAD)] if False in read else []
+    entries.append(entry("home", "none", edgecolor=ink(), linewidth=1.4))
+    entries += [idle_entry("not read")] if not cells.values.all() else []
+    if len(kept) < len(cells.rows):
+        entries.append(entry(SAME_LABEL, _SAME_HOME))
     finish(ax, text, entries, own=standalone)
     return ax
+
+
+def differing(instance: Instance, a: Solution, b: Solution) -> Differences:
+    """Return the tables that have different homes in two solutions."""
+    tables = {t.id for t in instance.tables if a.home.get(t.id) != b.home.get(t.id)}
+    return Differences(tables, f"{len(tables):,} of {len(instance.tables):,} tables")
 
 
 def _read(instance: Instance, home: Mapping[str, int], color_by: str) -> _Map:
@@ -146,8 +178,14 @@ def _amount(value: float, color_by: str) -> str:
     return f"{value:,.0f} {'reads' if color_by == 'jobs' else 'GPU hours'}"
 
 
-def _paint(ax: Axes, cells: _Map, color_by: str) -> str:
-    """Draw the cells with their numbers; return what the numbers are."""
+def _paint(ax: Axes, cells: _Map, color_by: str, kept: Container[str]) -> str:
+    """Draw the cells with their numbers; return what the numbers are.
+
+    Parameters
+    ----------
+    kept
+        The rows with colours; others are grey.
+    """
     from matplotlib.patches import Rectangle
 
     high, wide = cells.values.shape
@@ -160,7 +198,7 @@ def _paint(ax: Axes, cells: _Map, color_by: str) -> str:
         for column in range(wide):
             value = float(cells.values[row, column])
             at_home = cells.homes[row] == column
-            strong = _HERE if at_home else BAD
+            strong = (_HERE if at_home else BAD) if cells.rows[row] in kept else _SAME_HOME
             fill = mix(IDLE, strong, 0.12 + 0.88 * value / most) if value else IDLE
             box = (column - 0.46, row - 0.42, 0.92, 0.84)
             look: dict[str, Any] = {"edgecolor": EDGE, "linewidth": 0.5}

@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from dlsched.problems.placement.programs.coefficients import Shares
+from dlsched.proofs.forms.limit import poll
 from dlsched.schema import granularity
 from dlsched.solvers.compilation import Floats
 
@@ -66,6 +67,7 @@ def attainable(shares: Shares) -> dict[tuple[int, int], list[int]]:
     """Return, by type and priority, the demands that regions can have; none where too many."""
     demands: dict[tuple[int, int], list[int]] = {}
     for key, row in shares.demand.items():
+        poll()
         unit = granularity(row.values())
         if 1 / unit >= _LARGEST:
             continue

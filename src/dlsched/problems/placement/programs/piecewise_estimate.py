@@ -13,6 +13,7 @@ from dlsched.problems.placement.programs.attainable_demands import Gaps, attaina
 from dlsched.problems.placement.programs.coefficients import Shares
 from dlsched.problems.placement.programs.rounding import sigmoid_below
 from dlsched.problems.placement.structures.arrays import Data
+from dlsched.proofs.forms.limit import poll
 
 _SPREAD = (-1, -0.5, -0.2, 0, 0.1, 0.25, 0.5, 1)
 """Where the first tangents touch, as fractions of the range below and above 0."""
@@ -61,6 +62,7 @@ class Estimate:
         demands = attainable(shares)
         kinds, priorities = data.wanted.shape
         for r in range(len(data.capacity)):
+            poll()
             if data.storage_weight:
                 estimate.bytes[r] = _spread(-data.capacity_share[r], 1 - data.capacity_share[r])
             for k in range(kinds):

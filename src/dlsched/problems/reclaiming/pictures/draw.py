@@ -9,9 +9,13 @@ import numpy as np
 
 from dlsched.display.drawing.bands import Bands, colours_array, require_drawable
 from dlsched.display.drawing.colours import (
+    ACCENT,
     BAD,
+    BLUES,
     EDGE,
     IDLE,
+    SAME,
+    SAME_LABEL,
     Colouring,
     by_name,
     by_number,
@@ -26,12 +30,18 @@ from dlsched.display.drawing.style import SMALL, TEXT, ink, new_axes, set_labels
 from dlsched.display.figures import shorten
 from dlsched.problems.reclaiming.definition.check import evaluate
 from dlsched.problems.reclaiming.definition.schema import Instance, Solution
+from dlsched.problems.reclaiming.pictures.fates import differing, preempted_of, returned_of
+from dlsched.results.summary import solution_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+__all__ = ["COLOR_BY", "COLOR_BY_OF_MANY", "differing", "draw"]
+
 COLOR_BY = ("job", "status", "gpus", "weight")
 """What the GPUs can be coloured by: their job, what happens to it, its GPUs, its weight."""
+COLOR_BY_OF_MANY = ("outcome", *COLOR_BY)
+"""The same for many servers, and the job's GPUs with what is preempted in orange."""
 _NAMED = 24
 """Up to this number of servers, each has a row with its name."""
 _LINES = 64
@@ -50,6 +60,7 @@ def draw(
     ax: Axes | None = None,
     *,
     color_by: str | None = None,
+    other: Solution | None = None,
 ) -> Axes:
     """Draw the GPUs of all servers.
 
@@ -66,7 +77,11 @@ def draw(
     ax
         Axes to draw on; those of a new figure by default.
     color_by
-        One of `COLOR_BY`; by default the job, or with more jobs than colours the status.
+        One of `COLOR_BY`; by default the job, or with more jobs than looks the status. Of more than
+        24 servers one of `COLOR_BY_OF_MANY`, by default the outcome.
+    other
+        A solution to compare with: jobs with the same fate in both are pale, and servers that only
+        one of them returns have a coloured frame.
 
     Returns
     -------
@@ -77,37 +92,55 @@ def draw(
     OptionError
         If it cannot be coloured by that.
     """
-    default = default_of([job.id for job in instance.jobs], "status")
-    chosen = choose(color_by, COLOR_BY, default, instance.problem)
-    picture = _Picture(instance, solution, chosen)
+    many = len(instance.servers) > _NAMED
+    possible = COLOR_BY_OF_MANY if many else COLOR_BY
+    default = "outcome" if many else default_of([job.id for job in instance.jobs], "status")
+    chosen = choose(color_by, possible, default, instance.problem)
+    picture = _Picture(instance, solution, chosen, other)
     own = ax is None
-    made = picture.rows(ax) if len(instance.servers) <= _NAMED else picture.columns(ax)
-    finish(made, picture.title(), picture.legend(), own=own)
+    made = picture.columns(ax) if many else picture.rows(ax)
+    finish(made, picture.title(), picture.legend(many=many), own=own)
     return made
 
 
 class _Picture:
     """The data of the picture: for each server its workers, and the state of servers and jobs."""
 
-    def __init__(self, instance: Instance, solution: Solution | None, color_by: str) -> None:
+    def __init__(
+        self,
+        instance: Instance,
+        solution: Solution | None,
+        color_by: str,
+        other: Solution | None,
+    ) -> None:
         index = instance.server_index
-        self.instance, self.solved, self.color_by = instance, solution is not None, color_by
-        self.returned = {index[s] for s in solution.returned if s in index} if solution else set()
-        self.preempted = {
-            j for j, base in enumerate(instance.base_servers) if not base.isdisjoint(self.returned)
+        self.instance = instance
+        self.solution = solution
+        self.color_by = color_by
+        self.returned = returned_of(instance, solution)
+        self.preempted = preempted_of(instance, self.returned)
+        self.only_here: set[int] = set()
+        kept = None
+        if solution is not None and other is not None:
+            kept = differing(instance, solution, other).names
+            self.only_here = self.returned - returned_of(instance, other)
+        self.same = {
+            j for j, job in enumerate(instance.jobs) if kept is not None and job.id not in kept
         }
         self.workers: list[list[tuple[int, int, bool]]] = [[] for _ in instance.servers]
         for j, job in enumerate(instance.jobs):
             for w in job.workers:
                 self.workers[index[w.server]].append((j, w.gpus, w.flexible))
         self.flexible = any(f for here in self.workers for _, _, f in here)
-        self.jobs = self._colouring()
+        self.jobs = self._colouring().only([job.id for job in instance.jobs], kept)
 
     def _colouring(self) -> Colouring:
         jobs = self.instance.jobs
+        sizes = [sum(w.gpus for w in job.workers) for job in jobs]
         if self.color_by == "gpus":
-            sizes = [sum(w.gpus for w in job.workers) for job in jobs]
             return by_number(sizes).renamed(gpus_of_a_job)
+        if self.color_by == "outcome":
+            return by_number(sizes, BLUES).renamed(gpus_of_a_job)
         if self.color_by == "weight":
             return by_number([Fraction(job.weight) for job in jobs]).renamed("weight {}".format)
         return by_name([job.id for job in jobs])
@@ -121,7 +154,10 @@ class _Picture:
 
     def colour(self, s: int, j: int, flexible: bool) -> str:
         """Return the colour of a worker of job j on server s."""
-        if self.color_by == "status":
+        if j in self.same:
+            return SAME
+        marked = self.color_by == "outcome" and j in self.preempted
+        if self.color_by == "status" or marked:
             return _STATES[self.state(s, j, flexible)]
         return self.jobs.colours[j]
 
@@ -129,9 +165,9 @@ class _Picture:
         """Return the instance, its size, and what the solution costs."""
         instance = self.instance
         text = f"{instance.name}: {len(instance.servers):,} servers, demand {instance.demand:,}"
-        if self.solved:
-            preempted, collateral = evaluate(instance, self.returned)
-            text += f"; preempted {float(preempted):g}, collateral {collateral:,} GPUs"
+        if self.solution is not None:
+            worth = evaluate(instance, self.returned)
+            text += f"; {solution_text(self.solution.method, worth)}"
         return text
 
     def rows(self, ax: Axes | None) -> Axes:
@@ -162,7 +198,8 @@ class _Picture:
         at = 0
         for j, gpus, flexible in self.workers[s]:
             fill = self.colour(s, j, flexible)
-            hatch = "//////" if flexible else None
+            pattern = self.jobs.hatch(j) if self.color_by != "status" else ""
+            hatch = ("//////" if flexible else "") + pattern
             box = (at, low, gpus, high)
             edge: dict[str, Any] = {"edgecolor": mix(fill, "#000000", 0.55), "linewidth": 0.6}
             ax.add_patch(
@@ -171,7 +208,7 @@ class _Picture:
             if j in self.preempted:
                 for y in ((low, low + high), (low + high, low)):
                     ax.plot([at, at + gpus], y, color="black", linewidth=0.8, zorder=3)
-            marked = flexible or j in self.preempted
+            marked = bool(hatch) or j in self.preempted
             box_label(ax, box, shorten(self.instance.jobs[j].id, 12), fill, opaque=marked)
             at += gpus
         if server.gpus <= _LINES:
@@ -180,7 +217,7 @@ class _Picture:
         if s in self.returned:
             around: dict[str, Any] = {
                 "facecolor": "none",
-                "edgecolor": ink(),
+                "edgecolor": ACCENT if s in self.only_here else ink(),
                 "linewidth": 1.8,
                 "zorder": 5,
             }
@@ -203,7 +240,8 @@ class _Picture:
             colours[self.instance.servers[s].gpus :, s] = colours_array(["#eeeeee"])
         bands = Bands(n, cells, ax, cell_points=2.2, below=44)
         bands.paint(colours)
-        bands.frames(self.returned, edgecolor="black", linewidth=0.9)
+        bands.frames(self.returned - self.only_here, edgecolor="black", linewidth=0.9)
+        bands.frames(self.only_here, edgecolor=ACCENT, linewidth=1.3)
         bands.finish()
         words = f"all {n:,} servers in the file's order, {bands.per_band} in a row; "
         words += "a server is a column of its GPUs"
@@ -212,23 +250,31 @@ class _Picture:
         bands.ax.tick_params(length=0)
         return bands.ax
 
-    def legend(self) -> list[Any]:
+    def legend(self, *, many: bool) -> list[Any]:
         """Return the entries of all that is drawn."""
         drawn = [(s, *worker) for s, here in enumerate(self.workers) for worker in here]
-        if self.color_by == "status":
-            found = {self.state(s, j, flexible) for s, j, _, flexible in drawn}
-            entries = [entry(name, c) for name, c in _STATES.items() if name in found]
-        else:
-            entries = colour_entries(self.jobs, (j for _, j, _, _ in drawn), "jobs")
+        entries = []
+        if self.color_by != "status":
+            shown = (j for _, j, _, _ in drawn if self.color_by == "job" or j not in self.preempted)
+            entries = colour_entries(self.jobs, shown, "jobs", patterned=not many)
+        if self.color_by in ("status", "outcome"):
+            found = {
+                self.state(s, j, flexible) for s, j, _, flexible in drawn if j not in self.same
+            }
+            states = list(_STATES)[2 if self.color_by == "outcome" else 0 :]
+            entries += [entry(name, _STATES[name]) for name in states if name in found]
+            if self.same and self.color_by == "status":
+                entries.append(entry(SAME_LABEL, SAME))
         used = sum(gpus for _, _, gpus, _ in drawn)
         if used < sum(server.gpus for server in self.instance.servers):
             entries.append(idle_entry())
-        rows = len(self.instance.servers) <= _NAMED
-        if self.flexible and rows:
+        if self.flexible and not many:
             entries.append(entry("flexible worker", IDLE, hatch="//////"))
-        if self.returned:
+        if self.returned - self.only_here:
             entries.append(entry("returned", "none", edgecolor=ink(), linewidth=1.4))
-        if self.preempted and rows:
+        if self.only_here:
+            entries.append(entry("returned only here", "none", edgecolor=ACCENT, linewidth=1.4))
+        if self.preempted and not many:
             from matplotlib.lines import Line2D
 
             look: dict[str, Any] = {

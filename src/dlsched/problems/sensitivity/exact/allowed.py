@@ -8,6 +8,7 @@ generation over these, and an integer program over all that can be in a better s
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -94,7 +95,7 @@ def _valid(claim: Claim) -> list[list[Bound]]:
 
 
 def _without_proof(
-    instance: Instance, bounds: list[list[Bound]], known: list[object], reason: str, run: Run
+    instance: Instance, bounds: list[list[Bound]], known: Sequence[object], reason: str, run: Run
 ) -> Claim:
     """Return the best solution known where the patterns of jobs cannot be searched."""
     solutions = [s for s in known if isinstance(s, Solution)]

@@ -14,31 +14,21 @@ value is below the largest by more than the bound exceeds a solution is in none 
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
-
-import numpy as np
 
 from dlsched.problems.sensitivity.definition.allow import Allow
 from dlsched.problems.sensitivity.definition.check import check, evaluate
-from dlsched.problems.sensitivity.definition.schema import Allocation, Instance, Solution
+from dlsched.problems.sensitivity.definition.schema import Instance, Solution
 from dlsched.problems.sensitivity.programs.allowed_patterns import JobPatterns, Part, Pattern
+from dlsched.problems.sensitivity.programs.job_master import UNITS, JobMaster, JobPrices
+from dlsched.problems.sensitivity.programs.job_program import TOLERANCE, JobProgram
 from dlsched.problems.sensitivity.programs.pooled import split_bound
-from dlsched.results.objective import SOLVER_PRECISION, Bound, relative_gap
+from dlsched.results.objective import Bound, relative_gap
 from dlsched.results.result import Claim, Status, Termination
 from dlsched.run import Run, Stage
 from dlsched.schema import Number, granularity, simplify
 from dlsched.solvers import highs
-from dlsched.solvers.incremental import IncrementalProgram
-from dlsched.solvers.outcome import Outcome, Vector
-from dlsched.solvers.standard_form import INF, StandardForm
+from dlsched.solvers.outcome import Outcome
 
-if TYPE_CHECKING:
-    from scipy import sparse
-
-_UNITS = 2**40
-"""Integer prices are in units of the largest throughput over this."""
-_MISSING = 100.0
-"""What the relaxation pays for a job without a server; the largest throughput is 1."""
 _NODES = 200_000
 """Nodes of the search for the best pattern, and for all that can matter."""
 _FEW_NODES = 2_000
@@ -47,15 +37,7 @@ _MOST_PATTERNS = 20_000
 """Most patterns of the integer program that proves an optimum."""
 _SECONDS = 10.0
 """Time limit of an integer program that proves nothing."""
-_TOLERANCE = 1e-9
 HOW = "prices and all allowed patterns of a server"
-
-
-class _Prices(NamedTuple):
-    """Integer prices: of jobs, and by job and choice of GPUs of split jobs."""
-
-    jobs: list[int]
-    gpus: list[list[int]]
 
 
 class JobColumns:
@@ -77,18 +59,12 @@ class JobColumns:
         self.best: Solution | None = None
         self.value: tuple[Number, ...] = ()
         self.columns: dict[Pattern, None] = {}
-        rates = [[Fraction(c.throughput) for c in row] for row in self.patterns.choices]
-        self.rates = rates
-        self.largest = max(rate for row in rates for rate in row)
+        self.program = JobProgram(instance)
+        rates = self.program.rates
+        self.largest = self.program.largest
         self.granularity = granularity(rate for row in rates for rate in row)
-        self.worth = [[-((-rate * _UNITS) // self.largest) for rate in row] for row in rates]
-        gpus = [instance.profile(job).gpus for job in instance.jobs]
-        self.gpus = gpus
-        several = [j for j, count in enumerate(gpus) if count > 1 and instance.allow_split]
-        self.split = [(j, c) for j in several for c in range(len(rates[j]))]
-        self.row_of = {key: len(gpus) + i for i, key in enumerate(self.split)}
-        self.server_row = len(gpus) + len(self.split)
-        self.prices: _Prices | None = None
+        self.worth = [[-((-rate * UNITS) // self.largest) for rate in row] for row in rates]
+        self.prices: JobPrices | None = None
         self.upper: int | None = None
         self.top = 0  # an upper bound on patterns' values at the prices
 
@@ -128,7 +104,7 @@ class JobColumns:
         if self.best is None or self.run.stop_reason():
             return False
         gap = relative_gap(self.value[0], self.bound())
-        return gap <= max(self.run.gap, SOLVER_PRECISION)
+        return gap <= self.run.gap
 
     def bound(self) -> Number:
         """Return the least bound on the throughput."""
@@ -172,8 +148,8 @@ class JobColumns:
         elif self.instance.may_wait:
             exact = Fraction(0)
         else:
-            exact = sum((min(row) for row in self.rates), Fraction(0))
-        return int(exact * _UNITS // self.largest) - 1
+            exact = sum((min(row) for row in self.program.rates), Fraction(0))
+        return int(exact * UNITS // self.largest) - 1
 
     def claim(self, status: Status, reason: str = "") -> Claim:
         """Return the incumbent and the bounds."""
@@ -194,7 +170,7 @@ class JobColumns:
 
     def relax(self) -> bool:
         """Solve the relaxation; return whether it proves that there is no solution."""
-        missing, master = True, _Master(self, 1.0)
+        missing, master = True, JobMaster(self.program, self.run, self.columns, 1.0)
         while not self.run.stop_reason():
             solved = master.solve()
             if solved is None:
@@ -210,11 +186,11 @@ class JobColumns:
         return False
 
     def _close_to(self, objective: float) -> bool:
-        return self.upper is not None and self.upper <= objective * _UNITS * (1 + _TOLERANCE)
+        return self.upper is not None and self.upper <= objective * UNITS * (1 + TOLERANCE)
 
     def impossible(self) -> bool:
         """Return whether prices prove that no solution exists, all throughputs taken as 0."""
-        master = _Master(self, 0.0)
+        master = JobMaster(self.program, self.run, self.columns, 0.0)
         while not self.run.stop_reason():
             solved = master.solve()
             if solved is None or not solved[0]:
@@ -227,7 +203,7 @@ class JobColumns:
             master.extend()
         return False
 
-    def price(self, prices: _Prices, rate: int) -> bool:
+    def price(self, prices: JobPrices, rate: int) -> bool:
         """Add patterns of positive value at prices, and keep the bound; whether any is new."""
         values = self._values(prices, rate)
         tables = self.patterns.tables(values)
@@ -236,8 +212,8 @@ class JobColumns:
             upper = self.lagrangian(prices, rate, best.bound)
             if self.upper is None or upper < self.upper:
                 self.upper, self.prices, self.top = upper, prices, best.bound
-                step = self.granularity or Fraction(1, _UNITS)
-                exact = Fraction(upper, _UNITS) * self.largest // step * step
+                step = self.granularity or Fraction(1, UNITS)
+                exact = Fraction(upper, UNITS) * self.largest // step * step
                 self.bounds[0].append(Bound(simplify(exact), "certified", HOW))
         before = len(self.columns)
         used: set[int] = set()
@@ -250,11 +226,11 @@ class JobColumns:
             pattern = self.patterns.best(values, tables, _FEW_NODES, frozenset(used)).pattern
         return len(self.columns) > before
 
-    def _top(self, prices: _Prices, rate: int) -> int:
+    def _top(self, prices: JobPrices, rate: int) -> int:
         values = self._values(prices, rate)
         return self.patterns.best(values, self.patterns.tables(values), _NODES).bound
 
-    def _values(self, prices: _Prices, rate: int = 1) -> list[list[int]]:
+    def _values(self, prices: JobPrices, rate: int = 1) -> list[list[int]]:
         """Return the values of all parts at prices."""
 
         def value(part: Part) -> int:
@@ -264,153 +240,21 @@ class JobColumns:
 
         return [[value(part) for part in parts] for parts in self.patterns.parts]
 
-    def lagrangian(self, prices: _Prices, rate: int, top: int) -> int:
+    def lagrangian(self, prices: JobPrices, rate: int, top: int) -> int:
         """Return the bound of the module's header, in units of prices."""
         total = sum(prices.jobs) + self.instance.servers.count * max(0, top)
         gains: dict[int, int] = {}
-        for j, c in self.split:
-            paid = prices.jobs[j] + self.gpus[j] * prices.gpus[j][c]
+        for j, c in self.program.split:
+            paid = prices.jobs[j] + self.program.gpus[j] * prices.gpus[j][c]
             gains[j] = max(gains.get(j, 0), rate * self.worth[j][c] - paid)
         return total + sum(gains.values())
-
-    def matrix(self, patterns: list[Pattern]) -> sparse.csc_array:
-        """Return the columns of patterns: rows of jobs, of split jobs' GPUs, and of servers."""
-        from scipy import sparse
-
-        rows: list[int] = []
-        columns: list[int] = []
-        entries: list[float] = []
-        for i, pattern in enumerate(patterns):
-            for part in pattern:
-                rows.append(part.job if part.whole else self.row_of[part.job, part.choice])
-                entries.append(1.0 if part.whole else -float(part.gpus))
-                columns.append(i)
-            rows.append(self.server_row)
-            entries.append(1.0)
-            columns.append(i)
-        shape = (self.server_row + 1, len(patterns))
-        return sparse.csc_array(sparse.coo_array((entries, (rows, columns)), shape=shape))
-
-    def split_matrix(self) -> sparse.csc_array:
-        """Return the columns of split jobs: each needs the GPUs of its choice."""
-        from scipy import sparse
-
-        count = len(self.split)
-        rows = [j for j, _ in self.split] + [self.row_of[key] for key in self.split]
-        entries = [1.0] * count + [float(self.gpus[j]) for j, _ in self.split]
-        shape = (self.server_row + 1, count)
-        places = (np.array(rows, dtype=int), np.tile(np.arange(count), 2))
-        return sparse.csc_array(sparse.coo_array((entries, places), shape=shape))
-
-    def limits(self) -> tuple[Vector, Vector]:
-        """Return the lower and upper limits of the rows."""
-        jobs = len(self.gpus)
-        lower = np.full(self.server_row + 1, -INF)
-        lower[:jobs] = 0.0 if self.instance.may_wait else 1.0
-        upper = np.zeros(self.server_row + 1)
-        upper[:jobs] = 1.0
-        upper[-1] = float(self.instance.servers.count)
-        return lower, upper
-
-    def costs(self, patterns: list[Pattern]) -> Vector:
-        """Return the throughputs of patterns' whole jobs, then of split jobs, the largest 1."""
-        whole = [
-            sum((self.rates[p.job][p.choice] for p in pattern if p.whole), Fraction(0))
-            for pattern in patterns
-        ]
-        split = [self.rates[j][c] for j, c in self.split]
-        return np.array([float(rate / self.largest) for rate in (*whole, *split)])
 
     def integer(self, patterns: list[Pattern], run: Run, floor: Number | None = None) -> Outcome:
         """Solve the integer program over patterns; with a floor on the throughput, of the split.
 
         What it finds is offered as the incumbent.
         """
-        from scipy import sparse
-
-        A = sparse.hstack([self.matrix(patterns), self.split_matrix()], format="csc")
-        lower, upper = self.limits()
-        costs = self.costs(patterns)
-        if floor is not None:
-            A = sparse.vstack([A, sparse.csc_array(costs[None, :])], format="csc")
-            least = float(Fraction(floor) / self.largest) * (1 - _TOLERANCE)
-            lower, upper = np.append(lower, least), np.append(upper, INF)
-            costs = np.append(np.zeros(len(patterns)), np.ones(len(self.split)))
-        most = np.append(
-            np.full(len(patterns), float(self.instance.servers.count)), np.ones(len(self.split))
-        )
-        sense = "max" if floor is None else "min"
-        form = StandardForm.of(A, lower, upper, most, costs, sense=sense)
-        outcome = highs.solve(form, 0, run, quiet=True)
+        outcome = highs.solve(self.program.form(patterns, floor), 0, run, quiet=True)
         if outcome.values is not None:
-            self.offer(self.solution(patterns, outcome.values))
+            self.offer(self.program.solution(patterns, outcome.values))
         return outcome
-
-    def solution(self, patterns: list[Pattern], values: Vector) -> Solution:
-        """Return the solution of a point: one server for each use of a pattern."""
-        counts = np.rint(values).astype(int).tolist()
-        split = {j: c for (j, c), n in zip(self.split, counts[len(patterns) :], strict=True) if n}
-        left = {j: self.gpus[j] for j in split}
-        chosen = dict(split)
-        held: dict[int, dict[str, int]] = {}
-        server = 0
-        for pattern, count in zip(patterns, counts, strict=False):
-            for _ in range(count):
-                for part in pattern:
-                    gpus = part.gpus
-                    if part.whole:
-                        chosen[part.job] = part.choice
-                    elif split.get(part.job) == part.choice:
-                        gpus = min(gpus, left[part.job])
-                        left[part.job] -= gpus
-                    else:
-                        gpus = 0
-                    if gpus:
-                        held.setdefault(part.job, {})[str(server)] = gpus
-                server += 1
-        allocation = {}
-        for j, gpus_by_server in sorted(held.items()):
-            choice = self.patterns.choices[j][chosen[j]]
-            allocation[self.instance.jobs[j].id] = Allocation(
-                cpus=choice.cpus, memory=choice.memory, gpus=gpus_by_server
-            )
-        return Solution(allocation=allocation)
-
-
-class _Master:
-    """The relaxation over the patterns known; without throughputs (`rate` 0) jobs are counted."""
-
-    def __init__(self, search: JobColumns, rate: float) -> None:
-        self.search = search
-        self.rate = rate
-        self.program = IncrementalProgram(search.run, maximize=True)
-        self.program.add_rows(*search.limits())
-        jobs = len(search.gpus)
-        self.missing = 0 if search.instance.may_wait else jobs
-        for j in range(self.missing):
-            self.program.add_column(-_MISSING if rate else -1.0, 0.0, 1.0, [j], [1.0])
-        self.program.add_columns(rate * search.costs([]), search.split_matrix())
-        self.known = 0
-        self.extend()
-
-    def extend(self) -> None:
-        """Add the patterns that are new."""
-        new = list(self.search.columns)[self.known :]
-        self.known += len(new)
-        costs = self.search.costs(new)[: len(new)]
-        self.program.add_columns(self.rate * costs, self.search.matrix(new))
-
-    def solve(self) -> tuple[bool, _Prices] | None:
-        """Return whether a job is missing, and integer prices; ``None`` if stopped."""
-        if self.program.solve() is not Termination.PROVED:
-            return None
-        search = self.search
-        duals = np.rint(np.asarray(self.program.duals) * _UNITS)
-        jobs = [int(dual) for dual in duals[: len(search.gpus)].tolist()]
-        if search.instance.may_wait:
-            jobs = [max(0, price) for price in jobs]
-        gpus = [[0] * len(row) for row in search.rates]
-        for (j, c), row in search.row_of.items():
-            gpus[j][c] = max(0, int(duals[row]))
-        missing = float(np.sum(self.program.values[: self.missing])) > _TOLERANCE
-        return missing, _Prices(jobs, gpus)

@@ -61,7 +61,7 @@ class _Search:
         if key not in self.known:
             kept: dict[str, int] = {}
             refused = 0
-            if not held or self.allow(self.instance, held):
+            if not held or self.allow(self.instance, dict(held)):
                 self.known[key] = 0
                 return 0
             for job, gpus in key:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,7 +12,9 @@ from dlsched.display.drawing.bands import Bands, colours_array
 from dlsched.display.drawing.colours import (
     EDGE,
     IDLE,
+    OTHER,
     Colouring,
+    Differences,
     by_name,
     by_number,
     choose,
@@ -22,17 +25,27 @@ from dlsched.display.drawing.colours import (
 from dlsched.display.drawing.labels import box_label
 from dlsched.display.drawing.legend import colour_entries, finish, idle_entry
 from dlsched.display.drawing.style import TEXT, new_axes, set_labels
-from dlsched.problems.sensitivity.definition.check import used
+from dlsched.problems.sensitivity.definition.check import check, used
 from dlsched.problems.sensitivity.definition.schema import Allocation, Instance, Solution
 from dlsched.problems.sensitivity.heuristics import proportional
+from dlsched.results.summary import solution_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 COLOR_BY = ("job", "model", "gpus")
 """What the bars can be coloured by: the job, its model (profile), its GPUs."""
-COLOR_BY_OF_MANY = ("use", *COLOR_BY)
-"""The same for many servers, and the share of each resource in use."""
+COLOR_BY_OF_MANY = ("cpus", "use", *COLOR_BY)
+"""The same for many servers, and a job's CPUs per GPU against an even share of the server's, and
+the share of each resource in use."""
+_SHARES = {
+    "under half an even share of CPUs": "#b35806",
+    "less than an even share": "#f1a340",
+    "an even share": OTHER,
+    "up to twice an even share": "#998ec3",
+    "more than twice": "#542788",
+}
+"""How many CPUs a GPU of a job has, relative to the server's CPUs per GPU."""
 RESOURCES = ("gpus", "cpus", "memory")
 _NAMES = ("GPU", "CPU", "memory")
 _MOST_SERVERS = 8
@@ -45,11 +58,12 @@ def draw(
     ax: Axes | None = None,
     *,
     color_by: str | None = None,
+    other: Solution | None = None,
 ) -> Axes:
     """Draw the shares of GPUs, CPUs and memory in use on every server.
 
     Up to 8 servers have three bars each, stacked by job; what is idle is white. Of more servers
-    each is a column: the share of each resource in use, or the jobs on its GPUs.
+    each is a column: the jobs on its GPUs, or the share of each resource in use.
 
     Parameters
     ----------
@@ -58,8 +72,10 @@ def draw(
     ax
         Axes to draw on; those of a new figure by default.
     color_by
-        One of `COLOR_BY`, by default the job, or with more jobs than colours the model; of many
-        servers one of `COLOR_BY_OF_MANY`, by default the use.
+        One of `COLOR_BY`, by default the job, or with more jobs than looks the model; of many
+        servers one of `COLOR_BY_OF_MANY`, by default the CPUs per GPU.
+    other
+        A solution to compare with: jobs with as many CPUs and as much memory in both are pale.
 
     Raises
     ------
@@ -69,7 +85,7 @@ def draw(
     many = instance.servers.count > _MOST_SERVERS
     possible = COLOR_BY_OF_MANY if many else COLOR_BY
     default = (
-        "use"
+        "cpus"
         if many
         else default_of(
             [job.id for job in instance.jobs],
@@ -77,27 +93,34 @@ def draw(
         )
     )
     chosen = choose(color_by, possible, default, instance.problem)
-    who = "proportional"
+    kept = None
+    if solution is not None and other is not None:
+        kept = differing(instance, solution, other).names
+    who = "no solution"
     if solution is None:
         baseline = proportional(instance).solution
         solution = baseline if isinstance(baseline, Solution) else None
-        who = who if solution else "no solution"
-    else:
-        who = solution.method or "a solution"
     allocation = dict(solution.allocation) if solution else {}
+    if solution is not None:
+        who = solution_text(solution.method or "proportional", check(instance, solution).objective)
     own = ax is None
     entries = []
     if chosen == "use":
         made_on = _use(instance, allocation, ax)
     else:
-        colouring = _colouring(instance, chosen)
+        colouring = _colouring(instance, chosen, allocation)
+        colouring = colouring.only([job.id for job in instance.jobs], kept)
         drawn = _cells if many else _bars
         made_on = drawn(instance, allocation, colouring, ax)
         shown = [j for j, job in enumerate(instance.jobs) if job.id in allocation]
         entries = [
-            *colour_entries(colouring, shown, "models" if chosen == "model" else "jobs"),
-            idle_entry(),
+            *colour_entries(
+                colouring, shown, "models" if chosen == "model" else "jobs", patterned=not many
+            ),
         ]
+        held = sum(sum(given.gpus.values()) for given in allocation.values())
+        if not many or held < instance.servers.count * instance.servers.gpus:
+            entries.append(idle_entry())
     servers = f"{instance.servers.count:,} server{'s' * (instance.servers.count != 1)}"
     finish(
         made_on, f"{instance.name}: {servers}, {len(instance.jobs):,} jobs; {who}", entries, own=own
@@ -117,13 +140,44 @@ def draw_both(instance: Instance, solution: Solution) -> Sequence[Axes]:
     return above, below
 
 
-def _colouring(instance: Instance, color_by: str) -> Colouring:
+def differing(instance: Instance, a: Solution, b: Solution) -> Differences:
+    """Return the jobs with other CPUs or memory in two solutions, or in only one of them."""
+    first, second = (
+        {name: (given.cpus, given.memory) for name, given in solution.allocation.items()}
+        for solution in (a, b)
+    )
+    jobs = {job.id for job in instance.jobs if first.get(job.id) != second.get(job.id)}
+    return Differences(jobs, f"{len(jobs):,} of {len(instance.jobs):,} jobs")
+
+
+def _colouring(
+    instance: Instance, color_by: str, allocation: Mapping[str, Allocation]
+) -> Colouring:
+    if color_by == "cpus":
+        even = Fraction(instance.servers.cpus) / instance.servers.gpus
+        labels = [
+            _share(Fraction(allocation[job.id].cpus) / even)
+            if job.id in allocation
+            else "an even share"
+            for job in instance.jobs
+        ]
+        return Colouring(tuple(_SHARES[label] for label in labels), tuple(labels), _SHARES)
     if color_by == "model":
         return by_name([job.profile for job in instance.jobs])
     if color_by == "gpus":
         by_gpus = by_number([instance.profile(job).gpus for job in instance.jobs])
         return by_gpus.renamed(gpus_of_a_job)
     return by_name([job.id for job in instance.jobs])
+
+
+def _share(ratio: Fraction) -> str:
+    """Return the entry of `_SHARES` for a multiple of an even share."""
+    under_half, less, even, more, twice = _SHARES
+    if ratio < 1:
+        return under_half if 2 * ratio < 1 else less
+    if ratio == 1:
+        return even
+    return more if ratio <= 2 else twice
 
 
 def _bars(
@@ -147,8 +201,11 @@ def _bars(
                 bottom = tops[int(server), r]
                 fill = colouring.colours[j]
                 edge = mix(fill, "#000000", 0.55)
-                ax.bar(x, share, 0.9, bottom, color=fill, edgecolor=edge, linewidth=0.6)
-                box_label(ax, (x - 0.45, bottom, 0.9, share), job.id, fill)
+                hatch = colouring.hatch(j)
+                look: dict[str, Any] = {"color": fill, "edgecolor": edge, "hatch": hatch}
+                ax.bar(x, share, 0.9, bottom, linewidth=0.6, **look)
+                box = (x - 0.45, bottom, 0.9, share)
+                box_label(ax, box, job.id, fill, opaque=bool(hatch))
                 tops[int(server), r] = bottom + share
     set_labels(ax, "", "share of the server")
     names = _NAMES if servers.count <= 3 else ("G", "C", "M")
@@ -176,11 +233,12 @@ def _cells(
     servers = instance.servers
     colours = np.ones((servers.gpus, servers.count, 3))
     filled = [0] * servers.count
+    rows = colours_array(colouring.colours)
     for j, job in enumerate(instance.jobs):
         given = allocation.get(job.id)
         for server, gpus in given.gpus.items() if given else ():
             s = int(server)
-            colours[filled[s] : filled[s] + gpus, s] = colours_array([colouring.colours[j]])
+            colours[filled[s] : filled[s] + gpus, s] = rows[j]
             filled[s] += gpus
     bands = Bands(servers.count, servers.gpus, ax, cell_points=4, below=58, first=0)
     bands.paint(colours)

@@ -69,7 +69,6 @@ class JobPatterns:
         self.instance = instance
         self.allow = allow
         self.parts: list[list[Part]] = [list(self._parts(j)) for j in range(len(instance.jobs))]
-        self.choices = [instance.undominated[job.profile] for job in instance.jobs]
         item_of = {part: self._item(part) for parts in self.parts for part in parts}
         items = list(dict.fromkeys(item_of.values()))
         server = Server(instance.servers, items)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from dlsched.display.drawing.colours import (
     EDGE,
     IDLE,
     Colouring,
+    Differences,
     by_name,
     by_number,
     choose,
@@ -25,9 +26,11 @@ from dlsched.display.drawing.labels import box_label
 from dlsched.display.drawing.legend import colour_entries, finish, idle_entry
 from dlsched.display.drawing.style import SMALL, TEXT, new_axes, set_labels, set_title, short_name
 from dlsched.display.figures import display
+from dlsched.problems.utility.definition.check import check, completions
 from dlsched.problems.utility.definition.schema import Instance, Solution
 from dlsched.problems.utility.pictures.gpu_lanes import Lane, owners_of, runs_of
 from dlsched.problems.utility.pictures.unscheduled_jobs import draw_alone
+from dlsched.results.summary import solution_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,6 +48,7 @@ def draw(
     ax: Axes | None = None,
     *,
     color_by: str | None = None,
+    other: Solution | None = None,
 ) -> Axes:
     """Draw a lane for every GPU, and a box for the slots in which a job holds it.
 
@@ -60,17 +64,24 @@ def draw(
     ax
         Axes to draw on; those of a new figure by default.
     color_by
-        One of `COLOR_BY`; by default the job, or with more jobs than colours its workers.
+        One of `COLOR_BY`; by default the job, or with more jobs than looks its workers.
+    other
+        A solution to compare with: jobs that end in the same slot of both are pale.
 
     Raises
     ------
     OptionError
         If it cannot be coloured by that.
     """
-    default = default_of([job.id for job in instance.jobs], "workers")
+    names = [job.id for job in instance.jobs]
+    many = solution is not None and sum(instance.supply.values()) > _NAMED
+    default = default_of(names, "workers", patterned=not many)
     chosen = choose(color_by, COLOR_BY, default, instance.problem)
     own = ax is None
-    jobs = _job_colours(instance, chosen)
+    kept = None
+    if solution is not None and other is not None:
+        kept = differing(instance, solution, other).names
+    jobs = _job_colours(instance, chosen).only(names, kept)
     if solution is None:
         ax, entries = draw_alone(instance, jobs, ax)
         finish(ax, f"{instance.name}: {_summary(instance, solution)}", entries, own=own)
@@ -82,7 +93,6 @@ def draw(
         for kind, count in machine.gpus.items()
         for n in range(count)
     ]
-    many = len(lanes) > _NAMED
     if many:
         lanes.sort(key=lambda lane: list(instance.supply).index(lane.kind))
     owners = owners_of(instance, solution, lanes)
@@ -90,28 +100,43 @@ def draw(
         ax = new_axes(1.3 + (min(3.2, 0.035 * len(lanes)) if many else 0.2 * len(lanes)))
     kinds = by_name([*instance.supply])
 
-    def colour(lane: int, job: int) -> str:
-        return kinds.key[lanes[lane].kind] if chosen == "gpu_type" else jobs.colours[job]
+    by_type = chosen == "gpu_type" and kept is None
+
+    def look(lane: int, job: int) -> tuple[str, str]:
+        if by_type:
+            kind = lanes[lane].kind
+            return kinds.key[kind], kinds.patterns.get(kind, "")
+        return jobs.colours[job], jobs.hatch(job)
 
     if many:
-        fixed = [kinds.key[lane.kind] for lane in lanes] if chosen == "gpu_type" else None
+        fixed = [kinds.key[lane.kind] for lane in lanes] if by_type else None
         _paint(ax, lanes, owners, jobs.colours, fixed)
     else:
-        _boxes(ax, instance, lanes, owners, colour)
+        _boxes(ax, instance, lanes, owners, look)
     _axis(ax, instance, owners.shape[1], framed=many)
     used = owners >= 0
-    if chosen == "gpu_type":
+    if by_type:
         places = [list(instance.supply).index(lanes[lane].kind) for lane in np.nonzero(used)[0]]
-        entries = colour_entries(kinds, places, "types")
+        entries = colour_entries(kinds, places, "types", patterned=not many)
     else:
-        entries = colour_entries(jobs, map(int, np.unique(owners[used])), "jobs")
+        shown = map(int, np.unique(owners[used]))
+        entries = colour_entries(jobs, shown, "jobs", patterned=not many)
     entries += [idle_entry()] if not used.all() else []
     finish(ax, f"{instance.name}: {_summary(instance, solution)}", entries, own=own)
     return ax
 
 
+def differing(instance: Instance, a: Solution, b: Solution) -> Differences:
+    """Return the jobs that end in different slots of two solutions, or in only one of them."""
+    first, second = (completions(instance, solution.schedule) for solution in (a, b))
+    jobs = {job.id for job in instance.jobs if first.get(job.id) != second.get(job.id)}
+    return Differences(jobs, f"{len(jobs):,} of {len(instance.jobs):,} jobs")
+
+
 def _summary(instance: Instance, solution: Solution | None) -> str:
-    who = (solution.method or "a solution") if solution else "nothing scheduled"
+    who = "nothing scheduled"
+    if solution is not None:
+        who = solution_text(solution.method, check(instance, solution).objective)
     size = f"{sum(instance.supply.values()):,} GPUs, {len(instance.jobs):,} jobs, "
     return f"{size}{instance.slots} slots of {display(instance.slot_seconds)} s; {who}"
 
@@ -123,25 +148,35 @@ def _job_colours(instance: Instance, color_by: str) -> Colouring:
     if color_by == "gpu_type":
         fastest = [max(instance.supply, key=partial(instance.rate, job)) for job in instance.jobs]
         made, kinds = by_name([*instance.supply, *fastest]), len(instance.supply)
-        return Colouring(made.colours[kinds:], made.labels[kinds:], made.key)
+        return Colouring(made.colours[kinds:], made.labels[kinds:], made.key, made.patterns)
     return by_name([job.id for job in instance.jobs])
 
 
 def _boxes(
-    ax: Axes, instance: Instance, lanes: Sequence[Lane], owners: NDArray[np.int64], colour: Any
+    ax: Axes,
+    instance: Instance,
+    lanes: Sequence[Lane],
+    owners: NDArray[np.int64],
+    look: Callable[[int, int], tuple[str, str]],
 ) -> None:
-    """Draw a named lane for each GPU."""
+    """Draw a named lane for each GPU.
+
+    Parameters
+    ----------
+    look
+        Colour and hatch of a job on a lane.
+    """
     width = owners.shape[1]
     for y, row in enumerate(owners):
         empty: dict[str, Any] = {"facecolor": IDLE, "edgecolor": EDGE, "linewidth": 0.5}
         ax.barh(y, width, left=0.5, height=0.84, clip_on=False, **empty)
         for j, first, count in runs_of(row):
-            fill, edge = colour(y, j), mix(colour(y, j), "#000000", 0.55)
+            fill, hatch = look(y, j)
+            edge = mix(fill, "#000000", 0.55)
             box = (first + 0.5, y - 0.42, count, 0.84)
-            ax.barh(
-                y, count, left=first + 0.5, height=0.84, color=fill, edgecolor=edge, linewidth=0.6
-            )
-            box_label(ax, box, instance.jobs[j].id, fill)
+            style: dict[str, Any] = {"color": fill, "edgecolor": edge, "hatch": hatch}
+            ax.barh(y, count, left=first + 0.5, height=0.84, linewidth=0.6, **style)
+            box_label(ax, box, instance.jobs[j].id, fill, opaque=bool(hatch))
     names = [f"{short_name(m, 10)} {short_name(kind, 8)}" if n == 0 else "" for m, kind, n in lanes]
     ax.set_yticks(range(len(lanes)), names, fontsize=TEXT)
     ax.set_ylim(max(len(lanes), 1) - 0.5, -0.5)

@@ -39,11 +39,14 @@ def draw_alone(instance: Instance, colouring: Colouring, ax: Axes | None) -> tup
         fill = colouring.colours[y] if slots else IDLE
         width = slots or instance.slots - job.arrival + 1
         edge = mix(fill, "#000000", 0.55) if slots else EDGE
+        hatch = colouring.hatch(y) if slots and named else ""
         look: dict[str, Any] = {"color": fill, "edgecolor": edge, "linewidth": 0.5 * named}
+        look["hatch"] = hatch
         box = (job.arrival - 0.5, y - 0.4, width, 0.8)
         ax.barh(y, width, left=box[0], height=0.8 if named else 1.0, clip_on=False, **look)
         if named:
-            box_label(ax, box, f"{job.workers} GPU{'s' * (job.workers > 1)}", fill)
+            words = f"{job.workers} GPU{'s' * (job.workers > 1)}"
+            box_label(ax, box, words, fill, opaque=bool(hatch))
     many = "" if named else f" (all {len(jobs):,}, in the file's order)"
     set_labels(ax, "slot, if each job ran alone at its fastest", f"job{'s' * (not named)}{many}")
     if named:
@@ -52,7 +55,7 @@ def draw_alone(instance: Instance, colouring: Colouring, ax: Axes | None) -> tup
     ax.set_ylim(max(len(jobs), 1) - 0.4, -0.6)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=10))
     can = [j for j, slots in enumerate(instance.fewest) if slots]
-    entries = colour_entries(colouring, can, "jobs")
+    entries = colour_entries(colouring, can, "jobs", patterned=named)
     if len(can) < len(jobs):
         entries.append(idle_entry("cannot finish within the horizon"))
     return ax, entries

@@ -11,7 +11,10 @@ from dlsched.display.drawing.colours import (
     EDGE,
     IDLE,
     OTHER,
+    SAME,
+    SAME_LABEL,
     Colouring,
+    Differences,
     by_name,
     by_number,
     choose,
@@ -31,6 +34,7 @@ from dlsched.problems.workers.definition.schema import (
     Server,
     Solution,
 )
+from dlsched.results.summary import solution_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,6 +52,7 @@ def draw(
     ax: Axes | None = None,
     *,
     color_by: str | None = None,
+    other: Solution | None = None,
 ) -> Axes:
     """Draw the GPUs of all servers, training servers first.
 
@@ -63,7 +68,10 @@ def draw(
     ax
         Axes to draw on; those of a new figure by default.
     color_by
-        One of `COLOR_BY`; by default the job, or with more jobs than colours the kind.
+        One of `COLOR_BY`; by default the job, or with more jobs than looks the kind; of more than
+        24 servers the GPUs of a worker.
+    other
+        A solution to compare with: jobs with as many workers in both are pale.
 
     Returns
     -------
@@ -74,19 +82,41 @@ def draw(
     OptionError
         If it cannot be coloured by that.
     """
-    default = default_of([job.id for job in instance.jobs], "kind")
-    picture = _Picture(instance, solution, choose(color_by, COLOR_BY, default, instance.problem))
-    standalone = ax is None
     named = len(instance.servers) <= _NAMED
+    default = default_of([job.id for job in instance.jobs], "kind") if named else "gpus"
+    chosen = choose(color_by, COLOR_BY, default, instance.problem)
+    picture = _Picture(instance, solution, chosen, other)
+    standalone = ax is None
     axes = picture.rows(ax) if named else picture.columns(ax)
     finish(axes, picture.title(), picture.legend(named), own=standalone)
     return axes
 
 
+def differing(instance: Instance, a: Solution, b: Solution) -> Differences:
+    """Return the jobs that get other numbers of workers in two solutions."""
+    first, second = (_numbers(solution) for solution in (a, b))
+    jobs = {job.id for job in instance.jobs if first.get(job.id) != second.get(job.id)}
+    return Differences(jobs, f"{len(jobs):,} of {len(instance.jobs):,} jobs")
+
+
+def _numbers(solution: Solution) -> dict[str, tuple[int, ...]]:
+    """Return for each placed job its number of workers of each kind."""
+    return {
+        name: tuple(sum(placed.counts(kind).values()) for kind in KINDS)
+        for name, placed in solution.placement.items()
+    }
+
+
 class _Picture:
     """The data of the picture: for each server, in the order drawn, its new workers."""
 
-    def __init__(self, instance: Instance, solution: Solution | None, color_by: str) -> None:
+    def __init__(
+        self,
+        instance: Instance,
+        solution: Solution | None,
+        color_by: str,
+        other: Solution | None,
+    ) -> None:
         self.instance = instance
         self.solution = solution
         self.color_by = color_by
@@ -97,7 +127,11 @@ class _Picture:
                 for server, count in placed.counts(kind).items():
                     worker = (instance.job_index[name], kind)
                     self.workers[server] += [worker] * count
-        self.jobs = self._colouring()
+        names = [job.id for job in instance.jobs]
+        self.kept = set(names)
+        if solution is not None and other is not None:
+            self.kept = set(differing(instance, solution, other).names)
+        self.jobs = self._colouring().only(names, self.kept)
 
     def _colouring(self) -> Colouring:
         jobs = self.instance.jobs
@@ -108,7 +142,9 @@ class _Picture:
 
     def colour(self, j: int, kind: Kind) -> str:
         """Return the colour of a worker of job j."""
-        return _KINDS[kind] if self.color_by == "kind" else self.jobs.colours[j]
+        if self.color_by == "kind" and self.instance.jobs[j].id in self.kept:
+            return _KINDS[kind]
+        return SAME if self.color_by == "kind" else self.jobs.colours[j]
 
     def hatched(self, kind: Kind) -> bool:
         """Whether a hatch tells workers of this kind from others."""
@@ -122,10 +158,8 @@ class _Picture:
         if self.solution is None:
             return f"{text}, {len(instance.jobs):,} jobs"
         objective = check(instance, self.solution).objective
-        assert objective is not None
-        placed, flexible, off, opened = objective
-        text += f"; placed {placed:,} of {len(instance.jobs):,} jobs, flexible {flexible:,}, "
-        return f"{text}off preference {off:,} GPUs, opened {opened:,}"
+        worth = solution_text(self.solution.method, objective)
+        return f"{text}, {len(instance.jobs):,} jobs; {worth}"
 
     def rows(self, ax: Axes | None) -> Axes:
         """Draw a row of boxes for each server."""
@@ -158,13 +192,15 @@ class _Picture:
         for j, kind in self.workers[server.id]:
             job = self.instance.jobs[j]
             fill = self.colour(j, kind)
+            pattern = "" if self.color_by == "kind" else self.jobs.hatch(j)
+            hatch = ("//////" if self.hatched(kind) else "") + pattern
             look: dict[str, Any] = {
                 "edgecolor": mix(fill, "#000000", 0.55),
-                "hatch": "//////" if self.hatched(kind) else None,
+                "hatch": hatch,
             }
             box = (start, low, job.gpus_per_worker, high)
             ax.add_patch(Rectangle(box[:2], *box[2:], facecolor=fill, zorder=3, lw=0.6, **look))
-            box_label(ax, box, shorten(job.id, 12), fill, opaque=self.hatched(kind))
+            box_label(ax, box, shorten(job.id, 12), fill, opaque=bool(hatch))
             start += job.gpus_per_worker
         for g in range(1, server.gpus):
             ax.plot([g, g], [low, low + high], color="#00000040", linewidth=0.4, zorder=2.5)
@@ -217,9 +253,11 @@ class _Picture:
         kinds = [kind for kind in KINDS if any(k == kind for _, k in drawn)]
         if self.color_by == "kind":
             entries = [entry(f"{kind} worker", _KINDS[kind]) for kind in kinds]
+            if len(self.kept) < len(self.instance.jobs):
+                entries.append(entry(SAME_LABEL, SAME))
         else:
             what = "jobs" if self.color_by == "job" else "sizes"
-            entries = colour_entries(self.jobs, (j for j, _ in drawn), what)
+            entries = colour_entries(self.jobs, (j for j, _ in drawn), what, patterned=named)
             if "flexible" in kinds and named:
                 entries.append(entry("flexible worker", IDLE, hatch="//////"))
         if any(not server.empty for server in self.order):

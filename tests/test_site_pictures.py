@@ -1,0 +1,95 @@
+"""What the site's builder adds to pages: pictures below blocks, pictures of figures, alignment."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import pytest
+
+mpl.use("agg")
+DOCS = Path(__file__).parents[1] / "docs"
+FIGURES = DOCS.parent / "benchmarks" / "figures"
+PAGE = """# A page
+
+```python
+import dlsched
+
+print(dlsched.load("lyra-table4").name)
+```
+
+Words.
+
+```python
+axes = dlsched.plot(dlsched.solve("lyra-table4"))
+```
+
+<!-- not run: needs another machine -->
+```python
+dlsched.plot("nothing")
+```
+"""
+
+
+def module(name: str, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Import a script in docs."""
+    monkeypatch.syspath_prepend(DOCS)
+    return importlib.import_module(name)
+
+
+def test_what_a_block_draws_is_below_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One block of three draws; its picture has a wide and a narrow version and says what it is."""
+    snippets = module("snippets", monkeypatch)
+    text, pictures = snippets.illustrated(PAGE, "tutorials/page.md")
+    wide, narrow = "tutorials-page-1-0-wide.svg", "tutorials-page-1-0-narrow.svg"
+    assert set(pictures) == {wide, narrow}
+    (image,) = re.findall(r'<img src="([^"]*)" alt="([^"]*)"', text)
+    assert image[0] == f"../pictures/{wide}" and image[1].startswith("lyra-table4: 2 jobs")
+    assert text.index("dlsched.solve(") < text.index(wide) < text.index("not run")
+    widths = [re.search(rb'width="([0-9.]+)pt"', pictures[name]) for name in (wide, narrow)]
+    assert [float(width[1]) for width in widths if width] == [504, 252]
+    assert text.replace(text[text.index("\n<div") : text.index("</div>") + 8], "") == PAGE
+    assert snippets.draws(PAGE) and not snippets.draws(PAGE[: PAGE.index("Words")])
+
+
+def test_numbers_are_at_the_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Columns in which most cells begin with a number; words and names stay at the left."""
+    aligned = module("figure_charts", monkeypatch).right_aligned
+    head = "| name | s | of | word |\n|---|---|---|---|\n"
+    assert (
+        aligned(f"{head}| a | 1.5 s | 3 of 4 | yes |\n| b | - | 4 | no |").split("\n")[1]
+        == "|---|---:|---:|---|"
+    )
+    assert aligned("no table\n---\n") == "no table\n---\n"
+
+
+def test_pages_of_figures_have_what_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every page of figures begins with a picture; the columns drawn exist and have numbers."""
+    figure_charts = module("figure_charts", monkeypatch)
+    problems = {path.stem for path in (DOCS / "problems").glob("*.md")}
+    pages = {path.stem for path in FIGURES.glob("*.md")}
+    assert pages <= problems | set(figure_charts.names()), "docs/figure_charts.py: add the page"
+    for name, spec in figure_charts.BARS.items():
+        rows = next(iter(figure_charts._tables(name).values()))[0]
+        for column in (*spec.names, *spec.values):
+            assert column in rows[0], (name, column)
+        for column in spec.values:
+            assert any(figure_charts.number(row[column]) is not None for row in rows), column
+
+
+def test_multiples_and_gaps_are_in_different_tables() -> None:
+    """The first table of each problem of the peers has no gap, the second nothing but gaps."""
+    text = (FIGURES / "peers.md").read_text(encoding="utf-8")
+    for section in text.split("\n## ")[1:]:
+        times, _, gaps = section.partition("Gaps left at the limit:")
+        assert "%" not in times
+        cells = [
+            cell.strip()
+            for line in gaps.splitlines()
+            if line.startswith("| ") and not line.startswith("| instance")
+            for cell in line.strip("|").split("|")[1:]
+        ]
+        assert all(re.fullmatch(r"([\d.]+ %)?", cell) for cell in cells), cells

@@ -1,0 +1,227 @@
+"""Rules on the parts of solutions, by the structured methods, against enumeration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyomo.environ as pyo
+import pytest
+from enumerations import solutions
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from test_variants_agree import best_of, instances
+
+import dlsched
+from dlsched import OptionError, Variant
+from dlsched.problems.interleaving.exact.allowed import pairs_apart
+from dlsched.problems.interleaving.programs.column_pool import rows_of
+from dlsched.problems.sensitivity.exact.job_columns import JobColumns
+from dlsched.run import Run
+
+SUPPRESSED = list(HealthCheck)
+FORMS = ["interleaving", "utility", "sensitivity"]
+Rule = Callable[..., bool]
+
+
+def apart(pairs: tuple[frozenset[str], ...]) -> Rule:
+    """Return the rule that two jobs must not share."""
+
+    def allow(instance: Any, first: Any, second: Any) -> bool:
+        return frozenset((first.id, second.id)) not in pairs
+
+    return allow
+
+
+def fewer(pairs: tuple[frozenset[str], ...], most: int) -> Rule:
+    """Return the rule that a server has few jobs, and none of some pairs."""
+
+    def allow(instance: Any, held: Any) -> bool:
+        return len(held) <= most and not any(pair <= set(held) for pair in pairs)
+
+    return allow
+
+
+def fast_enough(least: dict[tuple[str, int], int]) -> Rule:
+    """Return the rule that a job in a slot has one of its fastest speeds, or does not run."""
+
+    def allow(instance: Any, job: Any, slot: int, speed: Any) -> bool:
+        speeds = instance.speeds[[other.id for other in instance.jobs].index(job.id)]
+        faster = [other.gain for other in speeds].index(speed.gain)
+        return faster < least.get((job.id, slot), 9)
+
+    return allow
+
+
+@st.composite
+def rules(draw: st.DrawFn, instance: Any) -> Rule:
+    """Draw a rule of an instance's problem."""
+    ids = [job.id for job in instance.jobs]
+    assume(ids)
+    if instance.problem == "utility":
+        slots = range(1, instance.slots + 1)
+        keys = [(job.id, t) for job in instance.jobs for t in slots if t >= job.arrival]
+        count = st.integers(0, 1)
+        return fast_enough(draw(st.dictionaries(st.sampled_from(keys), count, min_size=1)))
+    pairs = [frozenset((a, b)) for i, a in enumerate(ids) for b in ids[:i]]
+    chosen: list[Any] = []
+    if pairs:
+        most = max(1, len(pairs) // 2)
+        chosen = draw(st.lists(st.sampled_from(pairs), min_size=1, max_size=most, unique=True))
+    if instance.problem == "interleaving":
+        return apart(tuple(chosen))
+    return fewer(tuple(chosen), draw(st.sampled_from([1, 1, 2, 2, 3])))
+
+
+def validate_rule(problem: str, data: st.DataObject) -> None:
+    """Compare `exact` under a drawn rule with the enumeration by the checker."""
+    instance = data.draw(instances(problem))
+    assume(not getattr(instance, "forking", False))
+    known = solutions(instance)
+    assume(known)
+    variant = Variant(problem, "drawn", allow=data.draw(rules(instance)))
+    best = best_of(instance, variant, known)
+    for method in ["exact"] if problem == "sensitivity" else ["exact", "whole_model"]:
+        result = dlsched.solve(instance, method, variant=variant)
+        assert result.method == ("columns" if method == "exact" else method)
+        if best is None:
+            assert result.status == "infeasible", result.reason
+            continue
+        assert result.status == "optimal", result.reason
+        assert list(result.objective) == pytest.approx(list(map(float, best)), rel=1e-6)
+        certified = result.certified[0]
+        assert certified is None or certified.value >= best[0]
+        assert dlsched.verify(instance, result.solution, variant=variant).feasible
+        assert dlsched.bound(instance, variant=variant)[0].value >= best[0]
+    if problem == "sensitivity":
+        claim = JobColumns(instance, Run(), variant.rule, [[], []]).solve()
+        assert claim.status == ("infeasible" if best is None else "optimal"), claim
+        assert best is None or list(claim.objective) == list(best)
+
+
+@pytest.mark.parametrize("problem", FORMS)
+def test_a_rule_equals_enumeration(problem: str) -> None:
+    """Optimum, infeasibility and certified bound, by the structured method and the whole model."""
+
+    @settings(max_examples=8, derandomize=True, deadline=None, suppress_health_check=SUPPRESSED)
+    @given(st.data())
+    def agree(data: st.DataObject) -> None:
+        validate_rule(problem, data)
+
+    agree()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("problem", FORMS)
+def test_a_rule_equals_enumeration_in_many_draws(problem: str) -> None:
+    """The same, 300 times."""
+
+    @settings(max_examples=300, derandomize=True, deadline=None, suppress_health_check=SUPPRESSED)
+    @given(st.data())
+    def agree(data: st.DataObject) -> None:
+        validate_rule(problem, data)
+
+    agree()
+
+
+def anything(*arguments: Any) -> bool:
+    """Allow everything."""
+    return True
+
+
+def number(*arguments: Any) -> Any:
+    """Return what is no answer."""
+    return 1
+
+
+def fails(*arguments: Any) -> bool:
+    """Raise."""
+    raise ValueError("out of order")
+
+
+@pytest.mark.parametrize("problem", ["reclaiming", "elastic", "workers", "placement", "dispatch"])
+def test_problems_without_a_form_say_which_have_one(problem: str) -> None:
+    """When the variant is made, with what the forms are called with."""
+    with pytest.raises(OptionError, match=f"allow has no form for {problem}.*held"):
+        Variant(problem, "rule", allow=anything)
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"), [(number, "returned 1, must return True or False"), (fails, "raised Value")]
+)
+@pytest.mark.parametrize("problem", FORMS)
+def test_a_rule_that_does_not_answer_is_one_error(problem: str, rule: Rule, said: str) -> None:
+    """With the variant's name."""
+    with pytest.raises(OptionError, match=f"variant rule: allow {said}"):
+        dlsched.solve(f"{problem}-small-01", variant=Variant(problem, "rule", allow=rule))
+
+
+def test_a_rule_is_part_of_the_identity() -> None:
+    """Without one the digest is as it was before there were rules."""
+    plain, ruled = (Variant("utility", "same", allow=rule) for rule in (None, anything))
+    assert plain.sha256 != ruled.sha256
+    assert plain.sha256 == Variant("utility", "same").sha256
+
+
+def test_a_slower_speed_alone_cannot_be_allowed() -> None:
+    """A gang at a speed may get faster GPUs."""
+    instance = dlsched.generate("utility", seed=3, jobs=6, slots=8)
+
+    def slow(given: Any, job: Any, slot: int, speed: Any) -> bool:
+        speeds = given.speeds[[other.id for other in given.jobs].index(job.id)]
+        return bool(speed == speeds[-1])
+
+    with pytest.raises(OptionError, match="a gang may always get faster GPUs"):
+        dlsched.solve(instance, variant=Variant("utility", "slow", allow=slow))
+
+
+def test_a_rule_with_rows_is_solved_on_the_whole_model() -> None:
+    """Interleaving's model states pairs; sensitivity's cannot state sets of jobs."""
+    instance = dlsched.generate("interleaving", seed=1, jobs=16)
+    pair = frozenset(job.id for job in instance.jobs[:2])
+
+    def some(m: Any, given: Any) -> None:
+        m.some = pyo.Constraint(expr=sum(m.x.values()) >= 1)
+
+    both = Variant("interleaving", "both", some, allow=apart((pair,)))
+    result = dlsched.solve(instance, variant=both)
+    assert (result.method, result.status) == ("whole_model", "optimal")
+    assert not any(pair <= set(group.jobs) for group in result.solution.groups)
+    with pytest.raises(OptionError, match="cannot state allow"):
+        dlsched.solve(
+            "sensitivity-small-01",
+            variant=Variant("sensitivity", "both", some, allow=anything),
+        )
+
+
+def test_jobs_are_divided_from_their_profile_only_as_needed() -> None:
+    """A pair that must not share takes two rows more at most."""
+    instance = dlsched.generate("interleaving", seed=1, jobs=16)
+    pair = frozenset(job.id for job in instance.jobs[:2])
+    rows = rows_of(instance, pairs_apart(instance, apart((pair,))))
+    assert len(instance.profiles) <= len(rows) <= len(instance.profiles) + 2
+    assert sorted(j for row in rows for j in row.jobs) == list(range(len(instance.jobs)))
+
+
+def test_a_heuristic_is_checked_against_the_rule() -> None:
+    """Muri knows nothing of it: its groups are evaluated by themselves."""
+    instance = dlsched.load("interleaving-small-01")
+    group = next(g for g in dlsched.solve(instance, "muri").solution.groups if len(g.jobs) > 1)
+    variant = Variant("interleaving", "apart", allow=apart((frozenset(group.jobs[:2]),)))
+    result = dlsched.solve(instance, "muri", variant=variant)
+    assert result.status == "no solution"
+    assert "share GPUs, which is not allowed" in result.reason
+
+
+def test_studies_keep_the_rule() -> None:
+    """The best solutions under a rule, and what a decision costs, are of the ruled problem."""
+    instance = dlsched.load("interleaving-small-01")
+    best = dlsched.solve(instance).solution
+    pair = frozenset(next(group.jobs for group in best.groups if len(group.jobs) > 1)[:2])
+    variant = Variant("interleaving", "apart", allow=apart((pair,)))
+    ruled = dlsched.solve(instance, variant=variant)
+    (result,) = dlsched.best_solutions(instance, 1, variant=variant)
+    frame = dlsched.what_if(instance, [], variant=variant)
+    assert result.objective[0] == pytest.approx(ruled.objective[0])
+    assert frame["efficiency"][0] == pytest.approx(float(ruled.objective[0]))
+    assert not any(pair <= set(group.jobs) for group in result.solution.groups)
