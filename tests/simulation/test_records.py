@@ -8,14 +8,11 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from simulation_cases import by_hand, profiled_case
 
 from dlsched.cli import app
 from dlsched.errors import OptionError
 from dlsched.history import sacct_text, swf_text, write_sacct
-from dlsched.history.writers.hosts import host_list
 from dlsched.history.writers.runs import runs_of
 from dlsched.simulation import Cluster, Simulation, simulate, write_timeline
 from dlsched.simulation.pictures.gantt import Block, blocks
@@ -101,39 +98,10 @@ def test_random_simulations_keep_within_the_cluster() -> None:
                 assert level <= cluster.by_id[server].gpus
 
 
-@given(
-    st.lists(
-        st.tuples(
-            st.sampled_from(["n", "gpu-", "n1a", ""]),
-            st.integers(0, 120),
-            st.sampled_from([0, 2, 4]),
-        ),
-        min_size=1,
-    )
-)
-def test_host_lists_name_every_host_once(parts: list[tuple[str, int, int]]) -> None:
-    """What the list stands for are the names, each once."""
-    names = {f"{prefix}{number:0{width}d}" for prefix, number, width in parts}
-    assert sorted(expanded(host_list(names))) == sorted(names)
-
-
-def expanded(text: str) -> list[str]:
-    """Return the names of a list of hosts, by another way than it was written."""
-    names = []
-    for prefix, inside, plain in re.findall(r"([^,\[]*)\[([^\]]*)\]|([^,\[]+)", text):
-        if plain:
-            names.append(plain)
-        for part in filter(None, inside.split(",")):
-            first, _, last = part.partition("-")
-            numbers = range(int(first), int(last or first) + 1)
-            names += [f"{prefix}{number:0{len(first)}d}" for number in numbers]
-    return names
-
-
-def test_hosts_as_ranges() -> None:
-    """Zeros are kept, a single host has no brackets, and other names stand as they are."""
-    hosts = ["a01", "a02", "a05", "b7", "login", "c9", "c10"]
-    assert host_list(hosts) == "a[01-02,05],b7,c[9-10],login"
+def test_hosts_are_a_list_in_their_order() -> None:
+    """Servers are folded into ranges, by their numbers, in whatever order a job holds them."""
+    wide = simulate(by_hand({"gpus": 22}), Cluster.uniform(11, 2), "fifo")
+    assert cells(sacct_text(wide))[0]["NodeList"] == "s[1-11]"
 
 
 def test_neighbouring_gpus_are_one_rectangle() -> None:

@@ -156,7 +156,7 @@ def wait_table(study: Study) -> PageTable:
         "p99",
         "wait less",
         "wait longer",
-        f"{unit}-hours idle while jobs waited",
+        f"idle {unit}-hours",
         "preemptions",
     ]
     rows = []

@@ -78,9 +78,9 @@ def reach_verdict(study: Study) -> Verdict:
     if not study.explained.supported:
         # Rounded down: 79.9 % are not 80 %.
         percent = int(100 * share)
+        said = span(mean) if mean < 120 else f"{mean:,.0f} s ({span(mean)})"
         headline = (
-            f"Of {mean:,.0f} s mean waiting ({span(mean)}) {percent} % is explained by this "
-            "record: no saving is claimed."
+            f"Of {said} mean waiting {percent} % is explained by this record: no saving is claimed."
         )
         return Verdict(headline, False, (_unexplained(study),), _remedies(study))
     headline = f"The record waits {span(mean)} on average. {_policies(study)}"

@@ -9,7 +9,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from dlsched.errors import OptionError
-from dlsched.history.writers.hosts import host_list
+from dlsched.history.hostlist import fold_hosts
 from dlsched.history.writers.runs import BEGIN, JobRun, moment, notes_of, runs_of
 from dlsched.schema.files import write_bytes
 from dlsched.simulation.log import Ending
@@ -69,9 +69,10 @@ def sacct_text(
     timezone
         IANA name of the zone that times are written in: ``"Europe/Berlin"``.
     partition
-        Name of the partition of all jobs.
+        Name of the partition of the jobs that state none.
     accounts
-        Account of each user; users are the jobs' tenants. Others have the account ``default``.
+        Account of each user; users are the jobs' tenants. Others have that of their jobs, or
+        ``default``.
 
     Raises
     ------
@@ -87,7 +88,9 @@ def sacct_text(
     for position, (job, runs) in enumerate(zip(jobs, runs_of(run.log), strict=True)):
         number = job.id if by_number else str(position + 1)
         user = _cell(job.tenant or "user")
-        fixed = [number, number, "dlsched", user, _cell(accounts.get(user, "default")), partition]
+        account = _cell(accounts.get(user) or job.account or "default")
+        queue = _cell(job.partition or partition)
+        fixed = [number, number, "dlsched", user, account, queue]
         # A job that never started is one row without a start.
         rows: Sequence[JobRun | None] = runs or [None]
         for stretch in rows:
@@ -129,7 +132,7 @@ def _times(job: Job, run: JobRun | None, zero: int, zone: tzinfo) -> list[str]:
         _duration(run.end - run.start),
         limit,
         str(len(nodes)),
-        host_list(nodes),
+        fold_hosts(sorted(nodes, key=_by_number)),
     ]
 
 
@@ -156,6 +159,13 @@ def zone_of(name: str) -> tzinfo:
         raise OptionError(
             f"timezone={name!r} is unknown here; write an IANA name, as Europe/Berlin"
         ) from None
+
+
+def _by_number(name: str) -> tuple[str, int, str]:
+    """Return a key that sorts a2 before a10."""
+    prefix = name.rstrip("0123456789")
+    digits = name[len(prefix) :]
+    return prefix, int(digits or 0), name
 
 
 def _local(seconds: int, zone: tzinfo) -> str:
