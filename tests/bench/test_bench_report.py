@@ -184,7 +184,7 @@ def test_files_of_a_sweep(workdir: Path, shared_workers: None) -> None:
 
 
 def test_many_rows_are_packed(out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With more rows than the page has lines for, it has them packed, in blocks, and all of them."""
+    """With more rows than the page has lines for, all are in it, packed in blocks."""
     monkeypatch.setattr(report, "MOST_ROWS", 5)
     monkeypatch.setattr(page_rows, "BLOCK", 12)
     write_report(out, tmp_path)
