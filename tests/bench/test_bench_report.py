@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import csv
+import gzip
 import io
 import json
 import re
@@ -17,7 +19,7 @@ from sweeps import stored
 
 import dlsched
 from calls import FIG5, refusal, run, suite_text
-from dlsched.bench import run_suite
+from dlsched.bench import page_rows, report, run_suite
 from dlsched.bench.report import write_report
 from dlsched.bench.safe_csv import csv_bytes
 
@@ -179,3 +181,57 @@ def test_files_of_a_sweep(workdir: Path, shared_workers: None) -> None:
         rows = list(csv.reader(io.StringIO(file.read_text())))
         assert not [cell for row in rows for cell in row if cell.startswith(("=", "+", "-", "@"))]
         assert file.name not in ("results.csv", "runs.csv") or f"'{evil}" in rows[1]
+
+
+def test_many_rows_are_packed(out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With more rows than the page has lines for, all are in it, packed in blocks."""
+    monkeypatch.setattr(report, "MOST_ROWS", 5)
+    monkeypatch.setattr(page_rows, "BLOCK", 12)
+    write_report(out, tmp_path)
+    text = (tmp_path / "index.html").read_text()
+    blocks = re.findall(r'class="block">([^<]*)</script>', text)
+    rows = [row for b in blocks for row in json.loads(gzip.decompress(base64.b64decode(b)))]
+    assert len(blocks) == 3 and len(rows) == len(stored(out)) == 30
+    assert [row[0] for row in rows] == [row["instance"] for row in stored(out)]
+    assert "<i>no</i>" not in text and not re.search(r"src=|href=.http", text.split('id="runs"')[1])
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here")
+@pytest.mark.slow
+def test_packed_rows_in_a_browser(
+    out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Opening the table makes its first lines; sorting and searching are over all rows."""
+    monkeypatch.setattr(report, "MOST_ROWS", 5)
+    monkeypatch.setattr(page_rows, "BLOCK", 12)
+    monkeypatch.setattr(page_rows, "SHOWN", 10)
+    write_report(out, tmp_path)
+    script = """<script>
+    const wait = () => new Promise(done => setTimeout(done, 300)), said = {};
+    const body = () => document.getElementById("all-runs").tBodies[0];
+    const place = () => document.querySelector(".pager .place").textContent;
+    (async () => {
+      said.before = body().rows.length;
+      document.querySelector("#runs details").open = true; await wait();
+      said.first = place(); said.lines = body().rows.length;
+      document.querySelector(".pager .after").click(); await wait(); said.second = place();
+      const heads = [...document.querySelectorAll("#all-runs th")];
+      const size = heads.findIndex(head => head.textContent === "size");
+      heads[size].querySelector("button").click(); await wait();
+      said.sizes = [...body().rows].map(row => +row.cells[size].dataset.key);
+      const search = document.querySelector(".pager input");
+      search.value = "lyra-fig5"; search.dispatchEvent(new Event("change")); await wait();
+      said.found = place();
+      document.body.textContent = JSON.stringify(said);
+    })();
+    </script></body>"""
+    page = tmp_path / "page.html"
+    page.write_text((tmp_path / "index.html").read_text().replace("</body>", script))
+    command = [str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
+    command += ["--virtual-time-budget=20000", page.as_uri()]
+    shown = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+    said = json.loads(re.search(r"<body[^>]*>(\{.*\})", shown)[1])  # type: ignore[index]
+    assert said["before"] == 0 and said["lines"] == 10
+    assert (said["first"], said["second"]) == ("1 to 10 of 30", "11 to 20 of 30")
+    assert said["sizes"] == sorted(said["sizes"]) and said["sizes"][0] == 4
+    assert said["found"] == "1 to 3 of 3"

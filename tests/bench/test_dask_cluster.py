@@ -59,7 +59,8 @@ class Cluster:
     def start(self, code: str, *options: str, path: Path | None = None) -> None:
         """Start a process of Dask; `path` is where its Python looks for modules first."""
         environment = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
-        environment |= {"PYTHONPATH": str(path)} if path else {}
+        places = [*([path] if path else []), Path(dlsched.__file__).parents[1]]
+        environment |= {"PYTHONPATH": os.pathsep.join(map(str, places))}
         command = [sys.executable, "-c", code, "--no-dashboard", *options]
         with (self.folder / "printed").open("ab") as printed:
             self.processes.append(

@@ -72,7 +72,7 @@ def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture
 def place(slurm: None, workdir: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give a working directory with a planned suite; half of its runs wait for the file ``open``."""
+    """Give a working directory with a planned suite; half of it waits for the file ``open``."""
     (workdir / "suite.toml").write_text(SUITE)
     (workdir / "slurm_slow.py").write_text(SLOW)
     monkeypatch.setenv("SLURM_TEST", str(workdir))

@@ -117,7 +117,7 @@ def workload_specs(entry: SimulationEntry, folder: Path) -> Iterator[WorkloadSpe
 def _of_trace(
     entry: SimulationEntry, folder: Path, varied: Mapping[str, Any], seed: int | None
 ) -> WorkloadSpec:
-    chosen = {name: getattr(entry, name) for name in GRID} | varied
+    chosen = {name: getattr(entry, name) for name in GRID} | dict(varied)
     options = {name: chosen[name] for name in ("together", "limit")}
     options = {"profiles": entry.profiles} | options | plain(entry.profile_options)
     files = {

@@ -116,9 +116,9 @@ def curves(rows: Sequence[Row]) -> Iterator[tuple[str, str, Mapping[str, Mapping
             origin = str(row["family"]).partition("-")[0]
             values = groups.setdefault((origin, *others), {}).setdefault(label_of(line), {})
             values.setdefault(float(value), []).append(line[METRIC])
-        for (origin, *others), policies in groups.items():
+        for (origin, *fixed_values), policies in groups.items():
             if max(len(values) for values in policies.values()) > 1:
-                fixed = ", ".join(f"{n.removeprefix('varied_')}={v}" for n, v in others)
+                fixed = ", ".join(f"{n.removeprefix('varied_')}={v}" for n, v in fixed_values)
                 yield (
                     name.removeprefix("varied_"),
                     f"{origin}, {fixed}" if fixed else origin,

@@ -268,8 +268,8 @@ class Suite(Document):
             ]
             runs += [(BOUND, options, 0, 0) for options in entry.bound_runs()]
             for workload in workloads:
-                for method, options, seed, k in runs:
-                    yield Task.planned(workload, method, options, seed, k, limits, folder)
+                for policy_name, options, seed, k in runs:
+                    yield Task.planned(workload, policy_name, options, seed, k, limits, folder)
 
     def resolve(self, folder: Path, where: str) -> None:
         """Find every instance and method before the first run.

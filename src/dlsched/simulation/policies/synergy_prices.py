@@ -71,7 +71,7 @@ def demands(instance: Instance) -> Demands:
 def undominated(rows: Amounts) -> Amounts:
     """Return the rows of which no other one has at most as much of everything."""
     rows = np.unique(rows, axis=0)
-    less = (rows[:, None, :] <= rows[None, :, :]).all(axis=2)
+    less: NDArray[np.bool_] = np.all(rows[:, None, :] <= rows[None, :, :], axis=2)
     np.fill_diagonal(less, False)
     return rows[~less.any(axis=0)]
 
@@ -97,25 +97,24 @@ def costs(demands: Demands, jobs: NDArray[np.int64], work: Amounts) -> Amounts:
         return work
     prices = _prices([demands.shares[k] for k in kinds.tolist()], total / total.sum())
     each = np.array([(demands.shares[k] @ prices).min() for k in kinds.tolist()])
-    return work * each[of_kind]
+    rest: Amounts = work * each[of_kind]
+    return rest
 
 
 def _prices(shares: Sequence[Amounts], work: Amounts) -> Amounts:
     """Return the optimal prices, of the whole cluster's GPUs, CPUs and memory; their sum is 1."""
     from scipy.optimize import linprog
-    from scipy.sparse import csr_array, hstack
 
     rows = np.concatenate(shares)
     owner = np.repeat(np.arange(len(shares)), [len(part) for part in shares])
-    ones = np.ones(len(rows))
-    kappa = csr_array((ones, (np.arange(len(rows)), owner)), shape=(len(rows), len(shares)))
+    cost_of_kind = (owner[:, None] == np.arange(len(shares))[None, :]).astype(float)
     resources = rows.shape[1]
     result = linprog(
         np.concatenate([np.zeros(resources), -work]),
-        A_ub=hstack([csr_array(-rows), kappa]),
+        A_ub=np.hstack([-rows, cost_of_kind]),
         b_ub=np.zeros(len(rows)),
         A_eq=np.concatenate([np.ones(resources), np.zeros(len(shares))])[None, :],
-        b_eq=[1.0],
+        b_eq=np.ones(1),
         method="highs",
     )
     if result.x is None:  # the program is feasible and bounded; a solver may fail all the same
