@@ -122,7 +122,7 @@ def test_a_built_model_is_not_compiled_after_the_limit(monkeypatch: pytest.Monke
     assert compiled == []
 
 
-@pytest.mark.parametrize("name", ["_run_together", "_gpu", "_overload", "_storage", "_limits"])
+@pytest.mark.parametrize("name", ["_run_together", "gpu_cost", "storage_cost", "_limits"])
 def test_the_limit_is_looked_at_between_the_rows_of_placement(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

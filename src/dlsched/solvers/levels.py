@@ -7,11 +7,8 @@ The next levels hold the level at its optimum.
 
 from __future__ import annotations
 
-import gc
 import math
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar
 
@@ -32,6 +29,7 @@ from dlsched.solvers.certificate import (
     round_to_granularity,
 )
 from dlsched.solvers.fixing import fix_by_reduced_cost
+from dlsched.solvers.garbage import no_collection
 from dlsched.solvers.iis import infeasibility_reason
 from dlsched.solvers.outcome import Outcome, Vector
 from dlsched.solvers.precision import (
@@ -135,18 +133,6 @@ def relax_first_level(instance: T_contra, run: Run, model: ModelModule[T_contra]
     if outcome is not None and outcome.status is not Status.OPTIMAL:
         return replace(claim, status=outcome.status, termination=outcome.termination)
     return claim
-
-
-@contextmanager
-def no_collection() -> Iterator[None]:
-    """Suspend garbage collection, which doubles the time to build a model and frees nothing."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _build(instance: T_contra, run: Run, model: ModelModule[T_contra]) -> _LevelSearch | Claim:

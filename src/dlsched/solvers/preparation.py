@@ -23,6 +23,7 @@ from dlsched.solvers.compilation import (
     modules_with_entries,
     size_of,
 )
+from dlsched.solvers.garbage import no_collection
 
 _NOTICE_AFTER = 1.0
 """Seconds of compilation after which a terminal is told why it waits."""
@@ -62,7 +63,7 @@ def prepare(
         if on_compile is not None:
             on_compile(module)
     share, *others = divided(uncached, os.cpu_count() or 1)
-    with _notice():
+    with _notice(), no_collection():
         with _compiling_elsewhere(others):
             for entry in share:
                 entry.compile()
@@ -77,11 +78,12 @@ def is_ready(*modules: str, package: str | None = None) -> bool:
 
 def compile_named(names: Sequence[tuple[str, str]]) -> None:
     """Compile entries, given the names of their modules and functions."""
-    for module, name in names:
-        importlib.import_module(module)
-        for entry in entries(module):
-            if entry.function.__name__ == name:
-                entry.compile()
+    with no_collection():
+        for module, name in names:
+            importlib.import_module(module)
+            for entry in entries(module):
+                if entry.function.__name__ == name:
+                    entry.compile()
 
 
 def divided(loops: Sequence[Loop], parts: int) -> list[list[Loop]]:

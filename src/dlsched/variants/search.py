@@ -24,7 +24,7 @@ from dlsched.run import Run, Stage
 from dlsched.schema.envelope import Instance
 from dlsched.schema.solution import Solution
 from dlsched.solvers import highs
-from dlsched.solvers.levels import no_collection
+from dlsched.solvers.garbage import no_collection
 from dlsched.solvers.outcome import Vector
 from dlsched.solvers.standard_form import INF, StandardForm, compile_model
 from dlsched.variants.changed_model import Change

@@ -101,8 +101,8 @@ def classes(instance: Instance, run: Run, levels: int | None = None) -> Claim:
     Exact because this ends, at the latest with one machine to a class, where counts are places;
     and because the condition on victims needs no row: a victim on whose machines nothing of a
     higher priority starts is worth less than what is lost if it stays, as it costs a job at its
-    priority before anything gains there (see `justify.justified`). So no optimum of all levels
-    has one.
+    priority before anything gains there (see `unjustified_victims.justified`). So no optimum of all
+    levels has one.
 
     Parameters
     ----------

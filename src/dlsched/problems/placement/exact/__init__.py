@@ -21,8 +21,8 @@ from dlsched.problems.placement.heuristics import (
     long_schedules,
     solution_of,
 )
-from dlsched.problems.placement.model import Whole
 from dlsched.problems.placement.programs.coefficients import Shares
+from dlsched.problems.placement.programs.cost_rows import Whole
 from dlsched.problems.placement.programs.indivisible_bounds import gpu_bound, storage_bound, whole
 from dlsched.problems.placement.programs.piecewise_estimate import Estimate
 from dlsched.problems.placement.programs.rounding import below
@@ -37,8 +37,9 @@ from dlsched.schema import Number
 from dlsched.solvers import highs
 from dlsched.solvers.backend import find_backend
 from dlsched.solvers.certificate import dual_bound
+from dlsched.solvers.garbage import no_collection
 from dlsched.solvers.iis import infeasibility_reason
-from dlsched.solvers.levels import SOLVER_LIBRARIES, no_collection
+from dlsched.solvers.levels import SOLVER_LIBRARIES
 from dlsched.solvers.outcome import Outcome
 from dlsched.solvers.standard_form import StandardForm, compile_model
 

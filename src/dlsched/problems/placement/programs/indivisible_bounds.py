@@ -13,9 +13,9 @@ import numpy as np
 
 from dlsched.problems.placement.definition.check import TOLERANCE
 from dlsched.problems.placement.definition.schema import Instance
-from dlsched.problems.placement.model import Whole, WholeJobs
 from dlsched.problems.placement.programs.cell_bound import least_cost
 from dlsched.problems.placement.programs.coefficients import Shares
+from dlsched.problems.placement.programs.cost_rows import Whole, WholeJobs
 from dlsched.problems.placement.programs.gpu_cells import (
     Cell,
     cells_of,

@@ -1,0 +1,222 @@
+"""The rows of the model's cost: squares by tangents and chords, the sigmoid by steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from dlsched.problems.placement.programs.coefficients import Shares
+from dlsched.problems.placement.programs.piecewise_estimate import Estimate, step_of
+from dlsched.problems.placement.programs.rounding import above, below
+from dlsched.proofs.forms.limit import poll
+
+_NEGLIGIBLE = 1e-9
+"""Sums of squares and increases of the sigmoid that are left out of the estimate."""
+_LEAST_BIG_M = Fraction(1, 1000)
+"""HiGHS drops coefficients below 1e-9; a larger big-M than needed is valid."""
+THOUSAND = 1000
+"""The unit of squares of shares is a thousandth: solvers' rows are off by as much as 1e-6."""
+
+
+class WholeJobs(NamedTuple):
+    """A row: squares, in units of 1, plus penalties of groups without a region."""
+
+    least: float
+    """A lower bound on the sum."""
+    penalty: dict[int, Fraction]
+    """By group that may have no region."""
+
+
+class Whole(NamedTuple):
+    """What is stated of indivisible tables and jobs; see `indivisible_bounds.whole`."""
+
+    tables: float
+    """A lower bound on the sum over regions of squared differences of shares of bytes."""
+    jobs: dict[tuple[int, int], WholeJobs]
+    """By type and priority."""
+
+
+def traffic_cost(m: Any, shares: Shares) -> Any:
+    """Return (1): all bytes read, less those read from the region of the job."""
+    import pyomo.environ as pyo
+
+    weight = Fraction(shares.instance.weights.traffic)
+    terms: list[Any] = [below(weight)] if shares.instance.jobs else []
+    for g, row in enumerate(shares.read):
+        if shares.groups[g].together:
+            part = above(weight * sum(row.values()))
+            terms += [-part * m.y[g, r] for r in shares.regions]
+        else:
+            for t, share in row.items():
+                part = above(weight * share)
+                terms += [-part * m.near[g, shares.tables[t], r] for r in shares.regions]
+    return pyo.quicksum(terms)
+
+
+def gpu_cost(
+    m: Any,
+    shares: Shares,
+    estimate: Estimate,
+    whole: dict[tuple[int, int], WholeJobs],
+) -> Any:
+    """Return (2) with tangents for the squares, and state the rows of the sigmoid's steps."""
+    import pyomo.environ as pyo
+
+    def largest(m: Any, r: int, k: int, p: int) -> tuple[float, float]:
+        return 0, above(_largest_square(shares, r, k, 1))
+
+    m.SHARES = pyo.Set(initialize=sorted(estimate.shares), dimen=3)
+    m.square = pyo.Var(m.SHARES, bounds=largest)
+    m.difference = {}
+    for (r, k, p), points in estimate.shares.items():
+        poll()
+        row = [(part, m.y[g, shares.regions[r]]) for g, part in shares.demand[k, p].items()]
+        supply = shares.supply[r][k]
+        gaps = estimate.gaps.get((r, k, p))
+        ends = [gaps.ends(point, supply) for point in points] if gaps else _tangents(points)
+        m.difference[r, k, p] = _chords(m.share_tangent, m.square[r, k, p], row, supply, ends)
+    for (k, p), jobs in whole.items():
+        if jobs.least > _NEGLIGIBLE:
+            _whole_jobs(m, k, p, jobs)
+    return _overload(m, shares, estimate)
+
+
+def _whole_jobs(m: Any, k: int, p: int, whole: WholeJobs) -> None:
+    """State that some imbalance is left by any homes, or some jobs have no region.
+
+    Jobs are indivisible; tangents alone give less.
+    """
+    total = sum(m.square[r, k, p] for r in range(len(m.REGIONS)))
+    least = THOUSAND * Fraction(whole.least)
+    for g, penalty in whole.penalty.items():
+        paid = above(THOUSAND * penalty)
+        total -= paid * sum(m.y[g, r] for r in m.REGIONS)
+        least -= Fraction(paid)
+    m.whole_jobs.add(total >= below(least))
+
+
+def _overload(m: Any, shares: Shares, estimate: Estimate) -> Any:
+    """Return the weighted squares times the sigmoid: 1/2, and what a step adds from its load on."""
+    import pyomo.environ as pyo
+
+    def largest(m: Any, r: int, k: int, i: int) -> tuple[float, float]:
+        return 0, above(_largest_squares(shares, estimate, r, k, 1))
+
+    m.STEP_AT = {}
+    for (r, k), steps in estimate.steps.items():
+        m.STEP_AT |= {(r, k, i): load for i, load in enumerate(steps)}
+    m.STEPS = pyo.Set(initialize=list(m.STEP_AT), dimen=3)
+    m.over = pyo.Var(m.STEPS, domain=pyo.Binary)
+    m.extra = pyo.Var(m.STEPS, bounds=largest)
+    largest_weight, weights = shares.priority_weight
+    weight = largest_weight * Fraction(shares.instance.weights.gpu) / THOUSAND
+    cost: list[Any] = []
+    for r, k in estimate.steps:
+        poll()
+        squares = [(w, p) for p, w in enumerate(weights) if (r, k, p) in estimate.shares and w]
+        weighted = pyo.quicksum(below(w) * m.square[r, k, p] for w, p in squares)
+        cost += [below(weight * w / 2) * m.square[r, k, p] for w, p in squares]
+        groups = shares.load[k].items()
+        load = pyo.quicksum(below(part) * m.y[g, shares.regions[r]] for g, part in groups)
+        before = Fraction(1, 2)
+        for i, step in enumerate(estimate.steps[r, k]):
+            last, value = step_of(shares, r, k, step)
+            if value - before <= _NEGLIGIBLE:  # below a solver's tolerances
+                value = before
+            over = m.over[r, k, i]
+            extra = m.extra[r, k, i]
+            m.overload.add(load - above(max(_LEAST_BIG_M, 1 - last)) * over <= above(last))
+            if i:
+                m.overload.add(over <= m.over[r, k, i - 1])
+            big = above(_largest_squares(shares, estimate, r, k, last))
+            m.step.add(extra - weighted - big * over >= -big)
+            m.step.add(extra >= _least_squares(shares, r, k, last) * over)
+            if value > before:
+                cost.append(below(weight * (value - before)) * extra)
+            before = value
+    return pyo.quicksum(cost)
+
+
+def _largest_square(shares: Shares, r: int, k: int, share: Fraction | int) -> Fraction:
+    """Return the largest square of one priority with at most a share of its demand in a region."""
+    supply = shares.supply[r][k]
+    return THOUSAND * max(supply, min(Fraction(1), share) - supply) ** 2
+
+
+def _largest_squares(
+    shares: Shares, estimate: Estimate, r: int, k: int, load: Fraction | int
+) -> Fraction:
+    """Return the largest sum of weighted squares at a load of at most this."""
+    total = Fraction(0)
+    for p, weight in enumerate(shares.priority_weight[1]):
+        if (r, k, p) in estimate.shares:
+            total += weight * _largest_square(shares, r, k, load / shares.part[k, p])
+    return total
+
+
+def _least_squares(shares: Shares, r: int, k: int, load: Fraction) -> float:
+    """Return the least sum of weighted squares at a load or above (Cauchy-Schwarz)."""
+    weights = shares.priority_weight[1]
+    excess = load - shares.supply[r][k]
+    total = Fraction(0)
+    for (kind, p), part in shares.part.items():
+        if kind == k:
+            if not weights[p]:
+                return 0.0
+            total += part**2 / weights[p]
+    return below(THOUSAND * excess**2 / total) if excess > 0 else 0.0
+
+
+def storage_cost(m: Any, shares: Shares, estimate: Estimate, least: float) -> Any:
+    """Return (3) with tangents for the squares."""
+    import pyomo.environ as pyo
+
+    def bounds(m: Any, r: int) -> tuple[float, float]:
+        share = shares.capacity[r]
+        return 0, above(THOUSAND * max(share, 1 - share) ** 2)
+
+    m.uneven = pyo.Var(sorted(estimate.bytes), bounds=bounds)
+    m.bytes_difference = {}
+    for r, points in estimate.bytes.items():
+        poll()
+        homes = [m.x[t, shares.regions[r]] for t in shares.tables]
+        row = list(zip(shares.bytes, homes, strict=True))
+        m.bytes_difference[r] = _chords(
+            m.bytes_tangent, m.uneven[r], row, shares.capacity[r], _tangents(points)
+        )
+    if estimate.bytes and least > _NEGLIGIBLE:
+        total = sum(m.uneven[r] for r in estimate.bytes)
+        m.whole_tables.add(total >= below(THOUSAND * Fraction(least)))
+    weight = below(Fraction(shares.instance.weights.storage) / THOUSAND)
+    return pyo.quicksum(weight * m.uneven[r] for r in estimate.bytes)
+
+
+def _tangents(points: Iterable[float]) -> list[tuple[Fraction, Fraction]]:
+    """Return tangents as chords whose ends are equal."""
+    exact = map(Fraction, points)
+    return [(point, point) for point in exact]
+
+
+def _chords(
+    rows: Any,
+    square: Any,
+    terms: list[tuple[Fraction, Any]],
+    share: Fraction,
+    ends: list[tuple[Fraction, Fraction]],
+) -> Any:
+    """State that `square` is above its chords between these ends; return what is squared.
+
+    That is the sum of coefficient times variable over the terms, minus `share`. A chord whose ends
+    are equal is a tangent. As variables are binary, the square of each term by itself is linear,
+    and products of two terms are not negative: one more row.
+    """
+    import pyomo.environ as pyo
+
+    alone = pyo.quicksum(below(THOUSAND * a * (a - 2 * share)) * variable for a, variable in terms)
+    rows.add(square - alone >= below(THOUSAND * share**2))
+    for low, high in ends:
+        slope = THOUSAND * (low + high)
+        line = pyo.quicksum(below(slope * part) * variable for part, variable in terms)
+        rows.add(square - line >= below(-slope * share - THOUSAND * low * high))
+    return pyo.quicksum(float(part) * variable for part, variable in terms) - float(share)

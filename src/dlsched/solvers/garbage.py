@@ -1,0 +1,22 @@
+"""Work that makes many objects and frees few, without garbage collection."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def no_collection() -> Iterator[None]:
+    """Suspend garbage collection within the block.
+
+    It doubles the time to build a model, takes a tenth of that to compile loops, and frees nothing.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
