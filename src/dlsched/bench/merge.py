@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from dlsched.bench.execution import Outcome
 from dlsched.bench.plan import Plan
@@ -77,6 +78,13 @@ def merge(folder: str | Path) -> Merged:
     return Merged(len(keys) - len(missing), tally.added, tally.repeated, missing)
 
 
+class _Difference(NamedTuple):
+    """A key, and what two of its rows say, up to where the second is."""
+
+    key: str
+    text: str
+
+
 class _Tally:
     """Chooses, among the attempts at a run, the row that is kept."""
 
@@ -84,7 +92,9 @@ class _Tally:
         self.store, self.compared = store, compared
         self.added, self.repeated = 0, 0
         self.origin: dict[str, Path] = {}
-        self.differing: list[str] = []
+        """The file of each key's row that is kept, or that agrees with the row of the store."""
+        self.seen: set[str] = set()
+        self.differing: list[_Difference] = []
 
     def chosen(self, shards: dict[tuple[int, int], list[Path]]) -> Iterator[Outcome]:
         """Yield the rows that are new or better than those in the store.
@@ -101,7 +111,7 @@ class _Tally:
                     if outcome is not None:
                         yield outcome
         if self.differing:
-            named = "; ".join(self.differing[:_MOST_NAMED])
+            named = "; ".join(map(self._named, self.differing[:_MOST_NAMED]))
             more = len(self.differing) - _MOST_NAMED
             named += f"; and {more} more" if more > 0 else ""
             raise Disagreement(
@@ -116,11 +126,12 @@ class _Tally:
                 return None
             self.added += entry.about["status"] not in AGAIN
             self.origin[entry.about["key"]] = entry.file
+            self.seen.add(entry.about["key"])
             return entry.read()
         if entry.about["status"] in AGAIN:
             return None
-        self.repeated += entry.about["key"] in self.origin
-        self.origin.setdefault(entry.about["key"], entry.file)
+        self.repeated += entry.about["key"] in self.seen
+        self.seen.add(entry.about["key"])
         outcome = entry.read()
         if outcome.row["key"] != entry.about["key"]:
             self._differ(outcome.row, known, entry.file, "key")
@@ -131,15 +142,22 @@ class _Tally:
                 if outcome.row.get(name) != known[name]:
                     self._differ(outcome.row, known, entry.file, name)
                     break
+            else:
+                self.origin.setdefault(entry.about["key"], entry.file)
         return None
 
     def _differ(self, row: Row, known: Row, file: Path, name: str) -> None:
-        other = self.origin[row["key"]]
-        where = f"in {other}" if other != file else "in the store"
+        about = f"{row['instance']} {row['method']} seed {row['seed']}: {name} is"
         self.differing.append(
-            f"{row['instance']} {row['method']} seed {row['seed']}: {name} is "
-            f"{str(row.get(name))[:60]} in {file}, {str(known[name])[:60]} {where}"
+            _Difference(
+                known["key"],
+                f"{about} {str(row.get(name))[:60]} in {file}, {str(known[name])[:60]} in",
+            )
         )
+
+    def _named(self, difference: _Difference) -> str:
+        """Return what differs, with the file of the other row if there is one."""
+        return f"{difference.text} {self.origin.get(difference.key, 'the store')}"
 
 
 def _by_limit(row: Row) -> bool:

@@ -26,7 +26,7 @@ COMMANDS = {
     "solve": "Solve an instance and check the answer.",
     "verify": "Check a solution against the problem's definition; no solver is involved.",
     "compare": "Solve every instance with every method; gap_to_best is to the best bound known.",
-    "simulate": "Simulate a policy on a trace; its log is audited. Times are in seconds.",
+    "simulate": "Simulate a policy on a trace or a scheduler's record; its log is audited.",
     "study": "Compare a cluster's record with what policies, and any schedule, would have done.",
     "generate": "Write a random instance with the paper's statistics, or one from a trace.",
     "export": "Write an instance's model or proof for other programs, "
