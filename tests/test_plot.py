@@ -472,7 +472,12 @@ def test_errors_name_the_remedy() -> None:
         ),
         (good[good["method"] == "milp"], {"kind": "profile"}, "has only milp: give runs of two"),
         (good.assign(status="feasible"), {"kind": "profile"}, "raise the time limit"),
-        (good.drop(columns="placed_gap_to_best"), {}, "a method that proves a bound"),
+        (good.drop(columns="placed_gap_to_best"), {"level": "placed"}, "proves a bound"),
+        (
+            good.drop(columns=[name for name in good if name.endswith("_gap_to_best")]),
+            {},
+            "a method that proves a bound",
+        ),
         ([1, 2], {}, "dlsched.compare"),
     ]
     for given, options, message in refused:
