@@ -292,7 +292,7 @@ def study(
 
 
 def _silent(_what: str, _done: int, _total: int) -> None:
-    """Tell nobody."""
+    """Report nothing."""
 
 
 def _parts(entry: Entry) -> tuple[str, str | Policy, Any, Mapping[str, Any]]:

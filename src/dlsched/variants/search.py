@@ -39,7 +39,7 @@ logger = logging.getLogger(__name__)
 _NODES = 300
 """Of each integer program: unlike seconds the same on every machine."""
 _SMALL = 400
-"""With at most so many integer columns the first neighbourhood is the whole model."""
+"""With at most this many integer columns the first neighbourhood is the whole model."""
 _FIRST = 80
 """About how many columns the first neighbourhoods leave free of those that they may hold."""
 _GROWTH = 1.6

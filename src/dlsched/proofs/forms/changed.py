@@ -23,7 +23,7 @@ from dlsched.variants.changed_model import Change
 from dlsched.variants.exact_values import exact, exact_coefficients, exact_value
 
 _BITS = 20
-"""Rows of larger integers than those of so many bits are scaled for the search."""
+"""Rows whose integers have more bits than this are scaled for the search."""
 
 
 class _Bounds(NamedTuple):
