@@ -86,13 +86,8 @@ def watched(name: str, cache: Path) -> tuple[dict[str, str], list[str], list[str
     return statuses, compiled, announced
 
 
-QUICK = "interleaving"
-
-
-@pytest.mark.parametrize(
-    "name",
-    [QUICK, *(pytest.param(n, marks=pytest.mark.slow) for n in COMPILED if n != QUICK)],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", COMPILED)
 def test_no_run_compiles(name: str, tmp_path: Path) -> None:
     """With an empty cache, no method compiles anything between its run's start and its answer.
 

@@ -14,12 +14,14 @@ ROOT = Path(__file__).parents[1]
 
 IN_NEW_PROCESSES = "threads"
 """The check that takes seconds for each problem."""
+QUICK = 3
+"""Drawn instances of each check in every run of the tests."""
 RUNS = [
     pytest.param(
-        check, examples, marks=[pytest.mark.slow] * (check == IN_NEW_PROCESSES or examples > 5)
+        check, examples, marks=[pytest.mark.slow] * (check == IN_NEW_PROCESSES or examples > QUICK)
     )
     for check in CHECKS
-    for examples in (5, 60)
+    for examples in (QUICK, 60)
 ]
 
 

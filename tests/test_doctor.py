@@ -149,6 +149,7 @@ def test_a_library_that_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     assert "problem: " in said and said.endswith("the core does not work\n")
 
 
+@pytest.mark.slow
 def test_the_cache_of_compiled_loops(tmp_path: Path) -> None:
     """An empty cache has none of the loops; what is compiled is found there by other processes."""
     look = (

@@ -57,7 +57,10 @@ def test_there_are_enough_of_each_kind() -> None:
         assert kinds.count("paper") == len(problem(name).module("generate").examples())
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=[pytest.mark.slow] * n.startswith("dispatch-largest")) for n in NAMES],
+)
 def test_best_known_solution_is_worth_what_the_index_says(name: str) -> None:
     """The file has the indexed digest; its solution, sent in, equals the indexed value.
 

@@ -152,7 +152,10 @@ def test_every_colouring(problem: str, size: str) -> None:
         dlsched.plot(result, color_by="mood")
 
 
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize(
+    "width",
+    [pytest.param(w, marks=() if w == "single" else pytest.mark.slow) for w in WIDTHS],
+)
 @pytest.mark.parametrize("problem", DRAWN)
 def test_text_is_legible_and_inside_the_picture(problem: str, width: str) -> None:
     """No text is smaller than 6 points, and none reaches beyond a figure of a paper's width."""

@@ -30,7 +30,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[distributed.Lo
         yield cluster
 
 
-@pytest.mark.parametrize("killed", [pytest.param(False, marks=pytest.mark.slow), True])
+@pytest.mark.slow
+@pytest.mark.parametrize("killed", [False, True])
 def test_dask_gives_equal_rows(killed: bool, folder: Path, cluster: Any, whole: list[Any]) -> None:
     """Two Dask workers give the rows of two local jobs, also if one is killed on the way."""
     seen: list[Any] = []

@@ -33,7 +33,7 @@ name = "seeds"
 generate = "lyra"
 workload_seeds = [0, 1]
 grid = { load = [0.5, 0.9] }
-parameters = { servers = 2, inference = 3, days = 0.1 }
+parameters = { servers = 2, inference = 3, days = 0.05 }
 policies = ["fifo", "lyra"]
 bounds = true
 """
@@ -59,8 +59,8 @@ def test_seeds_reach_the_workload(workdir: Path) -> None:
         flat = simulation_rows(store.simulations())
     first = flat[3]
     assert (first["method"], first["workload_seed"], first["varied_load"]) == ("fifo", 1, 0.5)
-    jobs = lyra_workload(2, days=0.1, load=0.5, seed=1)
-    servers = lyra_cluster(2, 3, days=0.1, seed=1)
+    jobs = lyra_workload(2, days=0.05, load=0.5, seed=1)
+    servers = lyra_cluster(2, 3, days=0.05, seed=1)
     expected = simulate(jobs, servers, "fifo")
     assert first["mean_jct"] == expected.summary["mean_jct"]
     assert first["mean_jct_bound"] == float(expected.bound("mean_jct").value)
@@ -74,13 +74,13 @@ def test_seeds_reach_the_workload(workdir: Path) -> None:
     names = {file.name for file in write_report("out")}
     assert {"simulation-1-spread.svg", "simulation-grid-curve-1-load.svg"} <= names
     shown = run("bench", "s.toml", "-o", "out", "--resume").stdout
-    assert "saved_sd" in shown and "lyra-servers=2-inference=3-days=0.1-load=0.9" in shown
+    assert "saved_sd" in shown and "lyra-servers=2-inference=3-days=0.05-load=0.9" in shown
 
 
 def test_bounds_are_tasks_of_their_own(workdir: Path) -> None:
     """A sharing policy has the bound that allows for sharing, of the same jobs, computed once."""
     (workdir / "s.toml").write_text(
-        'name = "b"\n[[simulation]]\ntrace = "synthetic-1"\nlimit = 30\nservers = 2\n'
+        'name = "b"\n[[simulation]]\ntrace = "synthetic-1"\nlimit = 12\nservers = 2\n'
         'profiles = "muri"\npolicies = ["srtf", "muri_s"]\nseeds = [0, 1]\nbounds = true\n'
     )
     tasks = read_suite("s.toml").tasks()
@@ -89,7 +89,7 @@ def test_bounds_are_tasks_of_their_own(workdir: Path) -> None:
     rows = made("s.toml", "out")
     with Store("out") as store:
         flat = {(row["method"], row["seed"]): row for row in simulation_rows(store.simulations())}
-    workload = Workload.from_trace("synthetic-1", "muri", limit=30)
+    workload = Workload.from_trace("synthetic-1", "muri", limit=12)
     cluster = read_suite("s.toml").simulation[0].cluster
     for policy in ("srtf", "muri_s"):
         expected = simulate(workload, cluster, policy).bound("makespan")

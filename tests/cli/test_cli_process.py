@@ -52,7 +52,7 @@ def test_stdout_closed_from_the_start(command: str, tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+@pytest.mark.parametrize("encoding", ["ascii", pytest.param("cp1252", marks=pytest.mark.slow)])
 def test_letters_that_stdout_does_not_have(encoding: str, tmp_path: Path) -> None:
     """They are spelled out, in texts and tables; nothing ends the command."""
     name = "caf\N{LATIN SMALL LETTER E WITH ACUTE} \N{CJK UNIFIED IDEOGRAPH-4ED5}"
@@ -151,7 +151,12 @@ def sleeps(instance, rng):
 
 
 @pytest.mark.parametrize(
-    ("command", "method"), [("compare", "stops"), ("compare", "sleeps"), ("bench", "sleeps")]
+    ("command", "method"),
+    [
+        pytest.param("compare", "stops", marks=pytest.mark.slow),
+        ("compare", "sleeps"),
+        pytest.param("bench", "sleeps", marks=pytest.mark.slow),
+    ],
 )
 def test_interrupt_ends_many_runs(command: str, method: str, tmp_path: Path) -> None:
     """Ctrl-C ends a comparison or a suite as a whole, whether or not the method stops by itself."""

@@ -84,9 +84,10 @@ def stop(process: subprocess.Popen[str], main: int) -> str:
             ["1 of 2 runs", ": searching", "incumbent"],
             marks=pytest.mark.slow,
         ),
-        (
+        pytest.param(
             "bench suite.toml -o results",
             ["0 of 1 runs", "lyra-fig5 own_methods:sleeps: searching with sleeps"],
+            marks=pytest.mark.slow,
         ),
         ("solve hard.json -m milp --json", ["searching preempted, level 1 of 2", "incumbent"]),
     ],
@@ -130,7 +131,7 @@ def test_solve_into_a_pipe(folder: Path) -> None:
 
 def test_quiet(folder: Path) -> None:
     """With --quiet stderr stays empty, on a terminal as well."""
-    process, main = terminal(folder, "solve", "hard.json", "--time-limit", "1", "--quiet")
+    process, main = terminal(folder, "solve", "hard.json", "--time-limit", "0.1", "--quiet")
     out, _ = process.communicate(timeout=PATIENCE)
     assert "time limit" in out
     with contextlib.suppress(OSError):  # nobody has the terminal open any more
@@ -211,6 +212,7 @@ def test_log_is_left_as_it_was() -> None:
     assert (logger.level, logger.handlers) == before
 
 
+@pytest.mark.slow
 def test_nothing_remains_on_the_terminal(folder: Path) -> None:
     """What was shown live is removed before the answer is written."""
     process, main = terminal(folder, "solve", "hard.json", "-m", "milp", answers=True)

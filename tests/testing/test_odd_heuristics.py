@@ -120,7 +120,7 @@ def changes_deep(instance: Any, rng: Any) -> Solution:
 )
 def test_odd_heuristic_is_a_finding(bug: Any, kind: str, words: str) -> None:
     """What a method claims falsely, or does beside solving, is named, with the instance."""
-    found = check_heuristic("reclaiming", bug, examples=60, invariant=())
+    found = check_heuristic("reclaiming", bug, examples=30, invariant=())
     named = {finding.kind: finding for finding in found.findings}
     assert words in named[kind].message
     assert '"servers"' in str(found) and kind in str(found)

@@ -63,6 +63,7 @@ def test_section_4_1_workloads_1_and_2() -> None:
         assert {name: s.region for name, s in both.start.items()} == {"1": "y", "2": "x"}
 
 
+@pytest.mark.slow
 def test_the_smallest_list_on_which_the_scan_misses_the_fewest() -> None:
     """Of all lists of up to three victims of 1 to 3 GPUs, the first is 1, 1, 2 for a need of 2."""
     missed = []

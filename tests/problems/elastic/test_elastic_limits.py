@@ -61,7 +61,7 @@ def test_an_interrupt_leaves_a_solution() -> None:
 
 def test_too_large_a_table_is_not_filled() -> None:
     """Above the memory limit, dp returns the incumbent and its bound, and the reason."""
-    result = dlsched.solve(correlated(50, 4, 10**5), "dp")
+    result = dlsched.solve(correlated(50, 4, 10**4), "dp", memory_gib=0.1)
     assert (result.status, result.termination) == ("feasible", "memory_limit")
     assert "GiB" in result.reason
     assert result.gap.reduction < 0.05

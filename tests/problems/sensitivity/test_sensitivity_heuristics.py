@@ -25,7 +25,7 @@ READINGS = [
 ]
 
 
-@drawn(150, instances(max_jobs=7))
+@drawn(60, instances(max_jobs=7))
 def test_every_job_is_placed(instance: Instance) -> None:
     """On up to 8 servers, jobs split or not: a job is not placed only for lack of free GPUs."""
     # The checker accepts every solution, in which no job is below its proportional throughput.
@@ -41,7 +41,7 @@ def test_every_job_is_placed(instance: Instance) -> None:
             assert result.details["waiting"] == 0
 
 
-@drawn(100, instances(max_jobs=7))
+@drawn(50, instances(max_jobs=7))
 def test_jobs_wait_only_where_they_may(instance: Instance) -> None:
     """In greedy, drf and tetris jobs that do not fit wait, or there is no solution."""
     waits = instance.model_copy(update={"may_wait": True})

@@ -108,5 +108,5 @@ def test_the_published_rates_make_instances() -> None:
     """Gavel's measurements, where they are, give an instance that is solved."""
     if not MEASURED.exists():
         pytest.skip("the measured throughputs are not here (../shared/data/gavel)")
-    made = from_throughputs(MEASURED / "isolated_throughputs.json", jobs=8, slots=20, gpus=6)
+    made = from_throughputs(MEASURED / "isolated_throughputs.json", jobs=5, slots=12, gpus=4)
     assert dlsched.solve(made).status == "optimal"

@@ -31,6 +31,7 @@ def test_the_fleet_is_used_as_stated(scenario: str) -> None:
         assert 0.75 - 0.16 <= used(fleet, "loan") <= 0.92
 
 
+@pytest.mark.slow
 def test_the_scenarios_have_their_shares() -> None:
     """Section 7.1: fungible 21 %, elastic 5 % of the jobs with 36 % of the GPUs, and so on."""
     jobs = {
