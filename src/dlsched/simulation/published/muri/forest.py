@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from dlsched.solvers.compilation import FloatRows, Floats, IntRows, Ints
+from dlsched.solvers.compilation import FloatRows, Floats, Ints, ShortRows
 
 FREE, EVEN, ODD = -1, 0, 1
 """Outside the trees; at even and at odd distance from a tree's root."""
@@ -60,11 +60,11 @@ class Forest(NamedTuple):
     parent: Ints
     marked: Ints
     label: Floats
-    petals: IntRows
+    petals: ShortRows
     size: Ints
-    petal_of: IntRows
-    start: IntRows
-    stop: IntRows
+    petal_of: ShortRows
+    start: ShortRows
+    stop: ShortRows
     weight: FloatRows
     doubled: FloatRows
     queue: Ints
