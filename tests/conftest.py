@@ -59,6 +59,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Give every call of `dlsched.solve` without threads=, and every `Run`, the option's number."""
+    if "not slow" not in config.getoption("markexpr").replace("slow or not slow", ""):
+        os.environ["DLSCHED_ALL_DRAWS"] = "1"  # property tests draw all of their examples
     threads = config.getoption("--threads")
     if threads:
         position = list(inspect.signature(Run).parameters).index("threads")

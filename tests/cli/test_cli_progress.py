@@ -116,6 +116,7 @@ def test_compilation_on_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     stop(process, main)
 
 
+@pytest.mark.slow
 def test_solve_into_a_pipe(folder: Path) -> None:
     """Without a terminal stderr gets plain lines, with the seconds gone by."""
     process = started(MAIN, "solve", "hard.json", "-m", "milp", cwd=folder)

@@ -12,7 +12,7 @@ from dlsched.errors import InstanceError
 from dlsched.proofs.document import proof_from_data
 from dlsched.proofs.forms.form import Row
 
-checked = settings(derandomize=True, deadline=None, max_examples=150)
+checked = settings(derandomize=True, deadline=None, max_examples=60)
 """For cases that are drawn from forms."""
 drawn = settings(
     derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck)

@@ -24,7 +24,7 @@ EXACT = st.one_of(
 
 
 @given(st.data())
-@settings(checked, max_examples=200)
+@settings(checked, max_examples=80)
 def test_rounding_is_outward(data: st.DataObject) -> None:
     """A point that satisfies the exact rows satisfies the form; its level is no less."""
     columns = data.draw(st.integers(1, 3))

@@ -32,7 +32,7 @@ def feasible(rows: list[tuple[list[int], int]], box: int) -> bool:
     )
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(derandomize=True, deadline=None, max_examples=25)
 @given(st.data())
 def test_irreducible(data: st.DataObject) -> None:
     """The named rows are infeasible by enumeration, and feasible without any one of them."""

@@ -56,7 +56,7 @@ def module(build: Any) -> Any:
     )
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(derandomize=True, deadline=None, max_examples=25)
 @given(reclaiming())
 def test_lexicographic(instance: Instance) -> None:
     """Both levels are optimal, the second among the optima of the first, and all bounds hold."""

@@ -19,7 +19,11 @@ from dlsched.results.objective import number_from_data
 from dlsched.solvers.lp import lp_names, lp_text
 from readers import highs_optimum, scip_optimum
 
-EXAMPLES = [f"{name}-small-03" for name in dlsched.list_problems()] + ["lyra-fig5"]
+EXAMPLES = [
+    *(f"{name}-small-03" for name in dlsched.list_problems() if name != "placement"),
+    pytest.param("placement-small-03", marks=pytest.mark.slow),  # its rows are refined
+    "lyra-fig5",
+]
 
 
 def glpk_optimum(path: Path) -> float:

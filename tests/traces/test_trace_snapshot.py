@@ -16,7 +16,7 @@ from dlsched.problems.reclaiming.definition.oracle import brute_force
 from dlsched.traces import Snapshot, Trace, TraceJob, read_trace, replay, snapshot, synthesise
 
 HOUR = 3600
-SMALL = settings(max_examples=60, deadline=None)
+SMALL = settings(max_examples=20, deadline=None)
 MOMENTS: dict[str, Any] = {
     "seed": st.integers(0, 10**6),
     "hours": st.integers(0, 60),

@@ -121,7 +121,7 @@ def validate_agreement(problem: str, data: st.DataObject) -> None:
 def test_exact_equals_enumeration(problem: str) -> None:
     """Objective, infeasibility, certified bounds: for rows, fixings and levels drawn at random."""
 
-    @settings(max_examples=8, derandomize=True, deadline=None, suppress_health_check=SUPPRESSED)
+    @settings(max_examples=4, derandomize=True, deadline=None, suppress_health_check=SUPPRESSED)
     @given(st.data())
     def agree(data: st.DataObject) -> None:
         validate_agreement(problem, data)
