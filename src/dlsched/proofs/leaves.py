@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from fractions import Fraction
 
 import numpy as np
 
@@ -34,7 +34,7 @@ def leaf_of(
     for bits in BITS:
         chosen: dict[int, int] = {}
         for i, v in zip(used.tolist(), y.tolist(), strict=True):
-            rounded = round(Fraction(v) * 2**bits)
+            rounded = round(math.ldexp(v, bits))  # a power of two times a double is exact
             row = aim.rows[i]
             side = row.low if rounded > 0 else row.high
             if rounded and side is not None:
