@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
-from typing import TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from dlsched.api.loading import InstanceLike, SolutionLike, load, load_solution
 from dlsched.api.solving import solve
@@ -19,6 +20,7 @@ from dlsched.proofs.check import check_proof as check
 from dlsched.proofs.document import Proof, read_proof
 from dlsched.proofs.prove import ProofFailed, prove_solution
 from dlsched.proofs.prove import prove_bound as search_bound
+from dlsched.proofs.subtrees import Spread
 from dlsched.proofs.vipr import certificates
 from dlsched.registry import Problem
 from dlsched.run import Run, StageListener
@@ -26,6 +28,9 @@ from dlsched.schema.envelope import Instance
 from dlsched.schema.quantities import Number
 from dlsched.schema.solution import Solution
 from dlsched.variants import VariantLike, VariantProblem, owner_of
+
+if TYPE_CHECKING:
+    from dlsched.bench.places import Dask, Local
 
 T = TypeVar("T")
 _NUMBER = re.compile(r"-?[0-9]{1,300}([./][0-9]{1,300})?", re.ASCII)
@@ -42,6 +47,7 @@ def prove(
     time_limit: float | None = None,
     on_stage: StageListener | None = None,
     variant: VariantLike = None,
+    on: Local | Dask | None = None,
 ) -> Proof:
     """Prove that a solution is optimal; the proof can be checked without a solver.
 
@@ -56,6 +62,10 @@ def prove(
         Wall-clock seconds for the search.
     variant
         A change of the problem, for which the solution is proved optimal. The proof says which.
+    on
+        Where the subtrees of a tree of more than 200 nodes are searched, each as a task of its own:
+        ``dlsched.bench.Local(jobs)`` or ``dlsched.bench.Dask(cluster)``. The tree is the same
+        whichever it is, but not that of ``on=None``, which is searched as one.
 
     Raises
     ------
@@ -66,7 +76,7 @@ def prove(
     inst = load(instance)
     owner = owner_of(inst, variant)
     run = _run(owner, time_limit, on_stage)
-    return prove_solution(inst, _known(inst, solution, run, owner), run, owner)
+    return prove_solution(inst, _known(inst, solution, run, owner), run, owner, _spread(on))
 
 
 def prove_bound(
@@ -77,6 +87,7 @@ def prove_bound(
     time_limit: float | None = None,
     on_stage: StageListener | None = None,
     variant: VariantLike = None,
+    on: Local | Dask | None = None,
 ) -> BoundProof:
     """Prove that no solution is better than a value at the first level.
 
@@ -96,6 +107,8 @@ def prove_bound(
         Wall-clock seconds for the search.
     variant
         A change of the problem, whose solutions have the bound.
+    on
+        As for `prove`.
 
     Raises
     ------
@@ -113,7 +126,16 @@ def prove_bound(
     inst = load(instance)
     owner = owner_of(inst, variant)
     run = _run(owner, time_limit, on_stage)
-    return search_bound(inst, target, _known(inst, solution, run, owner), run, owner)
+    return search_bound(inst, target, _known(inst, solution, run, owner), run, owner, _spread(on))
+
+
+def _spread(on: Local | Dask | None) -> Spread | None:
+    """Return what makes independent calls there."""
+    if on is None:
+        return None
+    from dlsched.bench.calls import independent
+
+    return partial(independent, on)
 
 
 def _run(owner: Problem, time_limit: float | None, on_stage: StageListener | None) -> Run:

@@ -60,7 +60,7 @@ def on_dask(
         If no worker can make the runs.
     """
     tasks = list(tasks)
-    client, own = _client(place)
+    client, own = client_of(place)
     stop = stop or threading.Event()
     crew = DaskCrew(client, fresh, stop, tasks)
     if place.wait is not None:
@@ -72,7 +72,7 @@ def on_dask(
         crew.close(own)
 
 
-def _client(place: Dask) -> tuple[Any, bool]:
+def client_of(place: Dask) -> tuple[Any, bool]:
     """Return a client of a cluster, and whether it is closed after the sweep."""
     distributed = require("distributed", "--dask")
     cluster = place.cluster

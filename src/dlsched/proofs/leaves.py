@@ -13,6 +13,8 @@ from dlsched.solvers.outcome import Vector
 
 BITS = (0, 1, 2, 4, 6, 8, 11, 15, 20, 26, 33, 41, 50, 60)
 """Numbers of bits that are tried, the fewest first."""
+_LARGEST_DUAL = 2.0 ** (1023 - BITS[-1])
+"""Larger multipliers, which no solver means, are left out: with most bits they are not doubles."""
 _LARGEST_RAY = 16
 """A ray is divided by its largest entry; with b bits, that becomes this times two to the b."""
 
@@ -27,7 +29,7 @@ def leaf_of(
     multipliers
         The duals of the relaxation of the node, or, if it is `empty`, a ray.
     """
-    used = np.flatnonzero(np.isfinite(multipliers) & (multipliers != 0))
+    used = np.flatnonzero((np.abs(multipliers) < _LARGEST_DUAL) & (multipliers != 0))
     y = multipliers[used]
     if empty and len(used):
         y = y * (_LARGEST_RAY / np.abs(y).max())
