@@ -25,7 +25,6 @@ from figures import arguments, write
 
 import dlsched
 from dlsched.bench import Dask, Local
-from dlsched.bench.calls import independent
 from dlsched.problems.interleaving.programs.column_pool import Pool
 from dlsched.problems.placement.exact.relaxation_tree import RelaxationTree
 from dlsched.problems.utility.programs.lagrangian import Dual
@@ -98,7 +97,7 @@ def size(arguments: Any) -> int:
 def waited(on: Local | Dask, count: int) -> float:
     """Return the seconds of some calls, one after another, of a worker."""
     began = time.perf_counter()
-    independent(on, operator.concat, b"", [bytes(BYTES)] * count, lambda: False)
+    on.independent(operator.concat, b"", [bytes(BYTES)] * count, lambda: False)
     return time.perf_counter() - began
 
 

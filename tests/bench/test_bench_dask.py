@@ -17,7 +17,7 @@ from sweeps import RUNS, settled
 
 import dlsched
 from calls import MAIN, started
-from dlsched.bench import Dask, dask_crew, run_suite
+from dlsched.bench import Dask, dask_client, dask_crew, run_suite
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,7 @@ def test_client_is_killed(folder: Path, cluster: Any, whole: list[Any]) -> None:
 
 def test_nobody_at_the_address(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An address where no scheduler answers is one clear error."""
-    monkeypatch.setattr(dask_crew, "CONNECT_SECONDS", 1)
+    monkeypatch.setattr(dask_client, "CONNECT_SECONDS", 1)
     with pytest.raises(dlsched.OptionError, match=r"no Dask scheduler at tcp://127\.0\.0\.1:9"):
         run_suite("sweep.toml", "out", dask="tcp://127.0.0.1:9")
 

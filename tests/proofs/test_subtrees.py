@@ -7,14 +7,13 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
 from typing import Any
 
 import pytest
 
 import dlsched
-from dlsched.bench import Dask, Local
-from dlsched.bench.calls import CallsFailed, independent
+from dlsched.bench import Dask, Local, Shards
+from dlsched.bench.calls import CallsFailed
 from dlsched.proofs import subtrees
 from dlsched.proofs.forms.form import Form, Goal, Row
 from dlsched.proofs.levels import Aim, aim, kind_of
@@ -93,18 +92,22 @@ def test_processes_give_the_same_tree() -> None:
     made, target = form(), wanted(form())
     first = search_spread(made, target, Run(), 10_000, here)
     for jobs in (1, 2):
-        assert first == search_spread(
-            made, target, Run(), 10_000, partial(independent, Local(jobs))
-        )
+        assert first == search_spread(made, target, Run(), 10_000, Local(jobs).independent)
 
 
 def test_calls_that_fail() -> None:
     """An exception within a call is raised here, a dead process is one error, a stop is none."""
     with pytest.raises(ZeroDivisionError):
-        independent(Local(1), divmod, 1, [1, 2, 0, 3], lambda: False)
+        Local(1).independent(divmod, 1, [1, 2, 0, 3], lambda: False)
     with pytest.raises(CallsFailed, match="ended with status 7 within a call"):
-        independent(Local(1), _leave, 7, [0], lambda: False)
-    assert independent(Local(2), _wait, 60, [0, 0, 0], lambda: True) is None
+        Local(1).independent(_leave, 7, [0], lambda: False)
+    assert Local(2).independent(_wait, 60, [0, 0, 0], lambda: True) is None
+
+
+def test_place_without_calls() -> None:
+    """A shard of a plan is no place for the parts of a proof."""
+    with pytest.raises(dlsched.OptionError, match="makes no independent calls"):
+        dlsched.prove("lyra-fig5", on=Shards(0, 1))  # type: ignore[arg-type]
 
 
 def _leave(status: int, item: object) -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from fractions import Fraction
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 from dlsched.api.loading import InstanceLike, SolutionLike, load, load_solution
 from dlsched.api.solving import solve
@@ -20,7 +19,7 @@ from dlsched.proofs.check import check_proof as check
 from dlsched.proofs.document import Proof, read_proof
 from dlsched.proofs.prove import ProofFailed, prove_solution
 from dlsched.proofs.prove import prove_bound as search_bound
-from dlsched.proofs.subtrees import Spread
+from dlsched.proofs.subtrees import Place, Spread
 from dlsched.proofs.vipr import certificates
 from dlsched.registry import Problem
 from dlsched.run import Run, StageListener
@@ -28,9 +27,6 @@ from dlsched.schema.envelope import Instance
 from dlsched.schema.quantities import Number
 from dlsched.schema.solution import Solution
 from dlsched.variants import VariantLike, VariantProblem, owner_of
-
-if TYPE_CHECKING:
-    from dlsched.bench.places import Dask, Local
 
 T = TypeVar("T")
 _NUMBER = re.compile(r"-?[0-9]{1,300}([./][0-9]{1,300})?", re.ASCII)
@@ -47,7 +43,7 @@ def prove(
     time_limit: float | None = None,
     on_stage: StageListener | None = None,
     variant: VariantLike = None,
-    on: Local | Dask | None = None,
+    on: Place | None = None,
 ) -> Proof:
     """Prove that a solution is optimal; the proof can be checked without a solver.
 
@@ -87,7 +83,7 @@ def prove_bound(
     time_limit: float | None = None,
     on_stage: StageListener | None = None,
     variant: VariantLike = None,
-    on: Local | Dask | None = None,
+    on: Place | None = None,
 ) -> BoundProof:
     """Prove that no solution is better than a value at the first level.
 
@@ -129,13 +125,13 @@ def prove_bound(
     return search_bound(inst, target, _known(inst, solution, run, owner), run, owner, _spread(on))
 
 
-def _spread(on: Local | Dask | None) -> Spread | None:
+def _spread(on: Place | None) -> Spread | None:
     """Return what makes independent calls there."""
     if on is None:
         return None
-    from dlsched.bench.calls import independent
-
-    return partial(independent, on)
+    if not hasattr(on, "independent"):
+        raise OptionError(f"on={on} makes no independent calls; give Local(jobs) or Dask(cluster)")
+    return on.independent
 
 
 def _run(owner: Problem, time_limit: float | None, on_stage: StageListener | None) -> Run:

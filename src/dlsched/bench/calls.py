@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from typing import IO, Any
 
-from dlsched.bench.places import Dask, Local
+from dlsched.bench.dask_client import client_of
 from dlsched.errors import DlschedError
 
 POLL_SECONDS = 0.2
@@ -32,8 +32,8 @@ class CallsFailed(DlschedError):
     """A worker that ended within a call."""
 
 
-def independent(
-    on: Local | Dask,
+def in_processes(
+    jobs: int,
     function: Callable[[Any, Any], Any],
     shared: Any,
     items: Sequence[Any],
@@ -43,6 +43,8 @@ def independent(
 
     Parameters
     ----------
+    jobs
+        Number of processes of this machine.
     function
         One that workers can import. What it raises is raised here.
     stop
@@ -51,13 +53,9 @@ def independent(
     Raises
     ------
     CallsFailed
-        If a process of this machine ends within a call.
-    OptionError
-        If there is no Dask scheduler.
+        If a process ends within a call.
     """
-    if isinstance(on, Dask):
-        return _on_dask(on, function, shared, items, stop)
-    jobs = max(1, min(on.jobs, len(items)))
+    jobs = max(1, min(jobs, len(items)))
     processes = [_Process(function, shared) for _ in range(jobs)]
     free = queue.SimpleQueue[_Process]()
     for process in processes:
@@ -163,16 +161,22 @@ def _get(stream: IO[bytes]) -> Any:
     return pickle.loads(message)
 
 
-def _on_dask(
-    on: Dask,
+def on_dask(
+    cluster: Any,
+    security: Any,
     function: Callable[[Any, Any], Any],
     shared: Any,
     items: Sequence[Any],
     stop: Callable[[], object],
 ) -> list[Any] | None:
-    from dlsched.bench.dask_crew import client_of
+    """Return the same from the workers of a Dask cluster.
 
-    client, own = client_of(on)
+    Parameters
+    ----------
+    cluster, security
+        As for `client_of`, which says what it raises.
+    """
+    client, own = client_of(cluster, security)
     try:
         with _cancelled_at_exit(client, function, shared, items) as futures:
             while not all(future.done() for future in futures):
