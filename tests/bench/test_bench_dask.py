@@ -16,8 +16,8 @@ import pytest
 from sweeps import RUNS, settled
 
 import dlsched
-from calls import started
-from dlsched.bench import dask_crew, run_suite
+from calls import MAIN, started
+from dlsched.bench import Dask, dask_client, dask_crew, run_suite
 
 
 @pytest.fixture(scope="module")
@@ -47,9 +47,27 @@ def test_dask_gives_equal_rows(killed: bool, folder: Path, cluster: Any, whole: 
     assert settled("out") == whole
 
 
+@pytest.mark.slow
+def test_client_is_killed(folder: Path, cluster: Any, whole: list[Any]) -> None:
+    """After kill -9 of the client its rows are whole, and the same workers make the others."""
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    address = cluster.scheduler_address
+    client = started(MAIN, "bench", "sweep.toml", "-o", "out", "--dask", address, **quiet)
+    while not list(Path().glob("waiting-*")):
+        assert client.poll() is None
+        time.sleep(0.02)
+    client.kill()
+    client.wait()
+    before = settled("out")
+    assert before and len(before) < RUNS
+    Path("open").touch()
+    run_suite("sweep.toml", "out", on=Dask(cluster), resume=True)
+    assert settled("out") == whole
+
+
 def test_nobody_at_the_address(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An address where no scheduler answers is one clear error."""
-    monkeypatch.setattr(dask_crew, "CONNECT_SECONDS", 1)
+    monkeypatch.setattr(dask_client, "CONNECT_SECONDS", 1)
     with pytest.raises(dlsched.OptionError, match=r"no Dask scheduler at tcp://127\.0\.0\.1:9"):
         run_suite("sweep.toml", "out", dask="tcp://127.0.0.1:9")
 

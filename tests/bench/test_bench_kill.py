@@ -18,10 +18,10 @@ from calls import MAIN, started
 from dlsched.bench import pools, run_suite, worker_process
 
 
-def begin() -> tuple[subprocess.Popen[str], list[psutil.Process]]:
+def begin(*options: str) -> tuple[subprocess.Popen[str], list[psutil.Process]]:
     """Start the sweep; return it and its two workers once both are blocked in a run."""
     streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    command = ["bench", "sweep.toml", "-o", "out", "-j", "2"]
+    command = ["bench", "sweep.toml", "-o", "out", "-j", "2", *options]
     process = started(MAIN, *command, start_new_session=True, **streams)
     while len(waiting := list(Path().glob("waiting-*"))) < 2:
         assert process.poll() is None
@@ -53,9 +53,10 @@ def test_killed_runner(group: bool, folder: Path, whole: list[Any]) -> None:
 
 
 @pytest.mark.slow
-def test_killed_workers(folder: Path, whole: list[Any]) -> None:
-    """A worker that is killed costs the current run only, which resuming repeats."""
-    process, workers = begin()
+@pytest.mark.parametrize("retries", [0, 2])
+def test_killed_workers(retries: int, folder: Path, whole: list[Any]) -> None:
+    """A worker that is killed costs its current run, which is made again, now or by resuming."""
+    process, workers = begin("--retries", str(retries))
     numbers = [signal.SIGKILL, signal.SIGTERM]
     for worker, number in zip(workers, numbers, strict=True):
         worker.send_signal(number)
@@ -64,9 +65,10 @@ def test_killed_workers(folder: Path, whole: list[Any]) -> None:
     first = settled("out")
     assert len(first) == RUNS
     killed = [row for row in first if row["status"] == "killed"]
-    assert {row["reason"] for row in killed} == {f"by {number.name}" for number in numbers}
+    reasons = set() if retries else {f"by {number.name}" for number in numbers}
+    assert {row["reason"] for row in killed} == reasons
     again = [row["key"] for row in made("sweep.toml", "out", resume=True)]
-    assert again == [row["key"] for row in killed] and len(again) == 2
+    assert again == [row["key"] for row in killed] and len(again) == len(reasons)
     assert settled("out") == whole
 
 

@@ -21,7 +21,7 @@ from sweeps import returned, stored
 
 import dlsched
 from calls import MAIN, started, suite_text
-from dlsched.bench import dask_crew, pools, run_suite
+from dlsched.bench import Dask, dask_crew, pools, run_suite
 
 pytestmark = pytest.mark.slow
 SIX = 'generate = "reclaiming"; seeds = [1, 2, 3]; grid = { servers = [6, 7], demand = [2] }'
@@ -196,7 +196,7 @@ def test_no_dlsched_and_no_interpreter(cluster: Cluster) -> None:
 def test_nobody_there(cluster: Cluster, caplog: Any) -> None:
     """Without any worker the sweep says how long it waits, and ends."""
     with caplog.at_level(logging.WARNING, "dlsched"), pytest.raises(pools.NoWorker) as caught:
-        sweep(cluster)
+        run_suite("suite.toml", "out", on=Dask(cluster.address, wait=2))
     assert f"there is no worker at the Dask cluster {cluster.address}" in str(caught.value)
     assert "waiting 2 s for one" in caplog.text
 

@@ -26,7 +26,7 @@ RUNS = 3
 def cluster() -> Iterator[Any]:
     """Give a cluster in this process, of one thread."""
     with distributed.LocalCluster(
-        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
+        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0"
     ) as cluster:
         yield cluster
 
@@ -55,7 +55,7 @@ def test_tls_and_scheduler_file(place: Path) -> None:
     """A cluster with TLS is reached by its file and the same certificates, and not without them."""
     security = distributed.Security.temporary()
     with distributed.LocalCluster(
-        n_workers=1, threads_per_worker=1, dashboard_address=None, security=security
+        n_workers=1, threads_per_worker=1, dashboard_address=":0", security=security
     ) as cluster:
         with distributed.Client(cluster, set_as_default=False) as client:
             client.write_scheduler_file(str(place / "scheduler.json"))

@@ -118,7 +118,7 @@ def test_edited_before_a_dead_process_is_replaced() -> None:
     write(DIES_ONCE)
     with pytest.raises(pools.NoWorker, match="module planned_mine is"):
         run_suite("suite.toml", "out")
-    assert [row["status"] for row in stored("out")] == ["killed"]
+    assert stored("out") == []  # the run was to be made again
     assert list(run_suite("suite.toml", "out", resume=True)["status"]) == ["feasible"] * 4
 
 

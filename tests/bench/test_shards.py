@@ -303,6 +303,29 @@ def test_full_disk(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert [entry.read().row for entry in read_file(file.path)[1]] == [outcome.row]
 
 
+def test_full_disk_at_merge(out: Path, made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a full disk a merge writes nothing; the same merge, with room, is whole."""
+    for file in shards_of(out)[1, 3]:
+        file.rename(file.with_suffix(".later"))
+    merge(out)
+    before = settled(out)
+    for file in out.rglob("*.later"):
+        file.rename(file.with_suffix(".rows"))
+    plan = Store._plan
+
+    def full(self: Store, *arguments: Any) -> None:
+        self.base.execute("PRAGMA max_page_count = 1")  # no more pages than there are
+        plan(self, *arguments)
+
+    monkeypatch.setattr(Store, "_plan", full)
+    with pytest.raises(dlsched.InstanceError, match=r"results\.sqlite.*full.*kept") as told:
+        merge(out)
+    assert "dlsched merge" in str(told.value)
+    monkeypatch.undo()
+    assert settled(out) == before
+    assert merge(out).runs == RUNS and settled(out) == settled(made / "one")
+
+
 WAITS = """
 import os, time
 from pathlib import Path

@@ -19,6 +19,7 @@ from dlsched.proofs.check import check_proof as check
 from dlsched.proofs.document import Proof, read_proof
 from dlsched.proofs.prove import ProofFailed, prove_solution
 from dlsched.proofs.prove import prove_bound as search_bound
+from dlsched.proofs.subtrees import Place, Spread
 from dlsched.proofs.vipr import certificates
 from dlsched.registry import Problem
 from dlsched.run import Run, StageListener
@@ -42,6 +43,7 @@ def prove(
     time_limit: float | None = None,
     on_stage: StageListener | None = None,
     variant: VariantLike = None,
+    on: Place | None = None,
 ) -> Proof:
     """Prove that a solution is optimal; the proof can be checked without a solver.
 
@@ -56,6 +58,10 @@ def prove(
         Wall-clock seconds for the search.
     variant
         A change of the problem, for which the solution is proved optimal. The proof says which.
+    on
+        Where the subtrees of a tree of more than 200 nodes are searched, each as a task of its own:
+        ``dlsched.bench.Local(jobs)`` or ``dlsched.bench.Dask(cluster)``. The tree is the same
+        whichever it is, but not that of ``on=None``, which is searched as one.
 
     Raises
     ------
@@ -66,7 +72,7 @@ def prove(
     inst = load(instance)
     owner = owner_of(inst, variant)
     run = _run(owner, time_limit, on_stage)
-    return prove_solution(inst, _known(inst, solution, run, owner), run, owner)
+    return prove_solution(inst, _known(inst, solution, run, owner), run, owner, _spread(on))
 
 
 def prove_bound(
@@ -77,6 +83,7 @@ def prove_bound(
     time_limit: float | None = None,
     on_stage: StageListener | None = None,
     variant: VariantLike = None,
+    on: Place | None = None,
 ) -> BoundProof:
     """Prove that no solution is better than a value at the first level.
 
@@ -96,6 +103,8 @@ def prove_bound(
         Wall-clock seconds for the search.
     variant
         A change of the problem, whose solutions have the bound.
+    on
+        As for `prove`.
 
     Raises
     ------
@@ -113,7 +122,16 @@ def prove_bound(
     inst = load(instance)
     owner = owner_of(inst, variant)
     run = _run(owner, time_limit, on_stage)
-    return search_bound(inst, target, _known(inst, solution, run, owner), run, owner)
+    return search_bound(inst, target, _known(inst, solution, run, owner), run, owner, _spread(on))
+
+
+def _spread(on: Place | None) -> Spread | None:
+    """Return what makes independent calls there."""
+    if on is None:
+        return None
+    if not hasattr(on, "independent"):
+        raise OptionError(f"on={on} makes no independent calls; give Local(jobs) or Dask(cluster)")
+    return on.independent
 
 
 def _run(owner: Problem, time_limit: float | None, on_stage: StageListener | None) -> Run:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import os
 import secrets
 import threading
 import time
@@ -16,15 +15,14 @@ from urllib.parse import urlsplit
 
 from dlsched.bench import dask_worker
 from dlsched.bench.crew import Worker
+from dlsched.bench.dask_client import client_of
 from dlsched.bench.dask_thread import TARGETS, DaskThread, Planned
 from dlsched.bench.execution import Outcome
 from dlsched.bench.places import RETRIES, Dask
 from dlsched.bench.pools import make_runs
 from dlsched.bench.task import Task
 from dlsched.errors import DlschedError, OptionError, describe
-from dlsched.extras import require
 
-CONNECT_SECONDS = 10
 POLL_SECONDS = 0.5
 LOST_SECONDS = 15
 """How long a scheduler may be unreachable before the sweep ends."""
@@ -60,7 +58,7 @@ def on_dask(
         If no worker can make the runs.
     """
     tasks = list(tasks)
-    client, own = _client(place)
+    client, own = client_of(place.cluster, place.security)
     stop = stop or threading.Event()
     crew = DaskCrew(client, fresh, stop, tasks)
     if place.wait is not None:
@@ -70,23 +68,6 @@ def on_dask(
         yield from make_runs(tasks, crew, stop, retries)
     finally:
         crew.close(own)
-
-
-def _client(place: Dask) -> tuple[Any, bool]:
-    """Return a client of a cluster, and whether it is closed after the sweep."""
-    distributed = require("distributed", "--dask")
-    cluster = place.cluster
-    if isinstance(cluster, distributed.Client):
-        return cluster, False
-    how: dict[str, Any] = {"timeout": CONNECT_SECONDS, "set_as_default": False}
-    if place.security is not None:
-        how["security"] = place.security
-    try:
-        if isinstance(cluster, str | os.PathLike) and os.path.isfile(cluster):
-            return distributed.Client(scheduler_file=os.fspath(cluster), **how), True
-        return distributed.Client(cluster, **how), True
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        raise OptionError(f"no Dask scheduler at {cluster}: {describe(error)}") from None
 
 
 class DaskCrew:

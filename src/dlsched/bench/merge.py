@@ -24,6 +24,7 @@ _LIMITS = ("time_limit", "memory_limit", "interrupted")
 _STOPPED = ("wall_timeout", "memory")
 """Statuses that do."""
 _MOST_NAMED = 5
+_REMEDY = "the files of the shards are kept: remove the cause, then dlsched merge again"
 
 
 class Disagreement(DlschedError):
@@ -69,7 +70,7 @@ def merge(folder: str | Path) -> Merged:
     plan = Plan(folder)
     keys = plan.keys
     about = {name: plan.about[name] for name in ("suite", "notes")}
-    with Store(folder, write=True) as store:
+    with Store(folder, write=True, remedy=_REMEDY) as store:
         tally = _Tally(store, COMPARED if plan.about["threads"] == "1" else COMPARED_THREADS)
         store.fill(keys, about, tally.chosen(shards_of(Path(folder))))
         write_table(store)

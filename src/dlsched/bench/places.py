@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,6 +37,18 @@ class Local:
         if self.jobs < 1:
             raise OptionError(f"jobs={self.jobs} must be at least 1")
 
+    def independent(
+        self,
+        function: Callable[[Any, Any], Any],
+        shared: Any,
+        items: Sequence[Any],
+        stop: Callable[[], object],
+    ) -> list[Any] | None:
+        """Return what a function returns of each item; see `dlsched.bench.calls.in_processes`."""
+        from dlsched.bench.calls import in_processes
+
+        return in_processes(self.jobs, function, shared, items, stop)
+
 
 @dataclass(frozen=True)
 class Dask:
@@ -58,6 +71,18 @@ class Dask:
     cluster: Any
     security: Any = None
     wait: float | None = None
+
+    def independent(
+        self,
+        function: Callable[[Any, Any], Any],
+        shared: Any,
+        items: Sequence[Any],
+        stop: Callable[[], object],
+    ) -> list[Any] | None:
+        """Return what a function returns of each item; see `dlsched.bench.calls.on_dask`."""
+        from dlsched.bench.calls import on_dask
+
+        return on_dask(self.cluster, self.security, function, shared, items, stop)
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ AGAIN = ("killed", "changed")
 TABLE = "results.csv"
 VERSION = 3
 """Version of the tables."""
-_REMEDY = "finished runs are kept: remove the cause, then continue with --resume"
+REMEDY = "finished runs are kept: remove the cause, then continue with --resume"
 _MOST_ASKED = 500
 """Rows that are asked for at once; SQLite allows at least 999 parameters."""
 _BUSY = "another sweep is writing there"
@@ -55,6 +55,8 @@ class Store:
     write
         Whether runs will be added, which one process at a time can do. Any number of processes can
         read meanwhile.
+    remedy
+        What the message says to do if the database cannot be used or written.
 
     Raises
     ------
@@ -63,8 +65,9 @@ class Store:
         raises it if the database is damaged or cannot be written; the message says what is kept.
     """
 
-    def __init__(self, folder: str | Path, write: bool = False) -> None:
+    def __init__(self, folder: str | Path, write: bool = False, remedy: str = REMEDY) -> None:
         self.folder = Path(folder)
+        self.remedy = remedy
         file = self.folder / FILE
         self.lock = self._locked() if write else None
         if not write and not file.is_file():
@@ -169,7 +172,7 @@ class Store:
             yield
         except sqlite3.OperationalError as error:  # disk full, no permission, a lock
             what = f"cannot be used ({error})"
-            raise InstanceError(str(self.folder / FILE), "", what, _REMEDY) from None
+            raise InstanceError(str(self.folder / FILE), "", what, self.remedy) from None
         except (sqlite3.DatabaseError, UnicodeError) as error:
             what = f"is damaged ({' '.join(plain(str(error)).split())})"
             remedy = f"{salvage(self.folder)}; run the suite again, in another folder"
@@ -184,7 +187,7 @@ class Store:
             if isinstance(error, TimeoutError):
                 raise
             what = f"cannot be written ({(error.strerror or str(error)).lower()})"
-            raise InstanceError(str(file), "", what, _REMEDY) from None
+            raise InstanceError(str(file), "", what, self.remedy) from None
 
     def write_table(self, frame: pandas.DataFrame) -> pandas.DataFrame:
         """Write all rows to ``results.csv``, and return them."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from fractions import Fraction
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from dlsched.solvers.outcome import Vector
 
 BITS = (0, 1, 2, 4, 6, 8, 11, 15, 20, 26, 33, 41, 50, 60)
 """Numbers of bits that are tried, the fewest first."""
+_LARGEST_DUAL = 2.0 ** (1023 - BITS[-1])
+"""Larger multipliers, which no solver means, are left out: with most bits they are not doubles."""
 _LARGEST_RAY = 16
 """A ray is divided by its largest entry; with b bits, that becomes this times two to the b."""
 
@@ -27,14 +29,14 @@ def leaf_of(
     multipliers
         The duals of the relaxation of the node, or, if it is `empty`, a ray.
     """
-    used = np.flatnonzero(np.isfinite(multipliers) & (multipliers != 0))
+    used = np.flatnonzero((np.abs(multipliers) < _LARGEST_DUAL) & (multipliers != 0))
     y = multipliers[used]
     if empty and len(used):
         y = y * (_LARGEST_RAY / np.abs(y).max())
     for bits in BITS:
         chosen: dict[int, int] = {}
         for i, v in zip(used.tolist(), y.tolist(), strict=True):
-            rounded = round(Fraction(v) * 2**bits)
+            rounded = round(math.ldexp(v, bits))  # a power of two times a double is exact
             row = aim.rows[i]
             side = row.low if rounded > 0 else row.high
             if rounded and side is not None:

@@ -18,6 +18,7 @@ from dlsched.proofs.forms.limit import Unbuilt, until
 from dlsched.proofs.levels import Aim, aim, bound_aim, kind_of
 from dlsched.proofs.search import Stopped, TooManyNodes, TreeSearch, Unproved
 from dlsched.proofs.separation import keep, renumbered, separate
+from dlsched.proofs.subtrees import Spread, search_spread
 from dlsched.proofs.tree import Leaf, Node, Split
 from dlsched.registry import Problem
 from dlsched.run import Run, Stage
@@ -34,7 +35,11 @@ class ProofFailed(DlschedError):
 
 
 def prove_solution(
-    instance: Instance, solution: Solution, run: Run, owner: Problem | None = None
+    instance: Instance,
+    solution: Solution,
+    run: Run,
+    owner: Problem | None = None,
+    spread: Spread | None = None,
 ) -> Proof:
     """Return a proof that a solution is optimal.
 
@@ -42,6 +47,8 @@ def prove_solution(
     ----------
     owner
         The problem, or the variant of it; by default the instance's problem.
+    spread
+        What makes independent calls, for the subtrees of a large tree.
 
     Raises
     ------
@@ -59,7 +66,7 @@ def prove_solution(
     for number in range(len(report.objective)):
         choices = _choices(owner, instance, solution, number, run)
         wanted = partial(_optimum_aim, forms, number)
-        levels.append(_first_proof(forms, choices, wanted, number, run))
+        levels.append(_first_proof(forms, choices, wanted, number, run, spread))
     labels = {"instance": instance.name, "instance_sha256": instance.sha256}
     data = solution.model_copy(update=labels).to_data()
     return Proof(instance.problem, instance.name, instance.sha256, data, levels, stated)
@@ -79,7 +86,12 @@ def stated_variant(
 
 
 def prove_bound(
-    instance: Instance, target: Fraction, known: Solution, run: Run, owner: Problem | None = None
+    instance: Instance,
+    target: Fraction,
+    known: Solution,
+    run: Run,
+    owner: Problem | None = None,
+    spread: Spread | None = None,
 ) -> BoundProof:
     """Return a proof that no solution is better than a target at the first level.
 
@@ -89,6 +101,8 @@ def prove_bound(
         A good solution, from which forms are chosen.
     owner
         The problem, or the variant of it; by default the instance's problem.
+    spread
+        What makes independent calls, for the subtrees of a large tree.
 
     Raises
     ------
@@ -111,7 +125,7 @@ def prove_bound(
     def wanted(form: Form) -> tuple[Kind, Aim]:
         return KINDS[0], bound_aim(form, target)
 
-    level = _first_proof(Forms(instance, [target], owner), choices, wanted, 0, run)
+    level = _first_proof(Forms(instance, [target], owner), choices, wanted, 0, run, spread)
     return BoundProof(instance.problem, instance.name, instance.sha256, level, owner.label)
 
 
@@ -127,6 +141,7 @@ def _first_proof(
     wanted_of: Callable[[Form], tuple[Kind, Aim]],
     number: int,
     run: Run,
+    spread: Spread | None,
 ) -> LevelProof:
     """Return the proof of a level, from the first of the forms with which there is one."""
     instance = forms.instance
@@ -143,7 +158,7 @@ def _first_proof(
                     form = forms.build(chosen, parameters, number)
                 kind, wanted = wanted_of(form)
                 run.announce(Stage.SEARCHING, f"a proof of {name}, {target}")
-                nodes, cuts = _tree(form, wanted, run, most)
+                nodes, cuts = _tree(form, wanted, run, most, spread)
             except (ValueError, OptionError, Unproved) as error:
                 reason = reason or str(error)
             else:
@@ -159,14 +174,20 @@ def _next(choices: Iterator[FormChoice], run: Run) -> FormChoice | None:
         return next(choices, None)
 
 
-def _tree(form: Form, wanted: Aim, run: Run, most: int) -> tuple[list[Node], list[Cut]]:
+def _tree(
+    form: Form, wanted: Aim, run: Run, most: int, spread: Spread | None
+) -> tuple[list[Node], list[Cut]]:
     """Return a tree and the cuts that it uses, which are tried if it is large without them."""
     try:
         return TreeSearch(form, wanted, run).nodes(min(most, FEW)), []
     except TooManyNodes:
         cuts = separate(form, wanted, run)
     rows = with_cuts(form, wanted.rows, cuts)
-    nodes = TreeSearch(form, replace(wanted, rows=rows), run).nodes(most)
+    wanted_with_cuts = replace(wanted, rows=rows)
+    if spread is None:
+        nodes = TreeSearch(form, wanted_with_cuts, run).nodes(most)
+    else:
+        nodes = search_spread(form, wanted_with_cuts, run, most, spread)
     leaves = [node for node in nodes if isinstance(node, Leaf)]
     used = {i for leaf in leaves for i in leaf.multipliers}
     kept, numbers = keep(cuts, len(wanted.rows), used)

@@ -84,7 +84,7 @@ class _Explore(NamedTuple):
     distance: float = 1.0
 
 
-class _Bounds(NamedTuple):
+class ColumnBounds(NamedTuple):
     """Bounds that a column gets."""
 
     column: int
@@ -121,11 +121,11 @@ class TreeSearch:
         """
         tree: list[Node] = []
         # What to do, the last first: explore a node, or set a column's bounds.
-        stack: list[_Explore | _Bounds] = [_Explore()]
+        stack: list[_Explore | ColumnBounds] = [_Explore()]
         while stack:
             entry = stack.pop()
-            if isinstance(entry, _Bounds):
-                self._set(*entry)
+            if isinstance(entry, ColumnBounds):
+                self.set_bounds(*entry)
                 continue
             stop = self.run.stop_reason()
             if stop:
@@ -133,28 +133,43 @@ class TreeSearch:
             if len(tree) > most:
                 raise TooManyNodes(f"more than {most:,} nodes")
             solved = self._solve(entry)
-            leaf = self._leaf(solved)
+            leaf = self.leaf(solved)
             if leaf is not None:
                 tree.append(leaf)
                 continue
-            column = None if math.isinf(solved.value) else self._choose(solved)
-            if column is None:
-                raise Unproved("a point of the form seems to be better than the target")
+            split = self.split(solved)
+            tree.append(split)
+            column = split.column
             low = self.lower[column]
             high = self.upper[column]
-            value = float(solved.x[column])
-            split = Split(column, min(max(math.floor(value), low), high - 1))
-            tree.append(split)
             basis = self.lp.program.basis
-            down = value - split.at
+            down = float(solved.x[column]) - split.at
             stack += [
-                _Bounds(column, low, high),
+                ColumnBounds(column, low, high),
                 _Explore(basis, solved.value, 1, column, 1 - down),
-                _Bounds(column, split.at + 1, high),
+                ColumnBounds(column, split.at + 1, high),
                 _Explore(basis, solved.value, 0, column, down),
-                _Bounds(column, low, split.at),
+                ColumnBounds(column, low, split.at),
             ]
         return tree
+
+    def split(self, solved: Solved) -> Split:
+        """Return how to split the present node.
+
+        Raises
+        ------
+        Unproved
+            If no column can be split.
+        """
+        column = None if math.isinf(solved.value) else self._choose(solved)
+        if column is None:
+            raise Unproved("a point of the form seems to be better than the target")
+        value = math.floor(float(solved.x[column]))
+        return Split(column, min(max(value, self.lower[column]), self.upper[column] - 1))
+
+    def solve_root(self) -> Solved:
+        """Return the relaxation of the present node, from whatever basis there is."""
+        return self._solve(_Explore())
 
     def _solve(self, node: _Explore) -> Solved:
         """Return the relaxation of a node, from the basis of its parent."""
@@ -170,12 +185,14 @@ class TreeSearch:
             self.pseudo.learn(node.direction, node.column, gain, node.distance)
         return solved
 
-    def _set(self, column: int, lower: int, upper: int) -> None:
+    def set_bounds(self, column: int, lower: int, upper: int) -> None:
+        """Set the bounds of a column."""
         self.lower[column] = lower
         self.upper[column] = upper
         self.lp.program.set_bounds(column, lower, upper)
 
-    def _leaf(self, solved: Solved) -> Leaf | None:
+    def leaf(self, solved: Solved) -> Leaf | None:
+        """Return the leaf that a relaxation makes here; None if it proves too little."""
         empty = math.isinf(solved.value)
         if solved.multipliers is None or not (empty or solved.value > self.cutoff - self.slack):
             return None
