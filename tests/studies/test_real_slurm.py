@@ -54,7 +54,9 @@ def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     try:
         ready = subprocess.run(["sinfo", "-h", "-o", "%T"], capture_output=True, check=False)
         if started.returncode or b"idle" not in ready.stdout:
-            pytest.fail(f"{place / 'start'} ended with {started.returncode}:\n{printed.read_text()}")
+            pytest.fail(
+                f"{place / 'start'} ended with {started.returncode}:\n{printed.read_text()}"
+            )
         yield place
     finally:
         subprocess.run(["scancel", "-u", "root"], capture_output=True, check=False)
