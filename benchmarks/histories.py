@@ -234,6 +234,8 @@ def _study(count: int, nodes: int) -> list[str]:
 
         def tell(what: str, _done: int, _total: int) -> None:
             now = time.process_time()
+            if what != last[0]:
+                print(f"{now:.0f} s: {what}", file=sys.stderr, flush=True)
             steps[last[0]] = steps.get(last[0], 0.0) + now - last[1]
             last[:] = [what, now]
 
