@@ -176,7 +176,7 @@ def test_files_of_a_sweep(workdir: Path, shared_workers: None) -> None:
     run_suite("suite.toml", "out")
     write_report("out")
     files = [Path("out/results.csv"), *Path("out/report").glob("*.csv")]
-    assert len(files) == 4
+    assert len(files) == 5
     for file in files:
         rows = list(csv.reader(io.StringIO(file.read_text())))
         assert not [cell for row in rows for cell in row if cell.startswith(("=", "+", "-", "@"))]

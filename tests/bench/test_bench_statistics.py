@@ -116,14 +116,25 @@ def test_growth_of_many_sizes_takes_little_memory() -> None:
 
 
 def test_no_growth_is_found() -> None:
-    """Of four sizes, of runs that a limit ended, and of gaps that are 0 there is none."""
+    """Of four sizes, of noise, of runs that a limit ended, and of gaps of 0 there is none."""
     four = [run(gap=0.0, size=n, seconds=2 * n**1.5) for n in (10, 20, 40, 80) for _ in range(9)]
     assert statistics.growth(four) is None
+    noise = [run(size=n, seconds=s) for n, s in zip((4, 5, 6, 7, 8), (2, 1, 1, 9, 14), strict=True)]
+    assert statistics.growth(noise) is None
     limited = [run(size=n, status="feasible", termination="time_limit") for n in range(1, 9)]
     assert statistics.growth(limited) is None
     zeros = [run(gap=0.0, size=n) for n in range(1, 9)]
     assert statistics.gap_growth(zeros, "preempted") is None
     assert statistics.growth([]) is None and statistics.gap_growth([], "preempted") is None
+
+
+def test_summary_by_size() -> None:
+    """One row per method and size, ascending; runs without a size are left out."""
+    runs = [run(gap=g, size=n) for n, g in ((8, 0.4), (4, 0.0), (8, 0.2), (None, 0.9))]
+    table = statistics.summary_by_size(runs)
+    assert table["size"].tolist() == [4, 8] and table["runs"].tolist() == [1, 2]
+    assert table["mean"].tolist() == pytest.approx([0.0, 0.3])
+    assert list(table.columns.drop("size")) == list(statistics.summary(runs).columns)
 
 
 def test_summary_is_of_the_first_level_at_which_methods_differ() -> None:

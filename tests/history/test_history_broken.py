@@ -11,6 +11,8 @@ from history_cases import HEADER, row
 
 from dlsched import InstanceError, OptionError, UnknownName, read_history
 
+PAGE = (Path(__file__).parents[2] / "docs" / "histories.md").read_text(encoding="utf-8")
+"""It has the message of each kind below."""
 GOOD = [row(number) for number in range(1, 8)]
 
 
@@ -56,6 +58,7 @@ def test_one_bad_row_is_dropped_with_its_reason(tmp_path: Path, kind: str) -> No
     assert len(history.jobs) == len(GOOD)
     assert history.dropped["row"].tolist() == [9]
     assert reason in history.dropped["reason"][0]
+    assert f"{kind}: {history.dropped['reason'][0]}\n" in PAGE
 
 
 NOTED = {
@@ -97,7 +100,9 @@ def test_what_is_assumed_is_noted(tmp_path: Path, kind: str) -> None:
     """Nothing is guessed in silence."""
     more, note = NOTED[kind]
     history = read(tmp_path, [HEADER, *GOOD, *more])
-    assert any(note in sentence for sentence in history.notes), history.notes
+    said = [sentence for sentence in history.notes if note in sentence]
+    assert said, history.notes
+    assert f"{kind}: {said[0]}\n" in PAGE
 
 
 CUT = [
@@ -142,6 +147,9 @@ def test_a_systematic_fault_is_one_error(tmp_path: Path, kind: str) -> None:
         else:
             read(tmp_path, lines, **options)
     assert message in str(caught.value)
+    # Without the long line that exports again.
+    said = str(caught.value).replace(f"{tmp_path}/", "").partition("export again: ")[0]
+    assert f"{kind}: {said}" in PAGE
 
 
 @pytest.mark.parametrize(

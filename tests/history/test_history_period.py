@@ -137,3 +137,14 @@ def test_a_window_in_the_middle_is_replayed(history: History) -> None:
     assert period.explained.share == 1
     again = period.outcome(period.simulate("fifo"))
     assert np.abs(again["wait"] - period.outcome()["wait"]).max() < 1e-6
+
+
+def test_a_history_shows_itself_in_a_line(history: History, tmp_path: Path) -> None:
+    """Counts, not the data frames; a notebook shows names as text."""
+    period = history.within()
+    for shown in (history, period, history.explained, history.capacity):
+        assert len(repr(shown)) < 300 and "\n" not in repr(shown)
+    assert "300 jobs, 300 started; 0 rows dropped" in repr(history)
+    assert "300 counted" in repr(period)
+    named = table(tmp_path, ["<i>x</i>,a,p,2,0,0,0,50,60,n1"])._repr_html_()
+    assert "<i>x" not in named and "&lt;i&gt;x" in named

@@ -35,7 +35,7 @@ def scripts() -> Path | None:
 
 @pytest.fixture(scope="module")
 def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Start Slurm, and end it; skip, with the reason, where that is impossible."""
+    """Start Slurm, and end it; skip where it is not installed, fail where it does not start."""
     missing = [program for program in PROGRAMS if shutil.which(program) is None]
     if missing:
         pytest.skip(f"Slurm is not installed here: {', '.join(missing)} missing")
@@ -47,12 +47,16 @@ def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     if subprocess.run(["sinfo"], capture_output=True, check=False).returncode == 0:
         pytest.skip("a Slurm runs here already: this test does not disturb it")
     folder = tmp_path_factory.mktemp("slurm")
-    started = subprocess.run(
-        [place / "start", folder], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False
-    )
+    # To a file, as the daemons that it leaves behind would hold a pipe open.
+    printed = folder / "start.txt"
+    with printed.open("w") as lines:
+        started = subprocess.run([place / "start", folder], stdout=lines, stderr=lines, check=False)
     try:
-        if started.returncode:
-            pytest.skip(f"{place / 'start'} ended with {started.returncode}")
+        ready = subprocess.run(["sinfo", "-h", "-o", "%T"], capture_output=True, check=False)
+        if started.returncode or b"idle" not in ready.stdout:
+            pytest.fail(
+                f"{place / 'start'} ended with {started.returncode}:\n{printed.read_text()}"
+            )
         yield place
     finally:
         subprocess.run(["scancel", "-u", "root"], capture_output=True, check=False)
@@ -75,3 +79,4 @@ def test_a_real_record_is_explained(slurm: Path, tmp_path: Path) -> None:
     assert made.check, made.check
     assert made.explained.share >= 0.9
     assert made.supported
+    assert made.limits[0].mean_jct <= made.table["mean_jct"].min()

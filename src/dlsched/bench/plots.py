@@ -43,7 +43,9 @@ def pictures(problem: str, runs: Sequence[EvaluatedRun]) -> Iterator[Picture]:
         )
         yield Picture("proofs", caption, _figure(charts.draw_time_profile, proofs))
     gaps = profiles.gap_profile(rows, level)
-    if any(len(values) for values, _ in gaps.values()):
+    # Where every run is at the best bound, the table says so, and a picture of it shows nothing.
+    apart = any(profiles.gap_away(row, level) != 0 for row in rows)
+    if apart and any(len(values) for values, _ in gaps.values()):
         caption = (
             f"Share of the runs within each {level}_gap_to_best. Runs without a solution or a "
             f"bound, or with an earlier level not at its bound, are in no share."
@@ -52,9 +54,11 @@ def pictures(problem: str, runs: Sequence[EvaluatedRun]) -> Iterator[Picture]:
     if len({row["size"] for row in rows if row["size"]}) > 1:
         caption = (
             f"Seconds against the number of {owner.size}. A line is fitted to the medians of at "
-            f"least {profiles.MIN_SIZES} sizes; its {profiles.CONFIDENCE:.0%} interval is beside."
+            f"least {profiles.MIN_SIZES} sizes; its {profiles.CONFIDENCE:.0%} interval is beside; "
+            f"none where that is wider than {profiles.WIDEST:g}."
         )
         yield Picture("time-by-size", caption, _figure(charts.draw_time_by_size, rows, owner.size))
+    if apart and len({row["size"] for row in rows if row["size"]}) > 1:
         caption = f"{level}_gap_to_best against the number of {owner.size}: median, quartiles."
         figure = _figure(quality.draw_gap_by_size, rows, owner.size, level)
         yield Picture("gap-by-size", caption, figure)

@@ -72,8 +72,9 @@ def write_report(
         The folder that ``dlsched bench`` wrote; the sweep may still be running.
     out
         The folder for ``index.html``, ``runs.csv``, ``runs.parquet``, ``summary.csv``,
-        ``gaps.csv`` and the pictures as SVG; by default ``report`` in `folder`. Simulations are in
-        ``simulations.csv`` and ``simulations.parquet``; without other runs these tables are alone.
+        ``summary_by_size.csv``, ``gaps.csv`` and the pictures as SVG; by default ``report`` in
+        `folder`. Simulations are in ``simulations.csv`` and ``simulations.parquet``; without other
+        runs these tables are alone.
     on_part
         Called with a name of what is made next.
 
@@ -106,6 +107,7 @@ def write_report(
         written.append(target / name)
 
     tables = {"runs": frame, "summary": summary, "gaps": by_level}
+    tables["summary_by_size"] = statistics.summary_by_size(evaluated)
     if not evaluated and simulated:
         tables = {}
     if simulated:

@@ -166,35 +166,59 @@ def summary(runs: Sequence[EvaluatedRun]) -> pandas.DataFrame:
     import pandas as pd
 
     levels = differing_levels(runs)
+    rows = [
+        {"problem": problem, "method": label} | _summary_columns(group, levels[problem])
+        for (problem, label), group in grouped(runs).items()
+    ]
+    return pd.DataFrame(rows)
+
+
+def summary_by_size(runs: Sequence[EvaluatedRun]) -> pandas.DataFrame:
+    """Return what `summary` has for each size of the instances, in the column ``size``.
+
+    The level is the problem's, so that a method's rows can be compared. Runs of unknown size are
+    left out.
+    """
+    import pandas as pd
+
+    levels = differing_levels(runs)
     rows = []
     for (problem, label), group in grouped(runs).items():
-        endings = [run.ending for run in group]
-        stopped = [run.objective is not None for run in group if run.ending == "limit"]
-        times = [run.row["seconds"] for run in group if run.ending not in ("failed", "limit")]
-        names = [level.name for level in levels_of(group)]
-        level = levels[problem] if levels[problem] in names else names[0]
-        rows.append(
-            {
-                "problem": problem,
-                "method": label,
-                "resolved_method": ", ".join(_resolved(group)),
-                "runs": len(group),
-                "proven": endings.count("proven"),
-                "feasible": endings.count("feasible") + sum(stopped),
-                "bound only": endings.count("bound only"),
-                "no solution": endings.count("no solution") + len(stopped) - sum(stopped),
-                "failed": endings.count("failed"),
-                "at a limit": len(stopped),
-                "at optimum": sum(run.at_optimum for run in group),
-                "optimum unknown": sum(
-                    run.objective is not None and not run.optimum_known for run in group
-                ),
-                "level": level,
-            }
-            | _gap_columns(group, names.index(level))
-            | {"seconds": shifted_mean(times)}
-        )
+        sizes: dict[Any, list[EvaluatedRun]] = defaultdict(list)
+        for run in group:
+            if run.row["size"] is not None:
+                sizes[run.row["size"]].append(run)
+        rows += [
+            {"problem": problem, "method": label, "size": size}
+            | _summary_columns(sizes[size], levels[problem])
+            for size in sorted(sizes)
+        ]
     return pd.DataFrame(rows)
+
+
+def _summary_columns(group: Sequence[EvaluatedRun], level: str) -> Row:
+    """Return what a summary says of some runs, with the gaps of a level, or of their first one."""
+    endings = [run.ending for run in group]
+    stopped = [run.objective is not None for run in group if run.ending == "limit"]
+    times = [run.row["seconds"] for run in group if run.ending not in ("failed", "limit")]
+    names = [level.name for level in levels_of(group)]
+    level = level if level in names else names[0]
+    counts = {
+        "resolved_method": ", ".join(_resolved(group)),
+        "runs": len(group),
+        "proven": endings.count("proven"),
+        "feasible": endings.count("feasible") + sum(stopped),
+        "bound only": endings.count("bound only"),
+        "no solution": endings.count("no solution") + len(stopped) - sum(stopped),
+        "failed": endings.count("failed"),
+        "at a limit": len(stopped),
+        "at optimum": sum(run.at_optimum for run in group),
+        "optimum unknown": sum(
+            run.objective is not None and not run.optimum_known for run in group
+        ),
+        "level": level,
+    }
+    return counts | _gap_columns(group, names.index(level)) | {"seconds": shifted_mean(times)}
 
 
 def differing_levels(runs: Iterable[EvaluatedRun]) -> dict[str, str]:

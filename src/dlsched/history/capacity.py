@@ -45,6 +45,10 @@ class Capacity:
     source: str
     measured: bool
 
+    def __repr__(self) -> str:
+        """Return the amount and the number of nodes."""
+        return f"<capacity of {self.total:,} on {len(self.nodes):,} nodes>"
+
     @property
     def total(self) -> int:
         """Amount of the resource on all nodes."""

@@ -65,6 +65,10 @@ class Explanation:
     share: float
     gpu_share: float
 
+    def __repr__(self) -> str:
+        """Return the explained share, and how many jobs waited."""
+        return f"<{len(self.jobs):,} jobs waited; {int(100 * self.share)} % is explained>"
+
     @property
     def delay(self) -> float:
         """Mean seconds that a job was held back: a scheduler's own delay, if all is explained."""

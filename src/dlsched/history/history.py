@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dlsched.display.figures import shorten
+from dlsched.display.markup import block, heading, line
 from dlsched.history.capacity import Capacity
 from dlsched.history.explanation import Explanation
 from dlsched.history.period import Moment, Period, make_period
@@ -13,6 +15,9 @@ from dlsched.results.result import Report
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_SHOWN = 10
+"""Jobs that a notebook shows."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +69,22 @@ class History:
     dated: bool
     recorded_waits: bool
     horizon: float
+
+    def __repr__(self) -> str:
+        """Return the file and counts of jobs, dropped rows and nodes."""
+        started = int(self.jobs["start"].notna().sum())
+        unit = {"gpu": "GPUs", "cpu": "CPUs", "node": "nodes"}[self.resource]
+        return (
+            f"<history {shorten(self.where, 60)!r} ({self.format}): {len(self.jobs):,} jobs, "
+            f"{started:,} started; {len(self.dropped):,} rows dropped; {self.capacity.total:,} "
+            f"{unit} on {len(self.capacity.nodes):,} nodes>"
+        )
+
+    def _repr_html_(self) -> str:
+        """Return the same for a notebook, with the notes and the first jobs."""
+        notes = [line(note) for note in (*self.warnings, *self.notes)]
+        jobs = self.jobs.head(_SHOWN).to_html(index=False)
+        return block(heading("history", self.where), line(repr(self)[1:-1]), *notes, jobs)
 
     @property
     def window(self) -> tuple[float, float]:

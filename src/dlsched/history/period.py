@@ -77,6 +77,14 @@ class Period:
     everyone: pd.DataFrame = field(repr=False)
     horizon: float
 
+    def __repr__(self) -> str:
+        """Return the counts of jobs by their roles, and the nodes."""
+        counts = self.jobs["role"].value_counts()
+        roles = ", ".join(f"{counts[role]:,} {role}" for role in ROLES if counts.get(role, 0))
+        whose = "" if self.partition is None else f" of partition {self.partition!r}"
+        where = f"{self.capacity.total:,} on {len(self.capacity.nodes):,} nodes"
+        return f"<period{whose}: {roles}; {where}>"
+
     @property
     def origin(self) -> float:
         """The moment at which the simulations' clock is 0, in seconds since 1970.

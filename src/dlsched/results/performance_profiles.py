@@ -21,6 +21,9 @@ MAX_SIZES = 1000
 """Sizes that are fitted one by one; neighbours of more are put together, since the fit takes time
 and memory that grow with the square."""
 CONFIDENCE = 0.95
+WIDEST = 2.0
+"""Widest interval of an exponent that is stated: a wider one can hold constant, linear and
+quadratic growth at the same time."""
 _LEAST_SECONDS = 1e-6
 
 
@@ -202,11 +205,13 @@ def growth(rows: Iterable[Row]) -> Fit | None:
     """Fit the logarithm of the seconds against that of the size: seconds grow as size ** slope.
 
     Fitted are the medians of the runs of each size, repetitions and seeds. Only runs that ended by
-    themselves count; ``None`` if they have fewer than `MIN_SIZES` sizes.
+    themselves count; ``None`` if they have fewer than `MIN_SIZES` sizes, or if the interval of the
+    slope is wider than `WIDEST`.
     """
     ended = [row for row in rows if ending(row) not in ("failed", "limit")]
     sizes, seconds = by_size(*sizes_and(ended, "seconds"), np.median)
-    return fit(np.log(sizes), np.log(np.maximum(seconds, _LEAST_SECONDS)))
+    found = fit(np.log(sizes), np.log(np.maximum(seconds, _LEAST_SECONDS)))
+    return None if found is None or found.high - found.low > WIDEST else found
 
 
 def by_size(

@@ -101,7 +101,7 @@ def simulate(
     if policy_object is not None:
         require_possible(workload, cluster, policy_object)
     with _open(log, resume, meta) as record:
-        if "end" not in record.meta():
+        if "end" not in record.meta("end"):
             if policy_object is not None:
                 _run(workload, cluster, policy_object, record, on_progress, stuck_after)
             else:
@@ -120,7 +120,7 @@ def _run(
     stuck_after: int,
 ) -> None:
     """Simulate from the beginning, or from where the log ends; the policy's memory is put back."""
-    meta = record.meta()
+    meta = record.meta("seed", "state")
     memory = copy.deepcopy(getattr(policy, "memory", None))
     engine = Engine(workload, cluster, policy, record, meta["seed"], stuck_after)
     if meta.get("state") is not None:

@@ -234,25 +234,32 @@ class Log:
         """State the header of a new simulation; it is written with the first rows."""
         self._header = {"version": VERSION} | dict(meta)
 
-    def meta(self) -> dict[str, Any]:
-        """Return the header.
+    def meta(self, *keys: str) -> dict[str, Any]:
+        """Return the header, or of it the entries that are named, as far as it has them.
+
+        A header has the whole workload: to read all of it takes time.
 
         Raises
         ------
         LogError
             If it cannot be read.
         """
+        chosen = {key: self._header[key] for key in keys or self._header if key in self._header}
+        header: dict[str, Any] = json.loads(json.dumps(chosen))
         if self.empty:
-            return json.loads(json.dumps(self._header))  # type: ignore[no-any-return]
+            return header
+        query = "SELECT key, value FROM meta"
+        if keys:
+            query += f" WHERE key IN ({', '.join('?' * len(keys))})"
         with self._usable("cannot be read", "name another file"):
-            rows = self.database.execute("SELECT key, value FROM meta").fetchall()
+            rows = self.database.execute(query, keys).fetchall()
         try:
             written: dict[str, Any] = {key: json.loads(value) for key, value in rows}
         except (TypeError, ValueError, RecursionError) as error:
             raise LogError(
                 f"{self.path}: its header cannot be read ({error}); name another file"
             ) from None
-        return {**written, **json.loads(json.dumps(self._header))}
+        return written | header
 
     @property
     def unit(self) -> int:

@@ -46,7 +46,7 @@ def span(seconds: float) -> str:
         return f"{seconds:,.0f} s"
     if size < 600:
         return f"{seconds / 60:,.1f} min"
-    if size < 2 * 3600:
+    if size < 3600:
         return f"{seconds / 60:,.0f} min"
     if size < 3 * 86400:
         return f"{seconds / 3600:,.1f} h"
@@ -141,14 +141,19 @@ def _unexplained(study: Study) -> str:
     held = table.loc["held back"]
     unit = {"gpu": "GPU", "cpu": "CPU", "node": "node"}[study.history.resource]
     return (
-        f"In {100 * held['share']:.0f} % of the waiting hours ({held['hours']:,.0f} h, "
-        f"{held['gpu_hours']:,.0f} {unit}-hours) the job that waited would have fitted on the "
+        f"In {100 * held['share']:.0f} % of the waiting hours ({_amount(held['hours'])} h, "
+        f"{_amount(held['gpu_hours'])} {unit}-hours) the job that waited would have fitted on the "
         "nodes as recorded, and no job before it was waiting for room. Why it did not start is "
         "not in the record: holds, limits of users and accounts, reservations, nodes that were "
         "down, licences, memory, or jobs that the export lacks. A policy simulated without these "
         "does not wait there, and what it seems to save is not real: the figures below are not "
         "supported by this record."
     )
+
+
+def _amount(hours: float) -> str:
+    """Return hours with as many digits as say something."""
+    return f"{hours:,.0f}" if hours >= 10 else f"{hours:.2g}"
 
 
 def _remedies(study: Study) -> tuple[str, ...]:

@@ -44,7 +44,7 @@ class JobRun(NamedTuple):
 def runs_of(log: Log) -> list[list[JobRun]]:
     """Return the runs of every job in the order of time; none for a job that never started."""
     unit = log.unit
-    jobs = log.meta()["workload"]["jobs"]
+    jobs = log.meta("workload")["workload"]["jobs"]
     segments: list[list[Segment]] = [[] for _ in jobs]
     for row in log.rows("segments"):
         segment = Segment(*row)
@@ -103,7 +103,7 @@ def notes_of(log: Log) -> tuple[str, ...]:
     notes = []
     segments = [Segment(*row) for row in log.rows("segments")]
     shared = sum(segment.sharing is not None for segment in segments)
-    if shared or "layers" in log.meta():
+    if shared or "layers" in log.meta("layers"):
         notes.append(
             f"{shared:,} stretches share their GPUs with other jobs: the record counts the GPUs "
             "once for each of them, so that it exceeds the cluster"

@@ -115,7 +115,7 @@ def _check_allocation(name: object, allocation: object) -> None:
         raise PolicyError(f"job {name}: shares are {_shown(shares)}; write a tuple of Share")
     for share in shares:
         gpus: Any = share.gpus
-        if not isinstance(gpus, Integral) or isinstance(gpus, bool):
+        if type(gpus) is not int and (not isinstance(gpus, Integral) or isinstance(gpus, bool)):
             raise PolicyError(
                 f"job {name}: {_shown(gpus)} GPUs on {share.server}; write a whole number"
             )

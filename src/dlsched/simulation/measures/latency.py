@@ -29,7 +29,7 @@ def waits(log: Log) -> pd.DataFrame:
     """
     import pandas as pd
 
-    jobs = log.meta()["workload"]["jobs"]
+    jobs = log.meta("workload")["workload"]["jobs"]
     begins: list[list[float]] = [[float(job["submit"])] for job in jobs]
     starts: list[list[float]] = [[] for _ in jobs]
     goes_on = [False] * len(jobs)

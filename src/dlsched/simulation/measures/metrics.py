@@ -50,7 +50,7 @@ def jobs_frame(log: Log) -> pd.DataFrame:
     import pandas as pd
 
     unit = log.unit
-    workload = log.meta()["workload"]["jobs"]
+    workload = log.meta("workload")["workload"]["jobs"]
     on_clock = float if unit == 1 else ticks
     submit = pd.Series([on_clock(job["submit"]) for job in workload])
     jobs = pd.DataFrame([(job["id"], job["gpus"]) for job in workload], columns=["id", "gpus"])
@@ -140,7 +140,7 @@ def _distribution(values: pd.Series[float], name: str) -> dict[str, float]:
 
 
 def _gpus(log: Log) -> int:
-    return sum(server["gpus"] for server in log.meta()["cluster"]["servers"])
+    return sum(server["gpus"] for server in log.meta("cluster")["cluster"]["servers"])
 
 
 def work_segments(log: Log) -> pd.DataFrame:
@@ -151,7 +151,7 @@ def work_segments(log: Log) -> pd.DataFrame:
     segments = frame(log, "segments")
     if log.unit == TICKS:
         return segments
-    work = np.array([float(job["work"]) for job in log.meta()["workload"]["jobs"]])
+    work = np.array([float(job["work"]) for job in log.meta("workload")["workload"]["jobs"]])
     totals = segments.groupby("job")[["work", "lost"]].sum()
     done = segments["job"].map(totals["work"] - totals["lost"]).to_numpy(float)
     seconds = work[segments["job"]] / done
@@ -166,7 +166,7 @@ def busy(log: Log, makespan: float) -> dict[str, float]:
     A job that does a second of work uses each resource for its stage's share of that second, on
     each of its GPUs. Nothing is returned where the jobs have no stages, or not equally many.
     """
-    stages_of_jobs = [job.get("stages", ()) for job in log.meta()["workload"]["jobs"]]
+    stages_of_jobs = [job.get("stages", ()) for job in log.meta("workload")["workload"]["jobs"]]
     names = STAGES.get(len(stages_of_jobs[0]), ())
     if not names or any(len(stages) != len(names) for stages in stages_of_jobs):
         return {}
@@ -188,7 +188,7 @@ def gpu_seconds(log: Log) -> float:
     not log: there the GPU-seconds of both layers are added up.
     """
     segments = frame(log, "segments").sort_values("start", kind="stable")
-    if "layers" in log.meta():
+    if "layers" in log.meta("layers"):
         segments = by_device(segments)
     shared = segments["sharing"].notna()
     # The jobs of a group hold the same GPUs: what another one held already does not count again.

@@ -10,7 +10,7 @@ import math
 from fractions import Fraction
 from typing import Final
 
-from dlsched.schema import Number, simplify
+from dlsched.schema import Number
 
 TICKS: Final = 1_000_000
 """Ticks of the clock per second."""
@@ -30,4 +30,7 @@ def ticks(seconds: Number | float) -> int:
 
 def seconds(time: int | float) -> Number | float:
     """Return a time of a log in seconds: exact if it is in ticks, as it is if it is a float."""
-    return time if isinstance(time, float) else simplify(Fraction(time, TICKS))
+    if isinstance(time, float):
+        return time
+    whole, rest = divmod(time, TICKS)
+    return Fraction(time, TICKS) if rest else whole
