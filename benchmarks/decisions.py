@@ -28,7 +28,7 @@ from dlsched.simulation.workload.generators import (
 
 SHARED = ROOT.parent / "shared" / "data"
 PROFILES = SHARED / "synergy" / "profiles.json"
-RATES = SHARED / "gavel"
+RATES = SHARED / "gavel" / "isolated_throughputs.json"
 METRICS = ("mean_jct", "median_jct", "p99_jct", "makespan", "mean_decision_seconds")
 ITERATIONS = 3000
 """Moves of the clairvoyant search: the most with which every section ends within minutes."""
