@@ -167,7 +167,7 @@ def synergy_inputs(seeds: Sequence[int], load: float | None) -> Inputs:
     """Return drawn workloads of Synergy's kind, on two servers of 8 GPUs."""
     cluster = Cluster.uniform(2, 8, cpus=24, memory=500)
     options: Mapping[str, Any] = {"split": "60/30/10", "scale": 0.1, "measured": PROFILES}
-    return [(synergy_workload(60, load=load, seed=seed, **options), cluster) for seed in seeds]
+    return [(synergy_workload(40, load=load, seed=seed, **options), cluster) for seed in seeds]
 
 
 SYNERGY = (
@@ -183,7 +183,7 @@ def synergy() -> Iterator[str]:
     for name, load in (("all at 0", None), ("11 jobs an hour", 11.0)):
         yield from table(
             f"Synergy, {name}, held-out seeds 47 to 51",
-            "60 jobs, 16 GPUs, 60/30/10, measured profiles. `prices` was found on seeds 44 to 46.",
+            "40 jobs, 16 GPUs, 60/30/10, measured profiles. `prices` was found on seeds 44 to 46.",
             synergy_inputs(range(47, 52), load),
             (*SYNERGY, *BOTH),
         )
@@ -195,7 +195,7 @@ def muri() -> Iterator[str]:
     cluster = Cluster.uniform(4, 8)
     for name in ("trace1", "trace2", "trace3", "trace4"):
         whole = Workload.from_trace(SHARED / "muri" / f"{name}.csv", "muri", resources=4,
-                                    limit=200, together=True)  # fmt: skip
+                                    limit=120, together=True)  # fmt: skip
         inputs.append((whole.up_to(32)[0], cluster))
     events: dict[str, Any] = {"interval": None}
     policies = [
@@ -204,7 +204,7 @@ def muri() -> Iterator[str]:
         for extra, ties in (("", "listed"), (', `ties="shortest"`', "shortest"))
     ]
     yield from table(
-        "Muri-S, the first 200 jobs of traces 1 to 4, all at 0",
+        "Muri-S, the first 120 jobs of traces 1 to 4, all at 0",
         "32 GPUs, four resources, groups of four. First: Algorithm 1 as printed. `ties` has no "
         "parameter, so that all traces are alike held out. List schedules share no GPUs.",
         inputs,
