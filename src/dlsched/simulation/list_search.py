@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dlsched.simulation.policies.list_order import Modes
+from dlsched.simulation.policies.list_modes import Modes
 from dlsched.simulation.workload.cluster import Cluster
 from dlsched.simulation.workload.workload import Workload
 from dlsched.solvers.compilation import entry, loop
