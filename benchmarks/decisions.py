@@ -205,8 +205,8 @@ def muri() -> Iterator[str]:
     ]
     yield from table(
         "Muri-S, the first 120 jobs of traces 1 to 4, all at 0",
-        "32 GPUs, four resources, groups of four. First: pairs merged as needed, as in the authors' "
-        "code. `ties` has no "
+        "32 GPUs, four resources, groups of four. First: pairs merged as needed, as in the "
+        "authors' code. `ties` has no "
         "parameter, so that all traces are alike held out. List schedules share no GPUs.",
         inputs,
         (*policies, searched(True)),
@@ -248,7 +248,6 @@ def mast() -> Iterator[str]:
         inputs.append((mast_workload(cluster, 8, load=1.3, scale=0.5, seed=seed), cluster))
     policies = (
         Policy.of("mast (paper)", "mast"),
-        Policy.of("`exact`", "mast", method="exact", time_limit=20),
         Policy("priority, then least GPU time", lambda w, c: ranked(w, c, False)),
         Policy("the same, preemptive", lambda w, c: ranked(w, c, True)),
         Policy.of("least GPU time, no priorities", "list_order", preemptive=True),
@@ -256,7 +255,8 @@ def mast() -> Iterator[str]:
     )
     text = (
         "Two regions of two clusters of 8 machines, load 1.3. Quotas and priorities bind mast "
-        "only; list schedules keep regions and clusters."
+        "only; list schedules keep regions and clusters. The optimum of every pass is on the page "
+        "of MAST (3.9 % saved, ten seeds of this size)."
     )
     yield from table("MAST, seeds 0 to 4", text, inputs, policies)
 

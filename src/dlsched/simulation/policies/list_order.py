@@ -124,6 +124,8 @@ class ListOrder(BasePolicy):
         left = {cell: list(amounts) for cell, amounts in self._capacity.items()}
         stays = set()
         for name in present:
+            if not any(amounts[0] for amounts in left.values()):
+                break
             allocation = state.allocations.get(name)
             cell = None if allocation is None else self._cell[allocation.shares[0].server]
             for mode in self._of(name):
