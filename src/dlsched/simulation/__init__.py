@@ -1,6 +1,7 @@
 """Trace-driven simulation: a policy decides, the log says what happened, an auditor checks it."""
 
 from dlsched.simulation.api import simulate
+from dlsched.simulation.clairvoyant import clairvoyant
 from dlsched.simulation.comparison import compare_policies
 from dlsched.simulation.engine.decision import Allocation, Decision, Share
 from dlsched.simulation.engine.policy import BasePolicy, Policy, PolicyError
@@ -28,6 +29,7 @@ __all__ = [
     "Simulation",
     "State",
     "Workload",
+    "clairvoyant",
     "compare_policies",
     "list_policies",
     "simulate",
