@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,13 @@ from utility_instances import instance, job
 
 import dlsched
 from dlsched.problems.utility import Instance
+from dlsched.problems.utility.heuristics import insertion
 from dlsched.problems.utility.heuristics.hadar import Hadar
 from dlsched.problems.utility.heuristics.hadar_prices import Prices, pools_of
 from dlsched.problems.utility.heuristics.hadare import divisible_load
 from dlsched.problems.utility.structures.slot_simulation import Rounds
+from dlsched.results.result import Termination
+from dlsched.run import Run
 from dlsched.testing import strategies
 
 
@@ -299,3 +303,30 @@ def test_the_divisible_load_bounds_every_fork() -> None:
         result = dlsched.solve(made, "hadare")
         last = dlsched.verify(made, result.solution).details["last_slot"]
         assert divisible_load(made) - 1e-9 <= last <= divisible_load(made) * 1.6 + count
+
+
+class _Stopped(Run):
+    """A run that ends after it was asked a number of times, whatever the clock says."""
+
+    questions = 0
+    most = 10**9
+
+    def stop_reason(self) -> Termination | None:
+        self.questions += 1
+        return Termination.TIME_LIMIT if self.questions > self.most else None
+
+
+def test_insertion_that_is_stopped_is_the_beginning_of_the_longer_search() -> None:
+    """What the search finds up to a limit does not depend on when the limit strikes."""
+    made = dlsched.generate("utility", 3, jobs=30, slots=40)
+    found = []
+    most = 10**9
+    for _ in range(4):
+        run = _Stopped(time_limit=float(most))
+        run.most = most
+        insertion(made, run, 60)
+        found.append([point.objective for point in run.trajectory])
+        most = run.questions // 2
+    for longer, shorter in pairwise(found):
+        assert longer[: len(shorter)] == shorter
+    assert len(found[0]) > len(found[-1]) > 0

@@ -140,11 +140,10 @@ class ScheduleSearch:
         try:
             self.bound_without_prices()
             if self.run.known is None:  # else insertion has searched already
-                first = 0.1 * limit
                 schedule = Insertion(self.gangs)
-                schedule.arrange(self.run.nested(first), by_density(self.gangs).tolist(), rounds)
+                order = by_density(self.gangs).tolist()
+                schedule.search(self.run.nested(0.2 * limit), order, rounds)
                 self.propose(schedule)
-                self.best.improve(self.run.nested(first), rounds)
             if self.run.stop_reason():
                 return
             self.columns.add(self.best.levels)
@@ -239,8 +238,7 @@ class ScheduleSearch:
                 order = self.run.rng.permutation(len(self.instance.jobs)).tolist()
                 part = self.run.nested(0.3 * self.run.remaining())
                 part.rng = self.run.rng  # other neighbourhoods than before
-                other.arrange(part, order, rounds)
-                other.improve(part, rounds)
+                other.search(part, order, rounds)
                 self.propose(other)
             if limit is None or self.fits_milp:
                 self.best.improve(self.run, rounds)

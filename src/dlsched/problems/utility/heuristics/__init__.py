@@ -125,17 +125,17 @@ def srtf(instance: Instance, run: Run) -> Claim:
     "utility", kind="heuristic", preload=(".heuristics.remove_insert", ".heuristics.order_search")
 )
 def insertion(instance: Instance, run: Run, rounds: int = 500) -> Claim:
-    """Jobs inserted one by one, each at its earliest finish; search over orders, then schedules.
+    """Jobs inserted one by one, each at its earliest finish; search over orders and schedules.
 
     The first order is by utility per GPU and slot. The first search moves a job in the order, and
     inserts it and those after it again. The second one removes a few jobs that run in the same slot
-    and inserts them in another order. Both anneal. Ours, not the paper's.
+    and inserts them in another order. Both anneal, by turns, in stages of which each is four times
+    as long as the one before, whatever the time limit is: it only ends them. Ours, not the paper's.
 
     Parameters
     ----------
     rounds
-        Rounds of the second search for each job; the first one takes about as long. With a time
-        limit, the most, and each has at most half of the time.
+        Rounds of the second search for each job; the first one takes about as long.
     """
     if rounds < 0:
         raise OptionError(f"rounds={rounds} must be from 0")
@@ -143,9 +143,7 @@ def insertion(instance: Instance, run: Run, rounds: int = 500) -> Claim:
     schedule = Insertion(gangs)
     if not gangs.masks:
         return _finished_jobs(instance, solution_of(instance, schedule.levels), run)
-    schedule.arrange(run.nested(0.5 * run.remaining()), by_density(gangs).tolist(), rounds)
-    run.record(gangs.unscaled(schedule.total), None)
-    schedule.improve(run, rounds)
+    schedule.search(run, by_density(gangs).tolist(), rounds)
     if instance.must_finish and schedule.left_out():
         return Claim(status=Status.NO_SOLUTION, reason="not every job could be inserted")
     return Claim(solution=solution_of(instance, schedule.levels), termination=run.stop_reason())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -19,6 +19,10 @@ _COLDEST = 0.01
 """The last temperature, as a share of the first."""
 _ORDERS = 12
 """Rounds of a search over orders, for each round and job of one over schedules."""
+_FIRST_STAGE = 8
+"""Rounds of the first stage of a search, for each job."""
+_GROWTH = 4
+"""How many times as long each stage is: the last one has most of the rounds."""
 _STEPS = 1_000_000
 """The limits are checked after insertions with about this many slots, ..."""
 _MOST_ROUNDS = 512
@@ -108,7 +112,7 @@ class Insertion:
         no limit stops it: with any limit the schedule is one of a heuristic.
         """
         if price is None:
-            plan = self._plan()
+            plan = self.plan()
             insert_in_turn(self.gangs.demands, plan, np.array([*order], dtype=np.int64))
             self.reset(plan.levels)
             return
@@ -117,18 +121,33 @@ class Insertion:
                 return
             self.insert(job, price)
 
-    def arrange(self, run: Run, order: Sequence[int], rounds: int) -> None:
-        """Insert all jobs in turn, into an empty schedule; then anneal over the order of jobs.
+    def search(self, run: Run, order: Sequence[int], rounds: int) -> None:
+        """Insert all jobs in turn, into an empty schedule; anneal over orders and schedules.
+
+        By turns a stage over orders, and one over schedules that begins with the best schedule
+        known, each four times as long as the one before. What a stage does depends on the rounds
+        before it, not on the clock, so a shorter limit ends the same search earlier.
 
         Parameters
         ----------
         rounds
-            The most rounds for each job, as in `improve`; one over orders takes far longer, and
-            `_ORDERS` of them are done for each of these.
+            The most rounds over schedules for each job; those over orders take about as long.
         """
         self.reset(np.full_like(self.levels, -1))
         self.fill(order)
-        self._anneal(run, rounds * _ORDERS, np.array(order, dtype=np.int64))
+        if len(self.levels) < 2:
+            return
+        orders = _Annealing(self, run, np.array(order, dtype=np.int64))
+        schedules = _Annealing(self, run, None)
+        for part in stages(rounds):
+            for annealing, times in ((orders, _ORDERS), (schedules, len(self.levels))):
+                if run.stop_reason():
+                    return
+                if annealing is schedules:
+                    annealing.begin_from(self.levels)
+                annealing.stage(run, part * times)
+                if annealing.best > self.total:
+                    self.reset(annealing.kept)
 
     def improve(self, run: Run, rounds: int) -> None:
         """Remove some jobs and insert them again in another order; anneal, and keep the best.
@@ -138,46 +157,16 @@ class Insertion:
         rounds
             The most rounds for each job.
         """
-        self._anneal(run, rounds * len(self.levels), None)
-
-    def _anneal(self, run: Run, rounds: int, order: Indices | None) -> None:
-        """Anneal over the order, or over schedules; keep the best schedule.
-
-        Worse ones are accepted at a temperature that falls over the rounds, or over the run's time
-        if that ends sooner. It ends early if every job has its largest utility.
-        """
-        count, slots = self.levels.shape
-        if count < 2:
+        if len(self.levels) < 2:
             return
-        demands = self.gangs.demands
-        plan = self._plan(int(run.rng.integers(1, 2**31 - 1)))
-        kept = self.levels.copy()
-        scheduled = np.flatnonzero(plan.finish >= 0)
-        totals = np.full(2, demands.value[scheduled, plan.finish[scheduled]].sum())
-        most = demands.value.max(axis=1).sum()
-        hottest = _HOTTEST["schedule" if order is None else "order"]
-        hottest *= max(self.total / count, np.finfo(float).tiny)
-        density = self.density()
-        steps = slots if order is None else slots * count
-        rounds_at_once = max(1, min(_MOST_ROUNDS, _STEPS // steps))
-        done = 0
-        began = run.elapsed()
-        seconds = max(run.remaining(), 1e-9)
-        while done < rounds and totals[1] < most and not run.stop_reason():
-            spent = (run.elapsed() - began) / seconds
-            temperature = hottest * _COLDEST ** max(done / rounds, min(1.0, spent))
-            before = totals[1]
-            part = min(rounds_at_once, rounds - done)
-            if order is None:
-                anneal(demands, plan, density, part, temperature, totals, kept)
-            else:
-                anneal_order(demands, plan, order, part, temperature, totals, kept)
-            done += part
-            if totals[1] > before and not self.all_needed:
-                run.record(self.gangs.unscaled(float(totals[1])), None)
-        self.reset(kept)
+        annealing = _Annealing(self, run, None)
+        for part in stages(rounds):
+            if run.stop_reason():
+                break
+            annealing.stage(run, part * len(self.levels))
+        self.reset(annealing.kept)
 
-    def _plan(self, seed: int = 1) -> Plan:
+    def plan(self, seed: int = 1) -> Plan:
         """Return a copy of the schedule for the compiled loops."""
         runs = self.levels >= 0
         last = self.levels.shape[1] - 1 - runs[:, ::-1].argmax(axis=1)
@@ -198,6 +187,77 @@ class Insertion:
         slots = np.maximum(1, gangs.instance.fewest)
         density: Vector = gangs.worth.max(axis=1) / (gangs.workers * slots)
         return density
+
+
+class _Annealing:
+    """Annealing over orders of insertion, or over schedules, in stages; keeps the best schedule.
+
+    A stage accepts worse schedules at a temperature that falls over its rounds.
+
+    Parameters
+    ----------
+    order
+        The jobs in the order of insertion that gave the schedule; ``None`` to search schedules.
+    """
+
+    def __init__(self, schedule: Insertion, run: Run, order: Indices | None) -> None:
+        self.schedule, self.order = schedule, order
+        self.density = schedule.density()
+        self.plan = schedule.plan(int(run.rng.integers(1, 2**31 - 1)))
+        self.kept = schedule.levels.copy()
+        self.totals = np.full(2, self._worth())
+
+    @property
+    def best(self) -> float:
+        """The scaled utility of the best schedule."""
+        return float(self.totals[1])
+
+    def begin_from(self, levels: Levels) -> None:
+        """Go on from another schedule."""
+        if not np.array_equal(levels, self.plan.levels):
+            self.plan = self.schedule.plan(int(self.plan.seed[0]))
+            self.kept = levels.copy()
+            self.totals[:] = self._worth()
+
+    def stage(self, run: Run, rounds: int) -> None:
+        """Do rounds; end early at a limit, or if all jobs have their largest utility."""
+        demands = self.schedule.gangs.demands
+        count, slots = self.kept.shape
+        most = demands.value.max(axis=1).sum()
+        hottest = _HOTTEST["schedule" if self.order is None else "order"]
+        hottest *= max(self.best / count, np.finfo(float).tiny)
+        steps = slots if self.order is None else slots * count
+        rounds_at_once = max(1, min(_MOST_ROUNDS, _STEPS // steps))
+        done = 0
+        while done < rounds and self.best < most and not run.stop_reason():
+            temperature = hottest * _COLDEST ** (done / rounds)
+            before = self.best
+            part = min(rounds_at_once, rounds - done)
+            if self.order is None:
+                arguments = demands, self.plan, self.density
+                anneal(*arguments, part, temperature, self.totals, self.kept)
+            else:
+                arguments = demands, self.plan, self.order
+                anneal_order(*arguments, part, temperature, self.totals, self.kept)
+            done += part
+            if self.best > before and not self.schedule.all_needed:
+                run.record(self.schedule.gangs.unscaled(self.best), None)
+
+    def _worth(self) -> float:
+        value, finish = self.schedule.gangs.demands.value, self.plan.finish
+        scheduled = np.flatnonzero(finish >= 0)
+        return float(value[scheduled, finish[scheduled]].sum())
+
+
+def stages(rounds: int) -> Iterator[int]:
+    """Yield the rounds of each stage, each `_GROWTH` times as long, together `rounds`."""
+    part = _FIRST_STAGE
+    while rounds > 0:
+        # A rest that would be shorter than the stage before it is added to that.
+        part = rounds if rounds < part * (1 + _GROWTH) else part
+        yield part
+        rounds -= part
+        part *= _GROWTH
 
 
 def by_density(gangs: Gangs) -> Indices:
