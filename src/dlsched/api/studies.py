@@ -111,9 +111,7 @@ def what_if(
     import pandas
 
     inst, variant = load(instance), _variant(variant)
-    owner = replace(
-        _changed_problem(inst, extended(inst, variant, "free")), earlier=Earlier()
-    )
+    owner = replace(_changed_problem(inst, extended(inst, variant, "free")), earlier=Earlier())
     free = solve(inst, variant=owner, **solve_options)
     rows = [_row({}, free, free)]
     pool = _Pool(inst, owner, {name for fix in fixes for name in fix})
