@@ -115,4 +115,6 @@ def test_what_if_states_the_cost_of_each_decision() -> None:
         if alone.objective is not None:
             assert row["preempted"] == alone.objective.preempted
             assert row["collateral"] == alone.objective.collateral
+            assert row["preempted_bound"] == alone.bound.preempted.value
+            assert row["collateral_bound"] == alone.bound.collateral.value
             assert row["preempted_cost"] == row["preempted"] - frame["preempted"][0]

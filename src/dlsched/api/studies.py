@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -12,6 +13,7 @@ from dlsched.errors import OptionError
 from dlsched.results.objective import Bound, relative_gap
 from dlsched.results.result import Result, Status
 from dlsched.schema.envelope import Instance
+from dlsched.solvers.earlier import Earlier
 from dlsched.variants import (
     Level,
     Variant,
@@ -109,16 +111,57 @@ def what_if(
     import pandas
 
     inst, variant = load(instance), _variant(variant)
-    owner = _changed_problem(inst, extended(inst, variant, "free"))
+    owner = replace(_changed_problem(inst, extended(inst, variant, "free")), earlier=Earlier())
     free = solve(inst, variant=owner, **solve_options)
-    point = {} if free.status is not Status.OPTIMAL else _values(inst, owner, free.solution)
     rows = [_row({}, free, free)]
+    pool = _Pool(inst, owner, {name for fix in fixes for name in fix})
+    pool.add(owner, free)
     for fix in fixes:
-        fixed = owner.fixed(extended(inst, variant, "fixed", fix=fix), inst)
-        kept = point and all(point.get(name) == value for name, value in fix.items())
-        result = free if kept else solve(inst, variant=fixed, **solve_options)
+        first = pool.best(fix)
+        changed = extended(inst, variant, "fixed", fix=fix)
+        fixed = owner.fixed(changed, inst, first.solution if first else None)
+        if first is free and free.status is Status.OPTIMAL:
+            result = free
+        else:
+            result = solve(inst, variant=fixed, **solve_options)
+            pool.add(fixed, result)
         rows.append(_row(fix, result, free))
     return pandas.DataFrame(rows)
+
+
+class _Pool:
+    """Solutions of one changed model, and what they decide.
+
+    Parameters
+    ----------
+    names
+        Of the variables whose values are asked for.
+    """
+
+    def __init__(self, instance: Instance, owner: VariantProblem, names: set[str]) -> None:
+        self.instance = instance
+        self.model = owner.model.build(instance)
+        known = variables_by_name(self.model)
+        self.variables = {name: known[name] for name in names if name in known}
+        self.members: list[tuple[dict[str, float], Result]] = []
+
+    def add(self, owner: VariantProblem, result: Result) -> None:
+        """Add the solution of a variant of the model, unless it had to have a model of its own."""
+        if result.solution is None or owner.model.build(self.instance) is not self.model:
+            return
+        owner.model.assign(self.instance, self.model, result.solution)
+        values = {name: variable.value for name, variable in self.variables.items()}
+        self.members.append((values, result))
+
+    def best(self, fix: Mapping[str, float]) -> Result | None:
+        """Return the first one of the best results that have what is to be fixed."""
+        best: Result | None = None
+        for values, result in self.members:
+            if any(values.get(name) != value for name, value in fix.items()):
+                continue
+            if best is None or result.objective.better_than(best.objective):
+                best = result
+        return best
 
 
 def _variant(variant: VariantLike) -> Variant | None:
@@ -132,13 +175,6 @@ def _changed_problem(instance: Instance, variant: Variant) -> VariantProblem:
     owner = owner_of(instance, variant)
     assert isinstance(owner, VariantProblem)
     return owner
-
-
-def _values(instance: Instance, owner: VariantProblem, solution: Any) -> dict[str, float]:
-    """Return the values of the model's variables at a solution, by all their names."""
-    model = owner.model.build(instance)
-    owner.model.assign(instance, model, solution)
-    return {name: entry.value for name, entry in variables_by_name(model).items()}
 
 
 def _row(fix: Mapping[str, float], result: Result, free: Result) -> dict[str, Any]:

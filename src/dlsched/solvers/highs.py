@@ -13,7 +13,7 @@ import numpy as np
 from dlsched.errors import OptionError, SolverFailure
 from dlsched.results.result import Start, Termination
 from dlsched.run import Run
-from dlsched.solvers.outcome import Outcome, Vector
+from dlsched.solvers.outcome import Basis, Outcome, Vector
 from dlsched.solvers.session import EMPTY, NAME, TERMINATIONS, Session, version
 from dlsched.solvers.standard_form import StandardForm
 
@@ -69,6 +69,8 @@ def solve(
     nodes: int | None = None,
     target: float | None = None,
     options: Mapping[str, Any] | None = None,
+    basis: Basis | None = None,
+    keep_basis: bool = False,
 ) -> Outcome:
     """Optimize one level; see `Backend.solve`.
 
@@ -77,6 +79,7 @@ def solve(
     tree: unlike a time limit, the same on every machine. A solution at least as good as `target`,
     an objective, is the end of an integer program. Without `sub_programs` HiGHS neither seeks
     solutions in smaller integer programs nor restarts at the root. `options` are more of its own.
+    A relaxation begins from `basis`, if it is given, and the outcome has its own if `keep_basis`.
     """
     unit = float(form.conditioned(level).unit)
     callbacks = _Callbacks(run, unit, quiet=quiet or relax)
@@ -93,6 +96,8 @@ def solve(
     if not relax and columns > max(MANY_COLUMNS, WIDE * rows):
         logger.info("no presolve: it would take minutes with %d rows and columns %d", rows, columns)
         session.set("presolve", "off")
+    if basis is not None:
+        session.start_from_basis(basis)
     if start is not None:
         session.start_from(start)
     if not sub_programs:
@@ -100,7 +105,8 @@ def solve(
             session.set(name, False)
     session.solve()
     if start is None:
-        return _outcome(session, form, level, relax, None)
+        outcome = _outcome(session, form, level, relax, None)
+        return replace(outcome, basis=session.basis) if keep_basis else outcome
     outcome = _outcome(session, form, level, relax, callbacks.start())
     if outcome.objective is None or _states(session, outcome.objective, unit):
         return outcome

@@ -28,6 +28,7 @@ from dlsched.solvers.certificate import (
     dual_bound,
     round_to_granularity,
 )
+from dlsched.solvers.earlier import Earlier
 from dlsched.solvers.fixing import fix_by_reduced_cost
 from dlsched.solvers.garbage import no_collection
 from dlsched.solvers.iis import infeasibility_reason
@@ -78,6 +79,7 @@ def solve_levels(
     *,
     relaxations: bool = True,
     first: Solution | None = None,
+    earlier: Earlier | None = None,
 ) -> Claim:
     """Solve an instance's model lexicographically.
 
@@ -92,6 +94,8 @@ def solve_levels(
         part of the instance's, as a bound on its schedules alone would not be one on all.
     first
         A feasible solution of a heuristic, from which the search begins where the run has no start.
+    earlier
+        What is known of the same model with fewer rows; filled here if nothing is known.
 
     Raises
     ------
@@ -112,7 +116,11 @@ def solve_levels(
     if depth is not None and not (isinstance(depth, int) and 1 <= depth <= levels):
         raise OptionError(f"levels={depth} must be from 1 to {levels}")
     search.backend, search.relaxations = backend, relaxations
+    search.earlier = earlier
+    shape = search.form.shape
     search.solve(levels if depth is None else depth)
+    if earlier is not None and earlier.shape is None:
+        earlier.shape, earlier.optima, earlier.bounds = shape, search.optima, search.bounds
     return search.claim()
 
 
@@ -177,6 +185,7 @@ class _LevelSearch:
     build_seconds: float
     backend: Backend = highs
     relaxations: bool = True
+    earlier: Earlier | None = None
     status: Status = Status.OPTIMAL
     termination: Termination | None = None
     reason: str = ""
@@ -389,9 +398,14 @@ class _LevelSearch:
 
     def solve_once(self, level: int) -> Outcome:
         """Solve the relaxation, then the integer program unless the relaxation decides."""
-        self.bounds.append([])
-        relaxed = self.relax(level) if self.relaxations else None
-        outcome = relaxed or self.attained(level)
+        known = self.earlier.bounds_of(self.form, self.optima) if self.earlier else []
+        self.bounds.append(known)
+        self.duals = np.zeros(self.form.shape[0])
+        outcome = self.attained(level) if known else None
+        relaxed = None
+        if outcome is None:
+            relaxed = self.relax(level) if self.relaxations else None
+            outcome = relaxed or self.attained(level)
         outcome = outcome or self.backend.solve(self.form, level, self.run, start=self.incumbent)
         start = outcome.start
         if relaxed is not None:
@@ -409,10 +423,14 @@ class _LevelSearch:
         integral and the run's solver is HiGHS, or if a limit is reached.
         """
         form = self.form
-        outcome = highs.solve(form, level, self.run, relax=True)
+        earlier = self.earlier or Earlier()
+        basis = earlier.basis_of(form, level)
+        first = self.earlier is not None and earlier.shape is None
+        outcome = highs.solve(form, level, self.run, relax=True, basis=basis, keep_basis=first)
+        if outcome.basis is not None:
+            earlier.bases[level] = outcome.basis
         optimal = outcome.status is Status.OPTIMAL
         how = "bounds of the variables"
-        self.duals = np.zeros(form.shape[0])
         if outcome.duals is not None:
             how = "dual vector of the LP"
             self.duals = outcome.duals

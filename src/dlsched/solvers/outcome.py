@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +12,21 @@ from numpy.typing import NDArray
 from dlsched.results.result import Start, Status, Termination
 
 Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Basis:
+    """The basis of a linear program, by HiGHS's numbers of what columns and rows are.
+
+    Attributes
+    ----------
+    columns, rows
+        One number for each column and row.
+    """
+
+    BASIC: ClassVar[int] = 1
+    columns: Sequence[int]
+    rows: Sequence[int]
 
 
 @dataclass(frozen=True)
@@ -30,6 +47,8 @@ class Outcome:
         Row duals; of a linear relaxation that was solved to optimality.
     start
         Whether the start was used; ``None`` if none was given.
+    basis
+        Of a linear relaxation, where it was asked for.
     """
 
     solver: str
@@ -40,6 +59,7 @@ class Outcome:
     bound: float | None = None
     duals: Vector | None = None
     start: Start | None = None
+    basis: Basis | None = None
 
     @property
     def status(self) -> Status:

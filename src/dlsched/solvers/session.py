@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from dlsched.errors import SolverFailure
 from dlsched.results.result import Termination
 from dlsched.run import Run
-from dlsched.solvers.outcome import Vector
+from dlsched.solvers.outcome import Basis, Vector
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -204,6 +204,24 @@ class Session:
         solution = highspy.HighsSolution()
         solution.col_value = point.tolist()
         self.solver.setSolution(solution)
+
+    @property
+    def basis(self) -> Basis | None:
+        """The last basis, if there is one."""
+        basis = self.solver.getBasis()
+        if not basis.valid:
+            return None
+        return Basis([int(s) for s in basis.col_status], [int(s) for s in basis.row_status])
+
+    def start_from_basis(self, basis: Basis) -> None:
+        """Begin the simplex method from a basis."""
+        import highspy
+
+        kinds = list(highspy.HighsBasisStatus.__members__.values())
+        known = highspy.HighsBasis()
+        known.col_status = [kinds[status] for status in basis.columns]
+        known.row_status = [kinds[status] for status in basis.rows]
+        self.require(self.solver.setBasis(known), "a basis")
 
     @property
     def status(self) -> str:

@@ -18,6 +18,7 @@ from dlsched.run import Run
 from dlsched.schema import Number
 from dlsched.schema.envelope import Instance
 from dlsched.schema.solution import Solution
+from dlsched.solvers.earlier import Earlier
 from dlsched.solvers.levels import SOLVER_LIBRARIES, relax_first_level, solve_levels
 from dlsched.variants.allowing import Rule
 from dlsched.variants.changed_model import Change, change_model
@@ -141,10 +142,16 @@ class VariantProblem(Problem):
     ----------
     values
         Of the added variables, by name, which `check` takes instead of choosing them, if given.
+    earlier
+        What is known of the whole model with less fixed, which its first solution states.
+    first
+        A solution, which is where `EXACT` begins if it is better than the heuristics'.
     """
 
     variant: Variant = field(kw_only=True)
     values: Mapping[str, Number] | None = field(default=None, kw_only=True)
+    earlier: Earlier | None = field(default=None, kw_only=True, compare=False)
+    first: Solution | None = field(default=None, kw_only=True, compare=False)
 
     @property
     def label(self) -> VariantLabel:
@@ -204,12 +211,14 @@ class VariantProblem(Problem):
         """Whether the problem's model only estimates a level, and its own method refines it."""
         return bool(self._estimated)
 
-    def fixed(self, variant: Variant, instance: Instance) -> VariantProblem:
+    def fixed(
+        self, variant: Variant, instance: Instance, first: Solution | None = None
+    ) -> VariantProblem:
         """Return the problem of a variant that fixes more; its model is this one's, changed.
 
         So only one of the two can be used at a time.
         """
-        other = replace(self, variant=variant)
+        other = replace(self, variant=variant, first=first)
         other.model.take_over(self.model.change(instance), instance)
         return other
 
@@ -297,10 +306,23 @@ class VariantProblem(Problem):
             """
             if self._estimated:
                 return self._by_estimates(instance, run).solve()
-            return solve_levels(instance, run, self.model)
+            run.known = self._better(instance, run.known, self.first)
+            return solve_levels(instance, run, self.model, earlier=self.earlier)
 
         trust(whole_model, self.name)
         return whole_model
+
+    def _better(
+        self, instance: Instance, known: Solution | None, other: Solution | None
+    ) -> Solution | None:
+        """Return the better one of a known solution and one that may be none of the variant."""
+        if other is None:
+            return known
+        report = self.check(instance, other)
+        if not report.feasible or report.objective is None:
+            return known
+        before = None if known is None else self.check(instance, known).objective
+        return other if before is None or report.objective.better_than(before) else known
 
     def _search(self) -> Callable[..., Claim]:
         def search(instance: Instance, run: Run) -> Claim:

@@ -92,14 +92,15 @@ def assign(instance: Instance, m: Any, solution: Solution) -> None:
     """Set every variable to the value that the solution gives it."""
     assign_preemptions(instance, m, solution)
     returned = set(solution.returned)
-    for j, s in m.DAMAGE:
-        m.z[j, s].set_value(int(m.y[j].value and s not in returned), skip_validation=True)
+    preempted = {j for j, y in m.y.items() if y.value}
+    for (j, s), z in m.z.items():
+        z.set_value(int(j in preempted and s not in returned), skip_validation=True)
 
 
 def assign_preemptions(instance: Instance, m: Any, solution: Solution) -> None:
     """Set the variables of level 1, ``x`` and ``y``, to the values that the solution gives them."""
     index = {instance.server_index[s] for s in solution.returned}
-    for s in m.SERVERS:
-        m.x[s].set_value(int(instance.server_index[s] in index), skip_validation=True)
-    for job, base in zip(instance.jobs, instance.base_servers, strict=True):
-        m.y[job.id].set_value(int(not base.isdisjoint(index)), skip_validation=True)
+    for s, x in m.x.items():
+        x.set_value(int(instance.server_index[s] in index), skip_validation=True)
+    for y, base in zip(m.y.values(), instance.base_servers, strict=True):
+        y.set_value(int(not base.isdisjoint(index)), skip_validation=True)
