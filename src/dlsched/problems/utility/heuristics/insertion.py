@@ -234,11 +234,11 @@ class _Annealing:
             before = self.best
             part = min(rounds_at_once, rounds - done)
             if self.order is None:
-                arguments = demands, self.plan, self.density
-                anneal(*arguments, part, temperature, self.totals, self.kept)
+                held = demands, self.plan, self.density
+                anneal(*held, part, temperature, self.totals, self.kept)
             else:
-                arguments = demands, self.plan, self.order
-                anneal_order(*arguments, part, temperature, self.totals, self.kept)
+                ordered = demands, self.plan, self.order
+                anneal_order(*ordered, part, temperature, self.totals, self.kept)
             done += part
             if self.best > before and not self.schedule.all_needed:
                 run.record(self.schedule.gangs.unscaled(self.best), None)
