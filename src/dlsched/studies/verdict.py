@@ -138,11 +138,11 @@ def _baseline(study: Study) -> list[str]:
 def _unexplained(study: Study) -> str:
     """Return what is not known of the waiting, and what follows."""
     table = study.explained.table.set_index("cause")
-    held = table.loc["held back"]
+    held = table.loc["held back"].to_dict()
     unit = {"gpu": "GPU", "cpu": "CPU", "node": "node"}[study.history.resource]
     return (
-        f"In {100 * held['share']:.0f} % of the waiting hours ({_amount(float(held['hours']))} h, "
-        f"{_amount(float(held['gpu_hours']))} {unit}-hours) the job that waited would have fitted on the "
+        f"In {100 * held['share']:.0f} % of the waiting hours ({_amount(held['hours'])} h, "
+        f"{_amount(held['gpu_hours'])} {unit}-hours) the job that waited would have fitted on the "
         "nodes as recorded, and no job before it was waiting for room. Why it did not start is "
         "not in the record: holds, limits of users and accounts, reservations, nodes that were "
         "down, licences, memory, or jobs that the export lacks. A policy simulated without these "
