@@ -234,19 +234,11 @@ class _Annealing:
             before = self.best
             part = min(rounds_at_once, rounds - done)
             if self.order is None:
-<<<<<<< HEAD
-                held = demands, self.plan, self.density
-                anneal(*held, part, temperature, self.totals, self.kept)
-            else:
-                ordered = demands, self.plan, self.order
-                anneal_order(*ordered, part, temperature, self.totals, self.kept)
-=======
                 density, kept = self.density, self.kept
                 anneal(demands, self.plan, density, part, temperature, self.totals, kept)
             else:
                 order, kept = self.order, self.kept
                 anneal_order(demands, self.plan, order, part, temperature, self.totals, kept)
->>>>>>> h36b
             done += part
             if self.best > before and not self.schedule.all_needed:
                 run.record(self.schedule.gangs.unscaled(self.best), None)
