@@ -59,7 +59,7 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_it_is_deterministic_and_no_worse_than_its_start(case: str) -> None:
-    """Seed and iterations decide; no search makes it worse; pooled values are what is simulated."""
+    """Seed and iterations decide, and the search makes the start better."""
     jobs, cluster = CASES[case]
     start, first, again = (
         clairvoyant(jobs, cluster, iterations=n, preemptive=True) for n in (0, 200, 200)

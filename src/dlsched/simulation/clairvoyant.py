@@ -17,7 +17,7 @@ from dlsched.simulation.workload.workload import Workload
 
 SIMULATED: Final = 4
 """Local optima that are simulated, the best on pooled servers first: the others cost a simulation
-each and were not better in the cases measured (benchmarks/figures/decisions.md)."""
+each **(D)**."""
 PATIENCE: Final = 20
 """The search leaves an order after as many moves a job without improvement."""
 NEAR: Final = 8
