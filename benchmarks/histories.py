@@ -84,7 +84,6 @@ def rows(label: str, history: History, delay: float = 0.0) -> Iterator[str]:
         cells = [_cell(getattr(row, name)) for name in names]
         gap = "-" if pd.isna(row.gap) else f"{100 * row.gap:.1f}"
         yield f"| {label} | {row.policy} | {' | '.join(cells)} | {gap} |"
-        label = ""
     yield (
         f"\n{len(history.jobs):,} jobs, {int(history.jobs['start'].notna().sum()):,} started, "
         f"{len(study.recorded.jobs):,} counted; the replay differs by {difference:g} s; "

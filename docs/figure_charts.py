@@ -42,6 +42,10 @@ BARS: dict[str, Bars] = {
     "hadar_simulation": Bars(
         ("policy",), {"duration": "duration, h", "median": "median completion, h"}
     ),
+    "histories": Bars(
+        ("record", "policy"),
+        {"mean wait, s": "mean wait, s", "mean completion, s": "mean completion, s"},
+    ),
     "lyra_simulation": Bars(
         ("scheme",),
         {"mean queueing s": "mean queueing, s", "mean completion s": "completion, s"},
