@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dlsched.bench import allotment
+from dlsched.bench.calls import in_processes, on_dask
 from dlsched.errors import OptionError
 
 RETRIES = 2
@@ -45,8 +46,6 @@ class Local:
         stop: Callable[[], object],
     ) -> list[Any] | None:
         """Return what a function returns of each item; see `dlsched.bench.calls.in_processes`."""
-        from dlsched.bench.calls import in_processes
-
         return in_processes(self.jobs, function, shared, items, stop)
 
 
@@ -80,8 +79,6 @@ class Dask:
         stop: Callable[[], object],
     ) -> list[Any] | None:
         """Return what a function returns of each item; see `dlsched.bench.calls.on_dask`."""
-        from dlsched.bench.calls import on_dask
-
         return on_dask(self.cluster, self.security, function, shared, items, stop)
 
 
