@@ -13,8 +13,8 @@ import dlsched
 
 FRONTIERS = {
     "reclaiming-520-130": ("preempted", "collateral"),
-    "reclaiming-96": ("preempted", "collateral"),
-    "elastic-loan-small-03": ("launched", "reduction"),
+    "workers-192": ("placed", "opened"),
+    "elastic-80": ("launched", "reduction"),
 }
 FLEET = "reclaiming-520-130"
 
