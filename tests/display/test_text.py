@@ -13,6 +13,7 @@ from pydantic import Field
 
 import dlsched
 from dlsched import Bound, Report, Status, Termination, Violation
+from dlsched.display.figures import percent
 from dlsched.problems import library
 from dlsched.problems.elastic.definition.schema import Instance as ElasticInstance
 from dlsched.problems.elastic.definition.schema import Job
@@ -284,3 +285,8 @@ def test_limits_survive_json(fig5: Result) -> None:
     assert dlsched.read_result(fig5.to_json()).limits == fig5.limits
     old = fig5.to_json().replace('"limits"', '"unknown"')
     assert dlsched.read_result(old).limits is None
+
+
+def test_negative_percentages() -> None:
+    """What is lost is shown with the same digits as what is gained."""
+    assert (percent(0.0712), percent(-0.7), percent(-1e-7)) == ("7.12 %", "-70.00 %", "-1e-05 %")

@@ -30,7 +30,7 @@ def percent(gap: float | None) -> str:
     if gap == 0:
         return "0 %"
     value = 100 * gap
-    return f"{value:.2f} %" if gap >= 0.0001 else f"{value:.0e} %"
+    return f"{value:.2f} %" if abs(gap) >= 0.0001 else f"{value:.0e} %"
 
 
 def seconds(value: float | None) -> str:
