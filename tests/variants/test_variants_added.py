@@ -204,3 +204,12 @@ def test_a_digest_has_a_functions_attributes() -> None:
     before = Variant("reclaiming", "attribute", reads_its_attribute).sha256
     reads_its_attribute.limit = 2  # type: ignore[attr-defined]
     assert Variant("reclaiming", "attribute", reads_its_attribute).sha256 != before
+
+
+def test_a_refused_model_says_what_can_be_done_for_a_variant() -> None:
+    """Not that the problem's other methods do it, which do not know the variant."""
+    instance = dlsched.generate("interleaving", 1, jobs=64, distinct=True)
+    with pytest.raises(
+        OptionError, match=r"variant one: the model of .* the most is.*by allow alone"
+    ):
+        dlsched.solve(instance, variant=Variant("interleaving", "one"))

@@ -45,6 +45,7 @@ class VariantModel:
 
     def __init__(self, variant: Variant, base: Problem) -> None:
         self.variant, self.module = variant, base.module("model")
+        self.has_form = base.has_module("allow")
         has_whole = base.has_module("whole_model")
         self.whole = base.module("whole_model") if has_whole else self.module
         self._changes: dict[str, Change] = {}
@@ -52,8 +53,19 @@ class VariantModel:
     def change(self, instance: Instance) -> Change:
         """Return the changed model of an instance."""
         if instance.sha256 not in self._changes:
-            self._changes[instance.sha256] = self.adapt(instance)(self.module.build(instance))
+            self._changes[instance.sha256] = self.adapt(instance)(self._built(instance))
         return self._changes[instance.sha256]
+
+    def _built(self, instance: Instance) -> Any:
+        """Return the problem's model; what it refuses has another remedy for a variant."""
+        try:
+            return self.module.build(instance)
+        except OptionError as error:
+            rule = "state it by allow alone, or " if self.has_form else ""
+            raise OptionError(
+                f"{self.variant}: {str(error).partition(';')[0]}; {rule}take a smaller instance: "
+                f"the problem's other exact methods do not know what is changed"
+            ) from error
 
     def take_over(self, other: Change, instance: Instance) -> None:
         """Use the model of a variant of the same rows and levels, with what is fixed here."""
