@@ -6,6 +6,7 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 from dlsched import registry
+from dlsched.display.drawing.colours import SAME_LABEL, Differences
 from dlsched.display.drawing.legend import LEGEND
 from dlsched.display.drawing.style import TITLE, figure_width, literal, new_figure, set_title, wrap
 from dlsched.display.figures import percent
@@ -94,7 +95,9 @@ def plot_difference(
             heights.append(alone.get_figheight())
             plt.close(alone)
     height = max(heights) if columns == 2 else sum(heights)
-    text = title if title is not None else _title(owner, shown, first, second)
+    module = owner.module("draw")
+    differ = module.differing(shown, first, second) if hasattr(module, "differing") else None
+    text = title if title is not None else _title(owner, shown, first, second, differ)
     text = wrap(text, 0.98 * figure_width(), TITLE + 1)
     figure = new_figure(height + _LINE * (2 + text.count("\n")))
     figure.suptitle(literal(text), x=0.01, ha="left", fontsize=TITLE + 1, fontweight="bold")
@@ -108,7 +111,8 @@ def plot_difference(
         words = standing(x, owner, shown)
         set_title(ax, f"{worth}; {words}" if words else worth)
         drawn.append(ax)
-    _one_legend(figure, drawn, width * columns)
+    same = f"the same {differ.by} in both" if differ is not None and differ.by else SAME_LABEL
+    _one_legend(figure, drawn, width * columns, same)
     return figure
 
 
@@ -122,13 +126,13 @@ def _solution(x: Solution | Result) -> Solution:
     return solution
 
 
-def _title(owner: Problem, instance: Instance, a: Solution, b: Solution) -> str:
+def _title(
+    owner: Problem, instance: Instance, a: Solution, b: Solution, differ: Differences | None
+) -> str:
     """Return how many decisions differ, and the gap at the first level with different values."""
     text = instance.name
-    module = owner.module("draw")
-    if hasattr(module, "differing"):
-        words = module.differing(instance, a, b).words
-        text += f": {words} differ"
+    if differ is not None:
+        text += f": {differ.words} differ"
     first, second = (owner.check(instance, solution).objective for solution in (a, b))
     return text if first is None or second is None else f"{text}; {_gap(first, second)}"
 
@@ -140,13 +144,14 @@ def _gap(first: Objective, second: Objective) -> str:
     return "equal in all levels"
 
 
-def _one_legend(figure: Figure, axes: list[Axes], inches: float) -> None:
-    """Put the entries of all legends, each once, below the figure."""
+def _one_legend(figure: Figure, axes: list[Axes], inches: float, same: str) -> None:
+    """Put the entries of all legends, each once, below the figure; say what is the same in both."""
     entries: dict[str, Any] = {}
     for ax in axes:
         legend = ax.get_legend()
         if legend is not None:
             words = [text.get_text() for text in legend.get_texts()]
+            words = [same if word == SAME_LABEL else word for word in words]
             entries |= dict(zip(words, legend.legend_handles, strict=True))
             legend.remove()
     for columns in range(min(len(entries), 10), 0, -1):

@@ -71,10 +71,21 @@ def text_on(colour: Colour) -> Colour:
 
 
 class Differences(NamedTuple):
-    """What two solutions decide differently: the names of the jobs, and how many in words."""
+    """What two solutions decide differently.
+
+    Attributes
+    ----------
+    names
+        Of the jobs, or whatever else is decided.
+    words
+        How many they are.
+    by
+        What differs of them, and is the same of the others: ``"home"``.
+    """
 
     names: Collection[str]
     words: str
+    by: str = ""
 
 
 @dataclass(frozen=True)

@@ -99,7 +99,7 @@ def differing(instance: Instance, a: Solution, b: Solution) -> Differences:
     known = [workload.id for workload in instance.pending]
     known += [workload.id for workload in instance.running]
     names = {name for name in known if first.get(name) != second.get(name)}
-    return Differences(names, f"{len(names):,} of {len(known):,} workloads")
+    return Differences(names, f"{len(names):,} of {len(known):,} workloads", "clusters")
 
 
 def _fates(solution: Solution) -> dict[str, tuple[tuple[str, str], ...]]:

@@ -106,7 +106,7 @@ def differing(instance: Instance, a: Solution, b: Solution) -> Differences:
     """Return the jobs that get other numbers of workers in two solutions."""
     first, second = (given_to(instance, solution) for solution in (a, b))
     jobs = {name for name, workers in first.items() if sum(workers) != sum(second[name])}
-    return Differences(jobs, f"{len(jobs):,} of {len(instance.jobs):,} jobs")
+    return Differences(jobs, f"{len(jobs):,} of {len(instance.jobs):,} jobs", "number of workers")
 
 
 def _title(instance: Instance, solution: Solution | None) -> str:

@@ -129,7 +129,7 @@ def draw(
 def differing(instance: Instance, a: Solution, b: Solution) -> Differences:
     """Return the tables that have different homes in two solutions."""
     tables = {t.id for t in instance.tables if a.home.get(t.id) != b.home.get(t.id)}
-    return Differences(tables, f"{len(tables):,} of {len(instance.tables):,} tables")
+    return Differences(tables, f"{len(tables):,} of {len(instance.tables):,} tables", "home")
 
 
 def _read(instance: Instance, home: Mapping[str, int], color_by: str) -> _Map:

@@ -12,7 +12,7 @@ def differing(instance: Instance, a: Solution, b: Solution) -> Differences:
     fates = preempted_of(instance, first) ^ preempted_of(instance, second)
     jobs = {instance.jobs[j].id for j in fates}
     words = f"{len(jobs):,} of {len(instance.jobs):,} jobs and {len(first ^ second):,} of "
-    return Differences(jobs, f"{words}{len(instance.servers):,} servers")
+    return Differences(jobs, f"{words}{len(instance.servers):,} servers", "outcome")
 
 
 def returned_of(instance: Instance, solution: Solution | None) -> set[int]:

@@ -147,7 +147,7 @@ def differing(instance: Instance, a: Solution, b: Solution) -> Differences:
         for solution in (a, b)
     )
     jobs = {job.id for job in instance.jobs if first.get(job.id) != second.get(job.id)}
-    return Differences(jobs, f"{len(jobs):,} of {len(instance.jobs):,} jobs")
+    return Differences(jobs, f"{len(jobs):,} of {len(instance.jobs):,} jobs", "CPUs and memory")
 
 
 def _colouring(

@@ -28,7 +28,7 @@ from dlsched.display.drawing.style import SMALL, TEXT, new_axes, set_labels, set
 from dlsched.display.figures import display
 from dlsched.problems.utility.definition.check import check, completions
 from dlsched.problems.utility.definition.schema import Instance, Solution
-from dlsched.problems.utility.pictures.gpu_lanes import Lane, owners_of, runs_of
+from dlsched.problems.utility.pictures.gpu_lanes import Lane, last_slot, owners_of, runs_of
 from dlsched.problems.utility.pictures.unscheduled_jobs import draw_alone
 from dlsched.results.summary import solution_text
 
@@ -95,7 +95,9 @@ def draw(
     ]
     if many:
         lanes.sort(key=lambda lane: list(instance.supply).index(lane.kind))
-    owners = owners_of(instance, solution, lanes)
+    # Beside another solution both have the same slots, so that lengths can be compared.
+    last = last_slot(instance, solution, *([] if other is None else [other]))
+    owners = owners_of(instance, solution, lanes, last)
     if ax is None:
         ax = new_axes(1.3 + (min(3.2, 0.035 * len(lanes)) if many else 0.2 * len(lanes)))
     kinds = by_name([*instance.supply])
@@ -130,7 +132,7 @@ def differing(instance: Instance, a: Solution, b: Solution) -> Differences:
     """Return the jobs that end in different slots of two solutions, or in only one of them."""
     first, second = (completions(instance, solution.schedule) for solution in (a, b))
     jobs = {job.id for job in instance.jobs if first.get(job.id) != second.get(job.id)}
-    return Differences(jobs, f"{len(jobs):,} of {len(instance.jobs):,} jobs")
+    return Differences(jobs, f"{len(jobs):,} of {len(instance.jobs):,} jobs", "slot of completion")
 
 
 def _summary(instance: Instance, solution: Solution | None) -> str:

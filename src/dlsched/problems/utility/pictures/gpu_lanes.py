@@ -20,13 +20,20 @@ class Lane(NamedTuple):
     number: int
 
 
-def owners_of(instance: Instance, solution: Solution, lanes: Sequence[Lane]) -> NDArray[np.int64]:
-    """Return for each lane and slot the position of the job that holds it, or -1.
+def last_slot(instance: Instance, *solutions: Solution) -> int:
+    """Return the last slot in which anything runs in some solutions, or that of the instance."""
+    runs = [held for s in solutions for job in s.schedule.values() for held in job]
+    return max((held.slot for held in runs), default=instance.slots)
+
+
+def owners_of(
+    instance: Instance, solution: Solution, lanes: Sequence[Lane], last: int
+) -> NDArray[np.int64]:
+    """Return for each lane and slot up to the last the position of the job that holds it, or -1.
 
     A job stays on the GPUs that it held in the slot before, as far as it holds as many.
     """
     schedule = solution.schedule
-    last = max((h.slot for held in schedule.values() for h in held), default=instance.slots)
     owners = np.full((len(lanes), last), -1)
     pools: dict[tuple[str, str], list[int]] = {}
     for i, lane in enumerate(lanes):

@@ -96,7 +96,9 @@ def differing(instance: Instance, a: Solution, b: Solution) -> Differences:
     """Return the jobs that get other numbers of workers in two solutions."""
     first, second = (_numbers(solution) for solution in (a, b))
     jobs = {job.id for job in instance.jobs if first.get(job.id) != second.get(job.id)}
-    return Differences(jobs, f"{len(jobs):,} of {len(instance.jobs):,} jobs")
+    return Differences(
+        jobs, f"{len(jobs):,} of {len(instance.jobs):,} jobs", "numbers of workers of each kind"
+    )
 
 
 def _numbers(solution: Solution) -> dict[str, tuple[int, ...]]:
