@@ -36,7 +36,8 @@ def resume() -> list[dict[str, Any]]:
     return settled("out")
 
 
-@pytest.mark.parametrize("group", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("group", [False, True])
 def test_killed_runner(group: bool, folder: Path, whole: list[Any]) -> None:
     """After kill -9 of the runner, or of its process group, its workers end; resuming completes."""
     process, workers = begin()

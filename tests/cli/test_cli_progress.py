@@ -76,6 +76,7 @@ def stop(process: subprocess.Popen[str], main: int) -> str:
     return out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "words"),
     [

@@ -96,6 +96,7 @@ def test_an_unknown_order_is_refused() -> None:
         queue(hand(), 50, order="shortest")
 
 
+@pytest.mark.slow
 def test_recorded_traces_become_covers(recorded: Callable[[str], Path]) -> None:
     """A recorded trace has many jobs of few profiles, which are proved at half the budget."""
     made = pool(read_trace(recorded("trace1.csv")), resources=4, budget=0.5)

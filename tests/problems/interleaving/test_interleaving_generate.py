@@ -9,6 +9,7 @@ import dlsched
 from dlsched.problems.interleaving.instances.generate import queue_head
 
 
+@pytest.mark.slow
 def test_jobs_that_are_not_distinct_have_few_profiles() -> None:
     """5,755 jobs of eight models and six numbers of GPUs have at most 48 profiles."""
     made = dlsched.generate(
