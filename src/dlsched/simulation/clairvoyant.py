@@ -19,11 +19,11 @@ SIMULATED: Final = 4
 """Local optima that are simulated, the best on pooled servers first: the others cost a simulation
 each **(D)**."""
 PATIENCE: Final = 20
-"""The search leaves an order after as many moves a job without improvement."""
+"""The search leaves an order after as many moves a job without improvement **(D)**."""
 NEAR: Final = 8
-"""Half of all insertions are at most as many places away."""
+"""Half of all insertions are at most as many places away **(D)**."""
 KICK: Final = 0.1
-"""Share of the jobs that are moved when the search leaves an order."""
+"""Share of the jobs that are moved when the search leaves an order **(D)**."""
 
 
 def clairvoyant(

@@ -20,9 +20,9 @@ _COLDEST = 0.01
 _ORDERS = 12
 """Rounds of a search over orders, for each round and job of one over schedules."""
 _FIRST_STAGE = 8
-"""Rounds of the first stage of a search, for each job."""
+"""Rounds of the first stage of a search, for each job **(D)**: a first choice, not tuned."""
 _GROWTH = 4
-"""How many times as long each stage is: the last one has most of the rounds."""
+"""How many times as long each stage is, so that the last one has most of the rounds **(D)**."""
 _STEPS = 1_000_000
 """The limits are checked after insertions with about this many slots, ..."""
 _MOST_ROUNDS = 512
