@@ -17,8 +17,8 @@ _FEW_JOBS = 100
 """Up to this many jobs the loops take less time as Python than to be compiled."""
 _DOUBLINGS, _DOUBLINGS_OF_FEW = (3,), (2, 6)
 """Base-2 logarithms of the exponents: 8 on a large fleet; 4 and 64 on a small one. On drawn fleets
-of 520 servers held back from the choice it was .62 % above the optimum on average, and the better of
-4 and 64, which takes twice as long, .41 %."""
+of 520 servers held back from the choice it was .62 % above the optimum on average; the better of 4
+and 64, which takes twice as long, .41 %."""
 _FEW_SERVERS = 100
 """Up to this many servers a pass takes less time than what is around it (.16 of .42 ms at 100)."""
 _RUINED = 0.3
