@@ -11,6 +11,7 @@ from test_variants_agree import instances
 
 import dlsched
 from dlsched import registry
+from dlsched.bench import Local
 from dlsched.variants import Variant, owner_of
 
 SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))]
@@ -118,3 +119,16 @@ def test_what_if_states_the_cost_of_each_decision() -> None:
             assert row["preempted_bound"] == alone.bound.preempted.value
             assert row["collateral_bound"] == alone.bound.collateral.value
             assert row["preempted_cost"] == row["preempted"] - frame["preempted"][0]
+
+
+def test_what_if_in_parts() -> None:
+    """On other processes the rows are the same; a function that cannot be sent is refused."""
+    instance = dlsched.load("reclaiming-small-04")
+    fixes = [{f"x[{server.id}]": 1} for server in instance.servers]
+    here = dlsched.what_if(instance, fixes)
+    assert dlsched.what_if(instance, fixes, on=Local(jobs=2)).equals(here)
+    few = Variant("reclaiming", "few", constrain=lambda m, instance: None)
+    with pytest.raises(dlsched.OptionError, match=r"variant='file\.py:name'"):
+        dlsched.what_if(instance, fixes, variant=few, on=Local(jobs=2))
+    with pytest.raises(dlsched.OptionError, match="give Local"):
+        dlsched.what_if(instance, fixes, on=2)  # type: ignore[arg-type]

@@ -72,7 +72,7 @@ def prove(
     inst = load(instance)
     owner = owner_of(inst, variant)
     run = _run(owner, time_limit, on_stage)
-    return prove_solution(inst, _known(inst, solution, run, owner), run, owner, _spread(on))
+    return prove_solution(inst, _known(inst, solution, run, owner), run, owner, spread_of(on))
 
 
 def prove_bound(
@@ -122,11 +122,17 @@ def prove_bound(
     inst = load(instance)
     owner = owner_of(inst, variant)
     run = _run(owner, time_limit, on_stage)
-    return search_bound(inst, target, _known(inst, solution, run, owner), run, owner, _spread(on))
+    return search_bound(inst, target, _known(inst, solution, run, owner), run, owner, spread_of(on))
 
 
-def _spread(on: Place | None) -> Spread | None:
-    """Return what makes independent calls there."""
+def spread_of(on: Place | None) -> Spread | None:
+    """Return what makes independent calls there.
+
+    Raises
+    ------
+    OptionError
+        If it makes none.
+    """
     if on is None:
         return None
     if not hasattr(on, "independent"):

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from dlsched.api.loading import InstanceLike, load
+from dlsched.api.proving import spread_of
 from dlsched.api.solving import solve
 from dlsched.errors import OptionError
+from dlsched.proofs.subtrees import Place
 from dlsched.results.objective import Bound, relative_gap
 from dlsched.results.result import Result, Status
 from dlsched.schema.envelope import Instance
@@ -36,6 +39,8 @@ _FINEST = Fraction(1, 10**9)
 """A common step that is a smaller part of a value is none: solvers cannot tell the two apart."""
 _LEAST = Fraction(1, 10**9)
 """The least value of which that part is taken."""
+_PARTS = 8
+"""Parts of `what_if` on other processes: each solves the undecided problem anew **(D)**."""
 
 
 def extended(
@@ -81,6 +86,7 @@ def what_if(
     fixes: Sequence[Mapping[str, float]],
     *,
     variant: VariantLike = None,
+    on: Place | None = None,
     **solve_options: Any,
 ) -> pandas.DataFrame:
     """Return what it costs to insist on decisions.
@@ -93,6 +99,10 @@ def what_if(
         For each row the values of some variables, by name, as ``{"x[s1]": 1}``.
     variant
         A change of the problem on which the decisions are made.
+    on
+        Where parts of `fixes` are solved independently, as ``Local(jobs=2)`` of `dlsched.bench`;
+        by default here, one after the other. The optima are the same; which one of several
+        solutions is found, and how tight a bound of an unproved row is, may differ.
     **solve_options
         Passed on to `solve`.
 
@@ -106,11 +116,47 @@ def what_if(
     Raises
     ------
     OptionError
-        If a variable is not there.
+        If a variable is not there, or the variant cannot be sent to other processes.
     """
     import pandas
 
-    inst, variant = load(instance), _variant(variant)
+    inst = load(instance)
+    spread = spread_of(on)
+    if spread is None or not fixes:
+        return pandas.DataFrame(_rows(inst, fixes, variant, solve_options))
+    try:
+        pickle.dumps((variant, solve_options))
+    except Exception as error:
+        raise OptionError(
+            f"on= sends the variant and the options to other processes, and this is impossible: "
+            f"{error}; write the variant's function into a file, and give variant='file.py:name'"
+        ) from error
+    length = -(-len(fixes) // _PARTS)
+    parts = [fixes[i : i + length] for i in range(0, len(fixes), length)]
+    shared = _Task(inst, variant, solve_options)
+    made = spread(_rows_of_part, shared, parts, lambda: None) or []
+    return pandas.DataFrame(made[0][:1] + [row for part in made for row in part[1:]])
+
+
+class _Task(NamedTuple):
+    """What the parts of `what_if` have in common."""
+
+    instance: Instance
+    variant: VariantLike
+    options: Mapping[str, Any]
+
+
+def _rows_of_part(task: _Task, fixes: Sequence[Mapping[str, float]]) -> list[dict[str, Any]]:
+    return _rows(task.instance, fixes, task.variant, task.options)
+
+
+def _rows(
+    inst: Instance,
+    fixes: Sequence[Mapping[str, float]],
+    change: VariantLike,
+    solve_options: Mapping[str, Any],
+) -> list[dict[str, Any]]:
+    variant = _variant(change)
     owner = replace(_changed_problem(inst, extended(inst, variant, "free")), earlier=Earlier())
     free = solve(inst, variant=owner, **solve_options)
     rows = [_row({}, free, free)]
@@ -126,7 +172,7 @@ def what_if(
             result = solve(inst, variant=fixed, **solve_options)
             pool.add(fixed, result)
         rows.append(_row(fix, result, free))
-    return pandas.DataFrame(rows)
+    return rows
 
 
 class _Pool:
