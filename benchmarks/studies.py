@@ -44,8 +44,8 @@ def main() -> None:
         proved = int((costs["status"] == "optimal").sum())
         free = int((costs["preempted_cost"] == 0).sum()) - 1
         print(
-            f"what_if {FLEET}: {len(fixes)} servers in {spent:.1f} s, {jobs} processes, {cpu:.1f} s of "
-            f"this one, {proved - 1} proved, "
+            f"what_if {FLEET}: {len(fixes)} servers in {spent:.1f} s, {jobs} processes, "
+            f"{cpu:.1f} s of this one, {proved - 1} proved, "
         )
         print(f"{free} cost no preempted job, the worst {costs['preempted_cost'].max():.0f}")
 
