@@ -16,7 +16,7 @@ from dlsched.display.figures import percent, shorten
 from dlsched.extras import require
 from dlsched.studies.groups import GROUPS, UNKNOWN
 from dlsched.studies.pictures import Picture
-from dlsched.studies.verdict import DROPPED_TOO_MUCH, span
+from dlsched.studies.verdict import DROPPED_TOO_MUCH, amount, span
 from dlsched.traces.record import counted
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def _causes(study: Study) -> list[dict[str, Any]]:
         {
             "colour": CAUSE_COLOURS[cause][0],
             "percent": f"{100 * share:.2f}",
-            "text": f"{100 * share:.1f} % ({hours:,.0f} h, {gpu_hours:,.0f} {unit}-hours): "
+            "text": f"{100 * share:.1f} % ({amount(hours)} h, {amount(gpu_hours)} {unit}-hours): "
             f"{CAUSE_COLOURS[cause][1]}",
         }
         for cause, hours, gpu_hours, share in table[
@@ -175,7 +175,7 @@ def wait_table(study: Study) -> PageTable:
             else [f"{row['earlier']:,.0f}", f"{row['later']:,.0f}"]
         )
         spans = [span(row[f"{part}_wait"]) for part in ("median", "p95", "p99")]
-        last = [f"{row['idle_gpu_hours']:,.0f}", f"{row['preemptions']:,.0f}"]
+        last = [amount(row["idle_gpu_hours"]), f"{row['preemptions']:,.0f}"]
         rows.append([*own, difference, *spans, *counts, *last])
     if not study.history.recorded_waits:
         rows = rows[1:]

@@ -141,8 +141,8 @@ def _unexplained(study: Study) -> str:
     held = table.loc["held back"].to_dict()
     unit = {"gpu": "GPU", "cpu": "CPU", "node": "node"}[study.history.resource]
     return (
-        f"In {100 * held['share']:.0f} % of the waiting hours ({_amount(held['hours'])} h, "
-        f"{_amount(held['gpu_hours'])} {unit}-hours) the job that waited would have fitted on the "
+        f"In {100 * held['share']:.0f} % of the waiting hours ({amount(held['hours'])} h, "
+        f"{amount(held['gpu_hours'])} {unit}-hours) the job that waited would have fitted on the "
         "nodes as recorded, and no job before it was waiting for room. Why it did not start is "
         "not in the record: holds, limits of users and accounts, reservations, nodes that were "
         "down, licences, memory, or jobs that the export lacks. A policy simulated without these "
@@ -151,7 +151,7 @@ def _unexplained(study: Study) -> str:
     )
 
 
-def _amount(hours: float) -> str:
+def amount(hours: float) -> str:
     """Return hours with as many digits as say something."""
     return f"{hours:,.0f}" if hours >= 10 else f"{hours:.2g}"
 
