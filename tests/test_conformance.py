@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1]
 
 IN_NEW_PROCESSES = "threads"
 """The check that takes seconds for each problem."""
-QUICK = 3
+QUICK = 2
 """Drawn instances of each check in every run of the tests."""
 RUNS = [
     pytest.param(

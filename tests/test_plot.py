@@ -135,7 +135,7 @@ def test_more_jobs_than_colours_say_so() -> None:
 
 
 @pytest.mark.parametrize("problem", DRAWN)
-@pytest.mark.parametrize("size", ["small", "large"])
+@pytest.mark.parametrize("size", ["small", pytest.param("large", marks=pytest.mark.slow)])
 def test_every_colouring(problem: str, size: str) -> None:
     """Each value of color_by draws; another is refused. A large picture says that all is in."""
     result = solved(problem) if size == "small" else large(problem)

@@ -120,7 +120,13 @@ BUGS: list[tuple[str, Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("problem", "bug", "kind"), BUGS)
+@pytest.mark.parametrize(
+    ("problem", "bug", "kind"),
+    [
+        pytest.param(*bug, marks=[pytest.mark.slow] * (bug[0] in ("placement", "utility")))
+        for bug in BUGS
+    ],
+)
 def test_planted_bugs_are_caught(problem: str, bug: Any, kind: str) -> None:
     """Each bug is named by its kind, with an instance of at most four items."""
     found = check_heuristic(problem, bug, examples=20)

@@ -109,13 +109,25 @@ def changes_deep(instance: Any, rng: Any) -> Solution:
             overestimates_late, "wrong_bound", "collateral is at best", marks=pytest.mark.slow
         ),
         (silent, "no_solution_object", "it returned no solution"),
-        (claiming(objective=["few"]), "no_solution_object", "what it returned cannot be read: "),
-        (claiming(status="perfect"), "no_solution_object", "perfect"),
+        pytest.param(
+            claiming(objective=["few"]),
+            "no_solution_object",
+            "what it returned cannot be read: ",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            claiming(status="perfect"), "no_solution_object", "perfect", marks=pytest.mark.slow
+        ),
         (exits, "exits", "it ends the process with 'enough'"),
-        (ends, "exits", "it ends the process with 3"),
+        pytest.param(ends, "exits", "it ends the process with 3", marks=pytest.mark.slow),
         (now_and_then, "crash", "RuntimeError: the seventh call (not every time)"),
         (changes, "changes_instance", "changes changed the instance"),
-        (changes_deep, "changes_instance", "changes_deep changed the instance"),
+        pytest.param(
+            changes_deep,
+            "changes_instance",
+            "changes_deep changed the instance",
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_odd_heuristic_is_a_finding(bug: Any, kind: str, words: str) -> None:

@@ -85,7 +85,13 @@ def point(instance: Any, solution: Any) -> tuple[float, ...]:
     return tuple(round(v.value) for v in entries)
 
 
-@pytest.mark.parametrize("problem", sorted(SIZES))
+@pytest.mark.parametrize(
+    "problem",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] * (name in ("dispatch", "placement")))
+        for name in sorted(SIZES)
+    ],
+)
 def test_best_solutions_are_the_best_distinct_ones(problem: str) -> None:
     """The first five, in order, and none is left out: as many points as the enumeration has."""
     instance, known = drawn(problem, 0)
