@@ -239,6 +239,7 @@ def heaviest(weights: Any) -> list[int]:
         stop=np.zeros((nodes, nodes), dtype=np.int64),
         weight=np.zeros((nodes, nodes)),
         queue=np.zeros(2 * n + 2, dtype=np.int64),
+        waiting=np.zeros(nodes, dtype=np.int64),
         counters=np.array([n, n, 0, 0, 0]),
     )
     vertices = np.arange(n + 1)

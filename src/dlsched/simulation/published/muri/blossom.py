@@ -12,8 +12,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from dlsched.simulation.published.muri.forest import (
     EVEN,
     FREE,
@@ -27,15 +25,22 @@ from dlsched.solvers.compilation import loop
 
 
 @loop
+def slack_of(f: Any, u: int, v: int) -> float:
+    """Return the slack of the edge between two vertices, where there is none of a weight of 0."""
+    doubled = f.doubled[u, v]
+    return f.label[u] + f.label[v] - (doubled if doubled > -math.inf else 0.0)  # type: ignore[no-any-return]
+
+
+@loop
 def find_nearest(f: Any, x: int) -> None:
     """Find the nearest even vertex of a node."""
     # Fields are taken out of the state once: in a loop, that would count references.
-    outer, side, label, weight = f.outer, f.side, f.label, f.weight
-    stop = f.stop
+    outer, side, label, back = f.outer, f.side, f.label, f.back
+    start = f.start[x]
     nearest, least = 0, math.inf
     for u in range(1, f.counters[VERTICES] + 1):
-        if side[outer[u]] == EVEN and outer[u] != x and weight[u, x] > 0:
-            tight = label[u] + label[stop[u, x]] - weight[u, x] * 2.0
+        if side[outer[u]] == EVEN and outer[u] != x:
+            tight = label[u] + label[start[u]] - back[start[u], u]
             if tight < least:
                 nearest, least = u, tight
     f.nearest[x], f.tightest[x] = nearest, least
@@ -45,9 +50,10 @@ def find_nearest(f: Any, x: int) -> None:
 def enqueue(f: Any, x: int) -> None:
     """Queue a node's vertices, those of a blossom level by level."""
     n = f.counters[VERTICES]
-    waiting = [x]
-    next_one = 0
-    while next_one < len(waiting):
+    waiting = f.waiting
+    waiting[0] = x
+    next_one, last = 0, 1
+    while next_one < last:
         x = waiting[next_one]
         next_one += 1
         if x <= n:
@@ -55,22 +61,24 @@ def enqueue(f: Any, x: int) -> None:
             f.counters[TAIL] += 1
         else:
             for i in range(f.size[x]):
-                waiting.append(f.petals[x, i])
+                waiting[last] = f.petals[x, i]
+                last += 1
 
 
 @loop
 def set_outer(f: Any, x: int, b: int) -> None:
     """Let a blossom be the outermost one of a node and of all within it."""
-    if x <= f.counters[VERTICES]:
+    n, waiting = f.counters[VERTICES], f.waiting
+    waiting[0] = x
+    count = 1
+    while count > 0:
+        count -= 1
+        x = waiting[count]
         f.outer[x] = b
-        return
-    waiting = [x]
-    while len(waiting) > 0:
-        x = waiting.pop()
-        f.outer[x] = b
-        if x > f.counters[VERTICES]:
+        if x > n:
             for i in range(f.size[x]):
-                waiting.append(f.petals[x, i])
+                waiting[count] = f.petals[x, i]
+                count += 1
 
 
 @loop
@@ -102,7 +110,7 @@ def set_mate(f: Any, u: int, v: int) -> None:
     waiting = [(u, v)]
     while len(waiting) > 0:
         u, v = waiting.pop()
-        f.mate[u] = f.stop[u, v]
+        f.mate[u] = f.start[v, u]
         if u <= f.counters[VERTICES]:
             continue
         base = f.petal_of[u, f.start[u, v]]
@@ -159,23 +167,58 @@ def add_branch(f: Any, b: int, x: int, top: int) -> None:
 
 
 @loop
+def choose_vertex(
+    petal: int, base: float, label: Any, doubled: Any, chosen: Any, least: Any
+) -> None:
+    """Choose a petal that is a vertex for the vertices to which its edges are the tightest."""
+    for x in range(len(least)):  # without a branch, for several vertices at once
+        exists = doubled[x] > -math.inf
+        tight = base + label[x] - (doubled[x] if exists else 0.0)
+        better = tight < least[x]
+        slack = tight if exists else math.inf
+        least[x] = slack if better else least[x]
+        chosen[x] = petal if better else chosen[x]
+
+
+@loop
+def choose_petal(f: Any, petal: int, chosen: Any, least: Any) -> None:
+    """Choose a petal that is a blossom for the vertices to which its edges are the tightest."""
+    label, start, doubled = f.label, f.start[petal], f.doubled
+    for x in range(1, len(least)):
+        u = start[x]
+        exists = doubled[u, x] > -math.inf
+        tight = label[u] + label[x] - (doubled[u, x] if exists else 0.0)
+        if tight < least[x]:
+            chosen[x] = u
+            least[x] = tight if exists else math.inf
+
+
+@loop
 def find_edges(f: Any, b: int) -> None:
     """Find a blossom's edges to all nodes: to each the tightest of its petals'."""
-    label, weight, start, stop = f.label, f.weight, f.start, f.stop
-    nodes = f.counters[NODES]
-    chosen = np.zeros(nodes + 1, dtype=np.int64)
-    least = np.full(nodes + 1, math.inf)  # infinite while what is chosen is no edge
-    for i in range(f.size[b]):
-        petal = f.petals[b, i]
-        for x in range(1, nodes + 1):
-            tight = label[start[petal, x]] + label[stop[petal, x]] - weight[petal, x] * 2.0
-            if tight < least[x]:
-                chosen[x] = petal
-                least[x] = tight if weight[petal, x] > 0 else math.inf
-    for x in range(1, nodes + 1):
-        petal = chosen[x]
-        start[b, x], stop[b, x], weight[b, x] = start[petal, x], stop[petal, x], weight[petal, x]
-        start[x, b], stop[x, b], weight[x, b] = start[x, petal], stop[x, petal], weight[x, petal]
+    start, outer, petals, doubled = f.start, f.outer, f.petals, f.doubled
+    n, nodes, size = f.counters[VERTICES], f.counters[NODES], f.size[b]
+    chosen, least = f.chosen, f.least
+    least[:] = math.inf  # and wherever what is chosen is no edge
+    for i in range(size):
+        petal = petals[b, i]
+        if petal <= n:
+            choose_vertex(petal, f.label[petal], f.label, doubled[petal], chosen, least)
+        else:
+            choose_petal(f, petal, chosen, least)
+    for x in range(1, n + 1):
+        start[b, x] = chosen[x]
+    for x in range(n + 1, nodes + 1):
+        if outer[x] == 0 or outer[x] == b:  # not in use, or within
+            continue
+        best, tightest = 0, math.inf
+        for i in range(size):
+            petal = petals[b, i]
+            u, v = start[petal, x], start[x, petal]
+            tight = slack_of(f, u, v)
+            if tight < tightest:
+                best, tightest = petal, tight if doubled[u, v] > -math.inf else math.inf
+        start[b, x], start[x, b] = start[best, x], start[x, best]
 
 
 @loop
@@ -197,6 +240,9 @@ def shrink(f: Any, u: int, top: int, v: int) -> None:
     petal_of[b, :] = 0
     for i in range(f.size[b]):
         petal = f.petals[b, i]
+        if petal <= n:
+            petal_of[b, petal] = petal
+            continue
         for x in range(1, n + 1):
             if petal_of[petal, x] != 0:
                 petal_of[b, x] = petal
@@ -228,8 +274,8 @@ def expand(f: Any, b: int) -> None:
 @loop
 def use(f: Any, a: int, b: int) -> bool:
     """Use a tight edge: grow a tree, close a blossom, or augment, which returns True."""
-    start, stop = f.start[a, b], f.stop[a, b]
-    u, v = f.outer[start], f.outer[stop]
+    start = f.start[a, b]
+    u, v = f.outer[start], f.outer[f.start[b, a]]
     if f.side[v] == FREE:
         f.parent[v] = start
         f.side[v] = ODD

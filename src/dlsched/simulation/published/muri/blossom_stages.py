@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from dlsched.simulation.published.muri.blossom import enqueue, expand, use
+from dlsched.simulation.published.muri.blossom import enqueue, expand, slack_of, use
+from dlsched.simulation.published.muri.blossom_scan import scan
 from dlsched.simulation.published.muri.forest import (
     EVEN,
     FREE,
@@ -22,44 +23,6 @@ from dlsched.solvers.compilation import entry, loop
 
 _NEARLY = 1e-5
 """A label within this share of the step counts as used up by it."""
-
-
-@loop
-def scan(f: Any) -> bool:
-    """Scan the queue's vertices and use their tight edges; return whether one augments."""
-    # Most of the time is spent here, and calls with the whole state as argument take long.
-    outer, side, label = f.outer, f.side, f.label
-    nearest, tightest, stop = f.nearest, f.tightest, f.stop
-    weight, doubled = f.weight, f.doubled
-    seen = np.zeros(len(outer), dtype=np.int64)  # blossoms that this vertex has been compared with
-    turn = 0
-    queue, counters = f.queue, f.counters
-    n = counters[VERTICES]
-    while counters[HEAD] < counters[TAIL]:
-        u = queue[counters[HEAD]]
-        counters[HEAD] += 1
-        if side[outer[u]] == ODD:
-            continue
-        turn += 1
-        for v in range(1, n + 1):
-            tight = label[u] + label[v] - doubled[u, v]
-            if tight <= 0:
-                x = outer[v]
-                if x != outer[u] and side[x] != ODD:
-                    if use(f, u, v):
-                        return True
-                    turn += 1
-            elif outer[v] == v:
-                if tight < tightest[v]:
-                    nearest[v], tightest[v] = u, tight
-            elif seen[outer[v]] != turn and tight < math.inf:
-                x = outer[v]
-                seen[x] = turn
-                if x != outer[u]:
-                    tight = label[u] + label[stop[u, x]] - weight[u, x] * 2.0
-                    if tight < tightest[x]:
-                        nearest[x], tightest[x] = u, tight
-    return False
 
 
 @loop
@@ -84,8 +47,8 @@ def step(f: Any) -> float:
 @loop
 def relabel(f: Any, amount: float) -> bool:
     """Change the labels; return False once an even vertex's label is used up: the matching ends."""
-    outer, side, label, weight = f.outer, f.side, f.label, f.weight
-    nearest, tightest, stop = f.nearest, f.tightest, f.stop
+    outer, side, label = f.outer, f.side, f.label
+    nearest, tightest = f.nearest, f.tightest
     n, nodes = f.counters[VERTICES], f.counters[NODES]
     for u in range(1, n + 1):
         where = side[outer[u]]
@@ -103,8 +66,8 @@ def relabel(f: Any, amount: float) -> bool:
                 label[b] -= amount * 2
     for x in range(1, nodes + 1):
         u = nearest[x]
-        if u != 0:
-            tightest[x] = label[u] + label[stop[u, x]] - weight[u, x] * 2.0
+        if u != 0 and outer[x] == x:
+            tightest[x] = slack_of(f, u, f.start[x, u])
     return True
 
 
@@ -179,6 +142,8 @@ def heaviest(weights: Any) -> list[int]:
         Positions, -1 for a vertex without mate.
     """
     n = len(weights)
+    doubled = np.full((n + 1, n + 1), -math.inf)
+    doubled[1:, 1:] = np.where(weights > 0, weights * 2.0, -math.inf)
     nodes = n + n // 2 + 2  # blossoms that exist at once, and their slots, are at most n / 2
     f = Forest(
         mate=np.zeros(nodes, dtype=np.int64),
@@ -189,25 +154,29 @@ def heaviest(weights: Any) -> list[int]:
         parent=np.zeros(nodes, dtype=np.int64),
         marked=np.zeros(nodes, dtype=np.int64),
         label=np.zeros(nodes),
-        petals=np.zeros((nodes, n + 2), dtype=np.int16),
+        petals=np.zeros((nodes, n + 2), dtype=np.uint16),
         size=np.zeros(nodes, dtype=np.int64),
-        petal_of=np.zeros((nodes, n + 1), dtype=np.int16),
-        start=np.zeros((nodes, nodes), dtype=np.int16),
-        stop=np.zeros((nodes, nodes), dtype=np.int16),
-        weight=np.zeros((nodes, nodes)),
-        doubled=np.full((n + 1, n + 1), -math.inf),
+        petal_of=np.zeros((nodes, n + 1), dtype=np.uint16),
+        start=np.zeros((nodes, nodes), dtype=np.uint16),
+        doubled=doubled,
+        back=doubled if np.array_equal(weights, weights.T) else doubled.T.copy(),
+        waiting=np.zeros(nodes, dtype=np.int64),
+        chosen=np.zeros(n + 1, dtype=np.int64),
+        least=np.zeros(n + 1),
+        bar=np.zeros(n + 1),
+        slack=np.zeros(n + 1),
+        first=np.zeros(nodes, dtype=np.int64),
+        shown=np.zeros(nodes, dtype=np.int64),
+        following=np.zeros(n + 1, dtype=np.int64),
         queue=np.zeros(2 * n + 2, dtype=np.int64),
-        counters=np.array([n, n, 0, 0, 0]),
+        counters=np.array([n, n, 0, 0, 0, 0]),
     )
     vertices = np.arange(n + 1)
     f.outer[: n + 1] = vertices
     f.label[: n + 1] = weights.max(initial=0.0)
     f.petal_of[vertices, vertices] = vertices
-    f.start[: n + 1, : n + 1] = vertices[:, None]
-    f.stop[: n + 1, : n + 1] = vertices[None, :]
-    f.weight[1 : n + 1, 1 : n + 1] = weights
-    f.doubled[1:, 1:] = np.where(weights > 0, weights * 2.0, -math.inf)
-    if f.weight.any():
+    f.start[: n + 1] = vertices[:, None]
+    if weights.any():
         run_stages(f)
     mates: list[int] = (f.mate[1 : n + 1] - 1).tolist()
     return mates

@@ -12,7 +12,7 @@ from dlsched.solvers.compilation import FloatRows, Floats, Ints, ShortRows
 
 FREE, EVEN, ODD = -1, 0, 1
 """Outside the trees; at even and at odd distance from a tree's root."""
-VERTICES, NODES, MARK, HEAD, TAIL = range(5)
+VERTICES, NODES, MARK, HEAD, TAIL, SHOWN = range(6)
 """Places in `Forest.counters`."""
 
 
@@ -41,15 +41,33 @@ class Forest(NamedTuple):
         The nodes of each blossom's odd cycle, from its base, and their number.
     petal_of
         The petal of a blossom in which a vertex is, 0 if it is not in it.
-    start, stop, weight
-        The edge of vertices that stands for that between two nodes; weight 0 if there is none. Of
-        nodes within each other they say nothing.
+    start
+        The edge of vertices that stands for that between two nodes: from which vertex of the first
+        node it starts. It ends where that from the second node starts. Of nodes within each other
+        it says nothing.
     doubled
         Twice the weights of the vertices' edges, minus infinity where there is none.
+    back
+        The transposed matrix; the same one if it is symmetric.
+    waiting
+        Nodes whose petals are still to be visited.
+    chosen, least
+        Where a new blossom's tightest edge to each vertex starts, and its slack, infinite where
+        there is no edge.
+    bar
+        Edges to a vertex matter to the scan if their slack is below this: they are tight, or
+        tighter than the tightest so far.
+    slack
+        The slacks of the vertex that is scanned.
+    first, following
+        The vertices of the outermost blossoms that are not odd, in order; 0 after the last.
+    shown
+        These blossoms, and some that have become odd since.
     queue
         Vertices to scan.
     counters
-        Vertices, nodes in use, number of the search for an ancestor, ends of the queue.
+        Vertices, nodes in use, number of the search for an ancestor, ends of the queue, length of
+        `shown`.
     """
 
     mate: Ints
@@ -64,8 +82,15 @@ class Forest(NamedTuple):
     size: Ints
     petal_of: ShortRows
     start: ShortRows
-    stop: ShortRows
-    weight: FloatRows
+    back: FloatRows
     doubled: FloatRows
+    waiting: Ints
+    chosen: Ints
+    least: Floats
+    bar: Floats
+    slack: Floats
+    first: Ints
+    following: Ints
+    shown: Ints
     queue: Ints
     counters: Ints

@@ -32,6 +32,7 @@ class Rounds:
     def __init__(self, kinds: Kinds, largest: int, matcher: Matcher) -> None:
         self.kinds, self.largest, self.matcher = kinds, largest, matcher
         self._known: dict[tuple[Kind, ...], list[int]] = {}
+        self._tables: dict[tuple[Kind, ...], Any] = {}
 
     def __call__(self, buckets: Buckets, gpus: int) -> Buckets:
         """Return the groups; pairs are merged bucket by bucket, node by node.
@@ -71,17 +72,23 @@ class Rounds:
 
     def _weights(self, nodes: Sequence[Kind]) -> Any:
         """Return the weight of every edge; there is none where the union is too large."""
-        kinds = list(dict.fromkeys(nodes))
+        kinds = tuple(dict.fromkeys(nodes))
+        if kinds not in self._tables:
+            self._tables[kinds] = self._table(kinds)
         place = {kind: i for i, kind in enumerate(kinds)}
+        positions = np.array([place[node] for node in nodes])
+        weights = self._tables[kinds][positions[:, None], positions[None, :]]
+        np.fill_diagonal(weights, 0.0)
+        return weights
+
+    def _table(self, kinds: Sequence[Kind]) -> Any:
+        """Return the weights of the edges between groups of different kinds."""
         table = np.zeros((len(kinds), len(kinds)))
         for i, a in enumerate(kinds):
             for j, b in enumerate(kinds):
                 if len(a) + len(b) <= self.largest:
                     table[i, j] = self.kinds.weight(a, b)
-        positions = np.array([place[node] for node in nodes])
-        weights = table[positions[:, None], positions[None, :]]
-        np.fill_diagonal(weights, 0.0)
-        return weights
+        return table
 
 
 class InOrder:

@@ -55,17 +55,25 @@ class Kinds:
         self.stages: list[Stages] = []
         self.known: list[Stages] = []
         self.numbers: dict[Stages, int] = {}
+        self._singles: dict[JobState, Group] = {}
         self._times: dict[tuple[Kind, bool], tuple[float, float]] = {}
         self._weights: dict[tuple[Kind, Kind], float] = {}
 
     def single(self, job: JobState) -> Group:
         """Return a job as a group."""
+        group = self._singles.get(job)
+        if group is None:
+            group = self._singles[job] = Group((job,), (self._number(job),))
+        return group
+
+    def _number(self, job: JobState) -> int:
+        """Return the number of a job's stages."""
         number = self.numbers.get(job.stages)
         if number is None:
             number = self.numbers[job.stages] = len(self.stages)
             self.stages.append(job.stages)
             self.known.append(self.profiled(job.stages) if self.profiled else job.stages)
-        return Group((job,), (number,))
+        return number
 
     def time(self, group: Group, best: bool = False) -> float:
         """Return the seconds of a group's iteration; with `best`, in the best order in any case."""

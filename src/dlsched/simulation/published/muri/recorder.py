@@ -42,6 +42,7 @@ class Recorder(SegmentRecorder[Held]):
         super().__init__(log)
         self.servers = servers
         self.solved = json.dumps({} if method is None else {"method": method})
+        self._texts: dict[Shares, tuple[int, str]] = {}
 
     def progress(self, job: JobState, overhead: float, work: float) -> None:
         """Add seconds of overhead and iterations to a running job's segment."""
@@ -65,12 +66,16 @@ class Recorder(SegmentRecorder[Held]):
     def row(self, job: int, segment: Open[Held], end: float, ending: Ending) -> Segment:
         """Return the log's row of a segment that ends."""
         shares, sharing, iteration = segment.held
+        known = self._texts.get(shares)
+        if known is None:
+            listed = json.dumps([[self.servers[s], gpus] for s, gpus in shares])
+            known = self._texts[shares] = sum(gpus for _, gpus in shares), listed
         return Segment(
             job=job,
             start=segment.start,
             end=end,
-            gpus=sum(gpus for _, gpus in shares),
-            shares=json.dumps([[self.servers[s], gpus] for s, gpus in shares]),
+            gpus=known[0],
+            shares=known[1],
             sharing=sharing,
             speed=repr(1 / iteration),
             # The sum is rounded.

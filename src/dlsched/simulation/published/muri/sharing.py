@@ -10,7 +10,7 @@ from dlsched.simulation.published.muri.jobs import JobState
 from dlsched.simulation.published.muri.kinds import Group, Kinds
 from dlsched.simulation.published.muri.loop import Policy
 from dlsched.simulation.published.muri.recorder import Held
-from dlsched.simulation.published.muri.servers import Servers, Shares
+from dlsched.simulation.published.muri.servers import Servers
 
 BY_KEY = attrgetter("key")
 BY_SIZE = attrgetter("gpus")
@@ -121,24 +121,24 @@ class Sharing(Policy):
         for job in self.running:
             job.running = False
         self.running = []
-        shares_of: dict[int, Shares] = {}
+        held_of: dict[int, tuple[Held, float]] = {}
         held = {}
         for job in self.jobs:
             group = group_of.get(job.index)
             if group is None:
                 continue
             first = group.jobs[0].index
-            if first not in shares_of:
+            if first not in held_of:
                 shares = self.servers.place(job.gpus)
                 if shares is None:
                     continue
-                shares_of[first] = shares
+                name = None
+                if len(group.jobs) > 1:
+                    name = "+".join(str(i) for i in sorted(member.index for member in group.jobs))
+                overhead = sum(member.restart for member in group.jobs)
+                held_of[first] = Held(shares, name, self.kinds.time(group)), overhead
+            held[job.index], job.overhead = held_of[first]
+            job.iteration = held[job.index].iteration
             job.running = True
-            job.iteration = self.kinds.time(group)
-            job.overhead = sum(member.restart for member in group.jobs)
             self.running.append(job)
-            name = None
-            if len(group.jobs) > 1:
-                name = "+".join(str(i) for i in sorted(member.index for member in group.jobs))
-            held[job.index] = Held(shares_of[first], name, job.iteration)
         return held
