@@ -27,6 +27,7 @@ from dlsched.results.refutation import beaten_level
 from dlsched.results.result import Claim, Status, Termination
 from dlsched.run import Run
 from dlsched.solvers.precision import BEYOND_PRECISION
+from drawing import draws
 
 SEEDS = st.integers(0, 10**6)
 
@@ -61,7 +62,7 @@ def test_methods_and_brute_force(scope: str, examples: int) -> None:
     run()
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=draws(6, 2), deadline=None)
 @given(SEEDS, st.sampled_from([1.0, 1.0, 0.95]))
 def test_clusters_and_model_on_generated_clusters(seed: int, allocation: float) -> None:
     """Both find the same optimum of instances too large for brute force."""

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from drawing import drawn
 from hypothesis import strategies as st
 from interleaving_instances import cover, job
 
@@ -25,6 +24,7 @@ from dlsched.problems.interleaving.structures.tables import Query
 from dlsched.registry import call
 from dlsched.run import Run
 from dlsched.testing import oracles, strategies
+from drawing import drawn
 
 SAME = 1e-9
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import pyomo.environ as pyo
 import pytest
-from drawing import drawn
 from hypothesis import strategies as st
 from reclaiming_instances import hand
 
@@ -20,6 +19,7 @@ from dlsched.problems.reclaiming.definition.check import check, evaluate
 from dlsched.problems.reclaiming.definition.schema import Instance, Solution
 from dlsched.testing import oracles
 from dlsched.testing.strategies import reclaiming
+from drawing import drawn
 
 HAND: dict[str, tuple[dict[str, Any], str, tuple[float, int]]] = {
     "a server with flexible workers only is free":
