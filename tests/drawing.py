@@ -12,26 +12,26 @@ from hypothesis import strategies as st
 ALL_DRAWS = "DLSCHED_ALL_DRAWS"
 """The environment variable that `conftest.py` sets where the slow tests run, too."""
 FEWEST, SHARE = 10, 3
-"""Without them a test has a third of its draws, and these if it has as many."""
+"""In the quick group a test has a third of its draws, and at least these if it has as many."""
 
 
-def draws(examples: int, fewest: int = FEWEST) -> int:
+def draws(examples: int, quick: int | None = None) -> int:
     """Return so many examples with the slow tests, and a third of them in the quick group.
 
-    `fewest` is what is drawn at least; a test whose draws are costly states a smaller number.
+    A test whose draws are costly states by `quick` how many it has there.
     """
     if os.environ.get(ALL_DRAWS):
         return examples
-    return min(examples, max(fewest, examples // SHARE))
+    return min(examples, max(FEWEST, examples // SHARE)) if quick is None else quick
 
 
 def drawn(
-    examples: int, *drawn_from: st.SearchStrategy[Any], fewest: int = FEWEST
+    examples: int, *drawn_from: st.SearchStrategy[Any], quick: int | None = None
 ) -> Callable[[Any], Any]:
     """Call a test with so many examples, drawn alike in every run, however long it takes."""
 
     def decorate(test: Callable[..., None]) -> Any:
-        same = settings(max_examples=draws(examples, fewest), deadline=None, derandomize=True)
+        same = settings(max_examples=draws(examples, quick), deadline=None, derandomize=True)
         return same(given(*drawn_from)(test))
 
     return decorate

@@ -36,8 +36,9 @@ def test_this_installation_works(here: Examination) -> None:
     assert here.instances == len(dlsched.list_instances())
 
 
-def test_json_has_all_of_it(here: Examination) -> None:
+def test_json_has_all_of_it(here: Examination, monkeypatch: pytest.MonkeyPatch) -> None:
     """With --json the same is data; strict JSON, with the problems and one verdict."""
+    monkeypatch.setattr("dlsched.cli.doctor.examine", lambda *_: here)
     said = json.loads(run("doctor", "--json").stdout, parse_constant=pytest.fail)
     assert said["ok"] is True
     parts = {field.name for field in dataclasses.fields(Examination)}
@@ -46,8 +47,9 @@ def test_json_has_all_of_it(here: Examination) -> None:
     assert said["compiled"]["total"] == here.compiled.total > 0
 
 
-def test_text_fits_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_text_fits_80_columns(here: Examination, monkeypatch: pytest.MonkeyPatch) -> None:
     """Lines fit 80 columns, but for paths; the last line is the verdict."""
+    monkeypatch.setattr("dlsched.cli.doctor.examine", lambda *_: here)
     monkeypatch.setenv("COLUMNS", "80")
     lines = run("doctor").stdout.splitlines()
     assert max(len(line) for line in lines if "/" not in line) <= 80

@@ -333,7 +333,9 @@ def test_a_title_of_one_s_own_may_have_formulas() -> None:
     dlsched.plot(instance, title="100 \\$ and more").figure.canvas.draw()
 
 
-@pytest.mark.parametrize("dpi", [50, 110, 300])
+@pytest.mark.parametrize(
+    "dpi", [110, *(pytest.param(dpi, marks=pytest.mark.slow) for dpi in (50, 300))]
+)
 def test_the_legend_stays_in_the_figure(dpi: int) -> None:
     """At resolutions where hinting makes letters wider, too."""
     names = tuple(f"ilm wxW_-a {k}" * (k % 4 + 1) for k in range(9))

@@ -43,7 +43,7 @@ def test_blossom_is_optimal_for_pairs(instance: Instance) -> None:
 
 def test_pricing_in_steps_proves_the_same_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pricing with a check of the time limit after each job proves the same bound."""
-    instance = dlsched.generate("interleaving", 1, jobs=24)
+    instance = dlsched.generate("interleaving", 1, jobs=12)
     prices = {row.id: 0.2 + 0.01 * (i % 7) for i, row in enumerate(instance.jobs)}
     at_once = lagrangian_bound(instance, prices)
     monkeypatch.setattr("dlsched.problems.interleaving.programs.column_pool._STEP", 1)
@@ -310,7 +310,7 @@ def test_its_bounds_are_above_the_optimum(instance: Instance) -> None:
 
 
 @pytest.mark.parametrize("options", MADE, ids=str)
-@pytest.mark.parametrize("sample", [8, 200])
+@pytest.mark.parametrize("sample", [8, pytest.param(200, marks=pytest.mark.slow)])
 def test_it_gives_the_bound_of_the_smoothed_relaxation(
     options: dict[str, Any], sample: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -62,7 +62,7 @@ def exact_cost(shares: Shares, key: tuple[int, int], homes: tuple[int, ...]) -> 
     return sum((d**2 for d in load), Fraction(0)) + paid / weights_of(shares)[key]
 
 
-@drawn(10, strategies.placement(max_jobs=6, scales=True), fewest=3)
+@drawn(10, strategies.placement(max_jobs=6, scales=True), quick=3)
 def test_no_cell_costs_less_than_its_bound(instance: Instance) -> None:
     """By enumeration in fractions, with and without homes given, and however short the search."""
     shares = Shares(instance)
