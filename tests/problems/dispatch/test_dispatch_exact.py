@@ -39,7 +39,7 @@ def one_cluster(seed: int, **more: Any) -> Instance:
     return dlsched.generate("dispatch", seed, **options | more)  # type: ignore[return-value]
 
 
-@pytest.mark.parametrize("examples", [12, pytest.param(500, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("examples", [6, pytest.param(500, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("scope", ["one", "batch"])
 def test_methods_and_brute_force(scope: str, examples: int) -> None:
     """Exact methods find the optimum, also with equal credits, and no optimum beats a bound."""
