@@ -166,8 +166,8 @@ def test_a_vertex_of_stage_two_fragments_few_jobs(multi: bool) -> None:
     assert "at a vertex at most 18" in result.reason
 
 
-def test_synergy_opt_uses_the_solver_of_the_run(tmp_path: Path) -> None:
-    """From Python, the command line and a suite `solver` is that of stage one, with its version."""
+def test_synergy_opt_uses_the_solver_of_the_run() -> None:
+    """From Python and the command line `solver` is that of stage one, with its version."""
     pytest.importorskip("pyscipopt", reason="the second solver is an optional extra")
     name, version = "synergy-two-servers", solver_version("scip")
     result = dlsched.solve(name, "synergy_opt", solver="scip")
@@ -179,6 +179,13 @@ def test_synergy_opt_uses_the_solver_of_the_run(tmp_path: Path) -> None:
     assert shown.exit_code == 0
     data = json.loads(shown.stdout)
     assert (data["solver"], data["solver_version"]) == ("scip", version)
+
+
+@pytest.mark.slow
+def test_synergy_opt_in_a_suite_uses_its_solver(tmp_path: Path) -> None:
+    """So it is in the rows of a suite."""
+    pytest.importorskip("pyscipopt", reason="the second solver is an optional extra")
+    name, version = "synergy-two-servers", solver_version("scip")
     dlsched.save(dlsched.load(name), tmp_path / f"{name}.json")
     suite = tmp_path / "suite.toml"
     suite.write_text(
