@@ -13,7 +13,7 @@ from dlsched import registry
 from dlsched.display.drawing.colours import PALETTE, text_on
 from dlsched.display.drawing.files import picture_bytes
 from dlsched.display.drawing.style import SMALL, WIDTHS
-from plotted import DRAWN, large, solved
+from plotted import DRAWN, large, solved, with_names
 
 
 @pytest.mark.parametrize(
