@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,6 +18,14 @@ from dlsched import doctor
 from dlsched.doctor import Examination, examine
 from dlsched.problems import library
 from dlsched.results.result import Termination
+
+INSTALLED = cache(doctor.packages_distributions)
+"""Which packages bring which modules: half a second to find out, and the same for most tests."""
+
+
+@pytest.fixture(autouse=True)
+def _installed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "packages_distributions", INSTALLED)
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +95,7 @@ def test_broken_packages(
         (facts / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 2.0\n")
         (facts / "top_level.txt").write_text(f"_{name[-3:]}\n{module}\n")
     monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(doctor, "packages_distributions", INSTALLED.__wrapped__)
     declared = ["broken-one>=1.0", "numpy>=1.0", "Broken.Two>=1.0; extra == 'plot'"]
     monkeypatch.setattr(doctor, "requires", lambda name: declared)
     packages = tuple(doctor.found_packages())
