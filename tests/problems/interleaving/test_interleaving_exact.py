@@ -15,7 +15,8 @@ from dlsched.problems.interleaving.exact import group_columns
 from dlsched.problems.interleaving.exact.bounds import lagrangian_bound
 from dlsched.problems.interleaving.heuristics import initial_groups
 from dlsched.problems.interleaving.programs import large_relaxation
-from dlsched.problems.interleaving.programs.column_pool import Pool, Prices
+from dlsched.problems.interleaving.programs.column_pool import Pool
+from dlsched.problems.interleaving.programs.columns import Prices
 from dlsched.problems.interleaving.programs.heuristic_pricing import climb
 from dlsched.problems.interleaving.programs.large_relaxation import LargeRelaxation
 from dlsched.problems.interleaving.programs.price_increase import raised
