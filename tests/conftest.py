@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import math
 import os
@@ -12,12 +13,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import typer.testing
 
 import dlsched
 from dlsched.cli import progress
 from dlsched.run import Run
 
 os.environ["MPLBACKEND"] = "agg"  # pictures are drawn without a screen
+# A process builds its parser once, which takes longer than most commands: so do tests in one.
+typer.testing._get_command = functools.cache(typer.testing._get_command)  # type: ignore[attr-defined]
 
 # Started in the background, a shell's child ignores Ctrl-C, and tests of it would wait for ever.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

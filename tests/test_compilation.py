@@ -24,6 +24,7 @@ from dlsched.solvers import preparation
 from dlsched.solvers.compilation import entries, entry, interpreted, loop, size_of
 from dlsched.solvers.preparation import divided, tells_terminal
 from dlsched.testing import strategies
+from drawing import draws
 
 COMPILED = [
     name
@@ -262,7 +263,7 @@ def test_the_answer_is_the_same(method: Method) -> None:
     method.prepare(problem(method.problem).package)
 
     @given(getattr(strategies, method.problem)())
-    @settings(max_examples=10, deadline=None, derandomize=True, database=None)
+    @settings(max_examples=draws(10, 4), deadline=None, derandomize=True, database=None)
     def both(instance: dlsched.Instance) -> None:
         answers = []
         for as_python in (True, False):
@@ -327,7 +328,7 @@ def _sums(values: Any, scale: float) -> Any:
 
 
 @given(st.lists(st.floats(0, 1e300), min_size=1, max_size=20), st.floats(-1e10, 1e10))
-@settings(max_examples=50, deadline=None, derandomize=True)
+@settings(max_examples=draws(50), deadline=None, derandomize=True)
 def test_one_loop_in_both_forms(values: list[float], scale: float) -> None:
     """Sums of doubles agree to the last bit, overflow included; results are Python's numbers."""
     array = np.array(values)

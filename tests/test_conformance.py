@@ -14,19 +14,29 @@ ROOT = Path(__file__).parents[1]
 
 IN_NEW_PROCESSES = "threads"
 """The check that takes seconds for each problem."""
+LONG_PAGES = ("placement", "sensitivity")
+"""Problems the blocks of whose pages take seconds."""
 QUICK = 2
 """Drawn instances of each check in every run of the tests."""
 RUNS = [
     pytest.param(
-        check, examples, marks=[pytest.mark.slow] * (check == IN_NEW_PROCESSES or examples > QUICK)
+        name,
+        check,
+        examples,
+        marks=[pytest.mark.slow]
+        * (
+            examples > QUICK
+            or check == IN_NEW_PROCESSES
+            or (check == "page" and name in LONG_PAGES)
+        ),
     )
     for check in CHECKS
     for examples in (QUICK, 60)
+    for name in dlsched.list_problems()
 ]
 
 
-@pytest.mark.parametrize(("check", "examples"), RUNS)
-@pytest.mark.parametrize("name", dlsched.list_problems())
+@pytest.mark.parametrize(("name", "check", "examples"), RUNS)
 def test_conformance(name: str, check: str, examples: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The problem passes the check, and the check had something to look at."""
     monkeypatch.chdir(ROOT)

@@ -25,9 +25,14 @@ ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PAGES = [page for page in PAGES if page.parent.name != "problems"]
 """The problems' own pages are a check of `dlsched.testing.check_problem`."""
-LONG = {"change-the-problem.md", "cluster.md", "gallery.md", "thousand.md"}
-"""Pages whose blocks take about ten seconds or more."""
-FEWER = {"SEEDS = 125\n": "SEEDS = 5\n"}
+LONG = {"change-the-problem.md", "cluster.md", "gallery.md", "own-cluster.md", "thousand.md"}
+"""Pages whose blocks take many seconds, or several in calls that other tests make."""
+FEWER = {
+    "SEEDS = 125\n": "SEEDS = 5\n",
+    "hadar_workload(20, scale=0.1)": "hadar_workload(5, scale=0.1)",
+    '"synergy", split="60/30/10", limit=8)': '"synergy", split="60/30/10", limit=3)',
+    "iterations=500": "iterations=50",
+}
 """What a page does at full length, and a test with less."""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,6 +18,14 @@ from dlsched import doctor
 from dlsched.doctor import Examination, examine
 from dlsched.problems import library
 from dlsched.results.result import Termination
+
+INSTALLED = cache(doctor.packages_distributions)
+"""Which packages bring which modules: half a second to find out, and the same for most tests."""
+
+
+@pytest.fixture(autouse=True)
+def _installed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "packages_distributions", INSTALLED)
 
 
 @pytest.fixture(scope="module")
@@ -36,8 +45,9 @@ def test_this_installation_works(here: Examination) -> None:
     assert here.instances == len(dlsched.list_instances())
 
 
-def test_json_has_all_of_it(here: Examination) -> None:
+def test_json_has_all_of_it(here: Examination, monkeypatch: pytest.MonkeyPatch) -> None:
     """With --json the same is data; strict JSON, with the problems and one verdict."""
+    monkeypatch.setattr("dlsched.cli.doctor.examine", lambda *_: here)
     said = json.loads(run("doctor", "--json").stdout, parse_constant=pytest.fail)
     assert said["ok"] is True
     parts = {field.name for field in dataclasses.fields(Examination)}
@@ -46,8 +56,9 @@ def test_json_has_all_of_it(here: Examination) -> None:
     assert said["compiled"]["total"] == here.compiled.total > 0
 
 
-def test_text_fits_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_text_fits_80_columns(here: Examination, monkeypatch: pytest.MonkeyPatch) -> None:
     """Lines fit 80 columns, but for paths; the last line is the verdict."""
+    monkeypatch.setattr("dlsched.cli.doctor.examine", lambda *_: here)
     monkeypatch.setenv("COLUMNS", "80")
     lines = run("doctor").stdout.splitlines()
     assert max(len(line) for line in lines if "/" not in line) <= 80
@@ -84,6 +95,7 @@ def test_broken_packages(
         (facts / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 2.0\n")
         (facts / "top_level.txt").write_text(f"_{name[-3:]}\n{module}\n")
     monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(doctor, "packages_distributions", INSTALLED.__wrapped__)
     declared = ["broken-one>=1.0", "numpy>=1.0", "Broken.Two>=1.0; extra == 'plot'"]
     monkeypatch.setattr(doctor, "requires", lambda name: declared)
     packages = tuple(doctor.found_packages())

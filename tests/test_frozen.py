@@ -11,7 +11,7 @@ import dlsched
 from dlsched.registry import problem_names
 from dlsched.schema import FrozenDict
 from dlsched.schema.instance_link import linked_instance
-from dlsched.testing.conformance_checks import _containers
+from dlsched.testing.document_checks import _containers
 
 
 @pytest.mark.parametrize("name", problem_names())

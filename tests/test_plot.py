@@ -1,83 +1,23 @@
-"""`dlsched.plot` and `dlsched.plot_comparison`: pictures that say what they show."""
+"""`dlsched.plot`: pictures of instances and solutions that say what they show."""
 
 from __future__ import annotations
 
 import io
-from functools import cache
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 import matplotlib as mpl
-import numpy as np
-import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
 
 import dlsched
 from dlsched import registry
-from dlsched.display.drawing.colours import MOST_NAMED, PALETTE, text_on
+from dlsched.display.drawing.colours import MOST_NAMED
 from dlsched.display.drawing.files import FORMATS, picture_bytes
-from dlsched.display.drawing.style import SMALL, WIDTHS
-from dlsched.problems import library
-
-
-class Drawn(NamedTuple):
-    """A paper's example, and an instance beyond the sizes that are drawn one by one."""
-
-    example: str
-    large: tuple[dict[str, int], str] | str
-    """Generator parameters and a quick heuristic, or a name in the library."""
-    whole: str
-    """What the large picture says about how much it shows."""
-
-
-DRAWN = {
-    "reclaiming": Drawn("lyra-fig5", ({"servers": 120}, "lyra"), "all 120 servers"),
-    "elastic": Drawn("lyra-table4", ({"jobs": 150}, "lyra"), "all 150 jobs"),
-    "interleaving": Drawn("muri-table2", ({"jobs": 64}, "greedy"), "groups"),
-    "utility": Drawn("hadar-section2", "utility-40x60-effective-2", "60 GPUs"),
-    "placement": Drawn("mast-two-regions", "placement-open-200x6x600", "all 200 tables"),
-    "sensitivity": Drawn("synergy-two-servers", ({"servers": 24}, "greedy"), "all 24 servers"),
-    "dispatch": Drawn(
-        "mast-two-workloads", ({"machines": 100, "pending": 60}, "mast"), "all 600 machines"
-    ),
-    "workers": Drawn(
-        "workers-two-groups", ({"training": 60, "loan": 60}, "bfd"), "all 120 servers"
-    ),
-}
-
-
-@cache
-def solved(problem: str) -> dlsched.Solution:
-    """Return the optimum of a paper's example."""
-    return dlsched.load_solution(library.solution_file(DRAWN[problem].example))
-
-
-@cache
-def large(problem: str) -> dlsched.Result | dlsched.Solution:
-    """Return a heuristic's result for a large instance, or the library's solution."""
-    if isinstance(DRAWN[problem].large, str):
-        return dlsched.load_solution(library.solution_file(DRAWN[problem].large))
-    parameters, method = DRAWN[problem].large
-    return dlsched.solve(dlsched.generate(problem, seed=1, **parameters), method)
-
-
-def legend(ax: Any) -> dict[str, Any]:
-    """Return the legend's entries with their colours."""
-    (box,) = ax.figure.legends
-    return {
-        text.get_text(): handle.get_facecolor() if hasattr(handle, "get_facecolor") else None
-        for text, handle in zip(box.get_texts(), box.legend_handles, strict=True)
-    }
-
-
-def words(ax: Any) -> str:
-    """Return the title and the axes' labels."""
-    parts = [ax.get_title(loc="left"), ax.get_xlabel(), ax.get_ylabel()]
-    return " ".join(" ".join(parts).split())
-
+from plotted import DRAWN, large, legend, solved, with_names, words
 
 QUICK = {"reclaiming": "lyra", "elastic": "lyra", "interleaving": "greedy", "utility": "fifo"}
+
 QUICK |= {"sensitivity": "tune", "dispatch": "mast"}
 
 
@@ -152,52 +92,6 @@ def test_every_colouring(problem: str, size: str) -> None:
         dlsched.plot(result, color_by="mood")
 
 
-@pytest.mark.parametrize(
-    "width",
-    [pytest.param(w, marks=() if w == "single" else pytest.mark.slow) for w in WIDTHS],
-)
-@pytest.mark.parametrize("problem", DRAWN)
-def test_text_is_legible_and_inside_the_picture(problem: str, width: str) -> None:
-    """No text is smaller than 6 points, and none reaches beyond a figure of a paper's width."""
-    for result in (solved(problem), large(problem)):
-        with mpl.rc_context({"figure.figsize": (WIDTHS[width], 1)}):
-            figure: Any = dlsched.plot(result).figure
-        figure.canvas.draw()
-        assert figure.get_figwidth() == WIDTHS[width]
-        renderer, page = figure.canvas.get_renderer(), figure.bbox
-        texts = [t for t in figure.findobj(mpl.text.Text) if t.get_text() and t.get_visible()]
-        assert min(text.get_fontsize() for text in texts) >= SMALL == 6
-        ticks = figure.axes[0].get_xticklabels() + figure.axes[0].get_yticklabels()
-        for text in texts:
-            if text.get_in_layout() and text not in ticks:
-                box = text.get_window_extent(renderer)
-                outside = box.x0 < -1 or box.x1 > page.x1 + 1 or box.y0 < -1 or box.y1 > page.y1 + 1
-                assert not outside, text.get_text()
-
-
-def test_labels_are_written_only_where_they_fit() -> None:
-    """In a narrow picture a short stage has no name, in a wide one it has one."""
-    result = solved("interleaving")
-    written = {}
-    for width in (2.0, 14.0):
-        with mpl.rc_context({"figure.figsize": (width, 1)}):
-            figure: Any = dlsched.plot(result).figure
-        figure.canvas.draw()
-        labels = [t for t in figure.axes[0].get_children() if hasattr(t, "fits")]
-        written[width] = sum(label.fits(figure.canvas.get_renderer()) for label in labels)
-    assert 0 < written[2.0] < written[14.0] <= len(labels)
-
-
-def test_a_hatch_does_not_cross_a_label() -> None:
-    """A label on a hatched box has an opaque plate in the box's colour."""
-    instance = dlsched.generate("reclaiming", 4, servers=20, flexible=0.5)
-    ax = dlsched.plot(instance, color_by="job")
-    hatched = {p.get_xy() for p in ax.patches if p.get_hatch()}
-    plates = [t for t in ax.get_children() if hasattr(t, "fits") and t.box[:2] in hatched]
-    assert hatched and all(label.get_bbox_patch().get_alpha() is None for label in plates)
-    assert len(plates) == len(hatched)
-
-
 BACKGROUNDS = ("white", "plate", "transparent")
 
 
@@ -214,19 +108,6 @@ def test_files() -> None:
     assert [png[b][0, 0, 3] for b in BACKGROUNDS] == [1, 0, 0]
     assert png["plate"][:, 30, 3].max() == 1
     assert set(FORMATS) == {"pdf", "svg", "png"}
-
-
-def test_black_or_white_text_has_contrast() -> None:
-    """Text on every colour of the palette has a contrast of at least 4.5 (WCAG 2, AA)."""
-
-    def luminance(colour: str) -> float:
-        parts = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4
-                 for c in mpl.colors.to_rgb(colour)]  # fmt: skip
-        return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
-
-    for colour in PALETTE:
-        low, high = sorted((luminance(colour), luminance(text_on(colour))))
-        assert (high + 0.05) / (low + 0.05) >= 4.5
 
 
 def test_a_solution_without_its_instance() -> None:
@@ -293,59 +174,6 @@ def test_a_problem_without_draw_or_colours(monkeypatch: pytest.MonkeyPatch) -> N
         dlsched.plot(instance)
 
 
-ODD = ("$\\frac{", "$a_b$", "_first", "two\nlines\tand a tab", "x" * 80)
-"""Names that matplotlib would read as formulas, leave out, or break."""
-
-
-def with_names(names: tuple[str, ...]) -> dlsched.Instance:
-    """Return an instance of two servers whose texts are all odd."""
-    data = {"dlsched": 1, "problem": "reclaiming", "name": "100$ $\\bad$", "demand": 1}
-    servers = [{"id": "$\\q$", "gpus": len(names)}, {"id": "_t", "gpus": 2}]
-    jobs = [{"id": name, "workers": [{"server": "$\\q$", "gpus": 1}]} for name in names]
-    return dlsched.load(data | {"servers": servers, "jobs": jobs})
-
-
-def test_names_are_no_formulas() -> None:
-    """Dollar signs, leading underscores and control characters are shown as they are."""
-    ax = dlsched.plot(dlsched.solve(with_names(ODD)))
-    written = picture_bytes(ax.figure, "svg").decode("utf-8")
-    for text in ("100$ $\\bad$: 2 servers", *ODD[:3], "two\\nlines\\tand a tab"):
-        assert f">{text}" in written
-    picture_bytes(ax.figure, "pdf")
-
-
-@pytest.mark.parametrize("problem", registry.problem_names())
-def test_an_instance_s_name_is_no_formula(problem: str) -> None:
-    """Every problem's title begins with the name as it is."""
-    instance = dlsched.generate(problem, seed=1).model_copy(update={"name": "$\\frac{$"})
-    ax = dlsched.plot(instance)
-    assert ax.has_data()
-    assert ">$\\frac{$" in picture_bytes(ax.figure, "svg").decode("utf-8")
-
-
-def test_a_title_of_one_s_own_may_have_formulas() -> None:
-    """What is between dollar signs is typeset, or refused; an escaped dollar sign is none."""
-    instance = with_names(("a",))
-    ax = dlsched.plot(instance, title="at $\\alpha = 1$")
-    assert "\N{GREEK SMALL LETTER ALPHA}" in picture_bytes(ax.figure, "svg").decode("utf-8")
-    with pytest.raises(dlsched.OptionError, match="cannot typeset its formula"):
-        dlsched.plot(instance, title="$\\frac{$")
-    dlsched.plot(instance, title="100 \\$ and more").figure.canvas.draw()
-
-
-@pytest.mark.parametrize("dpi", [50, 110, 300])
-def test_the_legend_stays_in_the_figure(dpi: int) -> None:
-    """At resolutions where hinting makes letters wider, too."""
-    names = tuple(f"ilm wxW_-a {k}" * (k % 4 + 1) for k in range(9))
-    for count in range(2, 10):
-        figure = dlsched.plot(with_names(names[:count])).figure
-        figure.set_dpi(dpi)
-        figure.canvas.draw()
-        (box,) = figure.legends
-        assert box.get_window_extent().x1 <= figure.bbox.x1
-        plt.close(figure)
-
-
 def test_servers_of_a_million_gpus() -> None:
     """A few are drawn without a line per GPU; a map with too many cells is refused."""
     instance = with_names(("a",))
@@ -381,108 +209,3 @@ def test_a_schedule_without_machines() -> None:
     """An empty picture, without a warning."""
     instance = dlsched.load(EMPTY | {"slots": 1, "machines": [], "jobs": []})
     assert "0 GPUs" in words(dlsched.plot(dlsched.solve(instance)))
-
-
-METHODS = ["milp", "per_server", "bfd", "first_fit"]
-KINDS = ("gaps", "quality", "gap_profile", "profile", "time", "gap_by_size")
-
-
-@cache
-def table() -> pd.DataFrame:
-    """Return four methods on six instances of three sizes."""
-    instances = [
-        dlsched.generate("workers", seed=s, training=n, loan=n) for n in (3, 5, 8) for s in (1, 2)
-    ]
-    rows = dlsched.compare(instances, METHODS)
-    assert rows.groupby("size").size().to_dict() == {6: 8, 10: 8, 16: 8}  # servers
-    return rows
-
-
-def test_gaps_are_those_of_the_table() -> None:
-    """A method's points are its gaps in per cent; its label counts those at 0."""
-    ax = dlsched.plot_comparison(table(), "gaps")
-    points = [sorted(line.get_xdata()) for line in ax.lines if line.get_linestyle() == "None"]
-    rows = table()
-    for name, own in zip(METHODS, points, strict=True):
-        gaps = 100 * rows[rows["method"] == name]["placed_gap_to_best"].astype(float)
-        assert own == pytest.approx(sorted(gaps))
-    labels = [label.get_text() for label in ax.get_yticklabels()]
-    assert labels[0] == "milp\n6 of 6 at 0"
-
-
-def test_profile_counts_only_proofs() -> None:
-    """Both exact methods reach 1; the fastest has factor 1 on some instance; others are not in."""
-    ax = dlsched.plot_comparison(table(), "profile")
-    lines = {line.get_label(): line for line in ax.lines}
-    assert set(lines) == {"milp", "per_server"}
-    assert all(line.get_ydata()[-1] == 1 for line in lines.values())
-    assert sum(line.get_ydata()[0] for line in lines.values()) == pytest.approx(1)
-
-
-def test_time_by_size_has_a_point_for_each_run() -> None:
-    """Six points a method, at its sizes and seconds, on the given axes with a legend inside."""
-    _, ax = plt.subplots()
-    assert dlsched.plot_comparison(table(), "time", ax) is ax and ax.get_legend() is not None
-    points = [line for line in ax.lines if line.get_linestyle() == "None"]
-    assert [len(line.get_xdata()) for line in points] == [6, 6, 6, 6]
-    own = table()[table()["method"] == "per_server"]
-    assert sorted(points[1].get_ydata()) == pytest.approx(sorted(own["seconds"]))
-    assert ax.get_xlabel() == "number of servers" and ax.get_xscale() == "log"
-
-
-def test_a_sweep_s_csv_gives_the_same(tmp_path: Any) -> None:
-    """A table that went through a CSV file draws the same gaps."""
-    table().to_csv(tmp_path / "runs.csv", index=False)
-    read = pd.read_csv(tmp_path / "runs.csv")
-    for kind in ("gap_profile", "gap_by_size"):
-        first, second = (dlsched.plot_comparison(t, kind) for t in (table(), read))
-        for a, b in zip(first.lines, second.lines, strict=True):
-            assert np.allclose(a.get_xydata(), b.get_xydata())
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_text_is_legible_in_one_column(kind: str) -> None:
-    """At 3.3 inches no text is below 6 points, and legend and labels are inside."""
-    with mpl.rc_context({"figure.figsize": (WIDTHS["single"], 1)}):
-        figure: Any = dlsched.plot_comparison(table(), kind, title="four methods").figure
-    figure.canvas.draw()
-    texts = [t for t in figure.findobj(mpl.text.Text) if t.get_text() and t.get_visible()]
-    assert min(text.get_fontsize() for text in texts if "$" not in text.get_text()) >= SMALL
-    parts = [*figure.legends, figure.axes[0].xaxis.label, figure.axes[0].yaxis.label]
-    for part in (p for p in parts if p in figure.legends or p.get_text()):
-        box = part.get_window_extent(figure.canvas.get_renderer())
-        assert box.x0 >= -1 and box.x1 <= figure.bbox.x1 + 1 and box.y0 >= -1
-
-
-def test_errors_name_the_remedy() -> None:
-    """Unknown kinds and levels, mixed problems, and tables without data are refused."""
-    good = table()
-    refused: list[tuple[Any, dict[str, Any], str]] = [
-        (
-            good,
-            {"kind": "pie"},
-            "write one of gaps, quality, gap_profile, profile, time, gap_by_size",
-        ),
-        (good, {"level": "cost"}, "workers has placed, flexible"),
-        (good.assign(problem=["elastic"] + ["workers"] * 23), {}, "elastic and workers"),
-        (good.iloc[:0], {}, "no rows"),
-        (good.drop(columns="status"), {}, "the column 'status'"),
-        (good.drop(columns="size"), {"kind": "time"}, "no run has both size and seconds"),
-        (
-            good[good["method"] == "bfd"],
-            {"kind": "profile"},
-            "the table has none: give runs of two",
-        ),
-        (good[good["method"] == "milp"], {"kind": "profile"}, "has only milp: give runs of two"),
-        (good.assign(status="feasible"), {"kind": "profile"}, "raise the time limit"),
-        (good.drop(columns="placed_gap_to_best"), {"level": "placed"}, "proves a bound"),
-        (
-            good.drop(columns=[name for name in good if name.endswith("_gap_to_best")]),
-            {},
-            "a method that proves a bound",
-        ),
-        ([1, 2], {}, "dlsched.compare"),
-    ]
-    for given, options, message in refused:
-        with pytest.raises(dlsched.OptionError, match=message):
-            dlsched.plot_comparison(given, **options)

@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dlsched
+from drawing import draws
 
 NO_NUMBERS = [True, "1", None, [], {}, 1j, b"1", object(), np.bool_(True), np.array([1, 2])]
 NOT_FINITE = [float("nan"), float("inf"), np.float64("nan"), np.float32("inf")]
@@ -118,7 +119,7 @@ def assert_loaded_or_refused(good: dict[str, Any], path: tuple[Any, ...], value:
         assert dlsched.load(loaded.to_data()).sha256 == loaded.sha256
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=draws(100), deadline=None)
 @given(place=st.sampled_from(EVERY_PLACE), value=JSON)
 def test_any_value_anywhere(place: tuple[dict[str, Any], tuple[Any, ...]], value: Any) -> None:
     """Any JSON value in place of any field gives an instance or an InstanceError."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 from sweeps import Rows, settled
@@ -53,14 +53,15 @@ def _write_sweep(folder: Path) -> None:
 
 
 @pytest.fixture(scope="session")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Rows:
+def whole(tmp_path_factory: pytest.TempPathFactory, shared: type[Any]) -> Rows:
     """Give the settled rows of the 100 runs, undisturbed."""
     place = tmp_path_factory.mktemp("whole")
     _write_sweep(place)
     (place / "open").touch()
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(place)
-        run_suite("sweep.toml", "out", jobs=2)
+        patch.setattr(local_crew, "WorkerProcess", shared)
+        run_suite("sweep.toml", "out")
         return settled("out")
 
 

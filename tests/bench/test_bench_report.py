@@ -12,6 +12,7 @@ import shutil
 import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -19,7 +20,7 @@ from sweeps import stored
 
 import dlsched
 from calls import FIG5, refusal, run, suite_text
-from dlsched.bench import page_rows, report, run_suite
+from dlsched.bench import local_crew, page_rows, report, run_suite
 from dlsched.bench.report import write_report
 from dlsched.bench.safe_csv import csv_bytes
 
@@ -42,14 +43,15 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 
 @pytest.fixture(scope="module")
-def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def out(tmp_path_factory: pytest.TempPathFactory, shared: type[Any]) -> Path:
     """Give the folder of a small sweep with its report."""
     folder = tmp_path_factory.mktemp("report")
     (folder / "suite.toml").write_text(SUITE)
     (folder / "mine_report.py").write_text(OWN)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        run_suite("suite.toml", "out", jobs=2)
+        patch.setattr(local_crew, "WorkerProcess", shared)
+        run_suite("suite.toml", "out")
     write_report(folder / "out")
     return folder / "out"
 

@@ -67,7 +67,7 @@ PRIMARY = {
     f"compare {LONG}.json reclaiming-520-130-flexible -m exact -m {OWN} -m own_methods:fails": [
         LONG, "reclaiming-520-130-flexible", OWN, "own_methods:fails", "error", "ValueError:"
     ],
-    "bench suite.toml -o results -j 2 --resume": [
+    "bench suite.toml -o results -j 1 --resume": [
         "exact", OWN, "own_methods:fails", "failed", "results"
     ],
     f"show {LONG}.json": [LONG, "sha256"],

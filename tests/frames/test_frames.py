@@ -19,6 +19,7 @@ from dlsched.schema import Document, Id, Instance
 from dlsched.schema.frames.layout import tables
 from dlsched.schema.frames.read import Reader
 from dlsched.testing import strategies
+from drawing import draws
 
 
 def drawn(name: str) -> st.SearchStrategy[Any]:
@@ -31,7 +32,7 @@ def drawn(name: str) -> st.SearchStrategy[Any]:
 def test_round_trip(name: str) -> None:
     """An instance and the one from its frames are equal and have the same digest."""
 
-    @settings(derandomize=True, deadline=None, max_examples=25)
+    @settings(derandomize=True, deadline=None, max_examples=draws(25))
     @given(drawn(name))
     def check(instance: Any) -> None:
         again = dlsched.from_frames(name, **instance.to_frames())

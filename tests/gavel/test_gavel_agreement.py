@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from scipy.optimize import linprog, milp
 
 from dlsched.gavel import Rates, shares
 
-pytest.importorskip("cvxpy", reason="cvxpy is an optional extra")
+pytestmark = pytest.mark.skipif(find_spec("cvxpy") is None, reason="cvxpy is an optional extra")
 SMALL = {"V100": 6, "P100": 6, "K80": 6}
 
 

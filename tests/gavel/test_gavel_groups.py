@@ -18,6 +18,7 @@ from dlsched.gavel.kinds import group_jobs
 from dlsched.gavel.levels import LevelProgram
 from dlsched.gavel.measures import MEASURES
 from dlsched.run import Run
+from drawing import draws
 
 
 def own_jobs(rng: random.Random, rates: Rates, count: int) -> list[Job]:
@@ -81,7 +82,7 @@ def test_inequalities_are_needed_and_kept() -> None:
 OPTIONS = tuple(Option(o, 1, 1 + (o == 2), o == 2, ()) for o in range(4))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=draws(60), deadline=None)
 @given(st.integers(0, 10**6), st.lists(st.integers(1, 3), min_size=2, max_size=5))
 def test_inequalities_hold_for_all_times(seed: int, counts: list[int]) -> None:
     """Whatever the multipliers, times of jobs that satisfy the rows satisfy the inequality."""
@@ -102,7 +103,7 @@ def test_inequalities_hold_for_all_times(seed: int, counts: list[int]) -> None:
     assert left <= per_column @ columns + 1e-12
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=draws(40), deadline=None)
 @given(st.integers(0, 10**6), st.lists(st.integers(1, 3), min_size=2, max_size=5))
 def test_a_division_or_an_inequality_that_forbids_it(seed: int, counts: list[int]) -> None:
     """Either every kind gets what it needs, all times are used, or an inequality is violated."""

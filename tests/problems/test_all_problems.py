@@ -10,24 +10,29 @@ import dlsched
 from dlsched.registry import problem
 from dlsched.solvers.compilation import entries
 from dlsched.testing import check_heuristic, check_problem, strategies
+from drawing import draws
 
 SMALL_FLEET = {"max_servers": 8, "max_jobs": 10}
 HEURISTICS: list[tuple[str, str, dict[str, Any]]] = [
     *(
-        ("reclaiming", "densest", {"examples": 60, "instances": strategies.reclaiming(**options)})
+        (
+            "reclaiming",
+            "densest",
+            {"examples": draws(60), "instances": strategies.reclaiming(**options)},
+        )
         for options in (
             SMALL_FLEET,
             SMALL_FLEET | {"mixed": True},
             SMALL_FLEET | {"weighted": False},
         )
     ),
-    ("elastic", "prices", {"examples": 40}),
-    ("workers", "chosen_first", {"examples": 40}),
-    ("placement", "short_annealing", {"examples": 6}),
-    ("dispatch", "counted", {"examples": 25}),
-    ("utility", "insertion", {"examples": 60}),
-    ("sensitivity", "balance", {"examples": 25, "invariant": ("names", "order")}),
-    ("sensitivity", "price_round", {"examples": 25, "invariant": ("names", "order")}),
+    ("elastic", "prices", {"examples": draws(40)}),
+    ("workers", "chosen_first", {"examples": draws(40)}),
+    ("placement", "short_annealing", {"examples": draws(6, 2)}),
+    ("dispatch", "counted", {"examples": draws(25)}),
+    ("utility", "insertion", {"examples": draws(60, 8)}),
+    ("sensitivity", "balance", {"examples": draws(25), "invariant": ("names", "order")}),
+    ("sensitivity", "price_round", {"examples": draws(25), "invariant": ("names", "order")}),
 ]
 
 

@@ -21,6 +21,7 @@ from dlsched.profiling import (
     profile_cpus,
     sensitivity_profile,
 )
+from drawing import draws
 
 MEASURED = Path(__file__).parents[2].parent / "shared" / "data" / "synergy" / "profiles.json"
 CPUS = 24
@@ -98,7 +99,7 @@ def test_several_gpus(gpus: int, most: int) -> None:
     assert len(set(found.measured)) == found.measurements
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=draws(1000, 100), deadline=None)
 @given(
     steps=st.lists(st.floats(0, 1), min_size=CPUS - 1, max_size=CPUS - 1),
     threshold=st.sampled_from([0.0, 0.05, 0.1, 0.5]),

@@ -11,8 +11,9 @@ from hypothesis import HealthCheck, settings
 from dlsched.errors import InstanceError
 from dlsched.proofs.document import proof_from_data
 from dlsched.proofs.forms.form import Row
+from drawing import draws
 
-checked = settings(derandomize=True, deadline=None, max_examples=60)
+checked = settings(derandomize=True, deadline=None, max_examples=draws(60))
 """For cases that are drawn from forms."""
 drawn = settings(
     derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck)

@@ -14,6 +14,7 @@ from scipy import sparse
 from dlsched.proofs.forms.compiled import form_of
 from dlsched.proofs.forms.draft import Draft
 from dlsched.solvers.standard_form import StandardForm
+from drawing import draws
 
 EXACT = st.one_of(
     st.integers(-6, 6).map(Fraction),
@@ -24,7 +25,7 @@ EXACT = st.one_of(
 
 
 @given(st.data())
-@settings(checked, max_examples=80)
+@settings(checked, max_examples=draws(80))
 def test_rounding_is_outward(data: st.DataObject) -> None:
     """A point that satisfies the exact rows satisfies the form; its level is no less."""
     columns = data.draw(st.integers(1, 3))
@@ -76,7 +77,7 @@ EXACT_OR_SMALL = st.one_of(
 
 
 @given(st.data())
-@settings(derandomize=True, deadline=None, max_examples=100)
+@settings(derandomize=True, deadline=None, max_examples=draws(100))
 def test_rounding_of_drafts_is_outward(data: st.DataObject) -> None:
     """A point on the exact rows satisfies the form's, and its level is no less, but for little."""
     columns = data.draw(st.integers(1, 3))

@@ -20,6 +20,7 @@ from dlsched.proofs.separation import keep
 from dlsched.run import Run
 from dlsched.schema import Instance
 from dlsched.testing import strategies
+from drawing import draws
 
 NAME = "interleaving-small-04"
 """Without cuts, its tree has 29 nodes."""
@@ -55,7 +56,7 @@ def test_optima_are_proved_with_cuts(problem: str) -> None:
     numbers = []
 
     @settings(
-        derandomize=True, deadline=None, max_examples=60, database=None,
+        derandomize=True, deadline=None, max_examples=draws(60), database=None,
         suppress_health_check=list(HealthCheck),
     )  # fmt: skip
     @given(getattr(strategies, problem)())

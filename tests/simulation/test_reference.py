@@ -119,15 +119,15 @@ def crowding(tasks: list[reference.Task], i: int, gpus: int) -> Fraction:
 
 @pytest.mark.parametrize("policy", reference.KEYS)
 def test_a_policy_is_what_its_docstring_says(policy: str) -> None:
-    """Twelve random workloads; all times are equal to the microsecond."""
-    compare(policy, range(12))
+    """Four random workloads; all times are equal to the microsecond."""
+    compare(policy, range(4))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", reference.KEYS)
 def test_a_policy_is_what_its_docstring_says_on_more(policy: str) -> None:
     """The same on 500 random workloads."""
-    compare(policy, range(1000, 1500))
+    compare(policy, range(4, 500))
 
 
 def test_the_reference_preempts() -> None:

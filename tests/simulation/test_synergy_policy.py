@@ -148,7 +148,7 @@ def test_jobs_stay_where_they_are() -> None:
 )
 def test_audits(order: str, variant: str) -> None:
     """Simulations of all methods, with jobs of several sizes, agree with their logs."""
-    jobs = synergy_workload(20, load=60, split="60/30/10", multi=True, seed=5, scale=0.03)
+    jobs = synergy_workload(10, load=60, split="60/30/10", multi=True, seed=5, scale=0.03)
     cluster = Cluster.uniform(2, 8, cpus=24, memory=500)
     methods = ("proportional", "greedy", "opt", "tune_public") if order == "srtf" else ()
     for method in (*methods, "tune"):

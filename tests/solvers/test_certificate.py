@@ -17,8 +17,9 @@ from dlsched.run import Run
 from dlsched.solvers import certificate, highs
 from dlsched.solvers.certificate import dual_bound, round_to_granularity
 from dlsched.solvers.standard_form import StandardForm
+from drawing import draws
 
-checked = settings(derandomize=True, deadline=None, max_examples=50)
+checked = settings(derandomize=True, deadline=None, max_examples=draws(50))
 
 
 def product_of(coefficients: list[Any], x: tuple[int, ...]) -> Fraction:
@@ -69,7 +70,7 @@ def holds(bound: Any, best: Fraction | None, sense: str) -> bool:
     return bool(bound <= best if sense == "min" else bound >= best)
 
 
-@settings(checked, max_examples=80)
+@settings(checked, max_examples=draws(80))
 @given(st.data(), st.booleans(), st.lists(anything, min_size=3, max_size=3))
 def test_any_multipliers_give_a_bound(data: st.DataObject, integer: bool, y: list[float]) -> None:
     """Any multipliers, NaN and infinite ones, too, give a bound that holds by enumeration.

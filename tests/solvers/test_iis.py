@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from dlsched.run import Run
 from dlsched.solvers.iis import compute_iis
 from dlsched.solvers.standard_form import StandardForm
+from drawing import draws
 
 
 def at_least(rows: list[tuple[list[int], int]], box: int) -> StandardForm:
@@ -32,7 +33,7 @@ def feasible(rows: list[tuple[list[int], int]], box: int) -> bool:
     )
 
 
-@settings(derandomize=True, deadline=None, max_examples=25)
+@settings(derandomize=True, deadline=None, max_examples=draws(25))
 @given(st.data())
 def test_irreducible(data: st.DataObject) -> None:
     """The named rows are infeasible by enumeration, and feasible without any one of them."""

@@ -25,6 +25,7 @@ from dlsched.solvers import highs
 from dlsched.solvers.levels import relax_first_level, solve_levels
 from dlsched.testing import oracles
 from dlsched.testing.strategies import reclaiming
+from drawing import draws
 
 
 def fleet(demand: int, jobs: dict[str, list[tuple[str, int]]], weight: Any = 1) -> Instance:
@@ -56,7 +57,7 @@ def module(build: Any) -> Any:
     )
 
 
-@settings(derandomize=True, deadline=None, max_examples=25)
+@settings(derandomize=True, deadline=None, max_examples=draws(25))
 @given(reclaiming())
 def test_lexicographic(instance: Instance) -> None:
     """Both levels are optimal, the second among the optima of the first, and all bounds hold."""

@@ -152,7 +152,7 @@ def test_a_registered_heuristic_holds_every_property() -> None:
     assert "optimum" in str(found)
 
 
-def test_faults_on_demand() -> None:
+def test_faults_on_demand(unshrunk: None) -> None:
     """That the order decides, or that nothing is found, is a fault only where that is asked."""
     found = check_heuristic("elastic", "fifo", examples=20, invariant=("order",))
     assert [finding.kind for finding in found.findings] == ["depends_on_order"]

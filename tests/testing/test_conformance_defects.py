@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
-import hypothesis
 import pytest
 
 from dlsched import registry
@@ -111,16 +110,13 @@ Install = Callable[[dict[str, str]], None]
 
 
 @pytest.fixture
-def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unshrunk: None) -> Iterator[Install]:
     """Return a function that makes the package importable; examples are not shrunk."""
     monkeypatch.setattr(registered, "METHODS", dict(registered.METHODS))
     entry = EntryPoint("admission", f"{PACKAGE}:PROBLEM", registry.PROBLEMS_GROUP)
     found = {registry.PROBLEMS_GROUP: [entry], registry.METHODS_GROUP: []}
     monkeypatch.setattr(names, "entry_points", lambda group: found[group])
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    before = hypothesis.settings._current_profile
-    hypothesis.settings.register_profile("unshrunk", phases=[hypothesis.Phase.generate])
-    hypothesis.settings.load_profile("unshrunk")
 
     def write(files: dict[str, str]) -> None:
         for name, text in files.items():
@@ -130,7 +126,6 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
         monkeypatch.syspath_prepend(tmp_path)
 
     yield write
-    hypothesis.settings.load_profile(before)
     for name in [name for name in sys.modules if name.split(".")[0] == PACKAGE]:
         del sys.modules[name]
     registry.problem.cache_clear()

@@ -130,7 +130,7 @@ def changes_deep(instance: Any, rng: Any) -> Solution:
         ),
     ],
 )
-def test_odd_heuristic_is_a_finding(bug: Any, kind: str, words: str) -> None:
+def test_odd_heuristic_is_a_finding(bug: Any, kind: str, words: str, unshrunk: None) -> None:
     """What a method claims falsely, or does beside solving, is named, with the instance."""
     found = check_heuristic("reclaiming", bug, examples=30, invariant=())
     named = {finding.kind: finding for finding in found.findings}

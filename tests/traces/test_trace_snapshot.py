@@ -14,9 +14,10 @@ import dlsched
 from dlsched import OptionError
 from dlsched.problems.reclaiming.definition.oracle import brute_force
 from dlsched.traces import Snapshot, Trace, TraceJob, read_trace, replay, snapshot, synthesise
+from drawing import draws
 
 HOUR = 3600
-SMALL = settings(max_examples=20, deadline=None)
+SMALL = settings(max_examples=draws(20), deadline=None)
 MOMENTS: dict[str, Any] = {
     "seed": st.integers(0, 10**6),
     "hours": st.integers(0, 60),

@@ -15,7 +15,7 @@ from test_variants_agree import best_of, instances
 import dlsched
 from dlsched import OptionError, Variant
 from dlsched.problems.interleaving.exact.allowed import pairs_apart
-from dlsched.problems.interleaving.programs.column_pool import rows_of
+from dlsched.problems.interleaving.programs.columns import rows_of
 from dlsched.problems.sensitivity.exact.job_columns import JobColumns
 from dlsched.run import Run
 

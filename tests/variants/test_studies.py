@@ -127,12 +127,19 @@ def test_what_if_states_the_cost_of_each_decision() -> None:
             assert row["preempted_cost"] == row["preempted"] - frame["preempted"][0]
 
 
+@pytest.mark.slow
 def test_what_if_in_parts() -> None:
-    """On other processes the rows are the same; a function that cannot be sent is refused."""
+    """On other processes the rows are the same."""
     instance = dlsched.load("reclaiming-small-04")
     fixes = [{f"x[{server.id}]": 1} for server in instance.servers]
     here = dlsched.what_if(instance, fixes)
     assert dlsched.what_if(instance, fixes, on=Local(jobs=2)).equals(here)
+
+
+def test_what_cannot_be_sent_is_refused() -> None:
+    """For other processes a variant is named by its file, and processes by `Local`."""
+    instance = dlsched.load("reclaiming-small-04")
+    fixes = [{f"x[{server.id}]": 1} for server in instance.servers]
     few = Variant("reclaiming", "few", constrain=lambda m, instance: None)
     with pytest.raises(dlsched.OptionError, match=r"variant='file\.py:name'"):
         dlsched.what_if(instance, fixes, variant=few, on=Local(jobs=2))

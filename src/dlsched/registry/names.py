@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+import sys
+from collections.abc import Callable, Iterable
+from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 
 BUILT_IN = (
@@ -26,7 +29,20 @@ PACKAGE = "dlsched.problems"
 
 def entries(group: str) -> Iterable[EntryPoint]:
     """Return the entry points of a group that installed packages have."""
-    return entry_points(group=group)
+    return _entries(group, entry_points, _installed())
+
+
+@lru_cache
+def _entries(
+    group: str, read: Callable[..., Iterable[EntryPoint]], installed: tuple[object, ...]
+) -> tuple[EntryPoint, ...]:
+    """Read them once for what is installed: a file of every package is parsed for each group."""
+    return tuple(read(group=group))
+
+
+def _installed() -> tuple[object, ...]:
+    """Return the folders of modules with their times, which installing a package changes."""
+    return tuple((path, os.stat(path).st_mtime_ns) for path in sys.path if os.path.isdir(path))
 
 
 def problem_names() -> list[str]:

@@ -1,4 +1,4 @@
-"""What every problem must fulfil: `check_problem` runs the checks of `conformance_checks`."""
+"""What every problem must fulfil: `check_problem` runs the checks of the modules ``*_checks``."""
 
 from __future__ import annotations
 
@@ -9,38 +9,45 @@ from pathlib import Path
 from dlsched.errors import ExtraMissing, OptionError, describe
 from dlsched.problems import library
 from dlsched.registry import problem as find
-from dlsched.testing import conformance_checks, thread_changes, variant_checks
-from dlsched.testing.conformance_checks import Subject
+from dlsched.testing import (
+    document_checks,
+    method_checks,
+    model_checks,
+    package_checks,
+    thread_changes,
+    variant_checks,
+)
 from dlsched.testing.search import Finding, SearchReport
+from dlsched.testing.subject import Subject
 from dlsched.testing.trials import Broken
 
 CHECKS: dict[str, Callable[[Subject], Finding | None]] = {
-    "parts": conformance_checks.parts,
-    "layers": conformance_checks.layers,
-    "methods": conformance_checks.methods,
-    "generator": conformance_checks.generator,
-    "json": conformance_checks.json_round_trip,
-    "immutable": conformance_checks.immutable,
-    "labels": conformance_checks.labels,
-    "infeasible": conformance_checks.infeasible,
-    "model_levels": conformance_checks.model_levels,
-    "model_assign": conformance_checks.model_assign,
-    "exact": conformance_checks.exact,
-    "heuristics": conformance_checks.heuristics,
-    "bounds": conformance_checks.bounds,
-    "renaming": conformance_checks.renaming,
-    "order": conformance_checks.order,
-    "deterministic": conformance_checks.deterministic,
-    "limits": conformance_checks.limits,
-    "warm_start": conformance_checks.warm_start,
+    "parts": package_checks.parts,
+    "layers": package_checks.layers,
+    "methods": package_checks.methods,
+    "generator": package_checks.generator,
+    "json": document_checks.json_round_trip,
+    "immutable": document_checks.immutable,
+    "labels": document_checks.labels,
+    "infeasible": method_checks.infeasible,
+    "model_levels": model_checks.model_levels,
+    "model_assign": model_checks.model_assign,
+    "exact": method_checks.exact,
+    "heuristics": method_checks.heuristics,
+    "bounds": method_checks.bounds,
+    "renaming": method_checks.renaming,
+    "order": method_checks.order,
+    "deterministic": method_checks.deterministic,
+    "limits": method_checks.limits,
+    "warm_start": method_checks.warm_start,
     "threads": thread_changes.threads,
-    "proofs": conformance_checks.proofs,
+    "proofs": model_checks.proofs,
     "variant_rows": variant_checks.variant_rows,
     "variant_fixings": variant_checks.variant_fixings,
     "variant_levels": variant_checks.variant_levels,
-    "picture": conformance_checks.picture,
-    "card": conformance_checks.card,
-    "page": conformance_checks.page,
+    "picture": package_checks.picture,
+    "card": package_checks.card,
+    "page": package_checks.page,
 }
 """The checks by id, cheap ones first; the first line of each docstring states the requirement."""
 

@@ -16,8 +16,8 @@ from dlsched.errors import DlschedError, OptionError
 from dlsched.registry import Kind, problem
 from dlsched.schema.envelope import Instance
 from dlsched.schema.files import JsonObject
-from dlsched.testing.conformance_checks import Subject, require
 from dlsched.testing.search import first_finding
+from dlsched.testing.subject import Subject, require
 
 ORDERS = ((1, 2, 1), (2, 1))
 """Numbers of threads of the calls in one process, for each process."""

@@ -24,8 +24,8 @@ from dlsched.results.objective import TOLERANCE, Objective, relative_gap
 from dlsched.results.result import Status
 from dlsched.schema.envelope import Instance
 from dlsched.schema.solution import Solution
-from dlsched.testing.conformance_checks import Subject, require
 from dlsched.testing.search import Finding, first_finding
+from dlsched.testing.subject import Subject, require
 from dlsched.variants import Level, Variant, VariantProblem, changed_problem
 from dlsched.variants.names import Names
 

@@ -26,6 +26,7 @@ from dlsched.problems.dispatch.instances.strategy import _instance, instances
 from dlsched.problems.dispatch.structures.fleet import Fleet
 from dlsched.problems.placement.instances.replicas import replicate
 from dlsched.run import Run
+from drawing import draws
 
 TWO, TEN, MISSED = examples()
 QUEUES = ("regional_queue", "global_queue")
@@ -105,7 +106,7 @@ def test_the_missed_victim_as_an_instance() -> None:
     assert [dlsched.solve(MISSED, m).objective.preempted_2 for m in ("mast", "exact")] == [2, 1]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=draws(30), deadline=None)
 @given(instances(ties=True), st.booleans())
 def test_the_cache_changes_nothing_on_small_instances(instance: Instance, fewest: bool) -> None:
     """With and without the negative cache, the same starts and victims."""
@@ -174,7 +175,7 @@ def test_mast_and_the_plain_rule(draw: Callable[[int], Instance], count: int, le
     assert preempting >= least
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=draws(30), deadline=None)
 @given(instances(ties=True))
 def test_all_regions_are_mast(instance: Instance) -> None:
     """Plans in as many regions as there are is what mast does."""

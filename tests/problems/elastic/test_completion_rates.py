@@ -8,7 +8,6 @@ from fractions import Fraction
 
 import pyomo.environ as pyo
 import pytest
-from drawing import drawn
 from elastic_instances import epoch, job
 
 import dlsched
@@ -22,6 +21,7 @@ from dlsched.problems.elastic.definition.job_choices import (
 )
 from dlsched.problems.elastic.heuristics.completion_rates import total_rate
 from dlsched.problems.elastic.instances.strategy import VARIATIONS, instances
+from drawing import drawn
 
 PRECISION = Fraction(1, 10**6)
 """Gains are rounded to whole units of the largest one: their sum is optimal up to this share."""

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from drawing import drawn
 from elastic_instances import epoch, job
 
 import dlsched
@@ -24,6 +23,7 @@ from dlsched.problems.elastic.structures.knapsack_table import fill_table, prove
 from dlsched.run import Run
 from dlsched.testing import oracles
 from dlsched.testing.strategies import elastic
+from drawing import drawn
 
 pools = partial(elastic, pools=True, max_jobs=4, max_choices=3)
 """The strategy for instances with two pools."""

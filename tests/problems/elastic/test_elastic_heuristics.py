@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from drawing import drawn
 from elastic_instances import LOAN, TRAINING, epoch, job
 
 import dlsched
@@ -21,6 +20,7 @@ from dlsched.problems.elastic.programs.lagrangian import launches_of, relax
 from dlsched.problems.elastic.structures.choice_arrays import choices_of
 from dlsched.problems.elastic.structures.knapsack import items_of
 from dlsched.run import Run
+from drawing import drawn
 
 
 def workers_of(made: Instance, method: str, **options: Any) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from drawing import drawn
 from elastic_instances import epoch, job
 from hypothesis import strategies as st
 
@@ -23,6 +22,7 @@ from dlsched.problems.elastic.structures.knapsack import items_of
 from dlsched.problems.elastic.structures.knapsack_table import fill_table, proves
 from dlsched.run import Run
 from dlsched.testing import oracles, strategies
+from drawing import drawn
 
 
 def never() -> str | None:

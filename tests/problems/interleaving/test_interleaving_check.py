@@ -15,6 +15,7 @@ import dlsched
 from dlsched.problems.interleaving.definition.check import FINEST, efficiency, evaluate
 from dlsched.problems.interleaving.definition.schema import Group
 from dlsched.problems.interleaving.structures.offsets import best_offsets
+from drawing import draws
 
 JOBS = [
     job("a", [2, 1, 1]), job("b", [1, 2, 0]), job("c", [1, 1, 1]),
@@ -93,7 +94,7 @@ stage_lists = st.integers(1, 4).flatmap(
 
 
 @given(stages=stage_lists, shift=st.integers(0, 3))
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=draws(100), deadline=None, derandomize=True)
 def test_gamma_is_a_share_and_invariant_under_shifts(stages: list[list[int]], shift: int) -> None:
     """Gamma is in (0, size / k], and shifting all offsets or all stages alike changes nothing."""
     k = len(stages[0])

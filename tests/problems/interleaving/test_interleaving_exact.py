@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from drawing import drawn
 from hypothesis import strategies as st
 from interleaving_instances import cover, job
 
@@ -16,7 +15,8 @@ from dlsched.problems.interleaving.exact import group_columns
 from dlsched.problems.interleaving.exact.bounds import lagrangian_bound
 from dlsched.problems.interleaving.heuristics import initial_groups
 from dlsched.problems.interleaving.programs import large_relaxation
-from dlsched.problems.interleaving.programs.column_pool import Pool, Prices
+from dlsched.problems.interleaving.programs.column_pool import Pool
+from dlsched.problems.interleaving.programs.columns import Prices
 from dlsched.problems.interleaving.programs.heuristic_pricing import climb
 from dlsched.problems.interleaving.programs.large_relaxation import LargeRelaxation
 from dlsched.problems.interleaving.programs.price_increase import raised
@@ -25,6 +25,7 @@ from dlsched.problems.interleaving.structures.tables import Query
 from dlsched.registry import call
 from dlsched.run import Run
 from dlsched.testing import oracles, strategies
+from drawing import drawn
 
 SAME = 1e-9
 
@@ -43,7 +44,7 @@ def test_blossom_is_optimal_for_pairs(instance: Instance) -> None:
 
 def test_pricing_in_steps_proves_the_same_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pricing with a check of the time limit after each job proves the same bound."""
-    instance = dlsched.generate("interleaving", 1, jobs=24)
+    instance = dlsched.generate("interleaving", 1, jobs=12)
     prices = {row.id: 0.2 + 0.01 * (i % 7) for i, row in enumerate(instance.jobs)}
     at_once = lagrangian_bound(instance, prices)
     monkeypatch.setattr("dlsched.problems.interleaving.programs.column_pool._STEP", 1)
@@ -310,7 +311,7 @@ def test_its_bounds_are_above_the_optimum(instance: Instance) -> None:
 
 
 @pytest.mark.parametrize("options", MADE, ids=str)
-@pytest.mark.parametrize("sample", [8, 200])
+@pytest.mark.parametrize("sample", [8, pytest.param(200, marks=pytest.mark.slow)])
 def test_it_gives_the_bound_of_the_smoothed_relaxation(
     options: dict[str, Any], sample: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from drawing import drawn
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from placement_instances import instance, job, region, table
@@ -44,6 +43,7 @@ from dlsched.solvers import highs
 from dlsched.solvers.outcome import Outcome
 from dlsched.solvers.standard_form import StandardForm
 from dlsched.testing import oracles, strategies
+from drawing import drawn
 
 
 def exact_cost(shares: Shares, key: tuple[int, int], homes: tuple[int, ...]) -> Fraction:
@@ -62,7 +62,7 @@ def exact_cost(shares: Shares, key: tuple[int, int], homes: tuple[int, ...]) -> 
     return sum((d**2 for d in load), Fraction(0)) + paid / weights_of(shares)[key]
 
 
-@drawn(10, strategies.placement(max_jobs=6, scales=True))
+@drawn(10, strategies.placement(max_jobs=6, scales=True), quick=3)
 def test_no_cell_costs_less_than_its_bound(instance: Instance) -> None:
     """By enumeration in fractions, with and without homes given, and however short the search."""
     shares = Shares(instance)

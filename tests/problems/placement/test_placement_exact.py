@@ -8,7 +8,6 @@ from itertools import product
 import numpy as np
 import pyomo.environ as pyo
 import pytest
-from drawing import drawn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from placement_instances import home_of, instance, job, region, table
@@ -27,6 +26,7 @@ from dlsched.run import Run
 from dlsched.solvers.certificate import dual_bound
 from dlsched.solvers.standard_form import compile_model
 from dlsched.testing import oracles, strategies
+from drawing import drawn, draws
 
 
 @drawn(30, st.one_of(strategies.placement(), strategies.placement(scales=True)))
@@ -141,7 +141,7 @@ def test_a_limit_keeps_the_placement_and_the_bound(monkeypatch: pytest.MonkeyPat
     st.lists(st.floats(0.01, 0.5), min_size=1, max_size=5),
     st.lists(st.floats(0, 1), min_size=1, max_size=3),
 )
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=draws(100), deadline=None, derandomize=True)
 def test_branch_and_bound_is_brute_force(shares: list[float], goals: list[float]) -> None:
     """The search = enumeration; the relaxation, and a search cut short, are never above it."""
     items, target = np.array(sorted(shares, reverse=True)), np.array(goals)

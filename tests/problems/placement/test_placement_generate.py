@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from drawing import drawn
 from placement_instances import instance, job, region, table
 
 import dlsched
@@ -24,6 +23,7 @@ from dlsched.problems.placement.instances.replicas import (
 from dlsched.problems.placement.structures.arrays import arrays
 from dlsched.problems.placement.structures.state import state_of
 from dlsched.testing import strategies
+from drawing import drawn
 
 
 def test_statistics_are_the_papers() -> None:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from drawing import drawn
 from placement_instances import instance, region, table
 
 import dlsched
@@ -20,6 +19,7 @@ from dlsched.problems.placement.structures.arrays import arrays
 from dlsched.problems.placement.structures.flat_state import AT_HOME, COST, INFEASIBILITY, MOVED
 from dlsched.problems.placement.structures.state import state_of
 from dlsched.testing import oracles, strategies
+from drawing import drawn
 
 RULES: list[tuple[str, dict[str, Any]]] = [
     ("hill_climbing", {}), ("annealing", {"moves": 20_000, "restarts": 1}), ("short_annealing", {})

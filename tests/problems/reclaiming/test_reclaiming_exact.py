@@ -10,7 +10,6 @@ from typing import Any
 
 import pyomo.environ as pyo
 import pytest
-from drawing import drawn
 from hypothesis import strategies as st
 from reclaiming_instances import hand
 
@@ -20,6 +19,7 @@ from dlsched.problems.reclaiming.definition.check import check, evaluate
 from dlsched.problems.reclaiming.definition.schema import Instance, Solution
 from dlsched.testing import oracles
 from dlsched.testing.strategies import reclaiming
+from drawing import drawn
 
 HAND: dict[str, tuple[dict[str, Any], str, tuple[float, int]]] = {
     "a server with flexible workers only is free":
@@ -51,7 +51,7 @@ def test_brute_force_agrees(instance: Instance) -> None:
     assert dlsched.bound(instance).preempted.kind == "certified"
 
 
-@drawn(50, reclaiming(mixed=True))
+@drawn(50, reclaiming(mixed=True), quick=6)
 def test_weights_far_apart(instance: Instance) -> None:
     """Weights from 1e-9 to 3e9: milp is within the gap that it states."""
     best = oracles.reclaiming(instance)
@@ -198,11 +198,11 @@ def test_every_row_is_the_brute_force_optimum(instance: Instance) -> None:
 def test_one_solve_per_demand(seed: int, flexible: float) -> None:
     """The values found by bisection are those of the integer program for each demand."""
     instance = dlsched.generate(
-        "reclaiming", seed, servers=30, spread=0.8, flexible=flexible, sizes={4: 1, 8: 1, 16: 1}
+        "reclaiming", seed, servers=18, spread=0.8, flexible=flexible, sizes={4: 1, 8: 1, 16: 1}
     )
     table = frontier(instance)
     assert table.proven.all()
-    for k in range(0, 31, 3):
+    for k in range(0, 19, 3):
         result = dlsched.solve(demanding(instance, k), levels=1)
         assert table.preempted[k] == result.objective.preempted
 

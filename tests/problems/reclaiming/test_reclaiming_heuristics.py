@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from drawing import drawn
 from reclaiming_instances import hand
 
 import dlsched
@@ -18,6 +17,7 @@ from dlsched.problems.reclaiming.structures.job_arrays import comparable_weights
 from dlsched.problems.reclaiming.structures.job_shares import gpu_shares
 from dlsched.solvers.compilation import interpreted
 from dlsched.testing.strategies import reclaiming
+from drawing import drawn
 
 RULES = ("lyra", "gpu_fraction", "scf", "scf_updated", "densest", "random")
 

@@ -7,7 +7,6 @@ from itertools import product
 from typing import Any
 
 import pytest
-from drawing import drawn
 from sensitivity_instances import by_cpus, profile
 from sensitivity_instances import instance as made_of
 
@@ -15,6 +14,7 @@ import dlsched
 from dlsched.problems.sensitivity import Instance
 from dlsched.problems.sensitivity.instances.generate import examples
 from dlsched.problems.sensitivity.instances.strategy import instances
+from drawing import drawn
 
 TUNED = ("tune", "tune_public", "proportional")
 STATIC = ("greedy", "drf", "tetris")

@@ -7,7 +7,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from drawing import drawn
 from sensitivity_instances import by_cpus, profile
 from sensitivity_instances import instance as made_of
 
@@ -30,6 +29,7 @@ from dlsched.problems.sensitivity.structures import server_patterns
 from dlsched.problems.sensitivity.structures.server_knapsack import Knapsack, least_choices
 from dlsched.problems.sensitivity.structures.server_patterns import Item
 from dlsched.run import Run
+from drawing import drawn
 
 OWN = ("balance", "price_round")
 

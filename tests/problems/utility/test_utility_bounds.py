@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from drawing import drawn
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
@@ -31,6 +30,7 @@ from dlsched.problems.utility.structures.gangs import Gangs
 from dlsched.problems.utility.structures.work_stages import exact_stages, stages
 from dlsched.run import Run
 from dlsched.testing import oracles, strategies
+from drawing import drawn, draws
 
 GAINS = st.lists(st.integers(1, 40), min_size=1, max_size=3, unique=True)
 
@@ -69,7 +69,7 @@ def test_stages_by_hand() -> None:
     st.integers(0, 10**6),
     st.booleans(),
 )
-@settings(max_examples=20, deadline=None, derandomize=True)
+@settings(max_examples=draws(20), deadline=None, derandomize=True)
 def test_rounded_work_is_on_its_side(gains: list[int], need: int, seed: int, rounded: bool) -> None:
     """The best schedule with work rounded up is worth at least the exact one, down at most it."""
     rows = [Fraction(g) / 7 for g in sorted(gains, reverse=True)]

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 import pytest
-from drawing import drawn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from utility_instances import instance, job
@@ -29,6 +28,7 @@ from dlsched.results.result import Termination
 from dlsched.run import Run
 from dlsched.solvers.standard_form import compile_model
 from dlsched.testing import oracles, strategies
+from drawing import drawn, draws
 
 RULES = ["hadar", "hadar_pooled", "hadar_literal", "hadar_committed", "insertion"]
 RULES += ["yarn_cs", "tiresias", "fifo", "srtf"]
@@ -178,7 +178,7 @@ def test_prices_must_make_sense() -> None:
     st.integers(1, 6),
     st.sampled_from([5, 30, 2000]),
 )
-@settings(max_examples=50, deadline=None, derandomize=True)
+@settings(max_examples=draws(50), deadline=None, derandomize=True)
 def test_rounding_is_in_the_valid_direction(gains, iterations, power, slots, most) -> None:
     """Where units are exact, combinations of slots do the units if they do the iterations."""
     # Otherwise whatever does the iterations does the units rounded up, whatever does the units

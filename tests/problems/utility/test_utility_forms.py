@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from drawing import drawn
 from hypothesis import assume
 from hypothesis import strategies as st
 from refusals import changed
@@ -34,6 +33,7 @@ from dlsched.proofs.levels import aim, kind_of
 from dlsched.proofs.search import TreeSearch, Unproved
 from dlsched.run import Run
 from dlsched.testing import oracles, strategies
+from drawing import drawn
 
 ONE_LEAF = "utility-20x40-table-2"
 """A library instance whose proof is the prices."""

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from drawing import drawn
 from utility_instances import instance, job
 
 import dlsched
@@ -21,6 +20,7 @@ from dlsched.problems.utility.structures.slot_simulation import Rounds
 from dlsched.results.result import Termination
 from dlsched.run import Run
 from dlsched.testing import strategies
+from drawing import drawn
 
 
 def slots_of(made: Instance, method: str, **options: Any) -> list[list[int]]:

@@ -14,6 +14,7 @@ from dlsched.problems.workers.definition.schema import KINDS
 from dlsched.problems.workers.heuristics.chosen_first import choose
 from dlsched.problems.workers.instances.strategy import instances
 from dlsched.problems.workers.structures.fleet import BestFit
+from drawing import draws
 
 
 def place(method: str, servers: Any, jobs: Any, *, separate_groups: bool = True) -> dict[str, Any]:
@@ -168,7 +169,7 @@ def _plain_bfd(instance: Instance) -> dict[str, tuple[dict[str, int], dict[str, 
     return made
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=draws(30), deadline=None)
 @given(instances(max_servers=8, max_jobs=8))
 def test_bisection_places_as_a_scan_of_all_servers(made: Instance) -> None:
     """The sorted lists of bfd choose the servers that a plain scan, worker by worker, chooses."""

@@ -10,7 +10,8 @@ import numpy as np
 from dlsched.problems.interleaving.definition.schema import Instance
 from dlsched.problems.interleaving.exact.group_columns import COLUMN_LIBRARIES, GroupSearch
 from dlsched.problems.interleaving.heuristics import initial_groups
-from dlsched.problems.interleaving.programs.column_pool import Pool, Prices
+from dlsched.problems.interleaving.programs.column_pool import Pool
+from dlsched.problems.interleaving.programs.columns import Prices
 from dlsched.problems.interleaving.structures.group_counts import (
     MOST_MULTISETS,
     count_multisets,

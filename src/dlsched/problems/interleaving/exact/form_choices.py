@@ -12,7 +12,8 @@ import numpy as np
 from dlsched.problems.interleaving.definition.check import evaluate
 from dlsched.problems.interleaving.definition.schema import Instance, Solution
 from dlsched.problems.interleaving.exact.group_columns import GroupSearch
-from dlsched.problems.interleaving.programs.column_pool import Pool, Prices, ProfileClass
+from dlsched.problems.interleaving.programs.column_pool import Pool
+from dlsched.problems.interleaving.programs.columns import Prices, ProfileClass
 from dlsched.problems.interleaving.structures.group_counts import count_groups
 from dlsched.problems.interleaving.structures.groups import REDUCED_ERROR
 from dlsched.proofs.forms.choice import FormChoice

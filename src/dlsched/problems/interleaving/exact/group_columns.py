@@ -16,7 +16,8 @@ import numpy as np
 from dlsched.problems.interleaving.definition.schema import Solution
 from dlsched.problems.interleaving.exact.large_neighbourhood import Neighbourhood
 from dlsched.problems.interleaving.heuristics.matching import MATCHING_LIBRARIES
-from dlsched.problems.interleaving.programs.column_pool import Groups, Pool, Prices
+from dlsched.problems.interleaving.programs.column_pool import Pool
+from dlsched.problems.interleaving.programs.columns import Groups, Prices
 from dlsched.problems.interleaving.programs.large_relaxation import LargeRelaxation
 from dlsched.problems.interleaving.programs.master import Master, best_choice
 from dlsched.problems.interleaving.structures.groups import (

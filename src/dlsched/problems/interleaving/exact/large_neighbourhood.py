@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from dlsched.problems.interleaving.programs.column_pool import Groups, Pool, Prices
+from dlsched.problems.interleaving.programs.column_pool import Pool
+from dlsched.problems.interleaving.programs.columns import Groups, Prices
 from dlsched.problems.interleaving.programs.master import best_choice
 from dlsched.problems.interleaving.structures.groups import Indices
 from dlsched.problems.interleaving.structures.tables import Query

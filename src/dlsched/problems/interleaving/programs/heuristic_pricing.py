@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dlsched.problems.interleaving.programs.column_pool import Groups, Pool, Prices, ProfileClass
+from dlsched.problems.interleaving.programs.column_pool import Pool
+from dlsched.problems.interleaving.programs.columns import Groups, Prices, ProfileClass
 from dlsched.problems.interleaving.structures.groups import Flags, Indices, Vector
 
 _SWEEPS = 8

@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from dlsched.errors import SolverFailure
-from dlsched.problems.interleaving.programs.column_pool import Groups, Pool, Prices
+from dlsched.problems.interleaving.programs.column_pool import Pool
+from dlsched.problems.interleaving.programs.columns import Groups, Prices
 from dlsched.problems.interleaving.programs.master import choice_form
 from dlsched.problems.interleaving.structures.groups import Vector
 from dlsched.run import Run

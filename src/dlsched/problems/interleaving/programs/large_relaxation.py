@@ -14,7 +14,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from dlsched.problems.interleaving.programs.column_pool import Groups, Pool, Prices
+from dlsched.problems.interleaving.programs.column_pool import Pool
+from dlsched.problems.interleaving.programs.columns import Groups, Prices
 from dlsched.problems.interleaving.programs.heuristic_pricing import climb
 from dlsched.problems.interleaving.programs.interior_point_master import InteriorMaster
 from dlsched.problems.interleaving.programs.price_increase import raised

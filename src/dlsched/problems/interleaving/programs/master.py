@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dlsched.problems.interleaving.programs.column_pool import Groups, Pool, Prices
+from dlsched.problems.interleaving.programs.column_pool import Pool
+from dlsched.problems.interleaving.programs.columns import Groups, Prices
 from dlsched.problems.interleaving.structures.groups import Indices
 from dlsched.results.result import Status, Termination
 from dlsched.run import Run

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from dlsched.problems.interleaving.programs.column_pool import Pool, Priced, Prices
+from dlsched.problems.interleaving.programs.column_pool import Pool
+from dlsched.problems.interleaving.programs.columns import Priced, Prices
 from dlsched.problems.interleaving.programs.master import matrix
 from dlsched.problems.interleaving.structures.groups import Vector
 from dlsched.results.result import Status

@@ -1,0 +1,120 @@
+"""`dlsched.plot_comparison`: pictures of a table of runs."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib import pyplot as plt
+
+import dlsched
+from dlsched.display.drawing.style import SMALL, WIDTHS
+
+METHODS = ["milp", "per_server", "bfd", "first_fit"]
+
+KINDS = ("gaps", "quality", "gap_profile", "profile", "time", "gap_by_size")
+
+
+@cache
+def table() -> pd.DataFrame:
+    """Return four methods on six instances of three sizes."""
+    instances = [
+        dlsched.generate("workers", seed=s, training=n, loan=n) for n in (3, 5, 8) for s in (1, 2)
+    ]
+    rows = dlsched.compare(instances, METHODS)
+    assert rows.groupby("size").size().to_dict() == {6: 8, 10: 8, 16: 8}  # servers
+    return rows
+
+
+def test_gaps_are_those_of_the_table() -> None:
+    """A method's points are its gaps in per cent; its label counts those at 0."""
+    ax = dlsched.plot_comparison(table(), "gaps")
+    points = [sorted(line.get_xdata()) for line in ax.lines if line.get_linestyle() == "None"]
+    rows = table()
+    for name, own in zip(METHODS, points, strict=True):
+        gaps = 100 * rows[rows["method"] == name]["placed_gap_to_best"].astype(float)
+        assert own == pytest.approx(sorted(gaps))
+    labels = [label.get_text() for label in ax.get_yticklabels()]
+    assert labels[0] == "milp\n6 of 6 at 0"
+
+
+def test_profile_counts_only_proofs() -> None:
+    """Both exact methods reach 1; the fastest has factor 1 on some instance; others are not in."""
+    ax = dlsched.plot_comparison(table(), "profile")
+    lines = {line.get_label(): line for line in ax.lines}
+    assert set(lines) == {"milp", "per_server"}
+    assert all(line.get_ydata()[-1] == 1 for line in lines.values())
+    assert sum(line.get_ydata()[0] for line in lines.values()) == pytest.approx(1)
+
+
+def test_time_by_size_has_a_point_for_each_run() -> None:
+    """Six points a method, at its sizes and seconds, on the given axes with a legend inside."""
+    _, ax = plt.subplots()
+    assert dlsched.plot_comparison(table(), "time", ax) is ax and ax.get_legend() is not None
+    points = [line for line in ax.lines if line.get_linestyle() == "None"]
+    assert [len(line.get_xdata()) for line in points] == [6, 6, 6, 6]
+    own = table()[table()["method"] == "per_server"]
+    assert sorted(points[1].get_ydata()) == pytest.approx(sorted(own["seconds"]))
+    assert ax.get_xlabel() == "number of servers" and ax.get_xscale() == "log"
+
+
+def test_a_sweep_s_csv_gives_the_same(tmp_path: Any) -> None:
+    """A table that went through a CSV file draws the same gaps."""
+    table().to_csv(tmp_path / "runs.csv", index=False)
+    read = pd.read_csv(tmp_path / "runs.csv")
+    for kind in ("gap_profile", "gap_by_size"):
+        first, second = (dlsched.plot_comparison(t, kind) for t in (table(), read))
+        for a, b in zip(first.lines, second.lines, strict=True):
+            assert np.allclose(a.get_xydata(), b.get_xydata())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_text_is_legible_in_one_column(kind: str) -> None:
+    """At 3.3 inches no text is below 6 points, and legend and labels are inside."""
+    with mpl.rc_context({"figure.figsize": (WIDTHS["single"], 1)}):
+        figure: Any = dlsched.plot_comparison(table(), kind, title="four methods").figure
+    figure.canvas.draw()
+    texts = [t for t in figure.findobj(mpl.text.Text) if t.get_text() and t.get_visible()]
+    assert min(text.get_fontsize() for text in texts if "$" not in text.get_text()) >= SMALL
+    parts = [*figure.legends, figure.axes[0].xaxis.label, figure.axes[0].yaxis.label]
+    for part in (p for p in parts if p in figure.legends or p.get_text()):
+        box = part.get_window_extent(figure.canvas.get_renderer())
+        assert box.x0 >= -1 and box.x1 <= figure.bbox.x1 + 1 and box.y0 >= -1
+
+
+def test_errors_name_the_remedy() -> None:
+    """Unknown kinds and levels, mixed problems, and tables without data are refused."""
+    good = table()
+    refused: list[tuple[Any, dict[str, Any], str]] = [
+        (
+            good,
+            {"kind": "pie"},
+            "write one of gaps, quality, gap_profile, profile, time, gap_by_size",
+        ),
+        (good, {"level": "cost"}, "workers has placed, flexible"),
+        (good.assign(problem=["elastic"] + ["workers"] * 23), {}, "elastic and workers"),
+        (good.iloc[:0], {}, "no rows"),
+        (good.drop(columns="status"), {}, "the column 'status'"),
+        (good.drop(columns="size"), {"kind": "time"}, "no run has both size and seconds"),
+        (
+            good[good["method"] == "bfd"],
+            {"kind": "profile"},
+            "the table has none: give runs of two",
+        ),
+        (good[good["method"] == "milp"], {"kind": "profile"}, "has only milp: give runs of two"),
+        (good.assign(status="feasible"), {"kind": "profile"}, "raise the time limit"),
+        (good.drop(columns="placed_gap_to_best"), {"level": "placed"}, "proves a bound"),
+        (
+            good.drop(columns=[name for name in good if name.endswith("_gap_to_best")]),
+            {},
+            "a method that proves a bound",
+        ),
+        ([1, 2], {}, "dlsched.compare"),
+    ]
+    for given, options, message in refused:
+        with pytest.raises(dlsched.OptionError, match=message):
+            dlsched.plot_comparison(given, **options)
