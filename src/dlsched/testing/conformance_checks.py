@@ -240,7 +240,7 @@ def infeasible(subject: Subject) -> Finding | None:
 
 def model_levels(subject: Subject) -> None:
     """The model's objectives are the levels: names, senses and order."""
-    import pyomo.environ as pyo
+    import pyomo.core as pyo
 
     senses = {pyo.minimize: "min", pyo.maximize: "max"}
     model = api.model(subject.example())
@@ -285,7 +285,7 @@ def model_assign(subject: Subject) -> Finding | None:
 
 
 def _value(expression: Any) -> float:
-    import pyomo.environ as pyo
+    import pyomo.core as pyo
 
     return float(pyo.value(expression))
 
@@ -304,7 +304,7 @@ def _rounding(objective: Any) -> float:
 
 def _require_feasible(model: Any) -> None:
     """Require that every constraint and bound of a model holds, to a solver's tolerance."""
-    import pyomo.environ as pyo
+    import pyomo.core as pyo
 
     for row in model.component_data_objects(pyo.Constraint):
         body = _value(row.body)
@@ -518,7 +518,7 @@ def picture(subject: Subject) -> None:
 
 def card(subject: Subject) -> None:
     """The card's tables have a row with each component and its kind, and it names every method."""
-    import pyomo.environ as pyo
+    import pyomo.core as pyo
 
     assert subject.card is not None
     text = subject.card.read_text(encoding="utf-8")
