@@ -15,6 +15,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from types import ModuleType
 
 from dlsched.solvers.compilation import (
     Loop,
@@ -150,9 +151,16 @@ def _reached(modules: Sequence[str], package: str | None) -> set[str]:
     homes = {package or module.rpartition(".")[0] for module in modules}
     waiting, known = list(modules), set(modules)
     while waiting:
-        names = vars(importlib.import_module(waiting.pop())).values()
-        new = {getattr(value, "__module__", None) or "" for value in names} - known
-        new = {name for name in new if any(name.startswith(f"{home}.") for home in homes)}
+        values = vars(importlib.import_module(waiting.pop())).values()
+        new = {
+            value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", "")
+            for value in values
+        }
+        new = {
+            name
+            for name in new - known
+            if isinstance(name, str) and any(name.startswith(f"{home}.") for home in homes)
+        }
         known |= new
         waiting += new
     return known
