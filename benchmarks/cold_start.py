@@ -2,13 +2,14 @@
 
 Usage::
 
-    python benchmarks/cold_start.py [import] [commands] [medium] [seconds]
+    python benchmarks/cold_start.py [import] [commands] [medium] [seconds] [before]
 
 Each figure is from a fresh process. "Empty" has an empty cache of compiled loops, as on a new
 machine; "filled" is the same again. "Medium" instances have jobs of several weights, or more jobs
 than those that need no compiled loops. "Small" is the exact method on the problem's first small
 instance, imports included; "larger" on a generated one, for which loops are compiled; "all methods"
-solves the small one with every method.
+solves the small one with every method. "Before" runs the code of an older commit and today's by
+turns, in processor seconds of all their processes, as machines differ.
 
 CPU seconds are those of the whole process, from its start. On an idle machine they are about what
 one waits; unlike that, they do not depend much on what else runs.
@@ -22,9 +23,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from figures import arguments, write
+from figures import ROOT, arguments, write
+
+# Python's bytecode is written, as pip does, and apart from other processes.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+BYTECODE = tempfile.TemporaryDirectory()
+os.environ["PYTHONPYCACHEPREFIX"] = BYTECODE.name
 
 CODE = """
 import json, sys, time
@@ -72,6 +78,14 @@ PROBLEMS = ("reclaiming", "elastic", "interleaving", "utility", "placement", "se
             "workers", "dispatch")  # fmt: skip
 SIZES = ("small", "larger", "all")
 TRIES = 5
+BEFORE = "c0c63050"
+"""The commit before the work on cold starts began."""
+COMMANDS = {
+    "`dlsched --help`": ["--help"],
+    "`dlsched solve lyra-fig5`": ["solve", "lyra-fig5"],
+    "`dlsched.solve('lyra-fig5')`": [],
+}
+START = "import sys; sys.argv = ['dlsched', *sys.argv[1:]]; from dlsched.cli import main; main()"
 
 
 def fresh(code: str, *arguments: str, cache: str = "") -> float:
@@ -93,17 +107,14 @@ def imported() -> Iterator[str]:
     yield f"`python -c 'import dlsched'` takes {best:.2f} CPU seconds, the best of {TRIES}."
 
 
-def waited(command: list[str]) -> tuple[float, float]:
-    """Return the least processor time of a command and the least time that one waits."""
-    ran = []
-    for _ in range(TRIES):
-        before, began = os.times(), time.perf_counter()
-        subprocess.run(command, capture_output=True, check=True)
-        after = os.times()
-        used = after.children_user + after.children_system
-        used -= before.children_user + before.children_system
-        ran.append((used, time.perf_counter() - began))
-    return min(used for used, _ in ran), min(wall for _, wall in ran)
+def used(code: str, *arguments: str, **variables: str) -> tuple[float, float]:
+    """Return the processor time of a process and those it starts, and the time that one waits."""
+    before, began = os.times(), time.perf_counter()
+    command = [sys.executable, "-c", code, *arguments]
+    subprocess.run(command, env=os.environ | variables, capture_output=True, check=True)
+    after = os.times()
+    spent = after.children_user + after.children_system
+    return spent - before.children_user - before.children_system, time.perf_counter() - began
 
 
 def commands() -> Iterator[str]:
@@ -112,16 +123,46 @@ def commands() -> Iterator[str]:
     yield f"The best of {TRIES} processes each.\n"
     yield "| command | processor, s | wall, s |"
     yield "|---|---|---|"
-    start = (
-        "import sys; sys.argv = ['dlsched', *sys.argv[1:]]; from dlsched.cli import main; main()"
+    for name, words in COMMANDS.items():
+        ran = [used(START if words else FIRST, *words) for _ in range(TRIES + 1)][1:]
+        yield f"| {name} | {min(s for s, _ in ran):.2f} | {min(wall for _, wall in ran):.2f} |"
+
+
+def compared() -> Iterator[str]:
+    """Yield the table of an older commit and today's code, run by turns."""
+    yield f"## Processor seconds before (commit {BEFORE}) and now\n"
+    yield (
+        f"By turns: of commands the best of {TRIES} processes each, of medium instances one with "
+        "an empty cache of compiled loops, a search of a second included.\n"
     )
-    for name, command in (
-        ("`dlsched --help`", [sys.executable, "-c", start, "--help"]),
-        ("`dlsched solve lyra-fig5`", [sys.executable, "-c", start, "solve", "lyra-fig5"]),
-        ("`dlsched.solve('lyra-fig5')`", [sys.executable, "-c", FIRST]),
-    ):
-        used, wall = waited(command)
-        yield f"| {name} | {used:.2f} | {wall:.2f} |"
+    yield "| what | before | now | ratio |\n|---|---|---|---|"
+    with tempfile.TemporaryDirectory() as folder:
+        parts = ["src", "instances", "pyproject.toml"]
+        archive = subprocess.run(
+            ["git", "archive", BEFORE, *parts], cwd=ROOT, capture_output=True, check=True
+        ).stdout
+        subprocess.run(["tar", "-x", "-C", folder], input=archive, check=True)
+        trees = (folder, str(ROOT))
+        for name, words in COMMANDS.items():
+            code = START if words else FIRST
+            yield row(name, [of_trees(trees, code, *words) for _ in range(TRIES + 1)][1:])
+        for problem in MEDIUM_PROBLEMS:
+            yield row(f"{problem}, medium, empty", [of_trees(trees, MEDIUM, problem)])
+
+
+def of_trees(trees: Sequence[str], code: str, *words: str) -> list[float]:
+    """Return the processor time in each tree of source files, with an empty cache."""
+    times = []
+    for tree in trees:
+        with tempfile.TemporaryDirectory() as cache:
+            times.append(used(code, *words, PYTHONPATH=f"{tree}/src", NUMBA_CACHE_DIR=cache)[0])
+    return times
+
+
+def row(name: str, ran: Sequence[Sequence[float]]) -> str:
+    """Return a row of the table: the best of each tree."""
+    before, now = (min(times) for times in zip(*ran, strict=True))
+    return f"| {name} | {before:.2f} | {now:.2f} | {now / before:.2f} |"
 
 
 def medium() -> Iterator[str]:
@@ -155,5 +196,11 @@ def seconds() -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    sections = {"import": imported, "commands": commands, "medium": medium, "seconds": seconds}
+    sections = {
+        "import": imported,
+        "commands": commands,
+        "medium": medium,
+        "seconds": seconds,
+        "before": compared,
+    }
     write("cold_start", sections, arguments())

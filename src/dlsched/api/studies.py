@@ -309,7 +309,7 @@ def _next_point(
     points = [_point(instance, owner, result.solution) for result in better]
 
     def exclude(m: Any, _: Any) -> None:
-        import pyomo.environ as pyo
+        import pyomo.core as pyo
 
         m.different = pyo.ConstraintList()
         m.beyond = pyo.VarList(domain=pyo.Binary)
@@ -371,7 +371,7 @@ def _limited(
     """Return a function that adds limits on the values of levels."""
 
     def limit(m: Any, instance: Any) -> None:
-        import pyomo.environ as pyo
+        import pyomo.core as pyo
 
         chosen = levels or (variant.levels if variant else None)
         names: Sequence[str | Level] = chosen or [
@@ -459,6 +459,6 @@ def frontier(
 
 
 def _objective() -> Any:
-    from pyomo.environ import Objective
+    from pyomo.core import Objective
 
     return Objective

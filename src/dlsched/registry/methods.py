@@ -18,6 +18,7 @@ from dlsched.results.result import Claim
 from dlsched.run import Stage, StageListener, announce
 from dlsched.schema.envelope import Instance
 from dlsched.schema.solution import Solution
+from dlsched.solvers.left_out import left_out
 from dlsched.solvers.preparation import is_ready, prepare
 
 SOLVE_KEYWORDS = {
@@ -39,6 +40,8 @@ SOLVE_KEYWORDS = {
 _PARTS_OF_NUMPY = ("numpy.random", "numpy.ma")
 """What NumPy imports at first use: the first for the generator of a run, the second for `unique`.
 Both take as long as a run of a heuristic on a small instance."""
+_UNUSED_BY_SCIPY = ("numpy.f2py",)
+"""What SciPy imports because it takes all names of NumPy: a tenth of a first solve's time."""
 _POSITIONAL = (
     inspect.Parameter.POSITIONAL_ONLY,
     inspect.Parameter.POSITIONAL_OR_KEYWORD,
@@ -177,11 +180,12 @@ class Method:
             announce(on_stage, Stage.COMPILING, f"the loops of {module}, once per machine")
 
         announce(on_stage, Stage.LOADING, f"the method {self.name} and its libraries")
-        for name in (*_PARTS_OF_NUMPY, *self.preload):
-            if name.partition(".")[0] in EXTRAS:
-                require(name, f"the method {self.name}")
-            else:
-                importlib.import_module(name, package)
+        with left_out(*_UNUSED_BY_SCIPY):
+            for name in (*_PARTS_OF_NUMPY, *self.preload):
+                if name.partition(".")[0] in EXTRAS:
+                    require(name, f"the method {self.name}")
+                else:
+                    importlib.import_module(name, package)
         if instance is None or not self.interprets(instance, package):
             prepare(*self._loops(package), package=package, on_compile=on_compile)
 

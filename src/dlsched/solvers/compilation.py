@@ -231,6 +231,16 @@ def interpreted(wanted: bool = True) -> Iterator[None]:
         _interpreting.reset(token)
 
 
+@contextmanager
+def compiled() -> Iterator[None]:
+    """Run loops compiled within the block, whatever the blocks around it want."""
+    token = _interpreting.set(False)
+    try:
+        yield
+    finally:
+        _interpreting.reset(token)
+
+
 def _plain(value: Any) -> Any:
     """Return numpy's scalars as Python's, which is what compiled functions return."""
     if isinstance(value, tuple):

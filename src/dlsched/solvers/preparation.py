@@ -15,6 +15,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from types import ModuleType
 
 from dlsched.solvers.compilation import (
     Loop,
@@ -39,7 +40,7 @@ compile_named(work["names"])
 def prepare(
     *modules: str, package: str | None = None, on_compile: Callable[[str], None] | None = None
 ) -> None:
-    """Import modules; compile their entries and those of what they import from their package.
+    """Import modules; compile their entries and those of modules from which they have names.
 
     What is in numba's cache is loaded instead, in milliseconds. On a terminal, a compilation that
     takes more than a second is announced on standard error.
@@ -135,16 +136,34 @@ def _send(process: subprocess.Popen[bytes], share: Sequence[Loop]) -> None:
 
 def _missing(modules: Sequence[str], package: str | None) -> list[Loop]:
     """Return the entries that are not compiled in this process."""
-    for module in modules:
-        importlib.import_module(module)
-    homes = {package or module.rpartition(".")[0] for module in modules}
+    reached = _reached(modules, package)
     return [
         entry
         for module in modules_with_entries()
-        if any(module.startswith(f"{home}.") for home in homes)
+        if module in reached
         for entry in entries(module)
         if not entry.ready
     ]
+
+
+def _reached(modules: Sequence[str], package: str | None) -> set[str]:
+    """Return modules and those of their package from which they have names, however indirectly."""
+    homes = {package or module.rpartition(".")[0] for module in modules}
+    waiting, known = list(modules), set(modules)
+    while waiting:
+        values = vars(importlib.import_module(waiting.pop())).values()
+        new = {
+            value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", "")
+            for value in values
+        }
+        new = {
+            name
+            for name in new - known
+            if isinstance(name, str) and any(name.startswith(f"{home}.") for home in homes)
+        }
+        known |= new
+        waiting += new
+    return known
 
 
 @contextmanager

@@ -30,7 +30,7 @@ def pyomo_model(
     pyomo.environ.ConcreteModel
         With ``x[column]``, ``rows[row]`` and ``objective``. Rows without variables are left out.
     """
-    import pyomo.environ as pyo
+    import pyomo.core as pyo
     from pyomo.core.expr import LinearExpression
 
     def linear(columns: NDArray[Any], weights: Vector, constant: float = 0.0) -> Any:

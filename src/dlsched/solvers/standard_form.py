@@ -269,7 +269,7 @@ def compile_model(model: Any) -> StandardForm:
     ValueError
         If a variable's domain is neither an interval nor the integers of one.
     """
-    import pyomo.environ as pyo
+    import pyomo.core as pyo
     from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
 
     compiled: StandardForm | None = getattr(model, COMPILED, None)

@@ -19,7 +19,7 @@ _MOST_SECONDS = 60
 
 def model_levels(subject: Subject) -> None:
     """The model's objectives are the levels: names, senses and order."""
-    import pyomo.environ as pyo
+    import pyomo.core as pyo
 
     senses = {pyo.minimize: "min", pyo.maximize: "max"}
     model = api.model(subject.example())
@@ -64,7 +64,7 @@ def model_assign(subject: Subject) -> Finding | None:
 
 
 def _value(expression: Any) -> float:
-    import pyomo.environ as pyo
+    import pyomo.core as pyo
 
     return float(pyo.value(expression))
 
@@ -83,7 +83,7 @@ def _rounding(objective: Any) -> float:
 
 def _require_feasible(model: Any) -> None:
     """Require that every constraint and bound of a model holds, to a solver's tolerance."""
-    import pyomo.environ as pyo
+    import pyomo.core as pyo
 
     for row in model.component_data_objects(pyo.Constraint):
         body = _value(row.body)

@@ -79,7 +79,7 @@ def picture(subject: Subject) -> None:
 
 def card(subject: Subject) -> None:
     """The card's tables have a row with each component and its kind, and it names every method."""
-    import pyomo.environ as pyo
+    import pyomo.core as pyo
 
     assert subject.card is not None
     text = subject.card.read_text(encoding="utf-8")

@@ -185,7 +185,7 @@ def _rows(instance: Instance, names: Sequence[str], random: Random) -> Variant:
         rows.append((terms, relation, f"{random.choice(_LIMITS)}e{power}"))
 
     def constrain(m: Any, _: Any) -> None:
-        import pyomo.environ as pyo
+        import pyomo.core as pyo
 
         m.drawn = pyo.ConstraintList()
         for terms, relation, limit in rows:

@@ -72,7 +72,7 @@ def change_model(
         variable that it may not, or adds something that is not linear; or if a variable that is to
         be fixed is not there.
     """
-    import pyomo.environ as pyo
+    import pyomo.core as pyo
 
     before = Kept(variant, model)
     if variant.constrain is not None:
@@ -144,7 +144,7 @@ def _call(variant: Variant, what: str, function: Any, model: Any, instance: Any)
 
 def fix_variables(variant: Variant, model: Any, names: Names | None = None) -> None:
     """Add a row for each variable that is to be fixed."""
-    import pyomo.environ as pyo
+    import pyomo.core as pyo
 
     if not variant.fix:
         return
@@ -168,7 +168,7 @@ def fix_variables(variant: Variant, model: Any, names: Names | None = None) -> N
 
 def _set_levels(variant: Variant, model: Any, expressions: dict[str, Any]) -> None:
     """Make the variant's levels the model's objectives, in their order, with granularities."""
-    import pyomo.environ as pyo
+    import pyomo.core as pyo
 
     if variant.levels is None:
         return

@@ -184,7 +184,7 @@ class EstimatedLevels:
 
     def _alone(self, model: Any) -> Change:
         """Change a model: the variant's rows, the levels before held, only this one to solve."""
-        import pyomo.environ as pyo
+        import pyomo.core as pyo
 
         change = self.adapt(model)
         model.held_levels = pyo.ConstraintList()

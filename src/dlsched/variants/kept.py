@@ -98,7 +98,7 @@ def _attributes(model: Any) -> dict[str, Any]:
 
 def _parts(component: Any) -> list[_Part]:
     """Return the entries of a component with what of them must not change."""
-    import pyomo.environ as pyo
+    import pyomo.core as pyo
 
     if component.ctype is pyo.Var:
         return [_Part(v, (v.lb, v.ub, v.domain, v.fixed)) for v in component.values()]

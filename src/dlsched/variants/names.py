@@ -45,7 +45,7 @@ class Names:
         OptionError
             If the name is that of several without quotation marks.
         """
-        import pyomo.environ as pyo
+        import pyomo.core as pyo
 
         component = self.model.component(name.partition("[")[0])
         if component is None or component.ctype is not pyo.Var:
@@ -73,7 +73,7 @@ class Names:
 
 def variables_by_name(model: Any) -> dict[str, Any]:
     """Return the variables that are there by all their names, but for those of several."""
-    import pyomo.environ as pyo
+    import pyomo.core as pyo
 
     known: dict[str, Any] = {}
     for component in model.component_objects(pyo.Var):

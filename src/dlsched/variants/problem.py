@@ -74,7 +74,7 @@ class VariantModel:
 
     def nameable(self, model: Any) -> list[str]:
         """Return the names of the integer variables that a variant may name."""
-        import pyomo.environ as pyo
+        import pyomo.core as pyo
 
         components = model.component_objects(pyo.Var)
         known = [c for c in components if all(v.is_integer() or v.is_binary() for v in c.values())]
@@ -101,7 +101,7 @@ class VariantModel:
 
     def _forbid(self, model: Any, instance: Instance, rule: Rule) -> None:
         """State what is not allowed: these variables are 0."""
-        import pyomo.environ as pyo
+        import pyomo.core as pyo
 
         if not hasattr(self.module, "forbidden"):
             raise OptionError(

@@ -118,7 +118,7 @@ def build(instance: Instance) -> Any:
     OptionError
         If more than `MOST_VARIABLES` pairs of a job and a machine are possible.
     """
-    import pyomo.environ as pyo
+    import pyomo.core as pyo
 
     data = _Data(instance)
     rack_of = {machine: data.rack(machine) for machine in data.group}
@@ -193,7 +193,7 @@ def build(instance: Instance) -> Any:
 
 def _add_levels(m: Any, data: _Data) -> None:
     """Add the levels, with their granularities."""
-    import pyomo.environ as pyo
+    import pyomo.core as pyo
 
     instance = data.instance
     sizes = {w: instance.size(workload) for w, workload in data.pending.items()}
@@ -218,7 +218,7 @@ def _add_levels(m: Any, data: _Data) -> None:
 
 def _add_capacity(m: Any, data: _Data) -> None:
     """Add the capacities of machines in use, in digits where their integers are large."""
-    import pyomo.environ as pyo
+    import pyomo.core as pyo
 
     m.DIGITS = {}
     for machine in data.group:
@@ -253,7 +253,7 @@ def _add_capacity(m: Any, data: _Data) -> None:
 
 def complete(m: Any, instance: Instance) -> None:
     """State that machines and racks are only used if they get a task."""
-    import pyomo.environ as pyo
+    import pyomo.core as pyo
 
     tasks: dict[str, list[Any]] = {k: [] for k in m.MACHINES}
     racks: dict[Any, list[Any]] = {rack: [] for rack in m.RACKS}

@@ -17,7 +17,7 @@ def build(instance: Instance) -> Any:
 
     An item is a job with its workers, or with its workers by pool.
     """
-    import pyomo.environ as pyo
+    import pyomo.core as pyo
 
     jobs = {job.id: job for job in instance.jobs}
     items = {(choice.job, *choice.workers): choice for row in choices(instance) for choice in row}

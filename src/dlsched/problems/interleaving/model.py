@@ -35,7 +35,7 @@ def build(instance: Instance) -> Any:
     OptionError
         If there are more than `MOST_GROUPS` groups.
     """
-    import pyomo.environ as pyo
+    import pyomo.core as pyo
 
     count = count_groups(instance)
     if count > MOST_GROUPS:

@@ -64,7 +64,7 @@ def build(
         What indivisible tables and jobs leave, which searches find; by default nothing is stated
         of it.
     """
-    import pyomo.environ as pyo
+    import pyomo.core as pyo
 
     shares = Shares(instance)
     estimate = estimate or Estimate.coarse(data or arrays(instance), shares)
@@ -145,7 +145,7 @@ def _least_votes(tables: int, regions: int, position: int) -> int:
 
 def _limits(m: Any, shares: Shares) -> None:
     """State (4), (5), (6) and the move quota."""
-    import pyomo.environ as pyo
+    import pyomo.core as pyo
 
     instance = shares.instance
     sizes = [table.size for table in instance.tables]
@@ -192,7 +192,7 @@ def _weighted(row: Iterable[float], variables: Iterable[Any]) -> Any:
 
 def _row(expression: Any, sense: str, limit: float) -> Any:
     """Return a row, also if it has no variables."""
-    import pyomo.environ as pyo
+    import pyomo.core as pyo
 
     relation = expression <= float(limit) if sense == "<=" else expression >= float(limit)
     if isinstance(relation, (bool, np.bool_)):
@@ -202,7 +202,7 @@ def _row(expression: Any, sense: str, limit: float) -> Any:
 
 def complete(m: Any, instance: Instance) -> None:
     """State that a table in the region of jobs that read it is near them."""
-    import pyomo.environ as pyo
+    import pyomo.core as pyo
 
     m.near_both = pyo.Constraint(
         m.READS,
@@ -218,7 +218,7 @@ def read(instance: Instance, m: Any) -> Solution:
 
 def differences(m: Any) -> tuple[dict[tuple[int, int, int], float], dict[int, float]]:
     """Return the values of what is squared: in (2) by region, type and priority, and in (3)."""
-    import pyomo.environ as pyo
+    import pyomo.core as pyo
 
     shares = {key: float(pyo.value(difference)) for key, difference in m.difference.items()}
     stored = {r: float(pyo.value(difference)) for r, difference in m.bytes_difference.items()}

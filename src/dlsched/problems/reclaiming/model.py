@@ -20,7 +20,7 @@ def build(instance: Instance) -> Any:
 
     Sets and variables are indexed by the instance's ids.
     """
-    import pyomo.environ as pyo
+    import pyomo.core as pyo
 
     jobs = {job.id: job for job in instance.jobs}
     servers = [server.id for server in instance.servers]
@@ -69,7 +69,7 @@ def build(instance: Instance) -> Any:
 
 def complete(m: Any, instance: Instance) -> None:
     """State what a solution does to jobs in the other direction, too: no more than it has to."""
-    import pyomo.environ as pyo
+    import pyomo.core as pyo
 
     base: dict[str, list[Any]] = {j: [] for j in m.JOBS}
     for j, s in m.BASE:

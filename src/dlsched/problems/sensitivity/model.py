@@ -47,7 +47,7 @@ def build(instance: Instance) -> Any:
     OptionError
         If there are more than `MOST_VARIABLES` triples of job, choice and server.
     """
-    import pyomo.environ as pyo
+    import pyomo.core as pyo
 
     servers = instance.servers
     profile = {job.id: instance.profile(job) for job in instance.jobs}

@@ -58,7 +58,7 @@ def build(instance: Instance, stop: Stop = lambda: None, part: Part | None = Non
     Stopped
         If there is a reason to stop.
     """
-    import pyomo.environ as pyo
+    import pyomo.core as pyo
 
     watch = _Watch(stop)
     gains = gains_of(instance)
@@ -121,7 +121,7 @@ def _finishing(
     watch: _Watch,
 ) -> None:
     """Add the rows of finishing: once, in a slot with a run, and no run after it."""
-    import pyomo.environ as pyo
+    import pyomo.core as pyo
 
     m.order = pyo.Constraint(m.ENDS)
     m.completion = pyo.Constraint(m.JOBS)
@@ -168,7 +168,7 @@ def _work(
     watch: _Watch,
 ) -> None:
     """Add the rows of progress: a job that has finished by a slot has done its work by then."""
-    import pyomo.environ as pyo
+    import pyomo.core as pyo
 
     blocks = {
         job.id: range(job.arrival + _BLOCK - 1, ends[job.id][-1], _BLOCK)
@@ -243,7 +243,7 @@ def places(instance: Instance, job: Job) -> list[tuple[str, str]]:
 
 def _capacity(instance: Instance, m: Any, runs: list[Run], watch: _Watch) -> None:
     """Add the rows of Hall's condition, or of machines and types for copies."""
-    import pyomo.environ as pyo
+    import pyomo.core as pyo
 
     users: dict[Limit, dict[Run, int]] = {}
     free: dict[Limit, int] = {}
@@ -342,7 +342,7 @@ def assign(instance: Instance, m: Any, solution: Solution) -> None:
 
     Where the model is restricted, a run at a speed that it has not is one at the next slower one.
     """
-    import pyomo.environ as pyo
+    import pyomo.core as pyo
 
     done = completions(instance, solution.schedule)
     for var in (m.z, m.done, m.work):

@@ -44,7 +44,7 @@ def build(instance: Instance) -> Any:
 
     Variables are indexed by the instance's ids.
     """
-    import pyomo.environ as pyo
+    import pyomo.core as pyo
 
     jobs = {job.id: job for job in instance.jobs}
     servers = {server.id: server for server in instance.servers}
@@ -63,13 +63,13 @@ def build(instance: Instance) -> Any:
 
 
 def _counts(keys: Any, bounds: Any) -> Any:
-    import pyomo.environ as pyo
+    import pyomo.core as pyo
 
     return pyo.Var(keys, domain=pyo.NonNegativeIntegers, bounds=bounds)
 
 
 def _sets(m: Any, instance: Instance) -> None:
-    import pyomo.environ as pyo
+    import pyomo.core as pyo
 
     options = [(job.id, pool) for job in instance.jobs for pool in job.pools]
     one_of_two = {job.id for job in instance.jobs if len(job.pools) > 1 and not job.heterogeneous}
@@ -93,7 +93,7 @@ def _sets(m: Any, instance: Instance) -> None:
 
 def _levels(m: Any, jobs: Mapping[str, Job], servers: Mapping[str, Server]) -> None:
     """State the levels, and of what their values are multiples, so that bounds may be rounded."""
-    import pyomo.environ as pyo
+    import pyomo.core as pyo
 
     flexible = []
     off_preference = []
@@ -117,7 +117,7 @@ def _levels(m: Any, jobs: Mapping[str, Job], servers: Mapping[str, Server]) -> N
 
 def _gangs(m: Any, jobs: Mapping[str, Job]) -> None:
     """Give each placed job all base workers and at most its flexible ones, in its pools."""
-    import pyomo.environ as pyo
+    import pyomo.core as pyo
 
     def gang(m: Any, j: str) -> Any:
         workers = sum(m.b[j, p] for p in jobs[j].pools)
@@ -141,7 +141,7 @@ def _gangs(m: Any, jobs: Mapping[str, Job]) -> None:
 
 def _supply(m: Any, instance: Instance, servers: Mapping[str, Server]) -> None:
     """Put as many workers on the servers as the jobs have, within free GPUs and groups."""
-    import pyomo.environ as pyo
+    import pyomo.core as pyo
 
     wanted: dict[Demand, list[Any]] = defaultdict(list)
     held: dict[Demand, list[Any]] = defaultdict(list)

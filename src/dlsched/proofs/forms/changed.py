@@ -151,7 +151,7 @@ def _row(row: Any, positions: Mapping[int, int], integer: list[bool]) -> Row:
 
 
 def _objective() -> Any:
-    from pyomo.environ import Objective
+    from pyomo.core import Objective
 
     return Objective
 

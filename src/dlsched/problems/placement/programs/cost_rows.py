@@ -39,7 +39,7 @@ class Whole(NamedTuple):
 
 def traffic_cost(m: Any, shares: Shares) -> Any:
     """Return (1): all bytes read, less those read from the region of the job."""
-    import pyomo.environ as pyo
+    import pyomo.core as pyo
 
     weight = Fraction(shares.instance.weights.traffic)
     terms: list[Any] = [below(weight)] if shares.instance.jobs else []
@@ -61,7 +61,7 @@ def gpu_cost(
     whole: dict[tuple[int, int], WholeJobs],
 ) -> Any:
     """Return (2) with tangents for the squares, and state the rows of the sigmoid's steps."""
-    import pyomo.environ as pyo
+    import pyomo.core as pyo
 
     def largest(m: Any, r: int, k: int, p: int) -> tuple[float, float]:
         return 0, above(_largest_square(shares, r, k, 1))
@@ -98,7 +98,7 @@ def _whole_jobs(m: Any, k: int, p: int, whole: WholeJobs) -> None:
 
 def _overload(m: Any, shares: Shares, estimate: Estimate) -> Any:
     """Return the weighted squares times the sigmoid: 1/2, and what a step adds from its load on."""
-    import pyomo.environ as pyo
+    import pyomo.core as pyo
 
     def largest(m: Any, r: int, k: int, i: int) -> tuple[float, float]:
         return 0, above(_largest_squares(shares, estimate, r, k, 1))
@@ -170,7 +170,7 @@ def _least_squares(shares: Shares, r: int, k: int, load: Fraction) -> float:
 
 def storage_cost(m: Any, shares: Shares, estimate: Estimate, least: float) -> Any:
     """Return (3) with tangents for the squares."""
-    import pyomo.environ as pyo
+    import pyomo.core as pyo
 
     def bounds(m: Any, r: int) -> tuple[float, float]:
         share = shares.capacity[r]
@@ -211,7 +211,7 @@ def _chords(
     are equal is a tangent. As variables are binary, the square of each term by itself is linear,
     and products of two terms are not negative: one more row.
     """
-    import pyomo.environ as pyo
+    import pyomo.core as pyo
 
     alone = pyo.quicksum(below(THOUSAND * a * (a - 2 * share)) * variable for a, variable in terms)
     rows.add(square - alone >= below(THOUSAND * share**2))

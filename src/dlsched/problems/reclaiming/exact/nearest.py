@@ -65,7 +65,7 @@ class _Model:
     assign = staticmethod(model.assign_preemptions)
 
     def build(self, instance: Instance) -> Any:
-        import pyomo.environ as pyo
+        import pyomo.core as pyo
 
         m = model.build(instance)
         for name in ("collateral", "vacate", "z", "DAMAGE"):

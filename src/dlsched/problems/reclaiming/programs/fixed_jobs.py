@@ -37,7 +37,7 @@ class Reduced:
 
     def build(self, instance: Instance) -> Any:
         """Return the Pyomo model; its sets are the instance's, as on the card."""
-        import pyomo.environ as pyo
+        import pyomo.core as pyo
 
         m = model.build(instance)
         light = []

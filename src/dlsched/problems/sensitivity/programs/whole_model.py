@@ -16,7 +16,7 @@ def complete(m: Any, instance: Instance) -> None:
 
     Variables `v` and `w` are there for the jobs that a variant names; see `state_named`.
     """
-    import pyomo.environ as pyo
+    import pyomo.core as pyo
 
     choices: dict[str, list[int]] = {}
     for j, c in m.CHOICES:
@@ -65,7 +65,7 @@ def state_named(m: Any, instance: Instance, jobs: Iterable[str]) -> None:
     `x` and `y` are their sums over the choices that one of `instance.undominated` stands for; the
     capacities and the throughput have the choices as they are.
     """
-    import pyomo.environ as pyo
+    import pyomo.core as pyo
 
     m.NAMED = pyo.Set(initialize=list(jobs))
     m.named_choice = pyo.ConstraintList()

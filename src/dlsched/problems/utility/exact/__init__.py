@@ -7,7 +7,7 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from dlsched.problems.utility import model
+from dlsched.problems.utility import few_runs, model
 from dlsched.problems.utility.definition.schema import Instance, Solution
 from dlsched.problems.utility.exact.schedule_columns import ScheduleSearch
 from dlsched.problems.utility.programs.reduced_cost_fixing import Part
@@ -20,9 +20,6 @@ from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels
 
 _COMPILING = 1.0
 """Pyomo's time to turn a model into arrays, as a share of the time to build it."""
-
-_FEW_RUNS = 500
-"""Up to this many triples of job, slot and speed Python takes a second or a few, as measured."""
 
 logger = logging.getLogger(__name__)
 
@@ -70,12 +67,9 @@ class _LimitedModel:
         return built
 
 
-def few_runs(instance: Instance) -> bool:
-    """Whether the loops take less time as Python than to be compiled."""
-    return not instance.forking and instance.runs <= _FEW_RUNS
-
-
-@method("utility", kind="exact", preload=(".programs.pricing", *SOLVER_LIBRARIES), small=few_runs)
+@method(
+    "utility", kind="exact", preload=(".heuristics.insertion", *SOLVER_LIBRARIES), small=few_runs
+)
 def dantzig_wolfe(instance: Instance, run: Run) -> Claim:
     """Columns are the jobs' schedules, priced by one dynamic program for all finish slots at once.
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from dlsched.errors import OptionError
+from dlsched.problems.utility import few_runs
 from dlsched.problems.utility.definition.allow import Allow, require_form
 from dlsched.problems.utility.definition.schema import Instance
-from dlsched.problems.utility.exact import few_runs, solve_barred
+from dlsched.problems.utility.exact import solve_barred
 from dlsched.problems.utility.exact.schedule_columns import LAGRANGIAN, ScheduleSearch
 from dlsched.problems.utility.structures.gangs import Barred
 from dlsched.results.objective import Bound

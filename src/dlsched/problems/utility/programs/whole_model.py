@@ -17,7 +17,7 @@ def complete(m: Any, instance: Instance) -> None:
 
     A gang's speed is that of its slowest GPU, so a run at a speed needs a GPU of just that speed.
     """
-    import pyomo.environ as pyo
+    import pyomo.core as pyo
 
     jobs = {job.id: job for job in instance.jobs}
     copies = gains_of(instance)
@@ -52,7 +52,7 @@ def complete(m: Any, instance: Instance) -> None:
 
 def _state_capacity(instance: Instance, m: Any) -> None:
     """State Hall's condition for gangs of which one GPU has just the speed of the run."""
-    import pyomo.environ as pyo
+    import pyomo.core as pyo
 
     kinds = list(instance.supply)
     jobs = {job.id: job for job in instance.jobs}
@@ -143,7 +143,7 @@ def _counts(instance: Instance, gangs: list[RunningGang]) -> dict[int, dict[str,
 
 def assign_complete(instance: Instance, m: Any, solution: Solution) -> None:
     """Set every variable to its value in a solution, unfinished jobs as they run."""
-    import pyomo.environ as pyo
+    import pyomo.core as pyo
 
     assign(instance, m, solution)
     if instance.forking:

@@ -62,7 +62,7 @@ class ArcProgram(TypeProgram):
 
     def servers(self, m: Any) -> Iterator[Any]:
         """Declare the servers that start in each group, and the workers on each arc."""
-        import pyomo.environ as pyo
+        import pyomo.core as pyo
 
         whole = pyo.NonNegativeIntegers
         m.z = pyo.Var(
@@ -84,7 +84,7 @@ class ArcProgram(TypeProgram):
 
     def supply(self, m: Any, wanted: Mapping[Demand, Any]) -> None:
         """Balance the nodes, and give the workers of each pool, group and size as many arcs."""
-        import pyomo.environ as pyo
+        import pyomo.core as pyo
 
         held: dict[Demand, list[Any]] = defaultdict(list)
         into: dict[Node, list[Any]] = defaultdict(list)

@@ -31,7 +31,7 @@ class Program(TypeProgram):
 
     def servers(self, m: Any) -> Iterator[Any]:
         """Declare the number of servers of each class with each pattern."""
-        import pyomo.environ as pyo
+        import pyomo.core as pyo
 
         m.z = pyo.Var(
             [(*key, i) for key, patterns in self.patterns.items() for i in range(len(patterns))],
@@ -42,7 +42,7 @@ class Program(TypeProgram):
 
     def supply(self, m: Any, wanted: Mapping[Demand, Any]) -> None:
         """Give the workers of each pool, group and size as many places in chosen patterns."""
-        import pyomo.environ as pyo
+        import pyomo.core as pyo
 
         held: dict[Demand, list[Any]] = {key: [] for key in wanted}
         of_class: dict[int, list[Any]] = defaultdict(list)

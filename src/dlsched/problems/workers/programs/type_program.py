@@ -65,7 +65,7 @@ class TypeProgram(ABC):
 
     def build(self, instance: Instance) -> Any:
         """Return the Pyomo model."""
-        import pyomo.environ as pyo
+        import pyomo.core as pyo
 
         m = pyo.ConcreteModel(instance.name)
         self._variables(m)
@@ -106,7 +106,7 @@ class TypeProgram(ABC):
 
     def limit_servers(self, m: Any, used: Mapping[int, Sequence[Any]]) -> None:
         """Use no more servers of each class than there are."""
-        import pyomo.environ as pyo
+        import pyomo.core as pyo
 
         m.servers = pyo.ConstraintList()
         for c, columns in used.items():
@@ -114,7 +114,7 @@ class TypeProgram(ABC):
 
     def _variables(self, m: Any) -> None:
         """Declare the variables: jobs of each type, their workers, and those of servers."""
-        import pyomo.environ as pyo
+        import pyomo.core as pyo
 
         types = self.types
         options = [(t, pool) for t, entry in enumerate(types) for pool in entry.job.pools]
@@ -139,7 +139,7 @@ class TypeProgram(ABC):
 
     def _objectives(self, m: Any, workers: Mapping[TypeWorkers, Any]) -> None:
         """Declare the levels, and of what their values are multiples."""
-        import pyomo.environ as pyo
+        import pyomo.core as pyo
 
         away = []
         sizes = []
@@ -157,7 +157,7 @@ class TypeProgram(ABC):
 
     def _gangs(self, m: Any) -> None:
         """Give each placed job all base workers, and at most its flexible ones."""
-        import pyomo.environ as pyo
+        import pyomo.core as pyo
 
         m.gang = pyo.ConstraintList()
         m.scale = pyo.ConstraintList()
@@ -218,7 +218,7 @@ class TypeProgram(ABC):
 
     def assign(self, instance: Instance, m: Any, solution: Solution) -> None:
         """Set every variable to the value that the solution gives it."""
-        import pyomo.environ as pyo
+        import pyomo.core as pyo
 
         for variable in m.component_data_objects(pyo.Var):
             variable.set_value(0, skip_validation=True)

@@ -26,7 +26,7 @@ def complete(m: Any, instance: Instance) -> None:
 
     Variables `w` are there for the jobs that a variant names; see `state_named`.
     """
-    import pyomo.environ as pyo
+    import pyomo.core as pyo
 
     held: dict[tuple[str, str], list[Any]] = {}
     for s, g, k in m.ROOMS:
@@ -79,7 +79,7 @@ def state_named(m: Any, instance: Instance, jobs: Iterable[str]) -> None:
     Workers of other jobs can replace each other, so any numbers of them that are left can be
     placed: the named jobs' workers determine a solution together with `n`, `b` and `f`.
     """
-    import pyomo.environ as pyo
+    import pyomo.core as pyo
 
     m.NAMED = pyo.Set(initialize=list(jobs))
     m.all_named = pyo.ConstraintList()
