@@ -1,6 +1,6 @@
 """Single problems in independent tasks: what there is to gain, and what it costs to send.
 
-    python benchmarks/decompose.py [exchange candidates proofs]
+    python benchmarks/decompose.py [exchange candidates windows proofs]
 
 Without arguments every section; prints markdown and writes it to benchmarks/figures/decompose.md.
 Times are processor seconds, so that they do not depend on what else the machine does, but for the
@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from decompose_windows import windows
 from figures import arguments, write
 
 import dlsched
@@ -273,5 +274,7 @@ def digest(proof: Any) -> str:
 
 
 if __name__ == "__main__":
-    sections = {"exchange": exchange, "candidates": candidates, "proofs": proofs}
+    sections = {
+        "exchange": exchange, "candidates": candidates, "windows": windows, "proofs": proofs,
+    }  # fmt: skip
     write("decompose", sections, arguments())
