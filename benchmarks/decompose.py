@@ -1,6 +1,6 @@
 """Single problems in independent tasks: what there is to gain, and what it costs to send.
 
-    python benchmarks/decompose.py [exchange candidates proofs]
+    python benchmarks/decompose.py [exchange candidates windows proofs]
 
 Without arguments every section; prints markdown and writes it to benchmarks/figures/decompose.md.
 Times are processor seconds, so that they do not depend on what else the machine does, but for the
@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from decompose_windows import windows
 from figures import arguments, write
 
 import dlsched
@@ -42,6 +43,11 @@ BYTES = 10_000
 """Of an exchange, about what prices or bounds of columns take."""
 PROOFS = ("placement-30x4x40-v1-3",)
 """Proofs of minutes; that of placement-30x4x40-v2-3 was ended after three."""
+NOT_DIVIDED = """\
+Not divided: pricing, whose calls are a small part of the time, so that exchanges cost more than
+they save; the nodes of the relaxation tree, four at a time, which several `threads` solve at the
+same time without sending anything; rounds of prices, each of which needs all of the one before;
+leaves of a check, since every worker would have to build the form."""
 CHECKED = ("sensitivity-512-multi", "dispatch-3x2x20x15-2", "utility-small-10")
 
 
@@ -220,6 +226,7 @@ def candidates() -> Iterator[str]:
             f"| {calls.whole / max(1, count):.4f} | {calls.sent / 1000:.1f} | {limit} "
             f"| {gained:.1f} |"
         )
+    yield f"\n{NOT_DIVIDED}"
 
 
 def processor() -> tuple[float, float]:
@@ -273,5 +280,7 @@ def digest(proof: Any) -> str:
 
 
 if __name__ == "__main__":
-    sections = {"exchange": exchange, "candidates": candidates, "proofs": proofs}
+    sections = {
+        "exchange": exchange, "candidates": candidates, "windows": windows, "proofs": proofs,
+    }  # fmt: skip
     write("decompose", sections, arguments())

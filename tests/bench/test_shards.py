@@ -6,8 +6,10 @@ import json
 import os
 import shutil
 import signal
+import sqlite3
 import time
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -220,6 +222,61 @@ def test_incomplete_and_damaged_files(out: Path) -> None:
     file.write_bytes(content[:-9] + bytes(9))
     with pytest.raises(dlsched.InstanceError, match=r"is damaged .*submit its shard again"):
         merge(out)
+
+
+def test_damaged_plan(place: Path) -> None:
+    """A plan with a damaged page, or with tasks that are not those of its keys, is refused."""
+    write_plan("suite.toml", "out")
+    file = place / "out" / "plan" / "tasks.sqlite"
+    whole = file.read_bytes()
+    with closing(sqlite3.connect(file)) as base, base:
+        first, second = (row[0] for row in base.execute("SELECT content FROM chunks LIMIT 2"))
+        base.execute("UPDATE chunks SET content = ? WHERE content = ?", (second, first))
+    with pytest.raises(dlsched.InstanceError, match=r"is damaged .*the runs of chunk 0 are others"):
+        run_suite(Plan("out"), "out", on=Shards(0, 1))
+    page = len(whole) // 2
+    file.write_bytes(whole[:page] + bytes(b ^ 0x5A for b in whole[page:]))
+    for arguments in (["bench", "--planned", "out", "--shard", "0/1"], ["status", "out", "--of=2"]):
+        assert "is damaged" in refusal(*arguments)
+    assert not list(place.rglob("*.rows"))
+
+
+def test_two_plans_at_once(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who is second with another suite is told so, and with the same one gets the first's plan."""
+    write_plan("suite.toml", "out")
+    monkeypatch.setattr(Path, "exists", first_says_no(Path.exists))
+    assert write_plan("suite.toml", "out").keys == Plan("out").keys
+    (place / "other.toml").write_text(suite_text(FIG5, "lyra"))
+    monkeypatch.setattr(Path, "exists", first_says_no(Path.exists))
+    with pytest.raises(dlsched.InstanceError, match="has a plan of other runs"):
+        write_plan("other.toml", "out")
+    assert [entry.name for entry in (place / "out").iterdir()] == ["plan"]
+
+
+def first_says_no(exists: Any) -> Any:
+    """Return a method that says of the first folder of a plan that it is not there."""
+    asked: list[Path] = []
+
+    def answer(path: Path) -> bool:
+        first = path.name == "plan" and not asked
+        asked.extend([path] if first else [])
+        return not first and exists(path)
+
+    return answer
+
+
+def test_rows_of_another_plan(out: Path) -> None:
+    """Rows of another plan are counted and left out, by a merge and by the status."""
+    before = sweep_state(out)
+    add(out, 0, {"key": "0" * 64})
+    assert sweep_state(out).nodes == before.nodes
+    merged = merge(out)
+    assert (merged.runs, merged.added, merged.foreign) == (RUNS, RUNS, 1)
+    with Store(out) as store:
+        assert store.row("0" * 64) is None
+    assert "1 rows are of other plans, and left out" in run("merge", out).stdout
+    with pytest.raises(dlsched.OptionError, match="n=0 must be at least 1"):
+        sweep_state(out, 0)
 
 
 def test_status_by_shard_and_node(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,12 +45,15 @@ class Merged:
         Rows that another attempt had made as well, and that agree.
     missing
         Keys of the runs that nobody has made, or that were killed from outside.
+    foreign
+        Rows of other plans among the files, which were left out.
     """
 
     runs: int
     added: int
     repeated: int
     missing: tuple[str, ...]
+    foreign: int = 0
 
 
 def merge(folder: str | Path) -> Merged:
@@ -71,12 +74,13 @@ def merge(folder: str | Path) -> Merged:
     keys = plan.keys
     about = {name: plan.about[name] for name in ("suite", "notes")}
     with Store(folder, write=True, remedy=_REMEDY) as store:
-        tally = _Tally(store, COMPARED if plan.about["threads"] == "1" else COMPARED_THREADS)
+        compared = COMPARED if plan.about["threads"] == "1" else COMPARED_THREADS
+        tally = _Tally(store, compared, frozenset(keys))
         store.fill(keys, about, tally.chosen(shards_of(Path(folder))))
         write_table(store)
         done = store.finished()
     missing = tuple(key for key in keys if key not in done)
-    return Merged(len(keys) - len(missing), tally.added, tally.repeated, missing)
+    return Merged(len(keys) - len(missing), tally.added, tally.repeated, missing, tally.foreign)
 
 
 class _Difference(NamedTuple):
@@ -89,9 +93,9 @@ class _Difference(NamedTuple):
 class _Tally:
     """Chooses, among the attempts at a run, the row that is kept."""
 
-    def __init__(self, store: Store, compared: Sequence[str]) -> None:
-        self.store, self.compared = store, compared
-        self.added, self.repeated = 0, 0
+    def __init__(self, store: Store, compared: Sequence[str], planned: frozenset[str]) -> None:
+        self.store, self.compared, self.planned = store, compared, planned
+        self.added, self.repeated, self.foreign = 0, 0, 0
         self.origin: dict[str, Path] = {}
         """The file of each key's row that is kept, or that agrees with the row of the store."""
         self.seen: set[str] = set()
@@ -121,6 +125,9 @@ class _Tally:
             )
 
     def _look(self, entry: Entry) -> Outcome | None:
+        if entry.about["key"] not in self.planned:
+            self.foreign += 1
+            return None
         known = self.store.row(entry.about["key"])
         if known is None or known["status"] in AGAIN:
             if known is not None and entry.about["status"] in AGAIN:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from importlib import resources
 from typing import Any
 
-from dlsched.bench.page_table import Cell, page_table
+from dlsched.bench.page_table import Cell, page_cells, page_table
 
 BLOCK = 5000
 """Rows of a block."""
@@ -34,10 +34,11 @@ def rows_on_demand(names: Sequence[str], rows: Iterable[Sequence[Any | Cell]]) -
     blocks = []
     count = 0
     columns = page_table(names, ())["columns"]
-    rows = iter(rows)
-    while block := list(itertools.islice(rows, BLOCK)):
+    numeric = [column["numeric"] for column in columns]
+    cells = page_cells(names, rows)
+    while block := list(itertools.islice(cells, BLOCK)):
         count += len(block)
-        blocks.append(_packed(names, block))
+        blocks.append(_packed(block, numeric))
     script = resources.files("dlsched.bench").joinpath("page_rows.js").read_text("utf-8")
     about = json.dumps({"columns": columns, "rows": count, "block": BLOCK, "shown": SHOWN})
     data = "\n".join(
@@ -53,16 +54,11 @@ def rows_on_demand(names: Sequence[str], rows: Iterable[Sequence[Any | Cell]]) -
     )
 
 
-def _packed(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+def _packed(rows: Sequence[Sequence[Cell]], numeric: Sequence[bool]) -> str:
     """Return rows as compressed JSON in base64: of numbers text and key, of others the text."""
-    table = page_table(names, rows)
-    numeric = [column["numeric"] for column in table["columns"]]
     cells = [
-        [
-            [cell["text"], cell["key"]] if number else cell["text"]
-            for cell, number in zip(row, numeric, strict=True)
-        ]
-        for row in table["rows"]
+        [cell if number else cell.text for cell, number in zip(row, numeric, strict=True)]
+        for row in rows
     ]
     text = json.dumps(cells, separators=(",", ":"), default=str)
     return base64.b64encode(gzip.compress(text.encode(), compresslevel=6, mtime=0)).decode()

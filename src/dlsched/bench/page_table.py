@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dlsched.bench import statistics
@@ -65,18 +65,26 @@ def page_table(
             {"name": name, "numeric": name in numeric, "wide": name in _WIDE} for name in names
         ],
         "rows": [
-            [
-                {"text": cell.text, "key": "" if cell.key is None else cell.key}
-                for cell in (_cell(*pair) for pair in zip(names, row, strict=True))
-            ]
-            for row in rows
+            [{"text": cell.text, "key": cell.key} for cell in row]
+            for row in page_cells(names, rows)
         ],
     }
 
 
-def _cell(name: str, value: Any) -> Cell:
-    if isinstance(value, Cell):
-        return value
+def page_cells(names: Sequence[str], rows: Iterable[Sequence[Any | Cell]]) -> Iterator[list[Cell]]:
+    """Yield the cells of each row of a table, whose key is never ``None``."""
+    columns = [_text_of(name) for name in names]
+    for row in rows:
+        yield [_cell(text_of, value) for text_of, value in zip(columns, row, strict=True)]
+
+
+def _text_of(name: str) -> Callable[[Any], str]:
+    """Return what makes the text of a column's cells."""
     if name in _PERCENTS:
-        return Cell(percent(value), value)
-    return Cell(seconds(value) if name == "seconds" else display(value), value)
+        return percent
+    return seconds if name == "seconds" else display
+
+
+def _cell(text_of: Callable[[Any], str], value: Any) -> Cell:
+    text, key = value if isinstance(value, Cell) else (text_of(value), value)
+    return Cell(text, "" if key is None else key)

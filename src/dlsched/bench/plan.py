@@ -20,6 +20,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from dlsched.bench.code_identity import LIBRARY, Code, differences, users_modules
 from dlsched.bench.execution import now
@@ -27,7 +28,7 @@ from dlsched.bench.machine import versions
 from dlsched.bench.sources import MODULE, own_files
 from dlsched.bench.suite import Suite, read_suite
 from dlsched.bench.task import Task
-from dlsched.errors import InstanceError
+from dlsched.errors import InstanceError, describe
 
 FOLDER = "plan"
 VERSION = 1
@@ -55,25 +56,38 @@ class Plan:
     Raises
     ------
     InstanceError
-        If there is no plan, or it is of another version.
+        If there is no plan, or it is of another version. Every method raises it if the plan is
+        damaged.
     """
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
-        file = self.folder / FOLDER / "tasks.sqlite"
+        self.file = file = self.folder / FOLDER / "tasks.sqlite"
         if not file.is_file():
             remedy = "write one: dlsched bench SUITE -o DIR --plan"
             raise InstanceError(str(self.folder), "", "has no plan", remedy)
         uri = f"{file.resolve().as_uri()}?mode=ro&immutable=1"  # without locks
-        try:
+        with self._clear_errors():
             self.base = sqlite3.connect(uri, uri=True)
-            self.about = dict(self.base.execute("SELECT name, value FROM about"))
-        except sqlite3.DatabaseError as error:
-            what, remedy = f"is damaged ({error})", "plan the suite again, in another folder"
-            raise InstanceError(str(file), "", what, remedy) from None
+        self.about = dict(self._rows("SELECT name, value FROM about"))
         if self.about.get("version") != str(VERSION):
             remedy = "use the version that wrote it, or plan again in another folder"
             raise InstanceError(str(file), "", "is a plan of another version", remedy)
+
+    @contextlib.contextmanager
+    def _clear_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.DatabaseError, UnicodeError) as error:
+            raise self._damaged(str(error)) from None
+
+    def _damaged(self, how: str) -> InstanceError:
+        remedy = "plan the suite again, in another folder; what shards have made is kept"
+        return InstanceError(str(self.file), "", f"is damaged ({how})", remedy)
+
+    def _rows(self, sql: str, *values: Any) -> list[Any]:
+        with self._clear_errors():
+            return self.base.execute(sql, values).fetchall()
 
     @property
     def code(self) -> Path:
@@ -84,7 +98,7 @@ class Plan:
     def keys(self) -> list[str]:
         """The keys of all runs, in order."""
         sql = "SELECT key FROM tasks ORDER BY position"
-        return [key for (key,) in self.base.execute(sql)]
+        return [key for (key,) in self._rows(sql)]
 
     def shard_of(self, n: int) -> dict[str, int]:
         """Return the shard, of `n`, of each key, in order of the plan.
@@ -92,9 +106,9 @@ class Plan:
         The chunks are dealt out in the order of a digest of their first key: shards differ by at
         most one chunk, and neighbouring chunks, which may be alike, are far apart.
         """
-        ranked = self.base.execute("SELECT number FROM chunks ORDER BY rank, number")
+        ranked = self._rows("SELECT number FROM chunks ORDER BY rank, number")
         shard = {number: position % n for position, (number,) in enumerate(ranked)}
-        rows = self.base.execute("SELECT key, chunk FROM tasks ORDER BY position")
+        rows = self._rows("SELECT key, chunk FROM tasks ORDER BY position")
         return {key: shard[chunk] for key, chunk in rows}
 
     def tasks(self, k: int = 0, n: int = 1) -> Iterator[Task]:
@@ -106,13 +120,24 @@ class Plan:
             If this process has another version of dlsched than the plan.
         """
         self._validate_versions()
-        ranked = self.base.execute("SELECT number FROM chunks ORDER BY rank, number").fetchall()
+        ranked = self._rows("SELECT number FROM chunks ORDER BY rank, number")
         mine = sorted(number for (number,) in ranked[k::n])
         for number in mine:
-            sql = "SELECT content FROM chunks WHERE number = ?"
-            (content,) = self.base.execute(sql, (number,)).fetchone()
-            for task in pickle.loads(content):
+            for task in self._chunk(number):
                 yield replace(task, folder=str(self.code))
+
+    def _chunk(self, number: int) -> list[Task]:
+        """Return the tasks of a chunk, whose keys are computed anew and compared."""
+        ((content,),) = self._rows("SELECT content FROM chunks WHERE number = ?", number)
+        keys = self._rows("SELECT key FROM tasks WHERE chunk = ? ORDER BY position", number)
+        try:
+            tasks: list[Task] = pickle.loads(content)
+            same = [(task.key,) for task in tasks] == keys
+        except Exception as error:  # damaged pickles raise anything
+            raise self._damaged(describe(error)) from None
+        if not same:
+            raise self._damaged(f"the runs of chunk {number} are others")
+        return tasks
 
     def _validate_versions(self) -> None:
         found = differences(json.loads(self.about["versions"]), versions())
@@ -134,8 +159,8 @@ def write_plan(suite: Suite | str | Path, folder: str | Path) -> Plan:
     Raises
     ------
     InstanceError
-        If the suite cannot be used, the folder has a plan already or cannot be written, or a
-        module changes while it is copied.
+        If the suite cannot be used, the folder has a plan already or cannot be written, a module
+        changes while it is copied, or another process plans another suite there meanwhile.
     """
     place = Path(folder) / FOLDER
     if place.exists():
@@ -151,14 +176,26 @@ def write_plan(suite: Suite | str | Path, folder: str | Path) -> Plan:
         _write_tasks(draft / "tasks.sqlite", tasks, about)
         summary = {name: _data(value) for name, value in about.items()}
         (draft / "plan.json").write_text(json.dumps(summary, indent=2) + "\n")
-        with contextlib.suppress(OSError):  # another process was first; its plan counts
+        try:
             os.rename(draft, place)
+        except OSError:
+            if not place.exists():
+                raise  # else another process was first; its plan counts
     except OSError as error:
         what = f"cannot be written ({(error.strerror or str(error)).lower()})"
         raise InstanceError(str(folder), "", what, "remove the cause, then plan again") from None
     finally:
         shutil.rmtree(draft, ignore_errors=True)
-    return Plan(folder)
+    plan = Plan(folder)
+    if plan.keys != [task.key for task in tasks]:
+        raise others(folder)
+    return plan
+
+
+def others(folder: str | Path) -> InstanceError:
+    """Return the error of a folder that has the plan of another suite."""
+    remedy = "continue it with --planned, or choose another folder"
+    return InstanceError(str(folder), "", "has a plan of other runs", remedy)
 
 
 def _data(value: str) -> object:

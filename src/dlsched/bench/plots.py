@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from dlsched import registry
 from dlsched.bench.statistics import EvaluatedRun
 from dlsched.display import charts, quality
+from dlsched.display.table import Row
 from dlsched.results import performance_profiles as profiles
 
 if TYPE_CHECKING:
-    import pandas
     from matplotlib.figure import Figure
 
 SIZE = (4.4, 3.1)
@@ -69,14 +69,14 @@ OVERVIEW_INCHES = {"overview": 8.4, "overview-narrow": 4.2}
 """Names and widths of the overview: for a page, and for a telephone."""
 
 
-def overviews(table: pandas.DataFrame) -> Iterator[tuple[Picture, bytes]]:
+def overviews(rows: Sequence[Row]) -> Iterator[tuple[Picture, bytes]]:
     """Yield all problems at a glance in two widths, each with its content as SVG."""
     import matplotlib as mpl
     from matplotlib import pyplot as plt
 
     for name, inches in OVERVIEW_INCHES.items():
         with mpl.rc_context({"figure.figsize": (inches, inches)}), plt.ioff():
-            figure = charts.plot_overview(table)
+            figure = charts.overview(rows)
             picture = Picture(name, OVERVIEW, figure)
             content = svg(picture, "all")
             plt.close(figure)

@@ -14,7 +14,7 @@ from dlsched.bench import simulation_report, statistics
 from dlsched.bench.page_rows import rows_on_demand
 from dlsched.bench.page_table import Cell, Table, frame_table, page_table
 from dlsched.bench.plots import embedded, overviews, pictures, svg
-from dlsched.bench.safe_csv import csv_bytes
+from dlsched.bench.safe_csv import csv_parts
 from dlsched.bench.simulation_report import Section
 from dlsched.bench.simulation_rows import simulation_rows
 from dlsched.bench.statistics import EvaluatedRun, LevelMean
@@ -25,7 +25,7 @@ from dlsched.display.table import Row, data_frame
 from dlsched.extras import require
 from dlsched.results import performance_profiles as profiles
 from dlsched.results.status import FAILED
-from dlsched.schema.files import write_bytes
+from dlsched.schema.files import replace_file
 
 if TYPE_CHECKING:
     import pandas
@@ -102,8 +102,8 @@ def write_report(
     summary, by_level = statistics.summary(evaluated), statistics.gaps_by_level(evaluated)
     written = []
 
-    def keep(name: str, content: bytes) -> None:
-        write_bytes(target / name, content)
+    def keep(name: str, content: bytes | Iterable[bytes]) -> None:
+        replace_file(target / name, content)
         written.append(target / name)
 
     tables = {"runs": frame, "summary": summary, "gaps": by_level}
@@ -113,17 +113,17 @@ def write_report(
     if simulated:
         tables["simulations"] = data_frame(simulated)
     for name, table in tables.items():
-        keep(f"{name}.csv", csv_bytes(table))
+        keep(f"{name}.csv", csv_parts(table))
         packed = _parquet(table) if name in _PACKED else None
         if packed is not None:
             keep(f"{name}.parquet", packed)
+    del tables, frame
     glance = {}
     if evaluated:
         on_part("the overview")
-        for picture, content in overviews(frame):
+        for picture, content in overviews([run.row for run in evaluated]):
             keep(f"{picture.name}.svg", content)
             glance[picture.name] = embedded(picture, content)
-    del tables, frame
     drawn: dict[str, list[dict[str, str]]] = {}
     for problem in dict.fromkeys(run.row["problem"] for run in evaluated):
         of_problem = [run for run in evaluated if run.row["problem"] == problem]

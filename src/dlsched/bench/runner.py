@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from dlsched.bench import dask_crew, local_crew, shards, wire
 from dlsched.bench.execution import Outcome
 from dlsched.bench.places import RETRIES, Dask, Local, Place, Shards
-from dlsched.bench.plan import FOLDER, Plan, write_plan
+from dlsched.bench.plan import FOLDER, Plan, others, write_plan
 from dlsched.bench.salvage import FILE
 from dlsched.bench.shard_file import ShardFile
 from dlsched.bench.simulation_rows import simulation_rows
@@ -223,8 +223,7 @@ def planned(suite: Suite, out: Path) -> Plan:
     """
     plan = Plan(out) if (out / FOLDER).exists() else write_plan(suite, out)
     if plan.keys != [task.key for task in suite.tasks()]:
-        remedy = "continue it with --planned, or choose another folder"
-        raise InstanceError(str(out), "", "has a plan of other runs", remedy)
+        raise others(out)
     return plan
 
 

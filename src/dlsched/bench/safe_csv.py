@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -18,20 +19,24 @@ def csv_bytes(frame: pandas.DataFrame) -> bytes:
 
     Numbers, and texts that are numbers as ``-1.5``, are unchanged.
     """
-    parts = []
+    return b"".join(csv_parts(frame))
+
+
+def csv_parts(frame: pandas.DataFrame) -> Iterator[bytes]:
+    """Yield what `csv_bytes` returns in parts, so that a large table is never in memory as text."""
     texts = [i for i, kind in enumerate(frame.dtypes) if kind.kind not in "biuf"]
     for begin in range(0, max(1, len(frame)), _ROWS):
         safe = frame.iloc[begin : begin + _ROWS].astype(object)
         safe.iloc[:, texts] = safe.iloc[:, texts].map(_safe)
         text: str = safe.rename(columns=_safe).to_csv(index=False, header=begin == 0)
-        parts.append(text.encode(errors="backslashreplace"))
-    return b"".join(parts)
+        yield text.encode(errors="backslashreplace")
 
 
 def _safe(cell: Any) -> Any:
     if not isinstance(cell, str):
         return cell
-    cell = cell.replace("\r\n", "\n").replace("\r", "\n")  # a single one would start a new row
+    if "\r" in cell:  # a single one would start a new row
+        cell = cell.replace("\r\n", "\n").replace("\r", "\n")
     if not cell.startswith(_FORMULA):
         return cell
     try:

@@ -49,7 +49,7 @@ class LevelMean(NamedTuple):
         return f"{part}{percent(self.mean)}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class EvaluatedRun:
     """A run, compared with the best bounds known for its instance.
 

@@ -93,16 +93,20 @@ def sweep_state(folder: str | Path, n: int | None = None) -> SweepState:
     InstanceError
         If there is no plan, or a file cannot be read.
     OptionError
-        If no shard was begun, or shards of different numbers were, and `n` does not say which.
+        If no shard was begun, or shards of different numbers were, and `n` does not say which, or
+        it is below 1.
     """
     plan = Plan(folder)
     begun = shards_of(Path(folder))
     known = sorted({of for _, of in begun})
+    if n is not None and n < 1:
+        raise OptionError(f"n={n} must be at least 1")
     if n is None:
         if len(known) != 1:
             what = f"of {' and of '.join(map(str, known))}" if known else "none was begun"
             raise OptionError(f"{folder} has no one number of shards ({what}); add --of N")
         n = known[0]
+    shard_of = plan.shard_of(n)
     statuses: dict[str, str] = {}
     nodes: dict[tuple[int, int], set[str]] = {}
     made: Counter[str] = Counter()
@@ -114,11 +118,12 @@ def sweep_state(folder: str | Path, n: int | None = None) -> SweepState:
             nodes.setdefault(shard, set()).add(node)
             for entry in entries:
                 key, status = entry.about["key"], entry.about["status"]
+                if key not in shard_of:  # a file of another plan
+                    continue
                 made[node] += 1
                 failed[node] += status in FAILED
                 if statuses.get(key, AGAIN[0]) in AGAIN:
                     statuses[key] = status
-    shard_of = plan.shard_of(n)
     counts: dict[int, Counter[str]] = {k: Counter() for k in range(n)}
     missing = []
     for key, k in shard_of.items():

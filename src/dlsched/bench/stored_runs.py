@@ -1,9 +1,10 @@
-"""The runs of a store, evaluated one instance after another: a sweep may have 100,000."""
+"""The runs of a store, evaluated some instances at a time: a sweep may have 100,000 runs."""
 
 from __future__ import annotations
 
 import sys
 from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from dlsched.bench.statistics import EvaluatedRun, evaluate_rows
@@ -13,6 +14,9 @@ from dlsched.registry.labels import distinguish
 
 if TYPE_CHECKING:
     import pandas
+
+_EVALUATED = 500
+"""Runs that are evaluated at once, if not more are of one instance."""
 
 
 def stored_runs(store: Store) -> list[EvaluatedRun]:
@@ -33,7 +37,7 @@ def stored_runs(store: Store) -> list[EvaluatedRun]:
     keys = [place["key"] for place in places]
     del places
     runs: dict[int, EvaluatedRun] = {}
-    for members in groups.values():
+    for members in _together(groups.values()):
         rows = store.rows_of([keys[i] for i in members])
         for i, row in zip(members, rows, strict=True):
             row["instance"] = names[i]
@@ -44,6 +48,18 @@ def stored_runs(store: Store) -> list[EvaluatedRun]:
                     run.row[name] = sys.intern(value)
             runs[i] = run
     return [runs[i] for i in range(len(keys))]
+
+
+def _together(groups: Iterable[list[int]]) -> Iterator[list[int]]:
+    """Yield the members of one or several groups: each is a query, and few are fast."""
+    members: list[int] = []
+    for group in groups:
+        members += group
+        if len(members) >= _EVALUATED:
+            yield members
+            members = []
+    if members:
+        yield members
 
 
 def frame_of(rows: list[Row]) -> pandas.DataFrame:

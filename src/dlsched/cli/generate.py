@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from dlsched import api, registry
-from dlsched.cli import flags
+from dlsched.cli import flags, trace_flags
 from dlsched.cli.exits import put
 from dlsched.cli.flags import Json
 from dlsched.cli.output import fields, put_json
@@ -74,36 +74,11 @@ def generate(
             autocompletion=flags.offered("trace_formats"),
         ),
     ] = "auto",
-    column: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--column",
-            metavar="FIELD=NAME[:UNIT]",
-            help="With --trace: the column of a field, instead of a format; repeatable.",
-        ),
-    ] = None,
-    state: Annotated[
-        list[str] | None,
-        typer.Option("--state", metavar="NAME", help="With --trace: only such jobs; repeatable."),
-    ] = None,
-    cluster: Annotated[
-        list[str] | None,
-        typer.Option("--cluster", metavar="NAME", help="With --trace: only its jobs; repeatable."),
-    ] = None,
-    fractional: Annotated[
-        str | None,
-        typer.Option(
-            "--fractional",
-            metavar="RULE",
-            help="With --trace: shares of a GPU, each rounded up (up), their sum (total), or drop.",
-        ),
-    ] = None,
-    plausibility: Annotated[
-        bool | None,
-        typer.Option(
-            "--plausibility/--no-plausibility", help="With --trace: refuse impossible values."
-        ),
-    ] = None,
+    column: trace_flags.Column = None,
+    state: trace_flags.State = None,
+    cluster: trace_flags.OfCluster = None,
+    fractional: trace_flags.Fractional = None,
+    plausibility: trace_flags.Plausibility = None,
     as_json: Json = False,
 ) -> None:
     """Write a random instance with the paper's statistics, or one from a trace.
@@ -112,11 +87,8 @@ def generate(
     """
     if output is not None:
         target(output, ".json", ".json.gz")
-    machines = {"servers": servers, "gpus": gpus, "demand": demand}
-    given: dict[str, Any] = {name: value for name, value in machines.items() if value is not None}
-    selected: dict[str, Any] = {"states": state, "clusters": cluster, "fractional": fractional}
-    selected |= {"plausibility": plausibility}
-    reading = {k: v for k, v in selected.items() if v is not None}
+    given = trace_flags.given(servers=servers, gpus=gpus, demand=demand)
+    reading = trace_flags.reading(state, cluster, fractional, plausibility)
     if trace is None:
         _validate_trace_flags(given, at, column, reading)
         inst = _random(problem, seed, setting or [])
@@ -140,7 +112,7 @@ def _validate_trace_flags(
     if at is not None or column:
         raise OptionError("--at and --column belong to --trace; name the trace, or leave them out")
     for name in reading:
-        flag = name.removesuffix("s")
+        flag = trace_flags.flag_of(name)
         raise OptionError(f"--{flag} belongs to --trace; name the trace, or leave it out")
 
 

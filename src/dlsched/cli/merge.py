@@ -31,6 +31,7 @@ def merge(
                 "added": merged.added,
                 "repeated": merged.repeated,
                 "missing": list(merged.missing),
+                "foreign": merged.foreign,
             }
         )
     else:
@@ -41,6 +42,8 @@ def merge(
 def _put(folder: Path, merged: Merged) -> None:
     again = f", {merged.repeated:,} were made more than once and agree" if merged.repeated else ""
     put_line(f"{merged.runs:,} runs in {folder}, {merged.added:,} of them new{again}")
+    if merged.foreign:
+        put_line(f"{merged.foreign:,} rows are of other plans, and left out")
     for key in merged.missing[:_MOST_NAMED]:
         put_line(f"missing: {key}")
     if len(merged.missing) > _MOST_NAMED:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dlsched.cli.exits import put_note
+from dlsched.cli.trace_flags import flag_of
 from dlsched.errors import OptionError
 from dlsched.history import Period, read_history
 from dlsched.history.fields import FORMATS
@@ -106,7 +107,7 @@ class Source:
         given = [*self.machines, *self.reading, *self.workload]
         given += ["profiles"] if self.profiles[0] is not None else []
         for name in given:
-            flag = name.removesuffix("s") if name in ("states", "clusters") else name
+            flag = flag_of(name)
             raise OptionError(
                 f"--{flag} does not belong to a scheduler's record, whose jobs and nodes are taken "
                 "as they are; leave it out"

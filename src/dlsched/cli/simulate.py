@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dlsched.cli import flags
+from dlsched.cli import flags, trace_flags
 from dlsched.cli.exits import Exit, put_note
 from dlsched.cli.flags import Json
 from dlsched.cli.output import fields, put_json
@@ -15,6 +15,7 @@ from dlsched.cli.progress import note, say
 from dlsched.cli.reading import Source
 from dlsched.cli.records import Outputs
 from dlsched.cli.settings import settings
+from dlsched.cli.trace_flags import given
 from dlsched.errors import OptionError
 from dlsched.history.writers.runs import BEGIN
 from dlsched.run import Stage
@@ -95,40 +96,17 @@ def simulate(
             autocompletion=flags.offered("record_formats"),
         ),
     ] = "auto",
-    column: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--column",
-            metavar="FIELD=NAME[:UNIT]",
-            help="The column of a field, instead of a format or with csv; repeatable.",
-        ),
-    ] = None,
+    column: trace_flags.Column = None,
     columns: Annotated[
         str | None,
         typer.Option(
             "--columns", metavar="NAMES", help="Of sacct without a header: jobid,submit,..."
         ),
     ] = None,
-    state: Annotated[
-        list[str] | None,
-        typer.Option("--state", metavar="NAME", help="Of a trace: only such jobs; repeatable."),
-    ] = None,
-    of_cluster: Annotated[
-        list[str] | None,
-        typer.Option("--cluster", metavar="NAME", help="Of a trace: only its jobs; repeatable."),
-    ] = None,
-    fractional: Annotated[
-        str | None,
-        typer.Option(
-            "--fractional",
-            metavar="RULE",
-            help="Shares of a GPU, each rounded up (up), their sum (total), or drop.",
-        ),
-    ] = None,
-    plausibility: Annotated[
-        bool | None,
-        typer.Option("--plausibility/--no-plausibility", help="Refuse impossible values."),
-    ] = None,
+    state: trace_flags.State = None,
+    of_cluster: trace_flags.OfCluster = None,
+    fractional: trace_flags.Fractional = None,
+    plausibility: trace_flags.Plausibility = None,
     resource: Annotated[
         str | None,
         typer.Option("--resource", metavar="R", help="Of a record: what counts, gpu, cpu or node."),
@@ -217,11 +195,11 @@ def simulate(
         trace,
         layout,
         column or (),
-        _given(states=state, clusters=of_cluster, fractional=fractional, plausibility=plausibility),
-        _given(**record),
-        _given(servers=servers, gpus=gpus, cpus=cpus, memory=memory),
+        trace_flags.reading(state, of_cluster, fractional, plausibility),
+        given(**record),
+        given(servers=servers, gpus=gpus, cpus=cpus, memory=memory),
         (profiles, added),
-        _given(together=together or None, limit=limit),
+        given(together=together or None, limit=limit),
         timezone,
     )
     run_policy = source.load()
@@ -257,11 +235,6 @@ def simulate(
     for violation in report.violations[:_SHOWN]:
         put_note(str(violation))
     raise typer.Exit(Exit.BROKEN if report.violations else Exit.OK)
-
-
-def _given(**values: Any) -> dict[str, Any]:
-    """Return the values that are not None."""
-    return {name: value for name, value in values.items() if value is not None}
 
 
 def _options(policy: str, variant: str, pairs: list[str]) -> dict[str, Any]:

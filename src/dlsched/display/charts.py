@@ -140,7 +140,11 @@ def plot_overview(table: pandas.DataFrame) -> Figure:
         If matplotlib is not installed.
     """
     require("matplotlib.pyplot", "drawing")
-    rows = rows_of(table, "plot_overview")
+    return overview(rows_of(table, "plot_overview"))
+
+
+def overview(rows: Sequence[Row]) -> Figure:
+    """Return what `plot_overview` draws of a table with these rows."""
     names = [name for name in registry.problem_names() if any(r["problem"] == name for r in rows)]
     if not names:
         raise OptionError("plot_overview: the table has no rows: give a table with some runs")

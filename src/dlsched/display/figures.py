@@ -10,6 +10,8 @@ _SIX_DIGITS = 1e5
 
 def display(value: object) -> str:
     """Return a cell's text: numbers grouped by thousands, nothing for ``None``."""
+    if type(value) is str:  # most cells of a long table
+        return value
     if value is None:
         return ""
     if isinstance(value, bool):

@@ -25,6 +25,7 @@ WIDEST = 2.0
 """Widest interval of an exponent that is stated: a wider one can hold constant, linear and
 quadratic growth at the same time."""
 _LEAST_SECONDS = 1e-6
+_STATUSES = frozenset(Status)
 
 
 class Steps(NamedTuple):
@@ -57,7 +58,7 @@ def ending(row: Row) -> str:
     status = row["status"]
     ended = row.get("termination")
     refuted = row.get("refuted") and status in (Status.OPTIMAL, Status.INFEASIBLE)
-    if status not in list(Status) or refuted or ended == Termination.REFUTED:
+    if status not in _STATUSES or refuted or ended == Termination.REFUTED:
         return "failed"
     if status == Status.OPTIMAL:
         return "feasible" if ended == Termination.CLAIMED else "proven"

@@ -12,7 +12,7 @@ import json
 import os
 import zlib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -184,13 +184,14 @@ def validate_target(path: Path) -> None:
         raise OptionError(f"cannot write {path}; it is a directory: add the name of a file")
 
 
-def replace_file(path: Path, content: bytes) -> None:
-    """Replace `path` in one step by these very bytes."""
+def replace_file(path: Path, content: bytes | Iterable[bytes]) -> None:
+    """Replace `path` in one step by these very bytes, or by parts that are written one by one."""
     validate_target(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        draft.write_bytes(content)
+        with draft.open("wb") as file:
+            file.writelines((content,) if isinstance(content, bytes) else content)
         draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)
