@@ -245,12 +245,12 @@ class Search:
             for family in known:
                 if family.name not in progress.columns:
                     progress.columns[family.name] = int(self._neighbourhood(family, progress).sum())
-            family = progress.next_of(known)
-            if family is None:
+            chosen = progress.next_of(known)
+            if chosen is None:
                 return
-            free = self._neighbourhood(family, progress)
+            free = self._neighbourhood(chosen, progress)
             better = self.solve_part(free)
-            progress.note(family, int(free.sum()), better, self.solved)
+            progress.note(chosen, int(free.sum()), better, self.solved)
 
     def _neighbourhood(self, family: Family, progress: _Progress) -> Mask:
         """Draw the free columns of a neighbourhood of the size that is to be tried."""
