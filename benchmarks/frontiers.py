@@ -2,8 +2,8 @@
 
     python benchmarks/frontiers.py [INSTANCE ...]
 
-Prints markdown and writes it to benchmarks/figures/frontiers.md, of which docs/figure_charts.py draws
-the points. Times are processor seconds of one process, building included.
+Prints markdown and writes it to benchmarks/figures/frontiers.md; docs/figure_charts.py draws the
+points. Times are processor seconds of one process, building included.
 """
 
 from __future__ import annotations
