@@ -104,6 +104,8 @@ def title(name: str) -> str:
     """Return the heading of the table that a page's picture shows."""
     if name == "peers":
         return "Time of other solvers as a multiple of ours"
+    if name == "frontiers":
+        return "Every nondominated point of two levels, each proved"
     if name == "claims":
         return "Verdicts on the claims of each paper"
     return next(iter(_tables(name)))
@@ -132,7 +134,7 @@ def svg(name: str, scheme: str) -> bytes:
 
     colours: dict[str, Any] = charts.SCHEMES[scheme]
     with mpl.rc_context(charts.style(colours)):
-        own = {"peers": _peers, "claims": _verdicts}
+        own = {"peers": _peers, "claims": _verdicts, "frontiers": _frontiers}
         figure = own[name](colours) if name in own else _bars(name, colours)
         figure.patch.set_alpha(0)
         stream = io.BytesIO()
@@ -217,6 +219,26 @@ def _peers(colours: Mapping[str, Any]) -> Any:
     ax.grid(axis="x", color=colours["grid"], linewidth=0.7)
     ax.spines[["top", "right"]].set_visible(False)
     figure.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=9)
+    return figure
+
+
+def _frontiers(colours: Mapping[str, Any]) -> Any:
+    """Draw a panel for each instance, with its points in their order."""
+    from matplotlib import pyplot as plt
+
+    found = _tables("frontiers")
+    figure, panels = plt.subplots(1, len(found), figsize=(6.2, 2.5), layout="constrained")
+    for ax, (instance, of_instance), colour in zip(
+        panels, found.items(), colours["lines"], strict=False
+    ):
+        first, second = list(of_instance[0][0])[:2]
+        points = [(number(row[first]), number(row[second])) for row in of_instance[0]]
+        ax.plot(*zip(*points, strict=True), ".-", color=colour, linewidth=0.8)
+        ax.set_title(f"{instance}, {len(points)}", loc="left", fontsize=10)
+        ax.set_xlabel(first)
+        ax.set_ylabel(second)
+        ax.grid(color=colours["grid"], linewidth=0.7)
+        ax.spines[["top", "right"]].set_visible(False)
     return figure
 
 

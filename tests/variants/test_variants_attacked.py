@@ -10,6 +10,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
 import pyomo.environ as pyo
 import pytest
 from enumerations import solutions
@@ -135,6 +136,59 @@ def test_a_decision_that_the_variant_has_made_is_not_undone() -> None:
     fixed = Variant("reclaiming", "one", fix={f"x[{FIRST}]": 1})
     with pytest.raises(OptionError, match="cannot be fixed at 0"):
         dlsched.what_if("reclaiming-small-04", [{f"x[{FIRST}]": 0}], variant=fixed)
+
+
+def turned(m: Any, instance: Any) -> None:
+    """Maximize what the problem minimizes."""
+    m.none = pyo.Set(initialize=[1])
+    m.preempted.sense = pyo.maximize
+
+
+def smaller_set(m: Any, instance: Any) -> None:
+    """Replace a member of a set of the problem by another one."""
+    m.none = pyo.Set(initialize=[1])
+    m.SERVERS.remove(m.SERVERS.first())
+    m.SERVERS.add("another")
+
+
+@pytest.mark.parametrize("constrain", [turned, smaller_set])
+def test_what_a_component_says_is_kept(constrain: Any) -> None:
+    """The other sense was solved, and its worst solution called optimal."""
+    with pytest.raises(OptionError, match="a component of reclaiming's model, was changed"):
+        dlsched.solve("lyra-fig5", variant=Variant("reclaiming", "turned", constrain))
+
+
+def three(m: Any, instance: Any) -> Any:
+    """Return a level that has one value only."""
+    return 3
+
+
+def test_a_level_that_is_constant_has_one_point() -> None:
+    """Pyomo has no row for a limit on it, which was an error."""
+    instance = dlsched.load("lyra-fig5")
+    points = dlsched.frontier(instance, ("preempted", Level("three", "minimize", three)))
+    assert points.to_dict("list") == {"preempted": [1.0], "three": [3.0], "status": ["optimal"]}
+    levels = Variant("reclaiming", "three", levels=[Level("three", "minimize", three), "preempted"])
+    best = dlsched.best_solutions(instance, 2, variant=levels)
+    assert [float(result.objective.three) for result in best] == [3.0, 3.0]
+
+
+def test_a_gap_of_best_solutions_is_not_negative() -> None:
+    """Not even the optimum was within it: no solution, no error."""
+    with pytest.raises(OptionError, match="gap=-1 must be a number from 0"):
+        dlsched.best_solutions("lyra-fig5", 2, gap=-1)
+
+
+def test_a_variant_of_a_variant_says_what_to_do() -> None:
+    """It is no problem's name."""
+    with pytest.raises(OptionError, match=r"must be the name of a problem.*calls the other's"):
+        Variant(Variant("reclaiming", "one"), "two")  # type: ignore[arg-type]
+
+
+def test_a_whole_number_of_numpy_may_be_fixed() -> None:
+    """With the digest of Python's."""
+    fixed = [Variant("reclaiming", "one", fix={"x[s1]": n}) for n in (1, np.int64(1))]
+    assert fixed[0].sha256 == fixed[1].sha256
 
 
 @pytest.mark.parametrize("fix", [{1: 1}, {"x[s1]": float("nan")}, {"x[s1]": float("inf")}])

@@ -8,6 +8,8 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+import numpy as np
+
 from dlsched.api.loading import InstanceLike, load
 from dlsched.api.proving import spread_of
 from dlsched.api.solving import solve
@@ -277,6 +279,8 @@ def best_solutions(
         raise OptionError(f"count={count!r:.40} must be a whole number of solutions, at least 1")
     if distinct not in ("variables", "objective"):
         raise OptionError(f"distinct={distinct!r:.40} must be variables or objective")
+    if gap is not None and not (isinstance(gap, int | float) and gap >= 0):
+        raise OptionError(f"gap={gap!r:.40} must be a number from 0, or None")
     inst, variant = load(instance), _variant(variant)
     results: list[Result] = []
     passed: list[Result] = []
@@ -390,11 +394,23 @@ def _limited(
                 step = _STEP * size
             step = step if row.beyond else Fraction(0)
             if row.low is not None:
-                m.level_limits.add(expression >= float(exact(row.low) + step))
+                _state(m, expression >= float(exact(row.low) + step))
             if row.high is not None:
-                m.level_limits.add(expression <= float(exact(row.high) - step))
+                _state(m, expression <= float(exact(row.high) - step))
 
     return limit
+
+
+def _state(m: Any, row: Any) -> None:
+    """Add a row to the limits of levels; that of a constant level is true or false."""
+    import pyomo.environ as pyo
+
+    if not isinstance(row, bool | np.bool_):
+        m.level_limits.add(row)
+    elif not row:
+        if m.component("constant_level") is None:
+            m.constant_level = pyo.Var(bounds=(0, 0))
+        m.level_limits.add(m.constant_level >= 1)
 
 
 def frontier(

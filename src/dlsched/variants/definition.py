@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal
 
+import numpy as np
+
 from dlsched import registry
 from dlsched.errors import OptionError
 from dlsched.variants.allowing import Allow, Rule, validate_form
@@ -100,11 +102,19 @@ class Variant:
                 f"variant {self.name!r:.80}: its name must be 1 to 80 letters, digits, '.', '-', "
                 f"'_', and begin with a letter or digit"
             )
+        if not isinstance(self.problem, str):
+            raise OptionError(
+                f"{self}: problem={self.problem!r:.80} must be the name of a problem; a variant of "
+                f"a variant is one whose constrain calls the other's"
+            )
         owner = registry.problem(self.problem)
         if self.constrain is not None and not callable(self.constrain):
             raise OptionError(f"{self}: constrain must be a function constrain(m, instance)")
         self._validate_levels([level.name for level in owner.levels])
-        fix = {} if self.fix is None else dict(self.fix)
+        fix = {
+            name: int(value) if isinstance(value, np.integer) else value
+            for name, value in dict(self.fix or {}).items()
+        }
         for name, value in fix.items():
             if not isinstance(name, str):
                 raise OptionError(f"{self}: fix names {name!r:.40}; give a variable's name as text")

@@ -102,10 +102,12 @@ def _parts(component: Any) -> list[_Part]:
 
     if component.ctype is pyo.Var:
         return [_Part(v, (v.lb, v.ub, v.domain, v.fixed)) for v in component.values()]
-    if component.ctype in (pyo.Constraint, pyo.Objective):
+    if component.ctype is pyo.Constraint:
         return [_Part(c, (c.expr, c.active)) for c in component.values()]
+    if component.ctype is pyo.Objective:
+        return [_Part(c, (c.expr, c.active, c.sense)) for c in component.values()]
     if component.ctype is pyo.Set:
-        return [_Part(component, (len(component),))]
+        return [_Part(component, (tuple(component),))]
     return []
 
 
@@ -116,5 +118,5 @@ def _same(old: _Part, new: _Part) -> bool:
 
 
 def _equal(a: Any, b: Any) -> bool:
-    plain = (int, float, bool, str, type(None))
+    plain = (int, float, bool, str, tuple, type(None))
     return isinstance(a, plain) and isinstance(b, plain) and a == b

@@ -44,10 +44,16 @@ _FIRST = 80
 """About how many columns the first neighbourhoods leave free of those that they may hold."""
 _GROWTH = 1.6
 """By how much neighbourhoods grow where the last of a family was solved, or else shrink."""
+_LATER = 3
+"""How many times as large a neighbourhood counts that brought nothing, unsolved."""
 _UNSOLVED = 3
 """How often neighbourhoods of a family may bring nothing, unsolved, before it is left out."""
 _PART_OF_STARTS = 0.3
 """Of the time limit, for the problem's own heuristics."""
+_PART_OF_NEIGHBOURHOOD = 0.04
+"""Of the time limit, for one integer program, so that there are at least some tens of them."""
+_PART_OF_ANY = 0.5
+"""Of the neighbourhoods, with groups that need not follow each other in the index set."""
 _LAYERS = 3
 """How often the neighbourhood of a repair grows before it is the whole model."""
 
@@ -205,6 +211,11 @@ class Search:
             if self._take(model, form, point, free, inside):
                 return
 
+    def _seconds(self) -> float:
+        """Return the limit of one integer program."""
+        limit = self.run.time_limit
+        return float("inf") if limit is None else _PART_OF_NEIGHBOURHOOD * limit
+
     def _take(
         self, model: Any, form: StandardForm, point: Vector, free: Mask, values: Vector
     ) -> bool:
@@ -231,13 +242,28 @@ class Search:
         progress = _Progress()
         while not self.whole_solved and not self.run.stop_reason():
             known = self._families()  # anew where the model has been refined
-            family = progress.next_of(known)
-            if family is None:
+            for family in known:
+                if family.name not in progress.columns:
+                    progress.columns[family.name] = int(self._neighbourhood(family, progress).sum())
+            chosen = progress.next_of(known)
+            if chosen is None:
                 return
-            count = progress.size_of(family)
-            chosen = self.run.rng.choice(len(family.groups), count, replace=False)
-            better = self.solve_part(family.free(chosen.tolist(), self.program()[1]))
-            progress.note(family, count, better, self.solved)
+            free = self._neighbourhood(chosen, progress)
+            better = self.solve_part(free)
+            progress.note(chosen, int(free.sum()), better, self.solved)
+
+    def _neighbourhood(self, family: Family, progress: _Progress) -> Mask:
+        """Draw the free columns of a neighbourhood of the size that is to be tried."""
+        chosen = self._draw(len(family.groups), progress.size_of(family))
+        return family.free(chosen, self.program()[1])
+
+    def _draw(self, groups: int, count: int) -> list[int]:
+        """Return some of the groups: any, or such as follow each other, as slots do."""
+        if self.run.rng.random() < _PART_OF_ANY:
+            chosen: list[int] = self.run.rng.choice(groups, count, replace=False).tolist()
+            return chosen
+        first = int(self.run.rng.integers(groups))
+        return [(first + k) % groups for k in range(count)]
 
     def _families(self) -> list[Family]:
         model, form = self.program()
@@ -267,7 +293,8 @@ class Search:
                 break
             if not part.costs[level].any():
                 continue
-            outcome = highs.solve(part, level, self.run, quiet=True, start=values, nodes=_NODES)
+            run = self.run.nested(self._seconds())
+            outcome = highs.solve(part, level, run, quiet=True, start=values, nodes=_NODES)
             solved = solved and outcome.status is Status.OPTIMAL
             if outcome.values is None:
                 break
@@ -282,22 +309,24 @@ class Search:
 
 
 class _Progress:
-    """How large neighbourhoods of each family are to be, and which families bring nothing more."""
+    """How large neighbourhoods of each family are to be, and which families bring nothing more.
+
+    Attributes
+    ----------
+    columns
+        About how many a neighbourhood of a family leaves free, by the family's name.
+    """
 
     def __init__(self) -> None:
-        self.turn = 0
+        self.columns: dict[str, float] = {}
         self.growth: dict[str, float] = {}
         self.unsolved: dict[str, int] = {}
         self.ended: set[str] = set()
 
     def next_of(self, known: Sequence[Family]) -> Family | None:
-        """Return the next family in turn; None if all have ended."""
-        for _ in known:
-            family = known[self.turn % len(known)]
-            self.turn += 1
-            if family.name not in self.ended:
-                return family
-        return None
+        """Return the family whose next neighbourhood is the smallest; None if all have ended."""
+        left = [family for family in known if family.name not in self.ended]
+        return min(left, key=lambda family: self.columns[family.name], default=None)
 
     def size_of(self, family: Family) -> int:
         """Return how many groups are to be chosen."""
@@ -305,18 +334,17 @@ class _Progress:
         first = max(2.0, _FIRST / max(1.0, mean))
         return min(len(family.groups), round(first * self.growth.get(family.name, 1.0)))
 
-    def note(self, family: Family, count: int, better: bool, solved: bool) -> None:
+    def note(self, family: Family, free: int, better: bool, solved: bool) -> None:
         """Note what a neighbourhood has brought: the next one is larger if this one was solved."""
         name = family.name
+        whole = self.size_of(family) == len(family.groups)
         factor = _GROWTH if solved else 1 / _GROWTH
         self.growth[name] = factor * self.growth.get(name, 1.0)
+        self.unsolved[name] = 0 if solved or better else self.unsolved.get(name, 0) + 1
+        self.columns[name] = free * (_GROWTH if solved or better else _LATER)
         if better:
             self.ended.clear()
-            self.unsolved.clear()
-            return
-        if not solved:
-            self.unsolved[name] = self.unsolved.get(name, 0) + 1
-        if count == len(family.groups) or self.unsolved.get(name, 0) == _UNSOLVED:
+        elif whole or self.unsolved[name] == _UNSOLVED:
             self.ended.add(name)
 
 

@@ -14,7 +14,7 @@ from dlsched.problems.dispatch.exact.one_workload import WorkloadSearch
 from dlsched.problems.dispatch.heuristics.dispatcher import Dispatcher
 from dlsched.problems.dispatch.heuristics.fill_remaining import filled
 from dlsched.problems.dispatch.programs import batch_search
-from dlsched.problems.dispatch.structures.fleet import Fleet
+from dlsched.problems.dispatch.structures.fleet import Barred, Fleet
 from dlsched.registry.own import method
 from dlsched.results.objective import SOLVER_PRECISION, TOLERANCE, Bound
 from dlsched.results.result import Claim, Status, Termination
@@ -117,17 +117,19 @@ def classes(instance: Instance, run: Run, levels: int | None = None) -> Claim:
     depth = len(LEVELS) if levels is None else levels
     if not (isinstance(depth, int) and 1 <= depth <= len(LEVELS)):
         raise OptionError(f"levels={depth} must be from 1 to {len(LEVELS)}")
-    return from_best(instance, run, lambda start: _classes(instance, run, start, depth))
+    return from_best(instance, run, lambda start: solve_classes(instance, run, start, depth))
 
 
-def _classes(instance: Instance, run: Run, start: Solution, depth: int) -> Claim:
-    """Solve the levels from a feasible solution."""
-    search = batch_search.BatchSearch(instance, run, start)
+def solve_classes(
+    instance: Instance, run: Run, start: Solution, depth: int, barred: Barred | None = None
+) -> Claim:
+    """Solve the levels from a feasible solution, under a rule if there is one."""
+    search = batch_search.BatchSearch(instance, run, start, barred)
     search.solve(depth)
     if not search.stopped and depth == len(LEVELS):
         value = list(search.value)
         return Claim(search.best, Status.OPTIMAL, search.precision, value, bounds=search.bounds)
-    search.accept(filled(instance, search.best))
+    search.accept(filled(instance, search.best, barred))
     ended = search.stopped or Termination.LEVELS_DONE
     reason = f"only {depth} of {len(LEVELS)} levels asked for"
     if search.stopped:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dlsched.problems.dispatch.definition.schema import Instance
 from dlsched.problems.dispatch.programs.aggregated_program import Aggregate
+from dlsched.problems.dispatch.structures.fleet import Barred
 from dlsched.registry.own import method
 from dlsched.results.objective import Bound
 from dlsched.results.result import Claim, Status, Termination
@@ -19,7 +20,7 @@ def lp(instance: Instance, run: Run) -> Claim:
     Machines of a cluster with equal capacity are one pool. A level is bounded with the earlier ones
     held at their bounds.
     """
-    return _bounds(instance, run, integer=False)
+    return bounds_of(instance, run, integer=False)
 
 
 @method("dispatch", kind="bound", preload=("highspy", "scipy.sparse"))
@@ -28,12 +29,13 @@ def aggregated(instance: Instance, run: Run) -> Claim:
 
     The bounds of the integer program are claimed, those of its relaxation certified.
     """
-    return _bounds(instance, run, integer=True)
+    return bounds_of(instance, run, integer=True)
 
 
-def _bounds(instance: Instance, run: Run, integer: bool) -> Claim:
+def bounds_of(instance: Instance, run: Run, integer: bool, barred: Barred | None = None) -> Claim:
+    """Bound the levels in turn, under a rule if there is one."""
     run.announce(Stage.BUILDING, f"the aggregated program of {instance.name}")
-    program = Aggregate(instance)
+    program = Aggregate(instance, barred)
     form = program.form(program.decisions if integer else ())
     bounds: list[list[Bound]] = []
     termination = Termination.BOUND_ONLY

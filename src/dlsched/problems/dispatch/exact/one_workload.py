@@ -86,7 +86,7 @@ class WorkloadSearch:
         held = held.only(self.fleet.priority[held.victim] >= priority)
         free = self.fleet.free[:, self.fleet.sites[s].machines].copy()
         np.add.at(free.T, held.machine, held.amount.T)
-        return int(room(free[:, self.fleet.usable(s, request.kind)], request).sum())
+        return int(room(free[:, self.fleet.usable(s, request)], request).sum())
 
     def solve_part(self, region: int, sites: Sequence[int], victims: Collection[int]) -> None:
         """Solve the program of some clusters, as far as it may be better than the best plan."""

@@ -11,7 +11,7 @@ from dlsched.problems.dispatch.definition.schema import Instance, Solution
 from dlsched.problems.dispatch.heuristics.counted_plan import NODES, TRIES, WITHIN, Counted
 from dlsched.problems.dispatch.heuristics.dispatcher import Dispatcher
 from dlsched.problems.dispatch.heuristics.table1_scopes import Loads, SitesByRegion
-from dlsched.problems.dispatch.structures.fleet import Fleet
+from dlsched.problems.dispatch.structures.fleet import Barred, Fleet
 from dlsched.registry.own import method
 from dlsched.results.result import Claim, Start
 from dlsched.run import Run
@@ -31,9 +31,11 @@ def mast(instance: Instance, rng: Any, cache: bool = True, fewest: bool = True) 
     return mast_solution(instance, cache, fewest)
 
 
-def mast_solution(instance: Instance, cache: bool = True, fewest: bool = True) -> Solution:
-    """Return the solution of `mast`."""
-    dispatcher = Dispatcher(Fleet(instance), cache=cache, fewest=fewest)
+def mast_solution(
+    instance: Instance, cache: bool = True, fewest: bool = True, barred: Barred | None = None
+) -> Solution:
+    """Return the solution of `mast`, under a rule if there is one."""
+    dispatcher = Dispatcher(Fleet(instance, barred), cache=cache, fewest=fewest)
     dispatcher.dispatch(startable(instance), dispatcher.everywhere)
     return dispatcher.solution()
 

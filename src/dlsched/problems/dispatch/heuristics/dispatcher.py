@@ -15,7 +15,7 @@ from dlsched.problems.dispatch.heuristics.job_plan import (
     plan_without_victims,
     view,
 )
-from dlsched.problems.dispatch.structures.fleet import Fleet, Request
+from dlsched.problems.dispatch.structures.fleet import Fleet, Labels, Request
 from dlsched.schema import Number
 
 Sites: TypeAlias = Mapping[int, Sequence[int]]
@@ -57,7 +57,7 @@ class Dispatcher:
         self.cache = cache
         self.fewest = fewest
         self.preempts = preempts
-        self.failed: dict[tuple[int, int], list[tuple[Request, int]]] = {}
+        self.failed: dict[tuple[int, int, Labels], list[tuple[Request, int]]] = {}
         self.start: dict[str, Started] = {}
         self.preempt: list[int] = []
         self.attempts = 0
@@ -147,7 +147,8 @@ class Dispatcher:
                     continue
                 self.failures += 1
                 if self.cache and not tentative:
-                    failures = self.failed.setdefault((seen.site, request.kind), [])
+                    key = (seen.site, request.kind, request.allowed)
+                    failures = self.failed.setdefault(key, [])
                     failures.append((request, priority))
         return min(plans, key=lambda plan: self.score([plan], plan.victims), default=None)
 
@@ -160,7 +161,7 @@ class Dispatcher:
             other.tasks <= request.tasks
             and p <= priority
             and all(a <= b for a, b in zip(other.need, request.need, strict=True))
-            for other, p in self.failed.get((site, request.kind), ())
+            for other, p in self.failed.get((site, request.kind, request.allowed), ())
         )
 
     def score(self, jobs: Sequence[JobPlan], victims: Sequence[int]) -> Score:
@@ -209,7 +210,7 @@ class Dispatcher:
         for v in victims:
             for s in fleet.where[v]:
                 highest[s] = min(int(fleet.priority[v]), highest.get(s, MOST_PRIORITIES))
-        for (s, _), failures in self.failed.items():
+        for (s, _, _), failures in self.failed.items():
             if s in highest:
                 failures[:] = [(job, p) for job, p in failures if p < highest[s]]
 

@@ -7,12 +7,12 @@ import numpy as np
 from dlsched.problems.dispatch.definition.ranking import startable
 from dlsched.problems.dispatch.definition.schema import Instance, Solution
 from dlsched.problems.dispatch.heuristics.dispatcher import Dispatcher
-from dlsched.problems.dispatch.structures.fleet import Fleet
+from dlsched.problems.dispatch.structures.fleet import Barred, Fleet
 
 
-def filled(instance: Instance, solution: Solution) -> Solution:
+def filled(instance: Instance, solution: Solution, barred: Barred | None = None) -> Solution:
     """Return a feasible solution with more workloads: by priority, of equal priority by size."""
-    fleet = Fleet(instance)
+    fleet = Fleet(instance, barred)
     dispatcher = Dispatcher(fleet, preempts=False)
     fleet.stop(instance.running_index[name] for name in solution.preempt)
     order = startable(instance)

@@ -39,7 +39,7 @@ class View(NamedTuple):
 
 def view(fleet: Fleet, site: int, request: Request) -> View:
     """Return a cluster as a job sees it now."""
-    usable = fleet.usable(site, request.kind)
+    usable = fleet.usable(site, request)
     free = fleet.free[:, fleet.sites[site].machines]
     if usable.size < free.shape[1]:
         free = free[:, usable]
@@ -69,7 +69,7 @@ def plan_with_victims(
         Whether the scanned workloads are sorted by size again (the paper's rule).
     """
     request = seen.request
-    held = fleet.candidates(seen.site, request.kind, priority)
+    held = fleet.candidates(seen.site, request, priority)
     victims = enough(seen.free, seen.fits, held, request)
     if victims is None:
         return None

@@ -11,7 +11,8 @@ from dlsched.problems.dispatch.definition.ranking import Ranked, startable
 from dlsched.problems.dispatch.definition.schema import Instance
 from dlsched.problems.dispatch.programs.level_costs import levels
 from dlsched.problems.dispatch.programs.program_rows import Cell, ProgramRows
-from dlsched.problems.dispatch.structures.fleet import Fleet, Request, fits
+from dlsched.problems.dispatch.structures.blocks import shape_of
+from dlsched.problems.dispatch.structures.fleet import Barred, Fleet, Request, fits
 from dlsched.problems.dispatch.structures.victims import Amounts, Array
 
 
@@ -28,6 +29,7 @@ class Pool(NamedTuple):
 
     site: int
     kind: int
+    label: int
     capacity: Amounts
     free: Array
     released: dict[int, list[tuple[int, Amounts]]]
@@ -39,7 +41,7 @@ class Pool(NamedTuple):
 
     def room(self, request: Request) -> int:
         """Return how many tasks of a job fit on an empty machine."""
-        if request.kind not in (-1, self.kind):
+        if not shape_of(request).may_use(self.kind, self.label):
             return 0
         return min(request.tasks, fits(self.capacity, request.need))
 
@@ -48,18 +50,19 @@ def pools(fleet: Fleet, victims: list[int]) -> list[Pool]:
     """Return the pools of all clusters, in the order of their first machines."""
     found: list[Pool] = []
     for s, site in enumerate(fleet.sites):
-        equal: dict[tuple[int, Amounts], list[int]] = {}
+        equal: dict[tuple[int, int, Amounts], list[int]] = {}
+        labels = site.label.tolist()
         capacities = fleet.capacity[:, site.machines].T.tolist()
         for m, kind in enumerate(site.kind.tolist()):
-            equal.setdefault((kind, tuple(capacities[m])), []).append(m)
+            equal.setdefault((kind, labels[m], tuple(capacities[m])), []).append(m)
         occupants = fleet.holdings[s].occupants(victims)
-        for (kind, capacity), machines in equal.items():
+        for (kind, label, capacity), machines in equal.items():
             released: dict[int, list[tuple[int, Amounts]]] = {}
             for position, m in enumerate(machines):
                 for victim, held in occupants.get(m, ()):
                     released.setdefault(victim, []).append((position, held))
             free = fleet.free[:, site.machines][:, machines]
-            found.append(Pool(s, kind, capacity, free, released))
+            found.append(Pool(s, kind, label, capacity, free, released))
     return found
 
 
@@ -72,10 +75,10 @@ class Aggregate(ProgramRows):
         The columns of workloads and of victims, which the integer program has whole.
     """
 
-    def __init__(self, instance: Instance) -> None:
+    def __init__(self, instance: Instance, barred: Barred | None = None) -> None:
         super().__init__()
         self.instance = instance
-        self.fleet = Fleet(instance)
+        self.fleet = Fleet(instance, barred)
         ranking = startable(instance)
         victims = self.fleet.below(ranking)
         self.pools = pools(self.fleet, victims)

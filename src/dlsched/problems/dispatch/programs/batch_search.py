@@ -14,6 +14,7 @@ from dlsched.problems.dispatch.programs.loads import Weights
 from dlsched.problems.dispatch.programs.place_counts import Placement, place, point_of
 from dlsched.problems.dispatch.programs.unjustified_victims import justified
 from dlsched.problems.dispatch.structures.blocks import Block, coarsest, halves
+from dlsched.problems.dispatch.structures.fleet import Barred
 from dlsched.results.objective import TOLERANCE, Bound, Objective, relative_gap
 from dlsched.results.result import Status, Termination
 from dlsched.run import Run, Stage
@@ -31,6 +32,8 @@ class BatchSearch:
 
     Attributes
     ----------
+    barred
+        Which machines each job may use, under a rule.
     best, value
         The best solution so far, and its objective.
     bounds
@@ -44,6 +47,7 @@ class BatchSearch:
     instance: Instance
     run: Run
     best: Solution
+    barred: Barred | None = None
     value: Objective = field(init=False)
     bounds: list[list[Bound]] = field(default_factory=list)
     stopped: Termination | None = None
@@ -52,7 +56,7 @@ class BatchSearch:
     def __post_init__(self) -> None:
         """Divide the machines into blocks, which may have machines of several racks."""
         self.value = evaluate(self.instance, self.best)
-        self.batch = coarsest(self.instance)
+        self.batch = coarsest(self.instance, self.barred)
         self.cuts: dict[Weights, None] = {}
         self.program: Counts | None = None
 

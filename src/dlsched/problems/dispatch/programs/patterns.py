@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from dlsched.errors import OptionError
 from dlsched.problems.dispatch.programs.loads import Load, full_loads
-from dlsched.problems.dispatch.structures.blocks import Block, blocks, by_rack
+from dlsched.problems.dispatch.structures.blocks import Block, blocks, by_rack, shape_of
 from dlsched.problems.dispatch.structures.fleet import Fleet, Request
 
 MOST_PATTERNS = 5000
@@ -66,7 +66,10 @@ def classes(
 def _patterns(block: Block, requests: Sequence[Request]) -> list[Pattern]:
     """Return the patterns of a block's machines that no other one dominates."""
     needs = [request.need for request in requests]
-    most = [request.tasks if request.kind in (-1, block.kind) else 0 for request in requests]
+    most = [
+        request.tasks if shape_of(request).may_use(block.kind, block.label) else 0
+        for request in requests
+    ]
     occupants = [victim for victim, _ in block.occupants]
     with_all_stopped = list(full_loads(needs, block.after(), most))
     patterns: list[Pattern] = []

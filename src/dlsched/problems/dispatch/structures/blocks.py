@@ -7,15 +7,20 @@ from typing import NamedTuple
 
 from dlsched.problems.dispatch.definition.ranking import Ranked, startable
 from dlsched.problems.dispatch.definition.schema import Instance
-from dlsched.problems.dispatch.structures.fleet import Fleet, Request, fits
+from dlsched.problems.dispatch.structures.fleet import Barred, Fleet, Labels, Request, fits
 from dlsched.problems.dispatch.structures.victims import Amounts, Occupants
 
 
 class Shape(NamedTuple):
-    """What a task needs: the GPU type, -1 for a CPU job, and the amounts."""
+    """What a task needs: the GPU type, -1 for a CPU job, the amounts, the machines of a rule."""
 
     kind: int
     need: Amounts
+    allowed: Labels = None
+
+    def may_use(self, kind: int, label: int) -> bool:
+        """Whether such a task may be on machines of a GPU type, -1 for none, and a label."""
+        return self.kind in (-1, kind) and (self.allowed is None or label in self.allowed)
 
 
 class Block(NamedTuple):
@@ -29,6 +34,8 @@ class Block(NamedTuple):
         What is free on each as long as nobody is preempted.
     occupants
         Running workloads that may be preempted, with what they hold on each machine.
+    label
+        What a rule says of them (`fleet.Barred`); 0 without a rule.
     machines
         Positions in the cluster.
     """
@@ -38,11 +45,14 @@ class Block(NamedTuple):
     capacity: Amounts
     free: Amounts
     occupants: Occupants
+    label: int
     machines: tuple[int, ...]
 
     def room(self, shape: Shape, gone: Collection[int] | None = None) -> int:
         """Return how many tasks fit on each if some occupants, by default all of them, stop."""
-        return fits(self.after(gone), shape.need) if shape.kind in (-1, self.kind) else 0
+        if not shape.may_use(self.kind, self.label):
+            return 0
+        return fits(self.after(gone), shape.need)
 
     def after(self, gone: Collection[int] | None = None) -> Amounts:
         """Return what is free on each after some occupants, by default all of them, stop."""
@@ -57,7 +67,7 @@ class Block(NamedTuple):
 
 def shape_of(request: Request) -> Shape:
     """Return the shape of a job's tasks. A task needs GPUs or CPUs (the schema)."""
-    return Shape(request.kind, request.need)
+    return Shape(request.kind, request.need, request.allowed)
 
 
 def blocks(fleet: Fleet, sites: Iterable[int], victims: Collection[int]) -> list[Block]:
@@ -68,14 +78,16 @@ def blocks(fleet: Fleet, sites: Iterable[int], victims: Collection[int]) -> list
     victims
         Running workloads that may be preempted.
     """
-    alike: dict[tuple[int, int, Amounts, Amounts, Occupants], list[int]] = {}
+    alike: dict[tuple[int, int, Amounts, Amounts, Occupants, int], list[int]] = {}
     for s in sites:
         site = fleet.sites[s]
         occupants = fleet.holdings[s].occupants(victims)
         capacities = fleet.capacity[:, site.machines].T.tolist()
         free = fleet.free[:, site.machines].T.tolist()
+        labels = site.label.tolist()
         for m, kind in enumerate(site.kind.tolist()):
-            key = (s, kind, tuple(capacities[m]), tuple(free[m]), occupants.get(m, ()))
+            held = occupants.get(m, ())
+            key = (s, kind, tuple(capacities[m]), tuple(free[m]), held, labels[m])
             alike.setdefault(key, []).append(m)
     return [Block(*key, tuple(machines)) for key, machines in alike.items()]
 
@@ -120,9 +132,12 @@ class Batch(NamedTuple):
         return self._replace(blocks=parts)
 
 
-def coarsest(instance: Instance) -> Batch:
-    """Return the batch with the largest blocks: of all machines that are alike, in any rack."""
-    fleet = Fleet(instance)
+def coarsest(instance: Instance, barred: Barred | None = None) -> Batch:
+    """Return the batch with the largest blocks: of all machines that are alike, in any rack.
+
+    Under a rule, if there is one.
+    """
+    fleet = Fleet(instance, barred)
     ranking = startable(instance)
     sites = {
         s

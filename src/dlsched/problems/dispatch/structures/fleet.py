@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -29,12 +29,32 @@ _LARGEST = 2**61
 """Amounts whose sums stay below this are 64-bit integers, others are Python's."""
 
 
+Labels: TypeAlias = "frozenset[int] | None"
+"""Labels of the machines that a rule allows; ``None`` for all."""
+
+
+class Barred(NamedTuple):
+    """What a rule allows, machines of which it says the same having one label.
+
+    Attributes
+    ----------
+    label
+        By the groups of the instance.
+    allowed
+        By the positions of a pending workload and its job, the labels.
+    """
+
+    label: Sequence[int]
+    allowed: Mapping[tuple[int, int], frozenset[int]]
+
+
 class Request(NamedTuple):
     """A pending job in the integers of the fleet; ``kind`` is its GPU type, -1 for a CPU job."""
 
     kind: int
     need: Amounts
     tasks: int
+    allowed: Labels = None
 
 
 @dataclass(frozen=True)
@@ -47,6 +67,7 @@ class Site:
     kind: Array
     rack: Array
     gpus: Array
+    label: Array
 
 
 class Fleet:
@@ -64,14 +85,20 @@ class Fleet:
     running
         Whether each running workload still runs.
 
+    Parameters
+    ----------
+    barred
+        Which machines each job may use, under a rule; those of its GPU type by default.
+
     Raises
     ------
     OptionError
         If there are more than `MOST_MACHINES` machines.
     """
 
-    def __init__(self, instance: Instance) -> None:
+    def __init__(self, instance: Instance, barred: Barred | None = None) -> None:
         self.instance = instance
+        self.barred = barred
         machines = [group.machines for group in instance.groups]
         counts = [group.count for group in machines]
         if sum(counts) > MOST_MACHINES:
@@ -87,7 +114,10 @@ class Fleet:
         ]
         types = sorted({group.gpu_type for group in machines if group.gpu_type})
         self.types = {name: k for k, name in enumerate(types)}
-        self.requests = [tuple(map(self.request, w.jobs)) for w in instance.pending]
+        self.requests = [
+            tuple(self._barred(w, j, self.request(job)) for j, job in enumerate(workload.jobs))
+            for w, workload in enumerate(instance.pending)
+        ]
         rows = [self._whole(group) for group in machines]
         all_together = max(map(sum, rows), default=0) * (sum(counts) + 1)
         largest = max((max(job.need) for jobs in self.requests for job in jobs), default=0)
@@ -105,8 +135,8 @@ class Fleet:
         self.holdings = self._holdings()
         for site, held in zip(self.sites, self.holdings, strict=True):
             np.subtract.at(self.free[:, site.machines].T, held.machine, held.amount.T)
-        self._usable: dict[tuple[int, int], Array] = {}
-        self._held: dict[tuple[int, int], tuple[Holding, Array]] = {}
+        self._usable: dict[tuple[int, int, Labels], Array] = {}
+        self._held: dict[tuple[int, int, Labels], tuple[Holding, Array]] = {}
 
     def _whole(self, of: Holder) -> Amounts:
         gpus, cpus, memory = (
@@ -119,20 +149,26 @@ class Fleet:
         kind = -1 if job.gpu_type is None else self.types.get(job.gpu_type, -2)
         return Request(kind, self._whole(job), job.tasks)
 
+    def _barred(self, w: int, j: int, request: Request) -> Request:
+        if self.barred is None:
+            return request
+        return request._replace(allowed=self.barred.allowed[w, j])
+
     def _sites(self) -> list[Site]:
         sites: list[Site] = []
         first = 0
+        labels = iter([0] * len(self.instance.groups) if self.barred is None else self.barred.label)
         for r, region in enumerate(self.instance.regions):
             for cluster in region.clusters:
                 counts = [group.count for group in cluster.machines]
                 rows = [
-                    (self.types.get(group.gpu_type or "", -1), group.rack, group.gpus)
+                    (self.types.get(group.gpu_type or "", -1), group.rack, group.gpus, next(labels))
                     for group in cluster.machines
                 ]
-                columns = np.array(rows, dtype=np.int64).reshape(-1, 3)
-                kind, rack, gpus = np.repeat(columns, counts, axis=0).T.copy()
+                columns = np.array(rows, dtype=np.int64).reshape(-1, 4)
+                kind, rack, gpus, label = np.repeat(columns, counts, axis=0).T.copy()
                 machines = slice(first, first + sum(counts))
-                sites.append(Site(r, cluster.id, machines, kind, rack, gpus))
+                sites.append(Site(r, cluster.id, machines, kind, rack, gpus, label))
                 first = machines.stop
         return sites
 
@@ -174,27 +210,32 @@ class Fleet:
         best = min((ranked.priority for ranked in ranking), default=self.instance.lowest_priority)
         return np.flatnonzero(self.priority > best).tolist()
 
-    def usable(self, site: int, kind: int) -> Array:
-        """Return the machines of a cluster on which a GPU type's jobs, or CPU jobs, may run."""
-        if (site, kind) not in self._usable:
+    def usable(self, site: int, request: Request) -> Array:
+        """Return the machines of a cluster on which a job may run."""
+        kind, allowed = request.kind, request.allowed
+        if (site, kind, allowed) not in self._usable:
             kinds = self.sites[site].kind
-            self._usable[site, kind] = np.flatnonzero(kinds == kind if kind != -1 else kinds >= -1)
-        return self._usable[site, kind]
+            may = kinds == kind if kind != -1 else kinds >= -1
+            if allowed is not None:
+                may &= np.isin(self.sites[site].label, list(allowed))
+            self._usable[site, kind, allowed] = np.flatnonzero(may)
+        return self._usable[site, kind, allowed]
 
-    def candidates(self, site: int, kind: int, priority: int) -> Holding:
-        """Return what workloads of lower priority hold on a GPU type's machines of a cluster.
+    def candidates(self, site: int, request: Request, priority: int) -> Holding:
+        """Return what workloads of lower priority hold on a job's machines of a cluster.
 
         Machines are positions in `usable`. The order is that of preemption: lowest priority first,
         then longest running.
         """
-        if (site, kind) not in self._held:
-            usable = self.usable(site, kind)
+        key = (site, request.kind, request.allowed)
+        if key not in self._held:
+            usable = self.usable(site, request)
             position = np.full(self.sites[site].kind.size, -1)
             position[usable] = np.arange(usable.size)
             held = self.holdings[site].only(position[self.holdings[site].machine] >= 0)
             held = held._replace(machine=position[held.machine])
-            self._held[site, kind] = held, -self.priority[held.victim[held.last]]
-        held, order = self._held[site, kind]
+            self._held[key] = held, -self.priority[held.victim[held.last]]
+        held, order = self._held[key]
         held = held.first(int(np.searchsorted(order, -priority)))
         return held.only(self.running[held.victim])
 

@@ -1,0 +1,32 @@
+"""What a variant's `allow` says of dispatch: on which machines a pending job may run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+from dlsched.problems.dispatch.definition.machines import Group
+from dlsched.problems.dispatch.definition.schema import Instance, Solution
+from dlsched.problems.dispatch.definition.workloads import PendingJob, PendingWorkload
+from dlsched.results.result import Violation
+
+Allow: TypeAlias = Callable[[Instance, PendingWorkload, PendingJob, Group], bool]
+MEANING = (
+    "allow(instance, workload, job, group): tasks of the pending workload's job may run on the "
+    "machines of a group of instance.groups, which has a cluster, a region's position, and machines"
+)
+
+
+def violations(instance: Instance, solution: Solution, allow: Allow) -> Iterator[Violation]:
+    """Yield the jobs of a solution on machines on which they are not allowed."""
+    for workload in instance.pending:
+        if workload.id not in solution.start:
+            continue
+        for job in workload.jobs:
+            for name in solution.start[workload.id].jobs[job.id].on:
+                number = instance.machine_number(name)
+                assert number is not None  # the solution has been checked
+                if not allow(instance, workload, job, instance.kinds[number]):
+                    where = f"start[{workload.id!r}].jobs[{job.id!r}].on[{name!r}]"
+                    message = f"job {job.id} of {workload.id} is not allowed on {name}"
+                    yield Violation("allow", where, message)
