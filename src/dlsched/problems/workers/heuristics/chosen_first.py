@@ -9,6 +9,7 @@ of the jobs' sizes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from itertools import cycle, islice
 from typing import NamedTuple
 
@@ -27,6 +28,7 @@ from dlsched.problems.workers.structures.best_fit import (
     solution_of,
 )
 from dlsched.problems.workers.structures.fleet import BestFit, Taken
+from dlsched.results.objective import Objective
 
 _SIZES = 64
 """Most sizes t that are compared: all would take (jobs x sizes) steps."""
@@ -83,8 +85,12 @@ class Trial:
         """Whether it is better; the last levels are compared only where the first are equal."""
         if self.reached != other.reached:
             return self.reached > other.reached
-        mine, theirs = (evaluate(self.instance, trial.solution()) for trial in (self, other))
-        return mine.better_than(theirs)
+        return self.objective.better_than(other.objective)
+
+    @cached_property
+    def objective(self) -> Objective:
+        """The value on all levels, by the definition."""
+        return evaluate(self.instance, self.solution())
 
     def place_all(self, first: Sequence[Job], others: Sequence[Job]) -> list[Job]:
         """Place all workers for which there is room; return the jobs of `first` without any.

@@ -23,7 +23,7 @@ from dlsched.problems.workers.structures.best_fit import (
 )
 from dlsched.problems.workers.structures.fleet import BestFit, Taken
 
-_ATTEMPTS = 300
+_ATTEMPTS = 100
 """Most jobs that leave in one repair, to keep it within some milliseconds."""
 _TOGETHER = 8
 """Most jobs that leave together."""
