@@ -11,8 +11,10 @@ from workers_instances import instance, job, server
 import dlsched
 from dlsched.problems.workers import Instance
 from dlsched.problems.workers.definition.schema import KINDS
-from dlsched.problems.workers.heuristics.chosen_first import choose
+from dlsched.problems.workers.heuristics.chosen_first import WAYS, Trial, choose
+from dlsched.problems.workers.heuristics.repair import Placement, repair
 from dlsched.problems.workers.instances.strategy import instances
+from dlsched.problems.workers.structures.best_fit import solution_of
 from dlsched.problems.workers.structures.fleet import BestFit
 from drawing import draws
 
@@ -27,6 +29,7 @@ def place(method: str, servers: Any, jobs: Any, *, separate_groups: bool = True)
 
 MOVES = {"fungible": True}
 GROWS = {"fungible": True, "elastic": True}
+HETEROGENEOUS_GROWING = job("e", 1, 1, 2, heterogeneous=True, elastic=True)
 HETEROGENEOUS = job("h", 2, 3, 5, heterogeneous=True)
 PLACED: dict[str, tuple[str, list[Any], list[Any], dict[str, Any]]] = {
     "a worker goes to the fullest server that fits": (
@@ -250,3 +253,29 @@ def test_as_many_jobs_as_can_be_placed_on_a_small_fleet(admitted: bool, seed: in
     made = dlsched.generate("workers", seed, admitted=admitted, **options)
     best = dlsched.solve(made, levels=1).objective
     assert dlsched.solve(made, "chosen_first").objective.placed == best.placed
+
+
+def test_a_job_goes_to_a_gap_and_leaves_room_for_flexible_workers() -> None:
+    """One trial puts both base workers of `h` beside `e`; the gap on the loan server is free."""
+    servers = [server("t1", 3), server("l1", 2, group="base")]
+    made = instance(servers, [HETEROGENEOUS_GROWING, job("h", 1, 2, heterogeneous=True)])
+    trial = Trial(made, WAYS[0])
+    trial.place_all(made.jobs, [])
+    assert trial.reached == (2, 0)
+    result = dlsched.solve(made, "chosen_first", trials=1)
+    assert result.objective[:2] == (2, 2)
+
+
+def test_jobs_leave_a_loan_server_together() -> None:
+    """The base workers of `a` and `b` keep a loan server from flexible workers of `e`."""
+    servers = [server("t1", 2), server("l1", 2, group="base"), server("l2", 2)]
+    growing = job("e", 2, 1, flexible=1, fungible=True, elastic=True)
+    made = instance(servers, [growing, *(job(name, 1, 1, fungible=True) for name in "ab")])
+    fleet = BestFit(made)
+    placed = {"e": fleet.place("loan", "base", 2, 1)}
+    placed |= {name: fleet.place("loan", "base", 1, 1) for name in "ab"}
+    flexible: dict[str, Any] = {name: [] for name in placed}
+    placement = Placement(fleet, placed, flexible, dict.fromkeys(placed, "loan"))
+    repair(made, placement)
+    assert flexible["e"] == [(2, 1)]
+    assert dlsched.verify(made, solution_of(made, placed, flexible)).objective[:2] == (3, 1)

@@ -57,19 +57,22 @@ def confined_first(instance: Instance, rng: np.random.Generator) -> Solution:
 
 
 @method("workers", kind="heuristic")
-def chosen_first(instance: Instance, rng: np.random.Generator, trials: int = 4) -> Solution:
+def chosen_first(instance: Instance, rng: np.random.Generator, trials: int = 6) -> Solution:
     """Of this library: as many jobs as fit in number, chosen first, then placed by best fit.
 
     The jobs with the least base GPUs are chosen, as long as the workers of every size fit in number
     on the servers of their pools. They are placed as by `confined_first`, the others after them,
-    smallest first. Further trials place flexible workers with few GPUs first, or all base workers
-    before any flexible one, and begin with the chosen jobs for which there was no room.
+    smallest first. Further trials place flexible workers with few GPUs first, all base workers
+    before any flexible one, or base workers on loan servers or outside their preferred pool first,
+    and begin with the chosen jobs for which there was no room. Where flexible workers are missing
+    in the best trial, jobs leave one by one, a flexible worker takes the room, and the job, or one
+    that waits, is placed in the gaps; what places more flexible workers is kept.
 
     Parameters
     ----------
     trials
-        Most placements, of which the best by all levels is returned; it is the first one that
-        places all workers of all jobs.
+        Most placements, of which the best by all levels is repaired; the last is one that places
+        the chosen jobs with as many flexible workers as the free GPUs suffice for.
     """
     if trials < 1:
         raise OptionError(f"trials={trials} must be a whole number from 1")

@@ -9,6 +9,7 @@ of the jobs' sizes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from itertools import cycle, islice
 from typing import NamedTuple
 
@@ -16,7 +17,11 @@ import numpy as np
 
 from dlsched.problems.workers.definition.check import evaluate
 from dlsched.problems.workers.definition.schema import POOLS, Instance, Job, Pool, Solution
+from dlsched.problems.workers.heuristics.repair import Placement, repair
 from dlsched.problems.workers.structures.best_fit import (
+    Pools,
+    loan_first,
+    not_preferred,
     place_base,
     place_workers,
     preferred,
@@ -38,25 +43,56 @@ class Way(NamedTuple):
         Whether jobs confined to training get their flexible workers before other jobs are placed.
     smallest
         Whether flexible workers with few GPUs are placed first, instead of those with many.
+    pools
+        Pools in the order in which base workers try them.
     """
 
     by_pools: bool
     smallest: bool
+    pools: Pools = preferred
 
 
-WAYS = (Way(True, False), Way(True, True), Way(False, True))
+WAYS = (
+    Way(True, False),
+    Way(False, True, loan_first),
+    Way(True, True),
+    Way(False, True, not_preferred),
+    Way(False, True),
+)
 
 
 class Trial:
     """One placement, job after job."""
 
-    def __init__(self, instance: Instance) -> None:
+    def __init__(self, instance: Instance, way: Way) -> None:
+        self.instance = instance
+        self.way = way
         self.fleet = BestFit(instance)
         self.bases: dict[str, Taken] = {}
         self.flexible: dict[str, Taken] = {}
         self.home: dict[str, Pool] = {}
 
-    def place_all(self, first: Sequence[Job], others: Sequence[Job], way: Way) -> list[Job]:
+    @property
+    def reached(self) -> tuple[int, int]:
+        """Placed jobs, and their flexible workers."""
+        return len(self.bases), sum(n for taken in self.flexible.values() for _, n in taken)
+
+    def solution(self) -> Solution:
+        """Return the placement."""
+        return solution_of(self.instance, self.bases, self.flexible)
+
+    def better_than(self, other: Trial) -> bool:
+        """Whether it is better; the last levels are compared only where the first are equal."""
+        if self.reached != other.reached:
+            return self.reached > other.reached
+        return self.objective.better_than(other.objective)
+
+    @cached_property
+    def objective(self) -> Objective:
+        """The value on all levels, by the definition."""
+        return evaluate(self.instance, self.solution())
+
+    def place_all(self, first: Sequence[Job], others: Sequence[Job]) -> list[Job]:
         """Place all workers for which there is room; return the jobs of `first` without any.
 
         Parameters
@@ -64,6 +100,7 @@ class Trial:
         first, others
             The chosen jobs, and those that are tried after them.
         """
+        way = self.way
         confined = [job for job in first if len(job.pools) == 1]
         free = [job for job in first if len(job.pools) > 1]
         failed: list[Job] = []
@@ -73,10 +110,10 @@ class Trial:
             failed += refused
             waiting += placed
             if way.by_pools:
-                self.grow(waiting, way.smallest)
+                self.grow(waiting)
                 waiting = []
         placed, _ = self.place(others)
-        self.grow(waiting + placed, way.smallest)
+        self.grow(waiting + placed)
         return failed
 
     def place(self, jobs: Iterable[Job]) -> tuple[list[Job], list[Job]]:
@@ -91,7 +128,7 @@ class Trial:
             key = (job.heterogeneous, len(job.pools), job.gpus_per_worker)
             base = None
             if job.base < least_refused.get(key, job.base + 1):
-                base = place_base(self.fleet, job, preferred)
+                base = place_base(self.fleet, job, self.way.pools)
             if base is None:
                 least_refused[key] = min(job.base, least_refused.get(key, job.base))
                 refused.append(job)
@@ -100,9 +137,9 @@ class Trial:
                 placed.append(job)
         return placed, refused
 
-    def grow(self, jobs: Iterable[Job], smallest: bool) -> None:
+    def grow(self, jobs: Iterable[Job]) -> None:
         """Place flexible workers."""
-        if smallest:
+        if self.way.smallest:
             jobs = sorted(jobs, key=lambda job: job.gpus_per_worker)
         for job in jobs:
             pools = preferred(job, "flexible") if job.heterogeneous else (self.home[job.id],)
@@ -141,20 +178,36 @@ def best_trial(instance: Instance, decreasing: Sequence[Job], trials: int) -> So
     chosen = {job.id for job in choose(instance)}
     first = [job for job in decreasing if job.id in chosen]
     others = sorted((job for job in instance.jobs if job.id not in chosen), key=_order)
-    everything = (len(instance.jobs), sum(job.flexible for job in instance.jobs))
-    best: Solution | None = None
-    objective: Objective | None = None
+    most = (len(chosen), most_flexible(instance, len(chosen)))
+    best: Trial | None = None
     for way in islice(cycle(WAYS), trials):
-        trial = Trial(instance)
-        failed = trial.place_all(first, others, way)
-        solution = solution_of(instance, trial.bases, trial.flexible)
-        reached = evaluate(instance, solution)
-        if objective is None or reached.better_than(objective):
-            best = solution
-            objective = reached
-        if objective[:2] == everything:
+        trial = Trial(instance, way)
+        failed = trial.place_all(first, others)
+        if best is None or trial.better_than(best):
+            best = trial
+        if best.reached >= most:
             break
         ids = {job.id for job in failed}
         first = [*failed, *(job for job in first if job.id not in ids)]
     assert best is not None
-    return best
+    if best.reached < most:
+        repair(instance, Placement(best.fleet, best.bases, best.flexible, best.home))
+    return best.solution()
+
+
+def most_flexible(instance: Instance, placed: int) -> int:
+    """Return the flexible workers, smallest first, that the GPUs suffice for beside some jobs.
+
+    Parameters
+    ----------
+    placed
+        Jobs that are placed; those with the least base GPUs take no more than others.
+    """
+    room = sum(server.free for server in instance.servers)
+    room -= sum(sorted(job.base * job.gpus_per_worker for job in instance.jobs)[:placed])
+    most = 0
+    for job in sorted(instance.jobs, key=lambda job: job.gpus_per_worker):
+        count = min(job.flexible, room // job.gpus_per_worker)
+        room -= count * job.gpus_per_worker
+        most += count
+    return most

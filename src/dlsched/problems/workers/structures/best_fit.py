@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from dlsched.problems.workers.definition.schema import Instance, Job, Kind, Placed, Pool, Solution
 from dlsched.problems.workers.structures.fleet import Fleet, Taken
@@ -24,19 +24,29 @@ def training_first(job: Job, kind: Kind) -> tuple[Pool, ...]:
     return ("training", "loan") if len(job.pools) > 1 else job.pools
 
 
+def loan_first(job: Job, kind: Kind) -> tuple[Pool, ...]:
+    """Return the pools for a worker of a job, loan servers first where it may use them."""
+    return ("loan", "training") if len(job.pools) > 1 else job.pools
+
+
+def not_preferred(job: Job, kind: Kind) -> tuple[Pool, ...]:
+    """Return the pools of `preferred` with the last one first."""
+    return preferred(job, kind)[::-1]
+
+
 def place_base(fleet: Fleet, job: Job, pools: Pools) -> tuple[Taken, Pool] | None:
     """Place all base workers of a job, or none; return where, and the pool of the first."""
     tried = pools(job, "base")
+    before = len(fleet.changes)
     for choice in [tried] if job.heterogeneous else [(pool,) for pool in tried]:
         placed = place_workers(fleet, job, "base", job.base, choice)
         if sum(count for _, count in placed) == job.base:
-            fleet.keep()
             return placed, choice[0]
-        fleet.undo()
+        fleet.undo(before)
     return None
 
 
-def place_workers(fleet: Fleet, job: Job, kind: Kind, count: int, pools: tuple[Pool, ...]) -> Taken:
+def place_workers(fleet: Fleet, job: Job, kind: Kind, count: int, pools: Iterable[Pool]) -> Taken:
     """Place up to `count` workers of a job, in the first pool as long as they fit there."""
     placed: Taken = []
     for pool in pools:
@@ -44,8 +54,6 @@ def place_workers(fleet: Fleet, job: Job, kind: Kind, count: int, pools: tuple[P
             here = fleet.place(pool, kind, job.gpus_per_worker, count)
             placed += here
             count -= sum(workers for _, workers in here)
-    if kind == "flexible":
-        fleet.keep()
     return placed
 
 
