@@ -226,4 +226,5 @@ def _first(line: Vector, base: Floats, most: int, resolution: float) -> Vector:
         return line
     end = int(np.searchsorted(base, base[most - 1] + 2 * resolution, side="right"))
     rank = np.arange(end) - np.searchsorted(base[:end], base[:end])
-    return line[:end][rank < most]
+    kept: Vector = line[:end][rank < most]
+    return kept
