@@ -205,7 +205,8 @@ class Queue:
             times = np.sort(base[size == gpus])
             ahead += np.where(size >= gpus, np.searchsorted(times, fastest) * gpus, 0)
         behind = ahead + size > kinds[0].usable(free)
-        return places[~behind]
+        kept: Vector = places[~behind]
+        return kept
 
 
 def _first(line: Vector, base: Floats, most: int, resolution: float) -> Vector:
@@ -226,5 +227,4 @@ def _first(line: Vector, base: Floats, most: int, resolution: float) -> Vector:
         return line
     end = int(np.searchsorted(base, base[most - 1] + 2 * resolution, side="right"))
     rank = np.arange(end) - np.searchsorted(base[:end], base[:end])
-    kept: Vector = line[:end][rank < most]
-    return kept
+    return line[:end][rank < most]
