@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
@@ -17,6 +17,8 @@ from dlsched.simulation.policies.placement import Placement
 from dlsched.simulation.workload.cluster import LOAN, Cluster, Server
 from dlsched.simulation.workload.workload import Workload
 
+PRIORITY: Final = "priority"
+"""Name of an order."""
 Free = tuple[list[Any], list[Any], list[Any]]
 """GPUs, CPUs and memory that are free, each by the server's position; None where not stated."""
 
@@ -33,7 +35,9 @@ class ListOrder(BasePolicy):
     Parameters
     ----------
     order
-        Ids of all jobs, the first to go first; None for the least GPU time first.
+        Ids of all jobs, the first to go first; None for the least GPU time first: that of the job's
+        cheapest mode. ``"priority"`` for `Job.priority`, the least number first, and no priority as
+        0; equal ones by GPU time.
     modes
         By id, the only mode that a job may have, counted from 0, its fastest; others have all.
     preemptive
@@ -48,17 +52,20 @@ class ListOrder(BasePolicy):
         self,
         method: object = None,
         *,
-        order: Sequence[Id] | None = None,
+        order: Sequence[Id] | str | None = None,
         modes: Mapping[Id, int] | None = None,
         preemptive: bool = False,
     ) -> None:
         super().__init__(method)
+        if isinstance(order, str) and order != PRIORITY:
+            raise OptionError(f"order={order!r} is not {PRIORITY!r}, None or a list of ids")
         self.order, self.modes, self.preemptive = order, dict(modes or {}), preemptive
         self._known: tuple[Workload, Cluster] | None = None
 
     def check(self, workload: Workload, cluster: Cluster) -> None:
         """Refuse an order that is none of these jobs, and jobs that fit nowhere."""
-        if self.order is not None and sorted(self.order) != sorted(j.id for j in workload.jobs):
+        named = self.order is None or self.order == PRIORITY
+        if not named and sorted(self.order or ()) != sorted(j.id for j in workload.jobs):
             raise OptionError("order is not the ids of all jobs, each once")
         self._prepare(workload, cluster)
         for name, mode in self.modes.items():
@@ -73,7 +80,11 @@ class ListOrder(BasePolicy):
         names = [job.id for job in workload.jobs]
         self._all = dict(zip(names, made.of_job, strict=True))
         least = {n: min(m.seconds * m.gpus for m in modes) for n, modes in self._all.items()}
-        order = sorted(names, key=least.__getitem__) if self.order is None else self.order
+        first = {job.id: job.priority or 0 for job in workload.jobs}
+        if self.order == PRIORITY:
+            order: Sequence[Id] = sorted(names, key=lambda name: (first[name], least[name]))
+        else:
+            order = self.order or sorted(names, key=least.__getitem__)
         self._rank = {name: i for i, name in enumerate(order)}
         index = cluster.order[1]
         self._servers = {c: [index[s.id] for s in found] for c, found in made.cells.items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import chain
 from typing import Any, ClassVar
 
@@ -18,13 +18,13 @@ from dlsched.simulation.engine.decision import Decision
 from dlsched.simulation.engine.policy import BasePolicy
 from dlsched.simulation.engine.state import State, job_state
 from dlsched.simulation.policies.lyra_draft import Draft
+from dlsched.simulation.policies.lyra_queue import AHEAD, Kinds, Queue
 from dlsched.simulation.policies.lyra_reclaiming import reclaim
 from dlsched.simulation.policies.lyra_scaling import (
     Counts,
     by_pool,
     grow_if_faster,
     make_room,
-    may_start,
     remaining_times,
     room_by_pool,
     shrink_to,
@@ -100,6 +100,7 @@ class Lyra(BasePolicy):
         if retries < 0:
             raise OptionError(f"retries={retries} must be from 0")
         self.retries = retries
+        self._kinds: Kinds | None = None
         self.elastic = elastic or "lyra"
         self.workers = workers or "bfd"
         # Otherwise a wrong name would be found when a server is first reclaimed, or never.
@@ -132,28 +133,26 @@ class Lyra(BasePolicy):
 
     def _schedule(self, draft: Draft, head: list[Id]) -> dict[str, Any]:
         """Start and scale jobs; return what the log keeps."""
-        remaining = remaining_times(draft)
-        waiting = {
-            name: job_state(draft.jobs[name], time)
-            for name, time in remaining.items()
-            if name not in draft.held and name not in draft.preempted
-        }
-        first = [waiting.pop(name) for name in head if name in waiting]
-        if first:
+        if self._kinds is None or self._kinds.workload is not draft.state.workload:
+            self._kinds = Kinds.of_workload(draft.state.workload)
+        if head:
+            times = remaining_times(draft, head)
+            first = [job_state(draft.jobs[name], times[name]) for name in head]
             self._place(draft, make_room(draft, first), {}, {}, again=True)
-        room = room_by_pool(draft)
-        able = [job for job in waiting.values() if may_start(job, room)]
+        out = {*draft.held, *draft.preempted, *head}
+        queue = Queue(draft.state, self._kinds, bool(draft.lent), out)
         solved: dict[str, Any] = {}
         for _ in range(self.retries + 1):
+            room = room_by_pool(draft)
+            queue.fit(room)
             growing = [n for n in draft.held if draft.jobs[n].max_gpus > draft.jobs[n].min_gpus]
-            if not able and not any(_may_change(draft, name) for name in growing):
+            if not queue and not any(_may_change(draft, name) for name in growing):
                 break
-            solved, refused = self._solve(draft, able, growing, remaining)
+            able = queue.jobs(room if self.elastic in AHEAD else None)
+            solved, refused = self._solve(draft, able, growing, queue.efficiencies)
             if not refused:
                 break
-            room = room_by_pool(draft)
-            left = (j for j in able if j.id not in refused and j.id not in draft.held)
-            able = [job for job in left if may_start(job, room)]
+            queue.leave_out(refused | {job.id for job in able if job.id in draft.held})
         return solved
 
     def _solve(
@@ -161,12 +160,12 @@ class Lyra(BasePolicy):
         draft: Draft,
         able: list[JobState],
         growing: list[Id],
-        remaining: Mapping[Id, Number],
+        efficiencies: Iterable[Number],
     ) -> tuple[dict[str, Any], set[Id]]:
         """Solve ``elastic`` and ``workers``; return what the log keeps, and jobs left unplaced."""
-        snapshot = draft.snapshot(draft.held, able, remaining=remaining)
-        mixed = [j.id for j in (*snapshot.running, *able) if j.heterogeneous]
-        efficiency = min((draft.jobs[name].mixed_efficiency for name in mixed), default=1)
+        snapshot = draft.snapshot(draft.held, able, remaining=remaining_times(draft, draft.held))
+        mixed = (draft.jobs[job.id] for job in snapshot.running if job.heterogeneous)
+        efficiency = min((*efficiencies, *(job.mixed_efficiency for job in mixed)), default=1)
         instance = elastic_adapter.epoch(snapshot, mixed_efficiency=efficiency)
         result = dlsched.solve(instance, self.elastic, seed=draft.state.seed, **self.limits)
         if result.solution is None:

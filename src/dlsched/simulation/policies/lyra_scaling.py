@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -19,17 +19,21 @@ Counts = Mapping[str, int]
 """Workers by pool."""
 
 
-def remaining_times(draft: Draft) -> dict[Id, Number]:
-    """Return the remaining time that a scheduler takes for known, of all jobs present."""
-    arrays = draft.state.arrays
-    times: dict[Id, Number] = {}
-    for j, ticks in zip(arrays.job.tolist(), arrays.remaining.tolist(), strict=True):
-        job = draft.state.workload.jobs[j]
-        seconds = Fraction(ticks, TICKS)
-        if job.estimate is not None and job.work:
-            seconds *= Fraction(job.estimate) / Fraction(job.work)
-        times[job.id] = seconds
-    return times
+def known_time(job: Job, ticks: int) -> Fraction:
+    """Return the remaining time in seconds that a scheduler takes for known, of the true one."""
+    seconds = Fraction(ticks, TICKS)
+    if job.estimate is not None and job.work:
+        seconds *= Fraction(job.estimate) / Fraction(job.work)
+    return seconds
+
+
+def remaining_times(draft: Draft, names: Iterable[Id] | None = None) -> dict[Id, Number]:
+    """Return the remaining time that a scheduler takes for known, of some jobs or all present."""
+    state = draft.state
+    arrays = state.arrays if names is None else state.vectors(names)
+    jobs = state.workload.jobs
+    rows = zip(arrays.job.tolist(), arrays.remaining.tolist(), strict=True)
+    return {jobs[j].id: known_time(jobs[j], ticks) for j, ticks in rows}
 
 
 def room_by_pool(draft: Draft) -> dict[str, int]:

@@ -10,6 +10,8 @@ import dlsched
 from dlsched.errors import OptionError
 from dlsched.problems.interleaving.definition.schema import Instance, Profile
 from dlsched.problems.interleaving.instances import state as adapter
+from dlsched.problems.interleaving.programs.weighted_speeds import best_grouping
+from dlsched.results.result import Status
 from dlsched.schema import Id, Number
 from dlsched.simulation.engine.decision import Allocation, Decision
 from dlsched.simulation.engine.policy import BasePolicy
@@ -19,6 +21,7 @@ from dlsched.simulation.policies.placement import Placement
 from dlsched.simulation.policies.solving import solved_by
 
 TIES: Final = ("listed", "shortest")
+OBJECTIVES: Final = ("efficiency", "weighted_speeds")
 
 
 class Muri(BasePolicy):
@@ -43,6 +46,19 @@ class Muri(BasePolicy):
     ties
         Which of the jobs with equal stages and GPUs goes into which group, as all are worth the
         same: ``"listed"``, as the method has them; ``"shortest"``, by `settle_ties`.
+    objective
+        What a round maximises: ``"efficiency"``, the sum of the groups' efficiencies, the paper's
+        and that of ``interleaving``; ``"weighted_speeds"``, not the paper's, the sum of the jobs'
+        speeds, each weighted by 1 / sqrt(remaining time)
+        (`dlsched.problems.interleaving.programs.weighted_speeds`). It is solved to optimality, so
+        that no method is taken, and for `muri_s` only: `muri_l` knows no remaining times.
+    gap
+        Relative distance to the bound at which a round of ``"weighted_speeds"`` ends.
+
+    Raises
+    ------
+    OptionError
+        If there is no such option, or options do not go together.
     """
 
     problem: ClassVar[str | None] = "interleaving"
@@ -55,10 +71,19 @@ class Muri(BasePolicy):
         interval: Number | None = 360,
         time_limit: float | None = None,
         ties: str = "listed",
+        objective: str = "efficiency",
+        gap: float = 1e-4,
     ) -> None:
         super().__init__(method)
         if ties not in TIES:
             raise OptionError(f"ties={ties!r} is none of {', '.join(TIES)}")
+        if objective not in OBJECTIVES:
+            raise OptionError(f"objective={objective!r} is none of {', '.join(OBJECTIVES)}")
+        if objective == "weighted_speeds" and (method or ties != "listed" or self.order != "srsf"):
+            raise OptionError(
+                'objective="weighted_speeds" is for muri_s, takes no method and leaves no ties'
+            )
+        self.objective, self.gap = objective, gap
         self.interval, self.time_limit, self.ties = interval, time_limit, ties
         self.on_events = interval is None
 
@@ -77,6 +102,10 @@ class Muri(BasePolicy):
         instance: Instance = adapter.instance(
             state.snapshot(), resources=resources, order=self.order
         )
+        if self.objective == "weighted_speeds":
+            chosen = self._fastest(state, instance)
+            if chosen is not None:
+                return place_groups(state, *chosen)
         result = dlsched.solve(
             instance, self.method or "muri", time_limit=self.time_limit, seed=state.seed
         )
@@ -85,6 +114,27 @@ class Muri(BasePolicy):
         if self.ties == "shortest":
             groups = settle_ties(instance, groups)
         return place_groups(state, groups, solved_by(result))
+
+    def _fastest(
+        self, state: State, instance: Instance
+    ) -> tuple[list[tuple[Id, ...]], dict[str, Any]] | None:
+        """Return the groups with the largest weighted sum of speeds, and what the log keeps.
+
+        None if none were found within the limit.
+        """
+        left = {view.id: float(view.remaining) for view in (*state.running, *state.waiting)}
+        weights = [left[job.id] ** -0.5 for job in instance.jobs]
+        best = best_grouping(instance, weights, gap=self.gap, time_limit=self.time_limit)
+        if best is None:
+            return None
+        close = best.bound - best.worth <= self.gap * abs(best.worth)
+        solved = {
+            "method": self.objective,
+            "status": str(Status.OPTIMAL if close else Status.FEASIBLE),
+            "objective": [best.worth],
+            "bound": [best.bound],
+        }
+        return [tuple(instance.jobs[j].id for j in group) for group in best.groups], solved
 
 
 def settle_ties(instance: Instance, groups: Sequence[tuple[Id, ...]]) -> list[tuple[Id, ...]]:

@@ -1,0 +1,230 @@
+"""The waiting jobs that can matter to a round of Lyra, found without looking at each of them.
+
+Say that a job is ahead of another one if both may use the same pools, it needs no more GPUs, and it
+is faster: with its base demand than the other one with its most workers, or, where both are of one
+kind, with any number of workers, as less of it is left. A job cannot start if those ahead of it and
+the job itself need more GPUs than there are:
+
+- `lyra` takes the shortest job first. One ahead that does not start did not fit, and as GPUs only
+  become fewer, nor does what comes later and needs as many.
+- `completion_rates`: one of those ahead does not start, as all do not fit. In place of the job it
+  would take no more GPUs and complete sooner, so that no best answer starts the job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dlsched.registry.cluster_state import JobState
+from dlsched.schema import Id, Number
+from dlsched.simulation.engine.state import State, Vector, job_state
+from dlsched.simulation.policies.lyra_scaling import known_time
+from dlsched.simulation.workload.cluster import LOAN, TRAINING
+from dlsched.simulation.workload.job import Job
+from dlsched.simulation.workload.workload import Workload
+
+AHEAD: Final = ("lyra", "completion_rates")
+"""Methods of elastic for which the above holds."""
+RESOLUTION: Final = 0.001
+"""Seconds to which ``elastic`` rounds running times: jobs closer than this may be equal to it."""
+Flags = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+
+
+class Kind(NamedTuple):
+    """What ``elastic`` knows of a job but its id and what is left of it.
+
+    ``step`` are the GPUs of a worker of an elastic job, 0 for any other one.
+    """
+
+    min_gpus: int
+    max_gpus: int
+    step: int
+    scaling_loss: Number
+    fungible: bool = False
+    heterogeneous: bool = False
+    mixed_efficiency: Number = 1
+
+    @classmethod
+    def of(cls, job: Job) -> Kind:
+        """Return the kind of a job where there are no servers on loan."""
+        step = job.gpus_per_worker if job.max_gpus > job.min_gpus else 0
+        return cls(job.min_gpus, job.max_gpus, step, job.scaling_loss)
+
+    @property
+    def faster(self) -> float:
+        """How many times as fast as with its base demand a job is with its most workers."""
+        more = self.max_gpus - self.min_gpus
+        return float((self.max_gpus - more * Fraction(self.scaling_loss)) / self.min_gpus)
+
+    def room(self, free: Mapping[str, int]) -> int:
+        """Return how many GPUs the base demands of jobs of the kind can have at most."""
+        if self.heterogeneous:
+            return free[TRAINING] + free[LOAN]
+        pools = (TRAINING, LOAN) if self.fungible else (TRAINING,)
+        return sum(free[pool] // self.min_gpus * self.min_gpus for pool in pools)
+
+    def usable(self, free: Mapping[str, int]) -> int:
+        """Return how many GPUs the pools have that the kind may use."""
+        return free[TRAINING] + (free[LOAN] if self.fungible or self.heterogeneous else 0)
+
+
+@dataclass(frozen=True)
+class Kinds:
+    """The kinds of a workload's jobs, with servers on loan and without.
+
+    Attributes
+    ----------
+    lent, unlent
+        Each kind once, and by position in the workload the number of a job's kind.
+    seconds
+        By position, the running time with the base demand per tick of remaining work.
+    """
+
+    workload: Workload
+    lent: tuple[tuple[Kind, ...], Vector]
+    unlent: tuple[tuple[Kind, ...], Vector]
+    seconds: Floats
+
+    @classmethod
+    def of_workload(cls, workload: Workload) -> Kinds:
+        """Return the kinds of the jobs of a workload."""
+        plain = [Kind.of(job) for job in workload.jobs]
+        mixed = [
+            kind._replace(
+                fungible=job.fungible,
+                heterogeneous=job.heterogeneous,
+                mixed_efficiency=job.mixed_efficiency if job.heterogeneous else 1,
+            )
+            for kind, job in zip(plain, workload.jobs, strict=True)
+        ]
+        seconds = [
+            float(known_time(job, 1) * Fraction(job.throughput(job.gpus)) / job.min_gpus)
+            for job in workload.jobs
+        ]
+        return cls(workload, _numbered(mixed), _numbered(plain), np.array(seconds, float))
+
+
+def _numbered(kinds: list[Kind]) -> tuple[tuple[Kind, ...], Vector]:
+    """Return each kind once, and for each entry the number of its kind."""
+    number: dict[Kind, int] = {}
+    of = [number.setdefault(kind, len(number)) for kind in kinds]
+    return tuple(number), np.array(of, np.int64)
+
+
+class Queue:
+    """The jobs that wait at a decision, in the order of submission.
+
+    Parameters
+    ----------
+    lent
+        Whether servers on loan may be used.
+    without
+        Jobs that do not count.
+    """
+
+    def __init__(self, state: State, kinds: Kinds, lent: bool, without: Collection[Id]) -> None:
+        arrays = state.arrays
+        waits = arrays.running == 0
+        self._state = state
+        self._kinds, of = kinds.lent if lent else kinds.unlent
+        self._jobs: Vector = arrays.job[waits]
+        self._left: Vector = arrays.remaining[waits]
+        self._kind: Vector = of[self._jobs]
+        self._base: Floats = self._left * kinds.seconds[self._jobs]
+        self.leave_out(without)
+
+    def __len__(self) -> int:
+        """Return the number of jobs."""
+        return len(self._jobs)
+
+    def leave_out(self, names: Collection[Id]) -> None:
+        """Leave out jobs from now on."""
+        if names:
+            self._keep(~np.isin(self._jobs, self._state.vectors(names).job))
+
+    def fit(self, free: Mapping[str, int]) -> None:
+        """Leave out jobs whose base demand is more than the GPUs that they may use, by pool."""
+        able = np.array([kind.room(free) >= kind.min_gpus for kind in self._kinds], bool)
+        self._keep(able[self._kind])
+
+    def _keep(self, flags: Flags) -> None:
+        self._jobs, self._left = self._jobs[flags], self._left[flags]
+        self._kind, self._base = self._kind[flags], self._base[flags]
+
+    @property
+    def efficiencies(self) -> list[Number]:
+        """Of heterogeneous jobs the share of the speed that is left with workers in both pools."""
+        present = [self._kinds[k] for k in np.unique(self._kind).tolist()]
+        return [kind.mixed_efficiency for kind in present if kind.heterogeneous]
+
+    def jobs(self, free: Mapping[str, int] | None = None) -> list[JobState]:
+        """Return the jobs, or those that can start by what is ahead of them.
+
+        Parameters
+        ----------
+        free
+            GPUs by pool; None for all jobs.
+        """
+        chosen = np.arange(len(self)) if free is None else self._able(free)
+        rows = zip(self._jobs[chosen].tolist(), self._left[chosen].tolist(), strict=True)
+        known = self._state.workload.jobs
+        return [job_state(known[j], known_time(known[j], left)) for j, left in rows]
+
+    def _able(self, free: Mapping[str, int]) -> Vector:
+        """Return the places of the jobs that are not known to wait, ascending."""
+        order = np.lexsort((self._base, self._kind))
+        ends = np.searchsorted(self._kind[order], np.arange(len(self._kinds) + 1)).tolist()
+        pools: dict[tuple[bool, bool], list[Vector]] = {}
+        for k, kind in enumerate(self._kinds):
+            line = order[ends[k] : ends[k + 1]]
+            if len(line):
+                most = kind.room(free) // kind.min_gpus
+                line = _first(line, self._base[line], most, RESOLUTION * kind.faster)
+                pools.setdefault((kind.fungible, kind.heterogeneous), []).append(line)
+        kept = [self._not_behind(np.concatenate(lines), free) for lines in pools.values()]
+        return np.sort(np.concatenate(kept)) if kept else order
+
+    def _not_behind(self, places: Vector, free: Mapping[str, int]) -> Vector:
+        """Return those of some jobs for which those ahead of them leave enough GPUs.
+
+        The jobs may all use the same pools. Counted are jobs ahead whatever their kinds.
+        """
+        kinds = [self._kinds[k] for k in self._kind[places].tolist()]
+        size = np.array([kind.min_gpus for kind in kinds], np.int64)
+        base = self._base[places]
+        fastest = base / [kind.faster for kind in kinds] - 2 * RESOLUTION
+        ahead = np.zeros(len(places), np.int64)
+        for gpus in np.unique(size).tolist():
+            times = np.sort(base[size == gpus])
+            ahead += np.where(size >= gpus, np.searchsorted(times, fastest) * gpus, 0)
+        behind = ahead + size > kinds[0].usable(free)
+        kept: Vector = places[~behind]
+        return kept
+
+
+def _first(line: Vector, base: Floats, most: int, resolution: float) -> Vector:
+    """Return the first jobs of a line of one kind, and those hardly behind.
+
+    Parameters
+    ----------
+    line
+        Jobs by running time, equal ones by submission.
+    base
+        Their running times.
+    most
+        How many fit: of equal jobs no more are returned either, those submitted first.
+    resolution
+        Seconds by which a job must be behind.
+    """
+    if len(line) <= most:
+        return line
+    end = int(np.searchsorted(base, base[most - 1] + 2 * resolution, side="right"))
+    rank = np.arange(end) - np.searchsorted(base[:end], base[:end])
+    return line[:end][rank < most]
