@@ -403,7 +403,7 @@ def _limited(
 
 def _state(m: Any, row: Any) -> None:
     """Add a row to the limits of levels; that of a constant level is true or false."""
-    import pyomo.environ as pyo
+    import pyomo.core as pyo
 
     if not isinstance(row, bool | np.bool_):
         m.level_limits.add(row)
