@@ -93,8 +93,10 @@ class ProgramRows:
         for vector, level in zip(costs, self.levels, strict=True):
             for column, cost in level.costs.items():
                 vector[column] = float(cost)
+        matrix = sparse.csc_array((cells[:, 2], tuple(places)), shape=(len(self.lower), width))
+        matrix.sum_duplicates()  # which SciPy 1.13 leaves, and HiGHS 1.14 refuses
         return StandardForm(
-            A=sparse.csc_array((cells[:, 2], tuple(places)), shape=(len(self.lower), width)),
+            A=matrix,
             row_lower=np.array(self.lower, dtype=float),
             row_upper=np.array(self.upper, dtype=float),
             lower=np.zeros(width),
