@@ -102,7 +102,8 @@ def simulation(folder: Path) -> Iterator[str]:
             yield f"| {family} | {name} | {len(mine)} of {len(group)} | {_values(line)} | {shown} |"
     yield (
         f"\nAt these seconds all runs but {unknown}, of which none is done, take "
-        f"{expected / 3600:.1f} h one after another, and those at most {limits / 3600:.0f} h, their limit."
+        f"{expected / 3600:.1f} h one after another, and those at most {limits / 3600:.0f} h, "
+        "their limit."
     )
 
 
