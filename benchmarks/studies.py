@@ -83,6 +83,7 @@ def simulation(folder: Path) -> Iterator[str]:
     yield "| workload | policy | runs | mean completion time, s | sd | saved | gap | s each |"
     yield "|---|---|---|---|---|---|---|---|"
     unknown = 0
+    limits = 0.0
     expected = 0.0
     for family, of_family in planned.items():
         done = [flat[_of_task(task)] for task in of_family if _of_task(task) in flat]
@@ -90,14 +91,19 @@ def simulation(folder: Path) -> Iterator[str]:
         for name, group in _by_policy(of_family).items():
             mine = [flat[place] for place in group if place in flat]
             each = sum(row["run_seconds"] for row in mine) / len(mine) if mine else None
-            unknown += 0 if mine else len(group)
+            if not mine:
+                unknown += len(group)
+                limits += sum(
+                    task.limits.wall_limit for task in of_family if _of_task(task) in group
+                )
             expected += (each or 0.0) * len(group)
             shown = "" if each is None else f"{each:.1f}"
             line = spread.get(_label(mine)) if mine else None
             yield f"| {family} | {name} | {len(mine)} of {len(group)} | {_values(line)} | {shown} |"
     yield (
         f"\nAt these seconds all runs but {unknown}, of which none is done, take "
-        f"{expected / 3600:.1f} h one after another."
+        f"{expected / 3600:.1f} h one after another, and those at most {limits / 3600:.0f} h, "
+        "their limit."
     )
 
 
