@@ -50,7 +50,7 @@ _UNSOLVED = 3
 """How often neighbourhoods of a family may bring nothing, unsolved, before it is left out."""
 _PART_OF_STARTS = 0.3
 """Of the time limit, for the problem's own heuristics."""
-_PART_OF_NEIGHBOURHOOD = 0.1
+_PART_OF_NEIGHBOURHOOD = 0.04
 """Of the time limit, for one integer program, so that there are at least some tens of them."""
 _PART_OF_ANY = 0.5
 """Of the neighbourhoods, with groups that need not follow each other in the index set."""
