@@ -1,6 +1,6 @@
 """Variants: which sizes the whole model reaches, what it costs, and rules beyond these sizes.
 
-    python benchmarks/variants.py [nothing interleaving sensitivity utility]
+    python benchmarks/variants.py [nothing interleaving sensitivity utility dispatch]
 
 Without arguments every section; prints markdown and writes it to benchmarks/figures/variants.md.
 Times are processor seconds of one process on one thread, building included.
@@ -22,7 +22,7 @@ from dlsched.schema import Instance
 
 LIMIT = 120.0
 """Seconds of a solve, on the wall."""
-RULE_LIMITS = {"interleaving": 60.0, "sensitivity": 400.0, "utility": 60.0}
+RULE_LIMITS = {"interleaving": 60.0, "sensitivity": 400.0, "utility": 60.0, "dispatch": 60.0}
 """The same under a rule, and of the problem without it."""
 DECLARATIVE = {"workers": "per_server"}
 """The method that solves the problem's declarative model, where it is not called milp."""
@@ -114,6 +114,11 @@ def not_before_four(instance: Any, job: Any, slot: int, speed: Any) -> bool:
     return slot >= 4 or tenant(job.id) != 0
 
 
+def not_on_the_first_racks(instance: Any, workload: Any, job: Any, group: Any) -> bool:
+    """Workloads of tenant 0 do not run on the first two racks of a cluster."""
+    return tenant(workload.id) != 0 or group.machines.rack > 1
+
+
 RULES: dict[str, tuple[str, Any, list[dict[str, Any]]]] = {
     "interleaving": (
         "Jobs of one tenant of four share GPUs only with each other.",
@@ -130,8 +135,14 @@ RULES: dict[str, tuple[str, Any, list[dict[str, Any]]]] = {
         not_before_four,
         [{"jobs": 40, "slots": 40}, {"jobs": 480, "slots": 400}],
     ),
+    "dispatch": (
+        "Workloads of one tenant of four do not run on the first two racks of a cluster.",
+        not_on_the_first_racks,
+        [{"pending": 12}, {"instance": "dispatch-largest-region-2"}],
+    ),
 }
-"""What a rule says, the rule, and sizes; the first is solved once before, for imports."""
+"""What a rule says, the rule, and sizes or instances of the library; the first is solved once
+before, for imports."""
 
 
 def rules(problem: str) -> Iterator[str]:
@@ -145,9 +156,9 @@ def rules(problem: str) -> Iterator[str]:
     yield "| size | with the rule | objective | gap | s | whole model | without the rule | s |"
     yield "|---|---|---|---|---|---|---|---|"
     variant = dlsched.Variant(problem, "rule", allow=rule)
-    timed(dlsched.generate(problem, 1, **sizes[0]), "exact", variant)
+    timed(_of_size(problem, sizes[0]), "exact", variant)
     for size in sizes:
-        instance = dlsched.generate(problem, 1, **size)
+        instance = _of_size(problem, size)
         ruled = timed(instance, "exact", variant, limit)
         whole = "no form"
         if problem != "sensitivity":
@@ -158,6 +169,12 @@ def rules(problem: str) -> Iterator[str]:
             f"| {named} | {ruled.status} | {_value(ruled)} | {_gap(ruled)} | {ruled.seconds:.2f} | "
             f"{whole} | {free.status}, {_value(free)} | {free.seconds:.2f} |"
         )
+
+
+def _of_size(problem: str, size: dict[str, Any]) -> Instance:
+    if "instance" in size:
+        return dlsched.load(size["instance"])
+    return dlsched.generate(problem, 1, **size)
 
 
 def _value(timing: Timed) -> str:

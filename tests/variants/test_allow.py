@@ -213,6 +213,33 @@ def test_a_rule_with_rows_is_solved_on_the_whole_model() -> None:
         )
 
 
+def first_elsewhere(instance: Any, workload: Any, job: Any, group: Any) -> bool:
+    """Keep the first workload from the first cluster."""
+    return bool(
+        workload.id != instance.pending[0].id or group.cluster != instance.groups[0].cluster
+    )
+
+
+@pytest.mark.slow
+def test_a_rule_of_dispatch_is_proved() -> None:
+    """On the whole model, whose tasks there are 0."""
+    instance = dlsched.load("dispatch-small-01")
+    variant = Variant("dispatch", "elsewhere", allow=first_elsewhere)
+    result = dlsched.solve(instance, variant=variant)
+    checked = dlsched.check_proof(
+        instance, dlsched.prove(instance, variant=variant), variant=variant
+    )
+    assert [float(level.value) for level in checked.levels] == list(map(float, result.objective))
+    assert result.status == "optimal"
+
+
+def test_sensitivity_says_that_a_rule_has_no_proof() -> None:
+    """No model states its sets of jobs."""
+    variant = Variant("sensitivity", "few", allow=fewer((), 2))
+    with pytest.raises(OptionError, match="cannot state allow, so that it has no proof"):
+        dlsched.prove("sensitivity-small-01", variant=variant)
+
+
 def test_jobs_are_divided_from_their_profile_only_as_needed() -> None:
     """A pair that must not share takes two rows more at most."""
     instance = dlsched.generate("interleaving", seed=1, jobs=16)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pyomo.environ as pyo
 import pytest
 from enumerations import SIZES, solutions
@@ -14,6 +15,8 @@ from test_variants_agree import SUPPRESSED, best_of, changes, instances
 import dlsched
 from dlsched import Variant, registry
 from dlsched.variants import owner_of
+from dlsched.variants.neighbourhoods import Family
+from dlsched.variants.search import _Progress
 
 DRAWN = settings(
     derandomize=True,
@@ -97,6 +100,24 @@ def test_a_start_that_violates_the_variant_is_repaired() -> None:
     assert runs[0].objective.preempted <= best.objective.preempted + 1
     assert dlsched.verify(instance, runs[0].solution, variant=FEW).feasible
     assert runs[0].bound[0] is None
+
+
+def family(name: str, groups: int) -> Family:
+    """Return a family of groups of ten columns."""
+    columns = [np.arange(10) + 10 * k for k in range(groups)]
+    return Family(name, columns, np.ones(10 * groups, dtype=bool), 0)
+
+
+def test_small_neighbourhoods_are_solved_first() -> None:
+    """One that brings nothing unsolved comes after others, and is left out after three of them."""
+    small, large = family("small", 99), family("large", 99)
+    progress = _Progress()
+    progress.columns = {"small": 80, "large": 200}
+    order = []
+    while (chosen := progress.next_of([large, small])) is not None:
+        order.append(chosen.name)
+        progress.note(chosen, 80 if chosen is small else 200, better=False, solved=False)
+    assert order == ["small", "large", "small", "small", "large", "large"]
 
 
 @pytest.mark.slow

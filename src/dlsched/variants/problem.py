@@ -105,8 +105,9 @@ class VariantModel:
 
         if not hasattr(self.module, "forbidden"):
             raise OptionError(
-                f"{self.variant}: the model of {self.variant.problem} cannot state allow; leave "
-                f"out constrain, levels and fix, and use exact, which needs no model"
+                f"{self.variant}: the model of {self.variant.problem} cannot state allow, so that "
+                f"it has no proof; leave out constrain, levels and fix, and use exact, which needs "
+                f"no model"
             )
         model.not_allowed = pyo.ConstraintList()
         for variable in self.module.forbidden(instance, model, rule):
