@@ -18,7 +18,7 @@ from dlsched.problems import dispatch
 from dlsched.problems.dispatch import Instance, Solution
 from dlsched.problems.dispatch.definition.check import evaluate
 from dlsched.problems.dispatch.definition.ranking import startable
-from dlsched.problems.dispatch.heuristics import counted_plan, mast_solution
+from dlsched.problems.dispatch.heuristics import counted_plan, largest_first, mast_solution
 from dlsched.problems.dispatch.heuristics.dispatcher import Dispatcher
 from dlsched.problems.dispatch.heuristics.fill_remaining import filled
 from dlsched.problems.dispatch.instances.generate import examples
@@ -306,6 +306,17 @@ def test_what_still_fits_is_started() -> None:
     assert not found.preempt
     assert len(found.start) > len(part.start)
     assert filled(instance, found) == found
+
+
+def test_counted_is_no_worse_than_the_largest_first_where_no_program_is_solved(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Without its programs it has a better plan than `mast` on a batch where sizes matter."""
+    monkeypatch.setattr(counted_plan.Counted, "solve", lambda self: self.search.best)
+    batch = dlsched.generate("dispatch", 3, machines=10)
+    by_rank, largest = evaluate(batch, mast_solution(batch)), evaluate(batch, largest_first(batch))
+    assert largest.better_than(by_rank)
+    assert dlsched.solve(batch, "counted").objective == largest
 
 
 @pytest.mark.parametrize("method", ["counted", "classes"])

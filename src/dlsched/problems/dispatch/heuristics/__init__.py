@@ -11,6 +11,7 @@ from dlsched.problems.dispatch.definition.schema import Instance, Solution
 from dlsched.problems.dispatch.heuristics.counted_plan import NODES, TRIES, WITHIN, Counted
 from dlsched.problems.dispatch.heuristics.dispatcher import Dispatcher
 from dlsched.problems.dispatch.heuristics.table1_scopes import Loads, SitesByRegion
+from dlsched.problems.dispatch.programs.unjustified_victims import justified
 from dlsched.problems.dispatch.structures.fleet import Barred, Fleet
 from dlsched.registry.own import method
 from dlsched.results.result import Claim, Start
@@ -38,6 +39,20 @@ def mast_solution(
     dispatcher = Dispatcher(Fleet(instance, barred), cache=cache, fewest=fewest)
     dispatcher.dispatch(startable(instance), dispatcher.everywhere)
     return dispatcher.solution()
+
+
+def largest_first(instance: Instance) -> Solution:
+    """Return the solution of `mast` with the largest workload of a priority first.
+
+    The levels count the size that starts; credit decides the priority only.
+    """
+    dispatcher = Dispatcher(Fleet(instance))
+    order = sorted(
+        startable(instance),
+        key=lambda r: (r.priority, -instance.size(instance.pending[r.position])),
+    )
+    dispatcher.dispatch(order, dispatcher.everywhere)
+    return justified(instance, dispatcher.solution())
 
 
 @method("dispatch", kind="baseline")
@@ -175,6 +190,9 @@ def counted(
 ) -> Claim:
     """Of this library: mast, then an integer program over blocks of machines at each priority.
 
+    It begins from the better one of two plans of `mast`: by rank, and with the largest workload of
+    a priority first; where a limit strikes, it is no worse than these.
+
     The program is that of `classes`, with one level for the jobs preempted and the size started at
     a priority, and few nodes. Priorities at which everything starts without preemption need none;
     the youth of the victims and the number of machines are left as they come. If a program is left
@@ -192,7 +210,12 @@ def counted(
     """
     if within < 0 or nodes < 0 or tries < 1:
         raise OptionError("within and nodes must be from 0, tries from 1")
-    best, start = better_start(instance, run, mast_solution(instance), "the plan of mast")
+    first = mast_solution(instance)
+    if not run.stop_reason():
+        other = largest_first(instance)
+        if evaluate(instance, other).better_than(evaluate(instance, first)):
+            first = other
+    best, start = better_start(instance, run, first, "the plans of mast")
     return Claim(Counted(instance, run, best, within, nodes, tries).solve(), start=start)
 
 
