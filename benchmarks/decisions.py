@@ -1,9 +1,10 @@
 """Decisions that pay: paper's policy, round's optimum, ours, a clairvoyant search, a bound.
 
-    python benchmarks/decisions.py [lyra synergy muri hadar hadar_held_out mast mast_held_out sensitivity]
+    python benchmarks/decisions.py [SECTION ...]
 
-Without arguments everything; prints markdown and writes it to benchmarks/figures/decisions.md.
-Needs ../shared/data of the authors' traces and profiles. Every simulation is audited.
+Sections: lyra, synergy, muri, hadar, hadar_held_out, mast, mast_held_out, sensitivity. Without
+arguments everything; prints markdown and writes it to benchmarks/figures/decisions.md. Needs
+../shared/data of the authors' traces and profiles. Every simulation is audited.
 """
 
 from __future__ import annotations

@@ -174,7 +174,12 @@ class Backfill(Fifo):
     strict = False
 
 
-BURST: dict[str, str | Backfill] = {"fifo": "fifo", "backfill": Backfill(), "srtf": "srtf"}
+BURST: dict[str, str | Backfill] = {
+    "fifo": "fifo",
+    "backfill": Backfill(),
+    "srtf": "srtf",
+    "srsf": "srsf",
+}
 BURST_SERVERS, BURST_SIZES = 64, (6_250, 25_000, 100_000)
 
 
