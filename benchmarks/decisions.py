@@ -190,22 +190,22 @@ def synergy() -> Iterator[str]:
         )
 
 
-def muri_inputs(names: Sequence[str], first: int, count: int = 40) -> Inputs:
-    """Return jobs of the authors' traces from one on, all at 0, those that fit 16 GPUs."""
-    cluster = Cluster.uniform(2, 8)
+def muri_inputs(names: Sequence[str], first: int, count: int = 60) -> Inputs:
+    """Return jobs of the authors' traces from one on, all at 0, those that fit 32 GPUs."""
+    cluster = Cluster.uniform(4, 8)
     inputs = []
     for name in names:
         whole = Workload.from_trace(SHARED / "muri" / f"{name}.csv", "muri", resources=4,
                                     limit=first + count, together=True)  # fmt: skip
         window = whole.model_copy(update={"jobs": whole.jobs[first:]})
-        inputs.append((window.up_to(16)[0], cluster))
+        inputs.append((window.up_to(32)[0], cluster))
     return inputs
 
 
 def muri() -> Iterator[str]:
     """Yield Muri: `weighted_speeds` was found on trace 3, with three resources."""
     held_out = ("trace1", "trace2", "trace4")
-    inputs = [*muri_inputs(held_out, 0), *muri_inputs(held_out, 40)]
+    inputs = [*muri_inputs(held_out, 0), *muri_inputs(held_out, 60)]
     events: dict[str, Any] = {"interval": None}
     policies = (
         Policy.of("`muri_needed`", "muri_s", method="muri_needed", **events),
@@ -218,11 +218,11 @@ def muri() -> Iterator[str]:
                   gap=1e-3, **events),
     )  # fmt: skip
     text = (
-        "16 GPUs, four resources, groups of four. First: pairs merged as needed, as in the "
+        "32 GPUs, four resources, groups of four. First: pairs merged as needed, as in the "
         "authors' code. `weighted_speeds` was found on trace 3 with three resources; `ties` has "
         "no parameter. List schedules share no GPUs: no search."
     )
-    yield from table("Muri-S, jobs 1 to 40 and 41 to 80 of traces 1, 2 and 4, all at 0", text,
+    yield from table("Muri-S, jobs 1 to 60 and 61 to 120 of traces 1, 2 and 4, all at 0", text,
                      inputs, policies, sharing=True)  # fmt: skip
 
 
