@@ -1,6 +1,6 @@
 """What a simulation costs: processor time and memory, by the number of jobs, and of known traces.
 
-    python benchmarks/simulation_scale.py [scale queue burst published]
+    python benchmarks/simulation_scale.py [scale queue burst srsf published]
 
 Every row is a process of its own. Seconds are those of the processor in this process, which depend
 little on what else the machine does; memory is the most that the process had resident, of which
@@ -16,7 +16,7 @@ import random
 import resource
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -174,7 +174,12 @@ class Backfill(Fifo):
     strict = False
 
 
-BURST: dict[str, str | Backfill] = {"fifo": "fifo", "backfill": Backfill(), "srtf": "srtf"}
+BURST: dict[str, str | Backfill] = {
+    "fifo": "fifo",
+    "backfill": Backfill(),
+    "srtf": "srtf",
+    "srsf": "srsf",
+}
 BURST_SERVERS, BURST_SIZES = 64, (6_250, 25_000, 100_000)
 
 
@@ -210,8 +215,18 @@ def waiting(policy: str, count: int) -> tuple[str, float]:
 
 def burst() -> Iterator[str]:
     """A day's burst: nearly all jobs wait, and a decision must not look at all of them."""
+    yield from bursts("A day's burst", ("fifo", "backfill", "srtf"))
+
+
+def srsf() -> Iterator[str]:
+    """The same, least remaining time times GPUs first."""
+    yield from bursts("The same, shortest remaining service first", ("srsf",))
+
+
+def bursts(title: str, policies: Sequence[str]) -> Iterator[str]:
+    """Yield a table of the day's burst."""
     yield (
-        f"## A day's burst\n\nAll jobs are submitted within a day, to {BURST_SERVERS} servers of "
+        f"## {title}\n\nAll jobs are submitted within a day, to {BURST_SERVERS} servers of "
         f"{GPUS} GPUs; nearly all wait. `backfill` is `fifo` that skips what does not fit. The "
         "growth is the exponent of the jobs between the first and the last size.\n"
     )
@@ -220,7 +235,7 @@ def burst() -> Iterator[str]:
         "|\n|---|---|---|---|---|---|---|"
     )
     growth = []
-    for policy in BURST:
+    for policy in policies:
         seconds = []
         for count in BURST_SIZES:
             line, taken = _alone(waiting, policy, count)
@@ -247,5 +262,5 @@ def published() -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    parts = {"scale": scale, "queue": queue, "burst": burst, "published": published}
+    parts = {"scale": scale, "queue": queue, "burst": burst, "srsf": srsf, "published": published}
     write("simulation_scale", parts, arguments())

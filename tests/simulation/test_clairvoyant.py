@@ -1,5 +1,6 @@
 """The clairvoyant search: against all orders, deterministic, audited."""
 
+import random
 from itertools import permutations
 
 import numpy as np
@@ -82,12 +83,34 @@ def test_the_pooled_value_is_the_simulation_where_servers_are_one() -> None:
             assert (total - submitted) / 5 == pytest.approx(run.summary["mean_jct"], rel=1e-12)
 
 
+@pytest.mark.parametrize("preemptive", [False, True])
+def test_priority_goes_before_gpu_time(preemptive: bool) -> None:
+    """The order by name is that of a list sorted by priority, GPU time and submission."""
+    rng = random.Random(7)
+    rows = [
+        {"id": f"j{i}", "submit": rng.randint(0, 60), "gpus": rng.choice((1, 2, 4)),
+         "work": rng.randint(5, 50), "priority": rng.choice((None, 0, 1, 2))}
+        for i in range(20)
+    ]  # fmt: skip
+    jobs = Workload.parse(
+        {"name": "w", "jobs": [{k: v for k, v in r.items() if v is not None} for r in rows]}, "w"
+    )
+    listed = sorted(jobs.jobs, key=lambda job: (job.priority or 0, job.work * job.gpus))
+    runs = [
+        simulate(jobs, CLUSTER, "list_order", order=order, preemptive=preemptive)
+        for order in ("priority", [job.id for job in listed])
+    ]
+    assert runs[0].jobs.equals(runs[1].jobs)
+
+
 def test_it_refuses_what_it_cannot_do() -> None:
     """A job that fits nowhere, an order of other jobs, and a negative number are refused."""
     with pytest.raises(PolicyError, match="j0 fits no servers"):
         clairvoyant(workload(((0, 5, 1),)), CLUSTER)
     with pytest.raises(OptionError, match="each once"):
         simulate(workload(), CLUSTER, "list_order", order=["j0"])
+    with pytest.raises(OptionError, match="order='size'"):
+        simulate(workload(), CLUSTER, "list_order", order="size")
     with pytest.raises(OptionError, match="no mode 1"):
         simulate(workload(), CLUSTER, "list_order", modes={"j0": 1})
     with pytest.raises(OptionError, match="iterations"):

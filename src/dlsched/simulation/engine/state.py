@@ -252,8 +252,18 @@ class State:
         """Random numbers that depend on the seed and on the number of the decision alone."""
         return np.random.default_rng([self.seed, self.number])
 
-    def snapshot(self) -> ClusterState:
-        """Return what the adapters of the problems' packages take."""
+    def snapshot(
+        self,
+        running: Iterable[JobView] | None = None,
+        waiting: Iterable[JobView] | None = None,
+    ) -> ClusterState:
+        """Return what the adapters of the problems' packages take.
+
+        Parameters
+        ----------
+        running, waiting
+            The jobs that count; None for all.
+        """
         return ClusterState(
             time=self.time,
             servers=tuple(
@@ -267,8 +277,8 @@ class State:
                 )
                 for server, *_ in self.servers
             ),
-            running=tuple(view.snapshot() for view in self.running),
-            waiting=tuple(view.snapshot() for view in self.waiting),
+            running=tuple(v.snapshot() for v in (self.running if running is None else running)),
+            waiting=tuple(v.snapshot() for v in (self.waiting if waiting is None else waiting)),
         )
 
 

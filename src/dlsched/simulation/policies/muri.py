@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Any, ClassVar, Final
 
+import numpy as np
+
 import dlsched
 from dlsched.errors import OptionError
 from dlsched.problems.interleaving.definition.schema import Instance, Profile
 from dlsched.problems.interleaving.instances import state as adapter
 from dlsched.problems.interleaving.programs.weighted_speeds import best_grouping
+from dlsched.registry.cluster_state import ClusterState
 from dlsched.results.result import Status
 from dlsched.schema import Id, Number
 from dlsched.simulation.engine.decision import Allocation, Decision
@@ -19,6 +22,7 @@ from dlsched.simulation.engine.speeds import least_iteration_time
 from dlsched.simulation.engine.state import State
 from dlsched.simulation.policies.placement import Placement
 from dlsched.simulation.policies.solving import solved_by
+from dlsched.simulation.workload.clock import TICKS
 
 TIES: Final = ("listed", "shortest")
 OBJECTIVES: Final = ("efficiency", "weighted_speeds")
@@ -94,14 +98,14 @@ class Muri(BasePolicy):
         if self.memory.get("present") == present:
             return Decision()
         self.memory = {"present": present}
-        if state.arrays.gpus.sum() <= sum(view.server.gpus for view in state.servers):
+        gpus = sum(view.server.gpus for view in state.servers)
+        if state.arrays.gpus.sum() <= gpus:
             return place_groups(state, [(v.id,) for v in (*state.running, *state.waiting)], {})
-        resources = max(len(job.stages) for job in state.workload.jobs)
-        if any(not any(view.job.stages) for view in (*state.running, *state.waiting)):
+        if not all(any(state.workload.jobs[j].stages) for j in jobs.tolist()):
             raise OptionError("a job has no stages; take a trace that records them")
-        instance: Instance = adapter.instance(
-            state.snapshot(), resources=resources, order=self.order
-        )
+        resources = max(len(job.stages) for job in state.workload.jobs)
+        first = _first(state, self.order, gpus, resources)
+        instance: Instance = adapter.instance(first, resources=resources, order=self.order)
         if self.objective == "weighted_speeds":
             chosen = self._fastest(state, instance)
             if chosen is not None:
@@ -122,7 +126,9 @@ class Muri(BasePolicy):
 
         None if none were found within the limit.
         """
-        left = {view.id: float(view.remaining) for view in (*state.running, *state.waiting)}
+        known = state.vectors([job.id for job in instance.jobs])
+        rows = zip(known.job.tolist(), known.remaining.tolist(), strict=True)
+        left = {state.workload.jobs[j].id: ticks / TICKS for j, ticks in rows}
         weights = [left[job.id] ** -0.5 for job in instance.jobs]
         best = best_grouping(instance, weights, gap=self.gap, time_limit=self.time_limit)
         if best is None:
@@ -135,6 +141,29 @@ class Muri(BasePolicy):
             "bound": [best.bound],
         }
         return [tuple(instance.jobs[j].id for j in group) for group in best.groups], solved
+
+
+def _first(state: State, order: str, gpus: int, largest: int) -> ClusterState:
+    """Return the state with no jobs that cannot be in the head of the queue.
+
+    Of jobs with equally many GPUs at most as many as fill the cluster in full groups are in it, the
+    first ones; those equal to the last of these are kept, too.
+    """
+    arrays = state.arrays
+    key = (arrays.remaining if order == "srsf" else arrays.attained) * arrays.gpus
+    keep = np.zeros(len(key), bool)
+    for size in np.unique(arrays.gpus).tolist():
+        alike = np.flatnonzero(arrays.gpus == size)
+        most = largest * (gpus // size)
+        if most < len(alike):
+            alike = alike[key[alike] <= np.partition(key[alike], most)[most]]
+        keep[alike] = True
+    waits = arrays.running == 0
+    held = {state.workload.jobs[j].id for j in arrays.job[keep & ~waits].tolist()}
+    return state.snapshot(
+        (view for view in state.running if view.id in held),
+        (state.waiting[i] for i in np.flatnonzero(keep[waits]).tolist()),
+    )
 
 
 def settle_ties(instance: Instance, groups: Sequence[tuple[Id, ...]]) -> list[tuple[Id, ...]]:
@@ -197,14 +226,14 @@ def place_groups(
     kept = {group for group in groups if runs(group)}
     stays = set(chain.from_iterable(kept))
     placement = Placement(state.cluster, state.free)
-    for jobs in running.values():
-        if not jobs & stays:
-            placement.release(held[min(jobs)])
+    for members in running.values():
+        if not members & stays:
+            placement.release(held[min(members)])
     start: dict[Id, Allocation] = {}
-    gpus = {view.id: view.job.gpus for view in (*state.running, *state.waiting)}
+    jobs = state.workload.by_id
     moving = [group for group in groups if group not in kept]
-    for group in sorted(moving, key=lambda group: -gpus[group[0]]):
-        placed = placement.place(gpus[group[0]])
+    for group in sorted(moving, key=lambda group: -jobs[group[0]].gpus):
+        placed = placement.place(jobs[group[0]].gpus)
         if placed is not None:
             start |= dict.fromkeys(group, placed._replace(group=names[group]))
     preempt = [job for job in held if job not in stays and job not in start]
