@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 
@@ -42,7 +43,11 @@ def _entries(
 
 def _installed() -> tuple[object, ...]:
     """Return the folders of modules with their times, which installing a package changes."""
-    return tuple((path, os.stat(path).st_mtime_ns) for path in sys.path if os.path.isdir(path))
+    found = []
+    for path in map(os.path.abspath, sys.path):  # "" is the working directory
+        with suppress(OSError):
+            found.append((path, os.stat(path).st_mtime_ns))
+    return tuple(found)
 
 
 def problem_names() -> list[str]:

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -41,6 +42,9 @@ from dlsched.problems.interleaving.structures.groups import (
     profile_groups,
 )
 from dlsched.problems.interleaving.structures.offsets import best_offsets
+from dlsched.run import Run
+from dlsched.solvers import highs
+from dlsched.solvers.standard_form import INF, StandardForm
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -109,29 +113,18 @@ def best_grouping(
     OptionError
         If there are more than a million multisets of profiles.
     """
-    from scipy import optimize
-
     if not instance.jobs:
         return Grouping([], 0.0, 0.0)
     if count_multisets(instance) > MOST_MULTISETS:
         raise OptionError(f"{instance.name} has more than {MOST_MULTISETS} multisets of profiles")
     places = _places(instance)
-    worth, rows = _program(instance, places, np.asarray(weights, float))
-    many = len(places.members)
-    unit = float(worth.max())
-    milp: Any = optimize.milp  # its stubs have no sparse matrices
-    options = {"mip_rel_gap": gap} | ({} if time_limit is None else {"time_limit": time_limit})
-    found = milp(
-        -worth / unit,
-        integrality=np.r_[np.ones(many), np.zeros(len(worth) - many)],
-        constraints=rows,
-        options=options,
-    )
-    if found.x is None:
+    form = _program(instance, places, np.asarray(weights, float))
+    outcome = highs.solve(form, 0, Run(time_limit=time_limit, gap=gap), quiet=True)
+    if outcome.values is None:
         return None
-    counts = np.rint(found.x[:many]).astype(int)
+    counts = np.rint(outcome.values[: len(places.members)]).astype(int)
     groups = _assign(instance, places, counts, weights)
-    bound = -float(found.mip_dual_bound) * unit
+    bound = math.inf if outcome.bound is None else outcome.bound
     return Grouping(groups, weighted_speeds(instance, groups, weights), bound)
 
 
@@ -178,9 +171,9 @@ def _rounded(time: float) -> float:
     return round(time, DIGITS - 1 - math.floor(math.log10(time)))
 
 
-def _program(instance: Instance, places: _Places, weights: Vector) -> tuple[Vector, list[Any]]:
-    """Return the worth of y and z, and the constraints."""
-    from scipy import optimize, sparse
+def _program(instance: Instance, places: _Places, weights: Vector) -> StandardForm:
+    """Return the program of y and z."""
+    from scipy import sparse
 
     sums = profile_array(instance).sum(axis=1)
     profile_of = np.empty(len(instance.jobs), np.int64)
@@ -199,15 +192,21 @@ def _program(instance: Instance, places: _Places, weights: Vector) -> tuple[Vect
     column = np.arange(len(job))
     gives = sparse.csr_array((ones, (job, column)), shape=(len(instance.jobs), len(job)))
     takes = sparse.csr_array((ones, (place, column)), shape=(len(places.number), len(job)))
-    none = sparse.csr_array((len(instance.jobs), many))
-    rows = [
-        optimize.LinearConstraint(sparse.hstack([none, gives], format="csr"), 1, 1),
-        optimize.LinearConstraint(sparse.hstack([-places.of, takes], format="csr"), 0, 0),
-    ]
+    blocks: list[list[Any]] = [[None, gives], [-places.of, takes]]
+    sides = np.r_[np.ones(len(instance.jobs)), np.zeros(len(places.number))]
+    lower, upper = sides, sides
     if instance.gpu_budget is not None:
-        use = np.r_[places.gpus, np.zeros(len(job))]
-        rows.append(optimize.LinearConstraint(use[None, :], -np.inf, instance.gpu_budget))
-    return np.r_[np.zeros(many), worth], rows
+        blocks.append([sparse.csr_array(places.gpus[None, :].astype(float)), None])
+        lower, upper = np.r_[sides, -INF], np.r_[sides, float(instance.gpu_budget)]
+    form = StandardForm.of(
+        sparse.csc_array(sparse.block_array(blocks, format="csc")),
+        lower,
+        upper,
+        np.r_[np.full(many, INF), ones],
+        np.r_[np.zeros(many), worth],
+        sense="max",
+    )
+    return replace(form, integer=np.arange(many + len(job)) < many)
 
 
 def _assign(
