@@ -2,14 +2,16 @@
 
 from dlsched.api.comparing import attempt, compare, comparison
 from dlsched.api.data_frames import frame_columns, from_frames
+from dlsched.api.deciding import what_if
+from dlsched.api.frontiers import frontier
 from dlsched.api.generating import generate
 from dlsched.api.listing import list_instances, list_methods, list_problems
 from dlsched.api.loading import InstanceLike, SolutionLike, load, load_solution, save
 from dlsched.api.models import export, model, model_text
+from dlsched.api.next_best import best_solutions
 from dlsched.api.proving import check_bound, check_proof, prove, prove_bound, vipr_texts
 from dlsched.api.records import read_result
 from dlsched.api.solving import bound, solve, validate_limits
-from dlsched.api.studies import best_solutions, frontier, what_if
 from dlsched.api.verifying import verify
 
 __all__ = [

@@ -1,0 +1,69 @@
+"""Variants of variants: what studies add to the change of a problem that they are given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from dlsched.errors import OptionError
+from dlsched.schema.envelope import Instance
+from dlsched.variants import (
+    Level,
+    Variant,
+    VariantLike,
+    VariantProblem,
+    find_variant,
+    owner_of,
+)
+
+
+def extended(
+    instance: Instance,
+    variant: Variant | None,
+    label: str,
+    add: Callable[[Any, Any], None] | None = None,
+    *,
+    levels: Sequence[str | Level] | None = None,
+    fix: Mapping[str, float] | None = None,
+) -> Variant:
+    """Return a variant with more constraints, other levels, more fixed variables.
+
+    Parameters
+    ----------
+    label
+        What is added to the variant's name.
+    add
+        As `Variant.constrain`, after that of the variant.
+    """
+    base = variant or Variant(instance.problem, "problem")
+    first = base.constrain
+
+    def constrain(m: Any, given: Any) -> None:
+        for function in (first, add):
+            if function is not None:
+                function(m, given)
+
+    changes = constrain if first or add else None
+    fixed = dict(base.fix) | dict(fix or {})
+    for name, value in base.fix.items():
+        if fixed[name] != value:
+            raise OptionError(
+                f"{base} fixes {name} at {value:g}, so it cannot be fixed at {fixed[name]:g}; "
+                f"leave that out, or take a variant that does not fix it"
+            )
+    name = f"{base.name}-{label}"[:80]
+    return Variant(base.problem, name, changes, levels or base.levels, fixed, base.allow)
+
+
+def variant_of(variant: VariantLike) -> Variant | None:
+    """Return what a text means, and a problem is of."""
+    if isinstance(variant, VariantProblem):
+        return variant.variant
+    return find_variant(variant) if isinstance(variant, str) else variant
+
+
+def changed_problem_of(instance: Instance, variant: Variant) -> VariantProblem:
+    """Return the problem that a variant makes of an instance's."""
+    owner = owner_of(instance, variant)
+    assert isinstance(owner, VariantProblem)
+    return owner

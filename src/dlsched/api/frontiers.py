@@ -1,0 +1,156 @@
+"""The frontier of two levels: every nondominated point, each proved to be one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from dlsched.api.extending import changed_problem_of, extended, variant_of
+from dlsched.api.loading import InstanceLike, load
+from dlsched.api.solving import solve
+from dlsched.errors import OptionError
+from dlsched.results.result import Status
+from dlsched.variants import Level, Variant, VariantLike
+from dlsched.variants.exact_values import exact
+from dlsched.variants.rows import step_of
+
+if TYPE_CHECKING:
+    import pandas
+
+_STEP = Fraction(1, 10**5)
+"""Where a level's values have no common step, the next point is better by this part at least."""
+_FINEST = Fraction(1, 10**9)
+"""A common step that is a smaller part of a value is none: solvers cannot tell the two apart."""
+_LEAST = Fraction(1, 10**9)
+"""The least value of which that part is taken."""
+
+
+class _LevelRow(NamedTuple):
+    """Limits of a level's value, which it must be `beyond` or may attain."""
+
+    level: int
+    low: float | None
+    high: float | None
+    beyond: bool = False
+
+    @classmethod
+    def better(cls, level: int, values: Any) -> _LevelRow:
+        """Return what a value must be to be better than that of a level."""
+        value = float(values[level])
+        if values.levels[level].sense == "min":
+            return cls(level, None, value, True)
+        return cls(level, value, None, True)
+
+
+def _limited(
+    variant: Variant | None, rows: Sequence[_LevelRow], levels: Sequence[str | Level] | None = None
+) -> Callable[[Any, Any], None]:
+    """Return a function that adds limits on the values of levels."""
+
+    def limit(m: Any, instance: Any) -> None:
+        import pyomo.core as pyo
+
+        chosen = levels or (variant.levels if variant else None)
+        names: Sequence[str | Level] = chosen or [
+            o.name for o in m.component_objects(pyo.Objective)
+        ]
+        m.level_limits = pyo.ConstraintList()
+        for row in rows:
+            level = names[row.level]
+            if isinstance(level, Level):
+                expression = level.expr(m, instance)
+            else:
+                expression = m.component(level).expr
+            size = max(abs(exact(row.low or row.high or 0)), _LEAST)
+            step = step_of(expression)
+            if step < _FINEST * size:
+                step = _STEP * size
+            step = step if row.beyond else Fraction(0)
+            if row.low is not None:
+                _state(m, expression >= float(exact(row.low) + step))
+            if row.high is not None:
+                _state(m, expression <= float(exact(row.high) - step))
+
+    return limit
+
+
+def _state(m: Any, row: Any) -> None:
+    """Add a row to the limits of levels; that of a constant level is true or false."""
+    import pyomo.core as pyo
+
+    if not isinstance(row, bool | np.bool_):
+        m.level_limits.add(row)
+    elif not row:
+        if m.component("constant_level") is None:
+            m.constant_level = pyo.Var(bounds=(0, 0))
+        m.level_limits.add(m.constant_level >= 1)
+
+
+def frontier(
+    instance: InstanceLike,
+    levels: tuple[str | Level, str | Level],
+    *,
+    variant: VariantLike = None,
+    **solve_options: Any,
+) -> pandas.DataFrame:
+    """Return every nondominated point of two levels, each proved to be one.
+
+    Parameters
+    ----------
+    instance
+        Anything that `load` takes.
+    levels
+        Names of two of the problem's levels, or levels of one's own.
+    variant
+        A change of the problem; its own levels are not looked at.
+    **solve_options
+        Passed on to `solve`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns named as the levels, from the best value of the first to the best of the second;
+        ``status`` of each point, which a limit may leave unproved. Where the values of a level have
+        no common step of a billionth of them at least, points that differ by less than 1e-5 of them
+        are one. Where a search ends without a point and without a proof that there is none, the
+        last row has only its status.
+    """
+    import pandas
+
+    if len(levels) != 2:
+        raise OptionError(f"a frontier has two levels, not {len(levels)}")
+    inst, variant = load(instance), variant_of(variant)
+    pair = list(levels)
+    first = changed_problem_of(inst, extended(inst, variant, "both", levels=pair))
+    steps = [step_of(o.expr) for o in first.model.build(inst).component_objects(ctype=_objective())]
+    # The limit is on the level with fewer values: it takes them one after the other.
+    turned = steps[0] > steps[1]
+    order = pair[::-1] if turned else pair
+    rows: list[dict[str, Any]] = []
+    unfinished = False
+    limit: list[_LevelRow] = []
+    while True:
+        add = _limited(None, limit, order) if limit else None
+        changed = extended(inst, variant, f"point-{len(rows) + 1}", add, levels=order)
+        result = solve(inst, variant=changed, **solve_options)
+        if result.objective is None:
+            unfinished = result.status is not Status.INFEASIBLE
+            break
+        rows.append(result.objective.map(float).as_dict() | {"status": str(result.status)})
+        if result.status is not Status.OPTIMAL:
+            break
+        limit = [_LevelRow.better(1, result.objective)]
+    names = [level if isinstance(level, str) else level.name for level in pair]
+    rows = rows[::-1] if turned else rows
+    rows += [{"status": str(result.status)}] if unfinished else []
+    frame = pandas.DataFrame(rows, columns=[*names, "status"])
+    return frame
+
+
+def _objective() -> Any:
+    from pyomo.core import Objective
+
+    return Objective

@@ -1,0 +1,128 @@
+"""The best distinct solutions, each proved to be the next best."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from dlsched.api.extending import changed_problem_of, extended, variant_of
+from dlsched.api.loading import InstanceLike, load
+from dlsched.api.solving import solve
+from dlsched.errors import OptionError
+from dlsched.results.objective import relative_gap
+from dlsched.results.result import Result, Status
+from dlsched.schema.envelope import Instance
+from dlsched.variants import Variant, VariantLike, VariantProblem
+from dlsched.variants.names import Names
+
+Distinct = Literal["variables", "objective"]
+
+
+def best_solutions(
+    instance: InstanceLike,
+    count: int,
+    *,
+    gap: float | None = None,
+    distinct: Distinct = "variables",
+    variant: VariantLike = None,
+    **solve_options: Any,
+) -> list[Result]:
+    """Return the best distinct solutions, the best first, each proved to be the next best.
+
+    Parameters
+    ----------
+    instance
+        Anything that `load` takes.
+    count
+        How many, at most: fewer if there are no more.
+    gap
+        The largest relative distance from the optimum at the first level; None for any.
+    distinct
+        What makes two solutions different: the values of the variables that variants may name, or
+        the objective.
+    variant
+        A change of the problem.
+    **solve_options
+        Passed on to `solve`.
+
+    Returns
+    -------
+    list of Result
+        Each is the optimum of a variant without the better ones; where a limit strikes, the last
+        is not proved, and its status says so.
+    """
+    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+        raise OptionError(f"count={count!r:.40} must be a whole number of solutions, at least 1")
+    if distinct not in ("variables", "objective"):
+        raise OptionError(f"distinct={distinct!r:.40} must be variables or objective")
+    if gap is not None and not (isinstance(gap, int | float) and gap >= 0):
+        raise OptionError(f"gap={gap!r:.40} must be a number from 0, or None")
+    inst, variant = load(instance), variant_of(variant)
+    results: list[Result] = []
+    passed: list[Result] = []
+    while len(results) < count:
+        result = _next_point(inst, variant, passed, solve_options)
+        if result.objective is None:
+            results += [result] if result.status is not Status.INFEASIBLE else []
+            break
+        passed.append(result)
+        same = bool(results) and result.objective == results[-1].objective
+        if same and distinct == "objective" and result.status is Status.OPTIMAL:
+            continue
+        first = results[0].objective[0] if results else result.objective[0]
+        if gap is not None and relative_gap(result.objective[0], first) > gap:
+            break
+        results.append(result)
+        if result.status is not Status.OPTIMAL:
+            break
+    return results
+
+
+def _next_point(
+    instance: Instance,
+    variant: Variant | None,
+    better: Sequence[Result],
+    options: Mapping[str, Any],
+) -> Result:
+    """Return the best solution that differs from all better ones in a variable."""
+    owner = changed_problem_of(instance, extended(instance, variant, "all"))
+    points = [_point(instance, owner, result.solution) for result in better]
+
+    def exclude(m: Any, _: Any) -> None:
+        import pyomo.core as pyo
+
+        m.different = pyo.ConstraintList()
+        m.beyond = pyo.VarList(domain=pyo.Binary)
+        names = Names(m)
+        for point in points:
+            m.different.add(_differs(m, names, point) >= 1)
+
+    label = f"without-{len(points)}-better"
+    changed = extended(instance, variant, label, exclude if points else None)
+    return solve(instance, variant=changed, **options)
+
+
+def _point(instance: Instance, owner: VariantProblem, solution: Any) -> dict[str, int]:
+    """Return the values of the variables that variants may name, by Pyomo's names."""
+    model = owner.model.build(instance)
+    owner.model.assign(instance, model, solution)
+    components = [model.component(name) for name in owner.model.nameable(model)]
+    return {v.name: round(v.value) for c in components if c is not None for v in c.values()}
+
+
+def _differs(m: Any, names: Names, point: Mapping[str, int]) -> Any:
+    """Return an expression that is at least 1 only where some variable differs from a point."""
+    terms: list[Any] = []
+    for name, value in point.items():
+        variable = names.find(name)
+        low, high = (int(bound) for bound in variable.bounds)
+        if (low, high) == (0, 1):
+            terms.append(1 - variable if value else variable)
+            continue
+        for sign, room in ((1, high - value), (-1, value - low)):
+            if room > 0:
+                beyond = m.beyond.add()
+                other = high - low - room
+                m.different.add(sign * (variable - value) >= 1 - (other + 1) * (1 - beyond))
+                terms.append(beyond)
+    return sum(terms)
