@@ -72,7 +72,7 @@ class Rounds:
 
     def _weights(self, nodes: Sequence[Kind]) -> Any:
         """Return the weight of every edge; there is none where the union is too large."""
-        kinds = tuple(dict.fromkeys(nodes))
+        kinds = tuple(sorted(set(nodes)))  # in any order of the nodes, so that tables are reused
         if kinds not in self._tables:
             self._tables[kinds] = self._table(kinds)
         place = {kind: i for i, kind in enumerate(kinds)}
