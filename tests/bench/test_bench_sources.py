@@ -131,7 +131,7 @@ USED = [
     "registry/methods.py",
     "schema/quantities.py",
     "proofs/forms/form.py",
-    "solvers/levels.py",
+    "solvers/level_search.py",
     "display/table.py",
 ]
 UNUSED = [

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import numpy as np
 
+from dlsched.results.objective import SOLVER_PRECISION
+from dlsched.solvers.outcome import Vector
 from dlsched.solvers.standard_form import StandardForm
 
 LARGEST_TERM = 2.0**30
@@ -16,6 +19,8 @@ BEYOND_PRECISION = "the data need more than the solver's precision"
 _NO_GAP = 1e-14
 """Relative differences up to this are those of sums of doubles."""
 _LAST_DIGIT = 2.0**-52
+_INTEGRALITY = 1e-9
+"""Largest distance from integers at which a point is taken to be integral."""
 
 
 def precision_reason(level: str, gap: float) -> str:
@@ -65,3 +70,18 @@ def undecided_row(form: StandardForm) -> str | None:
         return None
     row = int(beyond[0])
     return form.row_names[row] if len(form.constraints) else f"row {row}"
+
+
+def is_integral(form: StandardForm, level: int, values: Vector) -> bool:
+    """Whether rounding a point to integers changes neither the point nor its value noticeably.
+
+    A cost of 1e10 makes a difference of 10 of a distance of 1e-9.
+    """
+    rounded = np.where(form.integer, np.rint(values), values)
+    if np.any(np.abs(values - rounded) >= _INTEGRALITY):
+        return False
+    costs = np.abs(form.costs[level])
+    change = abs(float(form.costs[level] @ (values - rounded)))
+    least = float(costs[costs > 0].min(initial=math.inf))
+    value = abs(form.value(level, rounded))
+    return change == 0 or change <= SOLVER_PRECISION * max(value, least)
