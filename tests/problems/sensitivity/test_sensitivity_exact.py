@@ -16,6 +16,7 @@ import dlsched
 from dlsched.bench import Store, run_suite
 from dlsched.cli import app
 from dlsched.problems.sensitivity import Instance, Solution, exact
+from dlsched.problems.sensitivity.exact import split_level, throughput_level
 from dlsched.problems.sensitivity.instances.generate import examples
 from dlsched.problems.sensitivity.programs.cvxpy_reference import (
     solver_version,
@@ -154,7 +155,8 @@ def test_equal_servers_do_not_use_up_the_time(monkeypatch: pytest.MonkeyPatch) -
     """Five servers, 21 jobs with stairs: the program with every server has no proof in a minute."""
     # It has fewer columns than there are patterns that matter, and gets a few seconds; then the
     # patterns within a growing distance of the bound prove the optimum.
-    monkeypatch.setattr(exact, "_SECONDS", 1.0)
+    monkeypatch.setattr(throughput_level, "SECONDS", 1.0)
+    monkeypatch.setattr(split_level, "SECONDS", 1.0)
     instance = dlsched.load(Path(__file__).with_name("five_servers.json"))
     result = dlsched.solve(instance, time_limit=600)
     assert (result.status, tuple(result.objective)) == ("optimal", (Fraction("73.955"), 5))

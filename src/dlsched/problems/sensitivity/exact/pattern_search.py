@@ -1,0 +1,171 @@
+"""What both levels over whole-server patterns share: incumbent, bounds, integer programs."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from fractions import Fraction
+
+from dlsched.problems.sensitivity.definition.check import check, evaluate
+from dlsched.problems.sensitivity.definition.schema import Instance, Solution
+from dlsched.problems.sensitivity.exact.bounds import precision_reason
+from dlsched.problems.sensitivity.exact.numbered_servers import MOST_COLUMNS, columns
+from dlsched.problems.sensitivity.heuristics.price_round import price_round
+from dlsched.problems.sensitivity.heuristics.round_patterns import solution_from
+from dlsched.problems.sensitivity.programs.initial_patterns import patterns_of
+from dlsched.problems.sensitivity.programs.lagrangian import Cutoff
+from dlsched.problems.sensitivity.programs.pattern_matrix import integer
+from dlsched.problems.sensitivity.programs.pattern_program import Program
+from dlsched.problems.sensitivity.programs.pattern_relaxation import Relaxed, relax
+from dlsched.problems.sensitivity.programs.pooled import split_bound
+from dlsched.results.objective import Bound, relative_gap
+from dlsched.results.result import Claim, Start, Status, Termination
+from dlsched.run import Run, Stage
+from dlsched.schema import Number, simplify
+from dlsched.solvers.outcome import Outcome
+
+SECONDS = 10.0
+"""Time limit of an integer program that cannot prove optimality."""
+FEW = 20_000
+"""Upper limit of the patterns that are enumerated after cheaper attempts."""
+_PATTERNS_PER_SECOND = 2000
+_FEW_SERVERS = 8
+"""Up to this many servers the program with every server may be tried before all patterns."""
+
+
+class PatternSearch:
+    """The state of a search: the incumbent, the bounds of both levels, and why it ended."""
+
+    def __init__(self, instance: Instance, run: Run) -> None:
+        self.instance = instance
+        self.run = run
+        self.best: Solution | None = None
+        self.found: list[Solution] = []
+        self.value: tuple[Number, ...] = ()
+        self.start: Start | None = None
+        self.first: list[Bound] = []
+        self.second: list[Bound] = []
+        self.infeasible = False
+        self.rounded = False
+        self.termination = Termination.UNDECIDED
+        self.reason = "a gap is left"
+        self.forced = split_bound(instance)
+        most = instance.servers.gpus
+        self.several = any(1 < instance.profile(job).gpus <= most for job in instance.jobs)
+
+    def begin(self) -> None:
+        """Keep the solutions of heuristics, and the bounds that came with them."""
+        found = self.run.found
+        bounds = self.run.known_bounds
+        if not found:
+            self.run.announce(Stage.SEARCHING, "a first allocation, by price_round")
+            claim = price_round(self.instance, self.run.nested())
+            found = [claim.solution]
+            bounds = claim.bounds
+        for solution in found:
+            if isinstance(solution, Solution):
+                self.offer(solution)
+        self.first += bounds[0] if bounds else []
+
+    def offer(self, solution: Solution) -> bool:
+        """Make a solution the incumbent if it is feasible and better; return whether it is."""
+        if not check(self.instance, solution).feasible:
+            return False  # a faulty heuristic must not end the exact method
+        self.found.append(solution)
+        value = evaluate(self.instance, solution.allocation)
+        if self.best is not None and not value.better_than(self.value):
+            return False
+        self.best = solution
+        self.value = value
+        bound = float(self.first[-1].value) if self.first else None
+        self.run.record(float(value[0]), bound)
+        return True
+
+    def bound(self) -> Number | None:
+        """Return the least bound on the throughput."""
+        return min((simplify(Fraction(entry.value)) for entry in self.first), default=None)
+
+    def within(self, bound: Number) -> bool:
+        """Whether the incumbent's throughput is within the run's gap of a bound."""
+        return self.best is not None and relative_gap(self.value[0], bound) <= self.run.gap
+
+    def proved(self) -> bool:
+        """Whether the throughput is within the gap of its bound."""
+        bound = self.bound()
+        return bound is not None and self.within(bound)
+
+    def precision(self) -> str:
+        """Return to which precision the throughput is proved; nothing if it is exactly."""
+        bound = self.bound()
+        assert bound is not None
+        return precision_reason(relative_gap(self.value[0], bound)) if self.rounded else ""
+
+    def stopped(self) -> Claim:
+        """Return the incumbent and the bounds after a limit, or if the search cannot continue."""
+        status = Status.NO_SOLUTION if self.best is None else Status.FEASIBLE
+        limit = self.run.stop_reason()
+        if limit:
+            return self.claim(status, limit)
+        return self.claim(status, self.termination, self.reason)
+
+    def claim(
+        self, status: Status, termination: Termination | None = None, reason: str = ""
+    ) -> Claim:
+        """Return the incumbent with the bounds of both levels."""
+        return Claim(
+            solution=self.best,
+            status=status,
+            termination=termination,
+            reason=reason,
+            objective=self.value or None,
+            bounds=[self.first, self.second],
+            start=self.start,
+        )
+
+    def relaxed(self, program: Program) -> Relaxed | None:
+        """Return the relaxation of the largest throughput; ``None`` if a limit struck."""
+        self.run.announce(Stage.SEARCHING, "patterns as columns, for the throughput")
+        self.initialise(program)
+        return relax(program, self.run)
+
+    def initialise(self, program: Program) -> None:
+        """Add the patterns of every solution found, and for each item a server full of it."""
+        for solution in self.found:
+            with contextlib.suppress(KeyError):  # it splits a job that the program does not
+                program.add(patterns_of(program, solution))
+        program.add([program.server.full(i) for i in range(len(program.items))])
+
+    def solve_integer(
+        self,
+        program: Program,
+        run: Run,
+        floor: int | None = None,
+        cutoffs: Sequence[Cutoff] = (),
+    ) -> Outcome:
+        """Solve the integer program over the patterns known, and offer its solution."""
+        outcome = integer(program, run, floor, cutoffs)
+        if outcome.values is not None:
+            self.offer(solution_from(program, outcome.values))
+        return outcome
+
+    def enumerate(self, program: Program, cutoffs: Sequence[Cutoff]) -> bool:
+        """Add all patterns for the cutoffs; return whether their integer program can be solved."""
+        if not program.complete(FEW, cutoffs, self.run):
+            self.reason = "too many patterns near the bound to enumerate"
+            return False
+        # HiGHS checks its time limit only between the steps of its root node.
+        enough = self.run.remaining() > len(program.patterns) / _PATTERNS_PER_SECOND
+        if not enough:
+            self.termination = Termination.TIME_LIMIT
+            self.reason = "time limit: an integer program would not end in time"
+        return enough
+
+    def may_number(self, program: Program) -> bool:
+        """Whether the program with every server may be solved."""
+        return columns(program) <= MOST_COLUMNS and self.run.stop_reason() is None
+
+    def few_items(self, program: Program, cutoffs: Sequence[Cutoff]) -> bool:
+        """Whether there are fewer items, on all servers, than patterns that matter."""
+        if self.instance.servers.count > _FEW_SERVERS or not self.may_number(program):
+            return False
+        return not program.complete(columns(program), cutoffs, self.run)

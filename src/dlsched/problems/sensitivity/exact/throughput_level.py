@@ -1,0 +1,174 @@
+"""Level 1 over whole-server patterns: the largest throughput, and its bound."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from dlsched.problems.sensitivity.definition.check import check
+from dlsched.problems.sensitivity.exact.numbered_servers import (
+    solution_of_numbered,
+    solve_numbered,
+)
+from dlsched.problems.sensitivity.exact.pattern_search import SECONDS, PatternSearch
+from dlsched.problems.sensitivity.programs.lagrangian import Cutoff, Prices
+from dlsched.problems.sensitivity.programs.pattern_program import Program
+from dlsched.problems.sensitivity.programs.pooled import pooled_bounds
+from dlsched.results.objective import SOLVER_PRECISION, Bound, relative_gap
+from dlsched.results.result import Status, Termination
+from dlsched.run import Run
+from dlsched.schema import Number, simplify
+
+_SOON = 2_000
+"""Upper limit of the patterns that are enumerated at once."""
+
+
+class ThroughputLevel(PatternSearch):
+    """The search for the largest throughput."""
+
+    def maximise(self, program: Program) -> Number | None:
+        """Maximise the throughput; return the optimum if it is proved."""
+        relaxed = self.relaxed(program)
+        self.infeasible = relaxed is not None and not relaxed.fits
+        if program.bound is None:
+            return None
+        bound = simplify(program.bound * program.granularity)
+        self.first.append(Bound(bound, "certified", "prices and a table of one server"))
+        if relaxed is not None and not self.within(bound):
+            bound = self.tighten(program, bound)
+            if not self.within(bound):
+                bound = self.decide(program, relaxed.prices, bound)
+        return self.value[0] if self.rounded or self.within(bound) else None
+
+    def attain(self, program: Program, goal: Number) -> None:
+        """Look for a solution of a throughput that is known to be the optimum."""
+        relaxed = self.relaxed(program)
+        if relaxed is None or program.bound is None or self.value[0] == goal:
+            return
+        if program.bound * program.granularity == goal:
+            self.close_gap(program, relaxed.prices, 0)
+
+    def tighten(self, program: Program, bound: Number) -> Number:
+        """Return the better of a bound and that of pooled servers; improve the incumbent.
+
+        The relaxation over patterns knows what one server holds, the integer program of pooled
+        servers that jobs are whole: where CPUs are scarce the latter is often attained.
+        """
+        run = self.run.nested(SECONDS)
+        self.first += pooled_bounds(self.instance, run)
+        least = min(self.first, key=lambda entry: entry.value)
+        assert program.bound is not None
+        program.bound = min(program.bound, math.floor(Fraction(least.value) / program.granularity))
+        rounded = simplify(program.bound * program.granularity)
+        if rounded < least.value:  # as jobs without options do not count here
+            self.first.append(Bound(rounded, least.kind, least.method))
+        return simplify(min(Fraction(bound), Fraction(rounded)))
+
+    def decide(self, program: Program, prices: Prices, bound: Number) -> Number:
+        """Close the gap between the incumbent and its bound; return the bound then known.
+
+        The program with every server is solved in a second, or its equal servers take hours: it is
+        first given a few seconds, and all the time only if the patterns are too many.
+        """
+        numbered = self.few_items(program, self.better(program, prices))
+        numbered = closed = numbered and self.close_by_servers(program, self.run.nested(SECONDS))
+        closed = closed or self.close_gap(program, prices, None)
+        if not closed and self.may_number(program):
+            numbered = closed = self.close_by_servers(program, self.run)
+        if not closed or self.within(bound):
+            return bound
+        if self.best is None:
+            self.infeasible = True
+            return bound
+        bound = simplify(min(Fraction(bound), self.value[0] + self.doubt(program)))
+        how = "highs with every server" if numbered else "highs on all patterns near the bound"
+        self.first.append(Bound(bound, "claimed", how))
+        self.rounded = 0 < relative_gap(self.value[0], bound) <= SOLVER_PRECISION
+        self.termination = Termination.TOLERANCES
+        self.reason = "the throughputs are too far apart for the solver's tolerances"
+        return bound
+
+    def doubt(self, program: Program) -> Fraction:
+        """Return by how much the optimum may be above what a solver calls the largest throughput.
+
+        That is its precision, unless throughputs differ by more, and what rounded costs leave.
+        """
+        precision = Fraction(SOLVER_PRECISION) * Fraction(self.value[0])
+        rounding = len(self.instance.jobs) * program.unit * program.granularity
+        if program.unit != 1:
+            return max(precision, rounding)
+        return precision if precision >= program.granularity else Fraction(0)
+
+    def close_gap(self, program: Program, prices: Prices, most: int | None) -> bool:
+        """Solve integer programs over all patterns of small reduced cost, then of larger.
+
+        A solution within a slack of the bound uses no pattern or option whose reduced cost is
+        larger. So once the incumbent is within the slack, it is optimal.
+
+        Parameters
+        ----------
+        most
+            The largest slack to try, a multiple of the granularity; unlimited by default.
+
+        Returns
+        -------
+        bool
+            Whether the incumbent is proved optimal, or the instance infeasible.
+        """
+        assert program.bound is not None
+        lagrangian = program.lagrangian(prices)
+        slack = 0
+        last = 2 * program.bound
+        tried = 0
+        if most is None:
+            # The patterns from pricing are few, and often contain an optimum.
+            self.solve_integer(program, self.run.nested(SECONDS))
+        while not self.run.stop_reason():
+            gap = last
+            if self.best is not None:
+                gap = program.bound - int(self.value[0] / program.granularity)
+                if gap == 0 or self.within(program.bound * program.granularity):
+                    return True
+            slack = min(slack, gap if most is None else most)
+            better = lagrangian.cutoff(program.bound - gap)
+            if most is None and gap < last and program.complete(_SOON, [better], self.run):
+                slack = gap  # few enough to decide at once
+            cutoff = lagrangian.cutoff(program.bound - slack)
+            if not self.enumerate(program, [cutoff]):
+                break
+            if slack < gap and most is None and len(program.patterns) == tried:
+                slack = max(4, 2 * slack)
+                continue  # no new patterns
+            tried = len(program.patterns)
+            seconds = SECONDS if slack < gap else float("inf")
+            outcome = self.solve_integer(program, self.run.nested(seconds), cutoffs=[cutoff])
+            decided = outcome.status in (Status.OPTIMAL, Status.INFEASIBLE)
+            if decided and slack >= gap:
+                return True
+            if most is not None and slack >= most:
+                return False
+            slack = max(4, 2 * slack)
+        return False
+
+    def better(self, program: Program, prices: Prices) -> list[Cutoff]:
+        """Return what solutions can use that are better than the incumbent; nothing without one."""
+        assert program.bound is not None
+        if self.best is None:
+            return []
+        return [program.lagrangian(prices).cutoff(int(self.value[0] / program.granularity))]
+
+    def close_by_servers(self, program: Program, run: Run) -> bool:
+        """Solve the program with every server; return whether it decides.
+
+        It does not if its point overloads a server, as capacities may be rounded for the solver.
+        """
+        outcome = solve_numbered(program, run)
+        if outcome.status is Status.INFEASIBLE:
+            return True
+        if outcome.values is None:
+            return False
+        solution = solution_of_numbered(program, outcome.values)
+        self.offer(solution)
+        self.reason = "CPUs or memory have too many digits for the solver"
+        feasible = check(self.instance, solution).feasible
+        return feasible and outcome.status is Status.OPTIMAL
