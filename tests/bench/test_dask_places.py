@@ -98,9 +98,18 @@ def test_ctrl_c_while_there_is_no_worker(place: Path) -> None:
 
 def test_places_that_cannot_be(place: Path) -> None:
     """What says where the runs are made is checked before anything is written."""
-    for wrong in (lambda: Local(0), lambda: Shards(2, 2), lambda: Shards(0, 1, jobs=0)):
+    wrong: list[tuple[type[Any], tuple[Any, ...]]] = [
+        (Local, (0,)),
+        (Local, (1.5,)),
+        (Shards, (2, 2)),
+        (Shards, (-1, 2)),
+        (Shards, (0.5, 2)),
+        (Shards, (0, "2")),
+        (Shards, (0, 1, 0)),
+    ]
+    for where, arguments in wrong:
         with pytest.raises(dlsched.OptionError):
-            wrong()
+            where(*arguments)
     with pytest.raises(dlsched.OptionError, match="on= says where"):
         run_suite("suite.toml", "out", on=Local(2), jobs=2)
     with pytest.raises(dlsched.OptionError, match="retries=-1"):

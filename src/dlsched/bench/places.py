@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,16 @@ RETRIES = 2
 _SHARD = re.compile(r"(\d+)/(\d+)")
 
 
+def _whole(name: str, value: Any, least: int) -> None:
+    """Refuse what is no whole number, or too small a one."""
+    try:
+        whole = operator.index(value)
+    except TypeError:
+        raise OptionError(f"{name}={value!r} must be a whole number") from None
+    if whole < least:
+        raise OptionError(f"{name}={value!r} must be at least {least}")
+
+
 @dataclass(frozen=True)
 class Local:
     """This machine.
@@ -28,15 +39,14 @@ class Local:
     Raises
     ------
     OptionError
-        If `jobs` is below 1.
+        If `jobs` is no whole number, or below 1.
     """
 
     jobs: int = 1
 
     def __post_init__(self) -> None:
         """Refuse a number of runs that is impossible."""
-        if self.jobs < 1:
-            raise OptionError(f"jobs={self.jobs} must be at least 1")
+        _whole("jobs", self.jobs, least=1)
 
     def independent(
         self,
@@ -97,7 +107,7 @@ class Shards:
     Raises
     ------
     OptionError
-        If there is no such part.
+        If there is no such part, or a number is not whole.
     """
 
     k: int
@@ -106,11 +116,13 @@ class Shards:
 
     def __post_init__(self) -> None:
         """Refuse a part that there is not."""
-        if not 0 <= self.k < self.n:
+        _whole("k", self.k, least=0)
+        _whole("n", self.n, least=1)
+        if self.k >= self.n:
             what = f"there is no shard {self.k}/{self.n}"
             raise OptionError(f"{what}; of {self.n} shards the first is 0, the last {self.n - 1}")
-        if self.jobs is not None and self.jobs < 1:
-            raise OptionError(f"jobs={self.jobs} must be at least 1")
+        if self.jobs is not None:
+            _whole("jobs", self.jobs, least=1)
 
     @classmethod
     def parse(cls, text: str, jobs: int | None = None) -> Shards:
