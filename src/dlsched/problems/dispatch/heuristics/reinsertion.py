@@ -1,20 +1,21 @@
-"""The rule `reinserted`: MAST's plans, priority by priority, then workloads moved to other clusters.
+"""The rule `reinserted`: MAST's plans by priority, then workloads moved to other clusters.
 
 What starts at a priority depends on where the higher ones were placed, about which the levels say
 nothing. So a workload that waits is planned again without what starts in one cluster, which is then
-planned again itself; likewise a preempted workload runs again without what starts in its place.
+planned again itself, then without what starts in a region.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from dlsched.problems.dispatch.definition.ranking import Ranked, startable
 from dlsched.problems.dispatch.definition.schema import Instance, Solution
 from dlsched.problems.dispatch.definition.workloads import MOST_PRIORITIES
-from dlsched.problems.dispatch.heuristics.dispatcher import Dispatcher, Failures, Plan
+from dlsched.problems.dispatch.heuristics.dispatcher import Dispatcher, Failures, Plan, Sites
+from dlsched.problems.dispatch.programs.unjustified_victims import justified
 from dlsched.problems.dispatch.structures.fleet import Fleet
 from dlsched.problems.dispatch.structures.victims import Array
 from dlsched.run import Run
@@ -23,8 +24,10 @@ from dlsched.schema import Number
 WORK = 5
 """Most auctions by pending workload, unless another number is asked for."""
 
-Value = tuple[Number, ...]
+Value: TypeAlias = tuple[Number, ...]
 """Jobs preempted and, negative, the size started, by priority; less is better."""
+Near: TypeAlias = Callable[[int], list[Ranked]]
+"""What a move at a cluster removes."""
 
 
 class _State(NamedTuple):
@@ -64,29 +67,37 @@ class Reinsertion:
             self._priority(list(group))
         for w, plan in self.plans.items():
             self.dispatcher.record(self.ranked[w], plan)
-        return self.dispatcher.solution()
+        return justified(self.instance, self.dispatcher.solution())
 
     def _priority(self, group: Sequence[Ranked]) -> None:
-        """Run again whom one can, start what one can, and improve both by moves."""
+        """Let the victims of a priority run that can, start what can, then make moves."""
         p = group[0].priority
         for v in self._victims(p):
-            if not self._runs_again(v):
-                self._move(p, self._beside(v), victim=v)
+            self._runs_again(v)
         self._start(p, group)
-        waiting = [ranked for ranked in group if ranked.position not in self.plans]
-        for ranked in sorted(waiting, key=self._by_size):
-            for r, sites in self.dispatcher.everywhere(ranked).items():
-                if ranked.position in self.plans:
-                    break
-                for s in sites:
-                    if self._move(p, self._in_cluster(s), first=(ranked, {r: sites})):
-                        break
+        for near in (self._in_cluster, self._in_region):
+            while self._insert(p, group, near):
+                pass
+
+    def _insert(self, p: int, group: Sequence[Ranked], near: Near) -> bool:
+        """Start what waits in the place of something that starts elsewhere; whether one did."""
+        started = False
+        for ranked in sorted(group, key=self._by_size):
+            if ranked.position in self.plans:
+                continue
+            regions = self.dispatcher.everywhere(ranked).items()
+            moves = ((r, sites, near(s)) for r, sites in regions for s in sites)
+            started |= any(self._move(p, ranked, {r: sites}, out) for r, sites, out in moves)
+        return started
 
     def _by_size(self, ranked: Ranked) -> tuple[int, Number]:
         return ranked.priority, -self.size[ranked.position]
 
     def _victims(self, p: int) -> list[int]:
-        """Return the preempted workloads of a priority, those with most jobs first."""
+        """Return the preempted workloads of a priority, those with most jobs first.
+
+        One that cannot run again makes room for a higher priority: nothing else has started.
+        """
         fleet = self.fleet
         mine = [v for v in self.dispatcher.preempt if fleet.priority[v] == p]
         return sorted(mine, key=lambda v: (-fleet.jobs[v], v))
@@ -95,7 +106,11 @@ class Reinsertion:
         """Start workloads by rank or by size, whichever is better."""
         before = self._state()
         self._auctions(group)
-        if self.left <= 0 or all(ranked.position in self.plans for ranked in group):
+        if (
+            self.left <= 0
+            or self.run.stop_reason()
+            or all(ranked.position in self.plans for ranked in group)
+        ):
             return
         by_rank, value = self._state(), self._value(p)
         self._restore(before)
@@ -107,7 +122,7 @@ class Reinsertion:
         for ranked in order:
             self._auction(ranked, self.dispatcher.everywhere(ranked))
 
-    def _auction(self, ranked: Ranked, sites: dict[int, list[int]]) -> bool:
+    def _auction(self, ranked: Ranked, sites: Sites) -> bool:
         """Start a workload by the best plan, and return whether there is one."""
         self.left -= 1
         plan = self.dispatcher.auction(ranked, sites)
@@ -117,24 +132,15 @@ class Reinsertion:
         self.plans[ranked.position] = plan
         return True
 
-    def _move(
-        self,
-        p: int,
-        removed: Sequence[Ranked],
-        victim: int | None = None,
-        first: tuple[Ranked, dict[int, list[int]]] | None = None,
-    ) -> bool:
-        """Start a workload, or let a victim run, before what is removed; undo if not better."""
+    def _move(self, p: int, ranked: Ranked, sites: Sites, removed: Sequence[Ranked]) -> bool:
+        """Start a workload before those that are removed start again; undo if not better."""
         if self.left <= 0 or not removed or self.run.stop_reason():
             return False
         before, value = self._state(), self._value(p)
         self.dispatcher.failed = {}
-        for ranked in removed:
-            self._remove(ranked)
-        possible = self._runs_again(victim) if victim is not None else True
-        if first is not None:
-            possible = self._auction(*first)
-        if possible:
+        for other in removed:
+            self._remove(other)
+        if self._auction(ranked, sites):
             self._auctions(sorted(removed, key=self._by_size))
             if self._value(p) < value:
                 return True
@@ -149,19 +155,13 @@ class Reinsertion:
             if any(job.site == s for job in plan.jobs)
         ]
 
-    def _beside(self, v: int) -> list[Ranked]:
-        """Return what starts on a machine of a running workload."""
-        on = {s: set(held.tolist()) for s, held in self._machines(v)}
-        return [
-            self.ranked[w]
-            for w, plan in self.plans.items()
-            if any(on.get(job.site, set()) & set(job.machines.tolist()) for job in plan.jobs)
-        ]
-
-    def _machines(self, v: int) -> list[tuple[int, Array]]:
-        """Return by cluster the machines of a running workload."""
-        holdings = [(s, self.fleet.holdings[s]) for s in self.fleet.where[v]]
-        return [(s, held.machine[held.victim == v]) for s, held in holdings]
+    def _in_region(self, s: int) -> list[Ranked]:
+        """Return what starts in the region of a cluster, if that is the region's first."""
+        sites = self.fleet.sites
+        if s and sites[s - 1].region == sites[s].region:
+            return []
+        region = sites[s].region
+        return [self.ranked[w] for w, plan in self.plans.items() if plan.region == region]
 
     def _remove(self, ranked: Ranked) -> None:
         plan = self.plans.pop(ranked.position)
@@ -172,7 +172,9 @@ class Reinsertion:
     def _runs_again(self, v: int) -> bool:
         """Let a victim run where it did if there is room, and return whether there is."""
         self.fleet.stop([v], -1)
-        for s, machines in self._machines(v):
+        for s in self.fleet.where[v]:
+            held = self.fleet.holdings[s]
+            machines = held.machine[held.victim == v]
             if (self.fleet.free[:, machines + self.fleet.sites[s].machines.start] < 0).any():
                 self.fleet.stop([v])
                 return False
