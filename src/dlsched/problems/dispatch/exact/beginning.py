@@ -20,8 +20,8 @@ ExactSearch: TypeAlias = Callable[[Solution], Claim]
 def from_best(instance: Instance, run: Run, search: ExactSearch) -> Claim:
     """Return what an exact search finds, or what it begins from if that is better.
 
-    It begins from what heuristics have found, else from the plan of `reinserted`, or from the run's start
-    if that is better.
+    It begins from what heuristics have found, else from the plan of `reinserted`, or from the run's
+    start if that is better.
     """
     known = run.known if isinstance(run.known, Solution) else reinserted_solution(instance, run)
     best, start = better_start(instance, run, known, "the heuristics' plan")
