@@ -434,8 +434,8 @@ def moves() -> Iterator[str]:
     """Yield `reinserted` beside `mast`, `counted` and `exact` on large batches, held back."""
     yield "## `reinserted` on 120 and 150 workloads\n"
     yield "4 regions of 3 clusters of 40 machines, 24 tenants; the rule was made on seeds 0 to 2 of"
-    yield "120 workloads, these are held back. Processor seconds in one process, of the first two the"
-    yield "least of 3 by turns. `exact` has 20 s by the clock and begins from `reinserted`.\n"
+    yield "120 workloads, these are held back. Processor seconds in one process, of the first two"
+    yield "the least of 3 by turns. `exact` has 20 s by the clock and begins from `reinserted`.\n"
     yield "| pending | seed | method | levels up to priority 4 | started in all | s | mast = 1 |"
     yield "|---|---|---|---|---|---|---|"
     for pending, seeds in ((120, (201, 202, 203)), (150, (301, 302, 303))):
