@@ -163,12 +163,12 @@ def drawn(seed: int) -> Instance:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_nothing_found_is_what_the_search_begins_from(seed: int) -> None:
-    """That is what heuristics have found, or the plan of `mast` if none was called."""
+    """That is what heuristics have found, or the plan of `reinserted` if none was called."""
     instance, run = drawn(seed), Run()
     nothing = Claim(status=Status.NO_SOLUTION, termination=Termination.TOLERANCES)
     claim = from_best(instance, run, lambda start: nothing)
-    mast = dlsched.solve(instance, "mast").solution
-    assert claim.status is Status.FEASIBLE and claim.solution.start == mast.start
+    plan = dlsched.solve(instance, "reinserted").solution
+    assert claim.status is Status.FEASIBLE and claim.solution.start == plan.start
     run.known = dlsched.solve(instance, "counted").solution
     assert from_best(instance, run, lambda start: nothing).solution is run.known
 

@@ -287,7 +287,11 @@ def test_a_limit_returns_the_plan_of_mast() -> None:
 def test_counts_that_cannot_be_placed_are_refined() -> None:
     """The first counts of priority 7 fit no machines; later ones start six times as much."""
     instance = dlsched.generate("dispatch", 7, machines=10)
-    once, more = (dlsched.solve(instance, "counted", tries=tries).objective for tries in (1, 4))
+    start = mast_solution(instance)
+    once, more = (
+        evaluate(instance, counted_plan.Counted(instance, Run(), start, 0.01, 10, tries).solve())
+        for tries in (1, 4)
+    )
     assert once[:13] == more[:13]
     assert more.started_7 > 6 * once.started_7
 
@@ -316,7 +320,7 @@ def test_counted_is_no_worse_than_the_largest_first_where_no_program_is_solved(
     batch = dlsched.generate("dispatch", 3, machines=10)
     by_rank, largest = evaluate(batch, mast_solution(batch)), evaluate(batch, largest_first(batch))
     assert largest.better_than(by_rank)
-    assert dlsched.solve(batch, "counted").objective == largest
+    assert not largest.better_than(dlsched.solve(batch, "counted").objective)
 
 
 @pytest.mark.parametrize("method", ["counted", "classes"])

@@ -32,7 +32,7 @@ PROBLEM = Problem(
     package=__name__,
     paper_method="mast",
     choose=choose,
-    starts=tuple(map(Start, ("counted", *_SCOPES))),
+    starts=tuple(map(Start, ("counted", "reinserted", *_SCOPES))),
 )
 
 __all__ = ["PROBLEM", "Instance", "Ranked", "Solution", "from_placement", "rank"]

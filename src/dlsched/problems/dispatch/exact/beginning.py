@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from dlsched.problems.dispatch.definition.check import evaluate
 from dlsched.problems.dispatch.definition.schema import Instance, Solution
-from dlsched.problems.dispatch.heuristics import better_start, mast_solution
+from dlsched.problems.dispatch.heuristics import better_start, reinserted_solution
 from dlsched.results.result import Claim, Status, Termination
 from dlsched.run import Run
 from dlsched.solvers.precision import BEYOND_PRECISION
@@ -20,10 +20,10 @@ ExactSearch: TypeAlias = Callable[[Solution], Claim]
 def from_best(instance: Instance, run: Run, search: ExactSearch) -> Claim:
     """Return what an exact search finds, or what it begins from if that is better.
 
-    It begins from what heuristics have found, else from the plan of `mast`, or from the run's start
-    if that is better.
+    It begins from what heuristics have found, else from the plan of `reinserted`, or from the run's
+    start if that is better.
     """
-    known = run.known if isinstance(run.known, Solution) else mast_solution(instance)
+    known = run.known if isinstance(run.known, Solution) else reinserted_solution(instance, run)
     best, start = better_start(instance, run, known, "the heuristics' plan")
     claim = search(best)
     claim = replace(claim, start=claim.start or start)

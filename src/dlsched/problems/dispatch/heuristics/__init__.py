@@ -10,6 +10,7 @@ from dlsched.problems.dispatch.definition.ranking import Ranked, rank, startable
 from dlsched.problems.dispatch.definition.schema import Instance, Solution
 from dlsched.problems.dispatch.heuristics.counted_plan import NODES, TRIES, WITHIN, Counted
 from dlsched.problems.dispatch.heuristics.dispatcher import Dispatcher
+from dlsched.problems.dispatch.heuristics.reinsertion import WORK, Reinsertion
 from dlsched.problems.dispatch.heuristics.table1_scopes import Loads, SitesByRegion
 from dlsched.problems.dispatch.programs.unjustified_victims import justified
 from dlsched.problems.dispatch.structures.fleet import Barred, Fleet
@@ -184,14 +185,42 @@ def _arrivals(instance: Instance) -> list[Ranked]:
     return sorted(rank(instance), key=lambda ranked: ranked.position)
 
 
+@method("dispatch", kind="heuristic")
+def reinserted(instance: Instance, run: Run, work: int = WORK) -> Solution:
+    """Of this library: mast by priority, then what waits starts where others start elsewhere.
+
+    At each priority the workloads start by rank or by size, whichever is better. Then each that
+    waits is planned in one region without what starts in one of its clusters, later in all of them;
+    what was removed is planned again after it. A move is kept if the levels down to the priority
+    are better. The answer is the plan of `mast` where that is better.
+
+    Parameters
+    ----------
+    work
+        About how many times a workload is planned, on average; from 0.
+    """
+    if not isinstance(work, int) or work < 0:
+        raise OptionError(f"work={work!r} must be a whole number from 0")
+    return reinserted_solution(instance, run, work)
+
+
+def reinserted_solution(instance: Instance, run: Run, work: int = WORK) -> Solution:
+    """Return the solution of `reinserted`."""
+    first = mast_solution(instance)
+    if len(startable(instance)) < 2 or run.stop_reason():
+        return first
+    other = Reinsertion(instance, run, work).solve()
+    return other if evaluate(instance, other).better_than(evaluate(instance, first)) else first
+
+
 @method("dispatch", kind="heuristic", preload=("highspy", "scipy.sparse"))
 def counted(
     instance: Instance, run: Run, within: float = WITHIN, nodes: int = NODES, tries: int = TRIES
 ) -> Claim:
     """Of this library: mast, then an integer program over blocks of machines at each priority.
 
-    It begins from the better one of two plans of `mast`: by rank, and with the largest workload of
-    a priority first; where a limit strikes, it is no worse than these.
+    It begins from the better one of two plans: that of `reinserted`, and that of `mast` with the
+    largest workload of a priority first; where a limit strikes, it is no worse than these.
 
     The program is that of `classes`, with one level for the jobs preempted and the size started at
     a priority, and few nodes. Priorities at which everything starts without preemption need none;
@@ -210,12 +239,12 @@ def counted(
     """
     if within < 0 or nodes < 0 or tries < 1:
         raise OptionError("within and nodes must be from 0, tries from 1")
-    first = mast_solution(instance)
+    first = reinserted_solution(instance, run)
     if not run.stop_reason():
         other = largest_first(instance)
         if evaluate(instance, other).better_than(evaluate(instance, first)):
             first = other
-    best, start = better_start(instance, run, first, "the plans of mast")
+    best, start = better_start(instance, run, first, "the first plans")
     return Claim(Counted(instance, run, best, within, nodes, tries).solve(), start=start)
 
 

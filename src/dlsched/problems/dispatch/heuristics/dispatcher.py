@@ -20,6 +20,8 @@ from dlsched.schema import Number
 
 Sites: TypeAlias = Mapping[int, Sequence[int]]
 """Positions of the clusters that a workload may use, by region."""
+Failures: TypeAlias = dict[tuple[int, int, Labels], list[tuple[Request, int]]]
+"""Jobs that failed with the priority of their workload, by cluster, GPU type and labels."""
 
 
 class Score(NamedTuple):
@@ -57,7 +59,7 @@ class Dispatcher:
         self.cache = cache
         self.fewest = fewest
         self.preempts = preempts
-        self.failed: dict[tuple[int, int, Labels], list[tuple[Request, int]]] = {}
+        self.failed: Failures = {}
         self.start: dict[str, Started] = {}
         self.preempt: list[int] = []
         self.attempts = 0
@@ -181,15 +183,24 @@ class Dispatcher:
 
     def execute(self, ranked: Ranked, plan: Plan) -> None:
         """Start a workload by a plan."""
-        fleet = self.fleet
-        workload = fleet.instance.pending[ranked.position]
-        fleet.stop(plan.victims)
+        self.occupy(ranked, plan)
+        self.record(ranked, plan)
+
+    def occupy(self, ranked: Ranked, plan: Plan) -> None:
+        """Stop a plan's victims and take its machines."""
+        self.fleet.stop(plan.victims)
         self.preempt += plan.victims
         self._forget(plan.victims)
+        requests = self.fleet.requests[ranked.position]
+        for request, job in zip(requests, plan.jobs, strict=True):
+            self.fleet.take(job.site, request, job.machines, job.tasks)
+
+    def record(self, ranked: Ranked, plan: Plan) -> None:
+        """Keep where a workload starts for the solution."""
+        fleet = self.fleet
+        workload = fleet.instance.pending[ranked.position]
         placed: dict[str, Placed] = {}
-        requests = fleet.requests[ranked.position]
-        for job, request, of_job in zip(workload.jobs, requests, plan.jobs, strict=True):
-            fleet.take(of_job.site, request, of_job.machines, of_job.tasks)
+        for job, of_job in zip(workload.jobs, plan.jobs, strict=True):
             machines = zip(of_job.machines.tolist(), of_job.tasks.tolist(), strict=True)
             on = {fleet.name(of_job.site, machine): tasks for machine, tasks in machines}
             placed[job.id] = Placed(cluster=fleet.sites[of_job.site].name, on=on)
