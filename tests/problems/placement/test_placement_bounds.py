@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 from collections.abc import Callable
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -18,6 +19,8 @@ from placement_instances import instance, job, region, table
 import dlsched
 from dlsched.problems.placement import Instance, Solution, exact
 from dlsched.problems.placement.definition.check import check
+from dlsched.problems.placement.exact import Refinement
+from dlsched.problems.placement.exact.relaxation_tree import RelaxationTree
 from dlsched.problems.placement.programs.cell_bound import least_cost
 from dlsched.problems.placement.programs.coefficients import Shares
 from dlsched.problems.placement.programs.forms import POINT_BITS, estimate
@@ -388,3 +391,14 @@ def test_the_sigmoid_is_rounded_down(x: Fraction, more: Fraction) -> None:
         given_ = Decimal(value.numerator) / Decimal(value.denominator)
         assert exact - Decimal("5e-18") < given_ <= exact
     assert sigmoid_below(x + more) >= value
+
+
+def test_the_form_of_the_relaxation_keeps_its_names() -> None:
+    """Its model may not be collected: the columns of homes were found only by chance."""
+    made = dlsched.generate("placement", 3, tables=10, regions=3, jobs=14, largest=0.4)
+    refinement = Refinement(made, Run())
+    refinement.relax(1)
+    gc.collect()
+    assert refinement.built is None
+    assert refinement.relaxed is not None
+    assert RelaxationTree(made, refinement.relaxed, 0.0, 4).columns.shape == (4, 3)

@@ -134,6 +134,7 @@ class Refinement:
         self.whole: Whole | None = None
         self.dual: float | None = None
         self.relaxed: StandardForm | None = None  # of which `dual` is the bound
+        self.relaxed_model: Any = None  # the form's variables know their names only as long as it
         self.claimed = 0.0
         self.excluded: list[Solution] = []
         self.built: tuple[Any, StandardForm] | None = None
@@ -305,7 +306,7 @@ class Refinement:
             else:
                 outcome = highs.solve(form, 0, self.run, relax=True)
             if outcome.duals is not None:
-                solved = form, outcome.duals
+                solved = built, form, outcome.duals
             else:
                 self.no_dual = f"the relaxation ended with {outcome.termination.sentence}"
             reached = outcome.objective if large else outcome.bound
@@ -317,7 +318,7 @@ class Refinement:
                 break
             last = reached
         if solved is not None:
-            form, duals = solved
+            built, form, duals = solved
             stop = self.run.stop_reason()
             if stop and form.A.nnz > _FAST_NONZEROS:
                 self.no_dual = stop.sentence
@@ -327,7 +328,7 @@ class Refinement:
                 self.no_dual = "the relaxation's duals bound nothing"
             else:
                 certified = float(bound) * (1 - CHECK_TOLERANCE) - rounding_margin(self.instance)
-                self.dual, self.relaxed = max(0.0, certified), form
+                self.dual, self.relaxed, self.relaxed_model = max(0.0, certified), form, built
 
     def add_tangents(self, built: Any) -> bool:
         """Add tangents at the point of the model's variables; return whether any is new."""
