@@ -30,7 +30,9 @@ from dlsched.simulation.workload.generators import synergy_workload
 
 SHARED = ROOT.parent / "shared" / "data"
 TURNS = 2
+"""How often each code is measured."""
 EVERY = 10**9
+"""More decisions than there are."""
 
 
 class Case(NamedTuple):
@@ -50,7 +52,7 @@ CASES = {
     "trace3": Case("trace 3, four resources, at events", "muri_s", EXACT | {"interval": None}, 300),
     "fifo": Case("128 GPUs, 9 jobs an hour, FIFO", "synergy", EXACT | {"order": "fifo"}, 120),
     "srtf": Case("the same, SRTF", "synergy", EXACT | {"order": "srtf"}, 120),
-    "rounds": Case(STUDY, "muri_s", EXACT, 250),
+    "rounds": Case(STUDY, "muri_s", EXACT, 150),
     "all": Case("the same, all its rounds", "muri_s", EXACT, EVERY, old=False),
 }
 
@@ -69,12 +71,11 @@ def inputs(name: str) -> tuple[Workload, Cluster]:
 
 
 def measure(name: str) -> dict[str, Any]:
-    """Simulate a case; return the seconds and the objectives of its decisions."""
+    """Simulate a case; return the seconds of its decisions."""
     case = CASES[name]
     policy = make_policy(case.policy, **case.options)
     decide = policy.decide
     seconds: list[float] = []
-    worth: list[float] = []
 
     def timed(state: Any) -> Any:
         began = time.process_time()
@@ -82,9 +83,7 @@ def measure(name: str) -> dict[str, Any]:
         spent = time.process_time() - began
         if decision.solved:
             seconds.append(spent)
-            how = decision.solved
-            worth.append(how["objective"][0] if "objective" in how else how["throughput"])
-            assert how["status"] == "optimal", how
+            assert decision.solved["status"] == "optimal", decision.solved
         if len(seconds) == case.decisions:
             raise StopIteration
         return decision
@@ -98,7 +97,7 @@ def measure(name: str) -> dict[str, Any]:
     else:
         report = run.audit()
         assert report, report.violations[:3]
-    return {"seconds": seconds[1:], "worth": worth}  # the first one loads the libraries
+    return {"seconds": seconds[1:]}  # the first one loads the libraries
 
 
 def in_turns(name: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -116,27 +115,23 @@ def in_turns(name: str) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def rows(*names: str) -> Iterator[str]:
     """Yield a table of cases; each row's median is the least of its turns."""
-    yield "| rounds | code | decisions | median ms | mean ms | 90 % ms | longest ms | objectives |"
+    yield "| rounds | code | decisions | median ms | mean ms | 90 % ms | longest ms | together s |"
     yield "|" + "---|" * 8
     for name in names:
         best: dict[str, Any] = {}
-        worth: dict[str, list[float]] = {}
         for which, found in in_turns(name):
             ms = 1000 * np.array(found["seconds"])
-            figures = (np.median(ms), ms.mean(), np.quantile(ms, 0.9), ms.max())
+            figures = (np.median(ms), ms.mean(), np.quantile(ms, 0.9), ms.max(), ms.sum() / 1e3)
             best[which] = min(best.get(which, figures), figures)
-            worth[which] = found["worth"]
+            counted = len(ms) + 1
         for which, figures in best.items():
-            ours, cells = worth[which], " | ".join(f"{value:,.1f}" for value in figures)
-            same = ""
-            if which == "new" and "old" in worth:
-                pairs = zip(ours, worth["old"], strict=True)
-                alike = sum(abs(a - b) <= 1e-9 * abs(b) for a, b in pairs)
-                same = f"{alike} of {len(ours)} equal"
-            yield f"| {CASES[name].title} | {which} | {len(ours)} | {cells} | {same} |"
+            cells = " | ".join(f"{value:,.1f}" for value in figures)
+            yield f"| {CASES[name].title} | {which} | {counted} | {cells} |"
     yield (
-        "\nThe same jobs are in equal rounds only as long as ties between optima have not led the "
-        "two simulations apart. Every decision is proved optimal."
+        "\nThe first so many decisions of the simulation that solve a problem, but for the very "
+        "first, which loads the libraries. Of several turns the one with the least median. Ties "
+        "between optima lead old and new apart, so that they are not the same rounds; every "
+        "decision is proved optimal, and a complete run is audited."
     )
 
 
