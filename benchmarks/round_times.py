@@ -46,8 +46,10 @@ EXACT: dict[str, Any] = {"method": "exact"}
 STUDY = "synthetic-1, first 400 jobs, a fifth of the estimates wrong (seed 0), rounds of 360 s"
 CASES = {
     "trace3": Case("trace 3, four resources, at events", "muri_s", EXACT | {"interval": None}, 300),
-    "fifo": Case("128 GPUs, 9 jobs an hour, FIFO", "synergy", EXACT | {"order": "fifo"}, 120),
-    "srtf": Case("the same, SRTF", "synergy", EXACT | {"order": "srtf"}, 120),
+    "fifo": Case(
+        "128 GPUs, 9 jobs an hour, FIFO", "synergy", EXACT | {"order": "fifo"}, 300, turns=1
+    ),
+    "srtf": Case("the same, SRTF", "synergy", EXACT | {"order": "srtf"}, 300, turns=1),
     "rounds": Case(STUDY, "muri_s", EXACT, 90, turns=1),
 }
 
