@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -96,7 +96,11 @@ def counted_form(pool: Pool, groups: Groups) -> StandardForm:
         shape=(classes, len(groups)),
     )
     gpus = sparse.csc_array(pool.class_gpus[None, :].astype(float))
-    blocks = [[covers, None], [counts, -sparse.eye_array(classes)], [None, gpus]]
+    blocks: list[list[Any]] = [
+        [covers, None],
+        [counts, -sparse.eye_array(classes)],
+        [None, gpus],
+    ]
     fixed = np.append(pool.multiplicity.astype(float), np.zeros(classes))
     form = StandardForm.of(
         sparse.csc_array(sparse.block_array(blocks, format="csc")),
