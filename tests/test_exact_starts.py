@@ -148,3 +148,24 @@ def test_a_claim_worse_than_a_heuristic_is_replaced(monkeypatch: pytest.MonkeyPa
     assert (found.status, found.termination) == (Status.FEASIBLE, Termination.UNDECIDED)
     assert found.objective == best.objective and found.solution.method == "dp"
     assert found.reason == "the solution is that of prices"
+
+
+def test_no_heuristic_is_asked_after_one_at_its_certified_bounds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where price_round proves its own optimum, the exact method asks it alone."""
+    asked: list[str] = []
+    call = registry.call
+
+    def noted(method: Any, *others: Any) -> Any:
+        asked.append(method.name)
+        return call(method, *others)
+
+    monkeypatch.setattr(registry, "call", noted)
+    instance = dlsched.generate("sensitivity", 2, servers=2)
+    alone = dlsched.solve(instance, "price_round")
+    assert alone.objective == tuple(bound.value for bound in alone.certified)
+    asked.clear()
+    best = dlsched.solve(instance)
+    assert asked == ["price_round", "patterns"]
+    assert best.status is Status.OPTIMAL and best.objective == alone.objective

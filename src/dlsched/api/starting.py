@@ -72,7 +72,10 @@ def prepare_all(
 def solutions_of(
     methods: Sequence[Method], owner: Problem, instance: Instance, run: Run
 ) -> list[Known]:
-    """Return the solutions of heuristics, the best of them last, each new best one recorded."""
+    """Return the solutions of heuristics, the best of them last, each new best one recorded.
+
+    Once one is at certified bounds that came with it, no other can be better, and none is asked.
+    """
     best: Known | None = None
     others = []
     for known in _solutions(methods, owner, instance, run):
@@ -82,6 +85,8 @@ def solutions_of(
         else:
             worse = known
         others += [worse] if worse is not None else []
+        if _optimal(known):
+            break
     return others if best is None else [*others, best]
 
 
@@ -102,6 +107,14 @@ def begin_from(found: Sequence[Known], run: Run) -> Known | None:
         for level in range(levels)
     ]
     return found[-1]
+
+
+def _optimal(known: Known) -> bool:
+    """Whether a solution equals a certified bound of its own in every level."""
+    return len(known.bounds) == len(known.objective) and all(
+        any(bound.kind == "certified" and bound.value == value for bound in stated)
+        for value, stated in zip(known.objective, known.bounds, strict=True)
+    )
 
 
 def _solutions(

@@ -19,11 +19,13 @@ from dlsched.problems.interleaving.programs.column_pool import Pool
 from dlsched.problems.interleaving.programs.columns import Prices
 from dlsched.problems.interleaving.programs.heuristic_pricing import climb
 from dlsched.problems.interleaving.programs.large_relaxation import LargeRelaxation
+from dlsched.problems.interleaving.programs.master import choice_form, counted_form
 from dlsched.problems.interleaving.programs.price_increase import raised
 from dlsched.problems.interleaving.structures.groups import stage_array, trivial_bound
 from dlsched.problems.interleaving.structures.tables import Query
 from dlsched.registry import call
 from dlsched.run import Run
+from dlsched.solvers import highs
 from dlsched.testing import oracles, strategies
 from drawing import drawn
 
@@ -349,3 +351,22 @@ def test_a_method_that_fails_leaves_the_smoothed_relaxation(
     again = dlsched.solve(instance, "column_generation")
     assert again.status == "optimal"
     assert float(again.certified[0].value) == pytest.approx(float(expected), rel=1e-6)
+
+
+@drawn(25, INSTANCES)
+def test_counting_groups_by_class_changes_no_optimum(instance: Instance) -> None:
+    """The integer master with the numbers of groups as columns has the optimum of the plain one."""
+    if instance.gpu_budget is None or not instance.jobs:
+        return
+    pool = Pool(instance, listed=True)
+    groups = pool.listed
+    assert groups is not None
+    plain = highs.solve(choice_form(pool, groups), 0, Run(), quiet=True)
+    counted = highs.solve(counted_form(pool, groups), 0, Run(), quiet=True)
+    assert plain.objective == pytest.approx(counted.objective, rel=1e-9)
+    assert counted.values is not None
+    numbers = np.bincount(
+        groups.class_of, weights=counted.values[: len(groups)], minlength=len(pool.classes)
+    )
+    assert counted.values[len(groups) :] == pytest.approx(numbers)
+    assert pool.class_gpus @ numbers <= instance.gpu_budget + 1e-6

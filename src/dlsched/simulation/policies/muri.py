@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-import dlsched
 from dlsched.errors import OptionError
 from dlsched.problems.interleaving.definition.schema import Instance, Profile
 from dlsched.problems.interleaving.instances import state as adapter
@@ -20,8 +19,8 @@ from dlsched.simulation.engine.decision import Allocation, Decision
 from dlsched.simulation.engine.policy import BasePolicy
 from dlsched.simulation.engine.speeds import least_iteration_time
 from dlsched.simulation.engine.state import State
+from dlsched.simulation.policies.muri_rounds import KnownRounds
 from dlsched.simulation.policies.placement import Placement
-from dlsched.simulation.policies.solving import solved_by
 from dlsched.simulation.workload.clock import TICKS
 
 TIES: Final = ("listed", "shortest")
@@ -90,6 +89,7 @@ class Muri(BasePolicy):
         self.objective, self.gap = objective, gap
         self.interval, self.time_limit, self.ties = interval, time_limit, ties
         self.on_events = interval is None
+        self._rounds = KnownRounds()
 
     def decide(self, state: State) -> Decision:
         """Return the changes that make the groups of this round run."""
@@ -110,14 +110,12 @@ class Muri(BasePolicy):
             chosen = self._fastest(state, instance)
             if chosen is not None:
                 return place_groups(state, *chosen)
-        result = dlsched.solve(
+        groups, solved = self._rounds.groups(
             instance, self.method or "muri", time_limit=self.time_limit, seed=state.seed
         )
-        assert result.solution is not None, "a grouping that merges all pairs fits the cluster"
-        groups = [tuple(group.jobs) for group in result.solution.groups]
         if self.ties == "shortest":
             groups = settle_ties(instance, groups)
-        return place_groups(state, groups, solved_by(result))
+        return place_groups(state, groups, solved)
 
     def _fastest(
         self, state: State, instance: Instance

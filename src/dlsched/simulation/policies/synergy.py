@@ -15,7 +15,8 @@ from dlsched.simulation.engine.policy import BasePolicy
 from dlsched.simulation.engine.state import Arrays, State, Vector
 from dlsched.simulation.policies.ordering import select
 from dlsched.simulation.policies.synergy_orders import ORDERS, Best
-from dlsched.simulation.policies.synergy_rounds import Given, RoundSolver
+from dlsched.simulation.policies.synergy_rounds import INDIFFERENT, Given, RoundSolver
+from dlsched.simulation.policies.synergy_servers import renamed
 
 WALKING: Final = ("greedy", "drf", "tetris")
 """Methods that try every job of the queue, as those that do not fit wait (sections 3.3, 5.7)."""
@@ -93,6 +94,8 @@ class Synergy(BasePolicy):
             # As a round ago: all jobs would stay.
             return Decision(solved=solved)
         self._given = given
+        if isinstance(self.method, str) and self.method in INDIFFERENT:
+            given = renamed(given, held, [server.id for server in state.cluster.servers])
         allocations = _allocations(state, given)
         start = {name: new for name, new in allocations.items() if held.get(name) != new}
         preempt = [name for name in held if name not in allocations]

@@ -56,6 +56,8 @@ _ROUGH = 1e-4
 """Relative gap at which an integer program that proves nothing may end."""
 _MOST_COLUMNS = 60_000
 """Largest number of groups of an integer program."""
+_FEW_GROUPS = 3_000
+"""Up to so many groups are columns from the start, and decided in one integer program."""
 
 
 class GroupSearch:
@@ -83,6 +85,11 @@ class GroupSearch:
     def gap(self) -> float:
         """The distance from the incumbent to the bound."""
         return np.inf if self.bound is None else float(self.bound) - self.value
+
+    @property
+    def few(self) -> bool:
+        """Whether all groups are listed, and few."""
+        return self.pool.listed is not None and len(self.pool.listed) <= _FEW_GROUPS
 
     def done(self) -> bool:
         """Return whether the gap is as small as was asked for."""
@@ -127,6 +134,8 @@ class GroupSearch:
 
     def solve_nearest(self) -> None:
         """Solve the integer program over the groups nearest to the prices, then over more."""
+        if self.few and self.solve_within(_FEW_GROUPS):
+            return
         slack = 4e-6 * len(self.pool.profiles)
         while not (self.done() or self.run.stop_reason()):
             slack = min(slack, self.gap)
@@ -158,7 +167,10 @@ class GroupSearch:
         """Generate columns at smoothed prices, with an exact pass in each round."""
         master = Master(self.pool, self.run)
         assert self.incumbent is not None
-        master.add(Groups.join([self.incumbent, self.pool.singles()]))
+        first = [self.incumbent, self.pool.singles()]
+        if self.few and self.pool.listed is not None:
+            first.append(self.pool.listed)
+        master.add(Groups.join(first))
         step = SMOOTHING
         while not self.run.stop_reason():
             solved = master.solve()

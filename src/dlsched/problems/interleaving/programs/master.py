@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -80,6 +80,40 @@ def choice_form(pool: Pool, groups: Groups) -> StandardForm:
     return StandardForm.of(matrix(pool, groups), lower, upper, most, groups.worth, sense="max")
 
 
+def counted_form(pool: Pool, groups: Groups) -> StandardForm:
+    """Return the integer master with a column for the number of groups of each class, after theirs.
+
+    The row of the GPUs is one of these numbers alone: with few of them it is a knapsack, whose cuts
+    are strong, and a branch on a number of groups decides more than one on a group.
+    """
+    from scipy import sparse
+
+    classes = len(pool.classes)
+    of_class = np.bincount(pool.class_of, weights=pool.multiplicity, minlength=classes)
+    covers = matrix(pool, groups)[: len(pool.multiplicity)]
+    counts = sparse.csc_array(
+        (np.ones(len(groups)), (groups.class_of, np.arange(len(groups)))),
+        shape=(classes, len(groups)),
+    )
+    gpus = sparse.csc_array(pool.class_gpus[None, :].astype(float))
+    blocks: list[list[Any]] = [
+        [covers, None],
+        [counts, -sparse.eye_array(classes)],
+        [None, gpus],
+    ]
+    fixed = np.append(pool.multiplicity.astype(float), np.zeros(classes))
+    form = StandardForm.of(
+        sparse.csc_array(sparse.block_array(blocks, format="csc")),
+        np.append(fixed, -np.inf),
+        np.append(fixed, float(pool.budget or 0)),
+        np.append(np.full(len(groups), float(pool.multiplicity.max(initial=0))), of_class),
+        np.append(groups.worth, np.zeros(classes)),
+        sense="max",
+    )
+    form.lower[len(groups) :] = np.ceil(of_class / pool.largest)
+    return form
+
+
 def best_choice(
     pool: Pool, groups: Groups, run: Run, start: Indices | None = None
 ) -> tuple[Outcome, Indices | None]:
@@ -95,8 +129,13 @@ def best_choice(
     tuple
         The outcome, and how often each group is taken.
     """
+    counted = pool.budget is not None and len(pool.classes) > 1
+    form = counted_form(pool, groups) if counted else choice_form(pool, groups)
     point = None if start is None else start.astype(float)
-    outcome = highs.solve(choice_form(pool, groups), 0, run, start=point, quiet=True)
+    if counted and point is not None:
+        classes = len(pool.classes)
+        point = np.append(point, np.bincount(groups.class_of, weights=point, minlength=classes))
+    outcome = highs.solve(form, 0, run, start=point, quiet=True)
     if outcome.values is None or outcome.status is Status.INFEASIBLE:
         return outcome, None
-    return outcome, np.rint(outcome.values).astype(np.int64)
+    return outcome, np.rint(outcome.values[: len(groups)]).astype(np.int64)

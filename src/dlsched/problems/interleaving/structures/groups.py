@@ -39,6 +39,8 @@ error of 2**-52 of a partial sum that is at most 9 times the largest of them.
 """
 _CHUNK = 1 << 18
 """Groups whose efficiencies are computed at once; more would take much memory."""
+_AT_ONCE = 1 << 16
+"""Busiest slots that are computed at once, over arrangements: more would leave the caches."""
 _TINY = Fraction(1, 10**290)
 _FACTOR = 2**900
 """What times are multiplied by if one is below `_TINY`: those from 5e-324 to 1e15, an instance's
@@ -84,12 +86,16 @@ def least_times(stages: Vector, members: Indices) -> Vector:
     """
     count, size = members.shape
     k = stages.shape[1]
+    rotated = np.stack([np.roll(stages, -offset, axis=1) for offset in range(k)])
     times = np.full(count, np.inf)
-    for offsets in offsets_table(k, size):
-        busiest = stages[members[:, 0]]
-        for column, offset in zip(members.T[1:], offsets[1:].tolist(), strict=True):
-            busiest = np.maximum(busiest, np.roll(stages, -offset, axis=1)[column])
-        np.minimum(times, busiest.sum(axis=1), out=times)
+    table = offsets_table(k, size)
+    step = max(1, _AT_ONCE // max(1, count * k))
+    for first in range(0, len(table), step):
+        offsets = table[first : first + step, :, None]
+        busiest = np.broadcast_to(stages[members[:, 0]], (len(offsets), count, k))
+        for column, offset in zip(members.T[1:], offsets.swapaxes(0, 1)[1:], strict=True):
+            busiest = np.maximum(busiest, rotated[offset, column])
+        np.minimum(times, busiest.sum(axis=2).min(axis=0), out=times)
     return times
 
 
