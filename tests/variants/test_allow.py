@@ -16,6 +16,7 @@ import dlsched
 from dlsched import OptionError, Variant
 from dlsched.problems.interleaving.exact.allowed import pairs_apart
 from dlsched.problems.interleaving.programs.columns import rows_of
+from dlsched.problems.sensitivity.definition.allow import held_by_server
 from dlsched.problems.sensitivity.exact.job_columns import JobColumns
 from dlsched.run import Run
 
@@ -38,6 +39,15 @@ def fewer(pairs: tuple[frozenset[str], ...], most: int) -> Rule:
 
     def allow(instance: Any, held: Any) -> bool:
         return len(held) <= most and not any(pair <= set(held) for pair in pairs)
+
+    return allow
+
+
+def light(weights: dict[str, int], most: int) -> Rule:
+    """Return the rule that the GPUs of a server, each times a weight, are few."""
+
+    def allow(instance: Any, held: Any) -> bool:
+        return sum(weights.get(job, 1) * gpus for job, gpus in held.items()) <= most
 
     return allow
 
@@ -85,6 +95,9 @@ def rules(draw: st.DrawFn, instance: Any) -> Rule:
         chosen = draw(st.lists(st.sampled_from(pairs), min_size=1, max_size=most, unique=True))
     if instance.problem == "interleaving":
         return apart(tuple(chosen))
+    if draw(st.booleans()):
+        weights = draw(st.dictionaries(st.sampled_from(ids), st.integers(0, 2)))
+        return light(weights, draw(st.integers(1, 4)))
     return fewer(tuple(chosen), draw(st.sampled_from([1, 1, 2, 2, 3])))
 
 
@@ -96,7 +109,7 @@ def validate_rule(problem: str, data: st.DataObject) -> None:
     assume(known)
     variant = Variant(problem, "drawn", allow=data.draw(rules(instance)))
     best = best_of(instance, variant, known)
-    for method in ["exact"] if problem == "sensitivity" else ["exact", "whole_model"]:
+    for method in ["exact", "whole_model"]:
         result = dlsched.solve(instance, method, variant=variant)
         assert result.method == ("columns" if method == "exact" else method)
         if best is None:
@@ -195,7 +208,7 @@ def test_a_slower_speed_alone_cannot_be_allowed() -> None:
 
 
 def test_a_rule_with_rows_is_solved_on_the_whole_model() -> None:
-    """Interleaving's model states pairs; sensitivity's cannot state sets of jobs."""
+    """Interleaving's model states pairs, and sensitivity's sets of jobs."""
     instance = dlsched.generate("interleaving", seed=1, jobs=16)
     pair = frozenset(job.id for job in instance.jobs[:2])
 
@@ -206,11 +219,11 @@ def test_a_rule_with_rows_is_solved_on_the_whole_model() -> None:
     result = dlsched.solve(instance, variant=both)
     assert (result.method, result.status) == ("whole_model", "optimal")
     assert not any(pair <= set(group.jobs) for group in result.solution.groups)
-    with pytest.raises(OptionError, match="cannot state allow"):
-        dlsched.solve(
-            "sensitivity-small-01",
-            variant=Variant("sensitivity", "both", some, allow=anything),
-        )
+    instance = dlsched.load("sensitivity-small-01")
+    alone = Variant("sensitivity", "both", some, allow=fewer((), 1))
+    result = dlsched.solve(instance, variant=alone)
+    assert (result.method, result.status) == ("whole_model", "optimal")
+    assert all(len(held) == 1 for held in held_by_server(result.solution).values())
 
 
 def first_elsewhere(instance: Any, workload: Any, job: Any, group: Any) -> bool:
@@ -233,11 +246,6 @@ def test_a_rule_of_dispatch_is_proved() -> None:
     assert result.status == "optimal"
 
 
-def test_sensitivity_says_that_a_rule_has_no_proof() -> None:
-    """No model states its sets of jobs."""
-    variant = Variant("sensitivity", "few", allow=fewer((), 2))
-    with pytest.raises(OptionError, match="cannot state allow, so that it has no proof"):
-        dlsched.prove("sensitivity-small-01", variant=variant)
 
 
 def test_jobs_are_divided_from_their_profile_only_as_needed() -> None:
