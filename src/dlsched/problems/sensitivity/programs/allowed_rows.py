@@ -8,6 +8,7 @@ there, which is one row.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -18,6 +19,8 @@ from dlsched.problems.sensitivity.definition.schema import Instance, Job, Soluti
 
 MOST_ASKED = 200_000
 """Most sets of parts of which the rule is asked."""
+_PROBED = 100
+"""So many of the sets that are not allowed are tried with one more job."""
 
 
 class Part(NamedTuple):
@@ -28,16 +31,19 @@ class Part(NamedTuple):
 
 
 Parts = frozenset[Part]
+Counts = tuple[str, list[int]]
+"""A job, and the numbers of GPUs that it can have on a server."""
 
 
 class _Asked:
-    """What the rule says of sets of parts that fit a server's GPUs."""
+    """What the rule says of sets of parts; `counts` has the jobs that fit a server."""
 
     def __init__(self, instance: Instance, allow: Allow) -> None:
         self.instance = instance
         self.allow = allow
         self.known: dict[Parts, bool] = {}
-        self.counts = {job.id: _counts(instance, job) for job in instance.jobs}
+        counts = ((job.id, _counts(instance, job)) for job in instance.jobs)
+        self.counts = {job: fitting for job, fitting in counts if fitting}
 
     def __call__(self, held: Parts) -> bool:
         if held and held not in self.known:
@@ -59,6 +65,38 @@ class _Asked:
             yield others | {Part(part.job, counts[place - 1])} if place else others
 
 
+    def at_once(self, held: Parts) -> bool:
+        """Whether a set is known to be allowed that no server may have the GPUs for."""
+        try:
+            return self(held)
+        except OptionError:
+            if len(self.known) >= MOST_ASKED:
+                raise
+            return False  # what the rule does beyond a server's GPUs is no error
+
+    def in_order(self) -> list[Counts]:
+        """Return the jobs, first those that are missing in a largest set that is allowed.
+
+        So fewer sets have to be asked of where the rule is about some jobs.
+        """
+        jobs = list(self.counts.items())
+        missing: dict[str, None] = {}
+        for some in (jobs, jobs[::-1]):
+            held: Parts = frozenset()
+            for entry in some:
+                more = held | _most([entry])
+                if self.at_once(more):
+                    held = more
+                else:
+                    missing[entry[0]] = None
+        return sorted(jobs, key=lambda entry: entry[0] not in missing)
+
+
+def _most(jobs: Iterable[Counts]) -> Parts:
+    """Return all of some jobs with as many GPUs as they can have on a server."""
+    return frozenset(Part(job, counts[-1]) for job, counts in jobs)
+
+
 def _counts(instance: Instance, job: Job) -> list[int]:
     """Return the numbers of GPUs that a job can have on a server."""
     gpus, most = instance.profile(job).gpus, instance.servers.gpus
@@ -77,31 +115,50 @@ def smallest_forbidden(instance: Instance, allow: Allow) -> list[Parts]:
         a smaller one.
     """
     asked = _Asked(instance, allow)
-    jobs = list(asked.counts.items())
+    jobs = asked.in_order()
     found: list[Parts] = []
-    stack: list[tuple[Parts, int, int]] = [(frozenset(), 0, instance.servers.gpus)]
+    stack: list[tuple[Parts, list[Counts], int]] = [
+        (frozenset(), jobs, instance.servers.gpus),
+    ]
     while stack:
-        held, first, free = stack.pop()
-        for i in range(first, len(jobs)):
-            job, counts = jobs[i]
-            for gpus in (count for count in counts if count <= free):
-                more = held | {Part(job, gpus)}
-                least = all(map(asked, asked.smaller(more)))
-                if asked(more):
-                    _require(least, more)
-                    stack.append((more, i + 1, free - gpus))
-                    continue
-                if least:
-                    found.append(more)
-                break
-    for held in found:
+        held, others, free = stack.pop()
+        rest = _extend(asked, held, others, free, found)
+        # From this position on all jobs may be there at once, with what is held.
+        end = bisect_left(
+            range(len(rest) + 1), True, key=lambda i: asked.at_once(held | _most(rest[i:]))
+        )
+        for i, (job, counts) in enumerate(rest[:end]):
+            for gpus in counts:
+                stack.append((held | {Part(job, gpus)}, rest[i + 1 :], free - gpus))
+    for held in found[:_PROBED]:
         used = {part.job for part in held}
         free = instance.servers.gpus - sum(part.gpus for part in held)
         for job, counts in jobs:
-            if job not in used and counts and counts[0] <= free:
+            if job not in used and counts[0] <= free:
                 more = held | {Part(job, counts[0])}
                 _require(not asked(more), more)
     return found
+
+
+def _extend(
+    asked: _Asked, held: Parts, others: Iterable[Counts], free: int, found: list[Parts]
+) -> list[Counts]:
+    """Return what may be added to a set; a part that may not, and each smaller one, is found."""
+    rest: list[Counts] = []
+    for job, counts in others:
+        fitting: list[int] = []
+        for gpus in (count for count in counts if count <= free):
+            more = held | {Part(job, gpus)}
+            least = all(map(asked, asked.smaller(more)))
+            if not asked(more):
+                if least:
+                    found.append(more)
+                break
+            _require(least, more)
+            fitting.append(gpus)
+        if fitting:
+            rest.append((job, fitting))
+    return rest
 
 
 def _require(downward: bool, held: Parts) -> None:
