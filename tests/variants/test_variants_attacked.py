@@ -17,6 +17,7 @@ from enumerations import solutions
 
 import dlsched
 from dlsched import Level, OptionError, Variant
+from dlsched.variants.lookup import find_variant
 
 FIRST = "s1"
 
@@ -215,3 +216,19 @@ def test_a_file_has_one_digest_in_all_processes(tmp_path: Path) -> None:
     command = [sys.executable, "-c", code]
     runs = [subprocess.run(command, capture_output=True, check=True) for _ in range(2)]
     assert runs[0].stdout == runs[1].stdout
+
+
+def test_a_file_that_is_edited_does_not_change_what_was_loaded(tmp_path: Path) -> None:
+    """The function of before runs, with the digest of before; loaded anew it has another."""
+    file = tmp_path / "mine.py"
+    text = (
+        "import dlsched\n\n\n@dlsched.variant('reclaiming')\ndef one(m, instance):\n"
+        "    import pyomo.environ as pyo\n\n"
+        "    m.one = pyo.Constraint(expr=m.x[instance.servers[0].id] == 1)\n"
+    )
+    file.write_text(text)
+    loaded = find_variant(f"{file}:one")
+    before = loaded.sha256
+    file.write_text(text.replace("== 1", "== 0").replace("import dlsched", "\nimport dlsched"))
+    assert dlsched.solve("reclaiming-small-04", variant=loaded).variant.sha256 == before
+    assert find_variant(f"{file}:one").sha256 != before

@@ -64,7 +64,6 @@ class _Asked:
             others = held - {part}
             yield others | {Part(part.job, counts[place - 1])} if place else others
 
-
     def at_once(self, held: Parts) -> bool:
         """Whether a set is known to be allowed that no server may have the GPUs for."""
         try:
