@@ -245,6 +245,7 @@ class Search:
                 pass
             if self.whole_solved:
                 return
+        self._solve_where_relaxation_is()
         self.run.announce(Stage.SEARCHING, "neighbourhoods by index sets and rows")
         progress = _Progress()
         while not self.whole_solved and not self.run.stop_reason():
@@ -258,6 +259,20 @@ class Search:
             free = self._neighbourhood(chosen, progress)
             better = self.solve_part(free)
             progress.note(chosen, int(free.sum()), better, self.solved)
+
+    def _solve_where_relaxation_is(self) -> None:
+        """Solve the columns that the relaxation or the best solution uses, while that helps."""
+        better = not self.run.stop_reason()
+        while better:
+            model, form = self.program()
+            relaxed = highs.solve(form, 0, self.run.nested(self._seconds(_PART_OF_WHOLE)), relax=True)
+            if relaxed.values is None or self.best is None:
+                return
+            used = [relaxed.values, self.point(model, form, self.best)]
+            free = ~form.integer
+            for values in used:
+                free |= np.abs(values - form.lower) > SOLVER_PRECISION
+            better = self.solve_part(free, _NODES, _PART_OF_WHOLE) and not self.run.stop_reason()
 
     def _neighbourhood(self, family: Family, progress: _Progress) -> Mask:
         """Draw the free columns of a neighbourhood of the size that is to be tried."""
