@@ -232,3 +232,28 @@ def test_a_file_that_is_edited_does_not_change_what_was_loaded(tmp_path: Path) -
     file.write_text(text.replace("== 1", "== 0").replace("import dlsched", "\nimport dlsched"))
     assert dlsched.solve("reclaiming-small-04", variant=loaded).variant.sha256 == before
     assert find_variant(f"{file}:one").sha256 != before
+
+
+def another_each_time(m: Any, instance: Any) -> None:
+    """Hold another server at each call."""
+    another_each_time.calls = getattr(another_each_time, "calls", -1) + 1  # type: ignore[attr-defined]
+    held = instance.servers[another_each_time.calls % 3]  # type: ignore[attr-defined]
+    m.few = pyo.Constraint(expr=m.x[held.id] == 1)
+
+
+def test_a_function_that_adds_something_else_the_next_time_is_one_error() -> None:
+    """No digest has what it reads; one that only adds rows in another order is none."""
+    variant = Variant("reclaiming", "another", another_each_time)
+    result = dlsched.solve("reclaiming-small-04", variant=variant)
+    with pytest.raises(OptionError, match="variant another: its functions added something else"):
+        dlsched.verify("reclaiming-small-04", result.solution, variant=variant)
+
+    def shuffled(m: Any, instance: Any) -> None:
+        shuffled.calls = getattr(shuffled, "calls", 0) + 1  # type: ignore[attr-defined]
+        m.few = pyo.ConstraintList()
+        for server in instance.servers[:: (-1) ** shuffled.calls]:  # type: ignore[attr-defined]
+            m.few.add(m.x[server.id] >= 0)
+
+    variant = Variant("reclaiming", "shuffled", shuffled)
+    result = dlsched.solve("reclaiming-small-04", variant=variant)
+    assert dlsched.verify("reclaiming-small-04", result.solution, variant=variant).feasible

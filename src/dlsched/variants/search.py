@@ -265,7 +265,9 @@ class Search:
         better = not self.run.stop_reason()
         while better:
             model, form = self.program()
-            relaxed = highs.solve(form, 0, self.run.nested(self._seconds(_PART_OF_WHOLE)), relax=True)
+            relaxed = highs.solve(
+                form, 0, self.run.nested(self._seconds(_PART_OF_WHOLE)), relax=True
+            )
             if relaxed.values is None or self.best is None:
                 return
             used = [relaxed.values, self.point(model, form, self.best)]
