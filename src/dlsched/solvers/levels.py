@@ -469,7 +469,7 @@ class _LevelSearch:
         value = claimed_bound(self.form, level, outcome.bound)
         if outcome.values is not None and outcome.status is Status.OPTIMAL:
             found = abs(self.form.value(level, outcome.values))
-            value = 0 if max(found, abs(value)) <= self.nothing(level) else value
+            value = 0 if max(found, abs(float(value))) <= self.nothing(level) else value
         self.bounds[level].append(Bound(value, "claimed", self.run.solver))
 
     def nothing(self, level: int) -> float:
