@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from itertools import combinations
 from typing import Any
 
 import pyomo.environ as pyo
@@ -16,8 +18,14 @@ import dlsched
 from dlsched import OptionError, Variant
 from dlsched.problems.interleaving.exact.allowed import pairs_apart
 from dlsched.problems.interleaving.programs.columns import rows_of
+from dlsched.problems.sensitivity.definition.allow import held_by_server
 from dlsched.problems.sensitivity.exact.job_columns import JobColumns
+from dlsched.problems.sensitivity.programs import allowed_rows
+from dlsched.problems.sensitivity.programs.allowed_rows import merged, smallest_forbidden
+from dlsched.proofs.check import InvalidProof
+from dlsched.proofs.prove import ProofFailed
 from dlsched.run import Run
+from dlsched.variants import owner_of
 
 SUPPRESSED = list(HealthCheck)
 FORMS = ["interleaving", "utility", "sensitivity", "dispatch"]
@@ -38,6 +46,15 @@ def fewer(pairs: tuple[frozenset[str], ...], most: int) -> Rule:
 
     def allow(instance: Any, held: Any) -> bool:
         return len(held) <= most and not any(pair <= set(held) for pair in pairs)
+
+    return allow
+
+
+def light(weights: dict[str, int], most: int) -> Rule:
+    """Return the rule that the GPUs of a server, each times a weight, are few."""
+
+    def allow(instance: Any, held: Any) -> bool:
+        return sum(weights.get(job, 1) * gpus for job, gpus in held.items()) <= most
 
     return allow
 
@@ -85,6 +102,9 @@ def rules(draw: st.DrawFn, instance: Any) -> Rule:
         chosen = draw(st.lists(st.sampled_from(pairs), min_size=1, max_size=most, unique=True))
     if instance.problem == "interleaving":
         return apart(tuple(chosen))
+    if draw(st.booleans()):
+        weights = draw(st.dictionaries(st.sampled_from(ids), st.integers(0, 2)))
+        return light(weights, draw(st.integers(1, 4)))
     return fewer(tuple(chosen), draw(st.sampled_from([1, 1, 2, 2, 3])))
 
 
@@ -96,7 +116,7 @@ def validate_rule(problem: str, data: st.DataObject) -> None:
     assume(known)
     variant = Variant(problem, "drawn", allow=data.draw(rules(instance)))
     best = best_of(instance, variant, known)
-    for method in ["exact"] if problem == "sensitivity" else ["exact", "whole_model"]:
+    for method in ["exact", "whole_model"]:
         result = dlsched.solve(instance, method, variant=variant)
         assert result.method == ("columns" if method == "exact" else method)
         if best is None:
@@ -195,7 +215,7 @@ def test_a_slower_speed_alone_cannot_be_allowed() -> None:
 
 
 def test_a_rule_with_rows_is_solved_on_the_whole_model() -> None:
-    """Interleaving's model states pairs; sensitivity's cannot state sets of jobs."""
+    """Interleaving's model states pairs, and sensitivity's sets of jobs."""
     instance = dlsched.generate("interleaving", seed=1, jobs=16)
     pair = frozenset(job.id for job in instance.jobs[:2])
 
@@ -206,11 +226,13 @@ def test_a_rule_with_rows_is_solved_on_the_whole_model() -> None:
     result = dlsched.solve(instance, variant=both)
     assert (result.method, result.status) == ("whole_model", "optimal")
     assert not any(pair <= set(group.jobs) for group in result.solution.groups)
-    with pytest.raises(OptionError, match="cannot state allow"):
-        dlsched.solve(
-            "sensitivity-small-01",
-            variant=Variant("sensitivity", "both", some, allow=anything),
-        )
+    instance = dlsched.load("sensitivity-small-08")
+    free = held_by_server(dlsched.solve(instance).solution).values()
+    pair = frozenset(list(next(held for held in free if len(held) > 1))[:2])
+    alone = Variant("sensitivity", "both", some, allow=fewer((pair,), 9))
+    result = dlsched.solve(instance, variant=alone)
+    assert (result.method, result.status) == ("whole_model", "optimal")
+    assert not any(pair <= set(held) for held in held_by_server(result.solution).values())
 
 
 def first_elsewhere(instance: Any, workload: Any, job: Any, group: Any) -> bool:
@@ -231,13 +253,6 @@ def test_a_rule_of_dispatch_is_proved() -> None:
     )
     assert [float(level.value) for level in checked.levels] == list(map(float, result.objective))
     assert result.status == "optimal"
-
-
-def test_sensitivity_says_that_a_rule_has_no_proof() -> None:
-    """No model states its sets of jobs."""
-    variant = Variant("sensitivity", "few", allow=fewer((), 2))
-    with pytest.raises(OptionError, match="cannot state allow, so that it has no proof"):
-        dlsched.prove("sensitivity-small-01", variant=variant)
 
 
 def test_jobs_are_divided_from_their_profile_only_as_needed() -> None:
@@ -271,3 +286,83 @@ def test_studies_keep_the_rule() -> None:
     assert result.objective[0] == pytest.approx(ruled.objective[0])
     assert frame["efficiency"][0] == pytest.approx(float(ruled.objective[0]))
     assert not any(pair <= set(group.jobs) for group in result.solution.groups)
+
+
+def validate_proof_of_rule(data: st.DataObject) -> None:
+    """Prove the optimum under a drawn rule of sensitivity, and nothing that is not one."""
+    instance = data.draw(instances("sensitivity"))
+    known = solutions(instance)
+    assume(known)
+    variant = Variant("sensitivity", "drawn", allow=data.draw(rules(instance)))
+    owner = owner_of(instance, variant)
+    best = best_of(instance, variant, known)
+    assume(best is not None)
+    proof = dlsched.prove(instance, variant=variant)
+    checked = dlsched.check_proof(instance, proof, variant=variant)
+    assert [float(level.value) for level in checked.levels] == pytest.approx(
+        list(map(float, best)), rel=1e-9
+    )
+    labels = {"instance": instance.name, "instance_sha256": instance.sha256}
+    for solution in known:
+        report = owner.check(instance, solution)
+        if report.feasible and not best.better_than(report.objective):
+            continue
+        forged = replace(proof, solution=solution.model_copy(update=labels).to_data())
+        with pytest.raises(InvalidProof):
+            dlsched.check_proof(instance, forged, variant=variant)
+        with pytest.raises(ProofFailed):
+            dlsched.prove(instance, solution, variant=variant)
+        break
+
+
+@pytest.mark.parametrize(
+    "draws", [3, pytest.param(100, marks=pytest.mark.slow)], ids=["few", "many"]
+)
+def test_a_rule_of_sensitivity_is_proved(draws: int) -> None:
+    """No worse solution has a proof, and none that the rule forbids."""
+
+    @settings(max_examples=draws, derandomize=True, deadline=None, suppress_health_check=SUPPRESSED)
+    @given(st.data())
+    def proved(data: st.DataObject) -> None:
+        validate_proof_of_rule(data)
+
+    proved()
+
+
+def test_a_proof_of_a_rule_is_of_no_other() -> None:
+    """A stricter rule of the same name has another digest, and the problem another optimum."""
+    instance = dlsched.load("sensitivity-small-08")
+    loose, strict = (Variant("sensitivity", "few", allow=light({}, n)) for n in (9, 2))
+    proof = dlsched.prove(instance, variant=loose)
+    for other, said in ((strict, "digest"), (None, "give the variant")):
+        with pytest.raises(InvalidProof, match=said):
+            dlsched.check_proof(instance, proof, variant=other)
+
+
+def test_rows_say_what_a_rule_says() -> None:
+    """Of every set of jobs on a server: those of which some part is missing, and no others."""
+    instance = dlsched.generate("sensitivity", seed=1, servers=2)
+    ids = [job.id for job in instance.jobs]
+    for rule in (fewer((frozenset(ids[:2]), frozenset(ids[1:3])), 3), light({ids[0]: 2}, 5)):
+        rows = list(merged(smallest_forbidden(instance, rule)))
+        some = [named for k in range(1, 5) for named in combinations(ids[:8], k)]
+        held_sets = [dict.fromkeys(named, 1) for named in some]
+        for held in held_sets:
+            fits = all(sum(held.get(p.job, 0) >= p.gpus for p in parts) <= n for parts, n in rows)
+            assert fits == rule(instance, held), held
+
+
+def test_a_rule_that_forbids_less_of_more_is_one_error() -> None:
+    """What it allows it must allow with fewer jobs."""
+    instance = dlsched.generate("sensitivity", seed=1, servers=2)
+    variant = Variant("sensitivity", "pairs", allow=lambda _, held: len(held) != 1)
+    with pytest.raises(OptionError, match=r"variant pairs: allow admits .* fewer"):
+        dlsched.solve(instance, "whole_model", variant=variant)
+
+
+def test_a_rule_that_takes_too_many_questions_says_so(monkeypatch: Any) -> None:
+    """With the method that needs no model."""
+    monkeypatch.setattr(allowed_rows, "MOST_ASKED", 9)
+    variant = Variant("sensitivity", "few", allow=fewer((frozenset(("j1", "j2")),), 9))
+    with pytest.raises(OptionError, match=r"variant few: .* more than 9 sets .* use exact"):
+        dlsched.prove("sensitivity-small-08", variant=variant)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -213,3 +214,31 @@ def test_a_refused_model_says_what_can_be_done_for_a_variant() -> None:
         OptionError, match=r"variant one: the model of .* the most is.*by allow alone"
     ):
         dlsched.solve(instance, variant=Variant("interleaving", "one"))
+
+
+def unequal(m: Any, instance: Any) -> None:
+    """Hold two servers equal; `d` is at most what they differ by where that is not stated."""
+    a, b = (m.x[server.id] for server in instance.servers[:2])
+    m.d = pyo.Var(bounds=(0, 1))
+    m.rows = pyo.ConstraintList()
+    for row in (a == b, m.d <= a + b, m.d <= 2 - a - b):
+        m.rows.add(row)
+
+
+@pytest.mark.parametrize("sense", ["minimize", "maximize"])
+def test_an_optimum_of_nothing_is_proved_without_a_step(sense: Any) -> None:
+    """Relative to 0 a solver's tolerance is a gap of 1; the relaxation's bound is far off."""
+    sign = {"minimize": -1, "maximize": 1}[sense]
+    level = Level("differ", sense, lambda m, _: sign * m.d)
+    result = dlsched.solve(
+        "reclaiming-small-04", variant=Variant("reclaiming", "zero", unequal, levels=[level])
+    )
+    assert (result.status, list(result.objective)) == ("optimal", [0]), result.reason
+
+
+def test_values_of_placements_variables_have_a_step() -> None:
+    """Of `near`, too, which the model has as a continuous variable."""
+    instance = dlsched.load("placement-small-03")
+    level = Level("both", "minimize", lambda m, _: 0.1 * sum(m.near.values()) - 0.1)
+    variant = Variant("placement", "near", levels=[level])
+    assert {"both": Fraction(1, 10)} == dlsched.model(instance, variant=variant).GRANULARITY

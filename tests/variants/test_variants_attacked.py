@@ -17,6 +17,7 @@ from enumerations import solutions
 
 import dlsched
 from dlsched import Level, OptionError, Variant
+from dlsched.variants.lookup import find_variant
 
 FIRST = "s1"
 
@@ -215,3 +216,44 @@ def test_a_file_has_one_digest_in_all_processes(tmp_path: Path) -> None:
     command = [sys.executable, "-c", code]
     runs = [subprocess.run(command, capture_output=True, check=True) for _ in range(2)]
     assert runs[0].stdout == runs[1].stdout
+
+
+def test_a_file_that_is_edited_does_not_change_what_was_loaded(tmp_path: Path) -> None:
+    """The function of before runs, with the digest of before; loaded anew it has another."""
+    file = tmp_path / "mine.py"
+    text = (
+        "import dlsched\n\n\n@dlsched.variant('reclaiming')\ndef one(m, instance):\n"
+        "    import pyomo.environ as pyo\n\n"
+        "    m.one = pyo.Constraint(expr=m.x[instance.servers[0].id] == 1)\n"
+    )
+    file.write_text(text)
+    loaded = find_variant(f"{file}:one")
+    before = loaded.sha256
+    file.write_text(text.replace("== 1", "== 0").replace("import dlsched", "\nimport dlsched"))
+    assert dlsched.solve("reclaiming-small-04", variant=loaded).variant.sha256 == before
+    assert find_variant(f"{file}:one").sha256 != before
+
+
+def another_each_time(m: Any, instance: Any) -> None:
+    """Hold another server at each call."""
+    another_each_time.calls = getattr(another_each_time, "calls", -1) + 1  # type: ignore[attr-defined]
+    held = instance.servers[another_each_time.calls % 3]  # type: ignore[attr-defined]
+    m.few = pyo.Constraint(expr=m.x[held.id] == 1)
+
+
+def test_a_function_that_adds_something_else_the_next_time_is_one_error() -> None:
+    """No digest has what it reads; one that only adds rows in another order is none."""
+    variant = Variant("reclaiming", "another", another_each_time)
+    result = dlsched.solve("reclaiming-small-04", variant=variant)
+    with pytest.raises(OptionError, match="variant another: its functions added something else"):
+        dlsched.verify("reclaiming-small-04", result.solution, variant=variant)
+
+    def shuffled(m: Any, instance: Any) -> None:
+        shuffled.calls = getattr(shuffled, "calls", 0) + 1  # type: ignore[attr-defined]
+        m.few = pyo.ConstraintList()
+        for server in instance.servers[:: (-1) ** shuffled.calls]:  # type: ignore[attr-defined]
+            m.few.add(m.x[server.id] >= 0)
+
+    variant = Variant("reclaiming", "shuffled", shuffled)
+    result = dlsched.solve("reclaiming-small-04", variant=variant)
+    assert dlsched.verify("reclaiming-small-04", result.solution, variant=variant).feasible

@@ -299,7 +299,7 @@ class LevelSearch:
         if relaxed is not None:
             start = Start(False, f"{relaxed.termination.sentence} before the search began")
         if outcome.bound is not None:
-            self.claim_bound(level, outcome.bound)
+            self.claim_bound(level, outcome)
         if level == 0 and self.run.start is not None:
             self.start = start
         return outcome
@@ -348,10 +348,22 @@ class LevelSearch:
         start = Start(True, "its value is within the gap of the bound")
         return Outcome(self.run.solver, Termination.PROVED, "", values=self.incumbent, start=start)
 
-    def claim_bound(self, level: int, bound: float) -> None:
-        """Add the solver's bound, weakened by the tolerances that it rests on."""
-        value = claimed_bound(self.form, level, bound)
+    def claim_bound(self, level: int, outcome: Outcome) -> None:
+        """Add the solver's bound, weakened by the tolerances that it rests on.
+
+        No relative error is left of an optimum of 0: what is less than the tolerances is 0, too.
+        """
+        assert outcome.bound is not None
+        value = claimed_bound(self.form, level, outcome.bound)
+        if outcome.values is not None and outcome.status is Status.OPTIMAL:
+            found = abs(self.form.value(level, outcome.values))
+            value = 0 if max(found, abs(float(value))) <= self.nothing(level) else value
         self.bounds[level].append(Bound(value, "claimed", self.run.solver))
+
+    def nothing(self, level: int) -> float:
+        """Return what a level's values cannot be told from 0 below: far less than any cost."""
+        costs = np.abs(self.form.costs[level])
+        return SOLVER_PRECISION * float(costs[costs > 0].min()) if costs.any() else 0.0
 
     def hold(self, level: int, value: float) -> None:
         """Add a row that keeps a solved level at its optimum."""

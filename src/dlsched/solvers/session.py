@@ -245,6 +245,10 @@ class Session:
         if self.status == "kUnboundedOrInfeasible":  # presolve cannot tell which
             self.set("presolve", "off")
             status = self._run()
+        if self.status == "kSolveError":  # a point that presolve has reduced does not fit the model
+            self.solver.clearSolver()
+            self.set("presolve", "off")
+            status = self._run()
         if status.name == "kError" or self.status not in (*TERMINATIONS, EMPTY):
             raise SolverFailure(f"HiGHS {version()} ended with {self.message}")
         return self.status

@@ -12,6 +12,7 @@ from dlsched.errors import DlschedError, OptionError, describe
 from dlsched.variants.definition import Level, Variant
 from dlsched.variants.kept import Kept
 from dlsched.variants.names import Names, named_jobs
+from dlsched.variants.repeated import require_same
 from dlsched.variants.rows import (
     row_scale,
     step_of,
@@ -119,6 +120,8 @@ def change_model(
         validate_row(variant, row, before, nameable)
     for name, expression in expressions.items():
         validate_linear(variant, f"level {name}", expression, before, nameable)
+    if variant.states_rows:
+        require_same(variant, instance, rows, variables, expressions)
     jobs = named_jobs(model)
     if jobs and state_named is not None:
         state_named(model, instance, jobs)

@@ -37,6 +37,8 @@ from dlsched.variants.code_reading import (
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), range, Fraction, Decimal, Path)
 _DATA = (*_PLAIN, list, tuple, dict, set, frozenset)
+_SOURCES: dict[int, tuple[object, str]] = {}
+"""By the identity of a function's code or a class, this object, and its text when first read."""
 _BY_NAME = ("globals", "eval", "exec", "__import__")
 """Functions by which code reads what its text does not name."""
 _LIBRARIES = tuple(
@@ -164,7 +166,7 @@ class _Content:
         self.seen.add(id(value))
         try:
             # Of a function's code, as its own source would be that of what it wraps.
-            source = inspect.getsource(value if isinstance(value, type) else value.__code__)
+            source = _source(value if isinstance(value, type) else value.__code__)
             yield source
             if isinstance(value, FunctionType) and source.count("lambda") > 1:
                 yield code_text(value.__code__)  # which of them it is
@@ -243,6 +245,16 @@ class _Content:
             if name in vars(module):
                 yield name
                 yield from self.of(vars(module)[name], f"{where}.{name}, which")
+
+
+def _source(value: type | CodeType) -> str:
+    """Return the text of a class or a function's code, as it was when it was first asked for.
+
+    A file that is edited later does not change what was loaded from it.
+    """
+    if id(value) not in _SOURCES:
+        _SOURCES[id(value)] = value, inspect.getsource(value)
+    return _SOURCES[id(value)][1]
 
 
 def _closed_over(function: FunctionType) -> Iterable[tuple[str, Any]]:

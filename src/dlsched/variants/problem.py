@@ -100,7 +100,7 @@ class VariantModel:
         return apply
 
     def _forbid(self, model: Any, instance: Instance, rule: Rule) -> None:
-        """State what is not allowed: these variables are 0."""
+        """State what is not allowed: these expressions are at most 0."""
         import pyomo.core as pyo
 
         if not hasattr(self.module, "forbidden"):
@@ -110,8 +110,12 @@ class VariantModel:
                 f"no model"
             )
         model.not_allowed = pyo.ConstraintList()
-        for variable in self.module.forbidden(instance, model, rule):
-            model.not_allowed.add(variable <= 0)
+        try:
+            for expression in self.module.forbidden(instance, model, rule):
+                model.not_allowed.add(expression <= 0)
+        except OptionError as error:
+            known = str(error).startswith(str(self.variant))
+            raise OptionError(str(error) if known else f"{self.variant}: {error}") from error
 
     def build(self, instance: Instance) -> Any:
         """Return the changed Pyomo model."""

@@ -130,11 +130,20 @@ def _fixed_at(variant: Variant, variable: Any) -> tuple[float, float]:
 
 
 def step_of(expression: Any) -> Fraction:
-    """Return a number of which an expression's values are multiples; 0 if none is known."""
-    if not all(v.is_integer() or v.is_binary() for v, _ in coefficients(expression)):
+    """Return a number of which an expression's values are multiples; 0 if none is known.
+
+    Where a model's integer variables are whole, so are those that its attribute `INTEGRAL` names.
+    """
+    if not all(map(_is_whole, (v for v, _ in coefficients(expression)))):
         return Fraction(0)
     terms, constant = exact_coefficients(expression)
     return granularity([*terms.values(), constant])
+
+
+def _is_whole(variable: Any) -> bool:
+    integral = getattr(variable.model(), "INTEGRAL", ())
+    named = variable.parent_component().local_name in integral
+    return named or variable.is_integer() or variable.is_binary()
 
 
 def row_scale(row: Any) -> RowScale:

@@ -2,7 +2,8 @@
 
 It begins from the solutions of the heuristics that the problem's exact method begins from, which
 know nothing of the variant. One that violates it is repaired: the violations of the added rows are
-minimized over its neighbourhood, which grows until there are none. Then a neighbourhood of the best
+minimized over its neighbourhood, which grows until there are none. Then the whole model is solved
+with few nodes, which often is enough. If it is not, a neighbourhood of the best
 solution is drawn, and solved level by level, again and again: larger ones where the last was solved
 to the end, up to the whole model. Every solution is checked before it is kept.
 """
@@ -42,6 +43,10 @@ _SMALL = 400
 """With at most this many integer columns the first neighbourhood is the whole model."""
 _FIRST = 80
 """About how many columns the first neighbourhoods leave free of those that they may hold."""
+_FEW = 5
+"""Nodes of the integer programs of a larger whole model, which comes first."""
+_PART_OF_WHOLE = 0.15
+"""Of the time limit, for each of these."""
 _GROWTH = 1.6
 """By how much neighbourhoods grow where the last of a family was solved, or else shrink."""
 _LATER = 3
@@ -211,10 +216,10 @@ class Search:
             if self._take(model, form, point, free, inside):
                 return
 
-    def _seconds(self) -> float:
-        """Return the limit of one integer program."""
+    def _seconds(self, part: float) -> float:
+        """Return the limit of one integer program, as a part of the run's."""
         limit = self.run.time_limit
-        return float("inf") if limit is None else _PART_OF_NEIGHBOURHOOD * limit
+        return float("inf") if limit is None else part * limit
 
     def _take(
         self, model: Any, form: StandardForm, point: Vector, free: Mask, values: Vector
@@ -232,12 +237,15 @@ class Search:
     def improve(self) -> None:
         """Solve neighbourhoods of the best solution until none of them helps."""
         _, form = self.program()
-        if form.integer.sum() <= _SMALL:
-            self.run.announce(Stage.SEARCHING, "the whole model, which is small")
-            while self.solve_part(None):
+        small = form.integer.sum() <= _SMALL
+        if small or not self.owner.refined:
+            self.run.announce(Stage.SEARCHING, "the whole model, with few nodes")
+            nodes, part = (_NODES, _PART_OF_NEIGHBOURHOOD) if small else (_FEW, _PART_OF_WHOLE)
+            while self.solve_part(None, nodes, part) and small:
                 pass
             if self.whole_solved:
                 return
+        self._solve_where_relaxation_is()
         self.run.announce(Stage.SEARCHING, "neighbourhoods by index sets and rows")
         progress = _Progress()
         while not self.whole_solved and not self.run.stop_reason():
@@ -251,6 +259,22 @@ class Search:
             free = self._neighbourhood(chosen, progress)
             better = self.solve_part(free)
             progress.note(chosen, int(free.sum()), better, self.solved)
+
+    def _solve_where_relaxation_is(self) -> None:
+        """Solve the columns that the relaxation or the best solution uses, while that helps."""
+        better = not self.run.stop_reason()
+        while better:
+            model, form = self.program()
+            relaxed = highs.solve(
+                form, 0, self.run.nested(self._seconds(_PART_OF_WHOLE)), relax=True
+            )
+            if relaxed.values is None or self.best is None:
+                return
+            used = [relaxed.values, self.point(model, form, self.best)]
+            free = ~form.integer
+            for values in used:
+                free |= np.abs(values - form.lower) > SOLVER_PRECISION
+            better = self.solve_part(free, _NODES, _PART_OF_WHOLE) and not self.run.stop_reason()
 
     def _neighbourhood(self, family: Family, progress: _Progress) -> Mask:
         """Draw the free columns of a neighbourhood of the size that is to be tried."""
@@ -271,13 +295,17 @@ class Search:
             self._known_families = form, families(form, self.owner.model.nameable(model))
         return self._known_families[1]
 
-    def solve_part(self, chosen: Mask | None) -> bool:
+    def solve_part(
+        self, chosen: Mask | None, nodes: int = _NODES, share: float = _PART_OF_NEIGHBOURHOOD
+    ) -> bool:
         """Solve a neighbourhood of the best solution; return whether a better one was found.
 
         Parameters
         ----------
         chosen
             The columns that are free; all by default.
+        nodes, share
+            Limits of each of its programs: nodes, and a part of the run's time limit.
         """
         assert self.best is not None
         model, form = self.program()
@@ -293,8 +321,8 @@ class Search:
                 break
             if not part.costs[level].any():
                 continue
-            run = self.run.nested(self._seconds())
-            outcome = highs.solve(part, level, run, quiet=True, start=values, nodes=_NODES)
+            run = self.run.nested(self._seconds(share))
+            outcome = highs.solve(part, level, run, quiet=True, start=values, nodes=nodes)
             solved = solved and outcome.status is Status.OPTIMAL
             if outcome.values is None:
                 break

@@ -99,6 +99,7 @@ def build(
     storage = storage_cost(m, shares, estimate, whole.tables)
     m.cost = pyo.Objective(expr=traffic_cost(m, shares) + gpu + storage, sense=pyo.minimize)
     m.GRANULARITY = {"cost": 0}
+    m.INTEGRAL = ("near",)  # where x and y are
     _limits(m, shares)
     m.other = pyo.ConstraintList()
     for solution in excluded:

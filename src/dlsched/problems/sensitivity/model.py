@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from dlsched.errors import OptionError
+from dlsched.problems.sensitivity.definition.allow import Allow
 from dlsched.problems.sensitivity.definition.schema import Allocation, Instance, Solution
+from dlsched.problems.sensitivity.programs.allowed_rows import rows_at_most_zero
 from dlsched.problems.sensitivity.structures.scaled_units import capacity_row
 from dlsched.schema import Number, granularity
 
@@ -131,6 +134,11 @@ def build(instance: Instance) -> Any:
         ),
     )
     return m
+
+
+def forbidden(instance: Instance, m: Any, allow: Allow) -> Iterator[Any]:
+    """Yield expressions that are at most 0 where the rule allows what every server holds."""
+    yield from rows_at_most_zero(instance, m, allow)
 
 
 def read(instance: Instance, m: Any) -> Solution:
