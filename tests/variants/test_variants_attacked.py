@@ -257,3 +257,33 @@ def test_a_function_that_adds_something_else_the_next_time_is_one_error() -> Non
     variant = Variant("reclaiming", "shuffled", shuffled)
     result = dlsched.solve("reclaiming-small-04", variant=variant)
     assert dlsched.verify("reclaiming-small-04", result.solution, variant=variant).feasible
+
+
+@pytest.mark.parametrize(
+    ("sense", "costs"),
+    [
+        ("maximize", [3, 3e-9, -3, 3e-9, 1e-9]),
+        ("minimize", [999999999999999.0, 1e15, 999999999999999.0, -1e15, 0.3]),
+        ("maximize", [0.1, 0.2, -0.3, 1e15, -1e15]),
+    ],
+)
+def test_levels_whose_terms_cancel(sense: str, costs: list[float]) -> None:
+    """No bound is beaten, no disagreement is raised, and an optimum is that of the enumeration."""
+    for seed in range(2):
+        instance = dlsched.generate("reclaiming", seed, servers=5, demand=2)
+        ids = [server.id for server in instance.servers]
+        cost = dict(zip(ids, costs, strict=True))
+        own = Level("own", sense, lambda m, _, cost=cost: sum(c * m.x[s] for s, c in cost.items()))
+        variant = Variant("reclaiming", "cancels", levels=["preempted", own, "collateral"])
+        reports = [
+            dlsched.verify(instance, solution, variant=variant) for solution in solutions(instance)
+        ]
+        best = reports[0].objective
+        for report in reports[1:]:
+            best = report.objective if report.objective.better_than(best) else best
+        result = dlsched.solve(instance, variant=variant)
+        assert result.status != "optimal" or list(result.objective) == list(best), seed
+        for level, bound in zip(best.levels, result.certified, strict=True):
+            assert bound is None or not level.better(best.as_dict()[level.name], bound.value), seed
+            if bound is None or bound.value != best.as_dict()[level.name]:
+                break

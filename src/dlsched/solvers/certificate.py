@@ -63,7 +63,7 @@ def dual_bound(form: StandardForm, level: int, multipliers: Vector) -> Number | 
         bound = _fraction_bound(form, sign * costs, y, rounded)
     if bound is None:
         return None
-    certain = bound - _error(offset, rounded)
+    certain = bound - _error(offset, rounded) - Fraction(form.offset_error(level)) / unit
     return unit * (sign * certain + Fraction(offset))
 
 

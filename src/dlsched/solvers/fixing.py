@@ -7,7 +7,9 @@ If that exceeds the value of a feasible point, x_j is at that bound in every opt
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +20,9 @@ from dlsched.solvers.standard_form import StandardForm
 Flags = NDArray[np.bool_]
 _ROUNDING = 1e-9
 """Allowance for rounding errors, relative to the sum of the terms' absolute values."""
+_ROUNDED_TERMS = 2.0**-49
+"""The same of a few roundings of each term, and of a sum of doubles that is rounded once."""
+_INEXACT = 2.0**53
 
 
 def fix_by_reduced_cost(
@@ -34,24 +39,46 @@ def fix_by_reduced_cost(
     """
     sign = float(form.sign(level))
     cost = sign * form.costs[level]
-    target = sign * (value - form.offsets[level])
+    offset = form.offsets[level]
+    target = sign * (value - offset)
+    doubt = _ROUNDED_TERMS * (abs(value) + abs(offset)) + form.offset_error(level)
     fixed: Flags = np.zeros(len(cost), dtype=bool)
     values = np.zeros(len(cost))
     for y in (np.zeros(form.shape[0]), sign * duals):
-        fixable, favoured = _fixable(form, cost, target, y)
+        fixable, favoured = _fixable(form, cost, target + doubt, y)
         values = np.where(fixable & ~fixed, favoured, values)
         fixed |= fixable
     costs = list(form.costs)
     costs[level] = np.where(fixed, 0.0, form.costs[level])
     offsets = list(form.offsets)
-    offsets[level] += float(form.costs[level] @ values)
+    errors = list(form.offset_errors or (0.0,) * len(offsets))
+    offsets[level], errors[level] = _folded(form, level, values)
     return replace(
         form,
         lower=np.where(fixed, values, form.lower),
         upper=np.where(fixed, values, form.upper),
         costs=tuple(costs),
         offsets=tuple(offsets),
+        offset_errors=tuple(errors),
     )
+
+
+def _folded(form: StandardForm, level: int, values: Vector) -> tuple[float, float]:
+    """Return a level's offset with the costs of fixed columns, and by how much it may be off.
+
+    Terms that cancel leave their rounding errors, so costs are summed in units of the granularity
+    if they are multiples of it.
+    """
+    unit, costs, offset = form.scaled(level)
+    terms = costs * values
+    some = [*terms[terms != 0].tolist(), offset]
+    sizes = math.fsum(map(abs, some))
+    total = float(unit * Fraction(math.fsum(some)))
+    granularity = form.granularities[level]
+    counted = unit == granularity or granularity.denominator == 1
+    if counted and sizes < _INEXACT and all(map(float.is_integer, some)):
+        return total, form.offset_error(level)
+    return total, form.offset_error(level) + float(unit) * _ROUNDED_TERMS * sizes
 
 
 def _fixable(form: StandardForm, cost: Vector, target: float, y: Vector) -> tuple[Flags, Vector]:

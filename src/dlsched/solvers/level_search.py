@@ -351,16 +351,18 @@ class LevelSearch:
     def claim_bound(self, level: int, outcome: Outcome) -> None:
         """Add the solver's bound, weakened by the tolerances that it rests on.
 
-        No relative error is left of an optimum of 0: what is less than the tolerances is 0, too.
+        No relative error is left of an optimum of 0: without a granularity, what is far less than
+        any cost is 0, too, if the solution's value is.
         """
         assert outcome.bound is not None
         value = claimed_bound(self.form, level, outcome.bound)
-        if outcome.values is not None and outcome.status is Status.OPTIMAL:
-            found = abs(self.form.value(level, outcome.values))
-            value = 0 if max(found, abs(float(value))) <= self.nothing(level) else value
+        stepless = not self.form.granularities[level]
+        if stepless and outcome.values is not None and outcome.status is Status.OPTIMAL:
+            nothing = self.form.value(level, outcome.values) == 0
+            value = 0 if nothing and abs(float(value)) <= self.least(level) else value
         self.bounds[level].append(Bound(value, "claimed", self.run.solver))
 
-    def nothing(self, level: int) -> float:
+    def least(self, level: int) -> float:
         """Return what a level's values cannot be told from 0 below: far less than any cost."""
         costs = np.abs(self.form.costs[level])
         return SOLVER_PRECISION * float(costs[costs > 0].min()) if costs.any() else 0.0

@@ -46,6 +46,8 @@ class StandardForm:
     ``costs[l]``, ``offsets[l]``, ``senses[l]`` and ``level_names[l]`` belong to level ``l`` of the
     objective; all its values are multiples of ``granularities[l]``, unless that is 0. ``variables``
     and ``constraints`` are Pyomo's, of the columns and rows; a held level's row has its name.
+    ``offset_errors`` says by how much offsets may differ from the costs of fixed columns that they
+    stand for, by level; not at all where it is empty.
     """
 
     A: sparse.csc_array
@@ -61,6 +63,7 @@ class StandardForm:
     level_names: tuple[str, ...] = ("objective",)
     variables: Sequence[Any] = field(default=(), repr=False)
     constraints: Sequence[Any] = field(default=(), repr=False)
+    offset_errors: tuple[float, ...] = ()
 
     @classmethod
     def of(
@@ -111,8 +114,16 @@ class StandardForm:
         return _names([c if isinstance(c, str) else c.name for c in self.constraints])
 
     def value(self, level: int, x: Vector) -> float:
-        """Return the objective of one level at a point."""
-        return float(self.costs[level] @ x) + self.offsets[level]
+        """Return the objective of one level at a point, whatever its terms cancel."""
+        unit, costs, offset = self.scaled(level)
+        terms = costs * x
+        if not np.isfinite(terms).all():
+            return float(self.costs[level] @ x) + self.offsets[level]
+        return float(unit * Fraction(math.fsum([*terms[terms != 0].tolist(), offset])))
+
+    def offset_error(self, level: int) -> float:
+        """Return by how much a level's offset may be off."""
+        return self.offset_errors[level] if self.offset_errors else 0.0
 
     def sign(self, level: int) -> Literal[1, -1]:
         """Return 1 for a level that is minimized, -1 for one that is maximized."""
