@@ -15,7 +15,7 @@ from dlsched.variants.exact_values import coefficients, exact_coefficients
 from dlsched.variants.rows import limits
 
 _MOST = 10_000
-"""So many instances and variants are remembered."""
+"""Number of instances and variants that are remembered."""
 _ADDED: dict[tuple[str, str], str] = {}
 
 

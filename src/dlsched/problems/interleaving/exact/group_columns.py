@@ -57,7 +57,7 @@ _ROUGH = 1e-4
 _MOST_COLUMNS = 60_000
 """Largest number of groups of an integer program."""
 _FEW_GROUPS = 3_000
-"""Up to so many groups are columns from the start, and decided in one integer program."""
+"""Largest number of groups that are all columns from the start, decided in one integer program."""
 
 
 class GroupSearch:

@@ -20,7 +20,7 @@ from dlsched.problems.sensitivity.definition.schema import Instance, Job, Soluti
 MOST_ASKED = 200_000
 """Most sets of parts of which the rule is asked."""
 _PROBED = 100
-"""So many of the sets that are not allowed are tried with one more job."""
+"""Number of the sets that are not allowed that are tried with one more job."""
 
 
 class Part(NamedTuple):
