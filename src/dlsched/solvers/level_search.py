@@ -8,6 +8,7 @@ The next levels hold the level at its optimum.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -17,6 +18,7 @@ from dlsched.results.objective import SOLVER_PRECISION, TOLERANCE, Bound, at_bou
 from dlsched.results.result import Claim, Start, Status, Termination
 from dlsched.run import Run, Stage
 from dlsched.schema.envelope import Instance
+from dlsched.schema.quantities import Number
 from dlsched.schema.solution import Solution
 from dlsched.solvers import highs
 from dlsched.solvers.backend import Backend
@@ -27,6 +29,7 @@ from dlsched.solvers.certificate import (
     round_to_granularity,
 )
 from dlsched.solvers.earlier import Earlier
+from dlsched.solvers.exact_levels import ExactLevels
 from dlsched.solvers.fixing import fix_by_reduced_cost
 from dlsched.solvers.iis import infeasibility_reason
 from dlsched.solvers.outcome import Outcome, Vector
@@ -79,7 +82,7 @@ class LevelSearch:
     message: str = ""
     start: Start | None = None
     incumbent: Vector | None = None
-    optima: list[float] = field(default_factory=list)
+    optima: list[Number | float] = field(default_factory=list)
     bounds: list[list[Bound]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -87,7 +90,9 @@ class LevelSearch:
         self.duals: Vector = np.zeros(self.form.shape[0])
         self.known: tuple[Vector, Vector] | None = None
         self.begun: Solution | None = None
-        self.undecided = undecided_row(self.form)
+        read = partial(self.module.read, self.instance, self.model)
+        self.exact = ExactLevels(self.instance, read, self.run.check)
+        self.undecided = undecided_row(self.form, getattr(self.model, "ROW_SCALES", None))
         if self.run.start is not None:
             self.begin_from(self.run.start)
 
@@ -140,19 +145,24 @@ class LevelSearch:
         )
         return self.begun
 
-    def final(self, level: int, optimum: float) -> float:
+    def final(self, level: int, optimum: Number | float) -> Number | float:
         """Return the incumbent's value of a solved level.
 
         It may be better than the value that is held: within a gap, a later level can improve it.
         """
-        assert self.incumbent is not None
         better = min if self.form.sign(level) == 1 else max
-        return better(optimum, self.form.value(level, self.incumbent))
+        return better(optimum, self.value(level))
+
+    def value(self, level: int) -> Number | float:
+        """Return the incumbent's value of a level, exactly if it has a granularity."""
+        assert self.incumbent is not None
+        return self.exact.value(self.form, level, self.incumbent)
 
     def solve(self, depth: int) -> None:
         """Solve the first levels in turn until one is not proved optimal."""
         levels = len(self.form.costs)
         for level in range(depth):
+            held = self.incumbent
             outcome = self.solve_level(level)
             self.message = outcome.message
             if outcome.values is not None:
@@ -160,12 +170,20 @@ class LevelSearch:
                 if known is None or known[0] is not outcome.values:
                     known = outcome.values, self.canonical(level, outcome.values)
                 self.incumbent = known[1]
+            worse = None
+            if level and self.incumbent is not None:
+                worse = self.exact.worse_before(self.form, self.optima, self.incumbent)
+            if worse is not None:
+                self.incumbent = held
+                reason = f"{self.run.solver}'s tolerances admit points that are worse at {worse}"
+                self.end(Status.FEASIBLE, Termination.TOLERANCES, reason)
+                return
             if outcome.status is not Status.OPTIMAL:
                 self.stop(outcome, level, depth)
                 return
             # Only an optimum is claimed: an early incumbent's auxiliary variables may be slack.
             assert self.incumbent is not None
-            self.optima.append(self.form.value(level, self.incumbent))
+            self.optima.append(self.value(level))
             gap = self.gap(level, self.optima[-1])
             if self.undecided and not self.certainly(level):
                 self.hold_back(level, Termination.TOLERANCES)
@@ -192,8 +210,10 @@ class LevelSearch:
     def certainly(self, level: int) -> bool:
         """Whether the incumbent attains a bound of a level that was re-checked exactly."""
         assert self.incumbent is not None
-        value = self.form.value(level, self.incumbent)
+        value = self.value(level)
         certified = [bound for bound in self.bounds[level] if bound.kind == "certified"]
+        if not isinstance(value, float):
+            return any(value == bound.value for bound in certified)
         return any(at_bound(value, bound) for bound in certified)
 
     def hold_back(self, level: int, termination: Termination) -> None:
@@ -279,9 +299,9 @@ class LevelSearch:
         self.form = whole
         return outcome
 
-    def gap(self, level: int, value: float) -> float:
+    def gap(self, level: int, value: Number | float) -> float:
         """Return the smallest gap of a value to a bound of its level."""
-        gaps = [relative_gap(value, float(bound.value)) for bound in self.bounds[level]]
+        gaps = [relative_gap(value, bound.value) for bound in self.bounds[level]]
         return min(gaps, default=1.0)
 
     def solve_once(self, level: int) -> Outcome:
@@ -343,7 +363,9 @@ class LevelSearch:
         """
         if self.incumbent is None or self.backend is not highs:
             return None
-        if self.gap(level, self.form.value(level, self.incumbent)) > self.run.gap:
+        rounded = self.gap(level, self.form.value(level, self.incumbent))
+        near = rounded <= self.run.gap + SOLVER_PRECISION
+        if not near or self.gap(level, self.value(level)) > self.run.gap:
             return None
         start = Start(True, "its value is within the gap of the bound")
         return Outcome(self.run.solver, Termination.PROVED, "", values=self.incumbent, start=start)
@@ -367,9 +389,9 @@ class LevelSearch:
         costs = np.abs(self.form.costs[level])
         return SOLVER_PRECISION * float(costs[costs > 0].min()) if costs.any() else 0.0
 
-    def hold(self, level: int, value: float) -> None:
+    def hold(self, level: int, value: Number | float) -> None:
         """Add a row that keeps a solved level at its optimum."""
         if self.form.costs[level].any():  # a constant level needs no row
             # A row has one tolerance for all costs, so columns that alone cost more are fixed.
-            fixed = fix_by_reduced_cost(self.form, level, value, self.duals)
+            fixed = fix_by_reduced_cost(self.form, level, float(value), self.duals)
             self.form = fixed.held(level, value)

@@ -69,6 +69,8 @@ def solve_levels(
     if depth is not None and not (isinstance(depth, int) and 1 <= depth <= levels):
         raise OptionError(f"levels={depth} must be from 1 to {levels}")
     search.backend, search.relaxations = backend, relaxations
+    if not relaxations:
+        search.exact.check = None  # it knows the whole schedule's values only
     search.earlier = earlier
     shape = search.form.shape
     search.solve(levels if depth is None else depth)
