@@ -159,15 +159,15 @@ def row_scale(row: Any) -> RowScale:
     """
     lower, body, upper = limits(row)
     terms, constant = exact_coefficients(body)
-    ends = [None if limit is None else limit - constant for limit in (lower, upper)]
+    low, high = (None if limit is None else limit - constant for limit in (lower, upper))
     largest = max(map(abs, terms.values()), default=Fraction(0))
     if not largest:
-        return RowScale(Fraction(1), False, terms, *ends)
+        return RowScale(Fraction(1), False, terms, low, high)
     whole = all(v.is_integer() or v.is_binary() for v, c in coefficients(body) if c)
     if whole:
         step = granularity(terms.values())
         if largest / step <= _LARGEST:
-            return RowScale(1 / step, True, terms, *ends)
+            return RowScale(1 / step, True, terms, low, high)
     power = -round(math.log2(largest))
     beyond = whole and min(abs(c) for c in terms.values() if c) < largest * _LEAST
-    return RowScale(Fraction(2) ** power, False, terms, *ends, beyond=beyond)
+    return RowScale(Fraction(2) ** power, False, terms, low, high, beyond)
