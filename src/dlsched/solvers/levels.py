@@ -12,7 +12,8 @@ from dlsched.schema.solution import Solution
 from dlsched.solvers.backend import find_backend
 from dlsched.solvers.earlier import Earlier
 from dlsched.solvers.garbage import no_collection
-from dlsched.solvers.level_search import LevelSearch, ModelModule, T_contra
+from dlsched.solvers.level_search import LevelSearch
+from dlsched.solvers.single_level import ModelModule, T_contra
 from dlsched.solvers.standard_form import compile_model
 
 SOLVER_LIBRARIES = (
