@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -207,14 +208,22 @@ def test_components_that_are_not_linear_are_refused() -> None:
 
 
 def test_a_file_has_one_digest_in_all_processes(tmp_path: Path) -> None:
-    """Results of one command are read by the next."""
+    """Results of one command are read by the next; sets have another order in each process."""
     file = tmp_path / "mine.py"
     file.write_text(
-        "import dlsched\n\n\n@dlsched.variant('reclaiming')\ndef one(m, instance):\n    m.one = 1\n"
+        "import dlsched\n\n\ndef first(): return 1\n\n\n"
+        "def second(): return first() + 1\n\n\nDATA = {first, second}, {'a', 'b', 'c'}\n"
+        'exec(\'def text(): return 1 in {1, 2, "a", "b"}\')\n\n\n'
+        "@dlsched.variant('reclaiming')\ndef one(m, instance):\n"
+        "    m.one = 1 in {1, 2, 'a', 'b', 'c'}, DATA, text\n"
     )
     code = f"from dlsched.variants import find_variant as f; print(f({f'{file}:one'!r}).sha256)"
     command = [sys.executable, "-c", code]
-    runs = [subprocess.run(command, capture_output=True, check=True) for _ in range(2)]
+    environments = [os.environ | {"PYTHONHASHSEED": seed} for seed in "12"]
+    runs = [
+        subprocess.run(command, capture_output=True, check=True, env=environment)
+        for environment in environments
+    ]
     assert runs[0].stdout == runs[1].stdout
 
 
