@@ -15,6 +15,7 @@ from dlsched.errors import OptionError
 from dlsched.results.result import Status
 from dlsched.variants import Level, Variant, VariantLike
 from dlsched.variants.exact_values import exact
+from dlsched.variants.names import add_beside
 from dlsched.variants.rows import step_of
 
 if TYPE_CHECKING:
@@ -57,7 +58,8 @@ def _limited(
         names: Sequence[str | Level] = chosen or [
             o.name for o in m.component_objects(pyo.Objective)
         ]
-        m.level_limits = pyo.ConstraintList()
+        limits = pyo.ConstraintList()
+        add_beside(m, "level_limits", limits)
         for row in rows:
             level = names[row.level]
             if isinstance(level, Level):
@@ -70,23 +72,23 @@ def _limited(
                 step = _STEP * size
             step = step if row.beyond else Fraction(0)
             if row.low is not None:
-                _state(m, expression >= float(exact(row.low) + step))
+                _state(m, limits, expression >= float(exact(row.low) + step))
             if row.high is not None:
-                _state(m, expression <= float(exact(row.high) - step))
+                _state(m, limits, expression <= float(exact(row.high) - step))
 
     return limit
 
 
-def _state(m: Any, row: Any) -> None:
+def _state(m: Any, limits: Any, row: Any) -> None:
     """Add a row to the limits of levels; that of a constant level is true or false."""
     import pyomo.core as pyo
 
     if not isinstance(row, bool | np.bool_):
-        m.level_limits.add(row)
+        limits.add(row)
     elif not row:
-        if m.component("constant_level") is None:
-            m.constant_level = pyo.Var(bounds=(0, 0))
-        m.level_limits.add(m.constant_level >= 1)
+        constant = pyo.Var(bounds=(0, 0))
+        add_beside(m, "constant_level", constant)
+        limits.add(constant >= 1)
 
 
 def frontier(

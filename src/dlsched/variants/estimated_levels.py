@@ -24,6 +24,7 @@ from dlsched.schema.envelope import Instance
 from dlsched.schema.solution import Solution
 from dlsched.solvers.levels import relax_first_level, solve_levels
 from dlsched.variants.changed_model import Change
+from dlsched.variants.names import add_beside
 from dlsched.variants.rows import row_scale
 
 TIE = Fraction(1, 10**11)
@@ -187,11 +188,12 @@ class EstimatedLevels:
         import pyomo.core as pyo
 
         change = self.adapt(model)
-        model.held_levels = pyo.ConstraintList()
+        held_levels = pyo.ConstraintList()
+        add_beside(model, "held_levels", held_levels)
         for level, value in zip(self.problem.levels, self.held, strict=False):
             expression = model.component(level.name).expr
             row = self._held_row(level, expression, value)
-            added = model.held_levels.add(row)
+            added = held_levels.add(row)
             model.ROW_SCALES[added.name] = row_scale(added)
         for level in self.problem.levels:
             if level.name != self.level.name:
