@@ -13,6 +13,7 @@ from dlsched.variants.definition import Level, Variant
 from dlsched.variants.kept import Kept
 from dlsched.variants.names import Names, named_jobs
 from dlsched.variants.pyomo_log import pyomo_warnings
+from dlsched.variants.reads import no_reads
 from dlsched.variants.repeated import require_same
 from dlsched.variants.rows import (
     row_scale,
@@ -157,7 +158,8 @@ def _taken(variant: Variant, name: str) -> OptionError:
 def _call(variant: Variant, what: str, function: Any, model: Any, instance: Any) -> Any:
     """Call a function of the variant's, and turn whatever it raises into one error."""
     try:
-        with pyomo_warnings() as warnings:  # the error says what Pyomo logs
+        # The error says what Pyomo logs.
+        with pyomo_warnings() as warnings, no_reads(str(variant)):
             result = function(model, instance)
     except (KeyboardInterrupt, MemoryError, DlschedError):
         raise

@@ -9,8 +9,9 @@ import sysconfig
 from functools import lru_cache
 from pathlib import Path
 
-_LIBRARIES = tuple(
-    Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "purelib", "platlib")
+_LIBRARIES = (
+    *(Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "purelib", "platlib")),
+    Path(__file__).resolve().parents[1],
 )
 _OWN = ("dlsched", "pyomo")
 
