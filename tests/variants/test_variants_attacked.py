@@ -296,3 +296,13 @@ def test_levels_whose_terms_cancel(sense: str, costs: list[float]) -> None:
             assert bound is None or not level.better(best.as_dict()[level.name], bound.value), seed
             if bound is None or bound.value != best.as_dict()[level.name]:
                 break
+
+
+def test_a_cost_that_is_constant() -> None:
+    """Pyomo has no row that holds it for the level after it, which was an error."""
+    data = dict(dlsched.generate("placement", 0, tables=2, regions=2, jobs=1).to_data())
+    data |= {"jobs": [], "weights": {"storage": 0}}
+    first = Level("first", "maximize", lambda m, _: m.x["t1", "r1"])
+    variant = Variant("placement", "constant", levels=["cost", first])
+    result = dlsched.solve(dlsched.load(data), variant=variant)
+    assert (result.status, list(result.objective)) == ("optimal", [0, 1])

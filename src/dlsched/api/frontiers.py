@@ -6,8 +6,6 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from dlsched.api.extending import changed_problem_of, extended, variant_of
 from dlsched.api.loading import InstanceLike, load
 from dlsched.api.solving import solve
@@ -16,7 +14,7 @@ from dlsched.results.result import Status
 from dlsched.variants import Level, Variant, VariantLike
 from dlsched.variants.exact_values import exact
 from dlsched.variants.names import add_beside
-from dlsched.variants.rows import step_of
+from dlsched.variants.rows import state_row, step_of
 
 if TYPE_CHECKING:
     import pandas
@@ -72,23 +70,11 @@ def _limited(
                 step = _STEP * size
             step = step if row.beyond else Fraction(0)
             if row.low is not None:
-                _state(m, limits, expression >= float(exact(row.low) + step))
+                state_row(m, limits, expression >= float(exact(row.low) + step))
             if row.high is not None:
-                _state(m, limits, expression <= float(exact(row.high) - step))
+                state_row(m, limits, expression <= float(exact(row.high) - step))
 
     return limit
-
-
-def _state(m: Any, limits: Any, row: Any) -> None:
-    """Add a row to the limits of levels; that of a constant level is true or false."""
-    import pyomo.core as pyo
-
-    if not isinstance(row, bool | np.bool_):
-        limits.add(row)
-    elif not row:
-        constant = pyo.Var(bounds=(0, 0))
-        add_beside(m, "constant_level", constant)
-        limits.add(constant >= 1)
 
 
 def frontier(
