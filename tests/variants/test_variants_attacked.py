@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import subprocess
 import sys
@@ -307,3 +308,42 @@ def test_a_cost_that_is_constant() -> None:
     result = dlsched.solve(dlsched.load(data), variant=variant)
     assert result.status == "optimal"
     assert result.objective.cost == 0
+
+
+def test_a_frontier_with_a_level_of_which_no_row_may_be_stated() -> None:
+    """Utility names what solutions do not determine; the limit is on the other level."""
+    instance = dlsched.generate("utility", 3, jobs=3, slots=5)
+
+    def count(m: Any, _: Any) -> None:
+        m.total = pyo.Var(bounds=(0, 100))
+        m.at_least = pyo.Constraint(expr=m.total >= sum(m.z.values()))
+
+    own = Level("cost", "minimize", lambda m, _: m.total)
+    variant = Variant("utility", "counted", count)
+    points = dlsched.frontier(instance, (own, "utility"), variant=variant)
+    assert len(points) > 1
+    assert set(points["status"]) == {"optimal"}
+
+
+def test_a_frontier_of_a_level_with_a_fine_step_ends_at_zero() -> None:
+    """A limit of 1e-13 is within a solver's tolerances."""
+    instance = dlsched.generate("reclaiming", 0, servers=4, demand=1)
+
+    def level(name: str, costs: list[float]) -> Level:
+        return Level(name, "minimize", lambda m, _: sum(map(operator.mul, costs, m.x.values())))
+
+    pair = (
+        level("first", [0, 0.3, 0.7000000000001, 1]),
+        level("second", [1, 0.70000000000003, 0, 1]),
+    )
+    points = dlsched.frontier(instance, pair)
+    assert points["first"].tolist() == [0, 0.3, 0.7000000000001]
+    assert set(points["status"]) == {"optimal"}
+
+
+@pytest.mark.parametrize("study", [dlsched.best_solutions, dlsched.frontier, dlsched.what_if])
+def test_studies_of_what_is_no_variant(study: Any) -> None:
+    """One error, as of `solve`."""
+    given = {dlsched.best_solutions: 2, dlsched.frontier: ("preempted", "collateral")}
+    with pytest.raises(OptionError, match=r"variant=3 is no dlsched\.Variant"):
+        study("lyra-fig5", given.get(study, []), variant=3)
