@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from figures import arguments, cell, write
+from machine import load
 
 import dlsched
 from dlsched import registry
@@ -79,6 +80,7 @@ INSTANCES: dict[str, list[dict[str, Any]]] = {
 def section(problem: str, limit: float) -> Iterator[str]:
     """Yield the table of a problem under a limit."""
     yield f"## {problem}, {limit} s\n"
+    yield f"{load().capitalize()}.\n"
     yield (
         "| instance | exact | status | objective | gap | processor s | best heuristic | objective "
         "| processor s | better than exact |\n|---|---|---|---|---|---|---|---|---|---|"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from dlsched.bench import machine as recorded
 
 
@@ -10,3 +12,9 @@ def machine() -> str:
     python, *packages = recorded.versions().items()
     said = ", ".join(f"{name} {version}" for name, version in packages)
     return f"{recorded.machine()}; Python {python[1]}; {said}."
+
+
+def load() -> str:
+    """Return how many processes the machine serves now, which take of a limit on the wall."""
+    processes = os.getloadavg()[0]
+    return f"load of the machine at the beginning {processes:.0f} on {os.cpu_count()} cores"

@@ -1,8 +1,8 @@
 """`frontier` on three library instances, `what_if` for all servers of one, a simulation study.
 
-Run ``python benchmarks/studies.py [frontier|what_if]`` for benchmarks/figures/studies.md; `search`
-is in variant_search.py. Seconds are processor time, with the compilation of the model. The study is
-not run: ``python benchmarks/studies.py simulation --folder DIR`` says what is done in a folder of
+Run ``python benchmarks/studies.py [frontier|what_if]`` for benchmarks/figures/studies.md. Seconds
+are processor time, with the compilation of the model. The study is not run:
+``python benchmarks/studies.py simulation --folder DIR`` says what is done in a folder of
 ``dlsched bench benchmarks/suites/simulation-study.toml -o DIR``, and how long the rest takes.
 """
 

@@ -1,28 +1,38 @@
 """`search` on one variant of each problem: the starts, what it finds, and what `exact` does.
 
-Run ``python benchmarks/variant_search.py [--limit S] [PROBLEM...]`` for the table of
-benchmarks/figures/studies.md. Seconds are processor time.
+    python benchmarks/variant_search.py [exact seeds]
+
+Without arguments every section; prints markdown and writes it to
+benchmarks/figures/variant_search.md. Seconds are processor time.
 """
 
 from __future__ import annotations
 
-import argparse
 import time
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, Literal
 
 import pyomo.environ as pyo
+from figures import arguments, write
+from machine import load
 
 import dlsched
 from dlsched import Variant, registry
 from dlsched.variants import owner_of
 
+LIMIT = 20.0
+"""Seconds of a solve, on the wall."""
+SEED_LIMITS = (5.0, 15.0)
+"""The same where seeds are compared."""
+SEEDS = (0, 1, 2)
 
-def one_in_seven(component: str) -> Any:
-    """Return a function that allows 40 % of what a start uses of every seventh variable."""
+
+def one_in_seven(component: str, limit: int) -> Any:
+    """Return a function that limits the sum of every seventh variable."""
 
     def constrain(m: Any, instance: Any) -> None:
         chosen = list(m.component(component).values())[::7]
-        m.seventh = pyo.Constraint(expr=sum(chosen) <= LIMITS[instance.problem])
+        m.seventh = pyo.Constraint(expr=sum(chosen) <= limit)
 
     return constrain
 
@@ -44,45 +54,78 @@ CASES: dict[str, tuple[Any, str]] = {
     "dispatch": (lambda: dlsched.generate("dispatch", seed=1, pending=15), "x"),
 }
 """An instance of each problem, and a family of variables of which every seventh is limited."""
-LIMITS: dict[str, int] = {}
-"""By problem what these may sum to: two fifths of the sum at the first start."""
 
 
 def variant_of(instance: Any, component: str) -> Variant:
     """Return the variant, which the first start violates."""
     owner = registry.problem(instance.problem)
-    plain = Variant(instance.problem, "plain")
     start = dlsched.solve(instance, owner.starts_for(instance)[0].name, time_limit=20)
-    changed = owner_of(instance, plain)
-    model = changed.module("model").build(instance)
-    changed.module("model").assign(instance, model, start.solution)
+    plain = owner_of(instance, Variant(instance.problem, "plain")).module("model")
+    model = plain.build(instance)
+    plain.assign(instance, model, start.solution)
     used = sum(v.value for v in list(model.component(component).values())[::7])
-    LIMITS[instance.problem] = int(0.4 * used)
-    return Variant(instance.problem, "seventh", one_in_seven(component))
+    return Variant(instance.problem, "seventh", one_in_seven(component, int(0.4 * used)))
 
 
-def main() -> None:
-    """Print a row for each problem."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("problems", nargs="*", default=list(CASES))
-    parser.add_argument("--limit", type=float, default=60.0)
-    given = parser.parse_args()
-    print("| problem | `search` | s | `exact` | s | status of `exact` |")
-    print("|---|---|---|---|---|---|")
-    for problem in given.problems:
-        make, component = CASES[problem]
+def timed(
+    instance: Any, method: Literal["search", "exact"], variant: Variant, limit: float, seed: int = 0
+) -> tuple[list[str], Any]:
+    """Return the cells of a method, its value and its processor seconds, and the result."""
+    began = time.process_time()
+    result = dlsched.solve(instance, method, variant=variant, time_limit=limit, seed=seed)
+    spent = time.process_time() - began
+    found = result.objective
+    text = "none" if found is None else ", ".join(f"{float(v):.6g}" for v in found)
+    return [text, f"{spent:.1f}"], result
+
+
+def against_exact() -> Iterator[str]:
+    """Yield a row for each problem."""
+    yield "## Search and exact\n"
+    yield (
+        "A variant of one instance of each problem: of every seventh variable of a family at most "
+        "two fifths of what\nthe first start uses, so that the start violates it. Values are the "
+        "levels in their order; seconds are processor time.\n"
+        f"Limit {LIMIT:g} s on the wall, seed 0; {load()}.\n"
+    )
+    yield "| problem | instance | `search` | s | `exact` | s | status of `exact` | better |"
+    yield "|---|---|---|---|---|---|---|---|"
+    for problem, (make, component) in CASES.items():
         instance = make()
         variant = variant_of(instance, component)
-        cells = [problem]
-        for method in ("search", "exact"):
-            began = time.process_time()
-            result = dlsched.solve(instance, method, variant=variant, time_limit=given.limit)
-            spent = time.process_time() - began
-            found = result.objective
-            text = "none" if found is None else ", ".join(f"{float(v):.6g}" for v in found)
-            cells += [text, f"{spent:.1f}"]
-        print(f"| {' | '.join([*cells, str(result.status)])} |", flush=True)
+        mine, found = timed(instance, "search", variant, LIMIT)
+        other, exact = timed(instance, "exact", variant, LIMIT)
+        cells = [problem, f"`{instance.name}`", *mine, *other, str(exact.status)]
+        yield f"| {' | '.join([*cells, better_of(found, exact)])} |"
 
+
+def better_of(search: Any, exact: Any) -> str:
+    """Return which of two results is better."""
+    if search.objective is None or exact.objective is None:
+        return "-" if search.objective is exact.objective else "the one that has a solution"
+    if search.objective.better_than(exact.objective):
+        return "`search`"
+    return "`exact`" if exact.objective.better_than(search.objective) else "equal"
+
+
+def by_seed() -> Iterator[str]:
+    """Yield what seeds change where the search is not over soon."""
+    make, component = CASES["utility"]
+    instance = make()
+    variant = variant_of(instance, component)
+    yield "## Seeds of search\n"
+    yield (
+        f"The same variant of utility, `{instance.name}`: values of `search` by its seed; "
+        f"{load()}.\n"
+    )
+    yield f"| limit, s | {' | '.join(f'seed {seed} | s' for seed in SEEDS)} |"
+    yield "|---" * (1 + 2 * len(SEEDS)) + "|"
+    for limit in SEED_LIMITS:
+        cells = [timed(instance, "search", variant, limit, seed)[0] for seed in SEEDS]
+        yield f"| {limit:g} | {' | '.join(' | '.join(pair) for pair in cells)} |"
+
+
+SECTIONS = {"exact": against_exact, "seeds": by_seed}
 
 if __name__ == "__main__":
-    main()
+    write("variant_search", SECTIONS, arguments())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import json
 import os
 import re
@@ -66,6 +67,23 @@ def test_api_page_is_complete() -> None:
     text = (ROOT / "docs" / "api.md").read_text()
     linked = re.findall(r"\[(\w+)\]\(fields/(\w+)\.md\)", text)
     assert sorted(linked) == [(name, name) for name in sorted(registry.BUILT_IN)]
+
+
+@pytest.mark.parametrize(
+    "name", ["bench", "gavel", "history", "profiling", "simulation", "testing", "traces"]
+)
+def test_api_page_has_the_packages_below(name: str) -> None:
+    """All that a public package exports, but for its modules."""
+    text = (ROOT / "docs" / "api.md").read_text()
+    package = importlib.import_module(f"dlsched.{name}")
+    exported = {n for n in package.__all__ if not inspect.ismodule(getattr(package, n))}
+    described = re.search(rf"^::: dlsched\.{name}\n((?:    .*\n)*)", text, re.M)
+    options = described[1] if described else ""
+    listed = set(re.findall(r"^::: [\w.]+\.(\w+)$", text, re.M))
+    listed |= set(re.findall(r"\w+", options.partition("members:")[2]))
+    if described and "members:" not in options:
+        listed |= exported
+    assert exported - listed == set()
 
 
 def test_cite_is_complete() -> None:

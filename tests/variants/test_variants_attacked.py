@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -207,14 +209,22 @@ def test_components_that_are_not_linear_are_refused() -> None:
 
 
 def test_a_file_has_one_digest_in_all_processes(tmp_path: Path) -> None:
-    """Results of one command are read by the next."""
+    """Results of one command are read by the next; sets have another order in each process."""
     file = tmp_path / "mine.py"
     file.write_text(
-        "import dlsched\n\n\n@dlsched.variant('reclaiming')\ndef one(m, instance):\n    m.one = 1\n"
+        "import dlsched\n\n\ndef first(): return 1\n\n\n"
+        "def second(): return first() + 1\n\n\nDATA = {first, second}, {'a', 'b', 'c'}\n"
+        'exec(\'def text(): return 1 in {1, 2, "a", "b"}\')\n\n\n'
+        "@dlsched.variant('reclaiming')\ndef one(m, instance):\n"
+        "    m.one = 1 in {1, 2, 'a', 'b', 'c'}, DATA, text\n"
     )
     code = f"from dlsched.variants import find_variant as f; print(f({f'{file}:one'!r}).sha256)"
     command = [sys.executable, "-c", code]
-    runs = [subprocess.run(command, capture_output=True, check=True) for _ in range(2)]
+    environments = [os.environ | {"PYTHONHASHSEED": seed} for seed in "12"]
+    runs = [
+        subprocess.run(command, capture_output=True, check=True, env=environment)
+        for environment in environments
+    ]
     assert runs[0].stdout == runs[1].stdout
 
 
@@ -287,3 +297,53 @@ def test_levels_whose_terms_cancel(sense: str, costs: list[float]) -> None:
             assert bound is None or not level.better(best.as_dict()[level.name], bound.value), seed
             if bound is None or bound.value != best.as_dict()[level.name]:
                 break
+
+
+def test_a_cost_that_is_constant() -> None:
+    """Pyomo has no row that holds it for the level after it, which was an error."""
+    data = dict(dlsched.generate("placement", 0, tables=2, regions=2, jobs=1).to_data())
+    data |= {"jobs": [], "weights": {"storage": 0}}
+    first = Level("first", "maximize", lambda m, _: m.x["t1", "r1"])
+    variant = Variant("placement", "constant", levels=["cost", first])
+    result = dlsched.solve(dlsched.load(data), variant=variant)
+    assert result.status == "optimal"
+    assert result.objective.cost == 0
+
+
+def test_a_frontier_with_a_level_of_which_no_row_may_be_stated() -> None:
+    """Utility names what solutions do not determine; the limit is on the other level."""
+    instance = dlsched.generate("utility", 3, jobs=3, slots=5)
+
+    def count(m: Any, _: Any) -> None:
+        m.total = pyo.Var(bounds=(0, 100))
+        m.at_least = pyo.Constraint(expr=m.total >= sum(m.z.values()))
+
+    own = Level("cost", "minimize", lambda m, _: m.total)
+    variant = Variant("utility", "counted", count)
+    points = dlsched.frontier(instance, (own, "utility"), variant=variant)
+    assert len(points) > 1
+    assert set(points["status"]) == {"optimal"}
+
+
+def test_a_frontier_of_a_level_with_a_fine_step_ends_at_zero() -> None:
+    """A limit of 1e-13 is within a solver's tolerances."""
+    instance = dlsched.generate("reclaiming", 0, servers=4, demand=1)
+
+    def level(name: str, costs: list[float]) -> Level:
+        return Level(name, "minimize", lambda m, _: sum(map(operator.mul, costs, m.x.values())))
+
+    pair = (
+        level("first", [0, 0.3, 0.7000000000001, 1]),
+        level("second", [1, 0.70000000000003, 0, 1]),
+    )
+    points = dlsched.frontier(instance, pair)
+    assert points["first"].tolist() == [0, 0.3, 0.7000000000001]
+    assert set(points["status"]) == {"optimal"}
+
+
+@pytest.mark.parametrize("study", [dlsched.best_solutions, dlsched.frontier, dlsched.what_if])
+def test_studies_of_what_is_no_variant(study: Any) -> None:
+    """One error, as of `solve`."""
+    given = {dlsched.best_solutions: 2, dlsched.frontier: ("preempted", "collateral")}
+    with pytest.raises(OptionError, match=r"variant=3 is no dlsched\.Variant"):
+        study("lyra-fig5", given.get(study, []), variant=3)

@@ -67,6 +67,8 @@ def what_if(
     import pandas
 
     inst = load(instance)
+    if isinstance(fixes, str | Mapping) or not all(isinstance(fix, Mapping) for fix in fixes):
+        raise OptionError('fixes must be a list of decisions, as [{"x[s1]": 1}, {"x[s2]": 0}]')
     spread = spread_of(on)
     if spread is None or not fixes:
         return pandas.DataFrame(_rows(inst, fixes, variant, solve_options))

@@ -13,6 +13,7 @@ from dlsched.variants import (
     VariantLike,
     VariantProblem,
     find_variant,
+    no_variant,
     owner_of,
 )
 
@@ -56,10 +57,19 @@ def extended(
 
 
 def variant_of(variant: VariantLike) -> Variant | None:
-    """Return what a text means, and a problem is of."""
+    """Return what a text means, and a problem is of.
+
+    Raises
+    ------
+    OptionError
+        If it is none.
+    """
     if isinstance(variant, VariantProblem):
         return variant.variant
-    return find_variant(variant) if isinstance(variant, str) else variant
+    found = find_variant(variant) if isinstance(variant, str) else variant
+    if not isinstance(found, Variant | None):
+        raise no_variant(found)
+    return found
 
 
 def changed_problem_of(instance: Instance, variant: Variant) -> VariantProblem:

@@ -6,16 +6,16 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from dlsched.api.extending import changed_problem_of, extended, variant_of
 from dlsched.api.loading import InstanceLike, load
 from dlsched.api.solving import solve
 from dlsched.errors import OptionError
 from dlsched.results.result import Status
-from dlsched.variants import Level, Variant, VariantLike
-from dlsched.variants.exact_values import exact
-from dlsched.variants.rows import step_of
+from dlsched.schema.envelope import Instance
+from dlsched.variants import Level, Variant, VariantLike, VariantProblem
+from dlsched.variants.exact_values import coefficients, exact, exact_coefficients
+from dlsched.variants.names import add_beside
+from dlsched.variants.rows import state_row, step_of
 
 if TYPE_CHECKING:
     import pandas
@@ -25,7 +25,7 @@ _STEP = Fraction(1, 10**5)
 _FINEST = Fraction(1, 10**9)
 """A common step that is a smaller part of a value is none: solvers cannot tell the two apart."""
 _LEAST = Fraction(1, 10**9)
-"""The least value of which that part is taken."""
+"""The least value of which that part is taken, or else the least cost of a variable."""
 
 
 class _LevelRow(NamedTuple):
@@ -57,36 +57,26 @@ def _limited(
         names: Sequence[str | Level] = chosen or [
             o.name for o in m.component_objects(pyo.Objective)
         ]
-        m.level_limits = pyo.ConstraintList()
+        limits = pyo.ConstraintList()
+        add_beside(m, "level_limits", limits)
         for row in rows:
             level = names[row.level]
             if isinstance(level, Level):
                 expression = level.expr(m, instance)
             else:
                 expression = m.component(level).expr
-            size = max(abs(exact(row.low or row.high or 0)), _LEAST)
+            least = [abs(c) for c in exact_coefficients(expression)[0].values() if c]
+            size = max(abs(exact(row.low or row.high or 0)), min(least, default=_LEAST), _LEAST)
             step = step_of(expression)
             if step < _FINEST * size:
                 step = _STEP * size
             step = step if row.beyond else Fraction(0)
             if row.low is not None:
-                _state(m, expression >= float(exact(row.low) + step))
+                state_row(m, limits, expression >= float(exact(row.low) + step))
             if row.high is not None:
-                _state(m, expression <= float(exact(row.high) - step))
+                state_row(m, limits, expression <= float(exact(row.high) - step))
 
     return limit
-
-
-def _state(m: Any, row: Any) -> None:
-    """Add a row to the limits of levels; that of a constant level is true or false."""
-    import pyomo.core as pyo
-
-    if not isinstance(row, bool | np.bool_):
-        m.level_limits.add(row)
-    elif not row:
-        if m.component("constant_level") is None:
-            m.constant_level = pyo.Var(bounds=(0, 0))
-        m.level_limits.add(m.constant_level >= 1)
 
 
 def frontier(
@@ -125,9 +115,12 @@ def frontier(
     inst, variant = load(instance), variant_of(variant)
     pair = list(levels)
     first = changed_problem_of(inst, extended(inst, variant, "both", levels=pair))
-    steps = [step_of(o.expr) for o in first.model.build(inst).component_objects(ctype=_objective())]
     # The limit is on the level with fewer values: it takes them one after the other.
-    turned = steps[0] > steps[1]
+    one, other = (
+        (_may_limit(first, inst, o.expr), step_of(o.expr))
+        for o in first.model.build(inst).component_objects(ctype=_objective())
+    )
+    turned = one > other
     order = pair[::-1] if turned else pair
     rows: list[dict[str, Any]] = []
     unfinished = False
@@ -148,6 +141,16 @@ def frontier(
     rows += [{"status": str(result.status)}] if unfinished else []
     frame = pandas.DataFrame(rows, columns=[*names, "status"])
     return frame
+
+
+def _may_limit(owner: VariantProblem, instance: Instance, expression: Any) -> bool:
+    """Whether a row may name all variables of a level: of some of a problem's it may not."""
+    named = getattr(owner.base.module("model"), "NAMEABLE", None)
+    own = {id(variable) for variable in owner.model.change(instance).variables}
+    return named is None or all(
+        id(v) in own or v.parent_component().local_name in named
+        for v, _ in coefficients(expression)
+    )
 
 
 def _objective() -> Any:

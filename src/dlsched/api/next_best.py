@@ -13,7 +13,7 @@ from dlsched.results.objective import relative_gap
 from dlsched.results.result import Result, Status
 from dlsched.schema.envelope import Instance
 from dlsched.variants import Variant, VariantLike, VariantProblem
-from dlsched.variants.names import Names
+from dlsched.variants.names import Names, add_beside
 
 Distinct = Literal["variables", "objective"]
 
@@ -91,11 +91,12 @@ def _next_point(
     def exclude(m: Any, _: Any) -> None:
         import pyomo.core as pyo
 
-        m.different = pyo.ConstraintList()
-        m.beyond = pyo.VarList(domain=pyo.Binary)
+        different, beyond = pyo.ConstraintList(), pyo.VarList(domain=pyo.Binary)
+        add_beside(m, "different", different)
+        add_beside(m, "beyond", beyond)
         names = Names(m)
         for point in points:
-            m.different.add(_differs(m, names, point) >= 1)
+            different.add(_differs(different, beyond, names, point) >= 1)
 
     label = f"without-{len(points)}-better"
     changed = extended(instance, variant, label, exclude if points else None)
@@ -110,8 +111,11 @@ def _point(instance: Instance, owner: VariantProblem, solution: Any) -> dict[str
     return {v.name: round(v.value) for c in components if c is not None for v in c.values()}
 
 
-def _differs(m: Any, names: Names, point: Mapping[str, int]) -> Any:
-    """Return an expression that is at least 1 only where some variable differs from a point."""
+def _differs(different: Any, beyond: Any, names: Names, point: Mapping[str, int]) -> Any:
+    """Return an expression that is at least 1 only where some variable differs from a point.
+
+    Its rows and its added variables are added to `different` and `beyond`.
+    """
     terms: list[Any] = []
     for name, value in point.items():
         variable = names.find(name)
@@ -121,8 +125,8 @@ def _differs(m: Any, names: Names, point: Mapping[str, int]) -> Any:
             continue
         for sign, room in ((1, high - value), (-1, value - low)):
             if room > 0:
-                beyond = m.beyond.add()
+                is_so = beyond.add()
                 other = high - low - room
-                m.different.add(sign * (variable - value) >= 1 - (other + 1) * (1 - beyond))
-                terms.append(beyond)
+                different.add(sign * (variable - value) >= 1 - (other + 1) * (1 - is_so))
+                terms.append(is_so)
     return sum(terms)

@@ -2,7 +2,13 @@
 
 from dlsched.variants.definition import Level, Variant, variant
 from dlsched.variants.lookup import find_variant
-from dlsched.variants.problem import VariantLike, VariantProblem, changed_problem, owner_of
+from dlsched.variants.problem import (
+    VariantLike,
+    VariantProblem,
+    changed_problem,
+    no_variant,
+    owner_of,
+)
 
 __all__ = [
     "Level",
@@ -11,6 +17,7 @@ __all__ = [
     "VariantProblem",
     "changed_problem",
     "find_variant",
+    "no_variant",
     "owner_of",
     "variant",
 ]

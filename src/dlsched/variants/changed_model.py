@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 from dlsched.errors import DlschedError, OptionError, describe
+from dlsched.solvers.standard_form import COMPILED
 from dlsched.variants.definition import Level, Variant
 from dlsched.variants.kept import Kept
 from dlsched.variants.names import Names, named_jobs
+from dlsched.variants.pyomo_log import pyomo_warnings
+from dlsched.variants.reads import no_reads
 from dlsched.variants.repeated import require_same
 from dlsched.variants.rows import (
     row_scale,
@@ -23,6 +25,10 @@ from dlsched.variants.rows import (
 
 FIXED = "fixed"
 """The model's constraint that holds what a variant fixes, by the variables' names."""
+_RESERVED = (FIXED, "NAMED", "ROW_SCALES", "GRANULARITY", "NAMED_LATER", "UNFIXED", COMPILED)
+"""Names that a variant may not use, because the library sets them itself after its functions."""
+_REPLACING = "Implicitly replacing the Component attribute "
+"""How Pyomo's warning begins that a component was set where one was."""
 
 
 @dataclass(frozen=True)
@@ -89,17 +95,7 @@ def change_model(
         for level in variant.own_levels
     }
     before.validate()
-    known = (pyo.Var, pyo.Constraint, pyo.Set, pyo.Param, pyo.Expression, pyo.RangeSet)
-    for component in before.added():
-        if component.ctype is pyo.Objective:
-            raise OptionError(
-                f"{variant}: {component.local_name} is an objective; give it as a Level in levels"
-            )
-        if component.ctype not in known:
-            raise OptionError(
-                f"{variant}: {component.local_name} is a {component.ctype.__name__}, which "
-                f"variants have no use for; add variables and constraints to m itself"
-            )
+    _refuse_components(variant, model, before.added())
     fix_variables(variant, model)
     rows = [
         entry
@@ -124,25 +120,59 @@ def change_model(
         require_same(variant, instance, rows, variables, expressions)
     jobs = named_jobs(model)
     if jobs and state_named is not None:
-        state_named(model, instance, jobs)
+        own = before.added()
+        with pyomo_warnings():
+            state_named(model, instance, jobs)
+        lost = [c.local_name for c in own if model.component(c.local_name) is not c]
+        if lost:
+            raise _taken(variant, lost[0])
     _set_levels(variant, model, expressions)
     model.ROW_SCALES = {row.name: row_scale(row) for row in rows}
     return Change(model, rows, variables, expressions)
 
 
+def _refuse_components(variant: Variant, model: Any, added: list[Any]) -> None:
+    """Refuse added components of a kind or a name that variants have no use for."""
+    import pyomo.core as pyo
+
+    known = (pyo.Var, pyo.Constraint, pyo.Set, pyo.Param, pyo.Expression, pyo.RangeSet)
+    for name in _RESERVED:
+        if model.component(name) is not None:
+            raise _taken(variant, name)
+    for component in added:
+        if component.ctype is pyo.Objective:
+            raise OptionError(
+                f"{variant}: {component.local_name} is an objective; give it as a Level in levels"
+            )
+        if component.ctype not in known:
+            raise OptionError(
+                f"{variant}: {component.local_name} is a {component.ctype.__name__}, which "
+                f"variants have no use for; add variables and constraints to m itself"
+            )
+
+
+def _taken(variant: Variant, name: str) -> OptionError:
+    return OptionError(f"{variant}: {name} is a name of what this library adds; rename yours")
+
+
 def _call(variant: Variant, what: str, function: Any, model: Any, instance: Any) -> Any:
     """Call a function of the variant's, and turn whatever it raises into one error."""
-    log = logging.getLogger("pyomo")
-    before = log.level
-    log.setLevel(logging.CRITICAL)  # the error says what Pyomo logs
     try:
-        return function(model, instance)
+        # The error says what Pyomo logs.
+        with pyomo_warnings() as warnings, no_reads(str(variant)):
+            result = function(model, instance)
     except (KeyboardInterrupt, MemoryError, DlschedError):
         raise
     except BaseException as error:
         raise OptionError(f"{variant}: {what} raised {describe(error)}") from error
-    finally:
-        log.setLevel(before)
+    for warning in warnings:
+        if warning.startswith(_REPLACING):
+            name = warning.removeprefix(_REPLACING).split()[0]
+            raise OptionError(
+                f"{variant}: {what} set m.{name}, which was there, so that what it was before "
+                f"would not count; give each component a name of its own, or take a ConstraintList"
+            )
+    return result
 
 
 def fix_variables(variant: Variant, model: Any, names: Names | None = None) -> None:
@@ -151,8 +181,6 @@ def fix_variables(variant: Variant, model: Any, names: Names | None = None) -> N
 
     if not variant.fix:
         return
-    if model.component(FIXED) is not None:
-        raise OptionError(f"{variant}: {FIXED} is the name of what fix adds; rename yours")
     names = names or Names(model)
     model.add_component(FIXED, pyo.Constraint(pyo.Any))
     for name, value in variant.fix.items():
@@ -190,6 +218,6 @@ def _set_levels(variant: Variant, model: Any, expressions: dict[str, Any]) -> No
             name = level
             expression, sense = old[level]
             model.GRANULARITY[level] = known.get(level, 0)
-        if model.component(name) is not None:
+        if model.component(name) is not None or name in _RESERVED:
             raise OptionError(f"{variant}: the level {name} has the name of a component; rename it")
         model.add_component(name, pyo.Objective(expr=expression, sense=sense))

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import dis
 from collections.abc import Iterator
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any
+
+_LOADS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
 
 
 def global_names(code: CodeType) -> set[str]:
     """Return the names of globals that a function reads, and those inside it."""
     nested = [const for const in code.co_consts if isinstance(const, CodeType)]
-    loads = (i for i in dis.get_instructions(code) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME"))
+    loads = (i for i in dis.get_instructions(code) if i.opname in _LOADS)
     return {str(load.argval) for load in loads}.union(*map(global_names, nested))
 
 
@@ -32,10 +34,18 @@ def imports_of(code: CodeType) -> Iterator[tuple[int, str]]:
         before.append(instruction.argval)
 
 
-def attributes_set_by(code: CodeType) -> set[str]:
-    """Return the names of attributes that a function sets, of whatever object."""
-    instructions = (i for each in codes_in(code) for i in dis.get_instructions(each))
-    return {str(i.argval) for i in instructions if i.opname == "STORE_ATTR"}
+def attributes_set_by(function: FunctionType) -> set[str]:
+    """Return the names of attributes of its own that a function sets, as a counter of its calls."""
+    known: set[str] = set()
+    for code in codes_in(function.__code__):
+        last = None
+        for instruction in dis.get_instructions(code):
+            own = last is not None and last.argval == function.__name__
+            again = last is not None and last.opname == "SWAP"  # f.calls += 1
+            if instruction.opname == "STORE_ATTR" and (own or again):
+                known.add(str(instruction.argval))
+            last = instruction
+    return known
 
 
 def attribute_names(code: CodeType) -> set[str]:
@@ -46,5 +56,16 @@ def attribute_names(code: CodeType) -> set[str]:
 
 def code_text(code: CodeType) -> str:
     """Return what a function without source does, nested ones included."""
-    consts = [code_text(c) if isinstance(c, CodeType) else repr(c) for c in code.co_consts]
+    consts = [_constant(const) for const in code.co_consts]
     return f"{code.co_code.hex()} {code.co_names} {code.co_varnames} {consts}"
+
+
+def _constant(const: Any) -> str:
+    """Return the text of a constant, the same in each process."""
+    if isinstance(const, CodeType):
+        return code_text(const)
+    if isinstance(const, tuple):
+        return f"({', '.join(map(_constant, const))})"
+    if isinstance(const, frozenset):
+        return f"{{{', '.join(sorted(map(_constant, const)))}}}"
+    return repr(const)

@@ -166,7 +166,8 @@ class Variant:
         }
         if self.allow is not None:  # digests are older than this
             parts["allow"] = self.allow
-        return digest(self.name, parts)
+        functions = [self.constrain, self.allow, *(level.expr for level in self.own_levels)]
+        return digest(self.name, parts, functions)
 
     @property
     def rule(self) -> Rule | None:

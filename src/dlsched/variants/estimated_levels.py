@@ -24,7 +24,8 @@ from dlsched.schema.envelope import Instance
 from dlsched.schema.solution import Solution
 from dlsched.solvers.levels import relax_first_level, solve_levels
 from dlsched.variants.changed_model import Change
-from dlsched.variants.rows import row_scale
+from dlsched.variants.names import add_beside
+from dlsched.variants.rows import row_scale, state_row
 
 TIE = Fraction(1, 10**11)
 """Estimated levels whose values differ by a smaller part are equal: the checker's own error."""
@@ -187,12 +188,14 @@ class EstimatedLevels:
         import pyomo.core as pyo
 
         change = self.adapt(model)
-        model.held_levels = pyo.ConstraintList()
+        held_levels = pyo.ConstraintList()
+        add_beside(model, "held_levels", held_levels)
         for level, value in zip(self.problem.levels, self.held, strict=False):
             expression = model.component(level.name).expr
             row = self._held_row(level, expression, value)
-            added = model.held_levels.add(row)
-            model.ROW_SCALES[added.name] = row_scale(added)
+            added = state_row(model, held_levels, row)
+            if added is not None:
+                model.ROW_SCALES[added.name] = row_scale(added)
         for level in self.problem.levels:
             if level.name != self.level.name:
                 model.del_component(level.name)

@@ -7,6 +7,7 @@ import importlib
 import importlib.util
 import os
 import sys
+import threading
 from pathlib import Path
 from types import ModuleType
 
@@ -14,6 +15,8 @@ from dlsched.errors import OptionError, UnknownName, describe
 from dlsched.registry.names import entries
 from dlsched.variants.definition import Variant
 
+_LOADING = threading.RLock()
+"""Held while a file is loaded: a module is known before it has run, to other threads, too."""
 VARIANTS_GROUP = "dlsched.variants"
 """The entry-point group: objects of type `Variant` by name."""
 
@@ -24,8 +27,9 @@ def find_variant(name: str) -> Variant:
     Parameters
     ----------
     name
-        ``file.py:few``, relative to the working directory; ``module:few``, which is looked for
-        there first; or the name of an entry point of the group ``dlsched.variants``.
+        ``file.py:few``, relative to the working directory, which may import files beside it;
+        ``module:few``, which is looked for in the working directory first; or the name of an entry
+        point of the group ``dlsched.variants``.
 
     Raises
     ------
@@ -63,18 +67,26 @@ def _module(place: str) -> ModuleType:
             sys.path.insert(0, os.getcwd())
         return importlib.import_module(place)
     path = Path(place).resolve()
-    content = hashlib.sha256(path.read_bytes()).hexdigest()[:12]  # a changed file is read anew
+    if str(path.parent) not in sys.path:
+        sys.path.append(str(path.parent))  # what the file imports may stand beside it
+    text = path.read_bytes()
+    content = hashlib.sha256(text).hexdigest()[:12]  # a changed file is read anew
     label = f"dlsched_variants_of_{path.stem}_{abs(hash(str(path)))}_{content}"
-    if label in sys.modules:
+    with _LOADING:
+        if label not in sys.modules:
+            _load(label, path, text)
         return sys.modules[label]
+
+
+def _load(label: str, path: Path, text: bytes) -> None:
+    """Run a file's text as a module; Python's cache may have that of a second before."""
     spec = importlib.util.spec_from_file_location(label, path)
-    if spec is None or spec.loader is None:
-        raise OptionError(f"{place} is no Python file")
+    if spec is None:
+        raise OptionError(f"{path} is no Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[label] = module
     try:
-        spec.loader.exec_module(module)
+        exec(compile(text, path, "exec", dont_inherit=True), vars(module))
     except BaseException:
         del sys.modules[label]
         raise
-    return module

@@ -26,6 +26,13 @@ def named_jobs(model: Any) -> list[Any]:
     return [job for job in model.JOBS if job in found] if found else []
 
 
+def add_beside(model: Any, name: str, component: Any) -> None:
+    """Add a component of the library's own, under another name if a variant has one of this."""
+    from pyomo.common.modeling import unique_component_name
+
+    model.add_component(unique_component_name(model, name), component)
+
+
 class Names:
     """Finds a model's variables by name.
 

@@ -407,10 +407,17 @@ def owner_of(instance: Instance, variant: VariantLike = None) -> Problem:
     if isinstance(variant, str):
         variant = find_variant(variant)
     if not isinstance(variant, Variant):
-        raise OptionError(f"variant={variant!r:.60} is no dlsched.Variant")
+        raise no_variant(variant)
     if variant.problem != base.name:
         raise OptionError(f"{variant} is for {variant.problem}; {instance.name} is of {base.name}")
     return changed_problem(variant)
+
+
+def no_variant(given: object) -> OptionError:
+    """Return the error that something is no variant."""
+    return OptionError(
+        f"variant={given!r:.60} is no dlsched.Variant, nor a text as file.py:name that means one"
+    )
 
 
 def changed_problem(variant: Variant) -> VariantProblem:

@@ -6,11 +6,14 @@ import math
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from dlsched.errors import OptionError
 from dlsched.schema import granularity
 from dlsched.solvers.standard_form import RowScale
 from dlsched.variants.definition import Variant
 from dlsched.variants.exact_values import coefficients, exact_coefficients, exact_value
+from dlsched.variants.names import add_beside
 
 _LARGEST = 2**40
 """Rows are not scaled to integers above this, beyond which solvers cannot tell them apart."""
@@ -132,6 +135,22 @@ def _fixed_at(variant: Variant, variable: Any) -> tuple[float, float]:
             f"{variant}: {variable.name} is fixed at {value}, which its domain or bounds exclude"
         )
     return value, value
+
+
+def state_row(model: Any, rows: Any, row: Any) -> Any:
+    """Add a row to a constraint list of a model, and return it; None if it says nothing.
+
+    That of a constant expression is true, and says nothing, or false, and no solution fits it.
+    """
+    import pyomo.core as pyo
+
+    if not isinstance(row, bool | np.bool_):
+        return rows.add(row)
+    if row:
+        return None
+    constant = pyo.Var(bounds=(0, 0))
+    add_beside(model, "constant_level", constant)
+    return rows.add(constant >= 1)
 
 
 def step_of(expression: Any) -> Fraction:
