@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from fractions import Fraction
 from typing import Any
 
@@ -13,8 +14,9 @@ import dlsched
 from dlsched.problems.reclaiming.definition.oracle import brute_force
 from dlsched.problems.reclaiming.definition.schema import Instance
 from dlsched.problems.reclaiming.heuristics.densest_loops import empty
-from dlsched.problems.reclaiming.structures.job_arrays import comparable_weights, layout_of
-from dlsched.problems.reclaiming.structures.job_shares import gpu_shares
+from dlsched.problems.reclaiming.heuristics.even_loads import even_loads, preempt_first
+from dlsched.problems.reclaiming.structures.job_arrays import Layout, comparable_weights, layout_of
+from dlsched.problems.reclaiming.structures.job_shares import gpu_shares, lyra_shares
 from dlsched.solvers.compilation import interpreted
 from dlsched.testing.strategies import reclaiming
 from drawing import drawn
@@ -227,6 +229,50 @@ def test_jobs_that_need_not_stop_are_resumed() -> None:
     with interpreted():
         assert empty(layout, 2, 2, order, preempted) == 2.0
     assert preempted.tolist() == [False, False, True]
+
+
+def loads_of(made: Instance, sweeps: int) -> tuple[Layout, Any]:
+    """Return an instance's layout, and the even loads."""
+    layout = layout_of(made)
+    with interpreted():
+        return layout, even_loads(layout, sweeps)
+
+
+def test_even_loads_by_hand() -> None:
+    """Without sweeps the loads are Lyra's costs; job b then gives s2 nothing, where a has to be."""
+    made = Instance.parse(hand(1, {"a": "2", "b": "1 2 3", "c": "3 4"}, a=5, b=3, c=2), "test")
+    _, costs = loads_of(made, 0)
+    assert costs.tolist() == [float(cost) for cost in lyra_shares(made).costs(4)]
+    layout, loads = loads_of(made, 30)
+    assert loads == pytest.approx([5 / 3, 5, 5 / 3, 5 / 3], rel=1e-6)
+    preempted = np.zeros(3, dtype=np.bool_)
+    with interpreted():
+        preempt_first(layout, 3, np.argsort(loads, kind="stable"), preempted)
+    assert preempted.tolist() == [False, True, True]
+
+
+@drawn(40, reclaiming(max_servers=7, max_jobs=9, mixed=True))
+def test_jobs_of_servers_weigh_no_less_than_their_loads(made: Instance) -> None:
+    """For every set of servers; the loads of all servers are the weight of all their jobs."""
+    layout, loads = loads_of(made, 3)
+    servers = range(len(made.servers))
+    for size in range(len(servers) + 1):
+        for chosen in itertools.combinations(servers, size):
+            jobs = (own for own, b in zip(layout.weight, made.base_servers, strict=True)
+                    if not b.isdisjoint(chosen))  # fmt: skip
+            assert sum(jobs) >= loads[list(chosen)].sum() * (1 - 1e-9)
+    hosted = sum(own for own, b in zip(layout.weight, made.base_servers, strict=True) if b)
+    assert loads.sum() == pytest.approx(hosted)
+
+
+def test_many_servers_together_cost_less_than_few() -> None:
+    """Where the optimum takes 17 servers of 18 jobs, not pairs of servers with 3 jobs.
+
+    The optimum is 169. From the first server on, the loop alone preempts 170, 176 and 175 jobs with
+    the exponents 4, 8 and 64.
+    """
+    made = dlsched.generate("reclaiming", 5002, servers=520, demand=260, spread=1.0)
+    assert dlsched.solve(made, "densest").objective.preempted == 169
 
 
 @pytest.mark.parametrize("demand", [0, 4])

@@ -14,8 +14,10 @@ from dlsched.problems.workers.definition.schema import KINDS
 from dlsched.problems.workers.heuristics.chosen_first import WAYS, Trial, choose
 from dlsched.problems.workers.heuristics.repair import Placement, repair
 from dlsched.problems.workers.instances.strategy import instances
+from dlsched.problems.workers.programs.room_program import RoomProgram
 from dlsched.problems.workers.structures.best_fit import solution_of
 from dlsched.problems.workers.structures.fleet import BestFit
+from dlsched.run import Run
 from drawing import draws
 
 
@@ -238,10 +240,49 @@ def test_what_is_left_goes_to_jobs_that_were_not_chosen() -> None:
 
 def test_later_trials_place_more_flexible_workers() -> None:
     """Flexible workers of 3 GPUs first leave room for one only; those of 1 GPU are three."""
-    servers = [server("t1", 3), server("t2", 4)]
-    jobs = [job("a", 3, 1, flexible=1), job("b", 1, 1, flexible=3)]
-    found = [dlsched.solve(instance(servers, jobs), "chosen_first", trials=n) for n in (1, 2)]
-    assert [result.objective[:2] for result in found] == [(2, 1), (2, 3)]
+    made = instance(
+        [server("t1", 3), server("t2", 4)],
+        [job("a", 3, 1, flexible=1), job("b", 1, 1, flexible=3)],
+    )
+    trials = [Trial(made, way) for way in WAYS[:2]]
+    for trial in trials:
+        trial.place_all(made.jobs, [])
+    assert [trial.reached for trial in trials] == [(2, 1), (2, 3)]
+    assert dlsched.solve(made, "chosen_first", trials=2).objective[:2] == (2, 3)
+
+
+CROWDED = {"training": 27, "loan": 21, "jobs": 70, "admitted": False, "scenario": "advanced"}
+
+
+def test_few_flexible_workers_are_found_by_counting() -> None:
+    """On a crowded fleet one flexible worker can be placed, and neither trials nor repair do it."""
+    made = dlsched.generate("workers", 201058, training_used=0.6, loan_used=0.44, **CROWDED)
+    assert dlsched.solve(made, "chosen_first").objective[:2] == (51, 1)
+    assert dlsched.solve(made, levels=2).objective[:2] == (51, 1)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3, 4])
+@pytest.mark.parametrize("separate", [True, False])
+def test_counts_are_enough_where_sizes_divide(separate: bool, seed: int) -> None:
+    """With workers of 1, 2, 4 and 8 GPUs the program's placement is optimal on two levels."""
+    scenario = ("basic", "advanced", "heterogeneous", "ideal")[seed - 1]
+    options = {"training": 9, "loan": 7, "jobs": 14, "training_used": 0.5, "loan_used": 0.5}
+    made = dlsched.generate(
+        "workers", seed, scenario=scenario, separate_groups=separate, admitted=False, **options
+    )
+    best = dlsched.solve(made, levels=2).objective[:2]
+    found = RoomProgram(made, int(best[0])).solution(Run(), 100)
+    assert dlsched.verify(made, found).objective[:2] == best
+
+
+def test_counts_are_not_enough_for_other_sizes() -> None:
+    """Workers of 3 GPUs on servers with 4 leave one GPU, of which two are not room for one of 2."""
+    made = instance(
+        [server("t1", 4), server("t2", 4)],
+        [job("a", 3, 2), job("b", 2, 1)],
+    )
+    assert RoomProgram(made, 2).solution(Run(), 100) is None
+    assert RoomProgram(made, 1).solution(Run(), 100) is not None
 
 
 @pytest.mark.parametrize("admitted", [True, False])

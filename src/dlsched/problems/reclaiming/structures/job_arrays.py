@@ -70,6 +70,8 @@ def comparable_weights(instance: Instance) -> list[float]:
     those less than about 1e-308 of it are 0.
     """
     weights = instance.weights
+    if weights and all(weight == weights[0] for weight in weights):
+        return [float(weights[0] > 0)] * len(weights)
     scale = math.lcm(*{weight.denominator for weight in weights})
     whole = [weight.numerator * (scale // weight.denominator) for weight in weights]
     divisor = math.gcd(*whole) or 1

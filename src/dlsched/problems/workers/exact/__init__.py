@@ -34,7 +34,7 @@ def milp(instance: Instance, run: Run, levels: int = 4) -> Claim:
     """
     if patterns_exceed(instance, MOST_PATTERNS):
         raise OptionError(f"{instance.name} has more than {MOST_PATTERNS:,} patterns; use arc_flow")
-    first = run.known or chosen_first(instance, run.rng)
+    first = run.known or chosen_first(instance, run)
     return solve_levels(instance, run, Program(instance), levels, first=first)
 
 
@@ -54,7 +54,7 @@ def arc_flow(instance: Instance, run: Run, levels: int = 4) -> Claim:
     """
     if arcs_exceed(instance, MOST_ARCS):
         raise OptionError(f"{instance.name} has more than {MOST_ARCS:,} arcs; use per_server")
-    first = run.known or chosen_first(instance, run.rng)
+    first = run.known or chosen_first(instance, run)
     return solve_levels(instance, run, ArcProgram(instance), levels, first=first)
 
 

@@ -19,6 +19,7 @@ from dlsched.problems.workers.structures.best_fit import (
 )
 from dlsched.problems.workers.structures.fleet import BestFit, FirstFit, Fleet, Taken
 from dlsched.registry.own import method
+from dlsched.run import Run
 
 
 @method("workers", kind="heuristic")
@@ -57,7 +58,7 @@ def confined_first(instance: Instance, rng: np.random.Generator) -> Solution:
 
 
 @method("workers", kind="heuristic")
-def chosen_first(instance: Instance, rng: np.random.Generator, trials: int = 6) -> Solution:
+def chosen_first(instance: Instance, run: Run, trials: int = 6) -> Solution:
     """Of this library: as many jobs as fit in number, chosen first, then placed by best fit.
 
     The jobs with the least base GPUs are chosen, as long as the workers of every size fit in number
@@ -66,7 +67,11 @@ def chosen_first(instance: Instance, rng: np.random.Generator, trials: int = 6) 
     before any flexible one, or base workers on loan servers or outside their preferred pool first,
     and begin with the chosen jobs for which there was no room. Where flexible workers are missing
     in the best trial, jobs leave one by one, a flexible worker takes the room, and the job, or one
-    that waits, is placed in the gaps; what places more flexible workers is kept.
+    that waits, is placed in the gaps; what places more flexible workers is kept. If the placed ones
+    are then still less than 95 % of those that the GPUs suffice for, a small integer program of the
+    numbers of workers by type, pool and size is solved (`programs.room_program`), with a limit on
+    its nodes. Where each size divides the next larger one, its optimum is that of the second level
+    for as many jobs.
 
     Parameters
     ----------
@@ -76,7 +81,7 @@ def chosen_first(instance: Instance, rng: np.random.Generator, trials: int = 6) 
     """
     if trials < 1:
         raise OptionError(f"trials={trials} must be a whole number from 1")
-    return best_trial(instance, _decreasing(instance), trials)
+    return best_trial(instance, _decreasing(instance), trials, run)
 
 
 @method("workers", kind="baseline")
