@@ -31,7 +31,11 @@ class Compared(lyra.Lyra):
         results = []
         for jobs in (able, every):
             seen = draft.snapshot(draft.held, jobs, remaining=remaining)
-            instance = adapter.epoch(seen, mixed_efficiency=min(efficiencies, default=1))
+            instance = adapter.epoch(
+                seen,
+                mixed_efficiency=min(efficiencies, default=1),
+                loan_speed=self._loan_speed,
+            )
             solution = dlsched.solve(instance, self.elastic).solution
             results.append((instance, solution))
         (_, fewer), (instance, whole) = results
@@ -56,15 +60,18 @@ class Asked(Queue):
 
 
 @pytest.mark.parametrize(
-    ("elastic", "lent"), [("lyra", True), ("completion_rates", True), ("completion_rates", False)]
+    ("elastic", "loan_speed"),
+    [("lyra", 1), ("completion_rates", 1), ("completion_rates", 0.25), ("completion_rates", None)],
 )
 def test_the_round_is_the_same_without_the_jobs_left_out(
-    elastic: str, lent: bool, monkeypatch: pytest.MonkeyPatch
+    elastic: str, loan_speed: float | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`lyra` starts the same jobs, `completion_rates` completes as many per second."""
+    monkeypatch.setattr(lyra, "loan_speed", lambda workload, cluster: loan_speed)
     monkeypatch.setattr(lyra, "Queue", Asked)
     policy = Compared(elastic)
-    servers = cluster(6, random_loans(), training=2) if lent else cluster(training=2)
+    lent = (6, random_loans()) if loan_speed else (0, None)
+    servers = cluster(*lent, training=2)
     simulate(random_jobs("mixed", 30), servers, policy)
     assert policy.fewer
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from fractions import Fraction
+from typing import Any
 
 import pyomo.environ as pyo
 import pytest
@@ -77,8 +78,13 @@ def test_equal_sums_keep_the_fewer_workers() -> None:
     assert dlsched.solve(made, "completion_rates").solution.workers == {"flat": 1}
 
 
-def test_the_declarative_model_with_the_same_values_agrees() -> None:
-    """The variant whose level is the sum of the rates has the same optimum."""
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"scaling": "loss"}, {"scaling": "loss", "loan": 10, "heterogeneous": 0.4}],
+    ids=["linear", "loss", "loss and two kinds of GPUs"],
+)
+def test_the_declarative_model_with_the_same_values_agrees(options: dict[str, Any]) -> None:
+    """The variant whose level is the sum of the rates has the same optimum, and proves it."""
 
     def rates(m: pyo.ConcreteModel, instance: Instance) -> pyo.Expression:
         jobs = {j.id: j for j in instance.jobs}
@@ -89,7 +95,7 @@ def test_the_declarative_model_with_the_same_values_agrees() -> None:
 
     level = dlsched.Level("rate", "maximize", rates)
     variant = dlsched.Variant("elastic", "completion-rates", levels=[level])
-    instance = dlsched.generate("elastic", 1, jobs=12, capacity=20)
+    instance = dlsched.generate("elastic", 1, jobs=12, capacity=20, **options)
     stated = dlsched.solve(instance, variant=variant)
     reached = total_rate(instance, dlsched.solve(instance, "completion_rates").solution)
     assert stated.status == "optimal"
