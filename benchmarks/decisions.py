@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -239,10 +238,10 @@ def lyra_two_kinds() -> Iterator[str]:
         "servers are one of training (section 7.5)."
     )
     yield from lyra_larger("Advanced, loan of 4 GPUs of speed 2/3", more, True,
-                           scenario="advanced", loan_speed=Fraction(2, 3))  # fmt: skip
+                           scenario="advanced", loan_speed=0.6667)  # fmt: skip
     more = f"{text} Each added GPU brings 0.8 of one. The loan's servers have 8 GPUs of speed 1/3."
     yield from lyra_larger("Advanced, loss of 20 %, loan of 8 GPUs of speed 1/3", more, True,
-                           scenario="advanced", loan_speed=Fraction(1, 3), loan_gpus=8,
+                           scenario="advanced", loan_speed=0.3333, loan_gpus=8,
                            scaling_loss=0.2)  # fmt: skip
 
 

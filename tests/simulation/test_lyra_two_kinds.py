@@ -49,16 +49,17 @@ def test_the_speeds_of_both_pools_add_up() -> None:
 
 
 def test_elastic_knows_the_speed_of_the_pools() -> None:
-    """What the policy asks has training of speed 1 and the loan of the jobs' rate there."""
+    """What the policy asks has training of speed 1, and the loan's speed to 15 digits."""
     speeds: list[list[Any]] = []
 
     def seen(instance: Instance, rng: np.random.Generator) -> Any:
         speeds.append([pool.speed for pool in instance.by_pool])
         return dlsched.solve(instance, "lyra").solution
 
-    jobs = workload(TYPED | {"id": "f", "gpus": 4, "work": 100, "fungible": True})
+    rates = {"rates": {"V100": 3, "T4": 1}}
+    jobs = workload(TYPED | rates | {"id": "f", "gpus": 4, "work": 100, "fungible": True})
     simulate(jobs, typed(1), "lyra", elastic=seen)
-    assert speeds == [[1, Fraction(1, 2)]]
+    assert speeds == [[1, Fraction("0.333333333333333")]]
 
 
 def test_where_rates_differ_the_least_counts() -> None:

@@ -72,6 +72,27 @@ def test_a_gpu_goes_to_the_least_area_that_is_left() -> None:
     assert dlsched.solve(other, "completion_rates").solution.workers == {"runs": 2}
 
 
+@pytest.mark.parametrize(
+    ("seconds", "given"), [(40, {"runs": 2}), (44.4444, {"runs": 1, "waits": 1})]
+)
+def test_a_loss_of_added_workers_lets_a_waiting_job_go_before(
+    seconds: float, given: dict[str, int]
+) -> None:
+    """With 80 and 90 GPU-seconds left, 1/80 is above 1/90; 0.8/80, with the loss, is not."""
+    runs = job("runs", 1, 2, [80, seconds], running=True)
+    made = epoch(1, runs, job("waits", 1, 1, 90))
+    assert dlsched.solve(made, "completion_rates").solution.workers == given
+
+
+def test_without_limits_all_gpus_go_to_the_least_left() -> None:
+    """On both kinds of GPUs, if none loses by the other: shortest remaining time first."""
+    both = {"heterogeneous": True}
+    rows = [job(name, 1, 9, left, **both) for name, left in (("a", 12), ("b", 10), ("c", 11))]
+    made = epoch(4, *rows, loan=5).model_copy(update={"mixed_efficiency": Fraction(1)})
+    given = dlsched.solve(made, "completion_rates").solution.workers
+    assert given == {"b": {"training": 4, "loan": 5}}
+
+
 def test_equal_sums_keep_the_fewer_workers() -> None:
     """A job that is no faster with a second worker does not get it."""
     made = epoch(3, job("flat", 1, 3, [12, 12, 12]))

@@ -162,18 +162,20 @@ def loan_speed(workload: Workload, cluster: Cluster) -> Fraction:
     """Return the speed of a GPU on loan, that of a GPU of training being 1.
 
     It is what `Job.rates` say of the jobs that may be on loan. `elastic` has one speed for a pool:
-    where these jobs or the types in a pool differ, it is the least **(D)**.
+    where these jobs or the types in a pool differ, it is the least **(D)**. It is rounded to 15
+    digits, as instances have no more.
     """
     kinds: dict[str, set[str]] = {TRAINING: set(), LOAN: set()}
     for server in cluster.servers:
         kinds[server.pool].add(server.gpu_type or "")
     rates = (job.rates for job in workload.jobs if job.fungible or job.heterogeneous)
-    return min(
+    least = min(
         (
             Fraction(known[lent]) / known[own]
             for known in rates
             for lent in kinds[LOAN] & known.keys()
             for own in kinds[TRAINING] & known.keys()
         ),
-        default=Fraction(1),
+        default=1,
     )
+    return Fraction(f"{float(least):.15g}")

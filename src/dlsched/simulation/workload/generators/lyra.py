@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
@@ -144,7 +143,7 @@ def lyra_workload(
     elastic: bool = True,
     elastic_share: float | None = None,
     scaling_loss: float = 0,
-    loan_speed: float | Fraction | None = None,
+    loan_speed: float | None = None,
     wrong: float = 0.0,
     checkpoints: float = 0.0,
     most_days: float = 5,
