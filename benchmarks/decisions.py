@@ -2,9 +2,10 @@
 
     python benchmarks/decisions.py [SECTION ...]
 
-Sections: lyra, synergy, muri, hadar, hadar_held_out, mast, mast_held_out, sensitivity. Without
-arguments everything; prints markdown and writes it to benchmarks/figures/decisions.md. Needs
-../shared/data of the authors' traces and profiles. Every simulation is audited.
+Sections: lyra, lyra_loss, lyra_two_kinds, synergy, muri, hadar, hadar_held_out, mast,
+mast_held_out, sensitivity. Without arguments everything; prints markdown and writes it to
+benchmarks/figures/decisions.md. Needs ../shared/data of the authors' traces and profiles. Every
+simulation is audited.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from dlsched.simulation.workload.generators import (
     mast_workload,
     synergy_workload,
 )
+from dlsched.simulation.workload.job import Job
 
 SHARED = ROOT.parent / "shared" / "data"
 PROFILES = SHARED / "synergy" / "profiles.json"
@@ -34,6 +36,7 @@ METRICS = ("mean_jct", "median_jct", "p99_jct", "makespan", "mean_decision_secon
 ITERATIONS = 3000
 """Moves of the clairvoyant search: the most with which every section ends within minutes."""
 Make = Callable[[Workload, Cluster], Simulation]
+Groups = Mapping[str, Callable[[Job], bool]]
 Inputs = Sequence[tuple[Workload, Cluster]]
 
 
@@ -61,7 +64,12 @@ BOTH = (searched(False), searched(True))
 
 
 def table(
-    title: str, text: str, inputs: Inputs, policies: Sequence[Policy], sharing: bool = False
+    title: str,
+    text: str,
+    inputs: Inputs,
+    policies: Sequence[Policy],
+    sharing: bool = False,
+    groups: Groups | None = None,
 ) -> Iterator[str]:
     """Yield one row per policy: means over the inputs, and what is saved of the first row's mean.
 
@@ -71,6 +79,8 @@ def table(
         Workloads with their clusters.
     sharing
         Whether the bound allows for jobs that share GPUs.
+    groups
+        Groups of jobs, to say which of them lose and gain by the last policy.
     """
     yield f"## {title}\n"
     yield f"{text} Of {len(inputs)} inputs; seconds, means over them. Saved: share of the first"
@@ -98,6 +108,24 @@ def table(
         yield row(policy.name, runs, first, bounds, seconds)
     assert bounds is not None
     yield f"| certified bound | {np.mean(bounds):,.0f} |" + " |" * 10 + "\n"
+    if groups:
+        yield from who_loses(policies[-1].name, runs, first, groups)
+
+
+def who_loses(
+    name: str, runs: Sequence[Simulation], first: Sequence[Simulation], groups: Groups
+) -> Iterator[str]:
+    """Yield one row per group of jobs: how their completion times differ from the first row's."""
+    jobs = [job for run in runs for job in run.workload.jobs]
+    pairs = zip(runs, first, strict=True)
+    later = np.concatenate([(a.jobs["end"] - b.jobs["end"]).to_numpy() for a, b in pairs])
+    yield f"By group of jobs, {name} against the first row; seconds are means over the group.\n"
+    yield "| jobs | number | earlier, % | later, % | later by |\n|" + "---|" * 5
+    for group, member in groups.items():
+        own = later[[member(job) for job in jobs]]
+        earlier, behind = (100 * np.mean(sign * own > 1) for sign in (-1, 1))
+        yield f"| {group} | {len(own)} | {earlier:.0f} | {behind:.0f} | {own.mean():,.0f} |"
+    yield ""
 
 
 def row(
@@ -132,12 +160,20 @@ def row(
     )
 
 
-def lyra_inputs(seeds: Sequence[int], loaning: bool = False) -> Inputs:
-    """Return drawn workloads of Lyra's kind."""
+def lyra_inputs(
+    seeds: Sequence[int],
+    loaning: bool = False,
+    servers: int = 6,
+    days: int = 1,
+    loan_gpus: int = 4,
+    **options: Any,
+) -> Inputs:
+    """Return drawn workloads of Lyra's kind, with options of the generator of jobs."""
+    fleet: dict[str, Any] = {"days": days, "loaning": loaning, "loan_gpus": loan_gpus}
     return [
         (
-            lyra_workload(6, days=1, load=0.95, seed=seed),
-            lyra_cluster(6, 7, days=1, loaning=loaning, seed=seed),
+            lyra_workload(servers, days=days, load=0.95, seed=seed, **options),
+            lyra_cluster(servers, servers * 7 // 6, seed=seed, **fleet),
         )
         for seed in seeds
     ]
@@ -162,6 +198,51 @@ def lyra() -> Iterator[str]:
     text += " Up to 7 servers on loan, which list schedules do not use: no search."
     inputs = lyra_inputs(range(6, 11), loaning=True)
     yield from table("Lyra, with loan, held-out seeds 6 to 10", text, inputs, LYRA)
+
+
+HOUR = 3600
+GROUPS: Groups = {
+    "under 1 GPU-hour": lambda job: job.gpus * job.work < HOUR,
+    "1 to 10 GPU-hours": lambda job: HOUR <= job.gpus * job.work < 10 * HOUR,
+    "10 to 100": lambda job: 10 * HOUR <= job.gpus * job.work < 100 * HOUR,
+    "from 100": lambda job: job.gpus * job.work >= 100 * HOUR,
+    "elastic": lambda job: job.max_gpus > job.min_gpus,
+    "may be on loan": lambda job: job.fungible or job.heterogeneous,
+}
+LARGER: Mapping[str, Any] = {"servers": 14, "days": 3}
+ALL_RATED = (LYRA[0], Policy.of("lyra, `retries=30`", "lyra", retries=30), LYRA[-1])
+
+
+def lyra_larger(title: str, text: str, loaning: bool, **options: Any) -> Iterator[str]:
+    """Yield a table of a larger cluster, on which the jobs' sizes and seeds matter less."""
+    inputs = lyra_inputs(range(6, 11), loaning, **LARGER, **options)
+    text = f"14 training servers, 3 days, load 0.95. {text}"
+    yield from table(f"Lyra, {title}, held-out seeds 6 to 10", text, inputs, ALL_RATED,
+                     groups=GROUPS)  # fmt: skip
+
+
+def lyra_loss() -> Iterator[str]:
+    """Yield Lyra where each GPU above the base demand adds 0.8 of one."""
+    yield from lyra_larger("linear scaling, no loan", "For comparison.", False)
+    text = "Each added GPU brings 0.8 of one (section 7.2)."
+    yield from lyra_larger("loss of 20 %, no loan", text, False, scaling_loss=0.2)
+    yield from lyra_larger("loss of 20 %, with loan", text, True, scaling_loss=0.2)
+
+
+def lyra_two_kinds() -> Iterator[str]:
+    """Yield Lyra with jobs on two kinds of GPUs, as normalised and with speeds of their own."""
+    text = "Scenario Advanced: 10 % of the jobs may be in both pools, with 70 % of the speed."
+    yield from lyra_larger("Advanced, with loan", text, True, scenario="advanced")
+    more = (
+        f"{text} A GPU on loan, two T4 with the memory of a V100, has 2/3 of its speed: three "
+        "servers are one of training (section 7.5)."
+    )
+    yield from lyra_larger("Advanced, loan of 4 GPUs of speed 2/3", more, True,
+                           scenario="advanced", loan_speed=0.6667)  # fmt: skip
+    more = f"{text} Each added GPU brings 0.8 of one. The loan's servers have 8 GPUs of speed 1/3."
+    yield from lyra_larger("Advanced, loss of 20 %, loan of 8 GPUs of speed 1/3", more, True,
+                           scenario="advanced", loan_speed=0.3333, loan_gpus=8,
+                           scaling_loss=0.2)  # fmt: skip
 
 
 def synergy_inputs(seeds: Sequence[int], load: float | None) -> Inputs:
@@ -313,6 +394,8 @@ def sensitivity() -> Iterator[str]:
 
 SECTIONS = {
     "lyra": lyra,
+    "lyra_loss": lyra_loss,
+    "lyra_two_kinds": lyra_two_kinds,
     "synergy": synergy,
     "muri": muri,
     "hadar": hadar,

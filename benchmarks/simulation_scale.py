@@ -219,8 +219,8 @@ def burst() -> Iterator[str]:
 
 
 def srsf() -> Iterator[str]:
-    """The same, least remaining time times GPUs first."""
-    yield from bursts("The same, shortest remaining service first", ("srsf",))
+    """The same, least remaining time times GPUs first, and by time alone in the same run."""
+    yield from bursts("The same, shortest remaining service first", ("srsf", "srtf"))
 
 
 def bursts(title: str, policies: Sequence[str]) -> Iterator[str]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from test_lyra_policy import cluster, random_jobs, random_loans
+from simulation_cases import ends_by_id
+from test_lyra_policy import cluster, random_jobs, random_loans, workload
 
 import dlsched
 from dlsched.problems.elastic.heuristics.completion_rates import total_rate
 from dlsched.problems.elastic.instances import state as adapter
 from dlsched.registry.cluster_state import JobState
-from dlsched.simulation import simulate
+from dlsched.simulation import Cluster, simulate
 from dlsched.simulation.policies import lyra
 from dlsched.simulation.policies.lyra_queue import Queue
 from dlsched.simulation.policies.lyra_scaling import remaining_times
@@ -30,7 +31,11 @@ class Compared(lyra.Lyra):
         results = []
         for jobs in (able, every):
             seen = draft.snapshot(draft.held, jobs, remaining=remaining)
-            instance = adapter.epoch(seen, mixed_efficiency=min(efficiencies, default=1))
+            instance = adapter.epoch(
+                seen,
+                mixed_efficiency=min(efficiencies, default=1),
+                loan_speed=self._loan_speed,
+            )
             solution = dlsched.solve(instance, self.elastic).solution
             results.append((instance, solution))
         (_, fewer), (instance, whole) = results
@@ -55,14 +60,33 @@ class Asked(Queue):
 
 
 @pytest.mark.parametrize(
-    ("elastic", "lent"), [("lyra", True), ("completion_rates", True), ("completion_rates", False)]
+    ("elastic", "loan_speed"),
+    [("lyra", 1), ("completion_rates", 1), ("completion_rates", 0.25), ("completion_rates", None)],
 )
 def test_the_round_is_the_same_without_the_jobs_left_out(
-    elastic: str, lent: bool, monkeypatch: pytest.MonkeyPatch
+    elastic: str, loan_speed: float | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`lyra` starts the same jobs, `completion_rates` completes as many per second."""
+    monkeypatch.setattr(lyra, "loan_speed", lambda workload, cluster: loan_speed)
     monkeypatch.setattr(lyra, "Queue", Asked)
     policy = Compared(elastic)
-    servers = cluster(6, random_loans(), training=2) if lent else cluster(training=2)
+    lent = (6, random_loans()) if loan_speed else (0, None)
+    servers = cluster(*lent, training=2)
     simulate(random_jobs("mixed", 30), servers, policy)
     assert policy.fewer
+
+
+@pytest.mark.parametrize("elastic", ["lyra", "completion_rates", "dp"])
+def test_large_workers_hold_back_no_job_of_small_ones(elastic: str) -> None:
+    """Two GPUs of each pool hold two workers of two GPUs, but none of four of a shorter job."""
+    mixed = {"gpus": 4, "heterogeneous": True}
+    jobs = workload(
+        {"id": "busy", "gpus": 6, "gpus_per_worker": 2, "work": 600},
+        mixed | {"id": "wide", "gpus_per_worker": 4, "work": 100, "submit": 60},
+        mixed | {"id": "narrow", "gpus_per_worker": 2, "work": 500, "submit": 60},
+    )
+    lent = {"id": "i1", "gpus": 2, "pool": "loan"}
+    loans = [{"time": 0, "servers": 1}]
+    servers = {"servers": [{"id": "t1", "gpus": 8}, lent], "loans": loans}
+    run = simulate(jobs, Cluster.parse(servers, "the test"), "lyra", elastic=elastic)
+    assert ends_by_id(run) == {"busy": 600, "narrow": 560, "wide": 700}

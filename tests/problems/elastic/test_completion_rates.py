@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from fractions import Fraction
+from typing import Any
 
 import pyomo.environ as pyo
 import pytest
@@ -71,14 +72,40 @@ def test_a_gpu_goes_to_the_least_area_that_is_left() -> None:
     assert dlsched.solve(other, "completion_rates").solution.workers == {"runs": 2}
 
 
+@pytest.mark.parametrize(
+    ("seconds", "given"), [(40, {"runs": 2}), (44.4444, {"runs": 1, "waits": 1})]
+)
+def test_a_loss_of_added_workers_lets_a_waiting_job_go_before(
+    seconds: float, given: dict[str, int]
+) -> None:
+    """With 80 and 90 GPU-seconds left, 1/80 is above 1/90; 0.8/80, with the loss, is not."""
+    runs = job("runs", 1, 2, [80, seconds], running=True)
+    made = epoch(1, runs, job("waits", 1, 1, 90))
+    assert dlsched.solve(made, "completion_rates").solution.workers == given
+
+
+def test_without_limits_all_gpus_go_to_the_least_left() -> None:
+    """On both kinds of GPUs, if none loses by the other: shortest remaining time first."""
+    both = {"heterogeneous": True}
+    rows = [job(name, 1, 9, left, **both) for name, left in (("a", 12), ("b", 10), ("c", 11))]
+    made = epoch(4, *rows, loan=5).model_copy(update={"mixed_efficiency": Fraction(1)})
+    given = dlsched.solve(made, "completion_rates").solution.workers
+    assert given == {"b": {"training": 4, "loan": 5}}
+
+
 def test_equal_sums_keep_the_fewer_workers() -> None:
     """A job that is no faster with a second worker does not get it."""
     made = epoch(3, job("flat", 1, 3, [12, 12, 12]))
     assert dlsched.solve(made, "completion_rates").solution.workers == {"flat": 1}
 
 
-def test_the_declarative_model_with_the_same_values_agrees() -> None:
-    """The variant whose level is the sum of the rates has the same optimum."""
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"scaling": "loss"}, {"scaling": "loss", "loan": 10, "heterogeneous": 0.4}],
+    ids=["linear", "loss", "loss and two kinds of GPUs"],
+)
+def test_the_declarative_model_with_the_same_values_agrees(options: dict[str, Any]) -> None:
+    """The variant whose level is the sum of the rates has the same optimum, and proves it."""
 
     def rates(m: pyo.ConcreteModel, instance: Instance) -> pyo.Expression:
         jobs = {j.id: j for j in instance.jobs}
@@ -89,7 +116,7 @@ def test_the_declarative_model_with_the_same_values_agrees() -> None:
 
     level = dlsched.Level("rate", "maximize", rates)
     variant = dlsched.Variant("elastic", "completion-rates", levels=[level])
-    instance = dlsched.generate("elastic", 1, jobs=12, capacity=20)
+    instance = dlsched.generate("elastic", 1, jobs=12, capacity=20, **options)
     stated = dlsched.solve(instance, variant=variant)
     reached = total_rate(instance, dlsched.solve(instance, "completion_rates").solution)
     assert stated.status == "optimal"

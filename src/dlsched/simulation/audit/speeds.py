@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections import defaultdict
-from collections.abc import Hashable, Iterable
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Mapping
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -98,7 +98,9 @@ class _Speeds:
         self, stretch: Stretch, partners: Partners, time: Any, above: Partners = ()
     ) -> None:
         job = self.record.jobs[stretch.job]
-        types = frozenset(self.types.get(share[0]) for share in stretch.shares)
+        types: Counter[str | None] = Counter()
+        for share in stretch.shares:
+            types[self.types.get(share[0])] += share[1]
         amounts = frozenset(share[1:] for share in stretch.shares) if job.profile else None
         mixed = len({self.pools.get(share[0]) for share in stretch.shares}) > 1
         key = (
@@ -111,14 +113,14 @@ class _Speeds:
             job.mixed_efficiency,
             tuple(job.rates.items()),
             stretch.gpus,
-            types,
+            frozenset(types.items()),
             amounts,
             mixed,
             partners,
             above,
         )
         if key not in self.known:
-            recomputed = speed(job, stretch.gpus, types, partners, mixed)
+            recomputed = speed(job, types, partners, mixed)
             if recomputed is not None and amounts is not None:
                 matrix = self.record.workload.matrices[str(job.profile)]
                 recomputed *= min(throughput(matrix, *amount) for amount in amounts)
@@ -136,24 +138,29 @@ class _Speeds:
 
 
 def speed(
-    job: Job, gpus: int, types: Iterable[str | None], partners: Partners, mixed: bool = False
+    job: Job, types: Mapping[str | None, int], partners: Partners, mixed: bool = False
 ) -> Fraction | None:
     """Return the work that a job does per second; None if it cannot run like that.
 
     Work is counted in seconds with the GPUs that the job asks for, on its own type, alone. With
     more GPUs it is done in proportion, where each above the fewest counts for less if the job
     states a loss; with GPUs of both pools (`mixed`) at the efficiency that it states; on several
-    types at the rate of the slowest; in a group one iteration takes that of the group (Muri, eq. 3)
-    instead of its own stages' sum.
+    types, given with the numbers of GPUs, at the rate of the slowest, but on those of both pools
+    each at its own; in a group one iteration takes that of the group (Muri, eq. 3) instead of its
+    own stages' sum.
     """
+    gpus = sum(types.values())
     kept = 1 - Fraction(job.scaling_loss)
     held, asked = (job.min_gpus + (g - job.min_gpus) * kept for g in (gpus, job.gpus))
     result = held / asked
     if mixed:
         result *= Fraction(job.mixed_efficiency)
     if job.rates:
-        slowest = min(Fraction(job.rates.get(kind, 0)) if kind else Fraction(0) for kind in types)
-        result = result * slowest / Fraction(job.rates[job.gpu_type or ""])
+        known = {kind: Fraction(job.rates.get(kind, 0)) if kind else Fraction(0) for kind in types}
+        pace = min(known.values())
+        if mixed and pace:
+            pace = sum((known[kind] * n / gpus for kind, n in types.items()), Fraction(0))
+        result = result * pace / Fraction(job.rates[job.gpu_type or ""])
     if partners:
         together = least_time(tuple(sorted((job.stages, *partners))))
         if not together:

@@ -36,10 +36,10 @@ def demands(workload: Workload, cluster: Cluster) -> Demands:
 
     A mode of a job is a class of GPUs with CPUs and memory per GPU. GPUs above the fewest may add
     less than one GPU without loss, so GPU time counts those without loss (`Job.throughput`), and
-    its time is that with most GPUs. On GPUs of several classes at once a job is as slow as on the
-    slowest, so that each does no more than in its own mode. CPUs and memory count where a job holds
-    those of its mode; a share that states none holds the proportional ones **(D)**, as otherwise
-    they would cost nothing.
+    its time is that with most GPUs. On GPUs of several classes at once none does more than in its
+    own mode: of several types all are as slow as the slowest, of both pools each is at most as fast
+    as its type. CPUs and memory count where a job holds those of its mode; a share that states none
+    holds the proportional ones **(D)**, as otherwise they would cost nothing.
 
     Raises
     ------

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 from itertools import permutations
+from operator import mul
 
 from dlsched.problems.interleaving.definition.check import iteration_time
 from dlsched.schema import Number
@@ -30,10 +31,10 @@ def speed(
 
     What the policy states is taken as it is. Otherwise it is the product of five factors, each 1
     where it does not apply: the GPUs held over those asked for, less what they lose (`Job.
-    scaling_loss`); the rate on the slowest type held over the rate on the job's own type, and the
-    efficiency with GPUs of both pools; the throughput with the CPUs and memory per GPU over that
-    with the proportional share, on the server where it is least; and the job's iteration time alone
-    over that of its group.
+    scaling_loss`); the rate on the slowest type held, or with GPUs of both pools the mean rate of
+    the GPUs, over the rate on the job's own type, and the efficiency with both pools; the
+    throughput with the CPUs and memory per GPU over that with the proportional share, on the server
+    where it is least; and the job's iteration time alone over that of its group.
 
     Parameters
     ----------
@@ -55,13 +56,10 @@ def speed(
     factor = Fraction(allocation.gpus, job.gpus)
     if job.scaling_loss:
         factor = Fraction(job.throughput(allocation.gpus)) / Fraction(job.throughput(job.gpus))
-    if job.mixed_efficiency != 1:
+    if job.mixed_efficiency != 1 or job.rates:
         pools = {cluster.by_id[share.server].pool for share in allocation.shares}
         factor *= Fraction(job.mixed_efficiency) if len(pools) > 1 else 1
-    if job.rates and job.gpu_type is not None:
-        types = {cluster.by_id[share.server].gpu_type for share in allocation.shares}
-        factor *= min(Fraction(job.rates.get(kind or "", 0)) for kind in types)
-        factor /= job.rates[job.gpu_type]
+        factor *= _relative_rate(job, allocation, cluster, len(pools) > 1)
     if matrix is not None:
         factor *= min(_relative(matrix, share) for share in allocation.shares)
     if partners:
@@ -77,6 +75,25 @@ def speed(
                 )
         factor *= min(idle_speed(job.stages, other.stages) for other in above)
     return factor
+
+
+def _relative_rate(
+    job: Job, allocation: Allocation, cluster: Cluster, mixed: bool
+) -> Fraction | int:
+    """Return the rate of a job's GPUs over that of its own type; 1 for a job without rates.
+
+    Elsewhere the GPUs go at the pace of the slowest. A job that can have GPUs of both pools adapts
+    the work of each worker to its GPUs (Lyra, section 2.1), so that their rates add up.
+    """
+    if not job.rates or job.gpu_type is None:
+        return 1
+    kinds = [cluster.by_id[share.server].gpu_type or "" for share in allocation.shares]
+    counts = [share.gpus for share in allocation.shares]
+    rates = [Fraction(job.rates.get(kind, 0)) for kind in kinds]
+    result = min(rates)
+    if mixed and result:
+        result = Fraction(sum(map(mul, rates, counts)), allocation.gpus)
+    return result / job.rates[job.gpu_type]
 
 
 def _relative(matrix: Matrix, share: Share) -> Fraction:

@@ -24,6 +24,7 @@ from dlsched.simulation.policies.lyra_scaling import (
     Counts,
     by_pool,
     grow_if_faster,
+    loan_speed,
     make_room,
     remaining_times,
     room_by_pool,
@@ -55,6 +56,8 @@ class Lyra(BasePolicy):
     - A job that grows keeps its workers where they are; the others go to the servers that fit them
       best, as in ``workers``, which has no jobs that run already **(D)**. A job that shrinks gives
       up the flexible workers it was given last **(D)**.
+    - GPUs on loan are as fast as those of training, as the paper counts them normalised, unless
+      jobs have rates by type: then `elastic` knows their speed (`lyra_scaling.loan_speed`).
     - Workers of a heterogeneous job on the second pool are taken only if it becomes faster by them
       **(D)**.
 
@@ -101,6 +104,7 @@ class Lyra(BasePolicy):
             raise OptionError(f"retries={retries} must be from 0")
         self.retries = retries
         self._kinds: Kinds | None = None
+        self._loan_speed: Number = 1
         self.elastic = elastic or "lyra"
         self.workers = workers or "bfd"
         # Otherwise a wrong name would be found when a server is first reclaimed, or never.
@@ -135,6 +139,7 @@ class Lyra(BasePolicy):
         """Start and scale jobs; return what the log keeps."""
         if self._kinds is None or self._kinds.workload is not draft.state.workload:
             self._kinds = Kinds.of_workload(draft.state.workload)
+            self._loan_speed = loan_speed(draft.state.workload, draft.state.cluster)
         if head:
             times = remaining_times(draft, head)
             first = [job_state(draft.jobs[name], times[name]) for name in head]
@@ -166,7 +171,9 @@ class Lyra(BasePolicy):
         snapshot = draft.snapshot(draft.held, able, remaining=remaining_times(draft, draft.held))
         mixed = (draft.jobs[job.id] for job in snapshot.running if job.heterogeneous)
         efficiency = min((*efficiencies, *(job.mixed_efficiency for job in mixed)), default=1)
-        instance = elastic_adapter.epoch(snapshot, mixed_efficiency=efficiency)
+        instance = elastic_adapter.epoch(
+            snapshot, mixed_efficiency=efficiency, loan_speed=self._loan_speed
+        )
         result = dlsched.solve(instance, self.elastic, seed=draft.state.seed, **self.limits)
         if result.solution is None:
             return {}, set()

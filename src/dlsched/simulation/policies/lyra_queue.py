@@ -2,13 +2,16 @@
 
 Say that a job is ahead of another one if both may use the same pools, it needs no more GPUs, and it
 is faster: with its base demand than the other one with its most workers, or, where both are of one
-kind, with any number of workers, as less of it is left. A job cannot start if those ahead of it and
-the job itself need more GPUs than there are:
+kind, with any number of workers, as less of it is left. Workers of jobs that may be in both pools
+at once must have as many GPUs, too: two GPUs of each pool hold two workers of two, but none of
+four. A job cannot start if those ahead of it and the job itself need more GPUs than there are:
 
 - `lyra` takes the shortest job first. One ahead that does not start did not fit, and as GPUs only
   become fewer, nor does what comes later and needs as many.
 - `completion_rates`: one of those ahead does not start, as all do not fit. In place of the job it
-  would take no more GPUs and complete sooner, so that no best answer starts the job.
+  would take no more GPUs and complete sooner, so that no best answer starts the job. Where GPUs on
+  loan have a speed of their own, it takes the fastest of the job's: their mean is no less than that
+  of all.
 """
 
 from __future__ import annotations
@@ -40,7 +43,8 @@ Floats = NDArray[np.float64]
 class Kind(NamedTuple):
     """What ``elastic`` knows of a job but its id and what is left of it.
 
-    ``step`` are the GPUs of a worker of an elastic job, 0 for any other one.
+    ``step`` are the GPUs of a worker of an elastic job, 0 for any other one; ``worker`` those of a
+    job that may be in both pools at once, 0 for any other one.
     """
 
     min_gpus: int
@@ -50,6 +54,7 @@ class Kind(NamedTuple):
     fungible: bool = False
     heterogeneous: bool = False
     mixed_efficiency: Number = 1
+    worker: int = 0
 
     @classmethod
     def of(cls, job: Job) -> Kind:
@@ -101,6 +106,7 @@ class Kinds:
                 fungible=job.fungible,
                 heterogeneous=job.heterogeneous,
                 mixed_efficiency=job.mixed_efficiency if job.heterogeneous else 1,
+                worker=job.gpus_per_worker if job.heterogeneous else 0,
             )
             for kind, job in zip(plain, workload.jobs, strict=True)
         ]
@@ -181,20 +187,22 @@ class Queue:
         """Return the places of the jobs that are not known to wait, ascending."""
         order = np.lexsort((self._base, self._kind))
         ends = np.searchsorted(self._kind[order], np.arange(len(self._kinds) + 1)).tolist()
-        pools: dict[tuple[bool, bool], list[Vector]] = {}
+        alike: dict[tuple[bool, bool, int], list[Vector]] = {}
         for k, kind in enumerate(self._kinds):
             line = order[ends[k] : ends[k + 1]]
             if len(line):
                 most = kind.room(free) // kind.min_gpus
                 line = _first(line, self._base[line], most, RESOLUTION * kind.faster)
-                pools.setdefault((kind.fungible, kind.heterogeneous), []).append(line)
-        kept = [self._not_behind(np.concatenate(lines), free) for lines in pools.values()]
+                places = kind.fungible, kind.heterogeneous, kind.worker
+                alike.setdefault(places, []).append(line)
+        kept = [self._not_behind(np.concatenate(lines), free) for lines in alike.values()]
         return np.sort(np.concatenate(kept)) if kept else order
 
     def _not_behind(self, places: Vector, free: Mapping[str, int]) -> Vector:
         """Return those of some jobs for which those ahead of them leave enough GPUs.
 
-        The jobs may all use the same pools. Counted are jobs ahead whatever their kinds.
+        The workers of all these jobs fit in the same places. Counted are jobs ahead whatever their
+        kinds.
         """
         kinds = [self._kinds[k] for k in self._kind[places].tolist()]
         size = np.array([kind.min_gpus for kind in kinds], np.int64)

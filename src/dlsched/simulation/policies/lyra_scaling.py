@@ -9,10 +9,13 @@ from typing import Any
 
 from dlsched.registry.cluster_state import JobState
 from dlsched.schema import Id, Number
+from dlsched.simulation.engine.decision import Allocation, Share
+from dlsched.simulation.engine.speeds import speed
 from dlsched.simulation.policies.lyra_draft import Draft
 from dlsched.simulation.workload.clock import TICKS
-from dlsched.simulation.workload.cluster import LOAN, TRAINING
+from dlsched.simulation.workload.cluster import LOAN, TRAINING, Cluster
 from dlsched.simulation.workload.job import Job
+from dlsched.simulation.workload.workload import Workload
 
 POOLS = (TRAINING, LOAN)
 Counts = Mapping[str, int]
@@ -149,8 +152,30 @@ def grow_if_faster(draft: Draft, name: Id, taken: Mapping[Id, int]) -> bool:
     return False
 
 
-def _speed(draft: Draft, job: Job, held: Mapping[Id, int]) -> Number:
-    """Return a job's throughput with the GPUs of its servers."""
-    pools = {draft.servers[server].pool for server in held}
-    efficiency = job.mixed_efficiency if len(pools) > 1 else 1
-    return job.throughput(sum(held.values())) * efficiency
+def _speed(draft: Draft, job: Job, held: Mapping[Id, int]) -> Fraction:
+    """Return a job's speed with the GPUs of its servers."""
+    shares = tuple(Share(server, gpus) for server, gpus in held.items())
+    return speed(job, Allocation(shares), draft.state.cluster, ())
+
+
+def loan_speed(workload: Workload, cluster: Cluster) -> Fraction:
+    """Return the speed of a GPU on loan, that of a GPU of training being 1.
+
+    It is what `Job.rates` say of the jobs that may be on loan. `elastic` has one speed for a pool:
+    where these jobs or the types in a pool differ, it is the least **(D)**. It is rounded to 15
+    digits, as instances have no more.
+    """
+    kinds: dict[str, set[str]] = {TRAINING: set(), LOAN: set()}
+    for server in cluster.servers:
+        kinds[server.pool].add(server.gpu_type or "")
+    rates = (job.rates for job in workload.jobs if job.fungible or job.heterogeneous)
+    least = min(
+        (
+            Fraction(known[lent]) / known[own]
+            for known in rates
+            for lent in kinds[LOAN] & known.keys()
+            for own in kinds[TRAINING] & known.keys()
+        ),
+        default=1,
+    )
+    return Fraction(f"{float(least):.15g}")

@@ -8,6 +8,8 @@ maximises the sum of the rates,
 where n_j is 0 or from min to max workers for a pending job and from min to max for a running one.
 Where time falls as 1 / workers, a rate is workers * gpus_per_worker / (the GPU-seconds left), so
 that a GPU is worth the same to a job whatever it has: it goes to the jobs with the least area left.
+With a loss of added workers these are worth less than a base worker, and on two pools a worker is
+worth its GPU's speed. The card's section "Completion rates" has what is optimal about it.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ import numpy as np
 
 from dlsched.errors import OptionError
 from dlsched.problems.elastic.definition.schema import Instance
+from dlsched.schema import Number
 
 GPUS_PER_WORKER = {1: 0.4, 2: 0.3, 4: 0.2, 8: 0.1}
 """Weights of the GPUs per worker; chosen here, as the paper does not print its mix."""
@@ -122,7 +123,7 @@ def generate(
     return Instance.parse(data, "the generator")
 
 
-def pools(training: int, loan: int, loan_speed: float) -> list[dict[str, Any]]:
+def pools(training: int, loan: int, loan_speed: float | Number) -> list[dict[str, Any]]:
     """Return the field ``pools``; GPUs of training have speed 1."""
     return [
         {"id": "training", "capacity": training, "speed": 1},

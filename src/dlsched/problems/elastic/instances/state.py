@@ -69,19 +69,21 @@ def instance(
     return Instance.parse(data, "the cluster's state")
 
 
-def epoch(state: ClusterState, *, mixed_efficiency: Number = 1) -> Instance:
+def epoch(state: ClusterState, *, mixed_efficiency: Number = 1, loan_speed: Number = 1) -> Instance:
     """Return the instance of one scheduling epoch, with pools and kinds of jobs as the state says.
 
     The capacity of a pool is what is idle in it and what flexible workers hold (Lyra, section 5.2);
     the flexible GPUs of a job are those above its `min_gpus` that it was given last. There are two
-    pools if a server is on loan; both have speed 1, as the paper counts GPUs on loan normalised. A
-    running job that is not elastic is left out. One with base workers in both pools counts as if
-    they were in the pool that holds more of them.
+    pools if a server is on loan; both have speed 1 by default, as the paper counts GPUs on loan
+    normalised. A running job that is not elastic is left out. One with base workers in both pools
+    counts as if they were in the pool that holds more of them.
 
     Parameters
     ----------
     mixed_efficiency
         Share of its workers' speed that a job has with workers in both pools.
+    loan_speed
+        Speed of a GPU on loan; remaining times are those with GPUs of training.
     """
     pool = {server.id: server.pool for server in state.servers}
     free = dict.fromkeys(POOLS, 0)
@@ -99,7 +101,7 @@ def epoch(state: ClusterState, *, mixed_efficiency: Number = 1) -> Instance:
     data: dict[str, Any] = {"dlsched": 1, "problem": "elastic", "name": "unnamed", "jobs": rows}
     if "loan" in pool.values():
         data["mixed_efficiency"] = mixed_efficiency
-        data["pools"] = pools(free["training"], free["loan"], 1)
+        data["pools"] = pools(free["training"], free["loan"], loan_speed)
     else:
         data["capacity"] = free["training"]
         for row in rows:

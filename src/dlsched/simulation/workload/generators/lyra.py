@@ -33,6 +33,8 @@ NORMALISED_GPUS: Final = 4
 that a job has twice as many workers there (section 2.1), and as many samples per second. By
 section 7.5 three servers compute as much as one of training, which is 2.7 GPUs each."""
 
+OWN_TYPE, LOAN_TYPE = "V100", "T4"
+"""Types of the GPUs of training and on loan (section 7.1)."""
 SCENARIOS: Final = ("basic", "advanced", "heterogeneous", "ideal")
 MIXED_EFFICIENCY: Final = 0.7
 """Efficiency of heterogeneous jobs with GPUs of both pools, except in Ideal (section 7.1)."""
@@ -118,13 +120,13 @@ def lyra_cluster(
         Of `inference_load`.
     """
     servers = [
-        {"id": f"t{i + 1}", "gpus": 8, "gpu_type": "V100", "pool": TRAINING}
+        {"id": f"t{i + 1}", "gpus": 8, "gpu_type": OWN_TYPE, "pool": TRAINING}
         for i in range(training)
     ]
     if not loaning:
         return Cluster.parse({"servers": servers}, "the generator")
     servers += [
-        {"id": f"i{i + 1}", "gpus": loan_gpus, "gpu_type": "T4", "pool": LOAN}
+        {"id": f"i{i + 1}", "gpus": loan_gpus, "gpu_type": LOAN_TYPE, "pool": LOAN}
         for i in range(inference)
     ]
     load = inference_load(2 * days + 7, noise=noise, seed=seed, step=step).tolist()
@@ -141,6 +143,7 @@ def lyra_workload(
     elastic: bool = True,
     elastic_share: float | None = None,
     scaling_loss: float = 0,
+    loan_speed: float | None = None,
     wrong: float = 0.0,
     checkpoints: float = 0.0,
     most_days: float = 5,
@@ -175,6 +178,10 @@ def lyra_workload(
         these, 5 % of the jobs. In Ideal all are.
     scaling_loss
         Share of its throughput that each added worker loses; 0.2 in Figures 8 and 16.
+    loan_speed
+        Speed of a GPU on loan, that of a training GPU being 1; by it jobs have rates on ``"V100"``
+        and ``"T4"``, the types of `lyra_cluster`. None: as fast as a training GPU, as GPUs on loan
+        are counted normalised; they have no rates.
     wrong
         Share of jobs whose running time is estimated wrongly, by up to 25 % (Table 9).
     checkpoints
@@ -191,6 +198,8 @@ def lyra_workload(
     """
     if scenario not in SCENARIOS:
         raise UnknownName("scenario", scenario, list(SCENARIOS))
+    if loan_speed is not None and loan_speed <= 0:
+        raise OptionError("loan_speed is the speed of a GPU, above 0")
     if min(training, days, load, most_days) <= 0 or min(wrong, checkpoints) < 0:
         raise OptionError("training, days, load and most_days must be above 0, shares from 0")
     if max(wrong, checkpoints) > 1:
@@ -222,6 +231,8 @@ def lyra_workload(
             row |= {"min_gpus": gpus, "max_gpus": 2 * gpus, "scaling_loss": scaling_loss}
         if row["heterogeneous"] and not ideal:
             row["mixed_efficiency"] = MIXED_EFFICIENCY
+        if loan_speed is not None:
+            row |= {"gpu_type": OWN_TYPE, "rates": {OWN_TYPE: 1, LOAN_TYPE: loan_speed}}
         if mistaken[j]:
             row["estimate"] = max(1, round(work * float(factor[j])))
         rows.append(row)
