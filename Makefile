@@ -45,7 +45,7 @@ lint: $(READY)
 
 # Every loop compiled: done at installation, so after a change of the code only what it touches.
 loops: $(READY)
-	$(BIN)/python tests/loops.py
+	$(BIN)/python -c 'from dlsched.doctor import compile_loops; compile_loops()'
 
 # Files that the code writes and a test compares with it.
 schema: $(READY)
@@ -85,7 +85,7 @@ $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@echo "Compiling all loops, once per machine; this takes about half a minute to a minute." >&2
-	-$(BIN)/python tests/loops.py
+	-$(BIN)/python -c 'from dlsched.doctor import compile_loops; compile_loops()'
 	touch $@
 
 clean:

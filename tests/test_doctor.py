@@ -180,6 +180,27 @@ def test_the_cache_of_compiled_loops(tmp_path: Path) -> None:
     assert 0 < int(python(look, env=cache).stdout.split()[0]) < int(total)
 
 
+def test_all_loops_are_compiled_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of every problem and of the simulation: here they are in the cache, and only loaded."""
+    given: list[str] = []
+    monkeypatch.setattr(doctor, "prepare", lambda *modules, **_: given.extend(modules))
+    found = doctor.compile_loops()
+    assert found.cached is None or found.cached <= found.total
+    script = "import sys; from dlsched.solvers.compilation import modules_with_entries as known;"
+    script += (
+        "import importlib; [importlib.import_module(m) for m in sys.argv[1:]]; print(*known())"
+    )
+    reached = set(python(script, *given).stdout.split())
+    sources = Path(doctor.__file__).parent.rglob("*.py")
+    marked = {path for path in sources if "\n@entry(" in path.read_text(encoding="utf-8")}
+    assert marked
+    names = {
+        ".".join(path.relative_to(Path(doctor.__file__).parents[1]).with_suffix("").parts)
+        for path in marked
+    }
+    assert names <= reached
+
+
 def test_a_cache_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
     """Then every process compiles anew, and the variable to set is named."""
     monkeypatch.setattr(os, "access", lambda *_: False)

@@ -28,7 +28,8 @@ from dlsched.run import Run
 from dlsched.schema.files import JsonObject
 from dlsched.solvers import highs
 from dlsched.solvers.backend import find_backend
-from dlsched.solvers.compilation import can_compile, entries
+from dlsched.solvers.compilation import can_compile, entries, modules_with_entries
+from dlsched.solvers.preparation import prepare
 from dlsched.solvers.pyomo_backend import INTERFACES
 from dlsched.solvers.standard_form import StandardForm
 
@@ -36,6 +37,12 @@ DEVELOPERS = frozenset({"all", "dev", "docs", "peers"})
 """Extras that are not reported: the sum of the others, and those for work on dlsched itself."""
 EXAMPLE, METHOD = "lyra-fig5", "milp"
 """The instance of the library that is solved, and how."""
+SIMULATION = (
+    "dlsched.simulation.bounds.relaxation",
+    "dlsched.simulation.list_search",
+    "dlsched.simulation.published.muri.blossom_stages",
+)
+"""The modules with loops of the simulation, or with names from such modules."""
 _REQUIREMENT = re.compile(
     r"(?P<name>[\w.-]+)(\[[^]]*])?>=(?P<floor>[\w.]+)(; extra == '(?P<extra>[\w-]+)')?"
 )
@@ -271,21 +278,36 @@ def _core() -> tuple[int, str]:
     return count, "" if solved else f"{result.status}, {result.objective} where {best} is known"
 
 
+def compile_loops(on_compile: Callable[[str], None] | None = None) -> CompiledLoops:
+    """Compile every loop of the library that is not in numba's cache yet, on all cores.
+
+    Without it each problem compiles what it needs when it is first used.
+
+    Parameters
+    ----------
+    on_compile
+        Called with the name of each module that has such loops.
+    """
+    prepare(*_preloaded(), *SIMULATION, package="dlsched", on_compile=on_compile)
+    return compiled_loops()
+
+
+def _preloaded() -> list[str]:
+    """Return the modules of the problems' packages that methods preload."""
+    owners = map(problem, BUILT_IN)
+    parts = ((o.package, part) for o in owners for m in o.methods.values() for part in m.preload)
+    return sorted({package + part for package, part in parts if part.startswith(".")})
+
+
 def compiled_loops() -> CompiledLoops:
     """Import the modules with loops, and look their signatures up in numba's cache."""
     if not can_compile():
         return CompiledLoops(interpreted=True)
     try:
-        packages = set()
-        for name in BUILT_IN:
-            owner = problem(name)
-            packages.add(owner.package)
-            for method in owner.methods.values():
-                for module in method.preload:
-                    if module.startswith("."):
-                        importlib.import_module(module, owner.package)
-        modules = sorted(m for m in sys.modules if ".".join(m.split(".")[:3]) in packages)
-        loops = [entry for module in modules for entry in entries(module)]
+        for module in (*_preloaded(), *SIMULATION):
+            importlib.import_module(module)
+        modules = [m for m in modules_with_entries() if m.partition(".")[0] == "dlsched"]
+        loops = [entry for module in sorted(modules) for entry in entries(module)]
         states = [loop.is_cached(known) for loop in loops for known in loop.signatures]
         folders = {str(loop.compiled.stats.cache_path) for loop in loops}
     except Exception as error:  # numba raises errors of several kinds

@@ -230,14 +230,18 @@ def _reconcile(
 ) -> ByLevel[Bound | None]:
     """Raise if an objective beats a bound; weaken a claimed bound that differs by rounding only.
 
-    A later level's bound holds only for solutions that attain the earlier bounds.
+    A later level's bound holds only for solutions that attain the earlier bounds: one that is at
+    them but for rounding may beat it.
     """
     result: list[Bound | None] = []
-    attained = True
+    attained = exactly = True
     for (level, value), bound in zip(objective.pairs(), bounds, strict=True):
         kept = bound
         if bound is not None and attained and level.better(value, bound.value):
-            if relative_gap(value, bound.value) > SLACK[bound.kind]:
+            beaten = relative_gap(value, bound.value) > SLACK[bound.kind]
+            if beaten and not exactly:
+                break
+            if beaten:
                 raise SolverDisagreement(
                     f"{method.name}: {level.name} = {value} beats its bound {bound}"
                 )
@@ -247,4 +251,5 @@ def _reconcile(
             kept = bound._replace(value=float(value) + outward)
         result.append(kept)
         attained = attained and kept is not None and at_bound(value, kept)
-    return ByLevel(objective.levels, result)
+        exactly = exactly and kept is not None and value == kept.value
+    return ByLevel(objective.levels, [*result, *bounds[len(result) :]])

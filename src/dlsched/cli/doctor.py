@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Annotated
 
 import typer
 
@@ -10,16 +11,30 @@ from dlsched.cli.exits import Exit
 from dlsched.cli.flags import Json
 from dlsched.cli.output import Column, fields, put_json, put_line, put_table, stdout_for_answers
 from dlsched.cli.progress import say
-from dlsched.doctor import EXAMPLE, CompiledLoops, Examination, Package, SolverState, examine
+from dlsched.doctor import (
+    EXAMPLE,
+    CompiledLoops,
+    Examination,
+    Package,
+    SolverState,
+    compile_loops,
+    examine,
+)
 from dlsched.run import Stage
 
+Compile = Annotated[
+    bool, typer.Option("--compile", help="Compile all loops now, so that nothing waits for it.")
+]
 
-def doctor(as_json: Json = False) -> None:
+
+def doctor(as_json: Json = False, compiled: Compile = False) -> None:
     """Show versions, solvers and the cache of compiled loops; try the core.
 
     Exit status 1 if the core does not work.
     """
     with stdout_for_answers():  # solvers print
+        if compiled:
+            compile_loops(lambda module: say(Stage.COMPILING, module))
         examination = examine(lambda part: say(Stage.CHECKING, part))
     if as_json:
         put_json(examination.to_data())

@@ -182,13 +182,14 @@ def gap(objective: Sequence[Any], bounds: ByLevel[Any]) -> ByLevel[float | None]
 
     A level's gap is stated only if there is a bound and every earlier level is at its bound. A
     bound that is a solver's floating-point figure is known to nine digits: to be at it, these
-    must agree.
+    must agree. Where they do not agree exactly, a later bound may be beaten, which leaves no gap.
     """
     gaps: list[float | None] = []
-    known = True
-    for value, bound in zip(objective, bounds, strict=True):
+    known = exactly = True
+    for level, value, bound in zip(bounds.levels, objective, bounds, strict=True):
         goal = bound.value if isinstance(bound, Bound) else bound
-        known = known and bound is not None
+        known = known and bound is not None and (exactly or not level.better(value, goal))
+        exactly = exactly and value == goal
         gaps.append(relative_gap(value, goal) if known else None)
         known = known and at_bound(value, bound)
     return ByLevel(bounds.levels, gaps)

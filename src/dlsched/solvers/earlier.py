@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from dlsched.results.objective import Bound
+from dlsched.schema.quantities import Number
 from dlsched.solvers.outcome import Basis
 from dlsched.solvers.standard_form import StandardForm
 
@@ -33,10 +34,10 @@ class Earlier:
 
     shape: tuple[int, int] | None = None
     bases: dict[int, Basis] = field(default_factory=dict)
-    optima: Sequence[float] = ()
+    optima: Sequence[Number | float] = ()
     bounds: Sequence[Sequence[Bound]] = ()
 
-    def bounds_of(self, form: StandardForm, optima: Sequence[float]) -> list[Bound]:
+    def bounds_of(self, form: StandardForm, optima: Sequence[Number | float]) -> list[Bound]:
         """Return the bounds of the next level of a model with more rows.
 
         Parameters

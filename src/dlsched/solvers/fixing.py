@@ -21,7 +21,9 @@ Flags = NDArray[np.bool_]
 _ROUNDING = 1e-9
 """Allowance for rounding errors, relative to the sum of the terms' absolute values."""
 _ROUNDED_TERMS = 2.0**-49
-"""The same of a few roundings of each term, and of a sum of doubles that is rounded once."""
+"""The same of a few roundings of each term."""
+_HALF_ULP = 2.0**-53
+"""The same of one rounding."""
 _INEXACT = 2.0**53
 
 
@@ -71,14 +73,18 @@ def _folded(form: StandardForm, level: int, values: Vector) -> tuple[float, floa
     """
     unit, costs, offset = form.scaled(level)
     terms = costs * values
-    some = [*terms[terms != 0].tolist(), offset]
-    sizes = math.fsum(map(abs, some))
-    total = float(unit * Fraction(math.fsum(some)))
+    total = math.fsum([*terms[terms != 0].tolist(), offset])
     granularity = form.granularities[level]
-    counted = unit == granularity or granularity.denominator == 1
-    if counted and sizes < _INEXACT and all(map(float.is_integer, some)):
-        return total, form.offset_error(level)
-    return total, form.offset_error(level) + float(unit) * _ROUNDED_TERMS * sizes
+    known = unit == granularity or granularity.denominator == 1
+    whole = known & (costs == np.rint(costs)) & (np.abs(terms) < _INEXACT)
+    # Of a cost that is rounded, and of its product with a value that is neither 0 nor 1.
+    errors = 2 * _HALF_ULP * np.abs(np.where(whole, 0.0, terms))
+    offset_whole = known and offset.is_integer() and abs(offset) < _INEXACT
+    rounding = 0.0 if offset_whole else _HALF_ULP * abs(offset)
+    exact = offset_whole and bool(whole.all()) and abs(total) < _INEXACT
+    rounding += 0.0 if exact else _HALF_ULP * abs(total)
+    error = float(unit) * (math.fsum(errors.tolist()) * (1 + _ROUNDED_TERMS) + rounding)
+    return float(unit * Fraction(total)), form.offset_error(level) + error
 
 
 def _fixable(form: StandardForm, cost: Vector, target: float, y: Vector) -> tuple[Flags, Vector]:

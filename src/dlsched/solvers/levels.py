@@ -12,7 +12,8 @@ from dlsched.schema.solution import Solution
 from dlsched.solvers.backend import find_backend
 from dlsched.solvers.earlier import Earlier
 from dlsched.solvers.garbage import no_collection
-from dlsched.solvers.level_search import LevelSearch, ModelModule, T_contra
+from dlsched.solvers.level_search import LevelSearch
+from dlsched.solvers.single_level import ModelModule, T_contra
 from dlsched.solvers.standard_form import compile_model
 
 SOLVER_LIBRARIES = (
@@ -69,6 +70,8 @@ def solve_levels(
     if depth is not None and not (isinstance(depth, int) and 1 <= depth <= levels):
         raise OptionError(f"levels={depth} must be from 1 to {levels}")
     search.backend, search.relaxations = backend, relaxations
+    if not relaxations:
+        search.exact.check = None  # it knows the whole schedule's values only
     search.earlier = earlier
     shape = search.form.shape
     search.solve(levels if depth is None else depth)

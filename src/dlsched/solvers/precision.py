@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from dlsched.results.objective import SOLVER_PRECISION
+from dlsched.schema.quantities import Number
 from dlsched.solvers.outcome import Vector
-from dlsched.solvers.standard_form import StandardForm
+from dlsched.solvers.standard_form import RowScale, StandardForm
 
 LARGEST_TERM = 2.0**30
 """Sums of terms up to this have rounding errors below 1e-6, a solver's tolerance of rows."""
@@ -17,7 +20,7 @@ LARGEST_TERM = 2.0**30
 BEYOND_PRECISION = "the data need more than the solver's precision"
 """The beginning of the reason why no optimum is stated."""
 _NO_GAP = 1e-14
-"""Relative differences up to this are those of sums of doubles."""
+"""Relative differences up to this are those of sums of doubles, where no exact sum is known."""
 _LAST_DIGIT = 2.0**-52
 _INTEGRALITY = 1e-9
 """Largest distance from integers at which a point is taken to be integral."""
@@ -33,21 +36,31 @@ def precision_reason(level: str, gap: float) -> str:
     )
 
 
-def undecided_gap(value: float, granularity: Fraction, gap: float) -> float:
+def undecided_gap(value: Number | float, granularity: Fraction, gap: float) -> float:
     """Return the part of a level's value in which its optimum may be better; 0 if in none.
 
-    Values that differ by less than a double's last digit are equal to a solver.
+    Exact values have exact gaps. Values that differ by less than a double's last digit are equal to
+    a solver.
     """
+    if not isinstance(value, float):
+        return gap
     if 0 < granularity < _LAST_DIGIT * abs(value):
         return max(gap, _LAST_DIGIT)
     return gap if granularity and gap > _NO_GAP else 0.0
 
 
-def undecided_row(form: StandardForm) -> str | None:
+def undecided_row(form: StandardForm, scales: Mapping[str, RowScale] | None = None) -> str | None:
     """Return the name of a row whose rounding errors may exceed a solver's tolerance, if any.
 
     A solver may then cut off feasible points, and call a point optimal that is not. A side that no
     point within the columns' bounds exceeds does not count, nor does a row without other sides.
+
+    Parameters
+    ----------
+    form
+        The rows.
+    scales
+        What is known of rows in exact arithmetic, by name.
     """
     rows = form.A.tocsr()
     number = form.shape[0]
@@ -65,11 +78,19 @@ def undecided_row(form: StandardForm) -> str | None:
     for side, matters in ((form.row_lower, low_matters), (form.row_upper, high_matters)):
         binding = np.where(matters & np.isfinite(side), np.abs(side), 0.0)
         largest = np.maximum(largest, binding)
-    beyond = np.flatnonzero((largest > LARGEST_TERM) & (low_matters | high_matters))
+    too_fine = np.zeros(number, dtype=bool)
+    if any(scale.beyond for scale in (scales or {}).values()):
+        too_fine = np.array([_is_beyond(row, scales or {}) for row in form.constraints])
+    beyond = np.flatnonzero(((largest > LARGEST_TERM) | too_fine) & (low_matters | high_matters))
     if not beyond.size:
         return None
     row = int(beyond[0])
     return form.row_names[row] if len(form.constraints) else f"row {row}"
+
+
+def _is_beyond(row: Any, scales: Mapping[str, RowScale]) -> bool:
+    scale = scales.get(row if isinstance(row, str) else row.name)
+    return scale is not None and scale.beyond
 
 
 def is_integral(form: StandardForm, level: int, values: Vector) -> bool:

@@ -169,7 +169,10 @@ def _reached(modules: Sequence[str], package: str | None) -> set[str]:
 @contextmanager
 def _notice() -> Iterator[None]:
     """Say on a terminal that loops are compiled, if that takes more than a second."""
-    text = "dlsched: compiling loops, once per machine; this may take up to a minute ..."
+    text = (
+        "dlsched: compiling loops, once per machine; this may take up to a minute "
+        "(dlsched doctor --compile does it for all problems) ..."
+    )
     timer = threading.Timer(_NOTICE_AFTER, print, [text], {"file": sys.stderr, "flush": True})
     timer.daemon = True
     if tells_terminal():

@@ -22,6 +22,9 @@ INF = float("inf")
 COMPILED = "COMPILED"
 """Attribute of a model that has been compiled, where only rows have been added to it since."""
 _EPS = float(np.finfo(float).eps)
+_HALF_ULP = Fraction(1, 2**53)
+_INEXACT = 2.0**53
+"""Integers from here on may be rounded in a double."""
 _LARGEST_SCALED = 1e9
 """Costs are not scaled to integers above this, which exceed a solver's range of tolerances."""
 _LARGEST_INTEGER = 2.0**20
@@ -125,6 +128,20 @@ class StandardForm:
         """Return by how much a level's offset may be off."""
         return self.offset_errors[level] if self.offset_errors else 0.0
 
+    def counted(self, level: int) -> bool:
+        """Whether a level's costs are held exactly, as whole numbers of its granularity."""
+        granularity = self.granularities[level]
+        counted = bool(granularity) and self.scaled(level).unit == granularity
+        return counted and not self.offset_error(level)
+
+    def offset_doubt(self, level: int) -> Fraction:
+        """Return by how much a level's offset may be off, with the rounding of the constant."""
+        offset = self.offsets[level]
+        whole = self.granularities[level].denominator == 1 and abs(offset) < _INEXACT
+        if self.counted(level) or (whole and offset.is_integer()):
+            return Fraction(self.offset_error(level))
+        return Fraction(self.offset_error(level)) + abs(Fraction(offset)) * _HALF_ULP
+
     def sign(self, level: int) -> Literal[1, -1]:
         """Return 1 for a level that is minimized, -1 for one that is maximized."""
         return 1 if self.senses[level] == "min" else -1
@@ -188,8 +205,9 @@ class StandardForm:
         granularity = self.granularities[level]
         if granularity and self.scaled(level)[0] == granularity:
             exact = round(exact / granularity) * granularity
-        limit = float(exact / unit) - offset
         minimized = self.sign(level) == 1
+        doubt = self.offset_doubt(level) / unit
+        limit = float(exact / unit - Fraction(offset) + (doubt if minimized else -doubt))
         row = sparse.csc_array(costs.reshape(1, -1))
         return replace(
             self,
@@ -235,6 +253,8 @@ class RowScale(NamedTuple):
         The row's coefficients by the ids of its variables.
     lower, upper
         Its limits, without the constant of its terms; ``None`` for none.
+    beyond
+        Whether it has integer variables only, with coefficients that a solver may leave out.
     """
 
     factor: Fraction
@@ -242,6 +262,7 @@ class RowScale(NamedTuple):
     terms: Mapping[int, Fraction]
     lower: Fraction | None
     upper: Fraction | None
+    beyond: bool = False
 
     def coefficient(self, variable: Any) -> float:
         """Return the coefficient of a variable, multiplied."""

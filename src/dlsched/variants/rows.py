@@ -16,6 +16,11 @@ _LARGEST = 2**40
 """Rows are not scaled to integers above this, beyond which solvers cannot tell them apart."""
 
 
+_LEAST = Fraction(1, 10**7)
+"""A solver may leave out coefficients below this part of a row's largest, though a row be decided
+by them: HiGHS those below a hundredth of it."""
+
+
 def limits(row: Any) -> tuple[Fraction | None, Any, Fraction | None]:
     """Return a row's lower limit, its body and its upper limit; None where there is no limit.
 
@@ -154,12 +159,15 @@ def row_scale(row: Any) -> RowScale:
     """
     lower, body, upper = limits(row)
     terms, constant = exact_coefficients(body)
-    ends = [None if limit is None else limit - constant for limit in (lower, upper)]
+    low, high = (None if limit is None else limit - constant for limit in (lower, upper))
     largest = max(map(abs, terms.values()), default=Fraction(0))
     if not largest:
-        return RowScale(Fraction(1), False, terms, *ends)
-    if all(v.is_integer() or v.is_binary() for v, c in coefficients(body) if c):
+        return RowScale(Fraction(1), False, terms, low, high)
+    whole = all(v.is_integer() or v.is_binary() for v, c in coefficients(body) if c)
+    if whole:
         step = granularity(terms.values())
         if largest / step <= _LARGEST:
-            return RowScale(1 / step, True, terms, *ends)
-    return RowScale(Fraction(2) ** -round(math.log2(largest)), False, terms, *ends)
+            return RowScale(1 / step, True, terms, low, high)
+    power = -round(math.log2(largest))
+    beyond = whole and min(abs(c) for c in terms.values() if c) < largest * _LEAST
+    return RowScale(Fraction(2) ** power, False, terms, low, high, beyond)
