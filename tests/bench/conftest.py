@@ -1,17 +1,19 @@
-"""Sweeps small enough for a test, and worker processes that several tests share."""
+"""Sweeps small enough for a test, shards of one, and worker processes that tests share."""
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from sharded_sweep import OTHER, write_suite
 from sweeps import Rows, settled
 
 from calls import suite_text
-from dlsched.bench import local_crew, run_suite
+from dlsched.bench import Plan, Shards, local_crew, run_suite, write_plan
 from dlsched.bench.execution import Outcome
 from dlsched.bench.task import Task
 from dlsched.bench.worker_process import WorkerProcess
@@ -63,6 +65,38 @@ def whole(tmp_path_factory: pytest.TempPathFactory, shared: type[Any]) -> Rows:
         patch.setattr(local_crew, "WorkerProcess", shared)
         run_suite("sweep.toml", "out")
         return settled("out")
+
+
+@pytest.fixture
+def shard_suite(workdir: Path) -> Path:
+    """Give a working directory with the suite."""
+    write_suite(workdir)
+    return workdir
+
+
+@pytest.fixture(scope="session")
+def sharded(tmp_path_factory: pytest.TempPathFactory, shared: type[Any]) -> Path:
+    """Give the folder of the plan whose three shards are made, not merged; ``one`` beside it is
+    the same suite in one sweep."""
+    folder = tmp_path_factory.mktemp("shards")
+    write_suite(folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setattr(local_crew, "WorkerProcess", shared)
+        run_suite("suite.toml", "one")
+        write_plan("suite.toml", "out")
+        (folder / "shard_other.py").write_text(OTHER.replace("[: i", "[1 : 1 + i"))
+        (folder / "shard_mine.py").unlink()
+        for k in range(3):
+            run_suite(Plan("out"), "out", on=Shards(k, 3))
+    return folder
+
+
+@pytest.fixture
+def shards(sharded: Path, workdir: Path) -> Path:
+    """Give a copy of the folder with the shards that are made."""
+    shutil.copytree(sharded / "out", workdir / "out")
+    return workdir / "out"
 
 
 class Shared:

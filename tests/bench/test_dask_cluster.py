@@ -30,13 +30,16 @@ FIRST, LAST = "[: instance.demand]", "[-instance.demand :]"
 OWN = "def f(instance, rng):\n    return {'returned': [s.id for s in instance.servers]PART}\n"
 LARGE = """
 import time
+from pathlib import Path
 import numpy as np
 
 def f(instance, rng):
     kept = np.ones(150_000_000)
-    time.sleep(0.3)
-    return {"returned": [s.id for s in instance.servers][: instance.demand]}
+    while not Path({file!r}).exists():
+        time.sleep(0.05)
+    return {{"returned": [s.id for s in instance.servers][: instance.demand]}}
 """
+"""Holds 1.2 GB until a file is there, so that whoever watches the memory need not be in time."""
 SCHEDULER = "from distributed.cli.dask_scheduler import main; main()"
 WORKER = "from distributed.cli.dask_worker import main; main()"
 NO_DLSCHED = "import sys; sys.modules['dlsched'] = None\n"
@@ -253,7 +256,8 @@ def test_edited_meanwhile(
 
 def test_memory_limit(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Dask's limit is the runs' limit; a run killed there is made again with --resume."""
-    enter(tmp_path / "project", monkeypatch, "cluster_mine:f", LARGE)
+    file = tmp_path / "open"
+    enter(tmp_path / "project", monkeypatch, "cluster_mine:f", LARGE.format(file=str(file)))
     for _ in range(3):
         cluster.add(limit="1GB")
     rows = sweep(cluster)
@@ -261,5 +265,6 @@ def test_memory_limit(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.Monk
     assert all("above 0.84 GiB" in row["reason"] for row in rows)
     for process in cluster.processes[1:]:
         process.kill()
+    file.touch()
     cluster.add()
     assert {row["status"] for row in sweep(cluster, resume=True)} == {"feasible"}

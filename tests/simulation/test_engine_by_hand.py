@@ -2,60 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
+from scripted import LENT, ONE, TWO, Scripted, on
 from simulation_cases import audited, by_hand, ends
 
-from dlsched.errors import InstanceError
-from dlsched.simulation import (
-    Allocation,
-    BasePolicy,
-    Cluster,
-    Decision,
-    PolicyError,
-    Share,
-    Simulation,
-    State,
-    Workload,
-    simulate,
-)
-
-ONE = Cluster.uniform(servers=1, gpus=1)
-TWO = Cluster.uniform(servers=2, gpus=2)
-SIZED = Cluster.uniform(servers=2, gpus=2, cpus=4, memory=8)
-LENT = Cluster.parse(
-    {
-        "servers": [{"id": "own", "gpus": 1}, {"id": "lent", "gpus": 1, "pool": "loan"}],
-        "loans": [{"time": 50, "servers": 1}, {"time": 80, "servers": 0}],
-    },
-    "cluster",
-)
-
-
-class Scripted(BasePolicy):
-    """Decides what was written down for a time, and nothing at others."""
-
-    name = "scripted"
-
-    def __init__(self, script: Mapping[Any, Decision], **attributes: Any) -> None:
-        super().__init__()
-        self.script = script
-        self.times: list[Any] = []
-        vars(self).update(attributes)
-
-    def decide(self, state: State) -> Decision:
-        """Return the decision of this time."""
-        self.times.append(state.time)
-        return self.script.get(state.time, Decision())
-
-
-def on(*shares: tuple[Any, ...], group: str | None = None, speed: Any = None) -> Allocation:
-    """Return an allocation of (server, GPUs) pairs."""
-    return Allocation(tuple(Share(*share) for share in shares), group, speed)
+from dlsched.simulation import Cluster, Decision, Simulation, State
 
 
 def stretches(simulation: Simulation) -> list[tuple[Any, ...]]:
@@ -256,81 +211,6 @@ def test_a_loan_ends_while_nobody_is_there() -> None:
     assert simulation.log.rows("loans") == [(50_000_000, "lent", 1), (80_000_000, "lent", 0)]
 
 
-def test_a_policy_that_keeps_a_lent_server_is_refused() -> None:
-    """Nobody may use a server beyond its loan, also between the rounds of a policy."""
-    policy = Scripted({0: Decision({"a": on(("own", 1))})}, on_events=False, interval=1000)
-    with pytest.raises(PolicyError, match="only 0 servers are lent now"):
-        simulate(by_hand({"work": 100}), LENT, policy)
-
-
-A = {"a": on(("s1", 1))}
-IMPOSSIBLE: Mapping[str, tuple[Decision, str]] = {
-    "no such server": (Decision({"b": on(("s9", 1))}), "no server s9"),
-    "too many": (Decision({"a": on(("s1", 2)), "b": on(("s1", 1))}), "1 GPUs on s1, which has 0"),
-    "part of a gang": (Decision({"a": on(("s1", 1))}), "gets 1 GPUs; it runs with 2"),
-    "a server twice": (Decision({"a": on(("s1", 1), ("s1", 1))}), "each of its servers is named"),
-    "no GPU": (Decision({"b": on(("s1", 1), ("s2", 0))}), "with a GPU or more"),
-    "not running": (Decision(preempt=["a"]), "job a is preempted, but does not run"),
-    "not there": (Decision({"c": on(("s1", 1))}), "job c is started, but is not present"),
-    "unknown": (Decision({"z": on(("s1", 1))}), "job z is started, but is not present"),
-    "no stages": (
-        Decision({"b": on(("s1", 1), group="g"), "d": on(("s1", 1), group="g")}),
-        "cannot share GPUs",
-    ),
-    "two places": (
-        Decision({"b": on(("s1", 1), group="g"), "d": on(("s2", 1), group="g")}),
-        "group g hold different GPUs",
-    ),
-    "backwards": (Decision({"b": on(("s1", 1), speed=-1)}), "speed -1 is negative"),
-    "no number": (Decision({"b": on(("s1", 1), speed=float("nan"))}), "speed nan is not a finite"),
-    "time won": (Decision({"b": on(("s1", 1))}, overhead={"b": -2}), "overhead -2 is negative"),
-    "CPUs made": (Decision({"b": on(("s1", 1, -3))}), "CPUs -3 is negative"),
-    "too many CPUs": (Decision({"b": on(("s1", 1, 5))}), "5 CPUs on s1, which has 4 free"),
-    "the past": (Decision({"b": on(("s1", 1))}, wake=0), "a time that is not to come"),
-    "not lent": (Decision(returned=["s1"]), "server s1 is returned, but is not lent"),
-    "no stage": (
-        Decision({"d": on(("s1", 1), group="g"), "e": on(("s1", 1), group="g")}),
-        "jobs d, e cannot share GPUs",
-    ),
-}
-
-
-@pytest.mark.parametrize("case", IMPOSSIBLE)
-def test_an_impossible_decision_is_refused(case: str) -> None:
-    """The error says what the job asked for, and what there is."""
-    rows = [
-        {"id": "a", "submit": 0, "gpus": 2, "work": 9},
-        {"id": "b", "submit": 0, "gpus": 1, "work": 9},
-        {"id": "d", "submit": 0, "gpus": 1, "work": 9, "stages": [1, 2]},
-        {"id": "e", "submit": 0, "gpus": 1, "work": 9, "stages": [0, 0]},
-        {"id": "c", "submit": 5, "gpus": 1, "work": 9},
-    ]
-    workload = Workload.parse({"name": "w", "jobs": rows}, "w")
-    decision, message = IMPOSSIBLE[case]
-    with pytest.raises(PolicyError, match=message):
-        simulate(workload, SIZED, Scripted({0: decision}))
-
-
-@pytest.mark.parametrize(
-    ("row", "shares", "message"),
-    [
-        ({}, [("lent", 2)], "gets lent of the loan pool, but is not fungible"),
-        ({"fungible": True}, [("own", 1), ("lent", 1)], "of both pools, but is not heterogeneous"),
-        ({"gpus_per_worker": 2}, [("own", 1), ("own2", 1)], "each of its workers has 2 on one"),
-    ],
-)
-def test_pools_and_workers_are_respected(
-    row: dict[str, Any], shares: list[tuple[str, int]], message: str
-) -> None:
-    """A job runs on the pools that it can use, and each worker on one server."""
-    servers = [{"id": "own", "gpus": 2}, {"id": "own2", "gpus": 2}]
-    lent = {"id": "lent", "gpus": 2, "pool": "loan"}
-    data = {"servers": [*servers, lent], "loans": [{"time": 0, "servers": 1}]}
-    policy = Scripted({0: Decision({"a": on(*shares)})})
-    with pytest.raises(PolicyError, match=message):
-        simulate(by_hand({"gpus": 2} | row), Cluster.parse(data, "cluster"), policy)
-
-
 @pytest.mark.parametrize("policy", ["fifo", "srtf", "las"])
 def test_an_order_leaves_the_loan_pool_alone(policy: str) -> None:
     """b waits for a's GPU although a server is lent; the server goes back as it comes."""
@@ -343,17 +223,6 @@ def test_an_order_keeps_workers_whole() -> None:
     rows = ({"work": 5}, {"work": 9}, {"submit": 1, "work": 20, "gpus_per_worker": 2})
     workload = by_hand(*({"gpus": 2} | row for row in rows))
     assert ends(audited(workload, Cluster.uniform(servers=2, gpus=3), "fifo")) == [5, 9, 25]
-
-
-def test_a_server_with_a_job_is_not_returned() -> None:
-    """The error asks for the job's preemption."""
-    script = {
-        0: Decision({"a": on(("own", 1))}),
-        50: Decision({"b": on(("lent", 1))}),
-        80: Decision(returned=["lent"]),
-    }
-    with pytest.raises(PolicyError, match="lent is returned while jobs are on it; preempt them"):
-        simulate(by_hand({"work": 100}, {"work": 40, "fungible": True}), LENT, Scripted(script))
 
 
 def test_a_policy_may_write_floats_and_numpy_numbers() -> None:
@@ -376,31 +245,3 @@ def test_a_policy_is_used_twice_with_the_same_result() -> None:
 
     policy = Counting({})
     assert [ends(audited(by_hand({}), ONE, policy)) for _ in range(2)] == [[11], [11]]
-
-
-@pytest.mark.parametrize("interval", [None, 10])
-def test_jobs_that_would_wait_for_ever_are_an_error(interval: int | None) -> None:
-    """A policy that starts nothing is stopped, with rounds and without."""
-    with pytest.raises(PolicyError, match="2 jobs are not complete, none of them makes progress"):
-        simulate(by_hand({}, {}), ONE, Scripted({}, interval=interval))
-
-
-@pytest.mark.parametrize("interval", [None, 10])
-def test_jobs_that_would_run_for_ever_are_an_error(interval: int | None) -> None:
-    """A job at speed 0 holds its GPU, and never ends."""
-    script = {0: Decision({"a": on(("s1", 1), speed=0)})}
-    with pytest.raises(PolicyError, match="none of them makes progress"):
-        simulate(by_hand({}), ONE, Scripted(script, interval=interval))
-
-
-def test_a_job_larger_than_the_cluster_is_refused() -> None:
-    """Before anything is simulated, naming the job."""
-    with pytest.raises(InstanceError, match="job b needs 2 GPUs, the cluster has 1"):
-        simulate(by_hand({}, {"gpus": 2}), ONE, "fifo")
-
-
-@pytest.mark.parametrize(("row", "field"), [({"gpus": 0}, "gpus"), ({"min_gpus": 0}, "min_gpus")])
-def test_a_job_without_gpus_is_refused(row: dict[str, int], field: str) -> None:
-    """Jobs hold at least one GPU."""
-    with pytest.raises(InstanceError, match=rf"jobs\[0\].{field}"):
-        by_hand(row)

@@ -15,8 +15,8 @@ from test_variants_agree import SUPPRESSED, best_of, changes, instances
 import dlsched
 from dlsched import Variant, registry
 from dlsched.variants import owner_of
+from dlsched.variants.neighbourhood_sizes import NeighbourhoodSizes
 from dlsched.variants.neighbourhoods import Family
-from dlsched.variants.search import _Progress
 
 DRAWN = settings(
     derandomize=True,
@@ -111,7 +111,7 @@ def family(name: str, groups: int) -> Family:
 def test_small_neighbourhoods_are_solved_first() -> None:
     """One that brings nothing unsolved comes after others, and is left out after three of them."""
     small, large = family("small", 99), family("large", 99)
-    progress = _Progress()
+    progress = NeighbourhoodSizes()
     progress.columns = {"small": 80, "large": 200}
     order = []
     while (chosen := progress.next_of([large, small])) is not None:

@@ -1,107 +1,23 @@
-"""Bounds of cells and forms for proofs: valid for every placement, and tight enough."""
+"""Bounds by trees of homes and of relaxations: certified, below the optimum, tight enough."""
 
 from __future__ import annotations
 
-import copy
 import gc
-from collections.abc import Callable
-from decimal import Decimal, localcontext
-from fractions import Fraction
-from itertools import combinations, product
-from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import Phase, given, settings
-from hypothesis import strategies as st
 from placement_instances import instance, job, region, table
 
 import dlsched
-from dlsched.problems.placement import Instance, Solution, exact
-from dlsched.problems.placement.definition.check import check
+from dlsched.problems.placement import Instance, exact
 from dlsched.problems.placement.exact import Refinement
 from dlsched.problems.placement.exact.relaxation_tree import RelaxationTree
-from dlsched.problems.placement.programs.cell_bound import least_cost
-from dlsched.problems.placement.programs.coefficients import Shares
-from dlsched.problems.placement.programs.forms import POINT_BITS, estimate
-from dlsched.problems.placement.programs.gpu_cells import (
-    Cell,
-    cells_of,
-    traffic_of,
-    unplaced,
-    weights_of,
-    whole_cells_of,
-)
-from dlsched.problems.placement.programs.indivisible_bounds import cell_bound, gpu_bound
-from dlsched.problems.placement.programs.rounding import sigmoid_below
-from dlsched.problems.placement.programs.subset_sums import Sums
-from dlsched.proofs.check import InvalidProof
-from dlsched.proofs.document import proof_from_data
-from dlsched.proofs.forms.form import Form
-from dlsched.proofs.prove import prove_solution
-from dlsched.proofs.relaxation import Relaxation
 from dlsched.results.result import Termination
 from dlsched.run import Run
 from dlsched.solvers import highs
 from dlsched.solvers.outcome import Outcome
 from dlsched.solvers.standard_form import StandardForm
-from dlsched.testing import oracles, strategies
-from drawing import drawn
-
-
-def exact_cost(shares: Shares, key: tuple[int, int], homes: tuple[int, ...]) -> Fraction:
-    """Return the cost of a cell by its weight, each group with all of its bytes, in fractions."""
-    k, _ = key
-    load = [-row[k] for row in shares.supply]
-    paid, bytes_ = Fraction(0), traffic_of(shares)
-    for g, part in shares.demand[key].items():
-        _, at, jobs = shares.groups[g]
-        home = {f"t{t}": homes[t] for t in at}
-        region = shares.instance.region_of(shares.instance.jobs[jobs[0]], home)
-        if region is None:
-            paid += bytes_[g]
-        else:
-            load[region] += part
-    return sum((d**2 for d in load), Fraction(0)) + paid / weights_of(shares)[key]
-
-
-@drawn(10, strategies.placement(max_jobs=6, scales=True), quick=3)
-def test_no_cell_costs_less_than_its_bound(instance: Instance) -> None:
-    """By enumeration in fractions, with and without homes given, and however short the search."""
-    shares = Shares(instance)
-    regions = range(len(instance.regions))
-    placements = list(product(regions, repeat=len(instance.tables)))
-    given = np.array([t % (len(regions) + 1) - 1 for t in range(len(instance.tables))])
-    for key, (cell, _) in whole_cells_of(shares).items():
-        costs = {homes: exact_cost(shares, key, homes) for homes in placements}
-        agreeing = [
-            cost for homes, cost in costs.items()
-            if all(r in (-1, h) for r, h in zip(given.tolist(), homes, strict=True))
-        ]  # fmt: skip
-        for nodes in (0, 2, 2000):
-            assert least_cost(cell, unplaced(cell), nodes) <= min(costs.values())
-            assert least_cost(cell, given[cell.names], nodes) <= min(agreeing)
-
-
-@drawn(8, strategies.placement(max_jobs=6, scales=True))
-def test_cells_that_share_a_group_share_its_bytes(instance: Instance) -> None:
-    """Added up over the cells, the penalties of a group are at most its bytes."""
-    shares = Shares(instance)
-    whole = sum(map(float, traffic_of(shares)))
-    weights = weights_of(shares)
-    paid = sum(
-        float(weights[key]) * float(penalty)
-        for key, cell in cells_of(shares).items()
-        for penalty in cell.penalty if np.isfinite(penalty)
-    )  # fmt: skip
-    assert paid <= whole * (1 + 1e-9)
-    optimum = oracles.placement(instance)
-    if optimum is not None:
-        assert gpu_bound(shares) <= optimum.cost
-        for limits in ({"nodes": 40}, {"tables": 2, "nodes": 3, "job_nodes": 0}):
-            tree = dlsched.bound(instance, "home_tree", **limits)
-            assert tree.cost.kind == "certified"
-            assert tree.cost.value <= optimum.cost
+from dlsched.testing import oracles
 
 
 def test_the_tree_charges_tables_apart() -> None:
@@ -192,56 +108,6 @@ def test_more_nodes_raise_the_bound() -> None:
     assert found[2] > first
 
 
-def lone_cell(penalty: float, share: list[float], target: list[float]) -> Cell:
-    """Return a cell with items of two tables each and one penalty by share."""
-    n = len(share)
-    return Cell(
-        np.array(share), penalty * np.array(share), np.zeros(n, dtype=np.int64),
-        np.arange(0, 2 * n + 1, 2), np.arange(2 * n), np.arange(2 * n), np.arange(n), np.arange(n),
-        np.array(target), np.array([target.index(part) for part in target]),
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("penalty", "share", "target", "expected"),
-    [
-        (9.0, [1.0], [0.5, 0.5], 0.5),  # in one region: 2 * 0.5 ** 2
-        (0.1, [1.0], [0.25, 0.75], 0.125),  # there: 2 * 0.25 ** 2; nowhere: 0.625 + 0.1
-        (0.1, [1.0], [0.2, 0.2, 0.2, 0.2, 0.2], 0.3),  # there: 0.8; nowhere: 0.2 + 0.1
-        (0.0, [0.5, 0.5], [0.5, 0.5], 0.0),
-        (9.0, [0.4, 0.3, 0.3], [0.5, 0.5], 0.02),  # 0.6 and 0.4
-    ],
-)
-def test_cells_by_hand(
-    penalty: float, share: list[float], target: list[float], expected: float
-) -> None:
-    """The search that ends is exact; with tables in two regions the item pays."""
-    cell = lone_cell(penalty, share, target)
-    assert least_cost(cell, unplaced(cell), 500) == pytest.approx(expected, abs=1e-12)
-    apart = np.arange(2 * len(share)) % 2
-    nowhere = sum(part**2 for part in target) + penalty * sum(share)
-    assert least_cost(cell, apart, 0) == pytest.approx(nowhere)
-
-
-def test_a_job_that_must_run_counts() -> None:
-    """A job of one table, or of Spark, has no way out; one with two tables pays its bytes."""
-    plain = dlsched.load("mast-two-regions")
-    hours = {"A100": 5}
-    jobs = [
-        job("one", ["clicks"], hours),
-        job("two", ["users", "ads"], hours, "spark"),
-        job("three", ["users", "ads"], hours),
-    ]
-    found = []
-    for row in jobs:
-        only = Instance.model_validate(plain.model_dump() | {"jobs": [row]})
-        (cell,) = cells_of(Shares(only)).values()
-        found.append(cell_bound(cell))
-    must = 2 * 0.5**2
-    assert found[:2] == pytest.approx([must, must], abs=1e-12)
-    assert found[2] == pytest.approx(must, abs=1e-12)  # its bytes, 1, are dearer
-
-
 @pytest.mark.parametrize("name", ["relaxation", "relaxation_tree", "home_tree", "milp"])
 def test_terms_that_cancel(name: str) -> None:
     """One region has every share, so the cost is 0; with weights of 1e9 terms round to 1e-7."""
@@ -261,136 +127,6 @@ def test_terms_that_cancel(name: str) -> None:
     assert result.bound[0].value <= 0
     if result.solution is not None:
         assert result.objective[0] == 0
-
-
-INSTANCES = st.one_of(strategies.placement(), strategies.placement(scales=True))
-DRAWN = settings(deadline=None, derandomize=True, database=None, phases=[Phase.generate])
-"""What the property tests with two numbers of examples have in common."""
-
-
-def _at(form: Form, lp: Relaxation, instance: Instance, homes: list[int]) -> float:
-    """Return the least value of the form with these homes; its first columns are the homes."""
-    for t, home in enumerate(homes):
-        for r in range(len(instance.regions)):
-            lp.program.set_bounds(t * len(instance.regions) + r, int(r == home), int(r == home))
-    solved = lp.solve()
-    assert solved is not None
-    return float(form.goals[0].unit) * solved.value
-
-
-@pytest.mark.parametrize("examples", [20, pytest.param(300, marks=pytest.mark.slow)])
-def test_any_parameters_give_a_lower_bound_at_every_placement(examples: int) -> None:
-    """With any points, the form has every feasible placement, and costs no more than it does."""
-
-    @given(st.data())
-    @settings(DRAWN, max_examples=examples)
-    def run(data: st.DataObject) -> None:
-        instance = data.draw(INSTANCES)
-        if not instance.tables or not instance.regions:
-            return
-        regions = st.integers(0, len(instance.regions) - 1)
-        kinds, priorities = len(instance.kinds), len(instance.priorities)
-        points = st.lists(st.integers(0, 2**POINT_BITS), max_size=6)
-
-        def lists(*most: int) -> list[list[int]]:
-            positions = st.tuples(*(st.integers(0, n) for n in most))
-            drawn = st.dictionaries(positions, points, max_size=12)
-            return [[*at, *found] for at, found in data.draw(drawn).items()]
-
-        r = len(instance.regions) - 1
-        form = estimate(
-            instance,
-            {"squares": lists(r, kinds, priorities), "stored": lists(r), "steps": lists(r, kinds)},
-        )
-        lp = Relaxation(form, form.rows, form.goals[0].costs, Run())
-        for _ in range(4):
-            homes = [data.draw(regions) for _ in instance.tables]
-            names = [instance.regions[h].id for h in homes]
-            tables = [table.id for table in instance.tables]
-            report = check(instance, Solution(home=dict(zip(tables, names, strict=True))))
-            if report.feasible and report.objective:
-                cost = float(report.objective.cost)
-                assert _at(form, lp, instance, homes) <= cost * (1 + 1e-9) + 1e-12
-
-    run()
-
-
-@pytest.mark.parametrize("examples", [3, pytest.param(150, marks=pytest.mark.slow)])
-def test_the_optimum_of_brute_force_is_proved(examples: int) -> None:
-    """In any units, the optimum of full enumeration has a valid proof to nine digits."""
-
-    @given(INSTANCES)
-    @settings(DRAWN, max_examples=examples)
-    def run(instance: Instance) -> None:
-        optimum = oracles.placement(instance)
-        if optimum is None:
-            return
-        best = dlsched.solve(instance).solution
-        assert best is not None
-        proof = prove_solution(instance, best, Run())
-        (level,) = dlsched.check_proof(instance, proof).levels
-        assert level.kind == "certified to nine digits"
-        assert float(level.value) == pytest.approx(float(optimum.cost), rel=1e-9, abs=0)
-
-    run()
-
-
-@pytest.fixture(scope="module")
-def good() -> dict[str, Any]:
-    """The data of a proof."""
-    return dlsched.prove("placement-small-02").to_data()
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda p: p.__setitem__("prices", [1]), "no parameter prices"),
-        (lambda p: p.__setitem__("steps", 7), "lists of integers"),
-        (lambda p: p["steps"].append("text"), "lists of integers"),
-        (lambda p: p["steps"].append([0, 0, 0.5]), "lists of integers"),
-        (lambda p: p["stored"].append([0, True]), "lists of integers"),
-        (lambda p: p["stored"].append([0, -1]), "between 0 and 1"),
-        (lambda p: p["stored"].append([0, 2**POINT_BITS + 1]), "between 0 and 1"),
-        (lambda p: p["squares"].pop(), "digest"),
-        (lambda p: p["stored"].append([0, 1]), "digest"),
-    ],
-)
-def test_damaged_parameters_are_refused(
-    good: dict[str, Any], change: Callable[[Any], object], message: str
-) -> None:
-    """Parameters that the form does not have, and those of another form, are an error."""
-    assert dlsched.check_proof("placement-small-02", proof_from_data(good, "good"))
-    damaged = copy.deepcopy(good)
-    change(damaged["levels"][0]["parameters"])
-    with pytest.raises(InvalidProof, match=message):
-        dlsched.check_proof("placement-small-02", proof_from_data(damaged, "damaged"))
-
-
-@drawn(50, st.lists(st.fractions(0, 9, max_denominator=4), max_size=6), st.fractions(-1, 60))
-def test_sums_are_those_of_all_subsets(amounts: list[Fraction], point: Fraction) -> None:
-    """The sums around a point are neighbours among those of every subset."""
-    every = {sum(part) for n in range(len(amounts) + 1) for part in combinations(amounts, n)}
-    below, above = ([s for s in every if (s > point) == side] for side in (False, True))
-    found = Sums(amounts).around(point)
-    assert found == ((max(below), min(above)) if below and above else None)
-
-
-def test_sums_of_too_many_units_are_not_enumerated() -> None:
-    """A point then stands for itself."""
-    amounts = [Fraction(1), Fraction(10**9 + 1, 10**9)]
-    assert Sums(amounts).around(Fraction(1, 2)) == (Fraction(1, 2), Fraction(1, 2))
-
-
-@drawn(60, st.fractions(0, 60), st.fractions(0, 1))
-def test_the_sigmoid_is_rounded_down(x: Fraction, more: Fraction) -> None:
-    """It is within 5e-18 below the function, and does not fall."""
-    with localcontext() as context:
-        context.prec = 60
-        exact = 1 / (1 + (-Decimal(x.numerator) / Decimal(x.denominator)).exp())
-        value = sigmoid_below(x)
-        given_ = Decimal(value.numerator) / Decimal(value.denominator)
-        assert exact - Decimal("5e-18") < given_ <= exact
-    assert sigmoid_below(x + more) >= value
 
 
 def test_the_form_of_the_relaxation_keeps_its_names() -> None:
