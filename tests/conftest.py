@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import gc
 import inspect
@@ -64,10 +65,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--order", type=int, metavar="SEED", help="run the tests in a drawn order")
 
 
+def _draw_no_constants_of_the_code() -> None:
+    """Keep Hypothesis from reading all loaded modules for constants: 4 s in each process at first.
+
+    What a test draws then depends on no module that others have loaded. The slow tests draw them.
+    """
+    with contextlib.suppress(ImportError):  # older versions read none
+        from hypothesis.internal.conjecture import providers
+
+        providers._get_local_constants = lambda: providers._local_constants  # type: ignore[attr-defined]
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Give every call of `dlsched.solve` without threads=, and every `Run`, the option's number."""
     if "not slow" not in config.getoption("markexpr").replace("slow or not slow", ""):
         os.environ["DLSCHED_ALL_DRAWS"] = "1"  # property tests draw all of their examples
+    else:
+        _draw_no_constants_of_the_code()
     threads = config.getoption("--threads")
     if threads:
         position = list(inspect.signature(Run).parameters).index("threads")
