@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import gc
 import inspect
@@ -10,7 +11,6 @@ import os
 import random
 import signal
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,6 +21,8 @@ from dlsched.cli import progress
 from dlsched.run import Run
 
 os.environ["MPLBACKEND"] = "agg"  # pictures are drawn without a screen
+os.environ.pop("COLUMNS", None)  # tables are as wide as in a pipe, whatever terminal this is
+progress.LINE_AFTER = math.inf  # commands do not say what they do, however slow the machine is
 # The usual 700, 10, 10 take a twentieth of the time, in a process with all modules loaded.
 gc.set_threshold(10_000, 20, 20)
 # A process builds its parser once, which takes longer than most commands: so do tests in one.
@@ -31,18 +33,6 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-@pytest.fixture(autouse=True)
-def _no_terminal_width(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tables are as wide as in a pipe, whatever terminal the tests run in."""
-    monkeypatch.delenv("COLUMNS", raising=False)
-
-
-@pytest.fixture(autouse=True)
-def _no_progress(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commands in this process do not say what they do, however slow the machine is."""
-    monkeypatch.setattr(progress, "LINE_AFTER", math.inf)
-
-
 @pytest.fixture
 def workdir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Give an empty folder as the working directory."""
@@ -50,10 +40,8 @@ def workdir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.fixture(autouse=True)
-def _no_open_figures() -> Iterator[None]:
+def pytest_runtest_teardown() -> None:
     """A test's figures are closed after it: matplotlib warns of the twenty-first."""
-    yield
     if (pyplot := sys.modules.get("matplotlib.pyplot")) is not None:
         pyplot.close("all")
 
@@ -64,10 +52,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--order", type=int, metavar="SEED", help="run the tests in a drawn order")
 
 
+def _draw_no_constants_of_the_code() -> None:
+    """Keep Hypothesis from reading all loaded modules for constants: 4 s in each process at first.
+
+    What a test draws then depends on no module that others have loaded. The slow tests draw them.
+    """
+    with contextlib.suppress(ImportError):  # older versions read none
+        from hypothesis.internal.conjecture import providers
+
+        providers._get_local_constants = lambda: providers._local_constants  # type: ignore[attr-defined]
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Give every call of `dlsched.solve` without threads=, and every `Run`, the option's number."""
     if "not slow" not in config.getoption("markexpr").replace("slow or not slow", ""):
         os.environ["DLSCHED_ALL_DRAWS"] = "1"  # property tests draw all of their examples
+    else:
+        _draw_no_constants_of_the_code()
     threads = config.getoption("--threads")
     if threads:
         position = list(inspect.signature(Run).parameters).index("threads")

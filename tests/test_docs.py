@@ -30,6 +30,9 @@ LONG = {"change-the-problem.md", "cluster.md", "gallery.md", "own-cluster.md", "
 """Pages whose blocks take many seconds, or several in calls that other tests make."""
 FEWER = {
     "SEEDS = 125\n": "SEEDS = 5\n",
+    "examples=100)": "examples=20)",
+    "examples=50)": "examples=10)",
+    "max_examples=20,": "max_examples=5,",
     "hadar_workload(20, scale=0.1)": "hadar_workload(5, scale=0.1)",
     '"synergy", split="60/30/10", limit=8)': '"synergy", split="60/30/10", limit=3)',
     "iterations=500": "iterations=50",

@@ -19,7 +19,7 @@ import pytest
 from sweeps import stored
 
 import dlsched
-from calls import FIG5, refusal, run, suite_text
+from calls import FIG5, PATIENCE, refusal, run, suite_text
 from dlsched.bench import local_crew, page_rows, report, run_suite
 from dlsched.bench.report import write_report
 from dlsched.bench.safe_csv import csv_bytes
@@ -133,7 +133,7 @@ def test_tables_sort_in_a_browser(out: Path, tmp_path: Path) -> None:
     flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
     flags += [f"--user-data-dir={tmp_path / 'profile'}", "--virtual-time-budget=5000"]
     command = [str(CHROMIUM), *flags, "--dump-dom", page.as_uri()]
-    ran = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    ran = subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE)
     said = json.loads(re.search(r'<pre id="said">(.*?)</pre>', ran.stdout)[1])  # type: ignore[index]
     up = [float(s) for s in said["up"] if s]
     assert up == sorted(up) and len(up) == 23 and said["up"][-7:] == [""] * 7
@@ -231,7 +231,9 @@ def test_packed_rows_in_a_browser(
     page.write_text((tmp_path / "index.html").read_text().replace("</body>", script))
     command = [str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
     command += ["--virtual-time-budget=20000", page.as_uri()]
-    shown = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+    shown = subprocess.run(
+        command, capture_output=True, text=True, timeout=PATIENCE, check=True
+    ).stdout
     said = json.loads(re.search(r"<body[^>]*>(\{.*\})", shown)[1])  # type: ignore[index]
     assert said["before"] == 0 and said["lines"] == 10
     assert (said["first"], said["second"]) == ("1 to 10 of 30", "11 to 20 of 30")

@@ -14,7 +14,7 @@ import pytest
 from sweeps import stored
 
 import dlsched
-from calls import MAIN, started, suite_text
+from calls import MAIN, PATIENCE, started, suite_text
 from dlsched.bench import Dask, Local, Plan, Shards, run_suite, write_plan
 from dlsched.bench.dask_crew import on_dask
 
@@ -89,7 +89,7 @@ def test_ctrl_c_while_there_is_no_worker(place: Path) -> None:
                 assert sweep.poll() is None
                 time.sleep(0.1)
             sweep.send_signal(signal.SIGINT)
-            assert sweep.wait(60) == 130
+            assert sweep.wait(PATIENCE) == 130
     finally:
         scheduler.kill()
         scheduler.wait()

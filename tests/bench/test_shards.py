@@ -12,7 +12,7 @@ from sharded_sweep import RUNS, keys, write_suite
 from sweeps import TIMES, Rows, settled
 
 import dlsched
-from calls import MAIN, data, refusal, run, started
+from calls import MAIN, PATIENCE, data, refusal, run, started
 from dlsched.bench import Plan, Shards, Store, merge, run_suite, shard_file, sweep_state, write_plan
 from dlsched.bench.execution import Outcome
 from dlsched.bench.shard_file import ShardFile, read_file, shards_of
@@ -154,7 +154,7 @@ def test_shard_that_is_ended(number: signal.Signals, shard_suite: Path) -> None:
         time.sleep(0.05)
     time.sleep(0.5)
     process.send_signal(number)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=PATIENCE)
     expected = {signal.SIGTERM: 143, signal.SIGKILL: -9, signal.SIGINT: 130}
     assert process.returncode == expected[number], said
     if number == signal.SIGTERM:
@@ -163,7 +163,7 @@ def test_shard_that_is_ended(number: signal.Signals, shard_suite: Path) -> None:
     assert before and len(before) < 10
     (shard_suite / "open").touch()
     again = started(MAIN, *arguments, env=environment)
-    again.communicate(timeout=120)
+    again.communicate(timeout=PATIENCE)
     after = keys(shard_suite / "out")
     assert again.returncode == 0 and set(after.values()) == {1} and after.keys() > before.keys()
     assert sweep_state("out", 2).indices == "1"
@@ -180,7 +180,7 @@ def test_shards_equal_a_hundred_runs(folder: Path, whole: Rows) -> None:
         processes = [
             started(MAIN, "bench", "--planned", "out", "--shard", f"{k}/4", "--quiet") for k in pair
         ]
-        assert [process.wait(200) for process in processes] == [0, 0]
+        assert [process.wait(PATIENCE) for process in processes] == [0, 0]
     merge("out")
     mine, one = settled("out"), whole
     # The method's module was changed here, so that keys of its runs differ, and nothing else.

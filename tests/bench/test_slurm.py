@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from sweeps import settled
 
-from calls import suite_text
+from calls import PATIENCE, suite_text
 from dlsched.bench import Dask, Plan, merge, run_suite, sweep_state, write_plan
 from dlsched.bench.shard_file import read_file, shards_of
 
@@ -40,7 +40,6 @@ def f(instance, rng):
 """
 PROGRAMS = [p / "shared" / "slurm" for p in Path(__file__).resolve().parents[2:5]]
 SHARD = f"{sys.executable} -m dlsched bench --planned out --shard $SLURM_ARRAY_TASK_ID/3 --quiet"
-PATIENCE = 200
 pytestmark = pytest.mark.slow
 
 

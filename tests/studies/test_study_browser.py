@@ -11,11 +11,10 @@ import pytest
 from study_cases import record
 
 import dlsched
+from calls import PATIENCE
 
 pytestmark = pytest.mark.slow
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
-SECONDS = 240
-"""For one call of the browser."""
 FRAME = """<!doctype html><body style="margin:0">
 <iframe id="page" src="study.html" style="border:0;width:{width}px;height:844px"></iframe><script>
 document.getElementById("page").onload = function () {{
@@ -53,7 +52,7 @@ def browse(page: Path, *flags: str) -> str:
         *flags,
         page.as_uri(),
     ]
-    done = subprocess.run(call, capture_output=True, text=True, timeout=SECONDS, check=True)
+    done = subprocess.run(call, capture_output=True, text=True, timeout=PATIENCE, check=True)
     return done.stdout
 
 
