@@ -11,7 +11,12 @@ from workers_instances import instance, job, server
 import dlsched
 from dlsched.problems.workers import Instance
 from dlsched.problems.workers.definition.schema import KINDS
-from dlsched.problems.workers.heuristics.chosen_first import WAYS, Trial, choose
+from dlsched.problems.workers.heuristics.chosen_first import (
+    WAYS,
+    Trial,
+    choose,
+    sizes_divide,
+)
 from dlsched.problems.workers.heuristics.repair import Placement, repair
 from dlsched.problems.workers.instances.strategy import instances
 from dlsched.problems.workers.programs.room_program import RoomProgram
@@ -275,6 +280,14 @@ def test_counts_are_enough_where_sizes_divide(separate: bool, seed: int) -> None
     assert dlsched.verify(made, found).objective[:2] == best
 
 
+def test_no_program_where_sizes_do_not_divide() -> None:
+    """Workers of 1, 2 and 6 GPUs are counted; with 4 besides, the placement is repaired."""
+    sizes = {(1, 2, 6): True, (1, 2, 4, 6): False, (3,): True}
+    for row, divide in sizes.items():
+        jobs = [job(f"j{size}", size, 1) for size in row]
+        assert sizes_divide(instance([server("t1", 8)], jobs)) == divide
+
+
 def test_counts_are_not_enough_for_other_sizes() -> None:
     """Workers of 3 GPUs on servers with 4 leave one GPU, of which two are not room for one of 2."""
     made = instance(
@@ -303,8 +316,8 @@ def test_a_job_goes_to_a_gap_and_leaves_room_for_flexible_workers() -> None:
     trial = Trial(made, WAYS[0])
     trial.place_all(made.jobs, [])
     assert trial.reached == (2, 0)
-    result = dlsched.solve(made, "chosen_first", trials=1)
-    assert result.objective[:2] == (2, 2)
+    repair(made, Placement(trial.fleet, trial.bases, trial.flexible, trial.home))
+    assert trial.reached == (2, 2)
 
 
 def test_jobs_leave_a_loan_server_together() -> None:

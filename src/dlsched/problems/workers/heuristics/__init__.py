@@ -66,17 +66,16 @@ def chosen_first(instance: Instance, run: Run, trials: int = 6) -> Solution:
     smallest first. Further trials place flexible workers with few GPUs first, all base workers
     before any flexible one, or base workers on loan servers or outside their preferred pool first,
     and begin with the chosen jobs for which there was no room. Where flexible workers are missing
-    in the best trial, jobs leave one by one, a flexible worker takes the room, and the job, or one
-    that waits, is placed in the gaps; what places more flexible workers is kept. If the placed ones
-    are then still less than 95 % of those that the GPUs suffice for, a small integer program of the
-    numbers of workers by type, pool and size is solved (`programs.room_program`), with a limit on
-    its nodes. Where each size divides the next larger one, its optimum is that of the second level
-    for as many jobs.
+    in the best trial and each size of worker divides the next larger one, a small integer program
+    of the numbers of workers by type, pool and size (`programs.room_program`) places as many as
+    can be placed beside as many jobs; the nodes of its search are limited. With other sizes jobs
+    leave one by one, a flexible worker takes the room, and the job, or one that waits, is placed in
+    the gaps; what places more flexible workers is kept.
 
     Parameters
     ----------
     trials
-        Most placements, of which the best by all levels is repaired; the last is one that places
+        Most placements, of which the best by all levels is improved; the last is one that places
         the chosen jobs with as many flexible workers as the free GPUs suffice for.
     """
     if trials < 1:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from importlib import import_module
-from itertools import cycle, islice
+from itertools import cycle, islice, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -35,10 +35,8 @@ from dlsched.run import Run
 
 _SIZES = 64
 """Most sizes t that are compared: all would take (jobs x sizes) steps."""
-_ENOUGH = 0.95
-"""Share of the flexible workers that the GPUs suffice for from which on no program is solved."""
 _NODES = 100
-"""Most nodes of that program's search; it takes 12 to 40 ms on 48 to 384 servers."""
+"""Most nodes of the search in `RoomProgram`, which takes 12 to 40 ms on 48 to 384 servers."""
 
 
 class Way(NamedTuple):
@@ -197,17 +195,30 @@ def best_trial(instance: Instance, decreasing: Sequence[Job], trials: int, run: 
         ids = {job.id for job in failed}
         first = [*failed, *(job for job in first if job.id not in ids)]
     assert best is not None
-    if best.reached < most:
-        repair(instance, Placement(best.fleet, best.bases, best.flexible, best.home))
+    if best.reached >= most:
+        return best.solution()
     placed, flexible = best.reached
-    if flexible < _ENOUGH * most_flexible(instance, placed) and not run.stop_reason():
-        with run.paused():
-            for name in ("highspy", "scipy.sparse"):
-                import_module(name)
-        counted = RoomProgram(instance, placed).solution(run.nested(), _NODES)
-        if counted is not None and flexible_of(counted) > flexible:
-            return counted
-    return best.solution()
+    counted = _counted(instance, placed, run) if sizes_divide(instance) else None
+    if counted is None:
+        repair(instance, Placement(best.fleet, best.bases, best.flexible, best.home))
+        return best.solution()
+    return counted if flexible_of(counted) > flexible else best.solution()
+
+
+def sizes_divide(instance: Instance) -> bool:
+    """Whether the GPUs of each worker divide those of the next larger one."""
+    sizes = sorted({job.gpus_per_worker for job in instance.jobs})
+    return all(large % small == 0 for small, large in pairwise(sizes))
+
+
+def _counted(instance: Instance, placed: int, run: Run) -> Solution | None:
+    """Return the placement of `RoomProgram`, if one is found."""
+    if run.stop_reason():
+        return None
+    with run.paused():
+        for name in ("highspy", "scipy.sparse"):
+            import_module(name)
+    return RoomProgram(instance, placed).solution(run.nested(), _NODES)
 
 
 def flexible_of(solution: Solution) -> int:
