@@ -14,8 +14,8 @@ import psutil
 import pytest
 from sweeps import RUNS, made, settled
 
-from calls import MAIN, started
-from dlsched.bench import pools, run_suite, worker_process
+from calls import FIG5, MAIN, started, suite_text
+from dlsched.bench import local_crew, pools, run_suite, worker_process
 
 
 def begin(*options: str) -> tuple[subprocess.Popen[str], list[psutil.Process]]:
@@ -73,8 +73,12 @@ def test_killed_workers(retries: int, folder: Path, whole: list[Any]) -> None:
     assert settled("out") == whole
 
 
-def test_killed_at_start(folder: Path, whole: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_killed_at_start(workdir: Path, shared: type[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker killed before it is ready is replaced; no run is lost or marked."""
+    Path("suite.toml").write_text(suite_text(FIG5, "lyra", "random; seeds = [0, 1, 2]"))
+    with monkeypatch.context() as patch:
+        patch.setattr(local_crew, "WorkerProcess", shared)
+        run_suite("suite.toml", "undisturbed")
     started: list[Any] = []
     start = subprocess.Popen
 
@@ -84,11 +88,10 @@ def test_killed_at_start(folder: Path, whole: list[Any], monkeypatch: pytest.Mon
             started[-1].kill()
         return started[-1]
 
-    Path("open").touch()
     monkeypatch.setattr(worker_process.subprocess, "Popen", killed_at_once)
-    run_suite("sweep.toml", "out")
+    run_suite("suite.toml", "out")
     assert len(started) == 2
-    assert settled("out") == whole
+    assert len(settled("out")) == 4 and settled("out") == settled("undisturbed")
 
 
 def test_no_worker_can_start(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

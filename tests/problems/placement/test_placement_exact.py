@@ -14,9 +14,9 @@ from placement_instances import home_of, instance, job, region, table
 from pyomo.core.expr.visitor import identify_variables
 
 import dlsched
-from dlsched.problems.placement import Instance, Solution, exact, model
+from dlsched.problems.placement import Instance, Solution, model
 from dlsched.problems.placement.definition.check import check
-from dlsched.problems.placement.exact import Refinement
+from dlsched.problems.placement.exact import Refinement, estimated_program
 from dlsched.problems.placement.programs.coefficients import Shares, at_least, at_most, groups_of
 from dlsched.problems.placement.programs.least_squares_bound import min_squares, relaxed_squares
 from dlsched.problems.placement.programs.piecewise_estimate import Estimate
@@ -60,7 +60,7 @@ def test_the_duals_give_a_bound() -> None:
 
 def test_a_missing_certificate_is_visible(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a bound from the duals, the solver message states the reason."""
-    monkeypatch.setattr(exact, "dual_bound", lambda *_: None)
+    monkeypatch.setattr(estimated_program, "dual_bound", lambda *_: None)
     result = dlsched.solve("mast-two-regions")
     assert "no certificate from the relaxation" in result.solver_message
     assert "bound nothing" in result.solver_message

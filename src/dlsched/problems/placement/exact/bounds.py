@@ -6,7 +6,8 @@ from fractions import Fraction
 
 from dlsched.errors import OptionError
 from dlsched.problems.placement.definition.schema import Instance
-from dlsched.problems.placement.exact import TANGENT_ROUNDS, Refinement
+from dlsched.problems.placement.exact import Refinement
+from dlsched.problems.placement.exact.estimated_program import TANGENT_ROUNDS
 from dlsched.problems.placement.exact.relaxation_tree import RelaxationTree
 from dlsched.problems.placement.exact.tree import HomeTree
 from dlsched.problems.placement.programs.coefficients import Shares

@@ -1,0 +1,232 @@
+"""The program that estimates the cost from below: its points, its relaxation, its solution."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dlsched.problems.placement import model
+from dlsched.problems.placement.definition.check import TOLERANCE as CHECK_TOLERANCE
+from dlsched.problems.placement.definition.check import rounding_margin
+from dlsched.problems.placement.definition.schema import Instance, Solution
+from dlsched.problems.placement.programs.coefficients import Shares
+from dlsched.problems.placement.programs.cost_rows import Whole
+from dlsched.problems.placement.programs.indivisible_bounds import gpu_bound, storage_bound, whole
+from dlsched.problems.placement.programs.piecewise_estimate import Estimate
+from dlsched.problems.placement.programs.rounding import below
+from dlsched.problems.placement.structures.arrays import arrays, homes_of
+from dlsched.problems.placement.structures.state import state_of
+from dlsched.results.objective import SOLVER_PRECISION
+from dlsched.results.result import Point
+from dlsched.run import Run, Stage
+from dlsched.schema import Number
+from dlsched.solvers import highs
+from dlsched.solvers.backend import find_backend
+from dlsched.solvers.certificate import dual_bound
+from dlsched.solvers.garbage import no_collection
+from dlsched.solvers.outcome import Outcome
+from dlsched.solvers.standard_form import StandardForm, compile_model
+
+TANGENT_ROUNDS = 12
+_LEAST_INCREASE = 1e-3
+"""A round of tangents that raises the relaxation by less, relatively, is the last."""
+_REDUCED_COST = 1e-7
+"""A solver's tolerance on reduced costs, in the unit that it sees."""
+_FAST_NONZEROS = 20_000
+"""Entries of a matrix for which the exact bound from duals takes less than a second."""
+_LARGE_NONZEROS = 20_000
+"""Entries of a matrix from which interior point is faster for the relaxation than simplex."""
+_WITHOUT_SUB_PROGRAMS = 40
+"""Up to this many tables HiGHS seeks no placements in smaller integer programs and does not
+restart, which take two fifths of its time at 12 to 24 tables. With more tables the tree rarely
+ends, and they find better placements."""
+
+
+def _rounded_cost(form: StandardForm) -> float:
+    """Return how much of a program's cost may be missed by a solver that rounds reduced costs.
+
+    Columns whose costs are below its tolerance cost nothing to it, whatever their values.
+    """
+    unit, costs, _ = form.conditioned(0)
+    costs = np.abs(costs)
+    small = (costs > 0) & (costs <= _REDUCED_COST)
+    missed = costs[small] @ (form.upper - form.lower)[small]
+    return float(unit) * (_REDUCED_COST + float(missed))
+
+
+class EstimatedProgram:
+    """The program with the estimate so far, the placements excluded from it, and its bounds."""
+
+    def __init__(
+        self,
+        instance: Instance,
+        run: Run,
+        adapt: Callable[[Any], object] | None = None,
+        accept: Callable[[Any], bool] | None = None,
+    ) -> None:
+        self.instance, self.run, self.adapt = instance, run, adapt
+        self.accept = accept
+        self.backend = find_backend(run.solver)
+        self.data = arrays(instance)
+        self.best: Solution | None = None
+        self.cost = float("inf")
+        self.exact_cost: Number | None = None
+        self.indivisible, self.all_parts = 0.0, False
+        self.whole: Whole | None = None
+        self.dual: float | None = None
+        self.relaxed: StandardForm | None = None  # of which `dual` is the bound
+        self.relaxed_model: Any = None  # the form's variables know their names only as long as it
+        self.claimed = 0.0
+        self.excluded: list[Solution] = []
+        self.built: tuple[Any, StandardForm] | None = None
+        self.rounded_cost = 0.0  # of the last program
+        self.build_seconds = 0.0
+        self.message = ""
+        self.no_dual = "the relaxation was not solved"
+
+    @cached_property
+    def shares(self) -> Shares:
+        """The model's coefficients."""
+        return Shares(self.instance)
+
+    @cached_property
+    def estimate(self) -> Estimate:
+        """The estimate of the cost, at first a coarse one."""
+        return Estimate.coarse(self.data, self.shares)
+
+    @property
+    def bound(self) -> float:
+        """The strongest bound, certified or claimed."""
+        return max(self.indivisible, self.dual or 0.0, self.claimed)
+
+    def bound_parts(self, seconds: float = math.inf) -> None:
+        """Find a bound from indivisible tables and jobs, unless that has been done to the end."""
+        if self.all_parts:
+            return
+        self.run.announce(Stage.SEARCHING, "what indivisible tables and jobs leave")
+        part = self.run.nested(seconds)
+        bound = storage_bound(self.instance)
+        if not self.run.stop_reason():
+            bound += gpu_bound(self.shares, part)
+        self.indivisible = below(bound)
+        self.all_parts = part.stop_reason() is None
+        self.record()
+
+    def relax(self, rounds: int = TANGENT_ROUNDS) -> None:
+        """Add tangents at the optimum of the linear relaxation while that raises it.
+
+        The duals of the last round give the certified bound.
+        """
+        self.bound_parts()
+        last, solved = 0.0, None
+        for _ in range(rounds):
+            if self.run.stop_reason():
+                break
+            built, form = self.build()
+            self.run.announce(Stage.SEARCHING, f"the linear relaxation, {form.size}")
+            large = form.A.nnz > _LARGE_NONZEROS
+            if large:
+                outcome = highs.interior_point(form, 0, self.run)
+            else:
+                outcome = highs.solve(form, 0, self.run, relax=True)
+            if outcome.duals is not None:
+                solved = built, form, outcome.duals
+            else:
+                self.no_dual = f"the relaxation ended with {outcome.termination.sentence}"
+            reached = outcome.objective if large else outcome.bound
+            if outcome.values is None or reached is None:
+                break
+            form.load(outcome.values)
+            new_points = self.add_tangents(built)
+            if not new_points or reached <= last * (1 + _LEAST_INCREASE):
+                break
+            last = reached
+        if solved is not None:
+            built, form, duals = solved
+            stop = self.run.stop_reason()
+            if stop and form.A.nnz > _FAST_NONZEROS:
+                self.no_dual = stop.sentence
+                return
+            bound = dual_bound(form, 0, duals)
+            if bound is None:
+                self.no_dual = "the relaxation's duals bound nothing"
+            else:
+                certified = float(bound) * (1 - CHECK_TOLERANCE) - rounding_margin(self.instance)
+                self.dual, self.relaxed, self.relaxed_model = max(0.0, certified), form, built
+
+    def add_tangents(self, built: Any) -> bool:
+        """Add tangents at the point of the model's variables; return whether any is new."""
+        new = self.estimate.add_tangents(*model.differences(built))
+        if new:
+            self.built = None
+        return new
+
+    def refine(self, solution: Solution) -> bool:
+        """Make the estimate exact at a placement; return whether this added a point."""
+        state = state_of(self.data, homes_of(self.instance, solution))
+        refined = self.estimate.refine(self.data, state)
+        if refined:
+            self.built = None
+        return refined
+
+    def model_with(self, adapt: Callable[[Any], object]) -> Any:
+        """Return the Pyomo model with the present estimate and what is excluded, changed."""
+        self.whole = self.whole or whole(self.shares, self.run)
+        built = model.build(self.instance, self.estimate, self.excluded, self.data, self.whole)
+        adapt(built)
+        return built
+
+    def cut_off(self, solution: Solution) -> None:
+        """Exclude a placement from the programs to come."""
+        self.excluded.append(solution)
+        self.built = None
+
+    def build(self) -> tuple[Any, StandardForm]:
+        """Build and compile the model with the present estimate, unless that has been done."""
+        if self.built is not None:
+            return self.built
+        self.run.announce(Stage.BUILDING, f"the model of {self.instance.name}")
+        began = time.perf_counter()
+        self.whole = self.whole or whole(self.shares, self.run)
+        with no_collection():
+            built = model.build(self.instance, self.estimate, self.excluded, self.data, self.whole)
+            if self.adapt is not None:
+                self.adapt(built)
+            self.built = built, compile_model(built)
+        self.build_seconds += time.perf_counter() - began
+        return self.built
+
+    def solve(self, built: Any, form: StandardForm) -> Outcome:
+        """Solve one program, from the best placement unless that is excluded."""
+        point = None
+        if self.best is not None and self.best.home not in [s.home for s in self.excluded]:
+            model.assign(self.instance, built, self.best)
+            point = form.point()
+        self.run.announce(Stage.SEARCHING, f"with {self.run.solver}, {form.size}")
+        many = len(self.data.size) > _WITHOUT_SUB_PROGRAMS
+        self.rounded_cost = _rounded_cost(form)
+        return self.backend.solve(form, 0, self.part(), start=point, sub_programs=many)
+
+    def lowered(self, bound: float) -> float:
+        """Return a solver's bound on a program less the solver's tolerances."""
+        return bound - SOLVER_PRECISION * abs(bound) - self.rounded_cost
+
+    def part(self, seconds: float = math.inf) -> Run:
+        """Return a run for a part of the search, whose progress is reported with what is known."""
+        part = self.run.nested(seconds, self.run.gap)
+        part.log = self.run.log
+        part.on_progress = self.report
+        return part
+
+    def report(self, point: Point) -> None:
+        """Report that a part of the search has made progress."""
+        self.record(0.0 if point.bound is None else self.lowered(point.bound))
+
+    def record(self, bound: float = 0.0) -> None:
+        """Report progress, with the bound of a program that is not solved yet."""
+        self.run.record(self.cost if self.best else None, max(self.bound, min(bound, self.cost)))
