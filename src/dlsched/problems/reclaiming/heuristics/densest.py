@@ -21,8 +21,9 @@ from dlsched.solvers.preparation import prepare
 _FEW_JOBS = 2_000
 """Up to this many jobs one pass takes less time as Python (.24 s at 1,458 jobs) than to load its
 compiled loops (.5 s); to compile them takes 7 s."""
-_DOUBLINGS, _DOUBLINGS_OF_FEW = 2, (2, 6)
-"""Base-2 logarithms of the exponents: 4 on a large fleet; the better of 4 and 64 on a small one."""
+_DOUBLINGS, _OTHER_DOUBLINGS, _DOUBLINGS_OF_FEW = 2, 3, (2, 6)
+"""Base-2 logarithms of the exponents: 4 on a large fleet, and 8 where a second start is the same as
+the first; the better of 4 and 64 on a small fleet."""
 _SWEEPS = 10
 """Sweeps of `even_loads`: on 79 drawn fleets 20 were no better than 10, and 5 a tenth worse."""
 _LATER = 8
@@ -62,7 +63,7 @@ def densest(instance: Instance, run: Run, rounds: int = 0) -> Solution:
     begins with the jobs on servers of low load, where each job divides its weight so that the loads
     are even (`even_loads`). Of the sets of such servers that have about the least weight for their
     size, it is the largest one up to the demand. For a small demand a second start leaves at
-    least 8 servers to the loop, and the better answer counts.
+    least 8 servers to the loop (if it is the same one, p is 8), and the better answer counts.
 
     Parameters
     ----------
@@ -75,12 +76,14 @@ def densest(instance: Instance, run: Run, rounds: int = 0) -> Solution:
         raise OptionError(f"rounds={rounds!r} must be a whole number from 0")
     layout, demand = layout_of(instance), instance.demand
     order = np.argsort(-layout.weight, kind="stable")
-    found: dict[bytes, _Choice] = {}
-    for start, doublings in _starts(layout, demand):
-        weight = empty(layout, demand, doublings, order, start)
-        if start.tobytes() not in found:
-            found[start.tobytes()] = _Choice.of(layout, demand, weight, start)
-    best = min(found.values(), key=_Choice.objective)
+    found = [
+        (empty(layout, demand, doublings, order, start), start)
+        for start, doublings in _starts(layout, demand)
+    ]
+    least = min(weight for weight, _ in found)
+    lightest = {start.tobytes(): start for weight, start in found if weight == least}
+    choices = (_Choice.of(layout, demand, least, start) for start in lightest.values())
+    best = min(choices, key=_Choice.objective)
     if rounds and demand:
         with run.paused():
             prepare(densest_loops.__name__)
@@ -100,8 +103,9 @@ def _starts(layout: Layout, demand: int) -> Iterator[tuple[Any, int]]:
     preempt_first(layout, demand, rising, first)
     earlier = free.copy()
     preempt_first(layout, max(0, demand - _LATER), rising, earlier)
-    if demand <= _SMALL_DEMAND and not np.array_equal(first, earlier):
-        yield earlier, _DOUBLINGS
+    if demand <= _SMALL_DEMAND:
+        same = np.array_equal(first, earlier)
+        yield earlier, _OTHER_DOUBLINGS if same else _DOUBLINGS
     yield first, _DOUBLINGS
 
 

@@ -21,13 +21,16 @@ import numpy as np
 from dlsched.problems.reclaiming.structures.job_arrays import Layout
 from dlsched.solvers.compilation import Floats, entry, loop
 
+_LITTLE = 0.005
+"""Share of the whole weight; if a sweep moves no more between servers, it is the last one."""
+
 
 @entry("float64[::1](Layout, int64)", records=(Layout,))
 def even_loads(layout: Any, sweeps: int) -> Floats:
     """Return the load of each server after some sweeps over the jobs, from equal parts on.
 
     In a sweep each job divides its weight anew, so that the loads of its servers are as even as
-    they can be while the other jobs' parts stay.
+    they can be while the other jobs' parts stay. The sweeps end where little moves.
     """
     hosts, hosts_at = layout.hosts, layout.hosts_at
     part = np.zeros(len(hosts))
@@ -37,15 +40,21 @@ def even_loads(layout: Any, sweeps: int) -> Floats:
             part[e] = layout.weight[j] / (hosts_at[j + 1] - hosts_at[j])
             load[hosts[e]] += part[e]
     rising = np.zeros(len(load), dtype=np.int64)
+    total = load.sum()
     for _ in range(sweeps):
+        moved = 0.0
         for j in range(len(layout.weight)):
             if hosts_at[j + 1] - hosts_at[j] > 1:
                 for e in range(hosts_at[j], hosts_at[j + 1]):
                     load[hosts[e]] = max(0.0, load[hosts[e]] - part[e])
                 level = _level(layout, load, j, rising)
                 for e in range(hosts_at[j], hosts_at[j + 1]):
+                    before = part[e]
                     part[e] = max(0.0, level - load[hosts[e]])
+                    moved += abs(part[e] - before)
                     load[hosts[e]] += part[e]
+        if moved <= _LITTLE * total:
+            break
     return load
 
 

@@ -59,7 +59,7 @@ def layout_of(instance: Instance) -> Layout:
         owners[np.argsort(hosts, kind="stable")],
         held_at,
         where,
-        np.fromiter(chain.from_iterable(h.values() for h in held), np.int64, len(where)),
+        np.fromiter(chain.from_iterable(map(dict.values, held)), np.int64, len(where)),
     )
 
 
