@@ -34,7 +34,7 @@ def rows(name: str) -> Iterator[str]:
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if len(cells) < 10 or cells[0] == "instance" or set(cells[0]) == {"-"}:
             continue
-        instance, exact, status, best, gap, seconds, rule, value, own, _ = cells
+        instance, exact, status, best, gap, seconds, rule, value, own, better = cells
         size = instance.removeprefix(f"{name}-").rpartition("-")[0].replace("-", ", ")
         if status == "optimal":
             ended = "proved"
@@ -43,7 +43,10 @@ def rows(name: str) -> Iterator[str]:
         else:
             ended = f"limit, gap {gap}"
         away = "best found" if value == best and status != "optimal" else _gap(name, value, best)
-        away = away if status == "optimal" or value == best else f"{away} to what exact found"
+        if re.search(rf"\b{rule}\b", better):
+            away = f"better than what exact found, by {away}"
+        elif status != "optimal" and value != best:
+            away = f"{away} to what exact found"
         yield (
             f"| {size or 'as generated'} | `{exact}` | {ended} | {seconds} | `{rule}` | {away} "
             f"| {own} |"

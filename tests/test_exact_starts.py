@@ -92,6 +92,18 @@ def test_exact_is_no_worse_at_once(problem: str, parameters: dict[str, Any], see
     require_no_worse(problem, parameters, seed, LIMITS[0])
 
 
+@pytest.mark.parametrize("problem", registry.BUILT_IN)
+def test_exact_of_a_variant_begins_from_the_heuristics(problem: str) -> None:
+    """What they find is in the answer if it fits the variant, however short the limit is."""
+    instance = dlsched.generate(problem, 0, **DRAWN[problem][0])
+    names = [level.name for level in registry.problem(problem).levels]
+    variant = dlsched.Variant(problem, "nothing", levels=names)
+    exact = dlsched.solve(instance, variant=variant, time_limit=LIMITS[0])
+    best = dlsched.solve(instance, time_limit=LIMITS[0])
+    assert exact.objective is not None
+    assert not best.objective.better_than(exact.objective)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("limit", LIMITS)
 @pytest.mark.parametrize(("problem", "parameters", "seed"), [*drawn(range(1, 6))])

@@ -366,3 +366,23 @@ def test_a_rule_that_takes_too_many_questions_says_so(monkeypatch: Any) -> None:
     variant = Variant("sensitivity", "few", allow=fewer((frozenset(("j1", "j2")),), 9))
     with pytest.raises(OptionError, match=r"variant few: .* more than 9 sets .* use exact"):
         dlsched.prove("sensitivity-small-08", variant=variant)
+
+
+def test_a_rule_that_forbids_a_part_of_what_it_allows() -> None:
+    """It is the mistake that is named, where a disagreement of the solver was raised."""
+    data = {
+        "dlsched": 1,
+        "problem": "sensitivity",
+        "name": "one-server",
+        "servers": {"count": 1, "gpus": 3, "cpus": 3, "memory": 3},
+        "may_wait": True,
+        "profiles": {"p": {"gpus": 2, "cpus": [1], "memory": [1], "throughput": [[5]]}},
+        "jobs": [{"id": job, "profile": "p"} for job in ("j0", "j1")],
+    }
+
+    def allow(instance: Any, held: Any) -> bool:
+        return "j0" in held and held["j0"] < 2
+
+    variant = Variant("sensitivity", "partly", allow=allow)
+    with pytest.raises(OptionError, match=r"variant partly: .* it must allow with fewer"):
+        dlsched.solve(dlsched.load(data), variant=variant)

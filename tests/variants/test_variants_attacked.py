@@ -131,7 +131,7 @@ def test_a_study_that_a_limit_ends_says_so() -> None:
     """An empty answer would say that there is no solution."""
     assert len(dlsched.frontier("lyra-fig5", ("preempted", "collateral"), time_limit=1e-6)) == 1
     (result,) = dlsched.best_solutions("lyra-fig5", 2, time_limit=1e-6)
-    assert result.status == "no solution"
+    assert result.status == "feasible"  # of a heuristic
 
 
 def test_a_decision_that_the_variant_has_made_is_not_undone() -> None:

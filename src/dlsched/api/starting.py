@@ -3,7 +3,8 @@
 Each `Start` of the problem says when it runs; the time that each may take is decided here. The
 first one has the whole time limit, as if it were called by itself, each other one what is left. So
 where the limit strikes, the result is at least that of the first one alone. A heuristic that no
-limit stops takes its time in any case, and is therefore one of the last.
+limit stops takes its time in any case, and is therefore one of the last. Of a variant they know
+nothing, so what they return may be of no use: together they have half of the limit.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ logger = logging.getLogger(__name__)
 
 LEAST_SECONDS = 0.1
 """What each heuristic has even if less is left of a limit: so all of them have a shorter one."""
+
+_PART_OF_VARIANT = 0.5
+"""Of the limit of a variant's exact method, for all heuristics together."""
 
 
 class Known(NamedTuple):
@@ -123,7 +127,7 @@ def _solutions(
     least = min(LEAST_SECONDS, run.time_limit or 0.0)
     for method in methods:
         run.announce(Stage.SEARCHING, f"a first solution, by {method.name}")
-        nested = run.nested(gap=run.gap, least=least)
+        nested = run.nested(_seconds(owner, run), gap=run.gap, least=least)
         nested.start = run.start
         try:
             claim = registry.call(method, instance, nested, {})
@@ -137,6 +141,13 @@ def _solutions(
                 yield Known(claim.solution, report.objective, method.name, bounds)
             elif not changed:
                 logger.error("%s returned an infeasible solution of %s", method.name, instance.name)
+
+
+def _seconds(owner: Problem, run: Run) -> float:
+    """Return what a heuristic has at most, where it knows the problem."""
+    if owner.label is None or run.time_limit is None:
+        return float("inf")
+    return max(_PART_OF_VARIANT * run.time_limit - run.elapsed(), 0.0)
 
 
 def no_worse(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, TypeAlias
 
 from dlsched import registry
 from dlsched.errors import OptionError
-from dlsched.registry import Kind, Method, Problem, Start, When
+from dlsched.registry import Kind, Method, Problem
 from dlsched.registry.trusted import trust
 from dlsched.results.objective import ByLevel
 from dlsched.results.objective import Level as ObjectiveLevel
@@ -114,8 +114,12 @@ class VariantModel:
             for expression in self.module.forbidden(instance, model, rule):
                 model.not_allowed.add(expression <= 0)
         except OptionError as error:
-            known = str(error).startswith(str(self.variant))
-            raise OptionError(str(error) if known else f"{self.variant}: {error}") from error
+            raise self.named(error) from error
+
+    def named(self, error: OptionError) -> OptionError:
+        """Return an error about a rule with the variant's name."""
+        known = str(error).startswith(str(self.variant))
+        return OptionError(str(error) if known else f"{self.variant}: {error}")
 
     def build(self, instance: Instance) -> Any:
         """Return the changed Pyomo model."""
@@ -264,7 +268,10 @@ class VariantProblem(Problem):
 
         def columns(instance: Instance, run: Run) -> Claim:
             self.variant.validate_unchanged()
-            claim: Claim = allowed.solve_allowed(instance, run, rule)
+            try:
+                claim: Claim = allowed.solve_allowed(instance, run, rule)
+            except OptionError as error:
+                raise self.model.named(error) from error
             return claim
 
         def relaxation(instance: Instance, run: Run) -> Claim:
@@ -435,14 +442,8 @@ def changed_problem(variant: Variant) -> VariantProblem:
         "exact": COLUMNS if variant.only_allows else EXACT,
         "bound": BOUND,
         "choose": None,
-        "starts": partial(_first_starts, base),
     }
     return VariantProblem(**values, variant=variant)
-
-
-def _first_starts(base: Problem, instance: Instance) -> Sequence[Start]:
-    """Return the heuristic whose solution the problem's exact method needs, if there is one."""
-    return [start for start in base.starts_for(instance) if start.when is When.FIRST][:1]
 
 
 def _objective_level(level: Level) -> ObjectiveLevel:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
+from dlsched.errors import OptionError
 from dlsched.problems.sensitivity.definition.allow import Allow, require_downward, violations
 from dlsched.problems.sensitivity.definition.check import check, evaluate
 from dlsched.problems.sensitivity.definition.schema import Instance, Solution
@@ -65,6 +66,12 @@ def solve_allowed(instance: Instance, run: Run, allow: Allow) -> Claim:
             columns.offer(solution)
     result = columns.solve()
     if isinstance(result.solution, Solution):
+        # What can be added to a server is asked with it: without it, nothing is.
+        for broken in violations(instance, result.solution, allow):
+            raise OptionError(
+                f"{broken.message}, but it is with more; what allow allows it must allow with "
+                f"fewer jobs or GPUs"
+            )
         require_downward(instance, result.solution, allow)
     return replace(result, start=_accepted(run))
 
