@@ -60,6 +60,13 @@ def test_a_proof_that_was_read_is_written_again(tmp_path: Path) -> None:
     assert (tmp_path / "again.json.gz").read_bytes() == shipped.read_bytes()
 
 
+@pytest.mark.parametrize("check", [dlsched.check_proof, dlsched.check_bound])
+def test_what_is_no_proof_is_one_error(check: Callable[..., Any]) -> None:
+    """The data of a file are not what was read of it."""
+    with pytest.raises(dlsched.InstanceError, match="the proof: is a dict; give its file's path"):
+        check(SMALL[0], {"dlsched": 1})
+
+
 def test_checking_needs_no_solver(made: dict[str, Path]) -> None:
     """In a process that cannot import a solver, proofs of every problem are checked."""
     code = (

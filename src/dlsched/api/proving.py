@@ -268,4 +268,6 @@ def _found(
         if not isinstance(proof, Path) or not proof.exists():
             remedy = f"make it: dlsched prove {instance.name} -o FILE"
             raise InstanceError(instance.name, "", "the library has no proof for it", remedy)
+    if not isinstance(proof, (str, Path, Proof, BoundProof)):
+        raise InstanceError("the proof", "", f"is a {type(proof).__name__}", "give its file's path")
     return read(proof) if isinstance(proof, (str, Path)) else proof
