@@ -171,8 +171,8 @@ def medium() -> Iterator[str]:
     with tempfile.TemporaryDirectory() as compiled:
         spent, wall = used(START, "doctor", "--compile", NUMBA_CACHE_DIR=compiled)
         yield (
-            f"`dlsched doctor --compile`, once after installation, takes {wall:.0f} s ({spent:.0f} s "
-            f"of processors).\n"
+            f"`dlsched doctor --compile`, once after installation, takes {wall:.0f} s "
+            f"({spent:.0f} processor s).\n"
         )
         yield "| problem | nothing compiled | after `dlsched doctor --compile` |\n|---|---|---|"
         for problem in MEDIUM_PROBLEMS:
