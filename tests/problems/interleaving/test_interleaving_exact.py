@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -138,6 +139,17 @@ def test_bound_alone() -> None:
     assert (bound.status, bound.termination) == ("no solution", "bound_only")
     assert bound.solver == best.solver == "highs" and bound.solver_version
     assert np.isclose(float(bound.bound[0].value), float(best.certified[0].value), rtol=1e-6)
+
+
+def test_a_limit_before_the_first_pricing_leaves_a_bound() -> None:
+    """No grouping is more efficient than if all stages overlapped in full."""
+    instance = dlsched.generate("interleaving", 1, jobs=40)
+    result = dlsched.solve(instance, "column_generation", time_limit=1e-9)
+    assert result.status == "feasible" and result.termination == "time_limit"
+    resources = len(instance.resources)
+    full = sum(instance.weight(j.gpus) for j in instance.jobs) / Fraction(resources)
+    assert result.certified[0].value == full
+    assert result.objective[0] < full
 
 
 @pytest.mark.parametrize("method", ["lagrangian", "column_generation", "aggregated"])

@@ -264,9 +264,11 @@ class GroupSearch:
         return True
 
     def bounds(self) -> list[Bound]:
-        """Return the certified bound, if there is one."""
+        """Return the certified bound; that of full efficiency before the first pass of pricing."""
         how = "prices, one exact pricing pass"
-        return [] if self.bound is None else [Bound(self.bound, "certified", how)]
+        if self.bound is None:
+            return [Bound(self.pool.full_efficiency, "certified", "full efficiency of all groups")]
+        return [Bound(self.bound, "certified", how)]
 
     def claim(self, build_seconds: float) -> Claim:
         """Return the incumbent with what is proved of it."""
