@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dlsched.errors import SolverDisagreement
-from dlsched.results.objective import TOLERANCE, at_bound
-from dlsched.results.result import Claim, Status, Termination
+from dlsched.results.objective import TOLERANCE, at_bound, relative_gap
+from dlsched.results.result import Claim, Report, Status, Termination
 from dlsched.schema.quantities import Number
 from dlsched.schema.solution import Solution
 from dlsched.solvers.fixing import fix_by_reduced_cost
@@ -57,6 +57,9 @@ class LevelSearch(SingleLevel):
             return solution
         report = self.run.check(self.instance, solution)
         if report.feasible:
+            if self.undecided and self.beyond(report):
+                self.hold_back(len(self.optima) - 1, Termination.TOLERANCES)
+                self.optima = []
             optimal = self.status is Status.OPTIMAL
             if optimal or self.begun is None or report.objective is None:
                 return solution
@@ -70,6 +73,14 @@ class LevelSearch(SingleLevel):
             f"{reason}: {first.where}: {first.message}",
         )
         return self.begun
+
+    def beyond(self, report: Report) -> bool:
+        """Whether the checker finds other values of the solved levels than the solver."""
+        found = report.objective or ()
+        return any(
+            relative_gap(value, optimum) > TOLERANCE
+            for value, optimum in zip(found, self.optima, strict=False)
+        )
 
     def final(self, level: int, optimum: Number | float) -> Number | float:
         """Return the incumbent's value of a solved level.

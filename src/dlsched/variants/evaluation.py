@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
-from dlsched.results.result import Status, Violation
-from dlsched.run import Run
+from dlsched.results.result import Violation
 from dlsched.schema import Number, simplify
-from dlsched.solvers import highs
-from dlsched.solvers.iis import infeasibility_reason
-from dlsched.solvers.standard_form import StandardForm, compile_model
+from dlsched.variants.added_values import AddedValues
 from dlsched.variants.changed_model import Change
 from dlsched.variants.exact_values import coefficients, exact, exact_value
 from dlsched.variants.rows import limits
@@ -38,7 +32,7 @@ class Evaluation:
     def __init__(self, change: Change, values: Mapping[str, Number] | None = None) -> None:
         self.change = change
         self.values = values
-        self._rows: StandardForm | None = None
+        self._added = AddedValues(change)
 
     def violations(self) -> Iterator[Violation]:
         """Yield the added constraints that the model's values violate.
@@ -46,7 +40,8 @@ class Evaluation:
         The added variables get their values first.
         """
         if self.change.variables:
-            contradiction = self._choose() if self.values is None else self._take(self.values)
+            choose = self._added.choose
+            contradiction = choose() if self.values is None else self._take(self.values)
             if contradiction:
                 yield Violation("variables", "variables", contradiction)
                 return
@@ -91,55 +86,6 @@ class Evaluation:
                 return f"{variable.name} cannot be {_text(exact(value))}"
             variable.set_value(value, skip_validation=True)
         return ""
-
-    def _choose(self) -> str:
-        """Give the added variables their values; return what contradicts itself if there are none.
-
-        By a program over the rows in which they occur, where all other variables are constants.
-        """
-        whole = self._form()
-        added = {id(v) for v in self.change.variables}
-        free = np.array([id(v) in added for v in whole.variables], dtype=bool)
-        at = np.array(
-            [0.0 if f else float(v.value) for f, v in zip(free, whole.variables, strict=True)]
-        )
-        rows = np.flatnonzero(abs(whole.A)[:, free].sum(axis=1) > 0)
-        constant = whole.A[rows] @ at
-        form = replace(
-            whole,
-            A=whole.A[rows][:, free].tocsc(),
-            row_lower=whole.row_lower[rows] - constant,
-            row_upper=whole.row_upper[rows] - constant,
-            lower=whole.lower[free],
-            upper=whole.upper[free],
-            integer=whole.integer[free],
-            costs=tuple(costs[free] for costs in whole.costs),
-            offsets=(0.0,) * len(whole.costs),
-            granularities=(Fraction(0),) * len(whole.costs),
-            variables=[v for v, f in zip(whole.variables, free, strict=True) if f],
-            constraints=[whole.constraints[i] for i in rows.tolist()],
-        )
-        run = Run()
-        for level, costs in enumerate(form.costs):
-            if level and not costs.any():
-                continue
-            outcome = highs.solve(form, level, run, quiet=True)
-            if outcome.values is None or outcome.status is not Status.OPTIMAL:
-                return self._contradiction(form, run, outcome.status)
-            form.load(outcome.values)
-            form = form.held(level, form.value(level, outcome.values))
-        return ""
-
-    def _contradiction(self, form: StandardForm, run: Run, status: Status) -> str:
-        if status is Status.UNBOUNDED:
-            return "a level improves without end in the added variables; give them bounds"
-        reason = infeasibility_reason(form, run)
-        return f"no values of the added variables fit the solution: {reason}"
-
-    def _form(self) -> StandardForm:
-        if self._rows is None:
-            self._rows = compile_model(self.change.model)
-        return self._rows
 
 
 def _text(value: Fraction) -> str:

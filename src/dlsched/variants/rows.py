@@ -14,6 +14,7 @@ from dlsched.solvers.standard_form import RowScale
 from dlsched.variants.definition import Variant
 from dlsched.variants.exact_values import coefficients, exact_coefficients, exact_value
 from dlsched.variants.names import add_beside
+from dlsched.variants.tightening import Column, at_least
 
 _LARGEST = 2**40
 """Rows are not scaled to integers above this, beyond which solvers cannot tell them apart."""
@@ -174,19 +175,51 @@ def row_scale(row: Any) -> RowScale:
     """Return what a row is multiplied by, so that solvers' tolerances decide it.
 
     A row of integer variables becomes one of whole numbers if these are moderate; of others the
-    largest coefficient becomes about 1.
+    largest coefficient becomes about 1. One whose coefficients differ too much for a solver gets
+    smaller ones first, if it needs no larger.
     """
+    from pyomo.core.expr import identify_variables
+
     lower, body, upper = limits(row)
     terms, constant = exact_coefficients(body)
     low, high = (None if limit is None else limit - constant for limit in (lower, upper))
+    terms = {key: coefficient for key, coefficient in terms.items() if coefficient}
+    variables = [v for v in identify_variables(body, include_fixed=False) if id(v) in terms]
+    whole = all(v.is_integer() or v.is_binary() for v in variables)
+    scale = _scale(terms, low, high, whole)
+    if not _differ_much(terms):
+        return scale
+    columns = {id(v): Column.of(v) for v in variables}
+    if low is not None and high is None:
+        smaller, limit = at_least(terms, low, columns)
+        return _scale(smaller, limit, None, whole)
+    if low is None and high is not None:
+        smaller, limit = at_least(_negative(terms), -high, columns)
+        return _scale(_negative(smaller), None, -limit, whole)
+    return scale
+
+
+def _negative(terms: dict[int, Fraction]) -> dict[int, Fraction]:
+    return {key: -coefficient for key, coefficient in terms.items()}
+
+
+def _scale(
+    terms: dict[int, Fraction], low: Fraction | None, high: Fraction | None, whole: bool
+) -> RowScale:
     largest = max(map(abs, terms.values()), default=Fraction(0))
     if not largest:
         return RowScale(Fraction(1), False, terms, low, high)
-    whole = all(v.is_integer() or v.is_binary() for v, c in coefficients(body) if c)
     if whole:
         step = granularity(terms.values())
         if largest / step <= _LARGEST:
             return RowScale(1 / step, True, terms, low, high)
     power = -round(math.log2(largest))
-    beyond = whole and min(abs(c) for c in terms.values() if c) < largest * _LEAST
-    return RowScale(Fraction(2) ** power, False, terms, low, high, beyond)
+    return RowScale(
+        Fraction(2) ** power, False, terms, low, high, beyond=whole and _differ_much(terms)
+    )
+
+
+def _differ_much(terms: dict[int, Fraction]) -> bool:
+    """Whether a solver may leave out a coefficient as too small."""
+    sizes = [abs(c) for c in terms.values()]
+    return bool(sizes) and min(sizes) < max(sizes) * _LEAST
