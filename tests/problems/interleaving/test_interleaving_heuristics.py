@@ -11,7 +11,7 @@ import dlsched
 from dlsched.problems.interleaving import Instance
 from dlsched.problems.interleaving.heuristics import matching
 from dlsched.problems.interleaving.heuristics.matching import NO_EDGE, SCALE, match, match_types
-from dlsched.problems.interleaving.heuristics.muri import Rounds
+from dlsched.problems.interleaving.heuristics.muri import Rounds, improve
 from dlsched.problems.interleaving.heuristics.odd_sets import OddSets
 from dlsched.problems.interleaving.structures.groups import pair_efficiencies, stage_array
 from dlsched.run import Run
@@ -111,6 +111,23 @@ def unit_jobs(*jobs: tuple[str, int, int], budget: int) -> Instance:
 
 
 FOUR = (("a", 1, 0), ("b", 1, 1), ("c", 1, 2), ("d", 1, 3))
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_matching_without_time_for_another(seed: int) -> None:
+    """The first matching is returned, a matching of all nodes whose bound holds for the heaviest."""
+    weights = drawn(seed, 60)
+    first, heaviest_one = match(weights, degree=1, seconds=0), match(weights)
+    assert sorted(first.pairs.ravel().tolist()) == list(range(60))
+    assert first.weight < heaviest_one.weight <= first.ceiling
+
+
+def test_exchanges_end_at_a_limit() -> None:
+    """No pass begins after the limit; the groups stay as they are."""
+    made = dlsched.generate("interleaving", 1, jobs=64)
+    groups = [tuple(range(g, g + 4)) for g in range(0, 64, 4)]
+    assert improve(made, groups, 5, Run(time_limit=0)) == groups
+    assert improve(made, groups, 5, Run()) != groups
 
 
 def test_two_rounds_by_hand() -> None:

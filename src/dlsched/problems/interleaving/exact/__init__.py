@@ -166,7 +166,7 @@ def _search(
         run.announce(Stage.SEARCHING, "a first grouping, by heuristics")
         first = initial_groups(instance, run)
         if len(first) <= _MOST_SWAPPED:
-            first = improve(instance, first, passes=20, apart=apart)
+            first = improve(instance, first, 20, run, apart)
     search.update_incumbent(pool.groups_of_jobs(first))
     if isinstance(run.start, Solution):
         better = search.update_incumbent(pool.groups_of_jobs(_groups(instance, run.start)))

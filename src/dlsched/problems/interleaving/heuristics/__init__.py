@@ -21,6 +21,8 @@ from dlsched.run import Run
 ORDERS = ("listed", "idle")
 _FEW = 4000
 """Up to this many multisets of profiles the integer program takes a few times Muri's time."""
+_SHARE = 0.1
+"""Of the time that is left, for a matching that a search only begins from."""
 _LEAST_FACTOR = 1e-6
 """With an error of 100 % a profiled stage is still above 0."""
 
@@ -100,7 +102,7 @@ def swap(instance: Instance, run: Run, *, passes: int = 100) -> Solution:
     """
     if passes < 0:
         raise OptionError("passes must be from 0")
-    return solution_of(instance, improve(instance, initial_groups(instance, run), passes))
+    return solution_of(instance, improve(instance, initial_groups(instance, run), passes, run))
 
 
 @method(
@@ -123,8 +125,8 @@ def regroup(instance: Instance, run: Run, *, rounds: int = 3) -> Solution:
     groups need, a price of a GPU decides how many groups a class has: groups are merged and split
     as well, for eight prices, found by bisection, and GPUs that are left go to the best splits.
     Then rounds: the jobs of three random groups of a class are mixed, pairs with these are divided
-    anew, and the result is kept unless it is worse. A time limit ends the search early, not the
-    matching before it.
+    anew, and the result is kept unless it is worse. A time limit ends the search early; of the
+    matchings before it only what they take beyond a first try.
 
     Where jobs have few profiles (up to 4,000 multisets), an integer program over all multisets is
     solved instead to a gap of 0.5 %, at the root node.
@@ -177,8 +179,11 @@ def muri_worst_order(instance: Instance, run: Run) -> Solution:
 
 
 def initial_groups(instance: Instance, run: Run) -> list[tuple[int, ...]]:
-    """Return the groups from which searches start: `muri`'s if uniform, else of least loss."""
-    rounds = Rounds(instance, run)
+    """Return the groups from which searches start: `muri`'s if uniform, else of least loss.
+
+    Near a time limit the matchings of many jobs are not always heaviest.
+    """
+    rounds = Rounds(instance, run, _SHARE)
     if instance.grouping == "uniform":
         rounds.merge_all()
     else:
@@ -212,7 +217,7 @@ def profiled(instance: Instance, rng: np.random.Generator, error: float) -> Inst
 def _completed(rounds: Rounds) -> list[tuple[int, ...]]:
     """Return the groups, fitted to the grouping and the budget."""
     if rounds.excess:  # partial merging ended above the budget: merge all pairs instead
-        rounds = Rounds(rounds.instance, rounds.run)
+        rounds = Rounds(rounds.instance, rounds.run, rounds.share)
         rounds.merge_all()
     rounds.complete()
     return rounds.all()

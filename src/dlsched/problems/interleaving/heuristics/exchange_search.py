@@ -92,17 +92,21 @@ def exchanged(jobs: Any, groups: Any, sizes: Any, pair: Any, places: Any, a: Any
     return gamma(jobs, a, sa) + gamma(jobs, b, sb)
 
 
-@entry("int64(Jobs, int64[:,::1], int64[::1], boolean, int64)", records=(Jobs,))
-def local_search(jobs: Any, groups: Any, sizes: Any, uniform: bool, passes: int) -> int:  # noqa: PLR0912
-    """Improve groups in place until no swap or move helps; return the number of passes.
+@entry("boolean(Jobs, int64[:,::1], int64[::1], boolean, int64[::1], int64)", records=(Jobs,))
+def exchange_pass(  # noqa: PLR0912
+    jobs: Any, groups: Any, sizes: Any, uniform: bool, changed: Any, number: int
+) -> bool:
+    """Try every two groups for the swap or the move that helps most; return whether one did.
 
     Parameters
     ----------
     groups, sizes
-        Groups x largest: their jobs, and how many each has.
+        Groups x largest: their jobs, and how many each has. Changed in place.
     uniform
         Whether sizes stay as they are; else a job of a group of two or more may also move to a
         group that is not full.
+    changed, number
+        The pass that last changed each group, changed in place, and this pass, counted from 1.
     """
     count, largest = groups.shape
     worth = np.empty(count)
@@ -112,51 +116,47 @@ def local_search(jobs: Any, groups: Any, sizes: Any, uniform: bool, passes: int)
         for s in range(largest):
             a[s] = groups[g, s]
         worth[g] = gamma(jobs, a, sizes[g])
-    changed = np.zeros(count, np.int64)
-    for number in range(1, passes + 1):
-        improved = False
-        for g in range(count):
-            for h in range(g + 1, count):
-                # Neither group has changed since this pair was last tried.
-                if number > 1 and max(changed[g], changed[h]) < number - 1:
-                    continue
-                best = _LEAST_GAIN
-                bi = -1
-                bj = -1
-                before = worth[g] + worth[h]
-                # Swaps first; moves, one of the places empty, where no swap helps.
-                for moving in range(2):
-                    if moving and (uniform or bi >= 0):
-                        break
-                    for i in range(sizes[g] + moving):
-                        for j in range(sizes[h] + moving):
-                            if moving:
-                                there = j == sizes[h]
-                                back = i == sizes[g]
-                                if there == back:
-                                    continue
-                                if there and (sizes[g] < 2 or sizes[h] == largest):
-                                    continue
-                                if back and (sizes[h] < 2 or sizes[g] == largest):
-                                    continue
-                            after = exchanged(jobs, groups, sizes, (g, h), (i, j), a, b)
-                            if after - before > best:
-                                best = after - before
-                                bi = i
-                                bj = j
-                if bi >= 0:
-                    improved = True
-                    changed[g] = changed[h] = number
-                    exchanged(jobs, groups, sizes, (g, h), (bi, bj), a, b)
-                    there = int(bj == sizes[h])
-                    back = int(bi == sizes[g])
-                    sizes[g] += back - there
-                    sizes[h] += there - back
-                    for s in range(largest):
-                        groups[g, s] = a[s]
-                        groups[h, s] = b[s]
-                    worth[g] = gamma(jobs, a, sizes[g])
-                    worth[h] = gamma(jobs, b, sizes[h])
-        if not improved:
-            return number
-    return passes
+    improved = False
+    for g in range(count):
+        for h in range(g + 1, count):
+            # Neither group has changed since this pair was last tried.
+            if number > 1 and max(changed[g], changed[h]) < number - 1:
+                continue
+            best = _LEAST_GAIN
+            bi = -1
+            bj = -1
+            before = worth[g] + worth[h]
+            # Swaps first; moves, one of the places empty, where no swap helps.
+            for moving in range(2):
+                if moving and (uniform or bi >= 0):
+                    break
+                for i in range(sizes[g] + moving):
+                    for j in range(sizes[h] + moving):
+                        if moving:
+                            there = j == sizes[h]
+                            back = i == sizes[g]
+                            if there == back:
+                                continue
+                            if there and (sizes[g] < 2 or sizes[h] == largest):
+                                continue
+                            if back and (sizes[h] < 2 or sizes[g] == largest):
+                                continue
+                        after = exchanged(jobs, groups, sizes, (g, h), (i, j), a, b)
+                        if after - before > best:
+                            best = after - before
+                            bi = i
+                            bj = j
+            if bi >= 0:
+                improved = True
+                changed[g] = changed[h] = number
+                exchanged(jobs, groups, sizes, (g, h), (bi, bj), a, b)
+                there = int(bj == sizes[h])
+                back = int(bi == sizes[g])
+                sizes[g] += back - there
+                sizes[h] += there - back
+                for s in range(largest):
+                    groups[g, s] = a[s]
+                    groups[h, s] = b[s]
+                worth[g] = gamma(jobs, a, sizes[g])
+                worth[h] = gamma(jobs, b, sizes[h])
+    return improved

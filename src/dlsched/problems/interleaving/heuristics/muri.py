@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import repeat
 
 import numpy as np
 
 from dlsched.problems.interleaving.definition.schema import Instance
-from dlsched.problems.interleaving.heuristics.exchange_search import Jobs, local_search
+from dlsched.problems.interleaving.heuristics.exchange_search import Jobs, exchange_pass
 from dlsched.problems.interleaving.heuristics.matching import NO_EDGE, match, match_types
 from dlsched.problems.interleaving.structures.groups import (
     Flags,
@@ -30,11 +31,19 @@ _ALIKE = 4
 
 
 class Rounds:
-    """Groups of jobs by class, merged in pairs, round by round."""
+    """Groups of jobs by class, merged in pairs, round by round.
 
-    def __init__(self, instance: Instance, run: Run) -> None:
+    Parameters
+    ----------
+    share
+        Of the time that is left, the most that a matching may take after its first try; it is then
+        not always a heaviest one. None for no limit.
+    """
+
+    def __init__(self, instance: Instance, run: Run, share: float | None = None) -> None:
         self.instance = instance
         self.run = run
+        self.share = share
         self.stages = stage_array(instance)
         self.largest = instance.group_limit
         self.rounds = (self.largest - 1).bit_length()
@@ -66,7 +75,8 @@ class Rounds:
         for group in groups:
             types.setdefault(tuple(sorted(self.profile[j] for j in group)), []).append(group)
         if len(types) * _ALIKE > len(groups):
-            matched = match(self._weights(groups), run=self.run).pairs
+            seconds = math.inf if self.share is None else self.share * self.run.remaining()
+            matched = match(self._weights(groups), run=self.run, seconds=seconds).pairs
             pairs = [(groups[i], groups[j]) for i, j in matched.tolist()]
             return [(a, b) for a, b in pairs if len(a) + len(b) <= self.largest]
         queues = list(types.values())
@@ -225,12 +235,14 @@ def jobs_of(instance: Instance, apart: Flags | None = None) -> Jobs:
 
 
 def improve(
-    instance: Instance, groups: Sequence[Group], passes: int, apart: Flags | None = None
+    instance: Instance, groups: Sequence[Group], passes: int, run: Run, apart: Flags | None = None
 ) -> list[Group]:
     """Return the groups after the local search of `exchange_search`.
 
     Parameters
     ----------
+    passes
+        The most of them; it ends where none helps, or at a limit of `run`.
     apart
         Jobs x jobs: whether two must not share; groups with such a pair are left as soon as may be.
     """
@@ -241,6 +253,11 @@ def improve(
         class_groups = [g for g in groups if instance.jobs[g[0]].gpus == gpus]
         members = padded(class_groups, instance.group_limit)
         sizes = (members >= 0).sum(axis=1)
-        local_search(jobs, members, sizes, uniform, passes)
+        changed = np.zeros(len(members), dtype=np.int64)
+        for number in range(1, passes + 1):
+            if run.stop_reason() or not exchange_pass(
+                jobs, members, sizes, uniform, changed, number
+            ):
+                break
         improved += unpadded(members)
     return improved
