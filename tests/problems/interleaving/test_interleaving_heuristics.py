@@ -115,7 +115,7 @@ FOUR = (("a", 1, 0), ("b", 1, 1), ("c", 1, 2), ("d", 1, 3))
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_a_matching_without_time_for_another(seed: int) -> None:
-    """The first matching is returned, a matching of all nodes whose bound holds for the heaviest."""
+    """The first matching is returned, one of all nodes, with a bound on the heaviest."""
     weights = drawn(seed, 60)
     first, heaviest_one = match(weights, degree=1, seconds=0), match(weights)
     assert sorted(first.pairs.ravel().tolist()) == list(range(60))
