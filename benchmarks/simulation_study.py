@@ -79,10 +79,10 @@ def study(folder: Path, commit: str) -> Iterator[str]:
     yield (
         "Means over the workloads' seeds. Saved: share of the first policy's mean completion time "
         "with the same seed, mean and range; shorter: seeds with a shorter mean than with the "
-        "first policy. To the bound: how far the mean is above the bound that holds for the policy, "
-        "of itself; where jobs may share GPUs, the one of policies that do not share is higher, and "
-        "the last row has the one that holds for all. Seconds a run are those of its process, with "
-        "the audit, two at a time.\n"
+        "first policy. To the bound: how far the mean is above the bound that holds for the "
+        "policy, of itself; where jobs may share GPUs, the one of policies that do not share is "
+        "higher, and the last row has the one that holds for all. Seconds a run are those of its "
+        "process, with the audit, two at a time.\n"
     )
     for family, of_family in families.items():
         yield f"\n## {family}\n"

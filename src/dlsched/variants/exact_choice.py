@@ -15,8 +15,8 @@ from dlsched.variants.tightening import Column, Terms
 
 Ranges: TypeAlias = dict[int, tuple[int, int]]
 """The least and the largest value of each variable, by its key."""
-MOST_NODES = 2000
-"""Boxes that are looked at: some seconds with tens of variables."""
+MOST_TERMS = 50_000
+"""Terms of rows that are looked at: about a second."""
 
 
 @dataclass(frozen=True)
@@ -55,18 +55,17 @@ class ExactChoice:
     levels: Sequence[Terms]
     best: dict[int, int] | None = None
     value: list[Fraction] = field(default_factory=list)
-    nodes: int = 0
+    looked_at: int = 0
 
     def solve(self, columns: Mapping[int, Column]) -> bool:
         """Find the best values; return whether the search was complete."""
         boxes: list[Ranges] = [{key: _range(column) for key, column in columns.items()}]
         while boxes:
-            self.nodes += 1
-            if self.nodes > MOST_NODES:
-                return False
             ranges = boxes.pop()
             if not self._propagate(ranges):
                 continue
+            if self.looked_at > MOST_TERMS:
+                return False
             if self.best is not None and self._least(ranges) >= self.value:
                 continue
             key = max(ranges, key=lambda k: ranges[k][1] - ranges[k][0])
@@ -88,14 +87,15 @@ class ExactChoice:
         ]
 
     def _propagate(self, ranges: Ranges) -> bool:
-        """Shrink the box to what the rows leave; return whether anything is left."""
+        """Shrink the box to what the rows leave, or to some more; return whether some is left."""
         changed = True
-        while changed:
+        while changed and self.looked_at <= MOST_TERMS:
             changed = False
             for row in self.rows:
                 for sign, limit in ((1, row.upper), (-1, row.lower)):
                     if limit is None:
                         continue
+                    self.looked_at += len(row.terms)
                     terms = {key: sign * c for key, c in row.terms.items()}
                     shrunk = _shrink(terms, sign * limit, ranges)
                     if shrunk is None:
