@@ -53,6 +53,17 @@ def test_a_large_factor_is_solved(factor: float) -> None:
     assert result.objective.needed == 2
 
 
+def test_an_optimum_with_a_large_factor_has_a_proof() -> None:
+    """A proof states the row with smaller coefficients, and is accepted."""
+    instance = dlsched.generate("reclaiming", 1, servers=8, jobs=6)
+    variant = with_level(1e13, 1)
+    checked = dlsched.check_proof(
+        instance, dlsched.prove(instance, variant=variant), variant=variant
+    )
+    assert [level.value for level in checked.levels] == [0, 0, 2]
+    assert {level.kind for level in checked.levels} == {"certified"}
+
+
 def test_beyond_the_solver_nothing_is_claimed() -> None:
     """Where the solver cannot tell what a row says, no value that the checker refutes is stated."""
     instance = dlsched.generate("reclaiming", 1, servers=8, jobs=6)

@@ -14,15 +14,10 @@ from dlsched.solvers.standard_form import RowScale
 from dlsched.variants.definition import Variant
 from dlsched.variants.exact_values import coefficients, exact_coefficients, exact_value
 from dlsched.variants.names import add_beside
-from dlsched.variants.tightening import Column, at_least
+from dlsched.variants.tightening import Column, differ_much, with_smaller
 
 _LARGEST = 2**40
 """Rows are not scaled to integers above this, beyond which solvers cannot tell them apart."""
-
-
-_LEAST = Fraction(1, 10**7)
-"""A solver may leave out coefficients below this part of a row's largest, though a row be decided
-by them: HiGHS those below a hundredth of it."""
 
 
 def limits(row: Any) -> tuple[Fraction | None, Any, Fraction | None]:
@@ -186,21 +181,8 @@ def row_scale(row: Any) -> RowScale:
     terms = {key: coefficient for key, coefficient in terms.items() if coefficient}
     variables = [v for v in identify_variables(body, include_fixed=False) if id(v) in terms]
     whole = all(v.is_integer() or v.is_binary() for v in variables)
-    scale = _scale(terms, low, high, whole)
-    if not _differ_much(terms):
-        return scale
     columns = {id(v): Column.of(v) for v in variables}
-    if low is not None and high is None:
-        smaller, limit = at_least(terms, low, columns)
-        return _scale(smaller, limit, None, whole)
-    if low is None and high is not None:
-        smaller, limit = at_least(_negative(terms), -high, columns)
-        return _scale(_negative(smaller), None, -limit, whole)
-    return scale
-
-
-def _negative(terms: dict[int, Fraction]) -> dict[int, Fraction]:
-    return {key: -coefficient for key, coefficient in terms.items()}
+    return _scale(*with_smaller(terms, low, high, columns), whole)
 
 
 def _scale(
@@ -215,11 +197,5 @@ def _scale(
             return RowScale(1 / step, True, terms, low, high)
     power = -round(math.log2(largest))
     return RowScale(
-        Fraction(2) ** power, False, terms, low, high, beyond=whole and _differ_much(terms)
+        Fraction(2) ** power, False, terms, low, high, beyond=whole and differ_much(terms)
     )
-
-
-def _differ_much(terms: dict[int, Fraction]) -> bool:
-    """Whether a solver may leave out a coefficient as too small."""
-    sizes = [abs(c) for c in terms.values()]
-    return bool(sizes) and min(sizes) < max(sizes) * _LEAST

@@ -17,6 +17,9 @@ from dlsched.variants.exact_values import exact
 
 Terms: TypeAlias = dict[int, Fraction]
 """Coefficients by column."""
+LEAST = Fraction(1, 10**7)
+"""A solver may leave out coefficients below this part of a row's largest, though a row be decided
+by them: HiGHS those below a hundredth of it."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,33 @@ def tightened(
     if lower is not None:
         yield *at_least(terms, lower, columns), None
     if upper is not None:
-        yield *at_least({key: -c for key, c in terms.items()}, -upper, columns), None
+        yield *at_least(_negative(terms), -upper, columns), None
+
+
+def with_smaller(
+    terms: Terms, lower: Fraction | None, upper: Fraction | None, columns: Mapping[int, Column]
+) -> tuple[Terms, Fraction | None, Fraction | None]:
+    """Return a row; one with one limit and coefficients too unlike for a solver has smaller ones.
+
+    It holds at the same points, of those where integer variables are integers within their bounds.
+    """
+    if not differ_much(terms) or (lower is None) == (upper is None):
+        return terms, lower, upper
+    if lower is not None:
+        return *at_least(terms, lower, columns), None
+    assert upper is not None
+    smaller, limit = at_least(_negative(terms), -upper, columns)
+    return _negative(smaller), None, -limit
+
+
+def differ_much(terms: Terms) -> bool:
+    """Whether a solver may leave out a coefficient as too small."""
+    sizes = [abs(coefficient) for coefficient in terms.values()]
+    return bool(sizes) and min(sizes) < max(sizes) * LEAST
+
+
+def _negative(terms: Terms) -> Terms:
+    return {key: -coefficient for key, coefficient in terms.items()}
 
 
 def at_least(

@@ -21,6 +21,7 @@ from dlsched.schema import granularity
 from dlsched.solvers.standard_form import StandardForm
 from dlsched.variants.changed_model import Change
 from dlsched.variants.exact_values import exact, exact_coefficients, exact_value
+from dlsched.variants.tightening import Column, with_smaller
 
 _BITS = 20
 """Rows whose integers have more bits than this are scaled for the search."""
@@ -88,8 +89,12 @@ def changed_form(form: Form, change: Change, columns: Mapping[int, int]) -> Form
             integer.append(_is_whole(variable))
         lower[j], upper[j] = bounds.lower, bounds.upper
         rows += bounds.rows
+    box = [
+        Column(Fraction(low), Fraction(high), whole)
+        for low, high, whole in zip(lower, upper, integer, strict=True)
+    ]
     for row in change.constraints:
-        rows.append(_row(row, positions, integer))
+        rows.append(_row(row, positions, box))
     stated = {goal.name: goal for goal in form.goals}
     goals = []
     for objective in change.model.component_objects(ctype=_objective()):
@@ -131,21 +136,22 @@ def _terms(expression: Any, positions: Mapping[int, int]) -> tuple[dict[int, Fra
     return {positions[key]: value for key, value in known.items() if value}, constant
 
 
-def _row(row: Any, positions: Mapping[int, int], integer: list[bool]) -> Row:
+def _row(row: Any, positions: Mapping[int, int], box: list[Column]) -> Row:
     """Return an added constraint in integers; in whole columns its sides are rounded inward."""
     low, body, high = row.to_bounded_expression()
     terms, constant = _terms(body, positions)
-    sides = [None if side is None else exact_value(side) - constant for side in (low, high)]
+    least, most = (None if side is None else exact_value(side) - constant for side in (low, high))
+    terms, *sides = with_smaller(terms, least, most, {j: box[j] for j in terms})
     unit = granularity(terms.values()) or Fraction(1)
-    if not all(integer[j] for j in terms):
+    if not all(box[j].integer for j in terms):
         unit = granularity([*terms.values(), *filter(None, sides)]) or Fraction(1)
     cells = {j: int(value / unit) for j, value in terms.items()}
-    least, most = (None if side is None else side / unit for side in sides)
+    low, high = (None if side is None else side / unit for side in sides)
     largest = max(map(abs, cells.values()), default=0)
     return Row(
         cells,
-        None if least is None else math.ceil(least),
-        None if most is None else math.floor(most),
+        None if low is None else math.ceil(low),
+        None if high is None else math.floor(high),
         max(0, largest.bit_length() - _BITS),
     )
 
