@@ -12,7 +12,7 @@ import pyomo.core as pyo
 import pytest
 
 import dlsched
-from dlsched.solvers.standard_form import RowScale
+from dlsched.solvers.row_scale import RowScale
 from dlsched.variants import owner_of
 from dlsched.variants.tightening import Column, tightened
 

@@ -12,7 +12,8 @@ import numpy as np
 from dlsched.results.objective import SOLVER_PRECISION
 from dlsched.schema.quantities import Number
 from dlsched.solvers.outcome import Vector
-from dlsched.solvers.standard_form import RowScale, StandardForm
+from dlsched.solvers.row_scale import RowScale
+from dlsched.solvers.standard_form import StandardForm
 
 LARGEST_TERM = 2.0**30
 """Sums of terms up to this have rounding errors below 1e-6, a solver's tolerance of rows."""

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dlsched.solvers.standard_form import COMPILED, RowScale, StandardForm, compile_model
+from dlsched.solvers.row_scale import RowScale
+from dlsched.solvers.standard_form import COMPILED, StandardForm, compile_model
 from dlsched.variants.changed_model import FIXED, Change, fix_variables
 from dlsched.variants.definition import Variant
 from dlsched.variants.exact_values import coefficients

@@ -10,7 +10,7 @@ import numpy as np
 
 from dlsched.errors import OptionError
 from dlsched.schema import granularity
-from dlsched.solvers.standard_form import RowScale
+from dlsched.solvers.row_scale import RowScale
 from dlsched.variants.definition import Variant
 from dlsched.variants.exact_values import coefficients, exact_coefficients, exact_value
 from dlsched.variants.names import add_beside

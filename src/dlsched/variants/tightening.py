@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from dlsched.solvers.standard_form import RowScale
+from dlsched.solvers.row_scale import RowScale
 from dlsched.variants.exact_values import exact
 
 Terms: TypeAlias = dict[int, Fraction]
