@@ -25,8 +25,7 @@ LIST = ["list", "problems", "--problem", "reclaiming"]
 def hard(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Give an instance that takes longer than any test waits."""
     path = tmp_path_factory.mktemp("hard") / "hard.json"
-    made = dlsched.generate("reclaiming", seed=1, servers=1500, demand=600, spread=0.9)
-    dlsched.save(made, path)
+    dlsched.save(dlsched.load("reclaiming-open-100-scattered"), path)
     return path
 
 
