@@ -39,7 +39,14 @@ def test_reader_goes_away() -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a shell that closes stdout")
-@pytest.mark.parametrize("command", ["list problems", "solve lyra-fig5 -o made.json", "--help"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param("list problems", marks=pytest.mark.slow),
+        "solve lyra-fig5 -o made.json",
+        "--help",
+    ],
+)
 def test_stdout_closed_from_the_start(command: str, tmp_path: Path) -> None:
     """Without a stdout there is one error, and nothing is done: no file is written."""
     called = f"{shlex.join([sys.executable, '-c', MAIN])} {command} >&-"
