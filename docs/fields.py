@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from dlsched.registry import problem, problem_names
+from dlsched.schema.document import Document
+from dlsched.schema.meanings import meanings
 
 FOLDER = Path(__file__).resolve().parent / "fields"
 _UNIT = "Unit: "
@@ -43,9 +45,10 @@ def page(name: str) -> str:
 def _add_envelope(schema: Schema, model: type[Any]) -> None:
     """Give fields that a problem states anew the description of the common ones."""
     for base in model.__mro__:
-        for field, info in getattr(base, "model_fields", {}).items():
-            if field in schema["properties"] and info.description:
-                schema["properties"][field].setdefault("description", info.description)
+        texts = meanings(base) if issubclass(base, Document) else {}
+        for field, text in texts.items():
+            if field in schema["properties"]:
+                schema["properties"][field].setdefault("description", text)
     schema["properties"]["problem"].pop("default", None)
     schema["properties"]["dlsched"].pop("default", None)
     schema["required"] = ["dlsched", "problem", *schema.get("required", ())]

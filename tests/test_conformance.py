@@ -14,8 +14,10 @@ ROOT = Path(__file__).parents[1]
 
 IN_NEW_PROCESSES = "threads"
 """The check that takes seconds for each problem."""
-LONG_PAGES = ("placement", "sensitivity")
-"""Problems the blocks of whose pages take seconds."""
+LONG_PAGES = ("interleaving", "placement", "reclaiming", "sensitivity", "workers")
+"""Problems the blocks of whose pages take a second or more."""
+LONG_VARIANTS = ("dispatch", "placement")
+"""Problems whose variants take seconds, of which `test_variants_agree` draws some in each run."""
 QUICK = 2
 """Drawn instances of each check in every run of the tests."""
 RUNS = [
@@ -28,6 +30,7 @@ RUNS = [
             examples > QUICK
             or check == IN_NEW_PROCESSES
             or (check == "page" and name in LONG_PAGES)
+            or (check.startswith("variant_") and name in LONG_VARIANTS)
         ),
     )
     for check in CHECKS

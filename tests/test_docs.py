@@ -32,6 +32,8 @@ FEWER = {
     "SEEDS = 125\n": "SEEDS = 5\n",
     "examples=100)": "examples=20)",
     "examples=50)": "examples=10)",
+    'check_heuristic("reclaiming", by_name)': 'check_heuristic("reclaiming", by_name, examples=20)',
+    '"elastic", "fifo", 200,': '"elastic", "fifo", 40,',
     "max_examples=20,": "max_examples=5,",
     "hadar_workload(20, scale=0.1)": "hadar_workload(5, scale=0.1)",
     '"synergy", split="60/30/10", limit=8)': '"synergy", split="60/30/10", limit=3)',

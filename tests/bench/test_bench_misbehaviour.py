@@ -235,7 +235,9 @@ def test_misbehaviour_is_a_row(method: str, rows: dict[str, Any]) -> None:
     assert len(row["reason"]) <= 2000 and row["reason"].encode().decode() == row["reason"]
 
 
-def test_no_other_run_is_disturbed(rows: dict[str, Any], chosen: list[str], tmp_path: Path) -> None:
+def test_no_other_run_is_disturbed(
+    rows: dict[str, Any], chosen: list[str], tmp_path: Path, shared_workers: None
+) -> None:
     """All runs between them are there, with the answers of a sweep without misbehaving methods."""
     count = len([name for name in chosen if name not in HANGING])
     assert len(rows) == len(chosen) + count + 1
@@ -260,7 +262,7 @@ def test_nothing_is_left_running(rows: dict[str, Any], shared: Any) -> None:
     assert not [p for p in found if p.info["cmdline"][-2:] == sleeping]
 
 
-def test_endless_writing_ends_at_the_limit(tmp_path: Path) -> None:
+def test_endless_writing_ends_at_the_limit(tmp_path: Path, shared_workers: None) -> None:
     """A method that writes to the connection without end fails only its own run."""
     (tmp_path / "mine_odd.py").write_text(OWN)
     (tmp_path / "suite.toml").write_text(suite_of(["keeps_writing"], wall_limit=20))

@@ -25,8 +25,7 @@ LIST = ["list", "problems", "--problem", "reclaiming"]
 def hard(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Give an instance that takes longer than any test waits."""
     path = tmp_path_factory.mktemp("hard") / "hard.json"
-    made = dlsched.generate("reclaiming", seed=1, servers=1500, demand=600, spread=0.9)
-    dlsched.save(made, path)
+    dlsched.save(dlsched.load("reclaiming-open-100-scattered"), path)
     return path
 
 
@@ -40,7 +39,14 @@ def test_reader_goes_away() -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a shell that closes stdout")
-@pytest.mark.parametrize("command", ["list problems", "solve lyra-fig5 -o made.json", "--help"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param("list problems", marks=pytest.mark.slow),
+        "solve lyra-fig5 -o made.json",
+        "--help",
+    ],
+)
 def test_stdout_closed_from_the_start(command: str, tmp_path: Path) -> None:
     """Without a stdout there is one error, and nothing is done: no file is written."""
     called = f"{shlex.join([sys.executable, '-c', MAIN])} {command} >&-"

@@ -133,7 +133,9 @@ def test_solve_into_a_pipe(folder: Path) -> None:
 
 def test_quiet(folder: Path) -> None:
     """With --quiet stderr stays empty, on a terminal as well."""
-    process, main = terminal(folder, "solve", "hard.json", "--time-limit", "0.1", "--quiet")
+    process, main = terminal(
+        folder, "solve", "reclaiming-open-100-scattered", "--time-limit", "0.1", "--quiet"
+    )
     out, _ = process.communicate(timeout=PATIENCE)
     assert "time limit" in out
     with contextlib.suppress(OSError):  # nobody has the terminal open any more

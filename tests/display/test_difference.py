@@ -26,7 +26,7 @@ PAIRS = {
 """For each problem an instance, a method that is not at its optimum, and words of the title."""
 
 
-SLOW = ("elastic", "workers", "interleaving", "placement")
+SLOW = ("dispatch", "elastic", "workers", "interleaving", "placement")
 """What takes seconds to draw twice."""
 
 

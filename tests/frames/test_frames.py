@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -56,12 +57,19 @@ DTYPES = {
 """Other column types and indices for the same content."""
 
 
+@cache
+def generated(name: str) -> tuple[Any, dict[str, pd.DataFrame]]:
+    """Return an instance and its frames."""
+    instance = dlsched.generate(name, seed=1)
+    return instance, instance.to_frames()
+
+
 @pytest.mark.parametrize("name", problem_names())
 @pytest.mark.parametrize("kind", DTYPES)
 def test_column_types_do_not_matter(name: str, kind: str) -> None:
     """Nullable, categorical, object and float columns, and ids as index, are the same content."""
-    instance = dlsched.generate(name, seed=1)
-    frames = {part: DTYPES[kind](frame) for part, frame in instance.to_frames().items()}
+    instance, plain = generated(name)
+    frames = {part: DTYPES[kind](frame.copy()) for part, frame in plain.items()}
     assert dlsched.from_frames(name, **frames) == instance
 
 

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(find_spec("cvxpy") is None, reason="cvxpy is an 
 SMALL = {"V100": 6, "P100": 6, "K80": 6}
 
 
-@pytest.mark.parametrize("count", [32, 64])
+@pytest.mark.parametrize("count", [32, pytest.param(64, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("sharing", [False, True])
 def test_published_rates(published: Rates, count: int, sharing: bool) -> None:
     """Max-min fairness of jobs with Gavel's rates is that of the program with all pairs."""

@@ -143,6 +143,11 @@ def test_jobs_stay_where_they_are() -> None:
     assert run.summary["preemptions"] == 0
 
 
+MORE = [(order, "published") for order in ("fifo", "ftf_least", "ftf_largest", "srtf")]
+MORE += [(order, "paper") for order in ("ftf_least", "ftf_largest")]
+"""Orders whose kind is simulated with another one in every run of the tests."""
+
+
 @functools.cache
 def mixed_case() -> tuple[Workload, Cluster]:
     """Return ten jobs of several sizes and kinds, and two servers for them."""
@@ -159,7 +164,11 @@ def least_mean_jct(variant: str) -> Fraction:
 
 @pytest.mark.parametrize(
     ("order", "variant"),
-    [*((order, "paper") for order in ORDERS), *((order, "published") for order in KEYS)],
+    [
+        pytest.param(order, variant, marks=pytest.mark.slow if (order, variant) in MORE else ())
+        for variant, orders in (("paper", ORDERS), ("published", KEYS))
+        for order in orders
+    ],
 )
 def test_audits(order: str, variant: str) -> None:
     """Simulations of all methods, with jobs of several sizes, agree with their logs."""

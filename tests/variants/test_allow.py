@@ -142,7 +142,7 @@ def validate_rule(problem: str, data: st.DataObject) -> None:
 def test_a_rule_equals_enumeration(problem: str) -> None:
     """Optimum, infeasibility and certified bound, by the structured method and the whole model."""
 
-    @settings(max_examples=8, derandomize=True, deadline=None, suppress_health_check=SUPPRESSED)
+    @settings(max_examples=5, derandomize=True, deadline=None, suppress_health_check=SUPPRESSED)
     @given(st.data())
     def agree(data: st.DataObject) -> None:
         validate_rule(problem, data)

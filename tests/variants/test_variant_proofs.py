@@ -168,7 +168,7 @@ def _worse(best: Any, other: Any) -> bool:
 def test_drawn_variants_have_proofs(problem: str) -> None:
     """Of the optimum, and of nothing else."""
 
-    @settings(DRAWN, max_examples=1 if problem == "placement" else 2)
+    @settings(DRAWN, max_examples=1 if problem in ("placement", "sensitivity") else 2)
     @given(st.data())
     def proved(data: st.DataObject) -> None:
         validate_proof(problem, data)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from pydantic import (
     BaseModel,
@@ -18,6 +18,11 @@ from dlsched.display.figures import shorten
 from dlsched.schema.content import arguments
 from dlsched.schema.flaws import FieldPath, Flaw, field_names, first_flaw, spell_path
 from dlsched.schema.frozen import derived, freeze
+from dlsched.schema.meanings import meanings
+
+if TYPE_CHECKING:
+    from pydantic import GetJsonSchemaHandler
+    from pydantic.json_schema import JsonSchemaValue
 
 _LONGEST_REPR = 300
 """Characters of a document's ``repr``."""
@@ -47,9 +52,7 @@ class _Plain(str):
 class Document(BaseModel):
     """A piece of a file, frozen at every depth; unknown fields are refused."""
 
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", ignored_types=(derived,), use_attribute_docstrings=True
-    )
+    model_config = ConfigDict(frozen=True, extra="forbid", ignored_types=(derived,))
 
     def model_post_init(self, _context: Any, /) -> None:
         """Make the mappings among the fields read-only."""
@@ -110,6 +113,17 @@ class Document(BaseModel):
     ) -> CoreSchema:
         """Stop at a list's first flaw: a file with a million of them must not take minutes."""
         return cast(CoreSchema, _failing_fast(handler(source)))
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """Describe fields by the texts below them in the source."""
+        found = handler(schema)
+        fields = handler.resolve_ref_schema(found)["properties"]
+        for name, text in meanings(cls).items():
+            fields[cls.model_fields[name].alias or name].setdefault("description", text)
+        return found
 
     @model_validator(mode="before")
     @classmethod

@@ -84,7 +84,7 @@ def test_a_bound_whatever_the_unit_of_utilities(power: int) -> None:
 
 
 @pytest.mark.usefixtures("impatient")
-@pytest.mark.parametrize("power", [-12, -8, -6, 9])
+@pytest.mark.parametrize("power", [-12, pytest.param(-8, marks=pytest.mark.slow), -6, 9])
 def test_utilities_of_any_size_are_solved(power: int) -> None:
     """Rates and iterations times a factor: the optimum is that factor times as much."""
     plain = dlsched.generate("utility", 4, jobs=5, slots=8, gpus=6, per_machine=2, mix="even")

@@ -16,7 +16,7 @@ pytestmark = measured
 DIGITS = 1e-9
 """The figures are printed with ten digits or more."""
 TRACES = ("trace1", "trace1_pr", "trace3", "trace3_pr")
-QUICK = {("trace3", "srtf"), ("trace3", "tiresias"), ("trace3", "antman")}
+QUICK = {("trace3", "srtf"), ("trace3", "antman")}
 PLAIN = [
     pytest.param(name, policy, marks=() if (name, policy) in QUICK else pytest.mark.slow)
     for name in TRACES
