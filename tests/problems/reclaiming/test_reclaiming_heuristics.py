@@ -13,6 +13,7 @@ from reclaiming_instances import hand
 import dlsched
 from dlsched.problems.reclaiming.definition.oracle import brute_force
 from dlsched.problems.reclaiming.definition.schema import Instance
+from dlsched.problems.reclaiming.heuristics.densest import few_jobs
 from dlsched.problems.reclaiming.heuristics.densest_loops import empty
 from dlsched.problems.reclaiming.heuristics.even_loads import even_loads, preempt_first
 from dlsched.problems.reclaiming.structures.job_arrays import Layout, comparable_weights, layout_of
@@ -341,3 +342,11 @@ def test_rounds_end_with_the_time_limit() -> None:
     plain = dlsched.solve(made, "densest")
     limited = dlsched.solve(made, "densest", rounds=10**9, time_limit=1e-9)
     assert limited.solution.returned == plain.solution.returned
+
+
+@pytest.mark.parametrize(
+    ("name", "few"), [("reclaiming-520-52", True), ("reclaiming-open-520-scattered", False)]
+)
+def test_few_jobs_have_few_neighbours(name: str, few: bool) -> None:
+    """2,000 jobs scattered over 520 servers are too many for Python, 691 that are not are few."""
+    assert few_jobs(dlsched.load(name)) is few
