@@ -22,8 +22,8 @@ _FEW_JOBS = 2_000
 """Up to this many jobs one pass takes less time as Python (.24 s at 1,458 jobs) than to load its
 compiled loops (.5 s); to compile them takes 7 s."""
 _FEW_PAIRS = 12_500
-"""The same for pairs of servers of a job: with 32,000, of 2,000 scattered jobs on 520 servers, a pass
-takes 6.8 s as Python and .05 s compiled; with 12,292, of 691 jobs on as many, .11 s as Python."""
+"""The same for pairs of servers of a job: with 32,000, of 2,000 scattered jobs on 520 servers, a
+pass takes 6.8 s as Python and .05 s compiled; with 12,292, of 691 jobs on as many, .11 s."""
 _DOUBLINGS, _OTHER_DOUBLINGS, _DOUBLINGS_OF_FEW = 2, 3, (2, 6)
 """Base-2 logarithms of the exponents: 4 on a large fleet, and 8 where a second start is the same as
 the first; the better of 4 and 64 on a small fleet."""
