@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import csc_array
 
 from dlsched.results.result import Status
 from dlsched.run import Run
@@ -105,6 +104,8 @@ class AddedValues:
 
     def _program(self, stated: Sequence[_Stated], variables: Sequence[Any]) -> StandardForm:
         """Return the rows and the levels, with the added variables as columns."""
+        from scipy import sparse
+
         whole = self._form
         place = {id(v): column for column, v in enumerate(variables)}
         free = np.array([id(v) in place for v in whole.variables], dtype=bool)
@@ -118,7 +119,7 @@ class AddedValues:
         upper = [INF if row.upper is None else float(row.upper) for _, row in stated]
         return replace(
             whole,
-            A=csc_array((data, (at_row, at_column)), shape=(len(stated), len(variables))),
+            A=sparse.csc_array((data, (at_row, at_column)), shape=(len(stated), len(variables))),
             row_lower=np.array(lower),
             row_upper=np.array(upper),
             lower=whole.lower[free],
