@@ -12,7 +12,7 @@ import pytest
 from dlsched.bench import process_tree
 
 MEGABYTES = 40
-HOLDER = f"held = bytearray({MEGABYTES} << 20); print('ready', flush=True); input()"
+HOLDER = f"import os; held = bytearray({MEGABYTES} << 20); os.write(1, b'ready\\n'); input()"
 FAMILY = f"""
 import subprocess, sys, threading
 start = lambda: subprocess.Popen([sys.executable, "-c", {HOLDER!r}]).wait()
