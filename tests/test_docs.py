@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from matplotlib import rcParams
 from typer.testing import CliRunner
 
 import dlsched
@@ -56,6 +57,7 @@ FEWER = {
 def test_page(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A page's blocks run from top to bottom in one namespace, at the project's root."""
     monkeypatch.chdir(ROOT)
+    monkeypatch.setitem(rcParams, "figure.max_open_warning", 0)  # a notebook closes its figures
     for name in registry.problem_names():  # what a page registers is gone after it
         monkeypatch.setitem(registered.METHODS, name, registry.problem(name).methods)
     skipped = run_blocks(page, FEWER)

@@ -86,7 +86,13 @@ def finds_better(instance: Any, method: Any, limit: float, exact: dlsched.Result
     return exact.objective is None or bool(found.better_than(exact.objective))
 
 
-@pytest.mark.parametrize(("problem", "parameters", "seed"), [*drawn(range(1), most=1)])
+@pytest.mark.parametrize(
+    ("problem", "parameters", "seed"),
+    [
+        *drawn(range(1), most=1),
+        pytest.param("interleaving", {"jobs": 12, "resources": 3}, 1, id="interleaving-3-1"),
+    ],
+)
 def test_exact_is_no_worse_at_once(problem: str, parameters: dict[str, Any], seed: int) -> None:
     """With no time at all, the solution is the best that any heuristic makes at once."""
     require_no_worse(problem, parameters, seed, LIMITS[0])

@@ -9,7 +9,7 @@ from dlsched.errors import OptionError
 from dlsched.problems.interleaving import model
 from dlsched.problems.interleaving.definition.schema import Instance, Solution
 from dlsched.problems.interleaving.exact.group_columns import COLUMN_LIBRARIES, GroupSearch
-from dlsched.problems.interleaving.heuristics import initial_groups
+from dlsched.problems.interleaving.heuristics import consecutive_groups, initial_groups
 from dlsched.problems.interleaving.heuristics.matching import MATCHING_LIBRARIES, SCALE, match
 from dlsched.problems.interleaving.heuristics.muri import improve
 from dlsched.problems.interleaving.programs.column_pool import Pool
@@ -167,7 +167,9 @@ def _search(
         first = initial_groups(instance, run)
         if len(first) <= _MOST_SWAPPED:
             first = improve(instance, first, 20, run, apart)
-    search.update_incumbent(pool.groups_of_jobs(first))
+    # The limit may have ended the heuristics before they were better than no search at all.
+    for groups in (first, consecutive_groups(instance)):
+        search.update_incumbent(pool.groups_of_jobs(groups))
     if isinstance(run.start, Solution):
         better = search.update_incumbent(pool.groups_of_jobs(_groups(instance, run.start)))
         reason = "the first incumbent" if better else "no better than the heuristics'"

@@ -159,11 +159,7 @@ def greedy(instance: Instance) -> Solution:
 
     The ablation without Blossom of Muri's section 6.4.
     """
-    size = instance.group_limit
-    groups = [
-        jobs[i : i + size] for jobs in instance.classes.values() for i in range(0, len(jobs), size)
-    ]
-    return solution_of(instance, groups)
+    return solution_of(instance, consecutive_groups(instance))
 
 
 @method("interleaving", kind="baseline", preload=MATCHING_LIBRARIES)
@@ -189,6 +185,14 @@ def initial_groups(instance: Instance, run: Run) -> list[tuple[int, ...]]:
     else:
         rounds.merge_least_loss()
     return _completed(rounds)
+
+
+def consecutive_groups(instance: Instance) -> list[tuple[int, ...]]:
+    """Return full groups of consecutive jobs of each class."""
+    size = instance.group_limit
+    return [
+        jobs[i : i + size] for jobs in instance.classes.values() for i in range(0, len(jobs), size)
+    ]
 
 
 def profiled(instance: Instance, rng: np.random.Generator, error: float) -> Instance:
