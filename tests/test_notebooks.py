@@ -31,6 +31,7 @@ def test_notebook_prints_what_it_says(path: Path, monkeypatch: pytest.MonkeyPatc
     """A notebook that is run again prints the same, but for times."""
     pytest.importorskip("nbclient", reason="notebooks are an optional extra")
     monkeypatch.syspath_prepend(FOLDER.parent)
+    monkeypatch.delenv("MPLBACKEND", raising=False)  # the kernel's own shows pictures
     import notebook_pages
 
     said = notebook_pages.printed(notebook_pages.read(path))
