@@ -20,11 +20,12 @@ from dlsched.simulation.engine.policy import BasePolicy
 from dlsched.simulation.engine.speeds import least_iteration_time
 from dlsched.simulation.engine.state import State
 from dlsched.simulation.policies.muri_rounds import KnownRounds
+from dlsched.simulation.policies.muri_seeded import SeededRounds
 from dlsched.simulation.policies.placement import Placement
 from dlsched.simulation.workload.clock import TICKS
 
 TIES: Final = ("listed", "shortest")
-OBJECTIVES: Final = ("efficiency", "weighted_speeds")
+OBJECTIVES: Final = ("efficiency", "weighted_speeds", "seeded_speeds")
 
 
 class Muri(BasePolicy):
@@ -53,8 +54,10 @@ class Muri(BasePolicy):
         What a round maximises: ``"efficiency"``, the sum of the groups' efficiencies, the paper's
         and that of ``interleaving``; ``"weighted_speeds"``, not the paper's, the sum of the jobs'
         speeds, each weighted by 1 / sqrt(remaining time)
-        (`dlsched.problems.interleaving.programs.weighted_speeds`). It is solved to optimality, so
-        that no method is taken, and for `muri_s` only: `muri_l` knows no remaining times.
+        (`dlsched.problems.interleaving.programs.weighted_speeds`), solved to optimality;
+        ``"seeded_speeds"``, not the paper's either, such a sum over groups that grow from the first
+        jobs of the queue and take in any other (`SeededRounds`), by a local search. The last two
+        take no method, and are for `muri_s` only: `muri_l` knows no remaining times.
     gap
         Relative distance to the bound at which a round of ``"weighted_speeds"`` ends.
 
@@ -82,14 +85,15 @@ class Muri(BasePolicy):
             raise OptionError(f"ties={ties!r} is none of {', '.join(TIES)}")
         if objective not in OBJECTIVES:
             raise OptionError(f"objective={objective!r} is none of {', '.join(OBJECTIVES)}")
-        if objective == "weighted_speeds" and (method or ties != "listed" or self.order != "srsf"):
+        if objective != "efficiency" and (method or ties != "listed" or self.order != "srsf"):
             raise OptionError(
-                'objective="weighted_speeds" is for muri_s, takes no method and leaves no ties'
+                f"objective={objective!r} is for muri_s, takes no method and leaves no ties"
             )
         self.objective, self.gap = objective, gap
         self.interval, self.time_limit, self.ties = interval, time_limit, ties
         self.on_events = interval is None
         self._rounds = KnownRounds()
+        self._seeded: SeededRounds | None = None
 
     def decide(self, state: State) -> Decision:
         """Return the changes that make the groups of this round run."""
@@ -103,6 +107,10 @@ class Muri(BasePolicy):
             return place_groups(state, [(v.id,) for v in (*state.running, *state.waiting)], {})
         if not all(any(state.workload.jobs[j].stages) for j in jobs.tolist()):
             raise OptionError("a job has no stages; take a trace that records them")
+        if self.objective == "seeded_speeds":
+            if self._seeded is None or self._seeded.workload is not state.workload:
+                self._seeded = SeededRounds(state.workload)
+            return place_groups(state, self._seeded.groups(state, gpus), {})
         resources = max(len(job.stages) for job in state.workload.jobs)
         first = _first(state, self.order, gpus, resources)
         instance: Instance = adapter.instance(first, resources=resources, order=self.order)

@@ -1,0 +1,58 @@
+"""A round of Muri whose groups grow from the first jobs of the queue (of this library)."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+
+from dlsched.problems.interleaving.heuristics.seeded_groups import Queue, seeded_groups
+from dlsched.schema import Id
+from dlsched.simulation.engine.state import State
+from dlsched.simulation.workload.workload import Workload
+
+EXPONENT = 0.25
+"""A job's speed weighs remaining time to minus this: .15 to .35 are alike, 0 and .5 worse
+(`benchmarks/decisions.py`) **(D)**."""
+_LEAST_STAGE = 1e-250
+"""Of the longest one; below it sums of products would lose digits."""
+
+
+class SeededRounds:
+    """Groups the jobs present, by `seeded_groups`.
+
+    The order is Muri-S's: least remaining time times GPUs first, ties by submission.
+
+    Parameters
+    ----------
+    workload
+        Its jobs all have stages, equally many.
+    """
+
+    def __init__(self, workload: Workload) -> None:
+        self.workload = workload
+        longest = max(Fraction(time) for job in workload.jobs for time in job.stages)
+        self.stages = np.array(
+            [
+                [max(float(time / longest), _LEAST_STAGE) if time else 0.0 for time in job.stages]
+                for job in workload.jobs
+            ]
+        )
+        kinds = [(job.gpus, job.stages) for job in workload.jobs]
+        number = {kind: p for p, kind in enumerate(dict.fromkeys(kinds))}
+        self.profile = np.array([number[kind] for kind in kinds], np.int64)
+
+    def groups(self, state: State, gpus: int) -> list[tuple[Id, ...]]:
+        """Return the groups that are to run now, on at most so many GPUs."""
+        present = state.arrays
+        jobs = present.job
+        remaining = np.maximum(present.remaining.astype(float), 1.0)
+        queue = Queue(
+            self.stages[jobs],
+            present.gpus.astype(np.int64),
+            self.profile[jobs],
+            remaining**-EXPONENT,
+            np.argsort(remaining * present.gpus, kind="stable"),
+        )
+        names = [self.workload.jobs[j].id for j in jobs.tolist()]
+        return [tuple(names[i] for i in group) for group in seeded_groups(queue, gpus)]
