@@ -2,8 +2,8 @@
 
     python benchmarks/decisions.py [SECTION ...]
 
-Sections: lyra, lyra_loss, lyra_two_kinds, synergy, muri, hadar, hadar_held_out, mast,
-mast_held_out, sensitivity. Without arguments everything; prints markdown and writes it to
+Sections: lyra, lyra_loss, lyra_two_kinds, synergy, muri, muri_held_out, muri_exponents, hadar,
+hadar_held_out, mast, mast_held_out, sensitivity. Without arguments everything; prints markdown and writes it to
 benchmarks/figures/decisions.md. Needs ../shared/data of the authors' traces and profiles. Every
 simulation is audited.
 """
@@ -271,16 +271,26 @@ def synergy() -> Iterator[str]:
         )
 
 
-def muri_inputs(names: Sequence[str], first: int, count: int = 60) -> Inputs:
-    """Return jobs of the authors' traces from one on, all at 0, those that fit 32 GPUs."""
+def muri_inputs(
+    names: Sequence[str],
+    first: int,
+    count: int = 60,
+    *,
+    together: bool = True,
+) -> Inputs:
+    """Return jobs of the authors' traces from one on, at 0 or not, those that fit 32 GPUs."""
     cluster = Cluster.uniform(4, 8)
     inputs = []
     for name in names:
-        whole = Workload.from_trace(SHARED / "muri" / f"{name}.csv", "muri", resources=4,
-                                    limit=first + count, together=True)  # fmt: skip
+        whole = Workload.from_trace(SHARED / "muri" / f"{name}.csv", "muri", limit=first + count,
+                                    resources=4, together=together)  # fmt: skip
         window = whole.model_copy(update={"jobs": whole.jobs[first:]})
         inputs.append((window.up_to(32)[0], cluster))
     return inputs
+
+
+SEEDED = Policy.of('`objective="seeded_speeds"`', "muri_s", objective="seeded_speeds",
+                   interval=None)  # fmt: skip
 
 
 def muri() -> Iterator[str]:
@@ -297,14 +307,50 @@ def muri() -> Iterator[str]:
                   **events),
         Policy.of('`objective="weighted_speeds"`', "muri_s", objective="weighted_speeds",
                   gap=1e-3, **events),
+        SEEDED,
     )  # fmt: skip
     text = (
         "32 GPUs, four resources, groups of four. First: pairs merged as needed, as in the "
-        "authors' code. `weighted_speeds` was found on trace 3 with three resources; `ties` has "
-        "no parameter. List schedules share no GPUs: no search."
+        "authors' code. `weighted_speeds` was found on trace 3 with three resources; "
+        "`seeded_speeds` on the first 200 and 300 jobs of traces 1 to 4, so not held out here; "
+        "`ties` has no parameter. List schedules share no GPUs: no search."
     )
     yield from table("Muri-S, jobs 1 to 60 and 61 to 120 of traces 1, 2 and 4, all at 0", text,
                      inputs, policies, sharing=True)  # fmt: skip
+
+
+def muri_held_out() -> Iterator[str]:
+    """Yield Muri on jobs that no option was chosen on."""
+    names = ("trace1", "trace2", "trace3", "trace4")
+    inputs = [*muri_inputs(names, 400), *muri_inputs(names, 460)]
+    policies = (
+        Policy.of("`muri_needed`", "muri_s", method="muri_needed", interval=None),
+        Policy.of('`exact`, `ties="shortest"`', "muri_s", method="exact", ties="shortest",
+                  interval=None),
+        SEEDED,
+    )  # fmt: skip
+    text = "32 GPUs, four resources, groups of four. Nothing was chosen on these jobs."
+    yield from table("Muri-S, jobs 401 to 460 and 461 to 520 of traces 1 to 4, all at 0", text,
+                     inputs, policies, sharing=True)  # fmt: skip
+
+
+def muri_exponents() -> Iterator[str]:
+    """Yield the inputs that the exponent of `seeded_speeds` was chosen on."""
+    names = ("trace1", "trace2", "trace3", "trace4")
+    inputs = [
+        *muri_inputs(names, 0, 200),
+        *muri_inputs(names, 0, 300, together=False),
+    ]
+    exact = Policy.of('`exact`, `ties="shortest"`', "muri_s", method="exact", ties="shortest",
+                      interval=None)  # fmt: skip
+    exponents = [
+        Policy.of(f"`seeded_speeds`, `exponent={x}`", "muri_s", objective="seeded_speeds",
+                  exponent=x, interval=None)
+        for x in (0.0, 0.15, 0.25, 0.35, 0.5, 1.0)
+    ]  # fmt: skip
+    text = "32 GPUs, four resources, groups of four. The exponent was chosen on these inputs."
+    title = "Muri-S, the first 200 jobs of traces 1 to 4 at 0, and the first 300 as submitted"
+    yield from table(title, text, inputs, (exact, *exponents), sharing=True)
 
 
 def hadar_table(title: str, seeds: Sequence[int], policies: Sequence[Policy]) -> Iterator[str]:
@@ -398,6 +444,8 @@ SECTIONS = {
     "lyra_two_kinds": lyra_two_kinds,
     "synergy": synergy,
     "muri": muri,
+    "muri_held_out": muri_held_out,
+    "muri_exponents": muri_exponents,
     "hadar": hadar,
     "hadar_held_out": hadar_held_out,
     "mast": mast,

@@ -30,6 +30,8 @@ POLICIES: tuple[tuple[str, str | None, dict[str, Any]], ...] = (
     ("muri_s", "muri", EVENTS),
     ("muri_s", "muri_needed", EVENTS),
     ("muri_s", "exact", EVENTS),
+    ("muri_s", "exact", {**EVENTS, "ties": "shortest"}),
+    ("muri_s", None, {**EVENTS, "objective": "seeded_speeds"}),
     ("tiresias", None, {}),
     ("muri_l", "muri", EVENTS),
     ("muri_l", "muri_needed", EVENTS),
@@ -62,6 +64,7 @@ def trace(name: str) -> Iterator[str]:
     heuristic: dict[str, list[float]] = {}
     for policy, method, options in POLICIES:
         began = time.process_time()
+        label = ", ".join(filter(None, (method, options.get("ties"), options.get("objective"))))
         run = simulate(workload, CLUSTER, policy, method=method, **options)
         seconds = time.process_time() - began
         require_sound(run)
@@ -71,12 +74,12 @@ def trace(name: str) -> Iterator[str]:
         saved = [f"{share:.1f}" for share in [*shares[:1], min(shares)]] if shares else ["", ""]
         if method == "muri_needed":
             saved[1] = ""
-        if method != "exact":
+        if method in ("muri", "muri_needed"):
             others.append(s["mean_jct"])
         solved = [entry for entry in run.rounds["solved"] if entry != "{}"]
         proved = sum('"optimal"' in entry for entry in solved)
         yield (
-            f"| {policy} | {method or ''} | {4 if method else ''} | {s['mean_jct']:,.0f} "
+            f"| {policy} | {label} | {4 if label else ''} | {s['mean_jct']:,.0f} "
             f"| {' | '.join(saved)} | {s['makespan']:,.0f} "
             f"| {s['p99_jct']:,.0f} | {100 * s['utilization']:.1f} % "
             f"| {f'{proved:,} of {len(solved):,}' if solved else ''} | {seconds:.1f} |"

@@ -26,6 +26,9 @@ from dlsched.simulation.workload.clock import TICKS
 
 TIES: Final = ("listed", "shortest")
 OBJECTIVES: Final = ("efficiency", "weighted_speeds", "seeded_speeds")
+EXPONENTS: Final = {"weighted_speeds": 0.5, "seeded_speeds": 0.25}
+"""By objective. The first was found on trace 3 with three resources, the second on the first 200
+and 300 jobs of traces 1 to 4 with four (`benchmarks/decisions.py`) **(D)**."""
 
 
 class Muri(BasePolicy):
@@ -60,6 +63,9 @@ class Muri(BasePolicy):
         take no method, and are for `muri_s` only: `muri_l` knows no remaining times.
     gap
         Relative distance to the bound at which a round of ``"weighted_speeds"`` ends.
+    exponent
+        What a job's speed weighs in the last two: remaining time to minus this, from 0 to 1. None
+        is `EXPONENTS`.
 
     Raises
     ------
@@ -79,6 +85,7 @@ class Muri(BasePolicy):
         ties: str = "listed",
         objective: str = "efficiency",
         gap: float = 1e-4,
+        exponent: float | None = None,
     ) -> None:
         super().__init__(method)
         if ties not in TIES:
@@ -89,7 +96,11 @@ class Muri(BasePolicy):
             raise OptionError(
                 f"objective={objective!r} is for muri_s, takes no method and leaves no ties"
             )
-        self.objective, self.gap = objective, gap
+        if exponent is None:
+            exponent = EXPONENTS.get(objective, 0.0)
+        elif objective not in EXPONENTS or not 0 <= exponent <= 1:
+            raise OptionError(f"exponent={exponent!r} must be from 0 to 1, with weights of speeds")
+        self.objective, self.gap, self.exponent = objective, gap, exponent
         self.interval, self.time_limit, self.ties = interval, time_limit, ties
         self.on_events = interval is None
         self._rounds = KnownRounds()
@@ -109,7 +120,7 @@ class Muri(BasePolicy):
             raise OptionError("a job has no stages; take a trace that records them")
         if self.objective == "seeded_speeds":
             if self._seeded is None or self._seeded.workload is not state.workload:
-                self._seeded = SeededRounds(state.workload)
+                self._seeded = SeededRounds(state.workload, self.exponent)
             return place_groups(state, self._seeded.groups(state, gpus), {})
         resources = max(len(job.stages) for job in state.workload.jobs)
         first = _first(state, self.order, gpus, resources)
@@ -135,7 +146,7 @@ class Muri(BasePolicy):
         known = state.vectors([job.id for job in instance.jobs])
         rows = zip(known.job.tolist(), known.remaining.tolist(), strict=True)
         left = {state.workload.jobs[j].id: ticks / TICKS for j, ticks in rows}
-        weights = [left[job.id] ** -0.5 for job in instance.jobs]
+        weights = [left[job.id] ** -self.exponent for job in instance.jobs]
         best = best_grouping(instance, weights, gap=self.gap, time_limit=self.time_limit)
         if best is None:
             return None

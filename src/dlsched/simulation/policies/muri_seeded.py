@@ -11,9 +11,6 @@ from dlsched.schema import Id
 from dlsched.simulation.engine.state import State
 from dlsched.simulation.workload.workload import Workload
 
-EXPONENT = 0.25
-"""A job's speed weighs remaining time to minus this: .15 to .35 are alike, 0 and .5 worse
-(`benchmarks/decisions.py`) **(D)**."""
 _LEAST_STAGE = 1e-250
 """Of the longest one; below it sums of products would lose digits."""
 
@@ -27,10 +24,12 @@ class SeededRounds:
     ----------
     workload
         Its jobs all have stages, equally many.
+    exponent
+        A job's speed weighs its remaining time to minus this.
     """
 
-    def __init__(self, workload: Workload) -> None:
-        self.workload = workload
+    def __init__(self, workload: Workload, exponent: float) -> None:
+        self.workload, self.exponent = workload, exponent
         longest = max(Fraction(time) for job in workload.jobs for time in job.stages)
         self.stages = np.array(
             [
@@ -51,7 +50,7 @@ class SeededRounds:
             self.stages[jobs],
             present.gpus.astype(np.int64),
             self.profile[jobs],
-            remaining**-EXPONENT,
+            remaining**-self.exponent,
             np.argsort(remaining * present.gpus, kind="stable"),
         )
         names = [self.workload.jobs[j].id for j in jobs.tolist()]

@@ -197,7 +197,9 @@ def let_move(jobs: Any, known: Any, state: Any) -> bool:
                 continue
             size = replaced(groups, sizes, g, place, -1, changed)
             lost = value[g] - worth(jobs, weights, changed, size)
-            other, at = best_place(jobs, known, state, job, g, lost if seed[job] else max(lost, 0.0))
+            other, at = best_place(
+                jobs, known, state, job, g, lost if seed[job] else max(lost, 0.0)
+            )
             if other < 0 and (seed[job] or lost > -_LEAST_GAIN * value[g]):
                 place += 1
                 continue
