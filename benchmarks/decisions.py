@@ -3,9 +3,8 @@
     python benchmarks/decisions.py [SECTION ...]
 
 Sections: lyra, lyra_loss, lyra_two_kinds, synergy, muri, muri_held_out, muri_exponents, hadar,
-hadar_held_out, mast, mast_held_out, sensitivity. Without arguments everything; prints markdown and writes it to
-benchmarks/figures/decisions.md. Needs ../shared/data of the authors' traces and profiles. Every
-simulation is audited.
+hadar_held_out, mast, mast_held_out, sensitivity. Without arguments everything; prints markdown and
+writes it to benchmarks/figures/decisions.md. Needs ../shared/data. Every simulation is audited.
 """
 
 from __future__ import annotations
