@@ -288,6 +288,7 @@ def muri_inputs(
     return inputs
 
 
+SHARED = Policy("clairvoyant, GPUs shared, 300 moves", lambda w, c: clairvoyant(w, c, sharing=True))
 SEEDED = Policy.of('`objective="seeded_speeds"`', "muri_s", objective="seeded_speeds",
                    interval=None)  # fmt: skip
 
@@ -307,12 +308,13 @@ def muri() -> Iterator[str]:
         Policy.of('`objective="weighted_speeds"`', "muri_s", objective="weighted_speeds",
                   gap=1e-3, **events),
         SEEDED,
+        SHARED,
     )  # fmt: skip
     text = (
         "32 GPUs, four resources, groups of four. First: pairs merged as needed, as in the "
         "authors' code. `weighted_speeds` was found on trace 3 with three resources; "
         "`seeded_speeds` on the first 200 and 300 jobs of traces 1 to 4, so not held out here; "
-        "`ties` has no parameter. List schedules share no GPUs: no search."
+        "`ties` has no parameter."
     )
     yield from table("Muri-S, jobs 1 to 60 and 61 to 120 of traces 1, 2 and 4, all at 0", text,
                      inputs, policies, sharing=True)  # fmt: skip
@@ -327,6 +329,7 @@ def muri_held_out() -> Iterator[str]:
         Policy.of('`exact`, `ties="shortest"`', "muri_s", method="exact", ties="shortest",
                   interval=None),
         SEEDED,
+        SHARED,
     )  # fmt: skip
     text = "32 GPUs, four resources, groups of four. Nothing was chosen on these jobs."
     yield from table("Muri-S, jobs 401 to 460 and 461 to 520 of traces 1 to 4, all at 0", text,

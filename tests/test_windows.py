@@ -14,8 +14,8 @@ CHILD = """
 import os, select, signal, sys
 
 # Other libraries find out for themselves what a system has.
-import highspy, hypothesis, numba, numpy, pandas, psutil, pydantic, pyomo.environ, rich, scipy.optimize, typer
-import subprocess, tempfile, multiprocessing, asyncio, socket, filelock, rustworkx
+import highspy, numba, numpy, pandas, psutil, pydantic, pyomo.environ, rich, scipy.optimize, typer
+import hypothesis, subprocess, tempfile, multiprocessing, asyncio, socket, filelock, rustworkx
 
 for module in ("resource", "fcntl", "pwd", "grp", "termios", "posix"):
     sys.modules[module] = None

@@ -115,3 +115,38 @@ def test_it_refuses_what_it_cannot_do() -> None:
         simulate(workload(), CLUSTER, "list_order", modes={"j0": 1})
     with pytest.raises(OptionError, match="iterations"):
         clairvoyant(workload(), CLUSTER, iterations=-1)
+
+
+STAGES = ((3, 1, 0), (1, 3, 1), (0, 1, 3), (2, 2, 1))
+
+
+def sharing_workload() -> Workload:
+    """Return four of the jobs, with stages."""
+    rows = [
+        {"id": f"j{i}", "submit": s, "gpus": min(g, 2), "work": w, "stages": list(stages)}
+        for i, ((s, g, w), stages) in enumerate(zip(JOBS[:4], STAGES, strict=True))
+    ]
+    return Workload.parse({"name": "sharing", "jobs": rows}, "sharing")
+
+
+def test_with_sharing_it_finds_the_best_of_all_orders() -> None:
+    """On a few jobs that share GPUs as well; the schedule is audited, and above the bound."""
+    jobs = sharing_workload()
+    options = {"interval": None, "objective": "seeded_speeds"}
+    best = min(
+        simulate(jobs, Cluster.uniform(1, 2), "muri_s", order=order, **options).summary["mean_jct"]
+        for order in permutations([job.id for job in jobs.jobs])
+    )
+    found = clairvoyant(jobs, Cluster.uniform(1, 2), iterations=15, sharing=True)
+    assert found.summary["mean_jct"] <= best
+    assert found.audit().feasible
+    assert found.summary["mean_jct"] >= found.bound("mean_jct").value
+
+
+def test_an_order_of_groups_is_of_all_jobs() -> None:
+    """An order with a job missing is refused, and one where nothing is seeded."""
+    jobs, cluster = sharing_workload(), Cluster.uniform(1, 2)
+    with pytest.raises(OptionError, match="order is not the ids of all jobs"):
+        simulate(jobs, cluster, "muri_s", objective="seeded_speeds", order=["j0"])
+    with pytest.raises(OptionError, match="goes with objective"):
+        simulate(jobs, cluster, "muri_s", order=["j0", "j1", "j2", "j3"])

@@ -12,9 +12,13 @@ from dlsched.errors import OptionError
 from dlsched.simulation.api import simulate
 from dlsched.simulation.list_search import Pooled, Whole
 from dlsched.simulation.run import Simulation
+from dlsched.simulation.sharing_search import search_order
 from dlsched.simulation.workload.cluster import Cluster
 from dlsched.simulation.workload.workload import Workload
 
+MOVES: Final = 10_000
+SHARING_MOVES: Final = 300
+"""Moves of the search, unless others are asked for **(D)**."""
 SIMULATED: Final = 4
 """Local optima that are simulated, the best on pooled servers first: the others cost a simulation
 each **(D)**."""
@@ -30,9 +34,10 @@ def clairvoyant(
     workload: Workload,
     cluster: Cluster,
     *,
-    iterations: int = 10_000,
+    iterations: int | None = None,
     seed: int = 0,
     preemptive: bool = False,
+    sharing: bool = False,
     time_limit: float | None = None,
 ) -> Simulation:
     """Search for a schedule with a small mean completion time, knowing all jobs from the start.
@@ -47,24 +52,31 @@ def clairvoyant(
 
     Its mean completion time is an upper bound on the least possible one, as a schedule of these
     jobs on these servers has it, which `Simulation.audit` confirms; `Simulation.bound` is a lower
-    bound. Where servers are on loan or jobs can share GPUs, policies may be better: list schedules
-    use neither.
+    bound. Where servers are on loan, policies may be better: list schedules do not use them.
+
+    With `sharing`, jobs share GPUs by interleaving their stages, and the schedules are those of
+    ``muri_s`` with seeded groups in an order (`dlsched.simulation.sharing_search`). There is no
+    model of pooled servers for these: every move costs a simulation.
 
     Parameters
     ----------
     iterations
-        Moves of the local search; the result depends on them and the seed only.
+        Moves of the local search; the result depends on them and the seed only. None for 10,000,
+        or 300 with sharing.
     seed
         Seed of the moves.
     preemptive
-        Whether a job may stop for those before it; see `ListOrder`.
+        Whether a job may stop for those before it; see `ListOrder`. With sharing it always may.
+    sharing
+        Whether jobs may share GPUs. They need stages.
     time_limit
         Seconds after which the search stops early, if it still runs; the simulations follow.
 
     Returns
     -------
     Simulation
-        Of the policy ``list_order``, whose options are the order and the modes found.
+        Of the policy ``list_order``, whose options are the order and the modes found; with sharing
+        of ``muri_s``, and its order.
 
     Raises
     ------
@@ -73,8 +85,12 @@ def clairvoyant(
     PolicyError
         If a job fits no servers.
     """
+    if iterations is None:
+        iterations = SHARING_MOVES if sharing else MOVES
     if iterations < 0:
         raise OptionError(f"iterations={iterations} must be from 0")
+    if sharing:
+        return search_order(workload, cluster, iterations, seed, time_limit)
     search = _Search(Pooled.of(workload, cluster), preemptive, seed)
     begin = search.order, search.only
     search.run(iterations, time_limit)

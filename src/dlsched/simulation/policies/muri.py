@@ -23,6 +23,8 @@ from dlsched.simulation.policies.muri_rounds import KnownRounds
 from dlsched.simulation.policies.muri_seeded import SeededRounds
 from dlsched.simulation.policies.placement import Placement
 from dlsched.simulation.workload.clock import TICKS
+from dlsched.simulation.workload.cluster import Cluster
+from dlsched.simulation.workload.workload import Workload
 
 TIES: Final = ("listed", "shortest")
 OBJECTIVES: Final = ("efficiency", "weighted_speeds", "seeded_speeds")
@@ -66,6 +68,10 @@ class Muri(BasePolicy):
     exponent
         What a job's speed weighs in the last two: remaining time to minus this, from 0 to 1. None
         is `EXPONENTS`.
+    order
+        Ids of all jobs, the first to go first, in place of the least remaining service, for
+        ``"seeded_speeds"``; the largest weights go to the first ones. It is what
+        `dlsched.simulation.clairvoyant` searches over where jobs share GPUs.
 
     Raises
     ------
@@ -74,7 +80,7 @@ class Muri(BasePolicy):
     """
 
     problem: ClassVar[str | None] = "interleaving"
-    order: ClassVar[str]
+    priority: ClassVar[str]
 
     def __init__(
         self,
@@ -86,13 +92,14 @@ class Muri(BasePolicy):
         objective: str = "efficiency",
         gap: float = 1e-4,
         exponent: float | None = None,
+        order: Sequence[Id] | None = None,
     ) -> None:
         super().__init__(method)
         if ties not in TIES:
             raise OptionError(f"ties={ties!r} is none of {', '.join(TIES)}")
         if objective not in OBJECTIVES:
             raise OptionError(f"objective={objective!r} is none of {', '.join(OBJECTIVES)}")
-        if objective != "efficiency" and (method or ties != "listed" or self.order != "srsf"):
+        if objective != "efficiency" and (method or ties != "listed" or self.priority != "srsf"):
             raise OptionError(
                 f"objective={objective!r} is for muri_s, takes no method and leaves no ties"
             )
@@ -100,11 +107,19 @@ class Muri(BasePolicy):
             exponent = EXPONENTS.get(objective, 0.0)
         elif objective not in EXPONENTS or not 0 <= exponent <= 1:
             raise OptionError(f"exponent={exponent!r} must be from 0 to 1, with weights of speeds")
+        if order is not None and objective != "seeded_speeds":
+            raise OptionError('an order of the jobs goes with objective="seeded_speeds" only')
+        self.order = order
         self.objective, self.gap, self.exponent = objective, gap, exponent
         self.interval, self.time_limit, self.ties = interval, time_limit, ties
         self.on_events = interval is None
         self._rounds = KnownRounds()
         self._seeded: SeededRounds | None = None
+
+    def check(self, workload: Workload, cluster: Cluster) -> None:
+        """Refuse an order that is none of these jobs."""
+        if self.order is not None and sorted(self.order) != sorted(j.id for j in workload.jobs):
+            raise OptionError("order is not the ids of all jobs, each once")
 
     def decide(self, state: State) -> Decision:
         """Return the changes that make the groups of this round run."""
@@ -120,11 +135,11 @@ class Muri(BasePolicy):
             raise OptionError("a job has no stages; take a trace that records them")
         if self.objective == "seeded_speeds":
             if self._seeded is None or self._seeded.workload is not state.workload:
-                self._seeded = SeededRounds(state.workload, self.exponent)
+                self._seeded = SeededRounds(state.workload, self.exponent, self.order)
             return place_groups(state, self._seeded.groups(state, gpus), {})
         resources = max(len(job.stages) for job in state.workload.jobs)
-        first = _first(state, self.order, gpus, resources)
-        instance: Instance = adapter.instance(first, resources=resources, order=self.order)
+        first = _first(state, self.priority, gpus, resources)
+        instance: Instance = adapter.instance(first, resources=resources, order=self.priority)
         if self.objective == "weighted_speeds":
             chosen = self._fastest(state, instance)
             if chosen is not None:
@@ -216,14 +231,14 @@ class MuriS(Muri):
     """Muri where durations are known: shortest remaining service first (section 4.2)."""
 
     name = "muri_s"
-    order = "srsf"
+    priority = "srsf"
 
 
 class MuriL(Muri):
     """Muri where durations are unknown: least attained service first, two-dimensional (4.2)."""
 
     name = "muri_l"
-    order = "2d-las"
+    priority = "2d-las"
 
 
 def place_groups(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -18,18 +19,26 @@ _LEAST_STAGE = 1e-250
 class SeededRounds:
     """Groups the jobs present, by `seeded_groups`.
 
-    The order is Muri-S's: least remaining time times GPUs first, ties by submission.
+    The order is Muri-S's, least remaining time times GPUs first, ties by submission, unless another
+    one is given.
 
     Parameters
     ----------
     workload
         Its jobs all have stages, equally many.
     exponent
-        A job's speed weighs its remaining time to minus this.
+        A job's speed weighs its remaining time to minus this. In an order that is given the first
+        job has the largest of these weights.
+    order
+        Ids of all jobs, the first to go first.
     """
 
-    def __init__(self, workload: Workload, exponent: float) -> None:
+    def __init__(
+        self, workload: Workload, exponent: float, order: Sequence[Id] | None = None
+    ) -> None:
         self.workload, self.exponent = workload, exponent
+        place = {name: i for i, name in enumerate(order or ())}
+        self.rank = np.array([place[job.id] for job in workload.jobs]) if order else None
         longest = max(Fraction(time) for job in workload.jobs for time in job.stages)
         self.stages = np.array(
             [
@@ -46,12 +55,13 @@ class SeededRounds:
         present = state.arrays
         jobs = present.job
         remaining = np.maximum(present.remaining.astype(float), 1.0)
-        queue = Queue(
-            self.stages[jobs],
-            present.gpus.astype(np.int64),
-            self.profile[jobs],
-            remaining**-self.exponent,
-            np.argsort(remaining * present.gpus, kind="stable"),
-        )
+        weights = remaining**-self.exponent
+        if self.rank is None:
+            order = np.argsort(remaining * present.gpus, kind="stable")
+        else:
+            order = np.argsort(self.rank[jobs])
+            weights[order] = np.sort(weights)[::-1]
+        gpus_of_job = present.gpus.astype(np.int64)
+        queue = Queue(self.stages[jobs], gpus_of_job, self.profile[jobs], weights, order)
         names = [self.workload.jobs[j].id for j in jobs.tolist()]
         return [tuple(names[i] for i in group) for group in seeded_groups(queue, gpus)]
