@@ -290,7 +290,9 @@ def muri_inputs(
     return inputs
 
 
-SHARED = Policy("clairvoyant, GPUs shared, 300 moves", lambda w, c: clairvoyant(w, c, sharing=True))
+SEARCHED_GROUPS = Policy(
+    "clairvoyant, GPUs shared, 300 moves", lambda w, c: clairvoyant(w, c, sharing=True)
+)
 SEEDED = Policy.of('`objective="seeded_speeds"`', "muri_s", objective="seeded_speeds",
                    interval=None)  # fmt: skip
 
@@ -310,7 +312,7 @@ def muri() -> Iterator[str]:
         Policy.of('`objective="weighted_speeds"`', "muri_s", objective="weighted_speeds",
                   gap=1e-3, **events),
         SEEDED,
-        SHARED,
+        SEARCHED_GROUPS,
     )  # fmt: skip
     text = (
         "32 GPUs, four resources, groups of four. First: pairs merged as needed, as in the "
@@ -331,7 +333,7 @@ def muri_held_out() -> Iterator[str]:
         Policy.of('`exact`, `ties="shortest"`', "muri_s", method="exact", ties="shortest",
                   interval=None),
         SEEDED,
-        SHARED,
+        SEARCHED_GROUPS,
     )  # fmt: skip
     text = "32 GPUs, four resources, groups of four. Nothing was chosen on these jobs."
     yield from table("Muri-S, jobs 401 to 460 and 461 to 520 of traces 1 to 4, all at 0", text,
