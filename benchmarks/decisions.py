@@ -2,8 +2,8 @@
 
     python benchmarks/decisions.py [SECTION ...]
 
-Sections: lyra, lyra_loss, lyra_two_kinds, synergy, muri, muri_held_out, muri_study,
-muri_exponents, hadar, hadar_held_out, mast, mast_held_out, sensitivity. Without
+Sections: lyra, lyra_loss, lyra_two_kinds, synergy, muri, muri_held_out, muri_submitted,
+muri_study, muri_exponents, hadar, hadar_held_out, mast, mast_held_out, sensitivity. Without
 arguments everything; prints markdown and writes it to benchmarks/figures/decisions.md. Needs
 ../shared/data. Every simulation is audited.
 """
@@ -340,6 +340,22 @@ def muri_held_out() -> Iterator[str]:
                      inputs, policies, sharing=True)  # fmt: skip
 
 
+def muri_submitted() -> Iterator[str]:
+    """Yield Muri-S and Muri-L on jobs that no option was chosen on, as submitted."""
+    inputs = muri_inputs(("trace1", "trace2", "trace3", "trace4"), 400, 300, together=False)
+    text = "32 GPUs, four resources, groups of four. Nothing was chosen on these jobs."
+    for policy, ties in (("muri_s", "shortest"), ("muri_l", "listed")):
+        policies = (
+            Policy.of("`muri_needed`", policy, method="muri_needed", interval=None),
+            Policy.of(f'`exact`, `ties="{ties}"`', policy, method="exact", ties=ties,
+                      interval=None),
+            Policy.of('`objective="seeded_speeds"`', policy, objective="seeded_speeds",
+                      interval=None),
+        )  # fmt: skip
+        title = f"`{policy}`, jobs 401 to 700 of traces 1 to 4, as submitted"
+        yield from table(title, text, inputs, policies, sharing=True)
+
+
 def muri_study() -> Iterator[str]:
     """Yield the simulation study's workloads of Muri, with the rounds that the study has."""
     whole = Workload.from_trace("synthetic-1", "muri", limit=400)
@@ -465,6 +481,7 @@ SECTIONS = {
     "synergy": synergy,
     "muri": muri,
     "muri_held_out": muri_held_out,
+    "muri_submitted": muri_submitted,
     "muri_study": muri_study,
     "muri_exponents": muri_exponents,
     "hadar": hadar,

@@ -157,19 +157,20 @@ def test_simulations_with_seeded_groups_are_sound(unit: float) -> None:
         assert runs[0].complete
         assert runs[0].audit().feasible
         assert runs[0].summary["mean_jct"] == pytest.approx(runs[1].summary["mean_jct"], rel=1e-6)
+    assert simulate(drawn_workload(0, unit), cluster, "muri_l", objective="seeded_speeds").audit()
 
 
 def test_options_that_do_not_go_together_are_refused() -> None:
     """A method, settled ties, Muri-L, and an exponent out of range or with nothing to weigh."""
     workload, cluster = drawn_workload(0, 1.0), Cluster.uniform(2, 4)
     seeded = {"objective": "seeded_speeds"}
-    for policy, options in (
-        ("muri_s", {**seeded, "ties": "shortest"}),
-        ("muri_s", {**seeded, "method": "exact"}),
-        ("muri_l", seeded),
-    ):
-        with pytest.raises(OptionError, match="is for muri_s, takes no method and leaves no ties"):
-            simulate(workload, cluster, policy, **options)
+    for options in ({**seeded, "ties": "shortest"}, {**seeded, "method": "exact"}):
+        with pytest.raises(OptionError, match="takes no method and leaves no ties"):
+            simulate(workload, cluster, "muri_s", **options)
+    with pytest.raises(OptionError, match="is for muri_s"):
+        simulate(workload, cluster, "muri_l", objective="weighted_speeds")
+    with pytest.raises(OptionError, match="must be from 0 to 1, with weights of speeds"):
+        simulate(workload, cluster, "muri_l", exponent=0.5, **seeded)
     for options in ({**seeded, "exponent": 1.5}, {"exponent": 0.5}, {**seeded, "exponent": -1}):
         with pytest.raises(OptionError, match="must be from 0 to 1, with weights of speeds"):
             simulate(workload, cluster, "muri_s", **options)

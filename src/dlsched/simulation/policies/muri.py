@@ -62,7 +62,8 @@ class Muri(BasePolicy):
         (`dlsched.problems.interleaving.programs.weighted_speeds`), solved to optimality;
         ``"seeded_speeds"``, not the paper's either, such a sum over groups that grow from the first
         jobs of the queue and take in any other (`SeededRounds`), by a local search. The last two
-        take no method, and are for `muri_s` only: `muri_l` knows no remaining times.
+        take no method. `muri_l` knows no remaining times: it has no ``"weighted_speeds"``, and its
+        seeded speeds all weigh the same.
     gap
         Relative distance to the bound at which a round of ``"weighted_speeds"`` ends.
     exponent
@@ -99,13 +100,15 @@ class Muri(BasePolicy):
             raise OptionError(f"ties={ties!r} is none of {', '.join(TIES)}")
         if objective not in OBJECTIVES:
             raise OptionError(f"objective={objective!r} is none of {', '.join(OBJECTIVES)}")
-        if objective != "efficiency" and (method or ties != "listed" or self.priority != "srsf"):
-            raise OptionError(
-                f"objective={objective!r} is for muri_s, takes no method and leaves no ties"
-            )
+        if objective != "efficiency" and (method or ties != "listed"):
+            raise OptionError(f"objective={objective!r} takes no method and leaves no ties")
+        knows_remaining = self.priority == "srsf"
+        if objective == "weighted_speeds" and not knows_remaining:
+            raise OptionError(f"objective={objective!r} is for muri_s")
+        weighs = objective in EXPONENTS and knows_remaining
         if exponent is None:
-            exponent = EXPONENTS.get(objective, 0.0)
-        elif objective not in EXPONENTS or not 0 <= exponent <= 1:
+            exponent = EXPONENTS[objective] if weighs else 0.0
+        elif not weighs or not 0 <= exponent <= 1:
             raise OptionError(f"exponent={exponent!r} must be from 0 to 1, with weights of speeds")
         if order is not None and objective != "seeded_speeds":
             raise OptionError('an order of the jobs goes with objective="seeded_speeds" only')
@@ -135,7 +138,9 @@ class Muri(BasePolicy):
             raise OptionError("a job has no stages; take a trace that records them")
         if self.objective == "seeded_speeds":
             if self._seeded is None or self._seeded.workload is not state.workload:
-                self._seeded = SeededRounds(state.workload, self.exponent, self.order)
+                self._seeded = SeededRounds(
+                    state.workload, self.priority, self.exponent, self.order
+                )
             return place_groups(state, self._seeded.groups(state, gpus), {})
         resources = max(len(job.stages) for job in state.workload.jobs)
         first = _first(state, self.priority, gpus, resources)

@@ -19,13 +19,15 @@ _LEAST_STAGE = 1e-250
 class SeededRounds:
     """Groups the jobs present, by `seeded_groups`.
 
-    The order is Muri-S's, least remaining time times GPUs first, ties by submission, unless another
-    one is given.
+    The order is Muri's, least remaining or attained time times GPUs first, ties by submission,
+    unless another one is given.
 
     Parameters
     ----------
     workload
         Its jobs all have stages, equally many.
+    priority
+        ``"srsf"`` or ``"2d-las"``.
     exponent
         A job's speed weighs its remaining time to minus this. In an order that is given the first
         job has the largest of these weights.
@@ -34,9 +36,13 @@ class SeededRounds:
     """
 
     def __init__(
-        self, workload: Workload, exponent: float, order: Sequence[Id] | None = None
+        self,
+        workload: Workload,
+        priority: str,
+        exponent: float,
+        order: Sequence[Id] | None = None,
     ) -> None:
-        self.workload, self.exponent = workload, exponent
+        self.workload, self.priority, self.exponent = workload, priority, exponent
         place = {name: i for i, name in enumerate(order or ())}
         self.rank = np.array([place[job.id] for job in workload.jobs]) if order else None
         longest = max(Fraction(time) for job in workload.jobs for time in job.stages)
@@ -57,7 +63,8 @@ class SeededRounds:
         remaining = np.maximum(present.remaining.astype(float), 1.0)
         weights = remaining**-self.exponent
         if self.rank is None:
-            order = np.argsort(remaining * present.gpus, kind="stable")
+            service = remaining if self.priority == "srsf" else present.attained.astype(float)
+            order = np.argsort(service * present.gpus, kind="stable")
         else:
             order = np.argsort(self.rank[jobs])
             weights[order] = np.sort(weights)[::-1]
