@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dlsched.errors import OptionError
+from dlsched.errors import DlschedError, OptionError
 from dlsched.problems.interleaving.definition.check import iteration_time
 from dlsched.problems.interleaving.heuristics.seeded_groups import Queue, seeded_groups
 from dlsched.problems.interleaving.structures.offsets import best_offsets
@@ -174,3 +174,18 @@ def test_options_that_do_not_go_together_are_refused() -> None:
     for options in ({**seeded, "exponent": 1.5}, {"exponent": 0.5}, {**seeded, "exponent": -1}):
         with pytest.raises(OptionError, match="must be from 0 to 1, with weights of speeds"):
             simulate(workload, cluster, "muri_s", **options)
+
+
+@pytest.mark.parametrize(
+    ("stages", "problem"),
+    [((), "a job has no stages"), ((1, 2, 3), "each needs stages of the same resources")],
+)
+def test_jobs_that_cannot_share_are_refused(stages: tuple[int, ...], problem: str) -> None:
+    """One of the jobs has no stages, or fewer than the others."""
+    rows = [
+        {"id": f"j{i}", "submit": 0, "gpus": 1, "work": 9, "stages": list(row)}
+        for i, row in enumerate(((1, 0, 0, 2), (0, 5, 1, 1), stages))
+    ]
+    workload = Workload.parse({"name": "mixed", "jobs": rows}, "mixed")
+    with pytest.raises(DlschedError, match=problem):
+        simulate(workload, Cluster.uniform(1, 2), "muri_s", objective="seeded_speeds")

@@ -25,7 +25,7 @@ class SeededRounds:
     Parameters
     ----------
     workload
-        Its jobs all have stages, equally many.
+        Those of its jobs that are present at a decision have stages.
     priority
         ``"srsf"`` or ``"2d-las"``.
     exponent
@@ -46,12 +46,11 @@ class SeededRounds:
         place = {name: i for i, name in enumerate(order or ())}
         self.rank = np.array([place[job.id] for job in workload.jobs]) if order else None
         longest = max(Fraction(time) for job in workload.jobs for time in job.stages)
-        self.stages = np.array(
-            [
-                [max(float(time / longest), _LEAST_STAGE) if time else 0.0 for time in job.stages]
-                for job in workload.jobs
-            ]
-        )
+        resources = max(len(job.stages) for job in workload.jobs)
+        self.stages = np.zeros((len(workload.jobs), resources))
+        for row, job in zip(self.stages, workload.jobs, strict=True):
+            for r, time in enumerate(job.stages):
+                row[r] = max(float(time / longest), _LEAST_STAGE) if time else 0.0
         kinds = [(job.gpus, job.stages) for job in workload.jobs]
         number = {kind: p for p, kind in enumerate(dict.fromkeys(kinds))}
         self.profile = np.array([number[kind] for kind in kinds], np.int64)
