@@ -384,7 +384,12 @@ def muri_exponents() -> Iterator[str]:
                   exponent=x, interval=None)
         for x in (0.0, 0.15, 0.25, 0.35, 0.5, 1.0)
     ]  # fmt: skip
-    text = "32 GPUs, four resources, groups of four. The exponent was chosen on these inputs."
+    exponents += [
+        Policy.of(f"`seeded_speeds`, `fill={x}`", "muri_s", objective="seeded_speeds", fill=x,
+                  interval=None)
+        for x in (1, 2, 4)
+    ]  # fmt: skip
+    text = "32 GPUs, four resources, groups of four. Exponent and fill were chosen on these inputs."
     title = "Muri-S, the first 200 jobs of traces 1 to 4 at 0, and the first 300 as submitted"
     yield from table(title, text, inputs, (exact, *exponents), sharing=True)
 

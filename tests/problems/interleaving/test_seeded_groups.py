@@ -45,13 +45,21 @@ def speed_worth(queue: Queue, group: Group) -> float:
     return sum(w * x for w, x in zip(weights, speeds(queue, group), strict=True))
 
 
-def seeds_of(queue: Queue, budget: int) -> list[int]:
-    """Return the first jobs in order that fit the GPUs."""
-    seeds = []
-    for job in queue.order.tolist():
-        if queue.gpus[job] <= budget:
-            budget -= int(queue.gpus[job])
-            seeds.append(job)
+def seeds_of(queue: Queue, budget: int, fill: int) -> list[int]:
+    """Return the jobs that open a group, then the first ones that fit what is left."""
+    seeds: list[int] = []
+    places: dict[int, int] = {}
+    for opening in (True, False):
+        for job in queue.order.tolist():
+            gpus = int(queue.gpus[job])
+            if job in seeds:
+                continue
+            if opening and places.get(gpus, 0):
+                places[gpus] -= 1
+            elif gpus <= budget:
+                budget -= gpus
+                seeds.append(job)
+                places[gpus] = fill - 1
     return seeds
 
 
@@ -84,14 +92,14 @@ ROWS = st.lists(
 
 
 @settings(max_examples=30, deadline=None)
-@given(ROWS, st.integers(1, 5), st.sampled_from([1e-9, 1.0, 1e15]))
+@given(ROWS, st.integers(1, 5), st.sampled_from([1e-9, 1.0, 1e15]), st.integers(1, 4))
 def test_groups_are_possible_and_no_single_step_helps(
-    rows: list[tuple[int, tuple[int, ...], int]], budget: int, unit: float
+    rows: list[tuple[int, tuple[int, ...], int]], budget: int, unit: float, fill: int
 ) -> None:
     """The seeds run, no waiting job gains by joining; of jobs alike the heavier one is faster."""
     queue = queue_of(rows, unit)
-    groups = seeded_groups(queue, budget)
-    seeds = seeds_of(queue, budget)
+    groups = seeded_groups(queue, budget, fill)
+    seeds = seeds_of(queue, budget, fill)
     members = [j for group in groups for j in group]
     assert len(members) == len(set(members))
     assert len(groups) == len(seeds) and set(seeds) <= set(members)
@@ -121,8 +129,8 @@ def test_local_search_is_near_the_optimum() -> None:
             for _ in range(n)
         ]
         queue = queue_of([row if any(row[1]) else (1, (1, 0, 0), row[2]) for row in rows])
-        found = sum(speed_worth(queue, group) for group in seeded_groups(queue, 2))
-        ratios.append(found / best_worth(queue, seeds_of(queue, 2)))
+        found = sum(speed_worth(queue, group) for group in seeded_groups(queue, 2, 1))
+        ratios.append(found / best_worth(queue, seeds_of(queue, 2, 1)))
     assert min(ratios) > 0.8
     assert sum(ratio > 1 - 1e-9 for ratio in ratios) >= 30
 
@@ -171,6 +179,9 @@ def test_options_that_do_not_go_together_are_refused() -> None:
         simulate(workload, cluster, "muri_l", objective="weighted_speeds")
     with pytest.raises(OptionError, match="must be from 0 to 1, with weights of speeds"):
         simulate(workload, cluster, "muri_l", exponent=0.5, **seeded)
+    for options in ({"fill": 2}, {**seeded, "fill": 0}):
+        with pytest.raises(OptionError, match="must be from 1, with seeded speeds"):
+            simulate(workload, cluster, "muri_s", **options)
     for options in ({**seeded, "exponent": 1.5}, {"exponent": 0.5}, {**seeded, "exponent": -1}):
         with pytest.raises(OptionError, match="must be from 0 to 1, with weights of speeds"):
             simulate(workload, cluster, "muri_s", **options)

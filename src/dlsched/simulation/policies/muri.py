@@ -20,7 +20,7 @@ from dlsched.simulation.engine.policy import BasePolicy
 from dlsched.simulation.engine.speeds import least_iteration_time
 from dlsched.simulation.engine.state import State
 from dlsched.simulation.policies.muri_rounds import KnownRounds
-from dlsched.simulation.policies.muri_seeded import SeededRounds
+from dlsched.simulation.policies.muri_seeded import FILL, SeededRounds
 from dlsched.simulation.policies.placement import Placement
 from dlsched.simulation.workload.clock import TICKS
 from dlsched.simulation.workload.cluster import Cluster
@@ -69,6 +69,8 @@ class Muri(BasePolicy):
     exponent
         What a job's speed weighs in the last two: remaining time to minus this, from 0 to 1. None
         is `EXPONENTS`.
+    fill
+        Jobs for which a group of ``"seeded_speeds"`` counts when the first jobs get GPUs, from 1.
     order
         Ids of all jobs, the first to go first, in place of the least remaining service, for
         ``"seeded_speeds"``; the largest weights go to the first ones. It is what
@@ -93,6 +95,7 @@ class Muri(BasePolicy):
         objective: str = "efficiency",
         gap: float = 1e-4,
         exponent: float | None = None,
+        fill: int = FILL,
         order: Sequence[Id] | None = None,
     ) -> None:
         super().__init__(method)
@@ -112,7 +115,9 @@ class Muri(BasePolicy):
             raise OptionError(f"exponent={exponent!r} must be from 0 to 1, with weights of speeds")
         if order is not None and objective != "seeded_speeds":
             raise OptionError('an order of the jobs goes with objective="seeded_speeds" only')
-        self.order = order
+        if fill < 1 or (fill != FILL and objective != "seeded_speeds"):
+            raise OptionError(f"fill={fill!r} must be from 1, with seeded speeds")
+        self.order, self.fill = order, fill
         self.objective, self.gap, self.exponent = objective, gap, exponent
         self.interval, self.time_limit, self.ties = interval, time_limit, ties
         self.on_events = interval is None
@@ -139,7 +144,7 @@ class Muri(BasePolicy):
         if self.objective == "seeded_speeds":
             if self._seeded is None or self._seeded.workload is not state.workload:
                 self._seeded = SeededRounds(
-                    state.workload, self.priority, self.exponent, self.order
+                    state.workload, self.priority, self.exponent, self.fill, self.order
                 )
             return place_groups(state, self._seeded.groups(state, gpus), {})
         resources = max(len(job.stages) for job in state.workload.jobs)

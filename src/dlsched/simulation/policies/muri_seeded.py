@@ -12,6 +12,9 @@ from dlsched.schema import Id
 from dlsched.simulation.engine.state import State
 from dlsched.simulation.workload.workload import Workload
 
+FILL = 3
+"""Jobs for which a group counts when the first jobs get GPUs: 2 and 3 are alike, 1 and 4 worse, on
+the inputs that the exponent was found on (`benchmarks/decisions.py`) **(D)**."""
 _LEAST_STAGE = 1e-250
 """Of the longest one; below it sums of products would lose digits."""
 
@@ -31,6 +34,8 @@ class SeededRounds:
     exponent
         A job's speed weighs its remaining time to minus this. In an order that is given the first
         job has the largest of these weights.
+    fill
+        Jobs for which a group counts when the first jobs get GPUs.
     order
         Ids of all jobs, the first to go first.
     """
@@ -40,9 +45,11 @@ class SeededRounds:
         workload: Workload,
         priority: str,
         exponent: float,
+        fill: int = FILL,
         order: Sequence[Id] | None = None,
     ) -> None:
-        self.workload, self.priority, self.exponent = workload, priority, exponent
+        self.workload, self.priority = workload, priority
+        self.exponent, self.fill = exponent, fill
         place = {name: i for i, name in enumerate(order or ())}
         self.rank = np.array([place[job.id] for job in workload.jobs]) if order else None
         longest = max(Fraction(time) for job in workload.jobs for time in job.stages)
@@ -70,4 +77,4 @@ class SeededRounds:
         gpus_of_job = present.gpus.astype(np.int64)
         queue = Queue(self.stages[jobs], gpus_of_job, self.profile[jobs], weights, order)
         names = [self.workload.jobs[j].id for j in jobs.tolist()]
-        return [tuple(names[i] for i in group) for group in seeded_groups(queue, gpus)]
+        return [tuple(names[i] for i in group) for group in seeded_groups(queue, gpus, self.fill)]

@@ -1,15 +1,17 @@
 """Groups that grow from the first jobs of a queue, with a large weighted sum of speeds (ours).
 
-The first jobs in order that fit the GPUs have a group of their own, of which they are the seed. Any
-other job may join a group of as many GPUs. In a group that takes time T a job whose stages sum to s
-runs at s / T of its speed alone; with a weight w for each job the groups are to be worth
+Jobs get GPUs in order: one takes a place in an open group of as many GPUs, each open for `fill`
+jobs, or opens a group if the GPUs suffice, whose seed it is. GPUs that are left go to groups of the
+first jobs that fit. Then any job may be in any group of as many GPUs, and all seeds are in one. In
+a group that takes time T a job whose stages sum to s runs at s / T of its speed alone; with a
+weight w for each job the groups are to be worth
 
     sum over groups S of (sum over jobs j in S of w_j s_j) / T_S.
 
-A local search: a waiting job joins a group, or takes the place of a job that is no seed; such a job
-moves to another group, or leaves; jobs of a profile (equal GPUs and stages) change places if the
-heavier one is slower. Each step makes the groups worth more, and is the best one for its job. Jobs
-of a profile are tried in the order of the queue, and only as long as one finds a place.
+A local search: a waiting job joins a group, or takes the place of a job that is no seed; a job
+moves to another group, or leaves if it is no seed; two jobs change places. Each step makes the
+groups worth more. Jobs of a profile (equal GPUs and stages) are tried in the order of the queue,
+and only as long as one finds a place.
 """
 
 from __future__ import annotations
@@ -57,14 +59,21 @@ class Queue(NamedTuple):
     order: Indices
 
 
-def seeded_groups(queue: Queue, budget: int) -> list[tuple[int, ...]]:
-    """Return groups of positions of jobs, on at most as many GPUs as the budget says."""
+def seeded_groups(queue: Queue, budget: int, fill: int) -> list[tuple[int, ...]]:
+    """Return groups of positions of jobs, on at most as many GPUs as the budget says.
+
+    Parameters
+    ----------
+    fill
+        Jobs for which a group counts when groups are opened, from 1. With as many as a group can
+        have, groups are opened as by Muri's Algorithm 1.
+    """
     prepare(__name__)
     stages, gpus, profile, weights, order = queue
     groups = np.full((len(order), stages.shape[1]), -1, np.int64)
     sizes = np.zeros(len(order), np.int64)
     jobs = _jobs(np.ascontiguousarray(stages, float))
-    count = grow(jobs, order, gpus, profile, weights, budget, groups, sizes)
+    count = grow(jobs, order, gpus, profile, weights, budget, fill, groups, sizes)
     return unpadded(groups[:count])
 
 
@@ -274,7 +283,7 @@ def swap(jobs: Any, known: Any, state: Any) -> bool:
 
 
 @entry(
-    "int64(Jobs, int64[::1], int64[::1], int64[::1], float64[::1], int64, int64[:,::1],"
+    "int64(Jobs, int64[::1], int64[::1], int64[::1], float64[::1], int64, int64, int64[:,::1],"
     " int64[::1])",
     records=(Jobs,),
 )
@@ -285,6 +294,7 @@ def grow(
     profile: Any,
     weights: Any,
     budget: int,
+    fill: int,
     groups: Any,
     sizes: Any,
 ) -> int:
@@ -292,14 +302,21 @@ def grow(
     count = 0
     seed = np.zeros(len(order), np.bool_)
     value = np.zeros(len(order))
-    for job in order:
-        if gpus[job] <= budget:
-            groups[count, 0] = job
-            sizes[count] = 1
-            value[count] = worth(jobs, weights, groups[count], 1)
-            seed[job] = True
-            budget -= gpus[job]
-            count += 1
+    spare = np.zeros(gpus.max() + 1, np.int64)  # by GPUs, places in groups of jobs before
+    for spread in range(2):
+        for job in order:
+            if seed[job]:
+                continue
+            if spread == 0 and spare[gpus[job]] > 0:
+                spare[gpus[job]] -= 1
+            elif gpus[job] <= budget:
+                groups[count, 0] = job
+                sizes[count] = 1
+                value[count] = worth(jobs, weights, groups[count], 1)
+                seed[job] = True
+                budget -= gpus[job]
+                spare[gpus[job]] = fill - 1
+                count += 1
     known = (gpus, profile, weights, seed)
     state = (groups, sizes, count, value, ~seed)
     for _ in range(_PASSES):
