@@ -224,14 +224,18 @@ class Rounds:
 
 def jobs_of(instance: Instance, apart: Flags | None = None) -> Jobs:
     """Return what the compiled searches know of an instance, and which jobs must not share."""
-    largest = instance.group_limit
-    tables = [offsets_table(len(instance.resources), size) for size in range(1, largest + 1)]
+    return jobs_of_stages(stage_array(instance), instance.group_limit, apart)
+
+
+def jobs_of_stages(stages: Vector, largest: int, apart: Flags | None = None) -> Jobs:
+    """Return the same of jobs given by their stages, in groups of at most `largest` jobs."""
+    tables = [offsets_table(stages.shape[1], size) for size in range(1, largest + 1)]
     arrangements = np.array([0, *map(len, tables)], dtype=np.int64)
     offsets = np.zeros((largest + 1, int(arrangements.max()), largest), dtype=np.int64)
     for size, table in enumerate(tables, 1):
         offsets[size, : len(table), :size] = table
     pairs = np.zeros((0, 0), dtype=np.bool_) if apart is None else np.ascontiguousarray(apart)
-    return Jobs(stage_array(instance), offsets, arrangements, pairs)
+    return Jobs(stages, offsets, arrangements, pairs)
 
 
 def improve(

@@ -21,19 +21,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dlsched.problems.interleaving.heuristics.exchange_search import Jobs, gamma
-from dlsched.problems.interleaving.structures.groups import (
-    Indices,
-    Vector,
-    offsets_table,
-    unpadded,
-)
+from dlsched.problems.interleaving.heuristics.muri import jobs_of_stages
+from dlsched.problems.interleaving.structures.groups import Indices, Vector, unpadded
 from dlsched.solvers.compilation import entry, loop
 from dlsched.solvers.preparation import prepare
 
 _LEAST_GAIN = 1e-9
 """Smaller gains, relative to what the groups are worth that change, may be rounding."""
 _PASSES = 50
-"""Passes over all jobs, at most; 2 to 5 were seen."""
+"""Passes over all jobs, at most **(D)**."""
 
 
 class Queue(NamedTuple):
@@ -72,20 +68,9 @@ def seeded_groups(queue: Queue, budget: int, fill: int) -> list[tuple[int, ...]]
     stages, gpus, profile, weights, order = queue
     groups = np.full((len(order), stages.shape[1]), -1, np.int64)
     sizes = np.zeros(len(order), np.int64)
-    jobs = _jobs(np.ascontiguousarray(stages, float))
+    jobs = jobs_of_stages(np.ascontiguousarray(stages, float), stages.shape[1])
     count = grow(jobs, order, gpus, profile, weights, budget, fill, groups, sizes)
     return unpadded(groups[:count])
-
-
-def _jobs(stages: Vector) -> Jobs:
-    """Return what the compiled search knows of the jobs."""
-    k = stages.shape[1]
-    tables = [offsets_table(k, size) for size in range(1, k + 1)]
-    offsets = np.zeros((k + 1, max(map(len, tables)), k), np.int64)
-    for size, table in enumerate(tables, 1):
-        offsets[size, : len(table), :size] = table
-    arrangements = np.array([0, *map(len, tables)], np.int64)
-    return Jobs(stages, offsets, arrangements, np.zeros((0, 0), np.bool_))
 
 
 @loop
