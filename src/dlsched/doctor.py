@@ -38,6 +38,7 @@ DEVELOPERS = frozenset({"all", "dev", "docs", "peers"})
 EXAMPLE, METHOD = "lyra-fig5", "milp"
 """The instance of the library that is solved, and how."""
 SIMULATION = (
+    "dlsched.problems.interleaving.heuristics.seeded_groups",
     "dlsched.simulation.bounds.relaxation",
     "dlsched.simulation.list_search",
     "dlsched.simulation.published.muri.blossom_stages",

@@ -103,11 +103,11 @@ class Muri(BasePolicy):
             raise OptionError(f"ties={ties!r} is none of {', '.join(TIES)}")
         if objective not in OBJECTIVES:
             raise OptionError(f"objective={objective!r} is none of {', '.join(OBJECTIVES)}")
-        if objective != "efficiency" and (method or ties != "listed"):
-            raise OptionError(f"objective={objective!r} takes no method and leaves no ties")
         knows_remaining = self.priority == "srsf"
         if objective == "weighted_speeds" and not knows_remaining:
             raise OptionError(f"objective={objective!r} is for muri_s")
+        if objective != "efficiency" and (method or ties != "listed"):
+            raise OptionError(f"objective={objective!r} takes no method and leaves no ties")
         weighs = objective in EXPONENTS and knows_remaining
         if exponent is None:
             exponent = EXPONENTS[objective] if weighs else 0.0
