@@ -164,6 +164,9 @@ def test_simulations_with_seeded_groups_are_sound(unit: float) -> None:
         ]  # fmt: skip
         assert runs[0].complete
         assert runs[0].audit().feasible
+        assert simulate(
+            drawn_workload(seed, unit), cluster, "muri_s", objective="seeded_speeds", fill=10**30
+        ).audit()
         assert runs[0].summary["mean_jct"] == pytest.approx(runs[1].summary["mean_jct"], rel=1e-6)
     assert simulate(drawn_workload(0, unit), cluster, "muri_l", objective="seeded_speeds").audit()
 
@@ -179,8 +182,8 @@ def test_options_that_do_not_go_together_are_refused() -> None:
         simulate(workload, cluster, "muri_l", objective="weighted_speeds")
     with pytest.raises(OptionError, match="must be from 0 to 1, with weights of speeds"):
         simulate(workload, cluster, "muri_l", exponent=0.5, **seeded)
-    for options in ({"fill": 2}, {**seeded, "fill": 0}):
-        with pytest.raises(OptionError, match="must be from 1, with seeded speeds"):
+    for options in ({"fill": 2}, {**seeded, "fill": 0}, {**seeded, "fill": 2.5}):
+        with pytest.raises(OptionError, match="must be a whole number from 1, with seeded"):
             simulate(workload, cluster, "muri_s", **options)
     for options in ({**seeded, "exponent": 1.5}, {"exponent": 0.5}, {**seeded, "exponent": -1}):
         with pytest.raises(OptionError, match="must be from 0 to 1, with weights of speeds"):

@@ -115,8 +115,8 @@ class Muri(BasePolicy):
             raise OptionError(f"exponent={exponent!r} must be from 0 to 1, with weights of speeds")
         if order is not None and objective != "seeded_speeds":
             raise OptionError('an order of the jobs goes with objective="seeded_speeds" only')
-        if fill < 1 or (fill != FILL and objective != "seeded_speeds"):
-            raise OptionError(f"fill={fill!r} must be from 1, with seeded speeds")
+        if not isinstance(fill, int) or fill < 1 or (fill != FILL and objective != "seeded_speeds"):
+            raise OptionError(f"fill={fill!r} must be a whole number from 1, with seeded speeds")
         self.order, self.fill = order, fill
         self.objective, self.gap, self.exponent = objective, gap, exponent
         self.interval, self.time_limit, self.ties = interval, time_limit, ties

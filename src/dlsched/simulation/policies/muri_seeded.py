@@ -49,7 +49,7 @@ class SeededRounds:
         order: Sequence[Id] | None = None,
     ) -> None:
         self.workload, self.priority = workload, priority
-        self.exponent, self.fill = exponent, fill
+        self.exponent, self.fill = exponent, min(fill, len(workload.jobs))
         place = {name: i for i, name in enumerate(order or ())}
         self.rank = np.array([place[job.id] for job in workload.jobs]) if order else None
         longest = max(Fraction(time) for job in workload.jobs for time in job.stages)
@@ -63,7 +63,7 @@ class SeededRounds:
         self.profile = np.array([number[kind] for kind in kinds], np.int64)
 
     def groups(self, state: State, gpus: int) -> list[tuple[Id, ...]]:
-        """Return the groups that are to run now, on at most so many GPUs."""
+        """Return the groups that run from now on, on at most `gpus` GPUs."""
         present = state.arrays
         jobs = present.job
         remaining = np.maximum(present.remaining.astype(float), 1.0)
