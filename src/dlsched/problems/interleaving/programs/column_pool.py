@@ -201,9 +201,10 @@ class Pool:
             above = above[np.argpartition(-value[above], query.capacity)[: query.capacity]]
         return Priced(groups[above], highest, complete)
 
-    def _price_class(self, c: int, prices: Prices, query: Query, run: Run) -> Priced | None:
+    def priced_profiles(self, c: int, prices: Prices) -> Profiles:
+        """Return the profiles of a class for the compiled search."""
         part = self.classes[c]
-        profiles = Profiles(
+        return Profiles(
             rotated=part.rotated,
             sums=part.sums,
             prices=np.ascontiguousarray(prices.rows[part.rows]),
@@ -214,6 +215,10 @@ class Pool:
             largest=self.largest,
             apart=part.apart,
         )
+
+    def _price_class(self, c: int, prices: Prices, query: Query, run: Run) -> Priced | None:
+        part = self.classes[c]
+        profiles = self.priced_profiles(c, prices)
         tables = growth_tables(profiles)
         n = len(part.rows)
         members = np.empty((query.capacity, self.largest), dtype=np.int64)

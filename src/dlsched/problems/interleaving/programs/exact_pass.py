@@ -1,0 +1,112 @@
+"""An exact pass over the groups of many jobs, which proves a bound wherever it is stopped.
+
+A pass at some prices finds, for each job, the largest share that a job has in the reduced value of
+a group with it (`pair_pricing`). Prices raised by these shares are exceeded by no group: the shares
+of a group's jobs add up to its reduced value at least. A pass goes through the groups by the first
+of their jobs in the order of stage sums, so groups that it has not come to when it is stopped have
+jobs only from some place of that order on. For these jobs prices known before are taken where they
+are higher; in the beginning there are those of full efficiency, weight / k for each job.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dlsched.problems.interleaving.programs.column_pool import Pool
+from dlsched.problems.interleaving.programs.columns import Groups, Prices
+from dlsched.problems.interleaving.programs.pair_pricing import price_pairs
+from dlsched.problems.interleaving.structures.groups import Flags, Vector
+from dlsched.problems.interleaving.structures.tables import growth_tables
+from dlsched.run import Run
+
+SIZES = (3, 4)
+"""Most jobs of a group for which there is such a pass."""
+_STEP = 8_000_000
+"""Pairs of jobs with the same two jobs before them, roughly, between two checks of the limit."""
+
+
+class Pass(NamedTuple):
+    """What a pass found.
+
+    Attributes
+    ----------
+    groups
+        Groups with a positive reduced value, all of them if ``complete``, else many.
+    share
+        By row of the pool: the largest share of a job in the reduced value of a group with it.
+    searched
+        By row: whether all groups were searched of which this is the first job.
+    """
+
+    groups: Groups
+    share: Vector
+    searched: Flags
+    complete: bool
+
+
+def search(pool: Pool, prices: Prices, capacity: int, run: Run) -> Pass:
+    """Search all groups at some prices, until a limit of the run strikes.
+
+    Parameters
+    ----------
+    capacity
+        Most groups of a class that are returned.
+    """
+    share = np.zeros(len(pool.multiplicity))
+    searched = np.zeros(len(share), dtype=bool)
+    parts = [pool.groups([])]
+    complete = True
+    for c, part in enumerate(pool.classes):
+        profiles = pool.priced_profiles(c, prices)
+        tables = growth_tables(profiles)
+        moved = np.ascontiguousarray(part.rotated.transpose(0, 2, 1))
+        n = len(part.rows)
+        members = np.full((capacity, pool.largest), -1, dtype=np.int64)
+        values = np.zeros(capacity)
+        of_class = np.zeros(n)
+        found = first = 0
+        while first < n and not run.stop_reason():
+            last = min(n, first + max(1, _STEP // (n - first) ** 2))
+            found = price_pairs(
+                first, last, tables, profiles, moved, 0.0, found, members, values, of_class
+            )
+            searched[part.rows[first:last]] = True
+            first = last
+        share[part.rows] = of_class
+        complete = complete and found <= capacity
+        members = members[: min(found, capacity)]
+        rows = np.where(members >= 0, part.rows[members], -1)
+        parts.append(pool.groups_of_rows(rows))
+    return Pass(Groups.join(parts), share, searched, complete and bool(searched.all()))
+
+
+def full_efficiency(pool: Pool) -> Prices:
+    """Return prices that no group exceeds: a group of s jobs has an efficiency of at most s / k."""
+    k = len(pool.instance.resources)
+    return _above_rounding(pool, Prices(pool.class_weights[pool.class_of] / k, 0.0))
+
+
+def proved(pool: Pool, prices: Prices, found: Pass, before: Prices) -> Prices:
+    """Return prices that no group exceeds, in exact arithmetic.
+
+    Parameters
+    ----------
+    prices
+        Those of the pass.
+    before
+        Other prices that no group exceeds, for the groups that the pass has not come to.
+    """
+    higher = _above_rounding(pool, Prices(prices.rows + found.share, prices.gpu))
+    # A GPU that costs less than before is paid for by each job of a group.
+    gpu = max(0.0, before.gpu - prices.gpu) * pool.class_gpus[pool.class_of]
+    known = _above_rounding(pool, Prices(before.rows + gpu, prices.gpu))
+    rows = np.where(found.searched, higher.rows, np.maximum(higher.rows, known.rows))
+    return Prices(rows, prices.gpu)
+
+
+def _above_rounding(pool: Pool, prices: Prices) -> Prices:
+    """Return prices higher by more than the rounding of a reduced value and of these prices."""
+    error = np.array([2 * pool.rounding(part, prices) for part in pool.classes])
+    return Prices(prices.rows + error[pool.class_of], prices.gpu)
