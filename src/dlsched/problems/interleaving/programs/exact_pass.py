@@ -18,7 +18,7 @@ from dlsched.problems.interleaving.programs.column_pool import Pool
 from dlsched.problems.interleaving.programs.columns import Groups, Prices
 from dlsched.problems.interleaving.programs.pair_pricing import price_pairs
 from dlsched.problems.interleaving.structures.groups import Flags, Vector
-from dlsched.problems.interleaving.structures.tables import growth_tables
+from dlsched.problems.interleaving.structures.tables import Query, growth_tables
 from dlsched.run import Run
 
 SIZES = (3, 4)
@@ -54,6 +54,8 @@ def search(pool: Pool, prices: Prices, capacity: int, run: Run) -> Pass:
     capacity
         Most groups of a class that are returned.
     """
+    if pool.largest not in SIZES:
+        return _by_class(pool, prices, capacity, run)
     share = np.zeros(len(pool.multiplicity))
     searched = np.zeros(len(share), dtype=bool)
     parts = [pool.groups([])]
@@ -82,10 +84,21 @@ def search(pool: Pool, prices: Prices, capacity: int, run: Run) -> Pass:
     return Pass(Groups.join(parts), share, searched, complete and bool(searched.all()))
 
 
+def _by_class(pool: Pool, prices: Prices, capacity: int, run: Run) -> Pass:
+    """Search as `search` does, by one job after the other: nothing is known if it is stopped."""
+    priced = pool.price(prices, Query(0.0, capacity, capacity), run)
+    count = len(pool.multiplicity)
+    if priced is None:
+        return Pass(pool.groups([]), np.zeros(count), np.zeros(count, dtype=bool), False)
+    size = pool.largest if pool.smallest == pool.largest else 1
+    share = np.maximum(priced.highest, 0.0)[pool.class_of] / size
+    return Pass(priced.groups, share, np.ones(count, dtype=bool), priced.complete)
+
+
 def full_efficiency(pool: Pool) -> Prices:
     """Return prices that no group exceeds: a group of s jobs has an efficiency of at most s / k."""
     k = len(pool.instance.resources)
-    return _above_rounding(pool, Prices(pool.class_weights[pool.class_of] / k, 0.0))
+    return without_rounding(pool, Prices(pool.class_weights[pool.class_of] / k, 0.0))
 
 
 def proved(pool: Pool, prices: Prices, found: Pass, before: Prices) -> Prices:
@@ -98,15 +111,15 @@ def proved(pool: Pool, prices: Prices, found: Pass, before: Prices) -> Prices:
     before
         Other prices that no group exceeds, for the groups that the pass has not come to.
     """
-    higher = _above_rounding(pool, Prices(prices.rows + found.share, prices.gpu))
+    higher = without_rounding(pool, Prices(prices.rows + found.share, prices.gpu))
     # A GPU that costs less than before is paid for by each job of a group.
     gpu = max(0.0, before.gpu - prices.gpu) * pool.class_gpus[pool.class_of]
-    known = _above_rounding(pool, Prices(before.rows + gpu, prices.gpu))
+    known = without_rounding(pool, Prices(before.rows + gpu, prices.gpu))
     rows = np.where(found.searched, higher.rows, np.maximum(higher.rows, known.rows))
     return Prices(rows, prices.gpu)
 
 
-def _above_rounding(pool: Pool, prices: Prices) -> Prices:
-    """Return prices higher by more than the rounding of a reduced value and of these prices."""
+def without_rounding(pool: Pool, prices: Prices) -> Prices:
+    """Return prices that are higher by more than the rounding of a reduced value and of these prices."""
     error = np.array([2 * pool.rounding(part, prices) for part in pool.classes])
     return Prices(prices.rows + error[pool.class_of], prices.gpu)
