@@ -70,6 +70,8 @@ class GroupSearch:
         self.prices: Prices | None = None
         self.stability_centre: Prices | None = None
         self.highest = np.zeros(len(pool.classes))
+        self.excess = 0.0
+        """How far the bound that the prices alone prove is above the bound, full efficiency."""
         self.incumbent: Groups | None = None
         self.proved = False
         self.solved = -np.inf
@@ -149,9 +151,10 @@ class GroupSearch:
         Parameters
         ----------
         share
-            Largest share of the time limit.
+            Largest share of the time limit, or of what is left of it.
         """
-        deadline = share * (self.run.time_limit or np.inf)
+        left = self.run.elapsed() + share * self.run.remaining()
+        deadline = max(share * (self.run.time_limit or np.inf), left)
         largest = max(len(profiles.rows) for profiles in self.pool.classes)
         if self.pool.listed is not None or largest < MANY_PROFILES:
             self._solve_smoothed(deadline)
@@ -160,8 +163,8 @@ class GroupSearch:
         relaxation = LargeRelaxation(self.pool, self.run, self.incumbent)
         for prices, highest in relaxation.bounds(deadline):
             self.update_bound(prices, highest)
-        if self.bound is None and not self.run.stop_reason():
-            self._solve_smoothed(deadline)  # the interior-point method has failed
+        if relaxation.failed:
+            self._solve_smoothed(deadline)
 
     def _solve_smoothed(self, deadline: float) -> None:
         """Generate columns at smoothed prices, with an exact pass in each round."""
@@ -203,6 +206,7 @@ class GroupSearch:
             self.bound = bound
             self.prices = prices
             self.highest = highest
+            self.excess = float(self.pool.lagrangian(prices, highest) - bound)
             self.stability_centre = self.pool.without_excess(prices, highest)
             self.record()
 
@@ -246,7 +250,8 @@ class GroupSearch:
         if self.done() or self.run.stop_reason():
             return False
         assert self.prices is not None and self.bound is not None
-        within = (self.gap if slack is None else slack) * (1 + 1e-6) + CLOSE
+        decisive = slack is None or slack >= self.gap
+        within = (self.gap if slack is None else slack) * (1 + 1e-6) + self.excess + CLOSE
         parts = []
         for c, highest in enumerate(self.highest.tolist()):
             query = Query(highest - within, most, most, listing=True)
@@ -255,7 +260,7 @@ class GroupSearch:
                 return False
             parts.append(priced.groups)
         groups = Groups.join(parts)
-        decisive = within >= self.gap  # else the next one starts from the solution of this one
+        # If not decisive, the next one starts from the solution of this one.
         patience = np.inf if slack is None else max(_PATIENCE, 0.1 * self.run.elapsed())
         run = self.run.nested(patience, 0.0 if decisive else _ROUGH)
         if len(groups) > most or not self.solve_integer(groups, run):

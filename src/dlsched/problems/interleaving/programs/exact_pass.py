@@ -33,9 +33,10 @@ class Pass(NamedTuple):
     Attributes
     ----------
     groups
-        Groups with a positive reduced value, all of them if ``complete``, else many.
+        Groups with a reduced value above that of the query: all if ``complete``, else many.
     share
-        By row of the pool: the largest share of a job in the reduced value of a group with it.
+        By row of the pool: at least the largest share of a job in the reduced value of a group
+        with it, and at least 0.
     searched
         By row: whether all groups were searched of which this is the first job.
     """
@@ -46,16 +47,19 @@ class Pass(NamedTuple):
     complete: bool
 
 
-def search(pool: Pool, prices: Prices, capacity: int, run: Run) -> Pass:
+def search(pool: Pool, prices: Prices, above: float, capacity: int, run: Run) -> Pass:
     """Search all groups at some prices, until a limit of the run strikes.
 
     Parameters
     ----------
+    above
+        Reduced value, per unit of a class's weight and from 0, up to which groups are not told
+        apart: a pass is then faster, and its shares are at least those of groups of this value.
     capacity
         Most groups of a class that are returned.
     """
     if pool.largest not in SIZES:
-        return _by_class(pool, prices, capacity, run)
+        return _by_class(pool, prices, above, capacity, run)
     share = np.zeros(len(pool.multiplicity))
     searched = np.zeros(len(share), dtype=bool)
     parts = [pool.groups([])]
@@ -67,12 +71,13 @@ def search(pool: Pool, prices: Prices, capacity: int, run: Run) -> Pass:
         n = len(part.rows)
         members = np.full((capacity, pool.largest), -1, dtype=np.int64)
         values = np.zeros(capacity)
-        of_class = np.zeros(n)
+        threshold = above * part.weight
+        of_class = np.full(n, threshold / pool.smallest)
         found = first = 0
         while first < n and not run.stop_reason():
             last = min(n, first + max(1, _STEP // (n - first) ** 2))
             found = price_pairs(
-                first, last, tables, profiles, moved, 0.0, found, members, values, of_class
+                first, last, tables, profiles, moved, threshold, found, members, values, of_class
             )
             searched[part.rows[first:last]] = True
             first = last
@@ -84,14 +89,14 @@ def search(pool: Pool, prices: Prices, capacity: int, run: Run) -> Pass:
     return Pass(Groups.join(parts), share, searched, complete and bool(searched.all()))
 
 
-def _by_class(pool: Pool, prices: Prices, capacity: int, run: Run) -> Pass:
+def _by_class(pool: Pool, prices: Prices, above: float, capacity: int, run: Run) -> Pass:
     """Search as `search` does, by one job after the other: nothing is known if it is stopped."""
-    priced = pool.price(prices, Query(0.0, capacity, capacity), run)
+    least = min((above * part.weight for part in pool.classes), default=0.0)
+    priced = pool.price(prices, Query(least, capacity, capacity), run)
     count = len(pool.multiplicity)
     if priced is None:
         return Pass(pool.groups([]), np.zeros(count), np.zeros(count, dtype=bool), False)
-    size = pool.largest if pool.smallest == pool.largest else 1
-    share = np.maximum(priced.highest, 0.0)[pool.class_of] / size
+    share = np.maximum(priced.highest, 0.0)[pool.class_of] / pool.smallest
     return Pass(priced.groups, share, np.ones(count, dtype=bool), priced.complete)
 
 

@@ -14,6 +14,7 @@ they are few, the least increase of the prices which no listed group exceeds giv
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain, repeat
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from dlsched.problems.interleaving.programs.exact_pass import (
     full_efficiency,
     proved,
     search,
+    without_rounding,
 )
 from dlsched.problems.interleaving.programs.heuristic_pricing import climb
 from dlsched.problems.interleaving.programs.interior_point_master import InteriorMaster
@@ -64,6 +66,11 @@ _ROUND = 2.0
 _SLOWER = 1.5
 """Share of the time after which the first exact pass begins, the time between two passes and the
 expected time of the next one in units of the last one's."""
+_LEAST_ROUND = 10.0
+"""Seconds that there are between two passes, however fast they are, if these are needed."""
+_ROUGH_ABOVE = 0.02
+"""Reduced value, per unit of weight, up to which the first pass does not tell groups apart: so
+there is a bound in a third of the time, on which the next pass builds where it is stopped."""
 _ROUGH = 1e-4
 _FINER = 0.1
 CLOSED = 1e-6
@@ -78,6 +85,8 @@ class LargeRelaxation:
         self.pool = pool
         self.run = run
         self.incumbent = incumbent
+        self.failed = False
+        """Whether the interior-point method has failed, so that the last bound need not be good."""
         self.weights = np.array([float(profiles.weight) for profiles in pool.classes])[
             pool.class_of
         ]
@@ -101,30 +110,33 @@ class LargeRelaxation:
         least = pool.bound(best, none)
         value = -np.inf
         close = _ROUGH
-        while True:
+        for above in chain((_ROUGH_ABOVE,), repeat(0.0)):
             began = run.elapsed()
-            found = search(pool, prices, _CAPACITY, run)
-            higher = self._proved(prices, found, best)
+            found = search(pool, prices, above, _CAPACITY, run)
+            higher = self._proved(prices, found, best, above)
             bound = pool.bound(higher, none)
             if bound < least:
                 best, least = higher, bound
             yield best, none
+            if above and not run.stop_reason():
+                continue  # a pass at the same prices that tells more groups apart
             now = run.elapsed()
             seconds = now - began
-            late = min(deadline - _SLOWER * seconds, now + _ROUND * seconds)
+            late = min(deadline - _SLOWER * seconds, now + max(_ROUND * seconds, _LEAST_ROUND))
             new = master.add(found.groups)
-            solved = float(least) - value <= CLOSED * abs(value)
+            solved = value > -np.inf and float(least) - value <= CLOSED * abs(value)
             if run.stop_reason() or now > late or solved or not (new or close > CLOSED):
                 return
             converged = self._converge(pool, master, prices, _WIDTH, late, close)
             if converged is None:
+                self.failed = not run.stop_reason()
                 return
             prices, value = converged
             close = max(CLOSED, close * _FINER)
 
-    def _proved(self, prices: Prices, found: Pass, before: Prices) -> Prices:
+    def _proved(self, prices: Prices, found: Pass, before: Prices, above: float) -> Prices:
         """Return prices that no group exceeds, from those of a pass."""
-        if not found.complete or len(found.groups) > _FEW_ABOVE:
+        if above or not found.complete or len(found.groups) > _FEW_ABOVE:
             return proved(self.pool, prices, found, before)
         priced = Priced(found.groups, np.zeros(len(self.pool.classes)), True)
         higher, highest = raised(self.pool, prices, priced, self.run)
@@ -154,7 +166,7 @@ class LargeRelaxation:
         worth_of_job = np.repeat(self.incumbent.worth / sizes, sizes)
         np.maximum.at(rows, members[members >= 0], worth_of_job)
         prices = Prices(rows, 0.0)
-        kept = representatives(self.pool, _PARTS)
+        kept = representatives(self.pool, min(_PARTS, len(rows) // 2 + 1))
         partners: Flags = kept > 0
         if partners.all():
             return prices
@@ -193,7 +205,8 @@ class LargeRelaxation:
         widest = _WIDEST * width
         climbed = climb(pool, prices, -_NEAR)
         master.add(climbed.groups)
-        safe, least, value = *self._estimate(pool, prices, climbed.best), np.inf
+        safe, least = self._estimate(pool, prices, climbed.best)
+        value = -np.inf
         for _ in range(_ROUNDS):
             if self.run.elapsed() > late:
                 break
@@ -201,15 +214,19 @@ class LargeRelaxation:
             if solved is None or self.run.stop_reason():
                 return None
             value, prices, outside = solved
+            large = outside <= outside_most
             climbed = climb(pool, prices, _ABOVE)
             higher, estimate = self._estimate(pool, prices, climbed.best)
             better = estimate < least
             new = master.add(climbed.groups)
-            if outside <= outside_most and (not new or estimate - value <= close * abs(value)):
+            if large and (not new or estimate - value <= close * abs(value)):
                 return prices, value
+            value = value if large else -np.inf
             if better:
-                safe, least, centre = higher, estimate, prices
-                if outside > outside_most:
+                safe, least = higher, estimate
+            if better or not new:
+                centre = prices
+                if not large:
                     width = min(widest, _WIDER * width)
             else:
                 width = max(_NARROWEST, _NARROWER * width)
@@ -218,7 +235,7 @@ class LargeRelaxation:
 
     def _estimate(self, pool: Pool, prices: Prices, best: Vector) -> tuple[Prices, float]:
         """Return prices above those of all groups, if `best` is right, and their bound."""
-        rows = prices.rows + np.maximum(best, 0.0) / pool.largest
+        rows = prices.rows + np.maximum(best, 0.0) / pool.smallest
         fixed = 0.0 if pool.budget is None else prices.gpu * pool.budget
         total = fixed + float(rows @ pool.multiplicity)
         return Prices(rows, prices.gpu), total

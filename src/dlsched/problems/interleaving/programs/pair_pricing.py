@@ -30,6 +30,9 @@ from dlsched.problems.interleaving.programs.pricing import (
 from dlsched.problems.interleaving.structures.tables import GrowthTables, Profiles
 from dlsched.solvers.compilation import entry, loop
 
+BLOCK = 16
+"""Pairs that are looked at together first: the processor computes several at once."""
+
 
 @loop
 def more_than(add: float, missing: int, uniform: bool) -> float:
@@ -206,26 +209,36 @@ def price_pairs(  # noqa: PLR0912, PLR0915
                             other = time_of[o, i]
                             worth = weight * total + filled[o, i]
                             charge = cost + price[o, i] + floor
-                            for m in range(count[q]):
-                                time = time_of_q[m]
-                                time = time if time > other else other
-                                if worth + filled_q[m] <= k * time * (charge + price_q[m]):
+                            for at in range(0, count[q], BLOCK):
+                                until = min(at + BLOCK, count[q])
+                                promising = zero
+                                for m in range(at, until):
+                                    time = time_of_q[m]
+                                    time = time if time > other else other
+                                    most = k * time * (charge + price_q[m])
+                                    promising += 1 if worth + filled_q[m] > most else 0
+                                if promising == 0:
                                     continue
-                                d = place[q, m]
-                                chosen[depth] = p
-                                if copies_of(chosen, depth + 1, d) >= multiplicity[d]:
-                                    continue
-                                if limited and apart[p, d]:
-                                    continue
-                                time = 0.0
-                                for j in range(k):
-                                    slot = max(busiest[1, j], moved[o, j, p])
-                                    time += max(slot, moved[q, j, d])
-                                value = weight * (total + sums[p] + sums[d]) / (k * time)
-                                value -= cost + prices[p] + prices[d]
-                                if value > threshold:
-                                    chosen[depth + 1] = d
-                                    found = record(
-                                        chosen, largest, value, found, members, values, share
-                                    )
+                                for m in range(at, until):
+                                    time = time_of_q[m]
+                                    time = time if time > other else other
+                                    if worth + filled_q[m] <= k * time * (charge + price_q[m]):
+                                        continue
+                                    d = place[q, m]
+                                    chosen[depth] = p
+                                    if copies_of(chosen, depth + 1, d) >= multiplicity[d]:
+                                        continue
+                                    if limited and apart[p, d]:
+                                        continue
+                                    time = 0.0
+                                    for j in range(k):
+                                        slot = max(busiest[1, j], moved[o, j, p])
+                                        time += max(slot, moved[q, j, d])
+                                    value = weight * (total + sums[p] + sums[d]) / (k * time)
+                                    value -= cost + prices[p] + prices[d]
+                                    if value > threshold:
+                                        chosen[depth + 1] = d
+                                        found = record(
+                                            chosen, largest, value, found, members, values, share
+                                        )
     return found
