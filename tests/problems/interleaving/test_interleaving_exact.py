@@ -329,7 +329,7 @@ def test_its_bounds_are_above_the_optimum(instance: Instance) -> None:
 def test_it_gives_the_bound_of_the_smoothed_relaxation(
     options: dict[str, Any], parts: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also with prices lifted from few representatives; the prices alone prove the same bound again."""
+    """Also with prices lifted from few; the prices alone prove the same bound again."""
     instance = dlsched.generate("interleaving", 1, **options)
     expected = float(dlsched.solve(instance, "lagrangian").certified[0].value)
     monkeypatch.setattr(large_relaxation, "_PARTS", parts)

@@ -33,6 +33,7 @@ from dlsched.run import Run
 
 COLUMN_LIBRARIES = (
     ".programs.pricing",
+    ".programs.pair_pricing",
     ".heuristics.exchange_search",
     "highspy",
     *MATCHING_LIBRARIES,

@@ -125,6 +125,6 @@ def proved(pool: Pool, prices: Prices, found: Pass, before: Prices) -> Prices:
 
 
 def without_rounding(pool: Pool, prices: Prices) -> Prices:
-    """Return prices that are higher by more than the rounding of a reduced value and of these prices."""
+    """Return prices that are higher by more than the rounding of reduced values and of prices."""
     error = np.array([2 * pool.rounding(part, prices) for part in pool.classes])
     return Prices(prices.rows + error[pool.class_of], prices.gpu)

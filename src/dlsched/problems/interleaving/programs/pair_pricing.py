@@ -189,9 +189,7 @@ def price_pairs(  # noqa: PLR0912, PLR0915
                         value = worth / (k * times[p]) - cost - prices[p]
                         if smallest <= depth + 1 and value > threshold:
                             chosen[depth] = p
-                            found = record(
-                                chosen, depth + 1, value, found, members, values, share
-                            )
+                            found = record(chosen, depth + 1, value, found, members, values, share)
                         add = suffix[second, step_of(times[p], low)]
                         if value + more_than(add, 1, uniform) > floor:
                             m = count[o]
