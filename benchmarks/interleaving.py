@@ -16,7 +16,7 @@ import networkx
 import numpy as np
 import rustworkx
 from figures import ROOT, arguments, cell, rule_gap, write
-from interleaving_bounds import bound, open_, small
+from interleaving_bounds import bound, clustered, open_, small
 from interleaving_rules import own, unlike
 
 import dlsched
@@ -318,6 +318,7 @@ SECTIONS = {
     "rounds": rounds,
     "own": own,
     "bound": bound,
+    "clustered": clustered,
     "small": small,
     "open": open_,
 }
