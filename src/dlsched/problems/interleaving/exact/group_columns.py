@@ -4,7 +4,7 @@ The relaxation's prices give a bound on every grouping (`Pool.bound`), and with 
 group's reduced value exceeds h, a grouping with a group of reduced value r is worth at most the
 bound minus (h - r). So groups further below h than the gap are in no better grouping, and the
 integer program over the others finds the optimum. With many distinct jobs the relaxation is that
-of `relaxation`.
+of `large_relaxation`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ SMOOTHING = 0.5
 """Share of the best bound's prices in those that are priced, next to the relaxation's (Wentges
 1997)."""
 MANY_PROFILES = 150
-"""Profiles of one class from which on the relaxation is that of `relaxation`: with fewer, exact
+"""Profiles of one class from which on the relaxation is that of `large_relaxation`: with fewer, exact
 passes take no time."""
 _QUOTA = 5
 _CAPACITY = 200_000
