@@ -47,8 +47,8 @@ SMOOTHING = 0.5
 """Share of the best bound's prices in those that are priced, next to the relaxation's (Wentges
 1997)."""
 MANY_PROFILES = 150
-"""Profiles of one class from which on the relaxation is that of `large_relaxation`: with fewer, exact
-passes take no time."""
+"""Profiles of one class from which on the relaxation is that of `large_relaxation`: with fewer,
+exact passes take no time."""
 _QUOTA = 5
 _CAPACITY = 200_000
 _PATIENCE = 20.0
