@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from dlsched.errors import OptionError
@@ -76,10 +76,12 @@ def upward_imports(package: str) -> list[str]:
     root = Path(next(iter(spec.submodule_search_locations)))
     upward = []
     for file in sorted(root.rglob("*.py")):
-        here = _rank(file.relative_to(root).with_suffix("").parts)
+        parts = file.relative_to(root).with_suffix("").parts
+        here = _rank(parts)
         if here is None:
             continue
-        for target in _imported(file.read_text(encoding="utf-8"), package):
+        home = [package, *parts[:-1]]
+        for target in _imported(file.read_text(encoding="utf-8"), home):
             there = _rank(target.split("."))
             if there is not None and there > here:
                 upward.append(f"{file.relative_to(root)}: imports {package}.{target}")
@@ -93,15 +95,21 @@ def _rank(parts: tuple[str, ...] | list[str]) -> int | None:
     return order.index(parts[0]) if parts[0] in FOLDERS else None
 
 
-def _imported(text: str, package: str) -> Iterator[str]:
-    """Yield the modules of a package that a module imports, without the package's name."""
+def _imported(text: str, home: Sequence[str]) -> Iterator[str]:
+    """Yield the modules of a package that a module of it imports, without the package's name.
+
+    The module is in the package and folders `home`, from which relative imports count.
+    """
+    package = f"{home[0]}."
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            start = home[: len(home) - node.level + 1] if node.level else ()
+            base = [*start, *filter(None, [node.module])]
+            names = [".".join([*base, alias.name]) for alias in node.names]
         else:
             continue
         for name in names:
-            if name.startswith(f"{package}."):
-                yield name.removeprefix(f"{package}.")
+            if name.startswith(package):
+                yield name.removeprefix(package)
