@@ -45,7 +45,8 @@ def module_name(package: str, name: str) -> str | None:
 def places(package: str, name: str) -> list[str]:
     """Return the full names of a package's modules of this name: one, if it is as it should be."""
     possible = [f"{package}.{name}"]
-    if name in _FOLDER_OF and importlib.util.find_spec(f"{package}.{_FOLDER_OF[name]}"):
+    folder = name in _FOLDER_OF and importlib.util.find_spec(f"{package}.{_FOLDER_OF[name]}")
+    if folder and folder.submodule_search_locations:  # it is no module of that name, as exact.py
         possible.append(expected(package, name))
     return [place for place in possible if importlib.util.find_spec(place)]
 
