@@ -57,11 +57,7 @@ DEFECTS: dict[str, tuple[str, str, str, str, str]] = {
     ),
     "a start that is no method": (
         "dlsched_admission", "    package=__name__,", "    package=__name__,\n    starts=(Start('densest'),),",
-        "methods", "there is no method 'densest', which PROBLEM names as starts; there are: milp, densest_first, lp",
-    ),
-    "a variable has no finite bounds": (
-        "model", "    return m\n", "    m.z = pyo.Var(domain=pyo.NonNegativeReals)\n    m.over = pyo.Constraint(expr=m.z >= m.gpus.body)\n    return m\n",
-        "proofs", "z needs finite bounds",
+        "methods", "there is no method 'densest', which PROBLEM names as starts; there are: milp, densest_first, lp (in dlsched_admission.exact, dlsched_admission.exact.bounds, dlsched_admission.heuristics)",
     ),
     "a misspelt variable": (
         "model", "def build(", "NAMEABLE = {'y': 'the job starts'}\n\n\ndef build(",
@@ -210,7 +206,7 @@ def test_all_missing_modules_are_named_with_their_places(install: Install) -> No
     (found,) = check_problem("admission", checks=["parts"]).findings
     assert f"no {PACKAGE}.pictures.draw, with draw; " in found.message
     assert f"no {PACKAGE}.definition.oracle, with brute_force" in found.message
-    with pytest.raises(dlsched.OptionError, match="'draw': no dlsched_admission.pictures.draw"):
+    with pytest.raises(dlsched.OptionError, match=r"'draw': no dlsched_admission\.pictures\.draw"):
         registry.problem("admission").module("draw")
 
 

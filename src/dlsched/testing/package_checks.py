@@ -53,11 +53,13 @@ def methods(subject: Subject) -> None:
     """There are the methods that PROBLEM names, and exact ones say why they are exact."""
     owner = subject.problem
     known = ", ".join(owner.methods) or "none"
+    modules = [*layout.method_modules(owner.package)]
     unloaded = layout.unloaded_methods(owner.package)
     hidden = f"not imported: {', '.join(unloaded)}; methods are in the folders exact and heuristics"
     hidden += ", or in modules exact, heuristics and bounds of the package"
     for field, name, kinds in _named_methods(subject):
         said = f"there is no method {name!r}, which PROBLEM names as {field}; there are: {known}"
+        said += f" (in {', '.join(modules) or 'no module'})"
         require(name in owner.methods, f"{said}; {hidden}" if unloaded else said)
         require(owner.methods[name].kind in kinds, f"{name} is not of kind {' or '.join(kinds)}")
     require(not unloaded, hidden)
