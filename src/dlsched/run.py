@@ -72,8 +72,9 @@ class Run:
 
     Nothing interrupts a method: it asks `stop_reason` from time to time. Solvers are told what
     remains by `solvers.session` and `solvers.pyomo_backend`, scipy's by
-    `problems.elastic.programs.lagrangian`; those that cvxpy calls for `synergy_opt` are not. Only
-    sweeps end a process (`bench.worker_process`).
+    `problems.elastic.programs.lagrangian`, cvxpy's by
+    `problems.sensitivity.programs.cvxpy_reference`. Only sweeps end a process
+    (`bench.worker_process`).
 
     Attributes
     ----------
