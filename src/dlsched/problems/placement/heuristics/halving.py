@@ -53,8 +53,7 @@ class Stage(NamedTuple):
         return self.pace * math.log(hottest / self.coldest)
 
 
-_STAGES = (
-    Stage(4, 0.3, 1.0),
+STAGES = (
     Stage(2, 0.1, 1.0),
     Stage(1, 0.005, 0.7, (0.0, 0.55, 0.85, 0.95, 1.0, 1.0)),
 )
@@ -87,11 +86,11 @@ def anneal_and_halve(data: Data, state: State, run: Run, trials: int) -> State:
     placements = [state.home.copy()]
     hottest = HOTTEST
     pace = trials / _work()
-    for stage in _STAGES:
+    for stage in STAGES:
         count = math.ceil(pace * stage.trials(hottest))
         temperatures = falling(mean * hottest, mean * stage.coldest, count)
-        ends = [_penalty(hottest), _penalty(stage.coldest)]
-        penalties = unit_penalty(data) * np.geomspace(*ends, count)
+        penalties = np.geomspace(_penalty(hottest), _penalty(stage.coldest), count)
+        penalties *= unit_penalty(data)
         cooled = []
         for number in range(stage.placements):
             move_to(state, placements[number % len(placements)])
@@ -107,12 +106,12 @@ def anneal_and_halve(data: Data, state: State, run: Run, trials: int) -> State:
 
 def _work() -> float:
     """Return the trials of all stages at a pace of 1."""
-    hottest = (HOTTEST, *(stage.coldest for stage in _STAGES))
-    pairs = zip(_STAGES, hottest, strict=False)
+    hottest = (HOTTEST, *(stage.coldest for stage in STAGES))
+    pairs = zip(STAGES, hottest, strict=False)
     return sum(stage.placements * stage.trials(first) for stage, first in pairs)
 
 
 def _penalty(temperature: float) -> float:
     """Return the soft cost of an infeasibility of 1 at a temperature, in sums of the weights."""
-    part = math.log(HOTTEST / temperature) / math.log(HOTTEST / _STAGES[-1].coldest)
+    part = math.log(HOTTEST / temperature) / math.log(HOTTEST / STAGES[-1].coldest)
     return float(SOFT[0] * (SOFT[1] / SOFT[0]) ** part)
