@@ -37,6 +37,9 @@ from dlsched.problems.placement.structures.arrays import Data
 from dlsched.problems.placement.structures.flat_state import State
 from dlsched.run import Run
 
+_TRIALS = (300, 400)
+"""Of `short_annealing` for each table, by default: with few tables, and with many."""
+
 
 class Stage(NamedTuple):
     """A part of the cooling schedule."""
@@ -60,10 +63,11 @@ STAGES = (
 """In the last one hardly any cluster moves."""
 
 
-def short_anneal(data: Data, state: State, run: Run, trials: int) -> State:
+def short_anneal(data: Data, state: State, run: Run, trials: int | None) -> State:
     """Improve a state in place by the search of `short_annealing`, with some trials per table."""
-    count = max(trials * len(data.size), LEAST_TRIALS)
-    if len(data.size) >= MANY_TABLES:
+    many = len(data.size) >= MANY_TABLES
+    count = max((trials or _TRIALS[many]) * len(data.size), LEAST_TRIALS)
+    if many:
         return anneal_and_halve(data, state, run, count)
     return anneal(data, state, run, 2, count // 2)
 
