@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,28 +12,12 @@ from placement_instances import instance, region, table
 import dlsched
 from dlsched.problems.placement import Instance
 from dlsched.problems.placement.definition.check import at_home, check, evaluate, moved
-from dlsched.problems.placement.heuristics import (
-    daily,
-    halving,
-    initial_homes,
-    schedules,
-    solution_of,
-)
-from dlsched.problems.placement.heuristics.climbing import hill_climb
-from dlsched.problems.placement.heuristics.halving import anneal_and_halve
+from dlsched.problems.placement.heuristics import daily, initial_homes, solution_of
 from dlsched.problems.placement.heuristics.incremental_cost import move_each
 from dlsched.problems.placement.heuristics.local_search import DRAWS, anneal
-from dlsched.problems.placement.heuristics.schedules import Found
 from dlsched.problems.placement.structures.arrays import arrays
-from dlsched.problems.placement.structures.flat_state import (
-    AT_HOME,
-    COST,
-    INFEASIBILITY,
-    MOVED,
-    State,
-)
+from dlsched.problems.placement.structures.flat_state import AT_HOME, COST, INFEASIBILITY, MOVED
 from dlsched.problems.placement.structures.state import state_of
-from dlsched.run import Run
 from dlsched.testing import oracles, strategies
 from drawing import drawn
 
@@ -114,51 +97,6 @@ def test_short_annealing_is_better_than_hill_climbing() -> None:
         assert not found[0].better_than(found[1])
         costs.append(float(found[1].cost) / float(found[0].cost))
     assert np.mean(costs) < 0.95
-
-
-def test_placements_side_by_side_end_better_than_they_begin() -> None:
-    """From 100 tables on: feasible, the state of its homes, never worse than climbing alone."""
-    inst = dlsched.generate("placement", 3, tables=100, regions=4, jobs=150, move_share=0.6)
-    data = arrays(inst)
-    climbed = hill_climb(data, state_of(data, initial_homes(data)), Run(), None)
-    for trials in (1, 4_000):
-        state = state_of(data, initial_homes(data))
-        anneal_and_halve(data, state, Run(seed=1), trials)
-        again = state_of(data, initial_homes(data))
-        anneal_and_halve(data, again, Run(seed=1), trials)
-        assert np.array_equal(state.home, again.home)
-        fresh = state_of(data, state.home)
-        assert state.sums == pytest.approx(fresh.sums, rel=1e-9, abs=1e-9)
-        report = check(inst, solution_of(inst, state))
-        assert report.feasible
-        assert float(report.objective.cost) == pytest.approx(state.sums[COST], rel=1e-9)
-        assert state.sums[COST] <= climbed.sums[COST]
-    assert state.sums[COST] < 0.95 * climbed.sums[COST]
-
-
-def test_the_better_placements_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each stage has its number of placements, and begins with the cheapest of the one before."""
-    inst = dlsched.generate("placement", 3, tables=100, regions=4, jobs=150)
-    data, costs = arrays(inst), list[tuple[float, float]]()
-
-    def cool(state: State, *arguments: Any) -> Found:
-        begun = float(state.sums[COST])
-        found = schedules.cool(state, *arguments)
-        costs.append((begun, float(state.sums[COST])))
-        return found
-
-    monkeypatch.setattr(halving, "cool", cool)
-    soft = data._replace(
-        capacity=np.full(4, np.inf), cpu_quota=np.full_like(data.cpu_quota, np.inf)
-    )
-    anneal_and_halve(soft, state_of(soft, initial_homes(soft)), Run(seed=1), 4_000)
-    first = 0
-    for now, then in pairwise(halving.STAGES):
-        ends = sorted(end for _, end in costs[first : first + now.placements])
-        first += now.placements
-        begins = [begin for begin, _ in costs[first : first + then.placements]]
-        assert begins == pytest.approx(ends[: then.placements], rel=1e-9)
-    assert len(costs) == first + 1
 
 
 @drawn(100, strategies.placement(max_tables=6, max_jobs=6))

@@ -3,28 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
 from dlsched.errors import OptionError
 from dlsched.problems.placement.definition.check import check
 from dlsched.problems.placement.definition.schema import Instance, Solution
-from dlsched.problems.placement.heuristics.climbing import hill_climb, rank
-from dlsched.problems.placement.heuristics.halving import short_anneal
-from dlsched.problems.placement.heuristics.schedules import (
-    RESTARTS,
-    Schedules,
-    anneal,
-    long_schedules,
-)
+from dlsched.problems.placement.heuristics import local_search
+from dlsched.problems.placement.heuristics.incremental_cost import move_each
 from dlsched.problems.placement.structures.arrays import Data, arrays, homes_of
-from dlsched.problems.placement.structures.flat_state import INFEASIBILITY, MOVED, State
+from dlsched.problems.placement.structures.flat_state import COST, INFEASIBILITY, MOVED, State
 from dlsched.problems.placement.structures.small import few_tables, some_tables
-from dlsched.problems.placement.structures.state import state_of
+from dlsched.problems.placement.structures.state import recompute, state_of
 from dlsched.registry.own import method
 from dlsched.results.result import Claim, Status, Termination
 from dlsched.run import Run
-from dlsched.solvers.compilation import Ints
+from dlsched.solvers.compilation import Floats, Ints
+
+_TABLES_PER_CALL = 2_000
+"""Of hill climbing, between two checks of the limits."""
+_TRIALS_PER_CALL = 20_000
+"""Of annealing, between two checks of the limits."""
+_RESTARTS = 3
+"""Cooling schedules of `annealing`."""
+SHORT_TRIALS = 300
+"""Of `short_annealing`, for each table."""
+_LEAST_TRIALS = 2_000
+"""Of `short_annealing`, however few tables there are."""
+_SAMPLED_MOVES = 500
+"""From which the temperatures follow."""
+_HOTTEST = 2.0
+"""First temperature, in mean increases of the cost by a move."""
+_COLDEST = 0.01
+"""Last temperature, in mean increases of the cost by a move."""
+_LEAST_TEMPERATURE = 1e-300
+_SOFT = (0.1, 10.0)
+"""First and last cost of an infeasibility of 1, in sums of the weights, so that large tables may
+change places; where there are few tables, most such placements lead nowhere."""
+_HARD = (1e6, 1e6)
+"""The same, so that limits are hardly ever broken."""
+_MANY_TABLES = 100
+"""From here on the first schedule is one with soft limits; the others alternate."""
 
 
 @method("placement", kind="heuristic", preload=(".heuristics.local_search",), small=some_tables)
@@ -51,7 +71,7 @@ def hill_climbing(instance: Instance, run: Run, days: int | None = None) -> Clai
 
 @method("placement", kind="heuristic", preload=(".heuristics.local_search",))
 def annealing(
-    instance: Instance, run: Run, restarts: int = RESTARTS, moves: int | None = None
+    instance: Instance, run: Run, restarts: int = _RESTARTS, moves: int | None = None
 ) -> Claim:
     """Simulated annealing with moves of tables, of a job's tables, and of clusters, and swaps.
 
@@ -74,31 +94,30 @@ def annealing(
     short = None
     if moves is None and run.time_limit is not None:
         start = initial_state(instance, data, run)
-        short = short_anneal(data, start, run.nested(), None)
+        short = anneal(data, start, run.nested(), *short_schedules(data, SHORT_TRIALS))
     schedules = Schedules(restarts, moves or long_schedules(data).trials)
     state = anneal(data, initial_state(instance, data, run), run, *schedules)
-    if short is not None and rank(short) < rank(state):
+    if short is not None and _rank(short) < _rank(state):
         state = short
     return _claim(instance, data, state, run)
 
 
 @method("placement", kind="heuristic", preload=(".heuristics.local_search",), small=few_tables)
-def short_annealing(instance: Instance, run: Run, trials: int | None = None) -> Claim:
+def short_annealing(instance: Instance, run: Run, trials: int = SHORT_TRIALS) -> Claim:
     """`annealing` with so few trials that it takes about ten times the time of `hill_climbing`.
 
-    From 100 tables on, several placements are annealed side by side with soft limits, and only the
-    better ones go on as it cools. Else two schedules, one after the other, have half the trials
-    each, the first with hard limits. Ours, not the paper's.
+    One cooling schedule with soft limits from 100 tables on; else two with half the trials each,
+    the first with hard limits. Ours, not the paper's.
 
     Parameters
     ----------
     trials
-        For each table, and 2,000 at least in all; by default 300, from 100 tables on 400.
+        For each table, and 2,000 at least in all.
     """
-    if trials is not None and trials < 1:
+    if trials < 1:
         raise OptionError(f"trials={trials} must be from 1")
     data = arrays(instance)
-    state = short_anneal(data, initial_state(instance, data, run), run, trials)
+    state = anneal(data, initial_state(instance, data, run), run, *short_schedules(data, trials))
     return _claim(instance, data, state, run)
 
 
@@ -146,6 +165,117 @@ def initial_homes(data: Data) -> Ints:
         home[t] = np.argmax(free)
         free[home[t]] -= data.size[t]
     return home
+
+
+def hill_climb(data: Data, state: State, run: Run, days: int | None) -> State:
+    """Improve a state in place, day by day, until nothing moves or the run must stop."""
+    day = 0
+    tables = np.arange(len(data.size))
+    while len(tables) and (days is None or day < days):
+        gains = []
+        for first in range(0, len(tables), _TABLES_PER_CALL):
+            if run.stop_reason():
+                return state
+            gains.append(_best_moves(state, tables[first : first + _TABLES_PER_CALL]))
+        region, worse, cost = (np.concatenate(parts) for parts in zip(*gains, strict=True))
+        queue = np.lexsort((cost, worse))
+        queue = queue[region[queue] != state.home[queue]]
+        before = state.home.copy()
+        for first in range(0, len(queue), _TABLES_PER_CALL):
+            if run.stop_reason():
+                break
+            _best_moves(state, queue[first : first + _TABLES_PER_CALL], apply=True)
+        recompute(*state.packed)  # updates round
+        day += 1
+        if np.array_equal(before, state.home):
+            break
+    return state
+
+
+class Schedules(NamedTuple):
+    """Cooling schedules of annealing: their number, and the trials in each."""
+
+    restarts: int
+    trials: int
+
+
+def long_schedules(data: Data) -> Schedules:
+    """Return those of `annealing` by default."""
+    return Schedules(_RESTARTS, int(np.clip(1_500 * len(data.size), 200_000, 20_000_000)))
+
+
+def short_schedules(data: Data, trials: int) -> Schedules:
+    """Return those of `short_annealing` with some trials for each table."""
+    restarts = 1 if len(data.size) >= _MANY_TABLES else 2
+    return Schedules(restarts, max(trials * len(data.size), _LEAST_TRIALS) // restarts)
+
+
+def anneal(data: Data, state: State, run: Run, restarts: int, trials: int) -> State:
+    """Improve a state in place by hill climbing and restarts of annealing; return the best."""
+    hill_climb(data, state, run, None)
+    if not len(data.size) or len(data.capacity) < 2:
+        return state
+    best = _rank(state)
+    homes = state.home.copy()
+    weights = data.traffic_weight + data.gpu_weight + data.storage_weight or 1.0
+    for restart in range(restarts):
+        soft = (restart % 2 == 0) == (len(data.size) >= _MANY_TABLES)
+        temperatures = np.geomspace(*_temperatures(data, state, run.rng), trials)
+        penalties = weights * np.geomspace(*(_SOFT if soft else _HARD), trials)
+        for first in range(0, trials, _TRIALS_PER_CALL):
+            if run.stop_reason():
+                break
+            part = slice(first, first + _TRIALS_PER_CALL)
+            draws = run.rng.random((len(temperatures[part]), local_search.DRAWS))
+            cost, worse = local_search.anneal(
+                *state.packed, temperatures[part], penalties[part], draws
+            )
+            if (worse, cost) < best:
+                best = (worse, cost)
+                homes = state.best.copy()
+        _move_to(state, homes)
+        hill_climb(data, state, run, None)
+        if _rank(state) < best:
+            best = _rank(state)
+            homes = state.home.copy()
+        worse, cost = best
+        run.record(None if worse else cost, None)
+        if run.stop_reason():
+            break
+    _move_to(state, homes)
+    return state
+
+
+def _move_to(state: State, homes: Ints) -> None:
+    """Change a state in place to that of other homes."""
+    state.home[:] = homes
+    recompute(*state.packed)
+
+
+def _best_moves(state: State, tables: Ints, apply: bool = False) -> tuple[Ints, Floats, Floats]:
+    """Return each table's best region, and what moving there adds to infeasibility and cost."""
+    region = np.zeros_like(tables)
+    worse = np.zeros(len(tables))
+    cost = np.zeros(len(tables))
+    local_search.climb(*state.packed, tables, region, worse, cost, apply)
+    return region, worse, cost
+
+
+def _rank(state: State) -> tuple[float, float]:
+    """Return the infeasibility and the cost."""
+    return float(state.sums[INFEASIBILITY]), float(state.sums[COST])
+
+
+def _temperatures(data: Data, state: State, rng: np.random.Generator) -> tuple[float, float]:
+    """Return the first and the last temperature, from the mean increase of the cost by a move."""
+    tables = rng.integers(len(data.size), size=_SAMPLED_MOVES)
+    into = rng.integers(len(data.capacity), size=_SAMPLED_MOVES)
+    cost, worse = np.zeros((2, _SAMPLED_MOVES))
+    move_each(*state.packed, tables, into, False, cost, worse)
+    increases = cost[cost > 0]
+    mean = float(increases.mean()) if len(increases) else 1.0  # no move costs anything: any will do
+    hottest, coldest = np.maximum([_HOTTEST * mean, _COLDEST * mean], _LEAST_TEMPERATURE).tolist()
+    return hottest, coldest
 
 
 def solution_of(instance: Instance, state: State) -> Solution:

@@ -26,9 +26,8 @@ _TABLE = 0.35
 _JOB = 0.6
 _SWAP = 0.7
 _CLUSTER = 0.85
-KINDS = (0.0, _TABLE, _JOB, _SWAP, _CLUSTER, 1.0)
-"""Between which numbers a trial is a table's move, a job's, a swap, a cluster's move, and a swap of
-clusters."""
+"""Below which number a trial is a table's move, a job's, a swap, or a cluster's move; above the
+last, a swap of clusters."""
 _GUIDED = 0.75
 """Chance that a move goes where some of the readers' tables are."""
 _MODULUS = 2**31 - 1

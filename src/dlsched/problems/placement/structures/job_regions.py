@@ -40,9 +40,6 @@ def region_of(at: Layout, ints: Ints, j: int) -> int:
         return best
     if ints[at.ml + j]:
         return -1
-    last = ints[at.job_start + j + 1] - 1
-    if last - ints[at.job_start + j] == 1:  # a tie of two
-        return min(best, home_of_read(at, ints, last))
     for i in reads_of(at, ints, j):
         ints[at.votes + home_of_read(at, ints, i)] += 1
     for i in reads_of(at, ints, j):
@@ -60,8 +57,6 @@ def bytes_near(at: Layout, ints: Ints, nums: Floats, j: int, r: int) -> float:
     """Return the bytes that a job reads in its region if that is `r`."""
     total = 0.0
     if r >= 0:
-        if ints[at.ml + j]:
-            return float(nums[at.job_bytes + j])
         for i in reads_of(at, ints, j):
             if home_of_read(at, ints, i) == r:
                 total += nums[at.size + ints[at.job_tables + i]]
