@@ -608,7 +608,7 @@ def near() -> Iterator[str]:
     yield "## `short_annealing` from 200 tables on\n"
     yield "Per cent above the best known cost, mean and worst of the seeds, and processor time as"
     yield "a multiple of `hill_climbing`'s, both of the method alone. 300 trials for each table are"
-    yield "the default. Best known: the best of the columns, of which the last one has another seed;"
+    yield "the default. Best known: the best of the columns; the last has another seed;"
     yield "longer searches may find better ones.\n"
     trials = (300, 1000, 2000)
     shown = " | ".join(f"{n:,} trials | times" for n in trials)
