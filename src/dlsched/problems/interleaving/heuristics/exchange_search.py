@@ -102,7 +102,7 @@ def possible(sizes: Any, pair: Any, places: Any, largest: int) -> bool:
     if there == back:
         return False
     giver, taker = (sizes[g], sizes[h]) if there else (sizes[h], sizes[g])
-    return giver >= 2 and taker < largest
+    return bool(giver >= 2 and taker < largest)
 
 
 @loop

@@ -126,7 +126,7 @@ def safety_of(profiles: Any) -> float:
     max_price = 0.0
     for p in range(len(profiles.prices)):
         max_price = max(max_price, abs(profiles.prices[p]))
-    return SAFETY * (profiles.weight + max_price + abs(profiles.fixed))
+    return float(SAFETY * (profiles.weight + max_price + abs(profiles.fixed)))
 
 
 @entry(

@@ -65,11 +65,12 @@ def time_limit(solver: str, seconds: float) -> Mapping[str, Any]:
     if math.isinf(seconds):
         return {}
     seconds = max(seconds, _LEAST_SECONDS)
-    return {
+    options: dict[str, dict[str, Any]] = {
         "highs": {"highs_options": {"time_limit": seconds}},
         "scip": {"scip_params": {"limits/time": seconds}},
         "glpk": {"tm_lim": math.ceil(1000 * seconds)},
-    }.get(solver, {})
+    }
+    return options.get(solver, {})
 
 
 def stage_one(instance: Instance, solver: str = "highs", **options: Any) -> StageOne:
