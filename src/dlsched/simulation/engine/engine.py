@@ -251,6 +251,8 @@ class Engine:
             self.shown.running,
             lambda: server_views(self.cluster, holdings.resources),
             self.shown.present,
+            self.shown.holding,
+            self.shown.lines,
             self.shown.front,
             self.shown.vectors,
             holdings.held,

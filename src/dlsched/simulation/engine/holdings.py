@@ -14,8 +14,8 @@ from dlsched.simulation.engine.policy import PolicyError
 from dlsched.simulation.engine.progress import Progress
 from dlsched.simulation.engine.resources import Resources, amount, checked
 from dlsched.simulation.engine.speeds import speed
-from dlsched.simulation.engine.state import Arrays, Vector
 from dlsched.simulation.engine.table import Table
+from dlsched.simulation.engine.vectors import Arrays, Vector
 from dlsched.simulation.engine.waiting import Waiting
 from dlsched.simulation.log import Ending, Log, Segment
 from dlsched.simulation.workload.clock import HORIZON, ticks

@@ -8,7 +8,7 @@ import numpy as np
 
 from dlsched.simulation.engine.positions import Positions
 from dlsched.simulation.engine.progress import Progress
-from dlsched.simulation.engine.state import Arrays, Vector
+from dlsched.simulation.engine.vectors import Arrays, Vector
 from dlsched.simulation.workload.job import Job
 
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Callable, Collection, Sequence
-from typing import Any
 
 import numpy as np
 
-from dlsched.simulation.engine.state import Arrays, JobView, Key, Vector
+from dlsched.simulation.engine.state import JobView
+from dlsched.simulation.engine.vectors import Arrays, Entry, Key, Vector
 from dlsched.simulation.workload.job import Job
-
-Entry = tuple[Any, int]
-"""The key of a job and its position: ties are in the order of submission."""
 
 
 class Waiting:
@@ -66,13 +63,15 @@ class Lines:
 
     Attributes
     ----------
+    by_gpus
+        The lines; none is empty.
     new
         Jobs that wait and whose key was not computed yet.
     """
 
     def __init__(self, positions: Collection[int]) -> None:
         self.new: set[int] = set(positions)
-        self._by_gpus: dict[int, list[Entry]] = {}
+        self.by_gpus: dict[int, list[Entry]] = {}
         self._entry: dict[int, Entry] = {}
 
     def take_new(self, jobs: Arrays, keys: Vector) -> None:
@@ -82,13 +81,13 @@ class Lines:
         most = len(self.new) > len(self._entry)
         for job, gpus, key in rows:
             entry = self._entry[job] = (key, job)
-            line = self._by_gpus.setdefault(gpus, [])
+            line = self.by_gpus.setdefault(gpus, [])
             if most:
                 line.append(entry)
             else:
                 insort(line, entry)
         if most:
-            for line in self._by_gpus.values():
+            for line in self.by_gpus.values():
                 line.sort()
         self.new.clear()
 
@@ -98,14 +97,14 @@ class Lines:
         if entry is None:
             self.new.remove(job)
             return
-        line = self._by_gpus[gpus]
+        line = self.by_gpus[gpus]
         del line[bisect_left(line, entry)]
         if not line:
-            del self._by_gpus[gpus]
+            del self.by_gpus[gpus]
 
     def least(self) -> int | None:
         """Return the fewest GPUs that a job asks for; None if there is no job."""
-        return min(self._by_gpus, default=None)
+        return min(self.by_gpus, default=None)
 
     def first(self, free: int, count: int) -> tuple[list[int], set[int]]:
         """Return the first jobs of every line, and which lines have more than these.
@@ -119,7 +118,7 @@ class Lines:
         """
         chosen: list[int] = []
         cut = set()
-        for gpus, line in self._by_gpus.items():
+        for gpus, line in self.by_gpus.items():
             most = min(count, free // gpus + 1)
             chosen += [job for _, job in line[:most]]
             if len(line) > most:

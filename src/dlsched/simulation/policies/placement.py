@@ -8,7 +8,7 @@ import numpy as np
 
 from dlsched.schema import Id
 from dlsched.simulation.engine.decision import Allocation, Share
-from dlsched.simulation.engine.state import Vector
+from dlsched.simulation.engine.vectors import Vector
 from dlsched.simulation.workload.cluster import Cluster
 from dlsched.simulation.workload.job import Job
 
