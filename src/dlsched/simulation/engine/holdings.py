@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import json
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from dlsched.schema import Id, Number
@@ -111,7 +112,7 @@ class Holdings:
             groups.add(self._release(j, now, Ending.COMPLETED))
             del self.active[j]
             self.table.present.remove(j)
-            self.table.running.remove(j)
+            self.table.stop(j)
             self.table.scaled.discard(j)
             self.log.add("completions", (j, now))
             count += 1
@@ -147,7 +148,7 @@ class Holdings:
             groups.add(self._release(j, now, Ending.PREEMPTED))
             self.active[j].preemptions += 1
             self.table.update(j, self.active[j])
-            self.table.running.remove(j)
+            self.table.stop(j)
             self.waiting.add(j)
             stopped += 1
         new = {name: self._checked(name, allocation) for name, allocation in start.items()}
@@ -172,7 +173,7 @@ class Holdings:
 
     def _stop_waiting(self, j: int) -> None:
         self.waiting.remove(j)
-        self.table.running.add(j)
+        self.table.start(j)
 
     def _checked(self, name: Id, allocation: Allocation) -> Allocation:
         j = self.position.get(name)
@@ -288,8 +289,8 @@ class Holdings:
                 job=j,
                 start=start,
                 end=now,
-                gpus=allocation.gpus,
-                shares=json.dumps([_data(share) for share in allocation.shares]),
+                gpus=progress.gpus,
+                shares=_json(allocation.shares),
                 sharing=allocation.group,
                 speed=str(progress.speed),
                 overhead=overhead,
@@ -340,6 +341,12 @@ class Holdings:
             if j not in shared:
                 self._take(j, progress.allocation)
             self._expect_end(j, progress)
+
+
+@lru_cache(maxsize=10_000)
+def _json(shares: tuple[Share, ...]) -> str:
+    """Return shares for the log; most are of one server, and come again and again."""
+    return json.dumps([_data(share) for share in shares])
 
 
 def _data(share: Share) -> list[Any]:

@@ -56,7 +56,7 @@ class Shown:
 
     def holding(self) -> Arrays:
         """Return the running jobs as vectors."""
-        return self.holdings.arrays(self.holdings.table.running.read(), self.now)
+        return self.holdings.table.holding(self.now, self.holdings.active)
 
     def lines(self, key: Key) -> LinesByGpus:
         """Return the waiting jobs by their number of GPUs, in the order of a key."""

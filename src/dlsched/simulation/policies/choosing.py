@@ -120,9 +120,10 @@ def _skipping(order: _Running, queues: _Queues) -> tuple[list[int], list[int]]:
     while True:
         # Of a line only the first job may fit: those behind it ask for as many GPUs, and by their
         # turn no more are left. So may no job of a line whose first job's turn is over.
-        fits = [(entry, g) for g, entry in queues.heads.items() if order.leaves(g, entry)]
-        if fits:
-            turn, gpus = min(fits)
+        heads = sorted((entry, gpus) for gpus, entry in queues.heads.items())
+        fits = next(((e, gpus) for e, gpus in heads if order.leaves(gpus, e)), None)
+        if fits is not None:
+            turn, gpus = fits
             order.take(gpus)
             start.append(queues.pop(gpus))
         elif order.slack < 0:
