@@ -71,15 +71,16 @@ class Holdings:
         self.resources = Resources(cluster)
         self.layers = Layers(workload.jobs, cluster) if layered else None
         self._ends: list[_End] = []
-        self._unstarted = 0
+        self._unstarted: dict[int, None] = {}
 
     def arrive(self, j: int, now: int) -> None:
         """Add a job that is submitted."""
         work = self.jobs[j].work_ticks
-        self._unstarted += 1
         self._add(j, Progress(left=work, since=now, least=work))
 
     def _add(self, j: int, progress: Progress) -> None:
+        if progress.first_start is None:
+            self._unstarted[j] = None
         self.active[j] = progress
         self.table.update(j, progress)
         self.table.present.add(j)
@@ -139,7 +140,7 @@ class Holdings:
         PolicyError
             If that is impossible.
         """
-        groups = set()
+        groups: set[Id | None] = set()
         stopped = 0
         for name in preempt:
             if name not in self.held or name in start:
@@ -201,7 +202,7 @@ class Holdings:
         progress.working = now + (job.restart_ticks if overhead is None else overhead)
         if progress.first_start is None:
             progress.first_start = now
-            self._unstarted -= 1
+            del self._unstarted[j]
         self.held[job.id] = new
         if new.group is None:
             self._set_speed(j, now)
@@ -303,17 +304,15 @@ class Holdings:
     @property
     def started(self) -> int:
         """How many of the jobs present have started: those of which `to_data` has much to say."""
-        return len(self.active) - self._unstarted
+        return len(self.active) - len(self._unstarted)
 
     def to_data(self) -> dict[str, Any]:
         """Return the jobs present as JSON values; of jobs that never started, their positions."""
         return {
             "active": [
-                [j, progress.to_data()]
-                for j, progress in self.active.items()
-                if progress.first_start is not None
+                [j, self.active[j].to_data()] for j in self.active if j not in self._unstarted
             ],
-            "unstarted": [j for j, p in self.active.items() if p.first_start is None],
+            "unstarted": list(self._unstarted),
             "held": list(self.held),
             "servers": list(self.resources.gpus),
             "members": self.members,
@@ -327,7 +326,6 @@ class Holdings:
         for j in sorted({*started, *data.get("unstarted", ())}):
             if j in started:
                 self._add(j, started[j])
-                self._unstarted += started[j].first_start is None
             else:
                 self.arrive(j, self.jobs[j].submit_ticks)
         self.members = {name: list(jobs) for name, jobs in data["members"].items()}

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
 from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 
+from dlsched.simulation.engine.ascending import Ascending
 from dlsched.simulation.engine.state import JobView
 from dlsched.simulation.engine.vectors import Arrays, Entry, Key, Vector
 from dlsched.simulation.workload.job import Job
@@ -25,19 +25,19 @@ class Waiting:
 
     def __init__(self, jobs: Sequence[Job], arrays: Callable[[Vector], Arrays]) -> None:
         self._jobs, self._arrays = jobs, arrays
-        self.positions: list[int] = []
+        self.positions: Ascending[int] = Ascending()
         self.views: dict[int, JobView] = {}
         self._lines: dict[Key, Lines] = {}
 
     def add(self, job: int) -> None:
         """Add a job that begins to wait."""
-        insort(self.positions, job)
+        self.positions.add(job)
         for lines in self._lines.values():
             lines.new.add(job)
 
     def remove(self, job: int) -> None:
         """Remove a job that starts."""
-        del self.positions[bisect_left(self.positions, job)]
+        self.positions.remove(job)
         self.views.pop(job, None)
         for lines in self._lines.values():
             lines.remove(job, self._jobs[job].gpus)
@@ -58,8 +58,7 @@ class Lines:
 
     Policies that let each job run in turn if it fits need only the first jobs of every line: where
     one of them does not fit, those behind it in its line do not fit either, as they ask for as many
-    GPUs and no more become free. A change takes the time of a binary search and of moving the
-    pointers behind it in the line.
+    GPUs and no more become free. A change takes the time of two binary searches.
 
     Attributes
     ----------
@@ -71,7 +70,7 @@ class Lines:
 
     def __init__(self, positions: Collection[int]) -> None:
         self.new: set[int] = set(positions)
-        self.by_gpus: dict[int, list[Entry]] = {}
+        self.by_gpus: dict[int, Ascending[Entry]] = {}
         self._entry: dict[int, Entry] = {}
 
     def take_new(self, jobs: Arrays, keys: Vector) -> None:
@@ -79,16 +78,15 @@ class Lines:
         rows = zip(jobs.job.tolist(), jobs.gpus.tolist(), keys.tolist(), strict=True)
         # Where most are new, sorting is faster than a search for each.
         most = len(self.new) > len(self._entry)
+        added: dict[int, list[Entry]] = {}
         for job, gpus, key in rows:
             entry = self._entry[job] = (key, job)
-            line = self.by_gpus.setdefault(gpus, [])
-            if most:
-                line.append(entry)
+            if most or gpus not in self.by_gpus:
+                added.setdefault(gpus, []).append(entry)
             else:
-                insort(line, entry)
-        if most:
-            for line in self.by_gpus.values():
-                line.sort()
+                self.by_gpus[gpus].add(entry)
+        for gpus, entries in added.items():
+            self.by_gpus[gpus] = Ascending((*self.by_gpus.get(gpus, ()), *entries))
         self.new.clear()
 
     def remove(self, job: int, gpus: int) -> None:
@@ -98,7 +96,7 @@ class Lines:
             self.new.remove(job)
             return
         line = self.by_gpus[gpus]
-        del line[bisect_left(line, entry)]
+        line.remove(entry)
         if not line:
             del self.by_gpus[gpus]
 

@@ -7,6 +7,8 @@ order: each job in turn runs if it fits what is left.
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
+
 from dlsched.simulation.engine.vectors import Arrays, Entry, LinesByGpus, Vector
 
 
@@ -65,24 +67,28 @@ class _Running:
         return int(self.jobs[place])
 
 
-class _Queues:
-    """The first job of each line that may still start, by its GPUs."""
+class _Queue:
+    """The first job of each line that may still start, with its GPUs; least first.
+
+    Of a line only the first job may fit: those behind it ask for as many GPUs, and by their turn no
+    more are left. So may no job of a line whose first job's turn is over.
+    """
 
     def __init__(self, lines: LinesByGpus) -> None:
         self._rest = {gpus: iter(line) for gpus, line in lines.items()}
-        self.heads = {gpus: next(line) for gpus, line in self._rest.items()}
+        self.heads: list[tuple[Entry, int]] = sorted((next(r), g) for g, r in self._rest.items())
 
-    def pop(self, gpus: int) -> int:
-        """Remove the first job of a line; return its position in the workload."""
-        job = self.heads.pop(gpus)[1]
+    def pop(self, i: int) -> None:
+        """Remove the i-th head, and the lines of those before it: their turn is over."""
+        gpus = self.heads[i][1]
+        del self.heads[: i + 1]
         entry = next(self._rest[gpus], None)
         if entry is not None:
-            self.heads[gpus] = entry
-        return job
+            insort(self.heads, (entry, gpus))
 
     def pass_over(self, turn: Entry) -> None:
-        """Remove the lines whose first job's turn is over."""
-        self.heads = {gpus: entry for gpus, entry in self.heads.items() if entry > turn}
+        """Remove the lines whose first job comes before a turn."""
+        del self.heads[: bisect_left(self.heads, (turn, 0))]
 
 
 def choose(
@@ -103,48 +109,46 @@ def choose(
     strict
         Whether nothing runs behind a job that does not fit.
     """
-    queues = _Queues(lines)
+    queue = _Queue(lines)
     worst = keys.max() if len(keys) else None
     if worst is None or not strict:
-        ahead = (worst is not None and key <= worst for key, _ in queues.heads.values())
-        if min(queues.heads, default=room + 1) > room and not any(ahead):
+        ahead = worst is not None and bool(queue.heads) and queue.heads[0][0][0] <= worst
+        if not ahead and min(lines, default=room + 1) > room:
             return [], []
     order = _Running(running, keys, room)
-    return (_strictly if strict else _skipping)(order, queues)
+    return (_strictly if strict else _skipping)(order, queue)
 
 
-def _skipping(order: _Running, queues: _Queues) -> tuple[list[int], list[int]]:
+def _skipping(order: _Running, queue: _Queue) -> tuple[list[int], list[int]]:
     """Return what starts and stops if jobs that do not fit are skipped."""
     start: list[int] = []
     stop: list[int] = []
     while True:
-        # Of a line only the first job may fit: those behind it ask for as many GPUs, and by their
-        # turn no more are left. So may no job of a line whose first job's turn is over.
-        heads = sorted((entry, gpus) for gpus, entry in queues.heads.items())
-        fits = next(((e, gpus) for e, gpus in heads if order.leaves(gpus, e)), None)
-        if fits is not None:
-            turn, gpus = fits
-            order.take(gpus)
-            start.append(queues.pop(gpus))
-        elif order.slack < 0:
-            place = order.excess()
-            turn = order.entry(place)
-            stop.append(order.stop(place))
+        for i, (entry, gpus) in enumerate(queue.heads):
+            if order.leaves(gpus, entry):
+                order.take(gpus)
+                start.append(entry[1])
+                queue.pop(i)
+                break
         else:
-            return start, sorted(stop)
-        queues.pass_over(turn)
+            if order.slack >= 0:
+                return start, sorted(stop)
+            place = order.excess()
+            queue.pass_over(order.entry(place))
+            stop.append(order.stop(place))
 
 
-def _strictly(order: _Running, queues: _Queues) -> tuple[list[int], list[int]]:
+def _strictly(order: _Running, queue: _Queue) -> tuple[list[int], list[int]]:
     """Return what starts and stops if nothing runs behind a job that does not fit."""
     start: list[int] = []
-    while queues.heads:
-        gpus = min(queues.heads, key=queues.heads.__getitem__)
-        if not order.leaves(gpus, queues.heads[gpus]):
+    while queue.heads:
+        entry, gpus = queue.heads[0]
+        if not order.leaves(gpus, entry):
             break
         order.take(gpus)
-        start.append(queues.pop(gpus))
+        start.append(entry[1])
+        queue.pop(0)
     end = order.excess()
-    if queues.heads:
-        end = min(end, order.before(min(queues.heads.values())))
+    if queue.heads:
+        end = min(end, order.before(queue.heads[0][0]))
     return start, sorted(order.jobs[end:].tolist())
