@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -124,7 +124,7 @@ class Holdings:
         self,
         now: int,
         decision: int,
-        preempt: Iterable[Id],
+        preempt: Sequence[Id],
         start: Mapping[Id, Allocation],
         overhead: Mapping[Id, Number],
     ) -> tuple[int, int, int]:
@@ -140,6 +140,8 @@ class Holdings:
         PolicyError
             If that is impossible.
         """
+        if not preempt and not start:
+            return 0, 0, 0
         groups: set[Id | None] = set()
         stopped = 0
         for name in preempt:

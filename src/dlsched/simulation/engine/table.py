@@ -78,28 +78,41 @@ class Table:
         index
             Positions of the jobs, ascending.
         """
-        return self._at(now, active, index, self._columns(index))
+        columns = self._columns(index)
+        since, working, held = columns[5:]
+        running = (held > 0).astype(np.int64)
+        time, worked = (now - since) * running, np.maximum(now - working, 0) * running
+        return self._later(now, active, index, columns, running, time, worked)
 
     def holding(self, now: int, active: Mapping[int, Progress]) -> Arrays:
         """Return the vectors of the running jobs; the columns are kept till a change."""
         if self._held is None:
             index = self.running.read()
-            columns = self._columns(index)
+            columns = np.vstack((self._columns(index), np.ones(len(index), np.int64)))
             columns.flags.writeable = False
             self._held = index, columns
-        return self._at(now, active, *self._held)
+        index, columns = self._held
+        since, working, _, ones = columns[5:]
+        time, worked = now - since, np.maximum(now - working, 0)
+        return self._later(now, active, index, columns, ones, time, worked)
 
     def _columns(self, index: Vector) -> Columns:
         """Return the columns of some jobs, each contiguous."""
         return np.ascontiguousarray(self._rows.take(index, axis=0).T)
 
-    def _at(
-        self, now: int, active: Mapping[int, Progress], index: Vector, columns: Columns
+    def _later(
+        self,
+        now: int,
+        active: Mapping[int, Progress],
+        index: Vector,
+        columns: Columns,
+        running: Vector,
+        time: Vector,
+        worked: Vector,
     ) -> Arrays:
-        submit, gpus, work_left, attained, service, since, working, held = columns
-        running = (held > 0).astype(np.int64)
-        time = (now - since) * running
-        remaining = np.maximum(work_left - np.maximum(now - working, 0) * running, 0)
+        """Return the vectors at a time, where the stretches and the work in them are known."""
+        submit, gpus, work_left, attained, service, _, _, held = columns[:8]
+        remaining = np.maximum(work_left - worked, 0)
         for job in self.scaled:
             i = int(np.searchsorted(index, job))
             if i < len(index) and index[i] == job:
