@@ -5,17 +5,17 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
-from typing import Final, Generic, TypeVar, overload
+from typing import Final, TypeVar, overload
 
 from dlsched.simulation.engine.vectors import Entry
 
-T = TypeVar("T", int, Entry)
+T = TypeVar("T", bound=int | Entry)
 
 BLOCK: Final = 500
 """Elements of a block when it is made; one with twice as many is split."""
 
 
-class Ascending(Sequence[T], Generic[T]):
+class Ascending(Sequence[T]):
     """Different elements, ascending: a change moves those of one block, not all behind it.
 
     In one list of 50,000 each change would take about as long as a whole decision.
@@ -23,7 +23,9 @@ class Ascending(Sequence[T], Generic[T]):
 
     def __init__(self, elements: Iterable[T] = ()) -> None:
         ordered = sorted(elements)
-        self._blocks = [ordered[i : i + BLOCK] for i in range(0, len(ordered), BLOCK)]
+        self._blocks: list[list[T]] = [
+            ordered[i : i + BLOCK] for i in range(0, len(ordered), BLOCK)
+        ]
         self._length = len(ordered)
 
     def add(self, element: T) -> None:
@@ -67,7 +69,7 @@ class Ascending(Sequence[T], Generic[T]):
         """Return an element, or a list of several; the first ones at once, wherever they end."""
         if isinstance(index, slice):
             start, stop, step = index.indices(self._length)
-            return list(islice(self, start, stop, step) if step > 0 else list(self)[index])
+            return list(islice(self, start, stop, step)) if step > 0 else list(self)[index]
         place = index + self._length if index < 0 else index
         if place >= 0:
             for block in self._blocks:

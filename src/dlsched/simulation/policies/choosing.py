@@ -38,7 +38,7 @@ class _Running:
         """Return the key and the position in the workload of the i-th job."""
         return self.keys[i].item(), int(self.jobs[i])
 
-    def leaves(self, gpus: int, entry: Entry) -> bool:
+    def has_room(self, gpus: int, entry: Entry) -> bool:
         """Return whether a waiting job fits, if no other one starts or stops before it."""
         if gpus <= self.slack:
             return True
@@ -125,7 +125,7 @@ def _skipping(order: _Running, queue: _Queue) -> tuple[list[int], list[int]]:
     stop: list[int] = []
     while True:
         for i, (entry, gpus) in enumerate(queue.heads):
-            if order.leaves(gpus, entry):
+            if order.has_room(gpus, entry):
                 order.take(gpus)
                 start.append(entry[1])
                 queue.pop(i)
@@ -143,7 +143,7 @@ def _strictly(order: _Running, queue: _Queue) -> tuple[list[int], list[int]]:
     start: list[int] = []
     while queue.heads:
         entry, gpus = queue.heads[0]
-        if not order.leaves(gpus, entry):
+        if not order.has_room(gpus, entry):
             break
         order.take(gpus)
         start.append(entry[1])
