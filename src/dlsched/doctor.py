@@ -37,13 +37,14 @@ DEVELOPERS = frozenset({"all", "dev", "docs", "peers"})
 """Extras that are not reported: the sum of the others, and those for work on dlsched itself."""
 EXAMPLE, METHOD = "lyra-fig5", "milp"
 """The instance of the library that is solved, and how."""
-SIMULATION = (
+OTHERS = (
     "dlsched.problems.interleaving.heuristics.seeded_groups",
+    "dlsched.problems.interleaving.programs.pair_pricing",
     "dlsched.simulation.bounds.relaxation",
     "dlsched.simulation.list_search",
     "dlsched.simulation.published.muri.blossom_stages",
 )
-"""The modules with loops of the simulation, or with names from such modules."""
+"""The modules with loops that no method preloads, those of the simulation among them."""
 _REQUIREMENT = re.compile(
     r"(?P<name>[\w.-]+)(\[[^]]*])?>=(?P<floor>[\w.]+)(; extra == '(?P<extra>[\w-]+)')?"
 )
@@ -289,7 +290,7 @@ def compile_loops(on_compile: Callable[[str], None] | None = None) -> CompiledLo
     on_compile
         Called with the name of each module that has such loops.
     """
-    prepare(*_preloaded(), *SIMULATION, package="dlsched", on_compile=on_compile)
+    prepare(*_preloaded(), *OTHERS, package="dlsched", on_compile=on_compile)
     return compiled_loops()
 
 
@@ -305,7 +306,7 @@ def compiled_loops() -> CompiledLoops:
     if not can_compile():
         return CompiledLoops(interpreted=True)
     try:
-        for module in (*_preloaded(), *SIMULATION):
+        for module in (*_preloaded(), *OTHERS):
             importlib.import_module(module)
         modules = [m for m in modules_with_entries() if m.partition(".")[0] == "dlsched"]
         loops = [entry for module in sorted(modules) for entry in entries(module)]

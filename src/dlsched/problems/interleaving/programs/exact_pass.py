@@ -14,12 +14,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dlsched.problems.interleaving.programs import pair_pricing
 from dlsched.problems.interleaving.programs.column_pool import Pool
 from dlsched.problems.interleaving.programs.columns import Groups, Prices
-from dlsched.problems.interleaving.programs.pair_pricing import price_pairs
 from dlsched.problems.interleaving.structures.groups import Flags, Vector
 from dlsched.problems.interleaving.structures.tables import Query, growth_tables
 from dlsched.run import Run
+from dlsched.solvers.preparation import prepare
 
 SIZES = (3, 4)
 """Most jobs of a group for which there is such a pass."""
@@ -60,6 +61,8 @@ def search(pool: Pool, prices: Prices, above: float, capacity: int, run: Run) ->
     """
     if pool.largest not in SIZES:
         return _by_class(pool, prices, above, capacity, run)
+    with run.paused():  # compiled once per machine, for large instances alone
+        prepare(pair_pricing.__name__)
     share = np.zeros(len(pool.multiplicity))
     searched = np.zeros(len(share), dtype=bool)
     parts = [pool.groups([])]
@@ -76,7 +79,7 @@ def search(pool: Pool, prices: Prices, above: float, capacity: int, run: Run) ->
         found = first = 0
         while first < n and not run.stop_reason():
             last = min(n, first + max(1, _STEP // (n - first) ** 2))
-            found = price_pairs(
+            found = pair_pricing.price_pairs(
                 first, last, tables, profiles, moved, threshold, found, members, values, of_class
             )
             searched[part.rows[first:last]] = True
