@@ -2,8 +2,7 @@
 
 Each `Start` of the problem says when it runs; the time that each may take is decided here. The
 first one has the whole time limit, as if it were called by itself, each other one what is left. So
-where the limit strikes, the result is at least that of the first one alone. (A problem may say that
-one has only a share of the limit: a bound of large instances takes time too.) A heuristic that no
+where the limit strikes, the result is at least that of the first one alone. A heuristic that no
 limit stops takes its time in any case, and is therefore one of the last. Of a variant they know
 nothing, so what they return may be of no use: together they have half of the limit.
 """
@@ -138,11 +137,9 @@ def _solutions(
     methods: Sequence[Method], owner: Problem, instance: Instance, run: Run
 ) -> Iterator[Known]:
     least = min(LEAST_SECONDS, run.time_limit or 0.0)
-    shares = {start.name: start.share for start in owner.starts_for(instance)}
     for method in methods:
         run.announce(Stage.SEARCHING, f"a first solution, by {method.name}")
-        seconds = _seconds(owner, run, shares.get(method.name, 1.0))
-        nested = run.nested(seconds, gap=run.gap, least=least)
+        nested = run.nested(_seconds(owner, run), gap=run.gap, least=least)
         nested.start = run.start
         try:
             claim = registry.call(method, instance, nested, {})
@@ -158,13 +155,11 @@ def _solutions(
                 logger.error("%s returned an infeasible solution of %s", method.name, instance.name)
 
 
-def _seconds(owner: Problem, run: Run, share: float) -> float:
-    """Return what a heuristic has at most, by its share and where it knows the problem."""
-    if owner.label is not None:
-        share = min(share, _PART_OF_VARIANT)
-    if share >= 1 or run.time_limit is None:
+def _seconds(owner: Problem, run: Run) -> float:
+    """Return what a heuristic has at most, where it knows the problem."""
+    if owner.label is None or run.time_limit is None:
         return float("inf")
-    return max(share * run.time_limit - run.elapsed(), 0.0)
+    return max(_PART_OF_VARIANT * run.time_limit - run.elapsed(), 0.0)
 
 
 def no_worse(

@@ -19,15 +19,10 @@ class When(Enum):
 
 
 class Start(NamedTuple):
-    """A heuristic by name, and when it runs; see `dlsched.api.starting`.
-
-    ``share`` is the most that it takes of the time limit: less than 1 where the search needs some
-    of it for any bound.
-    """
+    """A heuristic by name, and when it runs; see `dlsched.api.starting`."""
 
     name: str
     when: When = When.LIMITED
-    share: float = 1.0
 
 
 Starts: TypeAlias = Sequence[Start] | Callable[[Any], Sequence[Start]]

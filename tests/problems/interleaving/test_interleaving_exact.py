@@ -325,14 +325,14 @@ def test_its_bounds_are_above_the_optimum(instance: Instance) -> None:
 
 
 @pytest.mark.parametrize("options", MADE, ids=str)
-@pytest.mark.parametrize("parts", [8, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("sample", [8, pytest.param(200, marks=pytest.mark.slow)])
 def test_it_gives_the_bound_of_the_smoothed_relaxation(
-    options: dict[str, Any], parts: int, monkeypatch: pytest.MonkeyPatch
+    options: dict[str, Any], sample: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also with prices lifted from few; the prices alone prove the same bound again."""
+    """Also with prices lifted from a sample; the prices alone prove the same bound again."""
     instance = dlsched.generate("interleaving", 1, **options)
     expected = float(dlsched.solve(instance, "lagrangian").certified[0].value)
-    monkeypatch.setattr(large_relaxation, "_PARTS", parts)
+    monkeypatch.setattr(large_relaxation, "_SAMPLE", sample)
     pool = Pool(instance)
     groups = pool.groups_of_jobs(initial_groups(instance, Run()))
     *_, (prices, highest) = LargeRelaxation(pool, Run(), groups).bounds(np.inf)

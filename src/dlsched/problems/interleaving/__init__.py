@@ -2,8 +2,8 @@
 
 from dlsched.problems.interleaving.definition.check import LEVELS, check, explain, iteration_time
 from dlsched.problems.interleaving.definition.schema import Group, Instance, Solution
-from dlsched.problems.interleaving.structures.group_counts import choose, starts
-from dlsched.registry import Problem
+from dlsched.problems.interleaving.structures.group_counts import choose
+from dlsched.registry import Problem, Start
 
 PROBLEM = Problem(
     name="interleaving",
@@ -19,7 +19,7 @@ PROBLEM = Problem(
     size="jobs",
     package=__name__,
     paper_method="muri",
-    starts=starts,
+    starts=(Start("regroup"), Start("swap")),
     choose=choose,
 )
 

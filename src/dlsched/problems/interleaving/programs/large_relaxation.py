@@ -1,20 +1,18 @@
-"""The relaxation of large instances: prices of representatives, balanced, and exact passes.
+"""The relaxation of large instances: prices of a sample, a box around them, few passes.
 
-Exact pricing of a thousand jobs takes seconds, and prices from a vertex of a master with few
-columns are far from the optimal ones. Here the prices of representatives are found first, each
-standing for the jobs near it, and lifted: any other job costs what it is worth to the best group
-with representatives. Then the jobs of each group found heuristically (`heuristic_pricing`) share
-what it exceeds its prices by, a few times over. The first exact pass (`exact_pass`) comes early: it
-proves a bound wherever it is stopped. Its groups become columns of a master with the prices held
-within a box (`interior_point_master`), which corrects them for the next pass; the box stays where
-the prices have the best estimate of a bound. Where a pass lists all groups above its prices and
-they are few, the least increase of the prices which no listed group exceeds gives the bound.
+Exact pricing of a thousand jobs takes many seconds, and prices from a vertex of a master with few
+columns are far from the optimal ones. Here the prices of a sample of the jobs are found first, and
+lifted: a job outside the sample costs what it is worth to the best group with jobs of the sample.
+Under a limit a rough pass over all groups follows (`exact_pass`), which proves a first bound. The
+prices are then corrected within a box (`interior_point_master`), with columns found heuristically
+(`heuristic_pricing`). The exact pass comes when these find no more; it proves a bound wherever it
+is stopped. If it lists all groups above the prices, and they are few, the least increase of the
+prices which no listed group exceeds gives the bound.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain, repeat
 
 import numpy as np
 
@@ -30,47 +28,34 @@ from dlsched.problems.interleaving.programs.exact_pass import (
 from dlsched.problems.interleaving.programs.heuristic_pricing import climb
 from dlsched.problems.interleaving.programs.interior_point_master import InteriorMaster
 from dlsched.problems.interleaving.programs.price_increase import raised
-from dlsched.problems.interleaving.programs.representatives import representatives
-from dlsched.problems.interleaving.structures.groups import Flags, Vector
+from dlsched.problems.interleaving.structures.groups import Flags, Indices, Vector
 from dlsched.run import Run
 
-_PARTS = 150
-"""Parts of the jobs, roughly, with a representative each."""
+_SAMPLE = 200
+"""Jobs of the sample."""
 _ROUNDS = 40
 """Most solutions of the master between two exact passes."""
-_WIDTH = 0.003
-_SAMPLE_WIDTH = 0.02
+_WIDTH = 0.02
+_SAMPLE_WIDTH = 0.1
 _NEAR = 0.01
 """Half-widths of the boxes, and how far below 0 a group's reduced value may be that is a column
 from the start, per unit of a class's weight; a job of a group of four costs about 0.16."""
-_NARROWER = 0.7
-_WIDER = 2.0
-_NARROWEST = 2e-4
-_WIDEST = 4.0
-"""The box, where the estimate did not get better or jobs were left to the box, at least per unit of
-weight, and at most in units of its first width."""
-_MOST = 15
+_MOST = 30
 """Columns for each row, at most."""
 _ABOVE = 1e-7
 """Reduced value, per unit of weight, of a group that becomes a column."""
 _OUTSIDE = 1e-4
 """Share of the jobs that may be left to the box when it counts as large enough."""
-_BALANCED = 6
-"""Times that jobs share what their groups exceed the prices by."""
 _CAPACITY = 100_000
-"""Groups of a class that an exact pass lists; with more the prices are raised by their shares."""
+"""Groups of a class that a pass lists; with more the prices are raised by their shares."""
 _FEW_ABOVE = 20_000
 """Groups above the prices for which the least increase is found by a linear program."""
-_BEFORE_PASS = 0.3
-_ROUND = 2.0
-_SLOWER = 1.5
-"""Share of the time after which the first exact pass begins, the time between two passes and the
-expected time of the next one in units of the last one's."""
-_LEAST_ROUND = 10.0
-"""Seconds that there are between two passes, however fast they are, if these are needed."""
 _ROUGH_ABOVE = 0.02
-"""Reduced value, per unit of weight, up to which the first pass does not tell groups apart: so
-there is a bound in a third of the time, on which the next pass builds where it is stopped."""
+"""Reduced value, per unit of weight, up to which the rough pass does not tell groups apart."""
+_BEFORE_PASS = 0.6
+_SLOWER = 1.5
+"""Share of the time after which the first exact pass begins, and the time of the next one in units
+of the last one's; without these the deadline could come before any bound."""
 _ROUGH = 1e-4
 _FINER = 0.1
 CLOSED = 1e-6
@@ -102,41 +87,43 @@ class LargeRelaxation:
         pool, run = self.pool, self.run
         now = run.elapsed()
         late = now + _BEFORE_PASS * (deadline - now)
-        prices = self._balanced(self._lifted(late), late)
-        master = InteriorMaster(pool, run)
-        master.add(Groups.join([self.incumbent, pool.singles()]))
+        prices = self._lifted(late)
         none = np.zeros(len(pool.classes))
         best = full_efficiency(pool)
-        least = pool.bound(best, none)
-        value = -np.inf
-        close = _ROUGH
-        for above in chain((_ROUGH_ABOVE,), repeat(0.0)):
-            began = run.elapsed()
-            found = search(pool, prices, above, _CAPACITY, run)
-            higher = self._proved(prices, found, best, above)
-            bound = pool.bound(higher, none)
-            if bound < least:
-                best, least = higher, bound
+        if run.time_limit is not None and not run.stop_reason():
+            found = search(pool, prices, _ROUGH_ABOVE, 1, run)
+            best = self._better(best, proved(pool, prices, found, best))
             yield best, none
-            if above and not run.stop_reason():
-                continue  # a pass at the same prices that tells more groups apart
-            now = run.elapsed()
-            seconds = now - began
-            late = min(deadline - _SLOWER * seconds, now + max(_ROUND * seconds, _LEAST_ROUND))
-            new = master.add(found.groups)
-            solved = value > -np.inf and float(least) - value <= CLOSED * abs(value)
-            if run.stop_reason() or now > late or solved or not (new or close > CLOSED):
-                return
-            converged = self._converge(pool, master, prices, _WIDTH, late, close)
-            if converged is None:
+        master = InteriorMaster(pool, run)
+        master.add(Groups.join([self.incumbent, pool.singles()]))
+        close = _ROUGH
+        while True:
+            solved = self._converge(pool, master, prices, _WIDTH, late, close)
+            if solved is None:
                 self.failed = not run.stop_reason()
                 return
-            prices, value = converged
+            prices, value = solved
+            began = run.elapsed()
+            found = search(pool, prices, 0.0, _CAPACITY, run)
+            best = self._better(best, self._proved(prices, found, best))
+            yield best, none
+            now = run.elapsed()
+            late = deadline - _SLOWER * (now - began)
+            bound = float(pool.bound(best, none))
+            if run.stop_reason() or now > late or bound - value <= CLOSED * abs(value):
+                return
+            if not master.add(found.groups) and close <= CLOSED:
+                return
             close = max(CLOSED, close * _FINER)
 
-    def _proved(self, prices: Prices, found: Pass, before: Prices, above: float) -> Prices:
+    def _better(self, one: Prices, other: Prices) -> Prices:
+        """Return those of two prices that prove the better bound."""
+        none = np.zeros(len(self.pool.classes))
+        return other if self.pool.bound(other, none) < self.pool.bound(one, none) else one
+
+    def _proved(self, prices: Prices, found: Pass, before: Prices) -> Prices:
         """Return prices that no group exceeds, from those of a pass."""
-        if above or not found.complete or len(found.groups) > _FEW_ABOVE:
+        if not found.complete or len(found.groups) > _FEW_ABOVE:
             return proved(self.pool, prices, found, before)
         priced = Priced(found.groups, np.zeros(len(self.pool.classes)), True)
         higher, highest = raised(self.pool, prices, priced, self.run)
@@ -144,41 +131,47 @@ class LargeRelaxation:
             return proved(self.pool, prices, found, before)
         return without_rounding(self.pool, self.pool.without_excess(higher, highest))
 
-    def _balanced(self, prices: Prices, late: float) -> Prices:
-        """Return prices of which the estimate is best after jobs have shared what is above them."""
-        least = np.inf
-        best = prices
-        for _ in range(_BALANCED):
-            found = climb(self.pool, prices, np.inf).best
-            higher, estimate = self._estimate(self.pool, prices, found)
-            if estimate < least:
-                best, least = higher, estimate
-            if self.run.elapsed() > late or not np.isfinite(found).all():
-                break
-            prices = Prices(prices.rows + found / (2 * self.pool.largest), prices.gpu)
-        return best
-
     def _lifted(self, late: float) -> Prices:
-        """Return first prices: each job's share of its group or, of many, lifted from few."""
+        """Return first prices: each job's share of its group or, of many, lifted from a sample."""
         rows = np.zeros(len(self.pool.multiplicity))
         members = self.incumbent.members
         sizes = (members >= 0).sum(axis=1)
         worth_of_job = np.repeat(self.incumbent.worth / sizes, sizes)
         np.maximum.at(rows, members[members >= 0], worth_of_job)
         prices = Prices(rows, 0.0)
-        kept = representatives(self.pool, min(_PARTS, len(rows) // 2 + 1))
-        partners: Flags = kept > 0
-        if partners.all():
+        if len(rows) <= 2 * _SAMPLE:
             return prices
-        sample = self.pool.restricted(kept, self.pool.budget)
+        sample = self._sample()
         master = InteriorMaster(sample, self.run)
         master.add(sample.singles())
         solved = self._converge(sample, master, prices, _SAMPLE_WIDTH, late)
         if solved is None:
             return prices
+        partners: Flags = sample.multiplicity > 0
         known = Prices(np.where(partners, solved[0].rows, 0.0), solved[0].gpu)
         best = climb(self.pool, known, np.inf, partners, ~partners).best
         return Prices(np.where(partners, known.rows, best), known.gpu)
+
+    def _sample(self) -> Pool:
+        """Return the pool of some jobs: a share of every class, in full groups."""
+        pool = self.pool
+        rng = self.run.rng
+        jobs = int(pool.multiplicity.sum())
+        kept: Indices = np.zeros_like(pool.multiplicity)
+        least = most = full = alone = 0
+        for profiles in pool.classes:
+            rows = np.repeat(profiles.rows, profiles.multiplicity)
+            groups = -(-len(rows) * _SAMPLE // (jobs * pool.largest))
+            size = min(len(rows), groups * pool.largest)
+            np.add.at(kept, rng.permutation(rows)[:size], 1)
+            least += groups * profiles.gpus
+            most += size * profiles.gpus
+            full += profiles.fewest * profiles.gpus
+            alone += len(rows) * profiles.gpus
+        if pool.budget is None:
+            return pool.restricted(kept, None)
+        share = (pool.budget - full) / max(1, alone - full)
+        return pool.restricted(kept, least + round(min(1.0, share) * (most - least)))
 
     def _converge(
         self,
@@ -199,14 +192,11 @@ class LargeRelaxation:
         close
             Relative distance of the optimum and the estimate at which the prices are good enough.
         """
-        rows = int((pool.multiplicity > 0).sum())
-        outside_most = _OUTSIDE * float(pool.multiplicity.sum())
+        jobs = float(pool.multiplicity.sum())
         centre = prices
-        widest = _WIDEST * width
         climbed = climb(pool, prices, -_NEAR)
         master.add(climbed.groups)
-        safe, least = self._estimate(pool, prices, climbed.best)
-        value = -np.inf
+        safe, least, value = *self._estimate(pool, prices, climbed.best), np.inf
         for _ in range(_ROUNDS):
             if self.run.elapsed() > late:
                 break
@@ -214,28 +204,22 @@ class LargeRelaxation:
             if solved is None or self.run.stop_reason():
                 return None
             value, prices, outside = solved
-            large = outside <= outside_most
             climbed = climb(pool, prices, _ABOVE)
             higher, estimate = self._estimate(pool, prices, climbed.best)
-            better = estimate < least
+            if estimate < least:
+                safe = higher
+                least = estimate
             new = master.add(climbed.groups)
-            if large and (not new or estimate - value <= close * abs(value)):
-                return prices, value
-            value = value if large else -np.inf
-            if better:
-                safe, least = higher, estimate
-            if better or not new:
+            if outside > _OUTSIDE * jobs:
                 centre = prices
-                if not large:
-                    width = min(widest, _WIDER * width)
-            else:
-                width = max(_NARROWEST, _NARROWER * width)
-            master.keep(prices, _MOST * rows)
+            elif not new or estimate - value <= close * abs(value):
+                return prices, value
+            master.keep(prices, _MOST * len(pool.multiplicity))
         return safe, value
 
     def _estimate(self, pool: Pool, prices: Prices, best: Vector) -> tuple[Prices, float]:
         """Return prices above those of all groups, if `best` is right, and their bound."""
-        rows = prices.rows + np.maximum(best, 0.0) / pool.smallest
+        rows = prices.rows + np.maximum(best, 0.0) / pool.largest
         fixed = 0.0 if pool.budget is None else prices.gpu * pool.budget
         total = fixed + float(rows @ pool.multiplicity)
         return Prices(rows, prices.gpu), total

@@ -6,15 +6,11 @@ import math
 from collections import Counter
 
 from dlsched.problems.interleaving.definition.schema import Instance
-from dlsched.registry.starts import Start
 
 MOST_MULTISETS = 1_000_000
 """`aggregated` enumerates all multisets of profiles, and refuses to enumerate more."""
 _FEW_MULTISETS = 300_000
 """Up to here enumeration is faster than searching by price: 48 profiles of one class."""
-_MANY_PROFILES = 400
-_SHARE = 0.4
-"""From so many profiles on heuristics have this share of a limit: a bound takes ten seconds."""
 
 
 def count_groups(instance: Instance) -> int:
@@ -42,16 +38,6 @@ def choose(instance: Instance) -> str:
     if alike and count_multisets(instance) <= _FEW_MULTISETS:
         return "aggregated"
     return "column_generation"
-
-
-def starts(instance: Instance) -> tuple[Start, ...]:
-    """Return the heuristics that the exact method begins from.
-
-    With many profiles `swap` would begin again from the matchings of `regroup`, which take seconds.
-    """
-    if len(instance.profiles) >= _MANY_PROFILES:
-        return (Start("regroup", share=_SHARE),)
-    return (Start("regroup"), Start("swap"))
 
 
 def few_jobs(instance: Instance) -> bool:
