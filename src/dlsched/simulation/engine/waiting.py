@@ -100,10 +100,6 @@ class Lines:
         if not line:
             del self.by_gpus[gpus]
 
-    def least(self) -> int | None:
-        """Return the fewest GPUs that a job asks for; None if there is no job."""
-        return min(self.by_gpus, default=None)
-
     def first(self, free: int, count: int) -> tuple[list[int], set[int]]:
         """Return the first jobs of every line, and which lines have more than these.
 
