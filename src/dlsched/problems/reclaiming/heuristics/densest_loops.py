@@ -12,13 +12,16 @@ import numpy as np
 
 from dlsched.problems.reclaiming.structures.job_arrays import Layout
 from dlsched.problems.reclaiming.structures.server_scores import (
-    Scores,
     cheapest,
+    empty_scores,
     measure,
+    note,
     recount,
-    renew,
+    update,
 )
 from dlsched.solvers.compilation import entry, loop
+
+_FURTHER = (0, 1, -1, 2, -2, 4, -4, 8, -8)
 
 
 @entry(
@@ -44,10 +47,42 @@ def empty(layout: Any, demand: int, doublings: int, order: Any, preempted: Any) 
     float
         Weight of the preempted jobs.
     """
+    n = len(layout.jobs_at) - 1
     for j in range(len(preempted)):
         preempted[j] = preempted[j] or layout.weight[j] == 0.0
-    _preempt(layout, demand, doublings, preempted)
-    _resume(layout, demand, order, preempted)
+    scores = empty_scores(n)
+    idle = 0
+    for s in range(n):
+        recount(layout, preempted, scores, s)
+        idle += scores.running[s] == 0
+    for s in range(n):
+        if scores.running[s] > 0:
+            measure(layout, preempted, scores, s, doublings)
+    total = np.inf
+    best = preempted.copy()
+    for further in _FURTHER:
+        if further < 0:
+            spare = idle - demand - further
+            idle -= _give_back(layout, spare, doublings, order, preempted, scores)
+        missing = min(n, demand + max(0, further)) - idle
+        idle += _reach(layout, missing, doublings, preempted, scores)
+        idle -= _give_back(layout, idle - demand, doublings, order, preempted, scores)
+        now = _weight(layout, preempted)
+        if now < total:
+            best[:] = preempted
+            total = now
+        else:
+            count = 0
+            for j in range(len(preempted)):
+                if preempted[j] != best[j]:
+                    preempted[j] = best[j]
+                    count = note(layout, scores, j, count)
+            idle += update(layout, preempted, scores, doublings, count)
+    return total
+
+
+@loop
+def _weight(layout: Any, preempted: Any) -> float:
     total = 0.0
     for j in range(len(preempted)):
         if preempted[j]:
@@ -106,90 +141,94 @@ def ruin(layout: Any, preempted: Any, count: int, draws: Any) -> None:
 
 
 @loop
-def _preempt(layout: Any, demand: int, doublings: int, preempted: Any) -> None:
+def _reach(layout: Any, missing: int, doublings: int, preempted: Any, scores: Any) -> int:
     """Preempt the jobs of one server after the other, the least weight per relief first.
 
     Relief above the number of servers that are still missing is worth nothing. At each step there
     is another way to end: with the lightest server that makes all of these idle at once. The best
     such end is taken.
+
+    Returns
+    -------
+    int
+        Servers that became idle.
     """
-    n = len(layout.jobs_at) - 1
-    scores = Scores(
-        np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, dtype=np.int64),
-        np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64),
-        np.zeros(n), np.zeros(n, dtype=np.int64), np.zeros(n), np.zeros(n, dtype=np.int64),
-    )  # fmt: skip
-    for s in range(n):
-        recount(layout, preempted, scores, s)
-    missing = demand
-    for s in range(n):
-        if scores.running[s] > 0:
-            measure(layout, preempted, scores, s, doublings)
-        else:
-            missing -= 1
-    before = preempted.copy()
-    taken = np.zeros(max(missing, 0), dtype=np.int64)
-    steps, total = 0, 0.0
-    end, last, least = 0, -1, np.inf
-    seen = np.zeros(n, dtype=np.int64)
-    changed = np.zeros(n, dtype=np.int64)
-    while missing > 0:
-        best, ending = cheapest(layout, preempted, scores, missing)
-        if ending >= 0 and total + scores.weight[ending] < least:
-            end, last, least = steps, ending, total + scores.weight[ending]
-        total += scores.weight[best]
-        taken[steps] = best
-        steps += 1
-        touched = _take(layout, preempted, best, seen, 2 * steps - 1, changed)
-        for i in range(touched):
-            recount(layout, preempted, scores, changed[i])
-            missing -= scores.running[changed[i]] == 0
-        renew(layout, preempted, scores, doublings, changed[:touched], seen, 2 * steps)
-    if steps > 0:
-        for j in range(len(preempted)):
-            preempted[j] = before[j]
-        for i in range(end):
-            _take(layout, preempted, taken[i], seen, 0, changed)
-        _take(layout, preempted, last, seen, 0, changed)
-
-
-@loop
-def _take(layout: Any, preempted: Any, s: int, seen: Any, mark: int, changed: Any) -> int:
-    """Preempt all jobs of a server; fill in the servers that they were on, and return how many.
-
-    They get a mark in `seen`; those that have it are left out.
-    """
-    touched = 0
-    for e in range(layout.jobs_at[s], layout.jobs_at[s + 1]):
+    if missing <= 0:
+        return 0
+    stopped = np.zeros(len(preempted), dtype=np.int64)
+    steps, end, last, total, least, gained = 0, 0, -1, 0.0, np.inf, 0
+    while gained < missing:
+        best, ending = cheapest(layout, preempted, scores, missing - gained)
+        if ending >= 0 and total + scores.load[ending] < least:
+            end, last, least = steps, ending, total + scores.load[ending]
+        if best == ending:
+            break
+        total += scores.load[best]
+        count = 0
+        for e in range(layout.jobs_at[best], layout.jobs_at[best + 1]):
+            j = layout.jobs[e]
+            if not preempted[j]:
+                preempted[j] = True
+                stopped[steps] = j
+                steps += 1
+                count = note(layout, scores, j, count)
+        gained += update(layout, preempted, scores, doublings, count)
+    count = 0
+    for i in range(end, steps):
+        preempted[stopped[i]] = False
+        count = note(layout, scores, stopped[i], count)
+    for e in range(layout.jobs_at[last], layout.jobs_at[last + 1]):
         j = layout.jobs[e]
         if not preempted[j]:
             preempted[j] = True
-            for f in range(layout.hosts_at[j], layout.hosts_at[j + 1]):
-                t = layout.hosts[f]
-                if seen[t] != mark:
-                    seen[t] = mark
-                    changed[touched] = t
-                    touched += 1
-    return touched
+            count = note(layout, scores, j, count)
+    return gained + update(layout, preempted, scores, doublings, count)
 
 
 @loop
-def _resume(layout: Any, demand: int, order: Any, preempted: Any) -> None:
-    """Resume jobs, in an order, as long as enough servers stay idle."""
-    n = len(layout.jobs_at) - 1
-    running = np.zeros(n, dtype=np.int64)
-    idle = 0
-    for s in range(n):
-        for e in range(layout.jobs_at[s], layout.jobs_at[s + 1]):
-            running[s] += not preempted[layout.jobs[e]]
-        idle += running[s] == 0
-    for j in order:
-        if preempted[j] and layout.weight[j] > 0.0:
-            lost = 0
-            for f in range(layout.hosts_at[j], layout.hosts_at[j + 1]):
-                lost += running[layout.hosts[f]] == 0
-            if idle - lost >= demand:
-                preempted[j] = False
-                idle -= lost
+def _give_back(
+    layout: Any, spare: int, doublings: int, order: Any, preempted: Any, scores: Any
+) -> int:
+    """Resume the jobs of most weight per lost server, one after the other, as servers are to spare.
+
+    Counted are the job and those that could then go on as well, because they are on one server of
+    it and on no other idle one.
+
+    Returns
+    -------
+    int
+        Servers that are busy again.
+    """
+    lost = np.zeros(len(preempted), dtype=np.int64)
+    alone = np.zeros(len(layout.jobs_at) - 1)
+    back = 0
+    while True:
+        count = 0
+        alone[:] = 0.0
+        for j in range(len(preempted)):
+            if preempted[j] and layout.weight[j] > 0.0:
+                lost[j], last = 0, -1
                 for f in range(layout.hosts_at[j], layout.hosts_at[j + 1]):
-                    running[layout.hosts[f]] += 1
+                    if scores.running[layout.hosts[f]] == 0:
+                        lost[j], last = lost[j] + 1, layout.hosts[f]
+                if lost[j] == 0:
+                    preempted[j] = False
+                    count = note(layout, scores, j, count)
+                elif lost[j] == 1:
+                    alone[last] += layout.weight[j]
+        best, most = -1, 0.0
+        if back < spare:
+            for j in order:
+                if preempted[j] and 0 < lost[j] <= spare - back:
+                    worth = layout.weight[j] if lost[j] > 1 else 0.0
+                    for f in range(layout.hosts_at[j], layout.hosts_at[j + 1]):
+                        if scores.running[layout.hosts[f]] == 0:
+                            worth += alone[layout.hosts[f]]
+                    if worth / lost[j] > most:
+                        best, most = j, worth / lost[j]
+        if best >= 0:
+            preempted[best] = False
+            count = note(layout, scores, best, count)
+        if count == 0:
+            return back
+        back -= update(layout, preempted, scores, doublings, count)
