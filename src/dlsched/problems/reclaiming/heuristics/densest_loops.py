@@ -21,7 +21,8 @@ from dlsched.problems.reclaiming.structures.server_scores import (
 )
 from dlsched.solvers.compilation import entry, loop
 
-_FURTHER = (0, 1, -1, 2, -2, 4, -4, 8, -8)
+_FURTHER = (0, 1, 2, 4, 8)
+"""Servers beyond the demand that are emptied and given back, one number after the other."""
 
 
 @entry(
@@ -31,6 +32,9 @@ _FURTHER = (0, 1, -1, 2, -2, 4, -4, 8, -8)
 def empty(layout: Any, demand: int, doublings: int, order: Any, preempted: Any) -> float:
     """Preempt further jobs until enough servers are idle, and resume those that need not stop.
 
+    Then exchange jobs: some servers more than the demand are emptied, and the jobs of most weight
+    per server are resumed. What is no better is undone.
+
     Parameters
     ----------
     demand
@@ -38,7 +42,7 @@ def empty(layout: Any, demand: int, doublings: int, order: Any, preempted: Any) 
     doublings
         The exponent of `measure` is 2 to this power.
     order
-        Positions of all jobs, in the order in which they are resumed if possible.
+        Positions of all jobs; of two that are as good to resume the earlier one is.
     preempted
         By job; jobs that are preempted already. Changed in place.
 
@@ -58,31 +62,33 @@ def empty(layout: Any, demand: int, doublings: int, order: Any, preempted: Any) 
     for s in range(n):
         if scores.running[s] > 0:
             measure(layout, preempted, scores, s, doublings)
-    total = np.inf
-    best = preempted.copy()
+    best, least = preempted.copy(), np.inf
     for further in _FURTHER:
-        if further < 0:
-            spare = idle - demand - further
-            idle -= _give_back(layout, spare, doublings, order, preempted, scores)
-        missing = min(n, demand + max(0, further)) - idle
-        idle += _reach(layout, missing, doublings, preempted, scores)
-        idle -= _give_back(layout, idle - demand, doublings, order, preempted, scores)
-        now = _weight(layout, preempted)
-        if now < total:
-            best[:] = preempted
-            total = now
+        missing = min(n, demand + further) - idle
+        idle += _preempt(layout, missing, doublings, preempted, scores)
+        idle -= _resume(layout, idle - demand, doublings, order, preempted, scores)
+        weight = _weight(layout, preempted)
+        if weight < least:
+            best[:], least = preempted, weight
         else:
-            count = 0
-            for j in range(len(preempted)):
-                if preempted[j] != best[j]:
-                    preempted[j] = best[j]
-                    count = note(layout, scores, j, count)
-            idle += update(layout, preempted, scores, doublings, count)
-    return total
+            idle += _return_to(layout, best, doublings, preempted, scores)
+    return least
+
+
+@loop
+def _return_to(layout: Any, best: Any, doublings: int, preempted: Any, scores: Any) -> int:
+    """Preempt the same jobs as before; return the servers that become idle, less those lost."""
+    count = 0
+    for j in range(len(preempted)):
+        if preempted[j] != best[j]:
+            preempted[j] = best[j]
+            count = note(layout, scores, j, count)
+    return update(layout, preempted, scores, doublings, count)
 
 
 @loop
 def _weight(layout: Any, preempted: Any) -> float:
+    """Return the weight of the preempted jobs."""
     total = 0.0
     for j in range(len(preempted)):
         if preempted[j]:
@@ -141,7 +147,7 @@ def ruin(layout: Any, preempted: Any, count: int, draws: Any) -> None:
 
 
 @loop
-def _reach(layout: Any, missing: int, doublings: int, preempted: Any, scores: Any) -> int:
+def _preempt(layout: Any, missing: int, doublings: int, preempted: Any, scores: Any) -> int:
     """Preempt the jobs of one server after the other, the least weight per relief first.
 
     Relief above the number of servers that are still missing is worth nothing. At each step there
@@ -186,13 +192,10 @@ def _reach(layout: Any, missing: int, doublings: int, preempted: Any, scores: An
 
 
 @loop
-def _give_back(
+def _resume(
     layout: Any, spare: int, doublings: int, order: Any, preempted: Any, scores: Any
 ) -> int:
-    """Resume the jobs of most weight per lost server, one after the other, as servers are to spare.
-
-    Counted are the job and those that could then go on as well, because they are on one server of
-    it and on no other idle one.
+    """Resume the job of most weight per server that is lost, and repeat as servers are to spare.
 
     Returns
     -------
@@ -203,32 +206,65 @@ def _give_back(
     alone = np.zeros(len(layout.jobs_at) - 1)
     back = 0
     while True:
-        count = 0
-        alone[:] = 0.0
-        for j in range(len(preempted)):
-            if preempted[j] and layout.weight[j] > 0.0:
-                lost[j], last = 0, -1
-                for f in range(layout.hosts_at[j], layout.hosts_at[j + 1]):
-                    if scores.running[layout.hosts[f]] == 0:
-                        lost[j], last = lost[j] + 1, layout.hosts[f]
-                if lost[j] == 0:
-                    preempted[j] = False
-                    count = note(layout, scores, j, count)
-                elif lost[j] == 1:
-                    alone[last] += layout.weight[j]
-        best, most = -1, 0.0
+        count = _resume_without_loss(layout, preempted, scores, lost, alone)
         if back < spare:
-            for j in order:
-                if preempted[j] and 0 < lost[j] <= spare - back:
-                    worth = layout.weight[j] if lost[j] > 1 else 0.0
-                    for f in range(layout.hosts_at[j], layout.hosts_at[j + 1]):
-                        if scores.running[layout.hosts[f]] == 0:
-                            worth += alone[layout.hosts[f]]
-                    if worth / lost[j] > most:
-                        best, most = j, worth / lost[j]
-        if best >= 0:
-            preempted[best] = False
-            count = note(layout, scores, best, count)
+            best = _worthiest(layout, spare - back, order, preempted, scores, lost, alone)
+            if best >= 0:
+                preempted[best] = False
+                count = note(layout, scores, best, count)
         if count == 0:
-            return back
+            break
         back -= update(layout, preempted, scores, doublings, count)
+    return back
+
+
+@loop
+def _resume_without_loss(layout: Any, preempted: Any, scores: Any, lost: Any, alone: Any) -> int:
+    """Resume jobs without any idle server; see what the others would cost.
+
+    Parameters
+    ----------
+    lost
+        By job: set to the number of its idle servers, if it is preempted.
+    alone
+        By server: set to the weight of preempted jobs that are on no other idle server.
+
+    Returns
+    -------
+    int
+        Servers that changed; see `note`.
+    """
+    count = 0
+    alone[:] = 0.0
+    for j in range(len(preempted)):
+        if preempted[j] and layout.weight[j] > 0.0:
+            lost[j], last = 0, -1
+            for f in range(layout.hosts_at[j], layout.hosts_at[j + 1]):
+                if scores.running[layout.hosts[f]] == 0:
+                    lost[j], last = lost[j] + 1, layout.hosts[f]
+            if lost[j] == 0:
+                preempted[j] = False
+                count = note(layout, scores, j, count)
+            elif lost[j] == 1:
+                alone[last] += layout.weight[j]
+    return count
+
+
+@loop
+def _worthiest(
+    layout: Any, spare: int, order: Any, preempted: Any, scores: Any, lost: Any, alone: Any
+) -> int:
+    """Return the job of most weight per server that is lost, or -1 if all lose more than are spare.
+
+    With a job those are counted that are on one of its servers, and on no other idle one.
+    """
+    best, most = -1, 0.0
+    for j in order:
+        if preempted[j] and 0 < lost[j] <= spare:
+            weight = layout.weight[j] if lost[j] > 1 else 0.0
+            for f in range(layout.hosts_at[j], layout.hosts_at[j + 1]):
+                if scores.running[layout.hosts[f]] == 0:
+                    weight += alone[layout.hosts[f]]
+            if weight / lost[j] > most:
+                best, most = j, weight / lost[j]
+    return best

@@ -75,8 +75,9 @@ def comparable_weights(instance: Instance) -> list[float]:
     weights = instance.weights
     if weights and weights.count(weights[0]) == len(weights):
         return [float(weights[0] > 0)] * len(weights)
-    scale = math.lcm(*{weight.denominator for weight in weights})
-    whole = [weight.numerator * (scale // weight.denominator) for weight in weights]
+    ratios = [weight.as_integer_ratio() for weight in weights]
+    scale = math.lcm(*{denominator for _, denominator in ratios})
+    whole = [numerator * (scale // denominator) for numerator, denominator in ratios]
     divisor = math.gcd(*whole) or 1
     largest = max(whole, default=0)
     if largest // divisor < _EXACT:

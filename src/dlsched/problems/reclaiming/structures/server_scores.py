@@ -12,7 +12,6 @@ import numpy as np
 
 from dlsched.solvers.compilation import Floats, Ints, loop
 
-
 _LESS = 1 - 1e-9
 """Factor of a cost that is less than another one by more than rounding."""
 
