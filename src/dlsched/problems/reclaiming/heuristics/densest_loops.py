@@ -203,12 +203,12 @@ def _resume(
         Servers that are busy again.
     """
     lost = np.zeros(len(preempted), dtype=np.int64)
-    alone = np.zeros(len(layout.jobs_at) - 1)
+    met = np.zeros(len(preempted), dtype=np.int64)
     back = 0
     while True:
-        count = _resume_without_loss(layout, preempted, scores, lost, alone)
+        count = _resume_without_loss(layout, preempted, scores, lost)
         if back < spare:
-            best = _worthiest(layout, spare - back, order, preempted, scores, lost, alone)
+            best = _worthiest(layout, spare - back, order, preempted, scores, lost, met)
             if best >= 0:
                 preempted[best] = False
                 count = note(layout, scores, best, count)
@@ -219,15 +219,8 @@ def _resume(
 
 
 @loop
-def _resume_without_loss(layout: Any, preempted: Any, scores: Any, lost: Any, alone: Any) -> int:
-    """Resume jobs without any idle server; see what the others would cost.
-
-    Parameters
-    ----------
-    lost
-        By job: set to the number of its idle servers, if it is preempted.
-    alone
-        By server: set to the weight of preempted jobs that are on no other idle server.
+def _resume_without_loss(layout: Any, preempted: Any, scores: Any, lost: Any) -> int:
+    """Resume jobs without any idle server; count the idle servers of the others in `lost`.
 
     Returns
     -------
@@ -235,36 +228,45 @@ def _resume_without_loss(layout: Any, preempted: Any, scores: Any, lost: Any, al
         Servers that changed; see `note`.
     """
     count = 0
-    alone[:] = 0.0
     for j in range(len(preempted)):
         if preempted[j] and layout.weight[j] > 0.0:
-            lost[j], last = 0, -1
+            lost[j] = 0
             for f in range(layout.hosts_at[j], layout.hosts_at[j + 1]):
-                if scores.running[layout.hosts[f]] == 0:
-                    lost[j], last = lost[j] + 1, layout.hosts[f]
+                lost[j] += scores.running[layout.hosts[f]] == 0
             if lost[j] == 0:
                 preempted[j] = False
                 count = note(layout, scores, j, count)
-            elif lost[j] == 1:
-                alone[last] += layout.weight[j]
     return count
 
 
 @loop
 def _worthiest(
-    layout: Any, spare: int, order: Any, preempted: Any, scores: Any, lost: Any, alone: Any
+    layout: Any, spare: int, order: Any, preempted: Any, scores: Any, lost: Any, met: Any
 ) -> int:
     """Return the job of most weight per server that is lost, or -1 if all lose more than are spare.
 
-    With a job those are counted that are on one of its servers, and on no other idle one.
+    With a job those are counted that could then go on, too: all their idle servers are its own.
+
+    Parameters
+    ----------
+    lost
+        By job that is preempted: its idle servers.
+    met
+        Work space: by job, idle servers that it shares with the one measured; 0 between calls.
     """
     best, most = -1, 0.0
     for j in order:
         if preempted[j] and 0 < lost[j] <= spare:
-            weight = layout.weight[j] if lost[j] > 1 else 0.0
-            for f in range(layout.hosts_at[j], layout.hosts_at[j + 1]):
-                if scores.running[layout.hosts[f]] == 0:
-                    weight += alone[layout.hosts[f]]
+            weight = 0.0
+            for change in (1, -1):  # the second time only to leave all at 0
+                for f in range(layout.hosts_at[j], layout.hosts_at[j + 1]):
+                    s = layout.hosts[f]
+                    if scores.running[s] == 0:
+                        for e in range(layout.jobs_at[s], layout.jobs_at[s + 1]):
+                            k = layout.jobs[e]
+                            met[k] += change
+                            if change > 0 and met[k] == lost[k]:
+                                weight += layout.weight[k]
             if weight / lost[j] > most:
                 best, most = j, weight / lost[j]
     return best
