@@ -66,8 +66,8 @@ def densest(instance: Instance, run: Run, rounds: int = 0) -> Solution:
 
     Up to 100 servers the better of p = 4 and p = 64 counts. On more servers p is 8 up to a demand
     of 100, else 4, and the loop begins with the jobs on servers of low load, where each job divides
-    its weight so that the loads are even (`even_loads`). Of the sets of such servers that have about the least weight for their
-    size, it is the largest one up to the demand.
+    its weight so that the loads are even (`even_loads`). Of the sets of such servers that have
+    about the least weight for their size, it is the largest one up to the demand.
 
     Parameters
     ----------
