@@ -374,9 +374,7 @@ def test_it_is_close_to_the_optimum_on_a_fleet(demand: int, fleet: dict[str, Any
 
 def test_rounds_only_improve_and_depend_on_the_seed() -> None:
     """More rounds are never worse in both levels; with one seed the answer is always the same."""
-    made = dlsched.generate(
-        "reclaiming", 0, servers=100, gpus=64, jobs=200, demand=40, scattered=4
-    )
+    made = dlsched.generate("reclaiming", 0, servers=100, gpus=64, jobs=200, demand=40, scattered=4)
     plain = dlsched.solve(made, "densest").objective
     first, again, other = (
         dlsched.solve(made, "densest", rounds=20, seed=seed) for seed in (3, 3, 4)
