@@ -1,9 +1,10 @@
-"""Writes from the code where things are: the map of each problem's folder, and the way of `solve`.
+"""Writes from the code where things are: maps of folders, and the way of `solve`.
 
     python docs/maps.py
 
-The maps stand on docs/problems/<problem>.md, the way on docs/architecture.md, each between two
-marks. A test compares the pages with what this writes today.
+The maps of the problems' folders stand on docs/problems/<problem>.md, those of other packages on
+the pages in `PACKAGES`, the way on docs/architecture.md, each between two marks. A test compares
+the pages with what this writes today.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ NAMED = (
     "exact/bounds",
 )
 """Files that every problem has; the map also has those that say where in a paper they come from."""
+PACKAGES = {"simulation.md": "simulation", "histories.md": "history"}
+"""By page the package of which it has a map."""
 _SECTION = re.compile(
     r"\b(?i:sections?|algorithms?|eqs?\.|equations?|tables?|figures?|theorems?|solutions?) "
     r"\(?(?:\d[\d.]*(?:\([a-z]\))?|[IVX]+(?:-[A-Z])?)\b\)?"
@@ -89,7 +92,10 @@ def folder_map(name: str) -> Iterator[str]:
     """Yield the lines of a problem's map."""
     package = SRC / "dlsched" / "problems" / name
     rest: dict[str, list[str]] = {folder: [] for folder in layout.FOLDERS}
-    yield f"In `src/dlsched/problems/{name}/`, from the definition to what is built on it:"
+    yield (
+        f"In `src/dlsched/problems/{name}/`, from the definition to what is built on it; `PROBLEM` "
+        "in `__init__.py` has the levels, which method `exact` is, and what that begins from:"
+    )
     yield ""
     yield "| file | what it has | in the papers |"
     yield "|---|---|---|"
@@ -106,6 +112,23 @@ def folder_map(name: str) -> Iterator[str]:
     listed = [f"{folder}: {', '.join(f'`{stem}`' for stem in stems)}"
               for folder, stems in rest.items() if stems]  # fmt: skip
     yield f"The other files, by folder: {'; '.join(listed)}."
+
+
+def package_map(name: str) -> Iterator[str]:
+    """Yield the lines of a package's map: its folders with the files in them, then its files."""
+    package = SRC / "dlsched" / name
+    yield f"In `src/dlsched/{name}/`:"
+    yield ""
+    yield "| file or folder | what it has |"
+    yield "|---|---|"
+    for folder in sorted(path.parent for path in package.glob("*/__init__.py")):
+        inside = sorted(path.stem for path in folder.glob("*.py") if path.stem != "__init__")
+        inside += sorted(f"{path.parent.name}/" for path in folder.glob("*/__init__.py"))
+        files = ", ".join(f"`{stem}`" for stem in inside)
+        yield f"| `{folder.name}/` | {sentence(folder / '__init__.py')} Files: {files} |"
+    for path in sorted(package.glob("*.py")):
+        if path.stem != "__init__":
+            yield f"| `{path.name}` | {sentence(path)} |"
 
 
 def way_of_solve() -> Iterator[str]:
@@ -133,6 +156,7 @@ def written(page: str, lines: Iterator[str]) -> str:
 def pages() -> dict[Path, str]:
     """Return each page that has something of this script, as it writes it today."""
     made = {DOCS / "problems" / f"{name}.md": folder_map(name) for name in problem_names()}
+    made |= {DOCS / page: package_map(package) for page, package in PACKAGES.items()}
     made[DOCS / "architecture.md"] = way_of_solve()
     return {path: written(path.read_text(encoding="utf-8"), lines) for path, lines in made.items()}
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).resolve().parent / "notebooks"
-SECONDS = 120
+SECONDS = 1200
 """The longest that a cell may take."""
 _PICTURES = {"image/svg+xml": "svg", "image/png": "png"}
 _ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}\b")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -168,10 +169,13 @@ def test_a_claim_worse_than_a_heuristic_is_replaced(monkeypatch: pytest.MonkeyPa
     assert found.reason == "the solution is that of prices"
 
 
-def test_no_heuristic_is_asked_after_one_at_its_certified_bounds(
+def test_nothing_is_asked_after_a_heuristic_at_its_certified_bounds(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Where price_round proves its own optimum, the exact method asks it alone."""
+    """Where price_round proves its own optimum, that is the exact method's, unless it has a start.
+
+    A bound that is claimed only proves nothing.
+    """
     asked: list[str] = []
     call = registry.call
 
@@ -185,5 +189,20 @@ def test_no_heuristic_is_asked_after_one_at_its_certified_bounds(
     assert alone.objective == tuple(bound.value for bound in alone.certified)
     asked.clear()
     best = dlsched.solve(instance)
-    assert asked == ["price_round", "patterns"]
+    assert asked == ["price_round"]
     assert best.status is Status.OPTIMAL and best.objective == alone.objective
+    assert (best.method, best.solution.method) == ("patterns", "patterns")
+    assert best.certified == alone.certified
+    assert best.trajectory[-1].bound == float(best.objective[0])
+    assert dlsched.solve(instance, start=alone.solution).start.accepted
+    assert asked[1:] == ["price_round", "patterns"]
+    asked.clear()
+
+    def only_claimed(method: Any, *others: Any) -> Any:
+        claim = noted(method, *others)
+        bounds = [[b._replace(kind="claimed") for b in level] for level in claim.bounds]
+        return replace(claim, bounds=bounds) if method.name == "price_round" else claim
+
+    monkeypatch.setattr(registry, "call", only_claimed)
+    assert dlsched.solve(instance).status is Status.OPTIMAL
+    assert asked[-1] == "patterns"

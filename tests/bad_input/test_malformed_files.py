@@ -52,6 +52,7 @@ MALFORMED: list[tuple[bytes, str, str]] = [
     (swap('"dlsched": 1', '"dlsched": 1.0'), "dlsched", "is 1.0, a schema"),
     (swap('"dlsched": 1', '"dlsched": NaN'), "dlsched", "is NaN, a schema"),
     (good(problem=None), "problem", "is missing; write one of: reclaiming"),
+    (good(problem="gpu_packing"), "problem", "or install the package that has it"),
     (swap('"reclaiming"', '"tetris"'), "problem", 'is "tetris", an unknown'),
     (swap('"reclaiming"', "[]"), "problem", "is a list, an unknown problem"),
     (swap('"reclaiming"', "null"), "problem", "is missing"),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -64,8 +66,11 @@ def test_columns_need_bounds() -> None:
         sparse.csc_array(np.ones((1, 1))), np.ones(1), np.ones(1), np.array([np.inf]), np.ones(1),
         sense="min",
     )  # fmt: skip
-    with pytest.raises(ValueError, match="finite bounds"):
+    with pytest.raises(ValueError, match="every column needs finite bounds"):
         form_of("unbounded", compiled)
+    named = replace(compiled, variables=[SimpleNamespace(name="most")])
+    with pytest.raises(ValueError, match="most needs finite bounds"):
+        form_of("unbounded", named)
 
 
 EXACT_OR_SMALL = st.one_of(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import random
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from test_resume import tables
 
 from dlsched.simulation import Allocation, BasePolicy, Cluster, Decision, Share, Workload, simulate
+from dlsched.simulation.engine.ascending import Ascending
 from dlsched.simulation.engine.positions import Positions
 from dlsched.simulation.policies.ordering import (
     Fifo,
@@ -120,6 +122,52 @@ class _Up(BasePolicy):
             return decision
         view = state.waiting[0]
         return Decision({view.id: Allocation((Share("s1", view.job.gpus),))})
+
+
+def test_a_state_shows_the_queue_alike_in_all_forms() -> None:
+    """Lines, their first jobs and the running jobs' vectors are those of all jobs, at any time."""
+
+    class Comparing(Srsf):
+        def decide(self, state: Any) -> Decision:
+            jobs, lines = state.arrays, state.lines(self.key)
+            keys = dict(zip(jobs.job.tolist(), self.key(jobs).tolist(), strict=True))
+            waits = jobs.running == 0
+            for gpus, line in lines.items():
+                queue = jobs.job[waits & (jobs.gpus == gpus)].tolist()
+                assert list(line) == sorted((keys[j], j) for j in queue)
+            assert sum(map(len, lines.values())) == waits.sum() == len(state.waiting)
+            front = state.front(self.key, 5, 2, running=True)
+            shown = {j for g, line in lines.items() for _, j in line[: min(2, 5 // g + 1)]}
+            assert front.jobs.job.tolist() == sorted({*shown, *state.holding.job.tolist()})
+            for whole, held in zip(jobs, state.holding, strict=True):
+                assert whole[~waits].tolist() == held.tolist()
+            return super().decide(state)
+
+    simulate(*burst(5), Comparing())
+
+
+def test_a_sequence_in_blocks_is_a_sorted_list() -> None:
+    """After any changes it has the elements of a sorted list, by every index and slice."""
+    rng = random.Random(4)
+    expected = sorted(rng.sample(range(5000), 1200))
+    ascending: Ascending[int] = Ascending(expected[::-1])
+    for step in range(4000):
+        # It grows until blocks are split, then shrinks.
+        if (step < 1400) == (rng.random() < 0.95) or not expected:
+            element = next(i for i in (rng.randrange(5000), 5000 + step) if i not in expected)
+            bisect.insort(expected, element)
+            ascending.add(element)
+        else:
+            ascending.remove(expected.pop(rng.randrange(len(expected))))
+        if step % 200 == 0:
+            assert list(ascending) == expected
+            assert len(ascending) == len(expected)
+            i = rng.randrange(-len(expected), len(expected)) if expected else 0
+            assert not expected or ascending[i] == expected[i]
+            for part in (slice(3), slice(-2, None), slice(None, None, -1), slice(5, 900, 2)):
+                assert ascending[part] == expected[part]
+    with pytest.raises(IndexError):
+        ascending[len(expected)]
 
 
 def test_positions_are_a_sorted_set() -> None:

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from dlsched.simulation import Cluster
-from dlsched.simulation.policies.ordering import select
+from dlsched.simulation.policies.choosing import choose
+from dlsched.simulation.policies.ordering import NONE, select
 from dlsched.simulation.policies.placement import Placement
 
 
@@ -33,6 +34,28 @@ def test_jobs_run_in_order_while_they_fit(strict: bool) -> None:
         free = rng.randint(0, 14)
         chosen = select(np.array(gpus, np.int64), free, strict).tolist()
         assert chosen == one_by_one(gpus, free, strict), (gpus, free)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_jobs_chosen_from_lines_are_those_of_the_whole_order(strict: bool) -> None:
+    """They start and stop as `select` says of all jobs in order, also where keys are equal."""
+    rng = random.Random(3)
+    for _ in range(600):
+        count = rng.randint(0, 14)
+        gpus = np.array([rng.choice([1, 1, 2, 3, 8]) for _ in range(count)], np.int64)
+        keys = np.array([rng.randint(0, rng.choice([2, 30])) for _ in range(count)], np.int64)
+        runs = np.array([rng.random() < 0.5 for _ in range(count)], bool)
+        room = rng.choice([0, 0, rng.randint(0, 9)])
+        order = np.argsort(keys, kind="stable")
+        kept = order[select(gpus[order], room + int(gpus[runs].sum()), strict)]
+        lines: dict[int, list[tuple[int, int]]] = {}
+        for j in order[~runs[order]].tolist():
+            lines.setdefault(int(gpus[j]), []).append((int(keys[j]), j))
+        index = np.flatnonzero(runs)
+        running = NONE._replace(job=index, gpus=gpus[index])
+        start, stop = choose(running, keys[index], lines, room, strict)
+        assert start == kept[~runs[kept]].tolist()
+        assert stop == sorted(set(index.tolist()) - set(kept.tolist()))
 
 
 def test_a_job_is_placed_whenever_its_gpus_are_free() -> None:

@@ -14,9 +14,11 @@ from pathlib import Path
 
 import pytest
 
+import dlsched
 from dlsched import registry
-from dlsched.registry import layout, names, registered
+from dlsched.registry import layout, lookup, names, registered
 from dlsched.testing import check_problem
+from dlsched.testing.transformations import renamed
 
 PAGE = (Path(__file__).parents[2] / "docs" / "add-a-problem.md").read_text(encoding="utf-8")
 FILES: dict[str, str] = dict(
@@ -42,6 +44,24 @@ DEFECTS: dict[str, tuple[str, str, str, str, str]] = {
         "oracle", "from dlsched_admission.definition.check import check",
         "from dlsched_admission.definition.check import check\nfrom dlsched_admission.pictures import draw",
         "layers", "definition/oracle.py: imports dlsched_admission.pictures.draw",
+    ),
+    "the definition imports a picture from two folders up": (
+        "oracle", "from dlsched_admission.definition.check import check",
+        "from dlsched_admission.definition.check import check\nfrom ..pictures import draw",
+        "layers", "definition/oracle.py: imports dlsched_admission.pictures.draw",
+    ),
+    "the definition imports the model as a whole": (
+        "oracle", "from dlsched_admission.definition.check import check",
+        "from dlsched_admission.definition.check import check\nfrom .. import model",
+        "layers", "definition/oracle.py: imports dlsched_admission.model",
+    ),
+    "a start that is no method": (
+        "dlsched_admission", "    package=__name__,", "    package=__name__,\n    starts=(Start('densest'),),",
+        "methods", "there is no method 'densest', which PROBLEM names as starts; there are: milp, densest_first, lp (in dlsched_admission.exact, dlsched_admission.exact.bounds, dlsched_admission.heuristics)",
+    ),
+    "a misspelt variable": (
+        "model", "def build(", "NAMEABLE = {'y': 'the job starts'}\n\n\ndef build(",
+        "variant_rows", "NAMEABLE has y, the model's variables are ['x']",
     ),
     "no proof": ("exact", "Exact because", "Optimal, as", "methods", "no 'Exact because'"),
     "generator ignores the seed": (
@@ -136,11 +156,14 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unshrunk: None) -> 
 def test_defects_are_found(install: Install, defect: str) -> None:
     """The check fails, and its message names the defect."""
     module, passage, planted, name, message = DEFECTS[defect]
-    file = next(f for f in FILES if f.endswith((f"/{module}.py", f"/{module}/__init__.py")))
+    endings = (f"/{module}.py", f"{module}/__init__.py")
+    file = next(f for f in FILES if f.endswith(endings))
     assert FILES[file].count(passage) == 1
     text = FILES[file].replace(passage, planted)
     if module == "bounds":
         text = text.replace("\nfrom dlsched", "\nfrom dlsched import Bound\nfrom dlsched", 1)
+    if "Start(" in planted:
+        text = text.replace("import Problem", "import Problem, Start")
     if module == "schema":
         text = text.replace(
             "import model_validator", "import Field, model_validator\nimport numpy as np"
@@ -164,5 +187,101 @@ def test_a_package_without_folders_is_found(install: Install) -> None:
     }
     assert f"{PACKAGE}/exact.py" in flat and f"{PACKAGE}/bounds.py" in flat
     install(flat)
-    found = check_problem("admission", checks=["parts", "layers", "methods", "generator"])
+    found = check_problem("admission", checks=["parts", "layers", "methods", "generator", "proofs"])
     assert found.findings == []
+
+
+def test_a_module_of_methods_that_nothing_imports_is_found(install: Install) -> None:
+    """Methods are in exact and heuristics; a function elsewhere is registered by no one."""
+    elsewhere = FILES[f"{PACKAGE}/heuristics/__init__.py"].replace("densest_first", "other_rule")
+    install(FILES | {f"{PACKAGE}/structures/rules.py": elsewhere})
+    (found,) = check_problem("admission", checks=["methods"]).findings
+    assert found.message.startswith("not imported: structures/rules.py; methods are in")
+
+
+def test_all_missing_modules_are_named_with_their_places(install: Install) -> None:
+    """One run says what is to be written."""
+    missing = (f"{PACKAGE}/definition/oracle.py", f"{PACKAGE}/pictures/draw.py")
+    install({name: text for name, text in FILES.items() if name not in missing})
+    (found,) = check_problem("admission", checks=["parts"]).findings
+    assert f"no {PACKAGE}.pictures.draw, with draw; " in found.message
+    assert f"no {PACKAGE}.definition.oracle, with brute_force" in found.message
+    with pytest.raises(dlsched.OptionError, match=r"'draw': no dlsched_admission\.pictures\.draw"):
+        registry.problem("admission").module("draw")
+
+
+def test_a_module_in_two_places_is_found(install: Install) -> None:
+    """The one in the package itself hides that of the folder."""
+    install(FILES | {f"{PACKAGE}/oracle.py": FILES[f"{PACKAGE}/definition/oracle.py"]})
+    (found,) = check_problem("admission", checks=["parts"]).findings
+    assert found.message == f"{PACKAGE}.oracle hides {PACKAGE}.definition.oracle; remove one"
+
+
+def test_a_problem_without_heuristics_skips_their_check(install: Install) -> None:
+    """A check that had nothing to look at has not passed."""
+    install({name: text for name, text in FILES.items() if "heuristics" not in name})
+    assert check_problem("admission", checks=["heuristics"]).skipped == ["heuristics"]
+
+
+def test_a_level_that_no_drawn_instance_shows_is_a_hint(install: Install) -> None:
+    """What passes on instances without a choice is no evidence, and the report says so."""
+    file = f"{PACKAGE}/instances/strategy.py"
+    install(FILES | {file: FILES[file].replace("max_jobs: int = 6", "max_jobs: int = 0")})
+    found = check_problem("admission", checks=["exact"], examples=3)
+    assert found.passed == ["exact"]
+    assert "none has two that differ first at weight" in str(found)
+
+
+def test_the_card_s_missing_rows_are_named(install: Install, tmp_path: Path) -> None:
+    """With how a row looks, and what the model has not."""
+    install(FILES)
+    card = tmp_path / "card.md"
+    rows = "| component | kind | meaning |\n|---|---|---|\n| `x` | Var | starts |\n"
+    card.write_text(rows)
+    (found,) = check_problem("admission", checks=["card"], card=str(card)).findings
+    assert found.message.startswith(
+        "the card has no row for `JOBS` Set, `gpus` Constraint, `weight`"
+    )
+    others = "| `JOBS` | Set | |\n| `gpus` | Constraint | |\n| `weight` | Objective | |\n"
+    card.write_text(f"{rows}{others}| `y` | Var | no more |\n")
+    (found,) = check_problem("admission", checks=["card"], card=card).findings
+    assert found.message == "the card has rows for `y` Var, which the model has not"
+
+
+def test_an_exception_is_shown_with_its_instance(install: Install) -> None:
+    """Also where a problem's own code raises."""
+    file = f"{PACKAGE}/exact/__init__.py"
+    install(FILES | {file: FILES[file].replace(SOLVE, "return instance.jobs[0]")})
+    (found,) = check_problem("admission", checks=["exact"]).findings
+    assert "IndexError" in found.message and found.instance is not None
+
+
+def test_a_reference_may_be_called_kind(install: Install) -> None:
+    """Ids are replaced in every field but those of fixed words."""
+    file = f"{PACKAGE}/definition/schema.py"
+    fields = "    kind: Id | None = None\n    size: Literal['a', 'b'] | None = None\n"
+    install(
+        FILES
+        | {
+            file: FILES[file].replace(
+                "    weight: Amount = 1\n", f"{fields}    weight: Amount = 1\n"
+            )
+        }
+    )
+    job = {"id": "a", "gpus": 1, "kind": "a", "size": "a"}
+    made = registry.problem("admission").instance(name="a", gpus=1, jobs=[job])
+    other = renamed(made)
+    assert (other.name, other.jobs[0].kind, other.jobs[0].size) == ("a", other.jobs[0].id, "a")
+    assert other.jobs[0].id != "a"
+
+
+def test_the_name_of_the_entry_point_is_the_problem_s(
+    install: Install, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The message has both names."""
+    install(FILES)
+    entry = EntryPoint("other", f"{PACKAGE}:PROBLEM", registry.PROBLEMS_GROUP)
+    monkeypatch.setattr(names, "entries", lambda group: [entry])
+    monkeypatch.setattr(lookup, "entries", lambda group: [entry])
+    with pytest.raises(dlsched.OptionError, match="of that name; its name is 'admission'"):
+        registry.problem("other")

@@ -112,7 +112,8 @@ def _owner(data: Mapping[str, Any], where: str, wanted: str | None = None) -> Pr
     if not isinstance(name, str) or not registry.is_problem(name):
         known = ", ".join(registry.problem_names())
         problem = "is missing" if name is None else f"is {shown(name)}, an unknown problem"
-        raise InstanceError(where, "problem", problem, f"write one of: {known}")
+        package = ", or install the package that has it" if isinstance(name, str) else ""
+        raise InstanceError(where, "problem", problem, f"write one of: {known}{package}")
     return registry.problem(name)
 
 

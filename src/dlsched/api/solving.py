@@ -18,6 +18,7 @@ from dlsched.api.starting import (
     heuristics_of,
     no_worse,
     prepare_all,
+    proved,
     solutions_of,
 )
 from dlsched.errors import DlschedError, OptionError, describe
@@ -166,9 +167,15 @@ def solve(
 def _started(
     owner: Problem, chosen: Method, instance: Instance, run: Run, options: Options
 ) -> Claim:
-    """Call a method; the exact one of a problem returns nothing worse than the heuristics do."""
+    """Call a method; the exact one of a problem returns nothing worse than the heuristics do.
+
+    Where one of these has proved its solution optimal, and nothing else is asked for, that is it.
+    """
     heuristics = heuristics_of(owner, chosen, instance, run.time_limit)
     known = begin_from(solutions_of(heuristics.before, owner, instance, run), run)
+    claim = None if options or run.start is not None else proved(known, chosen, run)
+    if claim is not None:
+        return claim
     claim = no_worse(registry.call(chosen, instance, run, options), known, owner, chosen, instance)
     decided = claim.status in (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED)
     if decided or claim.termination is Termination.LEVELS_DONE:

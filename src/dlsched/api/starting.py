@@ -113,6 +113,18 @@ def begin_from(found: Sequence[Known], run: Run) -> Known | None:
     return found[-1]
 
 
+def proved(known: Known | None, method: Method, run: Run) -> Claim | None:
+    """Return the claim of an exact method that begins with an optimal solution; else ``None``.
+
+    Heuristics of this library alone can prove that theirs is one.
+    """
+    if known is None or not method.own or not _optimal(known):
+        return None
+    value = float(known.objective[0])
+    run.record(value, value)
+    return Claim(_of(known, method), Status.OPTIMAL, bounds=known.bounds)
+
+
 def _optimal(known: Known) -> bool:
     """Whether a solution equals a certified bound of its own in every level."""
     return len(known.bounds) == len(known.objective) and all(

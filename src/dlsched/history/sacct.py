@@ -2,7 +2,8 @@
 
 The columns are those of the man page of ``sacct``, section "Job Accounting Fields". A task of an
 array, a component of a heterogeneous job and an earlier run of a requeued job (``-D``) are jobs of
-their own; steps (``123.batch``) are skipped.
+their own; steps (``123.batch``) are skipped. `assembly` makes a history's jobs of these rows,
+`workload` a simulation's of those.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Integer multipliers of a leaf from a solver's duals."""
+"""Integer multipliers of a leaf from a solver's duals; their check is in `proofs.tree`."""
 
 from __future__ import annotations
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import importlib.util
 import pkgutil
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from dlsched.errors import OptionError
@@ -38,10 +39,21 @@ def module_name(package: str, name: str) -> str | None:
 
     It is in the package itself or in the folder of modules of that name.
     """
-    places = [f"{package}.{name}"]
-    if name in _FOLDER_OF and importlib.util.find_spec(f"{package}.{_FOLDER_OF[name]}"):
-        places.append(f"{package}.{_FOLDER_OF[name]}.{name}")
-    return next((place for place in places if importlib.util.find_spec(place)), None)
+    return next(iter(places(package, name)), None)
+
+
+def places(package: str, name: str) -> list[str]:
+    """Return the full names of a package's modules of this name: one, if it is as it should be."""
+    possible = [f"{package}.{name}"]
+    folder = name in _FOLDER_OF and importlib.util.find_spec(f"{package}.{_FOLDER_OF[name]}")
+    if folder and folder.submodule_search_locations:  # it is no module of that name, as exact.py
+        possible.append(expected(package, name))
+    return [place for place in possible if importlib.util.find_spec(place)]
+
+
+def expected(package: str, name: str) -> str:
+    """Return the full name that a package's module of this name has in the folders."""
+    return ".".join(filter(None, [package, _FOLDER_OF.get(name), name]))
 
 
 def method_modules(package: str) -> Iterator[str]:
@@ -60,6 +72,40 @@ def method_modules(package: str) -> Iterator[str]:
             yield f"{home}.{module.name}"
 
 
+def unloaded_methods(package: str) -> list[str]:
+    """Return the files of a package with methods that nothing imports, so that nobody finds them.
+
+    Call it when the package's methods are loaded.
+
+    Raises
+    ------
+    OptionError
+        If there is no such package.
+    """
+    root = _root(package)
+    found = []
+    for file in sorted(root.rglob("*.py")):
+        parts = file.relative_to(root).with_suffix("").parts
+        module = ".".join([package, *parts]).removesuffix(".__init__")
+        if module not in sys.modules and _registers(ast.parse(file.read_text(encoding="utf-8"))):
+            found.append(str(file.relative_to(root)))
+    return found
+
+
+def _registers(tree: ast.Module) -> bool:
+    """Whether a module has functions with the decorator ``method``."""
+    functions = (node for node in tree.body if isinstance(node, ast.FunctionDef))
+    calls = (d.func for f in functions for d in f.decorator_list if isinstance(d, ast.Call))
+    return any("method" in (getattr(c, "id", ""), getattr(c, "attr", "")) for c in calls)
+
+
+def _root(package: str) -> Path:
+    spec = importlib.util.find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        raise OptionError(f"there is no package {package}")
+    return Path(next(iter(spec.submodule_search_locations)))
+
+
 def upward_imports(package: str) -> list[str]:
     """Return the imports of a package's modules that go against the order of `FOLDERS`.
 
@@ -70,16 +116,15 @@ def upward_imports(package: str) -> list[str]:
     OptionError
         If there is no such package.
     """
-    spec = importlib.util.find_spec(package)
-    if spec is None or not spec.submodule_search_locations:
-        raise OptionError(f"there is no package {package}")
-    root = Path(next(iter(spec.submodule_search_locations)))
+    root = _root(package)
     upward = []
     for file in sorted(root.rglob("*.py")):
-        here = _rank(file.relative_to(root).with_suffix("").parts)
+        parts = file.relative_to(root).with_suffix("").parts
+        here = _rank(parts)
         if here is None:
             continue
-        for target in _imported(file.read_text(encoding="utf-8"), package):
+        home = [package, *parts[:-1]]
+        for target in _imported(file.read_text(encoding="utf-8"), home):
             there = _rank(target.split("."))
             if there is not None and there > here:
                 upward.append(f"{file.relative_to(root)}: imports {package}.{target}")
@@ -93,15 +138,21 @@ def _rank(parts: tuple[str, ...] | list[str]) -> int | None:
     return order.index(parts[0]) if parts[0] in FOLDERS else None
 
 
-def _imported(text: str, package: str) -> Iterator[str]:
-    """Yield the modules of a package that a module imports, without the package's name."""
+def _imported(text: str, home: Sequence[str]) -> Iterator[str]:
+    """Yield the modules of a package that a module of it imports, without the package's name.
+
+    The module is in the package and folders `home`, from which relative imports count.
+    """
+    package = f"{home[0]}."
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            start = home[: len(home) - node.level + 1] if node.level else ()
+            base = [*start, *filter(None, [node.module])]
+            names = [".".join([*base, alias.name]) for alias in node.names]
         else:
             continue
         for name in names:
-            if name.startswith(f"{package}."):
-                yield name.removeprefix(f"{package}.")
+            if name.startswith(package):
+                yield name.removeprefix(package)

@@ -40,7 +40,8 @@ def problem(name: str) -> Problem:
     except (Exception, SystemExit) as error:  # another package's code may raise anything
         raise OptionError(f"problem {name}: cannot load {entry.value}: {error!r}") from error
     if not isinstance(loaded, Problem) or loaded.name != name:
-        raise OptionError(f"problem {name}: {entry.value} is no Problem of that name")
+        own = f"; its name is {loaded.name!r}" if isinstance(loaded, Problem) else ""
+        raise OptionError(f"problem {name}: {entry.value} is no Problem of that name{own}")
     return loaded
 
 

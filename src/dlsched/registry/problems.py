@@ -82,7 +82,8 @@ class Problem:
         """
         full_name = layout.module_name(self.package, name)
         if full_name is None:
-            raise OptionError(f"the problem {self.name} has no module {name!r} in {self.package}")
+            place = layout.expected(self.package, name)
+            raise OptionError(f"the problem {self.name} has no module {name!r}: no {place}")
         return importlib.import_module(full_name)
 
     def check(self, instance: Instance, solution: Solution) -> Report:

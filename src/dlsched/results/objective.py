@@ -1,4 +1,4 @@
-"""Objectives by level, the bounds on them, and the gaps between the two."""
+"""Objectives by level and their comparison, the bounds on them, and the gaps between the two."""
 
 from __future__ import annotations
 
@@ -100,7 +100,10 @@ class ByLevel(tuple[T, ...], Generic[T]):
         return ByLevel(self.levels, map(f, self))
 
     def better_than(self, other: Sequence[Any]) -> bool:
-        """Whether this is lexicographically better than `other`, by the levels' senses."""
+        """Whether this is lexicographically better than `other`, by the levels' senses.
+
+        Entries are compared as they are, without a tolerance: those of an `Objective` exactly.
+        """
         for (level, mine), theirs in zip(self.pairs(), other, strict=True):
             if mine != theirs:
                 return level.better(mine, theirs)

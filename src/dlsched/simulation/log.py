@@ -116,11 +116,18 @@ class LogError(OptionError):
 
 
 class Log:
-    """A log that is open for writing and reading."""
+    """A log that is open for writing and reading.
+
+    Attributes
+    ----------
+    pending
+        Rows added since the last commit.
+    """
 
     def __init__(self, path: str | Path | None = None) -> None:
         self.path = None if path is None else Path(path)
         self._rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in TABLES}
+        self.pending = 0
         self._header: dict[str, Any] = {}
         with self._usable("cannot be used as a log", "name another file"):
             self.database = sqlite3.connect(
@@ -283,11 +290,7 @@ class Log:
     def add(self, table: str, row: tuple[Any, ...]) -> None:
         """Add a row; it is on disk after the next `commit`."""
         self._rows[table].append(row)
-
-    @property
-    def pending(self) -> int:
-        """Rows added since the last commit."""
-        return sum(map(len, self._rows.values()))
+        self.pending += 1
 
     def commit(self, **meta: Any) -> None:
         """Write the rows added so far and entries of the header, all of them or none.
@@ -311,6 +314,7 @@ class Log:
         self._header, self.empty = {}, False
         for rows in self._rows.values():
             rows.clear()
+        self.pending = 0
 
     def rows(self, table: str) -> list[tuple[Any, ...]]:
         """Return the committed rows of a table in the order in which they were added.

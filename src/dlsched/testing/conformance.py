@@ -11,6 +11,7 @@ from dlsched.problems import library
 from dlsched.registry import problem as find
 from dlsched.testing import (
     document_checks,
+    drawn,
     method_checks,
     model_checks,
     package_checks,
@@ -18,7 +19,7 @@ from dlsched.testing import (
     variant_checks,
 )
 from dlsched.testing.search import Finding, SearchReport
-from dlsched.testing.subject import Subject
+from dlsched.testing.subject import NothingToCheck, Subject
 from dlsched.testing.trials import Broken
 
 CHECKS: dict[str, Callable[[Subject], Finding | None]] = {
@@ -62,7 +63,8 @@ class Conformance(SearchReport):
         Ids of the checks that passed, and of those that had nothing to look at or that need a
         library that is not installed.
     hints
-        How to install these libraries, one line each.
+        How to install these libraries, and of which levels the drawn instances show nothing, one
+        line each.
     findings
         One for each check that failed; ``kind`` is the check's id.
     """
@@ -86,8 +88,8 @@ def check_problem(
     *,
     checks: Collection[str] | None = None,
     examples: int = 25,
-    card: Path | None = None,
-    page: Path | None = None,
+    card: str | Path | None = None,
+    page: str | Path | None = None,
 ) -> Conformance:
     """Check that a problem fulfils what the library's users and its other parts rely on.
 
@@ -117,8 +119,8 @@ def check_problem(
     subject = Subject(
         find(name),
         examples,
-        card or _existing(root / "models" / f"{name}.md"),
-        page or _existing(root / "docs" / "problems" / f"{name}.md"),
+        Path(card) if card else _existing(root / "models" / f"{name}.md"),
+        Path(page) if page else _existing(root / "docs" / "problems" / f"{name}.md"),
     )
     report = Conformance(name)
     for check in CHECKS if checks is None else checks:
@@ -133,10 +135,15 @@ def check_problem(
             report.skipped.append(check)
             report.hints.append(str(error))
             continue
+        except NothingToCheck:
+            report.skipped.append(check)
+            continue
         except Exception as error:  # a problem's code may raise anything
             finding = Finding(check, describe(error))
         if finding is None:
             report.passed.append(check)
+            if check == "exact":
+                report.hints += filter(None, [drawn.blind_spots(subject)])
         else:
             report.findings.append(Finding(check, finding.message, finding.instance))
     return report

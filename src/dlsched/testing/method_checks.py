@@ -17,7 +17,7 @@ from dlsched.run import Run
 from dlsched.schema.envelope import Instance
 from dlsched.testing.heuristic import check_heuristic
 from dlsched.testing.search import Finding
-from dlsched.testing.subject import Subject, require
+from dlsched.testing.subject import NothingToCheck, Subject, require
 from dlsched.testing.transformations import renamed, reordered
 from dlsched.testing.trials import Broken
 
@@ -70,7 +70,10 @@ def _require_equal(name: str, mine: Objective, optimum: Objective) -> None:
 
 def heuristics(subject: Subject) -> Finding | None:
     """Every heuristic and baseline passes `check_heuristic`."""
-    for method in subject.methods(Kind.HEURISTIC, Kind.BASELINE):
+    methods = subject.methods(Kind.HEURISTIC, Kind.BASELINE)
+    if not methods:
+        raise NothingToCheck
+    for method in methods:
 
         def takes(instance: Instance, method: Method = method) -> bool:
             try:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import re
+from collections.abc import Iterator
 
 from dlsched import api, extras
 from dlsched.registry import Kind, layout
@@ -22,12 +24,23 @@ _REQUIRED = {
 
 def parts(subject: Subject) -> None:
     """The package has its modules, and each of these its functions."""
-    for module, names in _REQUIRED.items():
-        loaded = subject.problem.module(module)
-        missing = [name for name in names if not hasattr(loaded, name)]
-        require(not missing, f"{subject.problem.package}.{module} has no {', '.join(missing)}")
+    wrong = [text for module in _REQUIRED if (text := _wrong(subject.problem.package, module))]
+    require(not wrong, "; ".join(wrong))
     size = subject.problem.size
     require(hasattr(subject.example(), size), f"instances have no field {size!r}, PROBLEM.size")
+
+
+def _wrong(package: str, module: str) -> str:
+    """Return what is wrong with a module that a package must have once; nothing if it is right."""
+    names = _REQUIRED[module]
+    places = layout.places(package, module)
+    if not places:
+        return f"there is no {layout.expected(package, module)}, with {', '.join(names)}"
+    if len(places) > 1:
+        return f"{places[0]} hides {places[1]}; remove one"
+    loaded = importlib.import_module(places[0])
+    missing = [name for name in names if not hasattr(loaded, name)]
+    return f"{places[0]} has no {', '.join(missing)}" if missing else ""
 
 
 def layers(subject: Subject) -> None:
@@ -39,14 +52,33 @@ def layers(subject: Subject) -> None:
 def methods(subject: Subject) -> None:
     """There are the methods that PROBLEM names, and exact ones say why they are exact."""
     owner = subject.problem
-    for name, kinds in ((owner.exact, ["exact"]), (owner.bound, ["bound", "exact"])):
-        require(name in owner.methods, f"there is no method {name!r}, which PROBLEM names")
+    known = ", ".join(owner.methods) or "none"
+    modules = [*layout.method_modules(owner.package)]
+    unloaded = layout.unloaded_methods(owner.package)
+    hidden = f"not imported: {', '.join(unloaded)}; methods are in the folders exact and heuristics"
+    hidden += ", or in modules exact, heuristics and bounds of the package"
+    for field, name, kinds in _named_methods(subject):
+        said = f"there is no method {name!r}, which PROBLEM names as {field}; there are: {known}"
+        said += f" (in {', '.join(modules) or 'no module'})"
+        require(name in owner.methods, f"{said}; {hidden}" if unloaded else said)
         require(owner.methods[name].kind in kinds, f"{name} is not of kind {' or '.join(kinds)}")
+    require(not unloaded, hidden)
     for method in subject.methods(*Kind):
         require(method.summary, f"{method.name} has no docstring")
     for method in subject.methods(Kind.EXACT):
         text = " ".join((method.function.__doc__ or "").split()).lower()
         require("exact because" in text, f"the docstring of {method.name} has no 'Exact because'")
+
+
+def _named_methods(subject: Subject) -> Iterator[tuple[str, str, tuple[Kind, ...]]]:
+    """Yield the methods that a problem names: the field, the name, and which kinds it may have."""
+    owner, instance = subject.problem, subject.example()
+    yield "exact", owner.exact, (Kind.EXACT,)
+    yield "bound", owner.bound, (Kind.BOUND, Kind.EXACT)
+    if owner.choose is not None:
+        yield "choose", owner.choose(instance), (Kind.EXACT,)
+    for start in owner.starts_for(instance):
+        yield "starts", start.name, tuple(Kind)
 
 
 def generator(subject: Subject) -> None:
@@ -92,8 +124,13 @@ def card(subject: Subject) -> None:
     tables = re.findall(r"^\| component \|.*\n((?:\|.*\n)+)", text, flags=re.MULTILINE)
     row = re.compile(r"^\| `(\w+)`.*? \| (\w+)", re.MULTILINE)
     named = {pair for table in tables for pair in row.findall(table)}
-    message = f"the card has {sorted(named)}, the model {sorted(components)}"
-    require(named == components, message)
+    lacks, more = (
+        ", ".join(f"`{name}` {kind}" for name, kind in sorted(pairs))
+        for pairs in (components - named, named - components)
+    )
+    form = "a row is '| `x` | Var | meaning |', in a table headed '| component | kind | meaning |'"
+    require(not lacks, f"the card has no row for {lacks} of the model; {form}")
+    require(not more, f"the card has rows for {more}, which the model has not")
     _require_methods(subject, subject.card.name, text)
 
 

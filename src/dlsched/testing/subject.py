@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from hypothesis import strategies as st
+from hypothesis.errors import HypothesisException
 
 from dlsched import api
-from dlsched.errors import OptionError
+from dlsched.errors import ExtraMissing, OptionError, describe
 from dlsched.registry import Kind, Method, Problem
 from dlsched.results.objective import Objective
 from dlsched.results.result import Result
@@ -42,8 +43,17 @@ class Subject:
         return st.one_of([strategy.instances(**options) for options in variations])
 
     def each(self, check: Callable[[Any], None]) -> Finding | None:
-        """Return the smallest drawn instance for which a check raises `Broken`."""
-        return first_finding(check, self.instances(), self.examples)
+        """Return the smallest drawn instance for which a check raises, whatever it raises."""
+
+        def broken(instance: Any) -> None:
+            try:
+                check(instance)
+            except (Broken, ExtraMissing, HypothesisException):
+                raise
+            except Exception as error:  # a problem's code may raise anything
+                raise Broken("conformance", describe(error)) from error
+
+        return first_finding(broken, self.instances(), self.examples)
 
     def optimum(self, instance: Instance) -> Objective | None:
         """Return the optimum by brute force."""
@@ -74,6 +84,10 @@ class Subject:
         """Return the solutions of the heuristics."""
         results = self.solve(instance, Kind.HEURISTIC, Kind.BASELINE)
         return [r.solution for r in results if r.solution is not None]
+
+
+class NothingToCheck(Exception):
+    """Raised by a check that has nothing to look at."""
 
 
 def require(condition: object, message: str) -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Mapping
+from functools import cache
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from dlsched.registry import problem
+from dlsched.schema.document import Document
 from dlsched.schema.envelope import Instance
 from dlsched.schema.files import JsonObject
 
@@ -14,7 +18,7 @@ def renamed(instance: Instance) -> Instance:
     data = instance.to_data()
     names = sorted(_ids(data) - instance.FIXED_IDS)
     fresh = {name: f"n{len(names) - i:03}" for i, name in enumerate(names)}
-    return _instance(instance, _replaced(data, fresh))
+    return _instance(instance, _replaced(data, instance, fresh))
 
 
 def reordered(instance: Instance) -> Instance:
@@ -49,14 +53,43 @@ def _ids(data: Any) -> set[str]:
     return ids
 
 
-def _replaced(data: Any, fresh: dict[str, str], field: str = "") -> Any:
+def _replaced(data: Any, value: Any, fresh: dict[str, str]) -> Any:
+    """Return data with new ids; `value` is what they were written from."""
+    if isinstance(value, Document) and isinstance(data, dict):
+        kept = _kept(type(value))
+        return {
+            name: part if name in kept else _replaced(part, getattr(value, name, None), fresh)
+            for name, part in data.items()
+        }
     if isinstance(data, list):
-        return [_replaced(entry, fresh, field) for entry in data]
+        return [_replaced(part, entry, fresh) for part, entry in _pairs(data, value)]
     if isinstance(data, dict):
-        return {_renamed(k, fresh): _replaced(v, fresh, k) for k, v in data.items()}
-    if isinstance(data, str) and field not in ("problem", "name", "kind", "version"):
-        return fresh.get(data, data)
-    return data
+        entries = value.values() if isinstance(value, Mapping) else ()
+        parts = zip(data, _pairs(list(data.values()), tuple(entries)), strict=True)
+        return {_renamed(key, fresh): _replaced(*pair, fresh) for key, pair in parts}
+    return fresh.get(data, data) if isinstance(data, str) else data
+
+
+def _pairs(data: list[Any], values: Any) -> Iterable[tuple[Any, Any]]:
+    """Return each part of the data with what it was written from, if that is known."""
+    known = isinstance(values, tuple) and len(values) == len(data)
+    return zip(data, values if known else [None] * len(data), strict=True)
+
+
+@cache
+def _kept(kind: type[Document]) -> set[str]:
+    """Return the fields of a document that name no id: labels, and those of fixed words."""
+    labels = set(Instance.model_fields) if issubclass(kind, Instance) else set()
+    return labels | {name for name, f in kind.model_fields.items() if _fixed(f.annotation)}
+
+
+def _fixed(annotation: Any) -> bool:
+    """Whether a type is one of fixed words, as ``Literal["ml", "spark"]``, or a list of them."""
+    origin, parts = get_origin(annotation), get_args(annotation)
+    if origin is Literal:
+        return True
+    listed = origin in (tuple, list, frozenset, Union, UnionType, Annotated)
+    return listed and any(map(_fixed, parts))
 
 
 def _renamed(key: str, fresh: dict[str, str]) -> str:

@@ -10,11 +10,10 @@ with a function ``solutions(instance)`` yields all of them by itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
-import hypothesis
 import numpy as np
 
 from dlsched import api
@@ -24,13 +23,12 @@ from dlsched.results.objective import TOLERANCE, Objective, relative_gap
 from dlsched.results.result import Status
 from dlsched.schema.envelope import Instance
 from dlsched.schema.solution import Solution
-from dlsched.testing.search import Finding, first_finding
+from dlsched.testing.drawn import enumerated
+from dlsched.testing.search import Finding
 from dlsched.testing.subject import Subject, require
 from dlsched.variants import Level, Variant, VariantProblem, changed_problem
 from dlsched.variants.names import Names
 
-_MOST = 2000
-"""Instances of which the brute force looks at more solutions are not compared."""
 _REMEDY = "NAMEABLE of the module model lists the variables that a solution determines"
 _EXAMPLES = 20
 """Of each kind of change, at most."""
@@ -67,7 +65,19 @@ def _each(
         if names:
             _compare(instance, draw(instance, names, random), known)
 
-    return first_finding(compare, subject.instances(), min(_EXAMPLES, subject.examples))
+    _require_named(subject.example())
+    return replace(subject, examples=min(_EXAMPLES, subject.examples)).each(compare)
+
+
+def _require_named(instance: Instance) -> None:
+    """Require that ``NAMEABLE`` names variables of the model, or of what names them on demand."""
+    import pyomo.core as pyo
+
+    plain = changed_problem(Variant(instance.problem, "plain")).model
+    known = {v.local_name for v in plain.build(instance).component_objects(pyo.Var)}
+    unknown = sorted(set(getattr(plain.module, "NAMEABLE", ())) - known)
+    message = f"NAMEABLE has {', '.join(unknown)}, the model's variables are {sorted(known)}"
+    require(not unknown or hasattr(plain.whole, "state_named"), message)
 
 
 def _names(instance: Instance) -> list[str]:
@@ -80,37 +90,11 @@ def _names(instance: Instance) -> list[str]:
 
 def _solutions(subject: Subject, instance: Instance) -> list[Solution]:
     """Return the solutions that the brute force looks at by `check`, and those of the methods."""
-    oracle = subject.problem.module("oracle")
-    if hasattr(oracle, "solutions"):
-        return list(oracle.solutions(instance))
+    if hasattr(subject.problem.module("oracle"), "solutions"):
+        return enumerated(subject, instance) or []
     results = subject.solve(instance, Kind.EXACT, Kind.HEURISTIC, Kind.BASELINE)
     found = [result.solution for result in results if result.solution is not None]
-    if not hasattr(oracle, "check"):
-        return found
-    with _recording(oracle) as kept:
-        oracle.brute_force(instance)
-    return kept + found
-
-
-@contextmanager
-def _recording(oracle: Any) -> Iterator[list[Solution]]:
-    """Keep the feasible solutions that a module evaluates within the block."""
-    check = oracle.check
-    kept: list[Solution] = []
-
-    def recorded(instance: Any, solution: Any) -> Any:
-        report = check(instance, solution)
-        if report.feasible:
-            kept.append(solution)
-        if len(kept) > _MOST:
-            hypothesis.reject()
-        return report
-
-    oracle.check = recorded
-    try:
-        yield kept
-    finally:
-        oracle.check = check
+    return (enumerated(subject, instance) or []) + found
 
 
 def _compare(instance: Instance, variant: Variant, known: Sequence[Solution]) -> None:

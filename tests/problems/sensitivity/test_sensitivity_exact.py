@@ -102,6 +102,17 @@ def test_synergy_opt_uses_the_solver_of_the_run() -> None:
     assert (data["solver"], data["solver_version"]) == ("scip", version)
 
 
+@pytest.mark.parametrize("solver", ["highs", "scip", "glpk"])
+def test_the_solver_of_synergy_opt_is_told_the_limit(solver: str) -> None:
+    """A limit that ends stage one before it has a solution leaves no bound, and says so."""
+    pytest.importorskip({"highs": "highspy", "scip": "pyscipopt", "glpk": "cvxopt"}[solver])
+    instance = dlsched.generate("sensitivity", seed=3, servers=12)
+    result = dlsched.solve(instance, "synergy_opt", solver=solver, time_limit=1e-9)
+    assert result.termination == "time_limit"
+    assert tuple(result.bound) == (None, None)
+    assert "without a solution" in result.reason
+
+
 @pytest.mark.slow
 def test_synergy_opt_in_a_suite_uses_its_solver(tmp_path: Path) -> None:
     """So it is in the rows of a suite."""

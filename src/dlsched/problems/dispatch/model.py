@@ -1,4 +1,7 @@
-"""The declarative model of dispatch; components are named as on models/dispatch.md."""
+"""The declarative model of dispatch; components are named as on models/dispatch.md.
+
+No constraint has quotas or credits: they decide the priorities, in `definition.ranking`.
+"""
 
 from __future__ import annotations
 

@@ -36,8 +36,11 @@ def form_of(name: str, compiled: StandardForm) -> Form:
     ValueError
         If a column has no finite bounds.
     """
-    if not (np.isfinite(compiled.lower).all() and np.isfinite(compiled.upper).all()):
-        raise ValueError("every column of a form needs finite bounds")
+    infinite = np.flatnonzero(~(np.isfinite(compiled.lower) & np.isfinite(compiled.upper)))
+    if infinite.size:
+        names = [variable.name for variable in compiled.variables]
+        which = names[infinite[0]] if names else "every column"
+        raise ValueError(f"{which} needs finite bounds, as every column of a form")
     box = _Box(
         [math.floor(v) for v in compiled.lower.tolist()],
         [math.ceil(v) for v in compiled.upper.tolist()],

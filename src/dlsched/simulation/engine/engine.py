@@ -24,6 +24,11 @@ would take long: after no fewer rows than jobs have started that are not complet
 `COMMIT_SHARE` times the seconds that it took before."""
 COMMIT_SHARE: Final = 20
 
+KINDS: Final = ("arrival", "completion", "round", "wake", "loan")
+"""What happens at a moment, in the order in which it is done."""
+FINITE: Final = frozenset(("arrival", "completion", "loan"))
+"""Of these, what happens finitely often."""
+
 Listener = Callable[[int, int, int], None]
 """Called with the simulated time in microseconds, the jobs completed and their total."""
 
@@ -98,9 +103,9 @@ class Engine:
             self._lend()
         if "wake" in causes:
             self.wake = None
-        if {"arrival", "completion", "loan"} & set(causes):
+        if not FINITE.isdisjoint(causes):
             self.watch.begin()
-        asked = {"round", "wake"} & set(causes) or self.on_events
+        asked = self.on_events or "round" in causes or "wake" in causes
         first = self.interval is None and not self.decisions
         if asked or first or self._in_use() > self._loan:
             self._decide(causes)
@@ -109,14 +114,14 @@ class Engine:
 
     def _next(self) -> tuple[int, tuple[str, ...]]:
         """Return the time of the next events, and their kinds."""
-        times = {
-            "arrival": self._arrival(),
-            "completion": self.holdings.next_end(),
-            "round": self._round(),
-            "wake": self.wake,
-            "loan": self._loan_change(),
-        }
-        known = [moment for moment in times.values() if moment is not None]
+        times = (
+            self._arrival(),
+            self.holdings.next_end(),
+            self._round(),
+            self.wake,
+            self._loan_change(),
+        )
+        known = [moment for moment in times if moment is not None]
         if not known:
             raise PolicyError(
                 f"{self._who()}: {self._stuck()}, and no event is to come; start a job, or ask to "
@@ -129,7 +134,8 @@ class Engine:
                 f"{self.latest / TICKS:.3g} s with {self.cluster.gpus} GPUs; are speeds and "
                 "overhead in seconds?"
             )
-        return now, tuple(kind for kind, moment in times.items() if moment == now)
+        kinds = zip(KINDS, times, strict=True)
+        return now, tuple([kind for kind, moment in kinds if moment == now])
 
     def _who(self) -> str:
         """Return the policy and the time, for messages."""
@@ -251,6 +257,8 @@ class Engine:
             self.shown.running,
             lambda: server_views(self.cluster, holdings.resources),
             self.shown.present,
+            self.shown.holding,
+            self.shown.lines,
             self.shown.front,
             self.shown.vectors,
             holdings.held,

@@ -18,6 +18,9 @@ from dlsched.simulation.workload.cluster import Cluster
 from dlsched.simulation.workload.job import Job
 from dlsched.simulation.workload.workload import Workload
 
+MAPPING: Final = (dict, Mapping)
+SEQUENCE: Final = (list, tuple, Sequence)
+"""The abstract classes behind the usual ones, which are found in a fraction of the time."""
 STUCK_AFTER: Final = 5000
 """Decisions that lead nowhere, with no other event between them, until a policy is stuck."""
 
@@ -86,17 +89,17 @@ def decide(policy: Policy, state: State) -> Decision:
         raise PolicyError(f"it raised {describe(error)}") from error
     if not isinstance(decision, Decision):
         raise PolicyError(f"it returned {_shown(decision)}; return a dlsched.simulation.Decision")
-    _require(isinstance(decision.start, Mapping), "start", decision.start, "ids and allocations")
+    _require(isinstance(decision.start, MAPPING), "start", decision.start, "ids and allocations")
     for name, allocation in decision.start.items():
         _check_allocation(name, allocation)
     for what in ("preempt", "returned"):
         names = getattr(decision, what)
-        fits = isinstance(names, Sequence) and not isinstance(names, str)
+        fits = isinstance(names, SEQUENCE) and not isinstance(names, str)
         _require(
             fits and all(isinstance(name, str) for name in names), what, names, "a list of ids"
         )
-    _require(isinstance(decision.overhead, Mapping), "overhead", decision.overhead, "ids, seconds")
-    _require(isinstance(decision.solved, Mapping), "solved", decision.solved, "names and values")
+    _require(isinstance(decision.overhead, MAPPING), "overhead", decision.overhead, "ids, seconds")
+    _require(isinstance(decision.solved, MAPPING), "solved", decision.solved, "names and values")
     unknown = [name for name in decision.overhead if name not in decision.start]
     if unknown:
         raise PolicyError(f"overhead is stated for job {_shown(unknown[0])}, which is not in start")
@@ -111,7 +114,7 @@ def _check_allocation(name: object, allocation: object) -> None:
     if not isinstance(allocation.group, str | None):
         raise PolicyError(f"job {name}: group is {_shown(allocation.group)}; write a text or None")
     shares: Any = allocation.shares
-    if not isinstance(shares, Sequence) or not all(isinstance(share, Share) for share in shares):
+    if not isinstance(shares, SEQUENCE) or not all(isinstance(share, Share) for share in shares):
         raise PolicyError(f"job {name}: shares are {_shown(shares)}; write a tuple of Share")
     for share in shares:
         gpus: Any = share.gpus

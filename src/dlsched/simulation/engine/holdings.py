@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import heapq
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from dlsched.schema import Id, Number
@@ -14,8 +15,8 @@ from dlsched.simulation.engine.policy import PolicyError
 from dlsched.simulation.engine.progress import Progress
 from dlsched.simulation.engine.resources import Resources, amount, checked
 from dlsched.simulation.engine.speeds import speed
-from dlsched.simulation.engine.state import Arrays, Vector
 from dlsched.simulation.engine.table import Table
+from dlsched.simulation.engine.vectors import Arrays, Vector
 from dlsched.simulation.engine.waiting import Waiting
 from dlsched.simulation.log import Ending, Log, Segment
 from dlsched.simulation.workload.clock import HORIZON, ticks
@@ -70,15 +71,16 @@ class Holdings:
         self.resources = Resources(cluster)
         self.layers = Layers(workload.jobs, cluster) if layered else None
         self._ends: list[_End] = []
-        self._unstarted = 0
+        self._unstarted: dict[int, None] = {}
 
     def arrive(self, j: int, now: int) -> None:
         """Add a job that is submitted."""
         work = self.jobs[j].work_ticks
-        self._unstarted += 1
         self._add(j, Progress(left=work, since=now, least=work))
 
     def _add(self, j: int, progress: Progress) -> None:
+        if progress.first_start is None:
+            self._unstarted[j] = None
         self.active[j] = progress
         self.table.update(j, progress)
         self.table.present.add(j)
@@ -111,7 +113,7 @@ class Holdings:
             groups.add(self._release(j, now, Ending.COMPLETED))
             del self.active[j]
             self.table.present.remove(j)
-            self.table.running.remove(j)
+            self.table.stop(j)
             self.table.scaled.discard(j)
             self.log.add("completions", (j, now))
             count += 1
@@ -122,7 +124,7 @@ class Holdings:
         self,
         now: int,
         decision: int,
-        preempt: Iterable[Id],
+        preempt: Sequence[Id],
         start: Mapping[Id, Allocation],
         overhead: Mapping[Id, Number],
     ) -> tuple[int, int, int]:
@@ -138,7 +140,9 @@ class Holdings:
         PolicyError
             If that is impossible.
         """
-        groups = set()
+        if not preempt and not start:
+            return 0, 0, 0
+        groups: set[Id | None] = set()
         stopped = 0
         for name in preempt:
             if name not in self.held or name in start:
@@ -147,7 +151,7 @@ class Holdings:
             groups.add(self._release(j, now, Ending.PREEMPTED))
             self.active[j].preemptions += 1
             self.table.update(j, self.active[j])
-            self.table.running.remove(j)
+            self.table.stop(j)
             self.waiting.add(j)
             stopped += 1
         new = {name: self._checked(name, allocation) for name, allocation in start.items()}
@@ -172,7 +176,7 @@ class Holdings:
 
     def _stop_waiting(self, j: int) -> None:
         self.waiting.remove(j)
-        self.table.running.add(j)
+        self.table.start(j)
 
     def _checked(self, name: Id, allocation: Allocation) -> Allocation:
         j = self.position.get(name)
@@ -200,7 +204,7 @@ class Holdings:
         progress.working = now + (job.restart_ticks if overhead is None else overhead)
         if progress.first_start is None:
             progress.first_start = now
-            self._unstarted -= 1
+            del self._unstarted[j]
         self.held[job.id] = new
         if new.group is None:
             self._set_speed(j, now)
@@ -288,8 +292,8 @@ class Holdings:
                 job=j,
                 start=start,
                 end=now,
-                gpus=allocation.gpus,
-                shares=json.dumps([_data(share) for share in allocation.shares]),
+                gpus=progress.gpus,
+                shares=_json(allocation.shares),
                 sharing=allocation.group,
                 speed=str(progress.speed),
                 overhead=overhead,
@@ -302,17 +306,15 @@ class Holdings:
     @property
     def started(self) -> int:
         """How many of the jobs present have started: those of which `to_data` has much to say."""
-        return len(self.active) - self._unstarted
+        return len(self.active) - len(self._unstarted)
 
     def to_data(self) -> dict[str, Any]:
         """Return the jobs present as JSON values; of jobs that never started, their positions."""
         return {
             "active": [
-                [j, progress.to_data()]
-                for j, progress in self.active.items()
-                if progress.first_start is not None
+                [j, self.active[j].to_data()] for j in self.active if j not in self._unstarted
             ],
-            "unstarted": [j for j, p in self.active.items() if p.first_start is None],
+            "unstarted": list(self._unstarted),
             "held": list(self.held),
             "servers": list(self.resources.gpus),
             "members": self.members,
@@ -326,7 +328,6 @@ class Holdings:
         for j in sorted({*started, *data.get("unstarted", ())}):
             if j in started:
                 self._add(j, started[j])
-                self._unstarted += started[j].first_start is None
             else:
                 self.arrive(j, self.jobs[j].submit_ticks)
         self.members = {name: list(jobs) for name, jobs in data["members"].items()}
@@ -340,6 +341,12 @@ class Holdings:
             if j not in shared:
                 self._take(j, progress.allocation)
             self._expect_end(j, progress)
+
+
+@lru_cache(maxsize=10_000)
+def _json(shares: tuple[Share, ...]) -> str:
+    """Return shares for the log; most are of one server, and come again and again."""
+    return json.dumps([_data(share) for share in shares])
 
 
 def _data(share: Share) -> list[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dlsched.simulation.engine.state import Vector
+from dlsched.simulation.engine.vectors import Vector
 
 
 class Positions:

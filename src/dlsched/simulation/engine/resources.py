@@ -114,31 +114,38 @@ def checked(job: Job, allocation: Allocation, cluster: Cluster) -> Allocation:
         finite number.
     """
     names = [share.server for share in allocation.shares]
-    if not job.min_gpus <= allocation.gpus <= job.max_gpus:
+    gpus = allocation.gpus
+    if not job.min_gpus <= gpus <= job.max_gpus:
         wanted: Number | str = job.gpus
         if job.min_gpus != job.max_gpus:
             wanted = f"{job.min_gpus} to {job.max_gpus}"
-        raise PolicyError(f"job {job.id} gets {allocation.gpus} GPUs; it runs with {wanted}")
+        raise PolicyError(f"job {job.id} gets {gpus} GPUs; it runs with {wanted}")
     if len(set(names)) != len(names) or any(share.gpus < 1 for share in allocation.shares):
         raise PolicyError(f"job {job.id}: each of its servers is named once, with a GPU or more")
-    split = [share for share in allocation.shares if share.gpus % job.gpus_per_worker]
+    worker = job.gpus_per_worker
+    split = [] if worker == 1 else [share for share in allocation.shares if share.gpus % worker]
     if split:
         raise PolicyError(
             f"job {job.id}: {split[0].gpus} GPUs on {split[0].server}; "
-            f"each of its workers has {job.gpus_per_worker} on one server"
+            f"each of its workers has {worker} on one server"
         )
     _check_pools(job, names, cluster)
-    shares = tuple(
-        Share(
-            share.server,
-            int(share.gpus),
-            amount(job, "CPUs", share.cpus),
-            amount(job, "GB", share.memory),
-            None if share.devices is None else tuple(map(int, share.devices)),
-        )
-        for share in allocation.shares
-    )
+    shares = tuple(_exact(job, share) for share in allocation.shares)
     return Allocation(shares, allocation.group, amount(job, "speed", allocation.speed))
+
+
+def _exact(job: Job, share: Share) -> Share:
+    """Return a share in exact numbers; it itself if it has no others."""
+    server, gpus, cpus, memory, devices = share
+    if type(gpus) is int and cpus is None and memory is None and devices is None:
+        return share
+    return Share(
+        server,
+        int(gpus),
+        amount(job, "CPUs", cpus),
+        amount(job, "GB", memory),
+        None if devices is None else tuple(map(int, devices)),
+    )
 
 
 def _check_pools(job: Job, servers: Iterable[Id], cluster: Cluster) -> None:

@@ -7,6 +7,7 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import permutations
 from operator import mul
+from typing import Final
 
 from dlsched.problems.interleaving.definition.check import iteration_time
 from dlsched.schema import Number
@@ -17,6 +18,8 @@ from dlsched.simulation.workload.job import Job
 from dlsched.simulation.workload.workload import Matrix
 
 Stages = tuple[Number, ...]
+
+ONE: Final = Fraction(1)
 
 
 def speed(
@@ -53,9 +56,10 @@ def speed(
     """
     if allocation.speed is not None:
         return Fraction(allocation.speed)
-    factor = Fraction(allocation.gpus, job.gpus)
+    gpus = allocation.gpus
+    factor = ONE if gpus == job.gpus else Fraction(gpus, job.gpus)
     if job.scaling_loss:
-        factor = Fraction(job.throughput(allocation.gpus)) / Fraction(job.throughput(job.gpus))
+        factor = Fraction(job.throughput(gpus)) / Fraction(job.throughput(job.gpus))
     if job.mixed_efficiency != 1 or job.rates:
         pools = {cluster.by_id[share.server].pool for share in allocation.shares}
         factor *= Fraction(job.mixed_efficiency) if len(pools) > 1 else 1

@@ -6,21 +6,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import NamedTuple, TypeAlias, overload
+from typing import NamedTuple, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dlsched.registry.cluster_state import ClusterState, JobState
 from dlsched.registry.cluster_state import Server as ServerState
 from dlsched.schema import Id, Number
 from dlsched.simulation.engine.decision import Allocation
+from dlsched.simulation.engine.vectors import Arrays, Front, Key, LinesByGpus, Vector
 from dlsched.simulation.workload.clock import seconds
 from dlsched.simulation.workload.cluster import Cluster, Server
 from dlsched.simulation.workload.job import Job
 from dlsched.simulation.workload.workload import Workload
-
-Vector = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,36 +122,6 @@ class ServerView(NamedTuple):
     free_memory: Number | None
 
 
-class Arrays(NamedTuple):
-    """The waiting and running jobs as vectors, in the order of submission; times in microseconds.
-
-    ``job`` are positions in the workload, ``running`` is 1 for a job that holds GPUs,
-    ``remaining`` is what a scheduler knows, as `JobView.remaining`.
-    """
-
-    job: Vector
-    submit: Vector
-    gpus: Vector
-    remaining: Vector
-    attained: Vector
-    service: Vector
-    running: Vector
-
-
-Key: TypeAlias = Callable[[Arrays], Vector]
-"""Returns a number for each job."""
-
-
-class Front(NamedTuple):
-    """The first waiting jobs of every number of GPUs, in the order of submission.
-
-    ``cut`` are the numbers of GPUs of which more jobs wait than these.
-    """
-
-    jobs: Arrays
-    cut: frozenset[int]
-
-
 @dataclass(frozen=True)
 class State:
     """A cluster and its jobs at the moment of a decision.
@@ -183,6 +151,8 @@ class State:
     _running: Callable[[], Views]
     _servers: Callable[[], tuple[ServerView, ...]]
     _present: Callable[[], Arrays]
+    _holding: Callable[[], Arrays]
+    _lines: Callable[[Key], LinesByGpus]
     _front: Callable[[Key, int, int, bool], Front]
     _vectors: Callable[[Iterable[Id]], Arrays]
     _held: Mapping[Id, Allocation]
@@ -209,9 +179,30 @@ class State:
         """The same jobs as vectors, for policies that decide often."""
         return self._present()
 
+    @cached_property
+    def holding(self) -> Arrays:
+        """The running jobs alone as vectors."""
+        return self._holding()
+
     def vectors(self, names: Iterable[Id]) -> Arrays:
         """Return some of the jobs as vectors, in the order of submission."""
         return self._vectors(names)
+
+    def lines(self, key: Key) -> LinesByGpus:
+        """Return the waiting jobs in lines, one for each number of GPUs asked for.
+
+        Parameters
+        ----------
+        key
+            By which each line is ordered, as in `front`.
+
+        Returns
+        -------
+        LinesByGpus
+            The key and the position in the workload of each job, by GPUs. It is what the simulator
+            goes on with: to be read in this decision, never to be changed.
+        """
+        return self._lines(key)
 
     def front(self, key: Key, free: int, count: int, *, running: bool = False) -> Front:
         """Return the first waiting jobs of every number of GPUs, without looking at the others.

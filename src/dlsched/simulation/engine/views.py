@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterable
+from types import MappingProxyType
 
 import numpy as np
 
 from dlsched.schema import Id
 from dlsched.simulation.engine.holdings import Holdings
 from dlsched.simulation.engine.resources import Resources
-from dlsched.simulation.engine.state import Arrays, Front, JobView, Key, ServerView, Views, number
+from dlsched.simulation.engine.state import JobView, ServerView, Views, number
+from dlsched.simulation.engine.vectors import Arrays, Front, Key, LinesByGpus
 from dlsched.simulation.workload.cluster import Cluster
 
 
@@ -51,6 +53,14 @@ class Shown:
         """Return some of the jobs as vectors."""
         index = sorted(self.holdings.position[name] for name in names)
         return self.holdings.arrays(np.array(index, np.int64), self.now)
+
+    def holding(self) -> Arrays:
+        """Return the running jobs as vectors."""
+        return self.holdings.table.holding(self.now, self.holdings.active)
+
+    def lines(self, key: Key) -> LinesByGpus:
+        """Return the waiting jobs by their number of GPUs, in the order of a key."""
+        return MappingProxyType(self.holdings.waiting.lines(key).by_gpus)
 
     def front(self, key: Key, free: int, count: int, running: bool) -> Front:
         """Return the first waiting jobs of every number of GPUs."""

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
 from collections.abc import Callable, Collection, Sequence
-from typing import Any
 
 import numpy as np
 
-from dlsched.simulation.engine.state import Arrays, JobView, Key, Vector
+from dlsched.simulation.engine.ascending import Ascending
+from dlsched.simulation.engine.state import JobView
+from dlsched.simulation.engine.vectors import Arrays, Entry, Key, Vector
 from dlsched.simulation.workload.job import Job
-
-Entry = tuple[Any, int]
-"""The key of a job and its position: ties are in the order of submission."""
 
 
 class Waiting:
@@ -28,19 +25,19 @@ class Waiting:
 
     def __init__(self, jobs: Sequence[Job], arrays: Callable[[Vector], Arrays]) -> None:
         self._jobs, self._arrays = jobs, arrays
-        self.positions: list[int] = []
+        self.positions: Ascending[int] = Ascending()
         self.views: dict[int, JobView] = {}
         self._lines: dict[Key, Lines] = {}
 
     def add(self, job: int) -> None:
         """Add a job that begins to wait."""
-        insort(self.positions, job)
+        self.positions.add(job)
         for lines in self._lines.values():
             lines.new.add(job)
 
     def remove(self, job: int) -> None:
         """Remove a job that starts."""
-        del self.positions[bisect_left(self.positions, job)]
+        self.positions.remove(job)
         self.views.pop(job, None)
         for lines in self._lines.values():
             lines.remove(job, self._jobs[job].gpus)
@@ -61,18 +58,19 @@ class Lines:
 
     Policies that let each job run in turn if it fits need only the first jobs of every line: where
     one of them does not fit, those behind it in its line do not fit either, as they ask for as many
-    GPUs and no more become free. A change takes the time of a binary search and of moving the
-    pointers behind it in the line.
+    GPUs and no more become free. A change takes the time of two binary searches.
 
     Attributes
     ----------
+    by_gpus
+        The lines; none is empty.
     new
         Jobs that wait and whose key was not computed yet.
     """
 
     def __init__(self, positions: Collection[int]) -> None:
         self.new: set[int] = set(positions)
-        self._by_gpus: dict[int, list[Entry]] = {}
+        self.by_gpus: dict[int, Ascending[Entry]] = {}
         self._entry: dict[int, Entry] = {}
 
     def take_new(self, jobs: Arrays, keys: Vector) -> None:
@@ -80,16 +78,15 @@ class Lines:
         rows = zip(jobs.job.tolist(), jobs.gpus.tolist(), keys.tolist(), strict=True)
         # Where most are new, sorting is faster than a search for each.
         most = len(self.new) > len(self._entry)
+        added: dict[int, list[Entry]] = {}
         for job, gpus, key in rows:
             entry = self._entry[job] = (key, job)
-            line = self._by_gpus.setdefault(gpus, [])
-            if most:
-                line.append(entry)
+            if most or gpus not in self.by_gpus:
+                added.setdefault(gpus, []).append(entry)
             else:
-                insort(line, entry)
-        if most:
-            for line in self._by_gpus.values():
-                line.sort()
+                self.by_gpus[gpus].add(entry)
+        for gpus, entries in added.items():
+            self.by_gpus[gpus] = Ascending((*self.by_gpus.get(gpus, ()), *entries))
         self.new.clear()
 
     def remove(self, job: int, gpus: int) -> None:
@@ -98,14 +95,10 @@ class Lines:
         if entry is None:
             self.new.remove(job)
             return
-        line = self._by_gpus[gpus]
-        del line[bisect_left(line, entry)]
+        line = self.by_gpus[gpus]
+        line.remove(entry)
         if not line:
-            del self._by_gpus[gpus]
-
-    def least(self) -> int | None:
-        """Return the fewest GPUs that a job asks for; None if there is no job."""
-        return min(self._by_gpus, default=None)
+            del self.by_gpus[gpus]
 
     def first(self, free: int, count: int) -> tuple[list[int], set[int]]:
         """Return the first jobs of every line, and which lines have more than these.
@@ -119,7 +112,7 @@ class Lines:
         """
         chosen: list[int] = []
         cut = set()
-        for gpus, line in self._by_gpus.items():
+        for gpus, line in self.by_gpus.items():
             most = min(count, free // gpus + 1)
             chosen += [job for _, job in line[:most]]
             if len(line) > most:

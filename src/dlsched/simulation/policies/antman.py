@@ -11,7 +11,8 @@ from dlsched.schema import Id
 from dlsched.simulation.engine.decision import Allocation, Decision, Share
 from dlsched.simulation.engine.layers import PRIORITY, is_opportunistic
 from dlsched.simulation.engine.policy import BasePolicy
-from dlsched.simulation.engine.state import JobView, State, Vector
+from dlsched.simulation.engine.state import JobView, State
+from dlsched.simulation.engine.vectors import Vector
 from dlsched.simulation.policies.placement import Placement
 from dlsched.simulation.workload.job import Job
 

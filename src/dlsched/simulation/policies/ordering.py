@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import ClassVar, TypeVar
+from typing import ClassVar, Final, TypeVar
 
 import numpy as np
 
 from dlsched.simulation.engine.decision import Decision
 from dlsched.simulation.engine.policy import BasePolicy, PolicyError
-from dlsched.simulation.engine.state import Arrays, State, Vector
+from dlsched.simulation.engine.state import State
+from dlsched.simulation.engine.vectors import Arrays, Vector
+from dlsched.simulation.policies.choosing import choose
 from dlsched.simulation.policies.placement import Placement
 from dlsched.simulation.workload.cluster import LOAN, Cluster
 from dlsched.simulation.workload.workload import Workload
 
-FRONT = 4
-"""Waiting jobs of each number of GPUs that are looked at first."""
+NONE: Final = Arrays(*np.zeros((len(Arrays._fields), 0), np.int64))
+"""No jobs."""
 
 KeyMethod = TypeVar("KeyMethod", bound=Callable[..., Vector])
 
@@ -121,15 +123,26 @@ def change(state: State, jobs: Arrays, chosen: Vector, vacant: Vector) -> Decisi
     held = jobs.running == 1
     stopped = held.copy()
     stopped[chosen] = False
+    start = jobs.job[chosen[~held[chosen]]].tolist()
+    return changes(state, start, jobs.job[stopped].tolist(), vacant)
+
+
+def changes(state: State, start: Sequence[int], stop: Sequence[int], vacant: Vector) -> Decision:
+    """Return the decision that stops jobs, then places others; both are positions in the workload.
+
+    Parameters
+    ----------
+    vacant
+        Free GPUs before it, as `Placement` takes them.
+    """
     every = state.workload.jobs
-    preempt = [every[j].id for j in jobs.job[stopped]]
-    new = [every[j] for j in jobs.job[chosen[~held[chosen]]]]
-    if not new:
+    preempt = [every[j].id for j in stop]
+    if not start:
         return Decision({}, preempt)
     placement = Placement(state.cluster, vacant)
     for name in preempt:
         placement.release(state.allocations[name])
-    return Decision(placement.place_all(new), preempt)
+    return Decision(placement.place_all(every[j] for j in start), preempt)
 
 
 def of_job_alone(key: KeyMethod) -> KeyMethod:
@@ -154,33 +167,21 @@ class OrderingPolicy(QueuePolicy):
         """Return the changes; if `key` is marked so, without a look at the whole queue."""
         by_key = type(self).order is OrderingPolicy.order
         if by_key and getattr(self.key, "of_job_alone", False):
-            return self._fill_from_front(state, vacant)
+            return self._fill_from_lines(state, vacant)
         return super()._fill(state, vacant)
 
-    def _fill_from_front(self, state: State, vacant: Vector) -> Decision:
-        """Return the changes from the running jobs, if they can stop, and the first waiting ones.
+    def _fill_from_lines(self, state: State, vacant: Vector) -> Decision:
+        """Return the changes from the running jobs, if they can stop, and the waiting ones' lines.
 
-        If a waiting job of each number of GPUs is left out, or none is behind, those behind would
-        be left out, too: they come later, and fewer GPUs are left by then, or if the order is
-        strict all after the first that does not fit are left out.
+        Running jobs that cannot stop take no part in the choice.
         """
         room = int(vacant.sum())
         if not self.preemptive and not room:
             return Decision()
-        most = state.cluster.gpus if self.preemptive else room
-        count = FRONT
-        while True:
-            free = room
-            jobs, cut = state.front(self.key, most, count, running=self.preemptive)
-            if self.preemptive:
-                free += int(jobs.gpus @ jobs.running)
-            order = np.argsort(self.key(jobs), kind="stable")
-            chosen = order[select(jobs.gpus[order], free, self.strict)]
-            left_out = jobs.running == 0
-            left_out[chosen] = False
-            if cut <= set(jobs.gpus[left_out].tolist()):
-                return change(state, jobs, chosen, vacant)
-            count *= 4
+        running = state.holding if self.preemptive else NONE
+        lines = state.lines(self.key)
+        start, stop = choose(running, self.key(running), lines, room, self.strict)
+        return changes(state, start, stop, vacant)
 
     def order(self, state: State) -> Vector:
         """Return the positions of the jobs by key, then by submission."""

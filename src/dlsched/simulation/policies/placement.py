@@ -8,7 +8,7 @@ import numpy as np
 
 from dlsched.schema import Id
 from dlsched.simulation.engine.decision import Allocation, Share
-from dlsched.simulation.engine.state import Vector
+from dlsched.simulation.engine.vectors import Vector
 from dlsched.simulation.workload.cluster import Cluster
 from dlsched.simulation.workload.job import Job
 
@@ -46,9 +46,9 @@ class Placement:
         worker
             GPUs of one worker, which are on one server.
         """
-        if gpus > int(self.free.sum()):
-            return None
-        places = self._one(gpus) or self._whole(gpus, worker) or self._spread(gpus, worker)
+        places = self._one(gpus)
+        if not places and gpus <= self.free.sum():
+            places = self._whole(gpus, worker) or self._spread(gpus, worker)
         if not places:
             return None
         for i, count in places:
@@ -61,10 +61,11 @@ class Placement:
         return {name: allocation for name, allocation in placed if allocation is not None}
 
     def _one(self, gpus: int, skip: frozenset[int] = frozenset()) -> list[tuple[int, int]]:
-        room = np.where(self.free >= gpus, self.free, np.iinfo(np.int64).max)
+        # As unsigned numbers those below 0 are the largest, so that too small servers come last.
+        left = (self.free - gpus).view(np.uint64)
         for i in skip:
-            room[i] = np.iinfo(np.int64).max
-        best = int(np.argmin(room))
+            left[i] = np.iinfo(np.uint64).max
+        best = int(left.argmin())
         return [(best, gpus)] if self.free[best] >= gpus and best not in skip else []
 
     def _whole(self, gpus: int, worker: int) -> list[tuple[int, int]]:
@@ -80,9 +81,12 @@ class Placement:
 
     def _spread(self, gpus: int, worker: int) -> list[tuple[int, int]]:
         places, missing = [], gpus
-        for i in np.argsort(self.free, kind="stable"):
-            count = min(missing, int(self.free[i]) // worker * worker)
+        order = self.free.argsort(kind="stable")
+        for i, free in zip(order.tolist(), self.free[order].tolist(), strict=True):
+            count = min(missing, free // worker * worker)
             if count:
-                places.append((int(i), count))
+                places.append((i, count))
                 missing -= count
-        return places if not missing else []
+            if not missing:
+                return places
+        return []

@@ -7,7 +7,8 @@ from typing import Any
 from dlsched.schema import Id
 from dlsched.simulation.engine.decision import Allocation, Decision, Share
 from dlsched.simulation.engine.policy import BasePolicy, PolicyError
-from dlsched.simulation.engine.state import State, Vector, number
+from dlsched.simulation.engine.state import State, number
+from dlsched.simulation.engine.vectors import Vector
 from dlsched.simulation.policies.placement import Placement
 from dlsched.simulation.workload.cluster import Cluster
 from dlsched.simulation.workload.job import Job

@@ -12,7 +12,8 @@ from dlsched.errors import UnknownName
 from dlsched.schema import Id, Number
 from dlsched.simulation.engine.decision import Allocation, Decision
 from dlsched.simulation.engine.policy import BasePolicy
-from dlsched.simulation.engine.state import Arrays, State, Vector
+from dlsched.simulation.engine.state import State
+from dlsched.simulation.engine.vectors import Arrays, Vector
 from dlsched.simulation.policies.ordering import select
 from dlsched.simulation.policies.synergy_orders import ORDERS, Best
 from dlsched.simulation.policies.synergy_rounds import INDIFFERENT, Given, RoundSolver

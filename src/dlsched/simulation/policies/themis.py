@@ -9,7 +9,8 @@ import numpy as np
 from dlsched.errors import OptionError
 from dlsched.schema import Number
 from dlsched.simulation.engine.decision import Decision
-from dlsched.simulation.engine.state import State, Vector
+from dlsched.simulation.engine.state import State
+from dlsched.simulation.engine.vectors import Vector
 from dlsched.simulation.measures.finish_times import least_ratio_shares
 from dlsched.simulation.policies.ordering import QueuePolicy
 from dlsched.simulation.workload.clock import TICKS

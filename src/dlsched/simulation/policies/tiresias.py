@@ -11,7 +11,8 @@ import numpy as np
 from dlsched.errors import OptionError
 from dlsched.schema import Number
 from dlsched.simulation.engine.decision import Decision
-from dlsched.simulation.engine.state import Arrays, State, Vector, number
+from dlsched.simulation.engine.state import State, number
+from dlsched.simulation.engine.vectors import Arrays, Vector
 from dlsched.simulation.policies.ordering import OrderingPolicy, of_job_alone, require_room
 from dlsched.simulation.policies.typed import held_by_type, rates_of, realize, supply
 from dlsched.simulation.workload.clock import ticks

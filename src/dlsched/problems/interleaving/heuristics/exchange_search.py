@@ -92,8 +92,49 @@ def exchanged(jobs: Any, groups: Any, sizes: Any, pair: Any, places: Any, a: Any
     return gamma(jobs, a, sa) + gamma(jobs, b, sb)
 
 
+@loop
+def possible(sizes: Any, pair: Any, places: Any, largest: int) -> bool:
+    """Return whether one of the places is empty and the other group's job may move there."""
+    g, h = pair
+    i, j = places
+    there = j == sizes[h]
+    back = i == sizes[g]
+    if there == back:
+        return False
+    giver, taker = (sizes[g], sizes[h]) if there else (sizes[h], sizes[g])
+    return bool(giver >= 2 and taker < largest)
+
+
+@loop
+def best_exchange(
+    jobs: Any, groups: Any, sizes: Any, pair: Any, uniform: bool, before: float, a: Any, b: Any
+) -> Any:
+    """Return the places of the swap or move of two groups that helps most; -1, -1 if none does.
+
+    Swaps first; moves, one of the places empty, where no swap helps. `before` is the sum of the
+    groups' efficiencies, `a` and `b` are overwritten.
+    """
+    g, h = pair
+    best = _LEAST_GAIN
+    bi = -1
+    bj = -1
+    for moving in range(2):
+        if moving and (uniform or bi >= 0):
+            break
+        for i in range(sizes[g] + moving):
+            for j in range(sizes[h] + moving):
+                if moving and not possible(sizes, pair, (i, j), len(a)):
+                    continue
+                after = exchanged(jobs, groups, sizes, pair, (i, j), a, b)
+                if after - before > best:
+                    best = after - before
+                    bi = i
+                    bj = j
+    return bi, bj
+
+
 @entry("boolean(Jobs, int64[:,::1], int64[::1], boolean, int64[::1], int64)", records=(Jobs,))
-def exchange_pass(  # noqa: PLR0912
+def exchange_pass(
     jobs: Any, groups: Any, sizes: Any, uniform: bool, changed: Any, number: int
 ) -> bool:
     """Try every two groups for the swap or the move that helps most; return whether one did.
@@ -122,41 +163,19 @@ def exchange_pass(  # noqa: PLR0912
             # Neither group has changed since this pair was last tried.
             if number > 1 and max(changed[g], changed[h]) < number - 1:
                 continue
-            best = _LEAST_GAIN
-            bi = -1
-            bj = -1
-            before = worth[g] + worth[h]
-            # Swaps first; moves, one of the places empty, where no swap helps.
-            for moving in range(2):
-                if moving and (uniform or bi >= 0):
-                    break
-                for i in range(sizes[g] + moving):
-                    for j in range(sizes[h] + moving):
-                        if moving:
-                            there = j == sizes[h]
-                            back = i == sizes[g]
-                            if there == back:
-                                continue
-                            if there and (sizes[g] < 2 or sizes[h] == largest):
-                                continue
-                            if back and (sizes[h] < 2 or sizes[g] == largest):
-                                continue
-                        after = exchanged(jobs, groups, sizes, (g, h), (i, j), a, b)
-                        if after - before > best:
-                            best = after - before
-                            bi = i
-                            bj = j
-            if bi >= 0:
-                improved = True
-                changed[g] = changed[h] = number
-                exchanged(jobs, groups, sizes, (g, h), (bi, bj), a, b)
-                there = int(bj == sizes[h])
-                back = int(bi == sizes[g])
-                sizes[g] += back - there
-                sizes[h] += there - back
-                for s in range(largest):
-                    groups[g, s] = a[s]
-                    groups[h, s] = b[s]
-                worth[g] = gamma(jobs, a, sizes[g])
-                worth[h] = gamma(jobs, b, sizes[h])
+            pair = (g, h)
+            i, j = best_exchange(jobs, groups, sizes, pair, uniform, worth[g] + worth[h], a, b)
+            if i < 0:
+                continue
+            improved = True
+            changed[g] = changed[h] = number
+            exchanged(jobs, groups, sizes, pair, (i, j), a, b)
+            gained = int(i == sizes[g]) - int(j == sizes[h])
+            sizes[g] += gained
+            sizes[h] -= gained
+            for s in range(largest):
+                groups[g, s] = a[s]
+                groups[h, s] = b[s]
+            worth[g] = gamma(jobs, a, sizes[g])
+            worth[h] = gamma(jobs, b, sizes[h])
     return improved

@@ -6,16 +6,28 @@ of compilation.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dlsched.problems.interleaving.heuristics.exchange_search import Jobs, gamma
-from dlsched.solvers.compilation import entry, loop
+from dlsched.solvers.compilation import Floats, IntRows, Ints, entry, loop
 
 _LEAST_GAIN = 1e-12
 _EFFORT = 1 << 18
 """Most divisions times arrangements of a group for which every division of two groups is tried."""
+
+
+class Division(NamedTuple):
+    """The jobs of two groups, and two parts of them; each trial overwrites the last one's.
+
+    both: jobs of both groups. parts: 2 x jobs. sizes: of the parts. bounds: on their efficiencies.
+    """
+
+    both: Ints
+    parts: IntRows
+    sizes: Ints
+    bounds: Floats
 
 
 @loop
@@ -49,14 +61,13 @@ def near(mask: int, first: int, total: int) -> bool:
 
 
 @loop
-def divided(
-    jobs: Any, both: Any, count: int, mask: int, parts: Any, sizes: Any, bounds: Any
-) -> None:
+def divide(jobs: Any, division: Any, count: int, mask: int) -> None:
     """Divide jobs into two parts by the bits of a mask, and bound the parts' efficiencies.
 
     An iteration takes at least as long as each job's stages.
     """
     k = jobs.stages.shape[1]
+    both, parts, sizes, bounds = division
     for part in range(2):
         filled = 0.0
         longest = 0.0
@@ -75,8 +86,54 @@ def divided(
             bounds[part] = filled / (k * longest)
 
 
+@loop
+def allowed(mask: int, first: int, second: int, largest: int, uniform: bool, price: float) -> bool:
+    """Return whether the parts have sizes that groups may have."""
+    total = first + second
+    small = min(ones(mask), total - ones(mask))
+    if total - small > largest or (small == 0 and price < 0.0):
+        return False
+    return not uniform or small == min(first, second)
+
+
+@loop
+def best_division(
+    jobs: Any, division: Any, first: int, second: int, uniform: bool, price: float, least: float
+) -> int:
+    """Return the mask of the best division of two groups worth more than `least`; -1 if none is.
+
+    The groups have `first` and `second` jobs, which are in ``division.both``.
+    """
+    total = first + second
+    largest = len(division.both) // 2
+    far = (1 << (total - 1)) * jobs.arrangements[min(total, largest)] > _EFFORT
+    best = least
+    kept = -1
+    # The first job is always in the first part.
+    for half in range(1 << (total - 1)):
+        mask = 2 * half + 1
+        if not allowed(mask, first, second, largest, uniform, price):
+            continue
+        if far and not near(mask, first, total):
+            continue
+        divide(jobs, division, total, mask)
+        bounds = division.bounds
+        cost = price if division.sizes[1] > 0 and price >= 0.0 else 0.0
+        if bounds[0] + bounds[1] - cost <= best:
+            continue
+        value = gamma(jobs, division.parts[0], division.sizes[0]) - cost
+        if value + bounds[1] <= best:
+            continue
+        if division.sizes[1] > 0:
+            value += gamma(jobs, division.parts[1], division.sizes[1])
+        if value > best:
+            best = value
+            kept = mask
+    return kept
+
+
 @entry("boolean(Jobs, int64[:,::1], int64[::1], boolean[::1], boolean, float64)", records=(Jobs,))
-def divide_pairs(  # noqa: PLR0912, PLR0915
+def divide_pairs(
     jobs: Any, groups: Any, sizes: Any, active: Any, uniform: bool, price: float
 ) -> bool:
     """Divide the jobs of every two groups anew, once; groups change in place.
@@ -102,10 +159,12 @@ def divide_pairs(  # noqa: PLR0912, PLR0915
     """
     count, largest = groups.shape
     worth = np.zeros(count)
-    both = np.empty(2 * largest, np.int64)
-    parts = np.empty((2, 2 * largest), np.int64)
-    part_sizes = np.empty(2, np.int64)
-    bounds = np.empty(2)
+    division = Division(
+        np.empty(2 * largest, np.int64),
+        np.empty((2, 2 * largest), np.int64),
+        np.empty(2, np.int64),
+        np.empty(2),
+    )
     for g in range(count):
         if sizes[g] > 0:
             worth[g] = gamma(jobs, groups[g], sizes[g])
@@ -123,42 +182,18 @@ def divide_pairs(  # noqa: PLR0912, PLR0915
             emptied = emptied or sizes[h] == 0
             if not (before[g] or before[h] or active[g] or active[h]):
                 continue
-            total = joined(groups, sizes, g, h, both)
-            best = worth[g] + worth[h] + _LEAST_GAIN
-            kept = -1
+            total = joined(groups, sizes, g, h, division.both)
+            least = worth[g] + worth[h] + _LEAST_GAIN
             if sizes[h] > 0 and price >= 0.0:
-                best -= price
-            far = (1 << (total - 1)) * jobs.arrangements[min(total, largest)] > _EFFORT
-            # The first job is always in the first part.
-            for half in range(1 << (total - 1)):
-                mask = 2 * half + 1
-                small = min(ones(mask), total - ones(mask))
-                if total - small > largest or (small == 0 and price < 0.0):
-                    continue
-                if far and not near(mask, sizes[g], total):
-                    continue
-                if uniform and small != min(sizes[g], sizes[h]):
-                    continue
-                divided(jobs, both, total, mask, parts, part_sizes, bounds)
-                cost = price if small > 0 and price >= 0.0 else 0.0
-                if bounds[0] + bounds[1] - cost <= best:
-                    continue
-                value = gamma(jobs, parts[0], part_sizes[0]) - cost
-                if value + bounds[1] <= best:
-                    continue
-                if small > 0:
-                    value += gamma(jobs, parts[1], part_sizes[1])
-                if value > best:
-                    best = value
-                    kept = mask
-            if kept >= 0:
-                divided(jobs, both, total, kept, parts, part_sizes, bounds)
+                least -= price
+            mask = best_division(jobs, division, sizes[g], sizes[h], uniform, price, least)
+            if mask < 0:
+                continue
+            divide(jobs, division, total, mask)
+            for part, group in enumerate((g, h)):
+                sizes[group] = division.sizes[part]
                 for i in range(largest):
-                    groups[g, i] = parts[0, i] if i < part_sizes[0] else -1
-                    groups[h, i] = parts[1, i] if i < part_sizes[1] else -1
-                sizes[g] = part_sizes[0]
-                sizes[h] = part_sizes[1]
-                worth[g] = gamma(jobs, groups[g], sizes[g])
-                worth[h] = gamma(jobs, groups[h], sizes[h]) if sizes[h] > 0 else 0.0
-                active[g] = active[h] = again = True
+                    groups[group, i] = division.parts[part, i] if i < sizes[group] else -1
+                worth[group] = gamma(jobs, groups[group], sizes[group]) if sizes[group] > 0 else 0.0
+                active[group] = again = True
     return again

@@ -1,4 +1,4 @@
-"""What a job adds to the cost of each server with a base worker of it, by rule."""
+"""Server preemption costs (Lyra, section 4): what a job adds to its base servers, by rule."""
 
 from __future__ import annotations
 

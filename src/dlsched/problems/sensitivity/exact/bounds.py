@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dlsched.errors import SolverFailure
 from dlsched.problems.sensitivity.definition.schema import Instance
 from dlsched.problems.sensitivity.programs.cvxpy_reference import (
     solver_version,
     stage_one,
     stage_two,
+    time_limit,
 )
 from dlsched.problems.sensitivity.programs.pooled import pooled_bounds, split_bound
 from dlsched.registry.own import method
@@ -43,13 +45,20 @@ def precision_reason(gap: float) -> str:
 def synergy_opt(instance: Instance, run: Run) -> Claim:
     """Synergy-OPT's two stages as the paper states them; a bound and fragments, no solution.
 
-    Stage one without aggregation, by the run's solver (``"highs"``, ``"scip"`` or ``"glpk"``), then
-    the linear program of stage two by HiGHS, whose fractional placement need not be whole GPUs.
+    Stage one without aggregation, by the run's solver (``"highs"``, ``"scip"`` or ``"glpk"``) with
+    what is left of the time limit. Then the linear program of stage two by HiGHS, whose fractional
+    placement need not be whole GPUs.
     `stage_one` and `stage_two` of `programs.cvxpy_reference` return allocation and placement.
     """
     if not instance.jobs:
         return Claim(status=Status.NO_SOLUTION, reason="there are no jobs")
-    first = stage_one(instance, run.solver)
+    try:
+        first = stage_one(instance, run.solver, **time_limit(run.solver, run.remaining()))
+    except SolverFailure:
+        if stopped := run.stop_reason():
+            reason = f"{stopped.sentence} in stage one, without a solution of it"
+            return Claim(status=Status.NO_SOLUTION, termination=stopped, reason=reason)
+        raise
     run.record_solver(run.solver, solver_version(run.solver))
     pairs = instance.servers.count * len(instance.jobs)
     reason = f"stage one: throughput {first.throughput:g} over {first.variables} variables"

@@ -35,7 +35,7 @@ class ThroughputLevel(PatternSearch):
         bound = simplify(program.bound * program.granularity)
         self.first.append(Bound(bound, "certified", "prices and a table of one server"))
         if relaxed is not None and not self.within(bound):
-            bound = self.tighten(program, bound)
+            bound = self.lower_by_pooled(program, bound)
             if not self.within(bound):
                 bound = self.decide(program, relaxed.prices, bound)
         return self.value[0] if self.rounded or self.within(bound) else None
@@ -48,8 +48,8 @@ class ThroughputLevel(PatternSearch):
         if program.bound * program.granularity == goal:
             self.close_gap(program, relaxed.prices, 0)
 
-    def tighten(self, program: Program, bound: Number) -> Number:
-        """Return the better of a bound and that of pooled servers; improve the incumbent.
+    def lower_by_pooled(self, program: Program, bound: Number) -> Number:
+        """Return the better of a bound and those of pooled servers, of which one is claimed.
 
         The relaxation over patterns knows what one server holds, the integer program of pooled
         servers that jobs are whole: where CPUs are scarce the latter is often attained.

@@ -161,7 +161,7 @@ def profile_of(gpus: int, knees: tuple[float, ...], fair: tuple[float, float]) -
 def examples() -> list[Instance]:
     """Return the example of Synergy's Tables 1 to 3, and one of two servers solved by hand.
 
-    Tables 1-3: four jobs of four GPUs each on two servers of 8 GPUs, 24 CPUs and 500 GB; two are
+    Tables 1 to 3: four jobs of four GPUs each on two servers of 8 GPUs, 24 CPUs and 500 GB; two are
     image or speech models, faster with more CPUs than their share, and two are language models,
     equally fast with a third of it. The paper has no profiles of them; the throughputs are
     assumed.

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib import metadata
@@ -21,6 +24,8 @@ SOLVERS = {"highs": "HIGHS", "scip": "SCIP", "glpk": "GLPK_MI"}
 _PACKAGES = {"scip": "pyscipopt", "glpk": "cvxopt"}
 """Python packages that contain the solvers."""
 _POSITIVE = 1e-7
+_LEAST_SECONDS = 1e-6
+"""Shortest limit of time for a solver: to some 0 is no limit."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +58,19 @@ def solver_version(solver: str) -> str:
     if solver == highs.NAME:
         return highs.version()
     return f"{_PACKAGES[solver]} {metadata.version(_PACKAGES[solver])}"
+
+
+def time_limit(solver: str, seconds: float) -> Mapping[str, Any]:
+    """Return the options of cvxpy's ``solve`` by which a solver stops after so many seconds."""
+    if math.isinf(seconds):
+        return {}
+    seconds = max(seconds, _LEAST_SECONDS)
+    options: dict[str, dict[str, Any]] = {
+        "highs": {"highs_options": {"time_limit": seconds}},
+        "scip": {"scip_params": {"limits/time": seconds}},
+        "glpk": {"tm_lim": math.ceil(1000 * seconds)},
+    }
+    return options.get(solver, {})
 
 
 def stage_one(instance: Instance, solver: str = "highs", **options: Any) -> StageOne:
@@ -106,14 +124,16 @@ def stage_one(instance: Instance, solver: str = "highs", **options: Any) -> Stag
     values = np.array([float(c.throughput / top) for _, c in rows])
     program = cp.Problem(cp.Maximize(values @ y), limits)
     _solve(program, f"{solver}: stage one", solver=SOLVERS[solver], **options)
-    if y.value is None:
+    optimal = program.status == cp.OPTIMAL
+    # HiGHS without a solution at its limit returns zeros.
+    if y.value is None or not (optimal or y.value.any()):
         raise SolverFailure(f"{solver} ended stage one with {program.status}")
     chosen = {rows[i][0]: rows[i][1] for i in np.flatnonzero(y.value > 0.5).tolist()}
     return StageOne(
         choices=tuple(chosen.get(j) for j in range(len(instance.jobs))),
         throughput=float(sum(c.throughput for c in chosen.values())),
         variables=len(rows),
-        optimal=program.status == cp.OPTIMAL,
+        optimal=optimal,
     )
 
 
@@ -164,6 +184,9 @@ def _solve(program: Any, what: str, **options: Any) -> None:
     """Solve a cvxpy program; cvxpy's error is raised as `SolverFailure`."""
     cp = _cvxpy(what)
     try:
-        program.solve(**options)
+        with warnings.catch_warnings():
+            # What a limit ended is said by the program's status.
+            warnings.filterwarnings("ignore", "Solution may be inaccurate")
+            program.solve(**options)
     except cp.error.SolverError as error:
         raise SolverFailure(f"{what}: {error}") from None

@@ -1,4 +1,4 @@
-"""The exact method for an instance."""
+"""Which method `exact` is, by the size of the instance's programs."""
 
 from __future__ import annotations
 
