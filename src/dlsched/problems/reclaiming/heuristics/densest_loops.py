@@ -12,13 +12,17 @@ import numpy as np
 
 from dlsched.problems.reclaiming.structures.job_arrays import Layout
 from dlsched.problems.reclaiming.structures.server_scores import (
-    Scores,
     cheapest,
+    empty_scores,
     measure,
+    note,
     recount,
-    renew,
+    update,
 )
 from dlsched.solvers.compilation import entry, loop
+
+_FURTHER = (0, 1, 2, 4, 8)
+"""Servers beyond the demand that are emptied and given back, one number after the other."""
 
 
 @entry(
@@ -28,6 +32,9 @@ from dlsched.solvers.compilation import entry, loop
 def empty(layout: Any, demand: int, doublings: int, order: Any, preempted: Any) -> float:
     """Preempt further jobs until enough servers are idle, and resume those that need not stop.
 
+    Then exchange jobs: some servers more than the demand are emptied, and the jobs of most weight
+    per server are resumed. What is no better is undone.
+
     Parameters
     ----------
     demand
@@ -35,7 +42,7 @@ def empty(layout: Any, demand: int, doublings: int, order: Any, preempted: Any) 
     doublings
         The exponent of `measure` is 2 to this power.
     order
-        Positions of all jobs, in the order in which they are resumed if possible.
+        Positions of all jobs; of two that are as good to resume the earlier one is.
     preempted
         By job; jobs that are preempted already. Changed in place.
 
@@ -44,10 +51,44 @@ def empty(layout: Any, demand: int, doublings: int, order: Any, preempted: Any) 
     float
         Weight of the preempted jobs.
     """
+    n = len(layout.jobs_at) - 1
     for j in range(len(preempted)):
         preempted[j] = preempted[j] or layout.weight[j] == 0.0
-    _preempt(layout, demand, doublings, preempted)
-    _resume(layout, demand, order, preempted)
+    scores = empty_scores(n)
+    idle = 0
+    for s in range(n):
+        recount(layout, preempted, scores, s)
+        idle += scores.running[s] == 0
+    for s in range(n):
+        if scores.running[s] > 0:
+            measure(layout, preempted, scores, s, doublings)
+    best, least = preempted.copy(), np.inf
+    for further in _FURTHER:
+        missing = min(n, demand + further) - idle
+        idle += _preempt(layout, missing, doublings, preempted, scores)
+        idle -= _resume(layout, idle - demand, doublings, order, preempted, scores)
+        weight = _weight(layout, preempted)
+        if weight < least:
+            best[:], least = preempted, weight
+        else:
+            idle += _return_to(layout, best, doublings, preempted, scores)
+    return least
+
+
+@loop
+def _return_to(layout: Any, best: Any, doublings: int, preempted: Any, scores: Any) -> int:
+    """Preempt the same jobs as before; return the servers that become idle, less those lost."""
+    count = 0
+    for j in range(len(preempted)):
+        if preempted[j] != best[j]:
+            preempted[j] = best[j]
+            count = note(layout, scores, j, count)
+    return update(layout, preempted, scores, doublings, count)
+
+
+@loop
+def _weight(layout: Any, preempted: Any) -> float:
+    """Return the weight of the preempted jobs."""
     total = 0.0
     for j in range(len(preempted)):
         if preempted[j]:
@@ -106,90 +147,126 @@ def ruin(layout: Any, preempted: Any, count: int, draws: Any) -> None:
 
 
 @loop
-def _preempt(layout: Any, demand: int, doublings: int, preempted: Any) -> None:
+def _preempt(layout: Any, missing: int, doublings: int, preempted: Any, scores: Any) -> int:
     """Preempt the jobs of one server after the other, the least weight per relief first.
 
     Relief above the number of servers that are still missing is worth nothing. At each step there
     is another way to end: with the lightest server that makes all of these idle at once. The best
     such end is taken.
+
+    Returns
+    -------
+    int
+        Servers that became idle.
     """
-    n = len(layout.jobs_at) - 1
-    scores = Scores(
-        np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, dtype=np.int64),
-        np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64),
-        np.zeros(n), np.zeros(n, dtype=np.int64), np.zeros(n), np.zeros(n, dtype=np.int64),
-    )  # fmt: skip
-    for s in range(n):
-        recount(layout, preempted, scores, s)
-    missing = demand
-    for s in range(n):
-        if scores.running[s] > 0:
-            measure(layout, preempted, scores, s, doublings)
-        else:
-            missing -= 1
-    before = preempted.copy()
-    taken = np.zeros(max(missing, 0), dtype=np.int64)
-    steps, total = 0, 0.0
-    end, last, least = 0, -1, np.inf
-    seen = np.zeros(n, dtype=np.int64)
-    changed = np.zeros(n, dtype=np.int64)
-    while missing > 0:
-        best, ending = cheapest(layout, preempted, scores, missing)
-        if ending >= 0 and total + scores.weight[ending] < least:
-            end, last, least = steps, ending, total + scores.weight[ending]
-        total += scores.weight[best]
-        taken[steps] = best
-        steps += 1
-        touched = _take(layout, preempted, best, seen, 2 * steps - 1, changed)
-        for i in range(touched):
-            recount(layout, preempted, scores, changed[i])
-            missing -= scores.running[changed[i]] == 0
-        renew(layout, preempted, scores, doublings, changed[:touched], seen, 2 * steps)
-    if steps > 0:
-        for j in range(len(preempted)):
-            preempted[j] = before[j]
-        for i in range(end):
-            _take(layout, preempted, taken[i], seen, 0, changed)
-        _take(layout, preempted, last, seen, 0, changed)
-
-
-@loop
-def _take(layout: Any, preempted: Any, s: int, seen: Any, mark: int, changed: Any) -> int:
-    """Preempt all jobs of a server; fill in the servers that they were on, and return how many.
-
-    They get a mark in `seen`; those that have it are left out.
-    """
-    touched = 0
-    for e in range(layout.jobs_at[s], layout.jobs_at[s + 1]):
+    if missing <= 0:
+        return 0
+    stopped = np.zeros(len(preempted), dtype=np.int64)
+    steps, end, last, total, least, gained = 0, 0, -1, 0.0, np.inf, 0
+    while gained < missing:
+        best, ending = cheapest(layout, preempted, scores, missing - gained)
+        if ending >= 0 and total + scores.load[ending] < least:
+            end, last, least = steps, ending, total + scores.load[ending]
+        if best == ending:
+            break
+        total += scores.load[best]
+        count = 0
+        for e in range(layout.jobs_at[best], layout.jobs_at[best + 1]):
+            j = layout.jobs[e]
+            if not preempted[j]:
+                preempted[j] = True
+                stopped[steps] = j
+                steps += 1
+                count = note(layout, scores, j, count)
+        gained += update(layout, preempted, scores, doublings, count)
+    count = 0
+    for i in range(end, steps):
+        preempted[stopped[i]] = False
+        count = note(layout, scores, stopped[i], count)
+    for e in range(layout.jobs_at[last], layout.jobs_at[last + 1]):
         j = layout.jobs[e]
         if not preempted[j]:
             preempted[j] = True
-            for f in range(layout.hosts_at[j], layout.hosts_at[j + 1]):
-                t = layout.hosts[f]
-                if seen[t] != mark:
-                    seen[t] = mark
-                    changed[touched] = t
-                    touched += 1
-    return touched
+            count = note(layout, scores, j, count)
+    return gained + update(layout, preempted, scores, doublings, count)
 
 
 @loop
-def _resume(layout: Any, demand: int, order: Any, preempted: Any) -> None:
-    """Resume jobs, in an order, as long as enough servers stay idle."""
-    n = len(layout.jobs_at) - 1
-    running = np.zeros(n, dtype=np.int64)
-    idle = 0
-    for s in range(n):
-        for e in range(layout.jobs_at[s], layout.jobs_at[s + 1]):
-            running[s] += not preempted[layout.jobs[e]]
-        idle += running[s] == 0
-    for j in order:
+def _resume(
+    layout: Any, spare: int, doublings: int, order: Any, preempted: Any, scores: Any
+) -> int:
+    """Resume the job of most weight per server that is lost, and repeat as servers are to spare.
+
+    Returns
+    -------
+    int
+        Servers that are busy again.
+    """
+    lost = np.zeros(len(preempted), dtype=np.int64)
+    met = np.zeros(len(preempted), dtype=np.int64)
+    back = 0
+    while True:
+        count = _resume_without_loss(layout, preempted, scores, lost)
+        if back < spare:
+            best = _worthiest(layout, spare - back, order, preempted, scores, lost, met)
+            if best >= 0:
+                preempted[best] = False
+                count = note(layout, scores, best, count)
+        if count == 0:
+            break
+        back -= update(layout, preempted, scores, doublings, count)
+    return back
+
+
+@loop
+def _resume_without_loss(layout: Any, preempted: Any, scores: Any, lost: Any) -> int:
+    """Resume jobs without any idle server; count the idle servers of the others in `lost`.
+
+    Returns
+    -------
+    int
+        Servers that changed; see `note`.
+    """
+    count = 0
+    for j in range(len(preempted)):
         if preempted[j] and layout.weight[j] > 0.0:
-            lost = 0
+            lost[j] = 0
             for f in range(layout.hosts_at[j], layout.hosts_at[j + 1]):
-                lost += running[layout.hosts[f]] == 0
-            if idle - lost >= demand:
+                lost[j] += scores.running[layout.hosts[f]] == 0
+            if lost[j] == 0:
                 preempted[j] = False
-                idle -= lost
+                count = note(layout, scores, j, count)
+    return count
+
+
+@loop
+def _worthiest(
+    layout: Any, spare: int, order: Any, preempted: Any, scores: Any, lost: Any, met: Any
+) -> int:
+    """Return the job of most weight per server that is lost, or -1 if all lose more than are spare.
+
+    With a job those are counted that could then go on, too: all their idle servers are its own.
+
+    Parameters
+    ----------
+    lost
+        By job that is preempted: its idle servers.
+    met
+        Work space: by job, idle servers that it shares with the one measured; 0 between calls.
+    """
+    best, most = -1, 0.0
+    for j in order:
+        if preempted[j] and 0 < lost[j] <= spare:
+            weight = 0.0
+            for change in (1, -1):  # the second time only to leave all at 0
                 for f in range(layout.hosts_at[j], layout.hosts_at[j + 1]):
-                    running[layout.hosts[f]] += 1
+                    s = layout.hosts[f]
+                    if scores.running[s] == 0:
+                        for e in range(layout.jobs_at[s], layout.jobs_at[s + 1]):
+                            k = layout.jobs[e]
+                            met[k] += change
+                            if change > 0 and met[k] == lost[k]:
+                                weight += layout.weight[k]
+            if weight / lost[j] > most:
+                best, most = j, weight / lost[j]
+    return best

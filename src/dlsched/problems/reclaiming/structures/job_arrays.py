@@ -47,9 +47,12 @@ class Layout(NamedTuple):
 def layout_of(instance: Instance) -> Layout:
     """Return an instance's layout."""
     base, held = instance.base_servers, instance.held
-    hosts_at, hosts = _rows(base)
     held_at, where = _rows(held)
-    owners = np.repeat(np.arange(len(base)), np.diff(hosts_at))
+    based = np.fromiter(map(len, base), np.int64, len(base))
+    # Without flexible workers a job's servers are all of them base servers.
+    same = np.array_equal(based, np.diff(held_at))
+    hosts_at, hosts = (held_at, where) if same else _rows(base)
+    owners = np.repeat(np.arange(len(base)), based)
     counts = np.bincount(hosts, minlength=len(instance.servers))
     return Layout(
         np.array(comparable_weights(instance), dtype=np.float64),
@@ -70,10 +73,11 @@ def comparable_weights(instance: Instance) -> list[float]:
     those less than about 1e-308 of it are 0.
     """
     weights = instance.weights
-    if weights and all(weight == weights[0] for weight in weights):
+    if weights and weights.count(weights[0]) == len(weights):
         return [float(weights[0] > 0)] * len(weights)
-    scale = math.lcm(*{weight.denominator for weight in weights})
-    whole = [weight.numerator * (scale // weight.denominator) for weight in weights]
+    ratios = [weight.as_integer_ratio() for weight in weights]
+    scale = math.lcm(*{denominator for _, denominator in ratios})
+    whole = [numerator * (scale // denominator) for numerator, denominator in ratios]
     divisor = math.gcd(*whole) or 1
     largest = max(whole, default=0)
     if largest // divisor < _EXACT:
