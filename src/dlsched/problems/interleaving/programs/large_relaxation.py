@@ -48,8 +48,6 @@ _OUTSIDE = 1e-4
 """Share of the jobs that may be left to the box when it counts as large enough."""
 _CAPACITY = 100_000
 """Groups of a class that a pass lists; with more the prices are raised by their shares."""
-_FEW_ABOVE = 20_000
-"""Groups above the prices for which the least increase is found by a linear program."""
 _ROUGH_ABOVE = 0.02
 """Reduced value, per unit of weight, up to which the rough pass does not tell groups apart."""
 _BEFORE_PASS = 0.6
@@ -123,13 +121,15 @@ class LargeRelaxation:
 
     def _proved(self, prices: Prices, found: Pass, before: Prices) -> Prices:
         """Return prices that no group exceeds, from those of a pass."""
-        if not found.complete or len(found.groups) > _FEW_ABOVE:
-            return proved(self.pool, prices, found, before)
+        shared = proved(self.pool, prices, found, before)
+        if not found.complete:
+            return shared
         priced = Priced(found.groups, np.zeros(len(self.pool.classes)), True)
         higher, highest = raised(self.pool, prices, priced, self.run)
         if higher is prices:  # no group is above them, or no least increase was found
-            return proved(self.pool, prices, found, before)
-        return without_rounding(self.pool, self.pool.without_excess(higher, highest))
+            return shared
+        least = without_rounding(self.pool, self.pool.without_excess(higher, highest))
+        return self._better(shared, least)
 
     def _lifted(self, late: float) -> Prices:
         """Return first prices: each job's share of its group or, of many, lifted from a sample."""
