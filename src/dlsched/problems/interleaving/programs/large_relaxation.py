@@ -50,10 +50,11 @@ _CAPACITY = 100_000
 """Groups of a class that a pass lists; with more the prices are raised by their shares."""
 _ROUGH_ABOVE = 0.02
 """Reduced value, per unit of weight, up to which the rough pass does not tell groups apart."""
+_BEFORE_ROUGH = 0.3
 _BEFORE_PASS = 0.6
 _SLOWER = 1.5
-"""Share of the time after which the first exact pass begins, and the time of the next one in units
-of the last one's; without these the deadline could come before any bound."""
+"""Shares of the time after which the rough pass and the first exact one begin, and the time of the
+next one in units of the last one's; without these the deadline could come before any bound."""
 _ROUGH = 1e-4
 _FINER = 0.1
 CLOSED = 1e-6
@@ -85,7 +86,7 @@ class LargeRelaxation:
         pool, run = self.pool, self.run
         now = run.elapsed()
         late = now + _BEFORE_PASS * (deadline - now)
-        prices = self._lifted(late)
+        prices = self._lifted(now + _BEFORE_ROUGH * (deadline - now))
         none = np.zeros(len(pool.classes))
         best = full_efficiency(pool)
         if run.time_limit is not None and not run.stop_reason():
