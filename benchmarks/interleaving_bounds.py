@@ -104,7 +104,7 @@ def bound() -> Iterator[str]:
     """Yield the table of the relaxation by sample and box beside the smoothed one."""
     yield "## The relaxation of large instances\n"
     yield "Distinct jobs in groups of four, `column_generation`; seconds are processor time. The"
-    yield "relaxation by a sample, a box and few exact passes, with a limit of"
+    yield "relaxation by representatives, a box and few exact passes, with a limit of"
     yield f"{LIMITS[1000]} s ({LIMITS[512]} s for 512 jobs), stopped {LATER:.0f} s after the first"
     yield "bound; beside it, for as long, the smoothed one that small instances have, as before."
     yield "The gap is 1 - objective / bound, with the certified bound; the first bound is the first"

@@ -21,6 +21,7 @@ from dlsched.problems.interleaving.programs.exact_pass import (
     proved,
     search,
 )
+from dlsched.problems.interleaving.programs.representatives import representatives
 from dlsched.run import Run
 from dlsched.solvers.compilation import interpreted
 from dlsched.testing import oracles, strategies
@@ -147,3 +148,21 @@ def test_a_tiny_limit_leaves_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
         result = dlsched.solve(instance, "column_generation", time_limit=limit)
         assert result.certified[0].value >= best.objective[0] - 1e-9
         assert result.certified[0].value <= 3
+
+
+@drawn(20, INSTANCES, st.integers(1, 8))
+def test_representatives_stand_for_all_jobs(instance: Instance, most: int) -> None:
+    """Of each class the representatives stand for as many jobs as there are."""
+    pool = Pool(instance)
+    kept = representatives(pool, most)
+    for part in pool.classes:
+        assert kept[part.rows].sum() == part.multiplicity.sum()
+
+
+def test_jobs_of_a_kind_have_one_representative() -> None:
+    """Of two kinds of jobs, each slightly different, two are kept, which stand for four each."""
+    near = [[1 + i / 100, 9, 1, 1] for i in range(4)] + [[9, 1 + i / 100, 1, 1] for i in range(4)]
+    data = {"name": "two", "grouping": "uniform", "resources": list("rstu")}
+    jobs = [{"id": f"j{i}", "gpus": 1, "stages": row} for i, row in enumerate(near)]
+    kept = representatives(Pool(Instance(**data, jobs=jobs)), 2)
+    assert sorted(kept.tolist()) == [0] * 6 + [4, 4]

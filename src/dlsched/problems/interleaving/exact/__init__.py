@@ -123,9 +123,9 @@ def column_generation(instance: Instance, run: Run, rounds: int = 200) -> Claim:
     the groups that are left are too many for the integer program, the result is the incumbent of a
     neighbourhood search, and the certified gap.
 
-    With many distinct jobs prices come from a sample and from heuristic pricing, and are raised for
-    each job by its share of the groups above them, which a pass over all groups finds; a pass that
-    is stopped proves a bound too (`exact_pass`).
+    With many distinct jobs prices come from representatives and from heuristic pricing, and are
+    raised for each job by its share of the groups above them, which a pass over all groups finds; a
+    pass that is stopped proves a bound too (`exact_pass`).
 
     Parameters
     ----------

@@ -1,9 +1,10 @@
-"""The relaxation of large instances: prices of a sample, a box around them, few passes.
+"""The relaxation of large instances: prices of representatives, a box around them, few passes.
 
 Exact pricing of a thousand jobs takes many seconds, and prices from a vertex of a master with few
-columns are far from the optimal ones. Here the prices of a sample of the jobs are found first, and
-lifted: a job outside the sample costs what it is worth to the best group with jobs of the sample.
-Under a limit a rough pass over all groups follows (`exact_pass`), which proves a first bound. The
+columns are far from the optimal ones. Here the prices of representatives are found first, each
+standing for the jobs near it, and lifted: any other job costs what it is worth to the best group
+with representatives. Under a limit the jobs of groups found heuristically then share what these
+exceed their prices by, and a rough pass over all groups (`exact_pass`) proves a first bound. The
 prices are then corrected within a box (`interior_point_master`), with columns found heuristically
 (`heuristic_pricing`). The exact pass comes when these find no more; it proves a bound wherever it
 is stopped. If it lists all groups above the prices, and they are few, the least increase of the
@@ -28,11 +29,14 @@ from dlsched.problems.interleaving.programs.exact_pass import (
 from dlsched.problems.interleaving.programs.heuristic_pricing import climb
 from dlsched.problems.interleaving.programs.interior_point_master import InteriorMaster
 from dlsched.problems.interleaving.programs.price_increase import raised
-from dlsched.problems.interleaving.structures.groups import Flags, Indices, Vector
+from dlsched.problems.interleaving.programs.representatives import representatives
+from dlsched.problems.interleaving.structures.groups import Flags, Vector
 from dlsched.run import Run
 
-_SAMPLE = 200
-"""Jobs of the sample."""
+_SAMPLE = 150
+"""Parts of the jobs, roughly, with a representative each."""
+_BALANCED = 6
+"""Times that jobs share what their groups exceed the prices by, before the rough pass."""
 _ROUNDS = 40
 """Most solutions of the master between two exact passes."""
 _WIDTH = 0.02
@@ -86,7 +90,10 @@ class LargeRelaxation:
         pool, run = self.pool, self.run
         now = run.elapsed()
         late = now + _BEFORE_PASS * (deadline - now)
-        prices = self._lifted(now + _BEFORE_ROUGH * (deadline - now))
+        early = now + _BEFORE_ROUGH * (deadline - now)
+        prices = self._lifted(early)
+        if run.time_limit is not None:
+            prices = self._balanced(prices, early)
         none = np.zeros(len(pool.classes))
         best = full_efficiency(pool)
         if run.time_limit is not None and not run.stop_reason():
@@ -133,7 +140,7 @@ class LargeRelaxation:
         return self._better(shared, least)
 
     def _lifted(self, late: float) -> Prices:
-        """Return first prices: each job's share of its group or, of many, lifted from a sample."""
+        """Return first prices: each job's share of its group or, of many, lifted from few."""
         rows = np.zeros(len(self.pool.multiplicity))
         members = self.incumbent.members
         sizes = (members >= 0).sum(axis=1)
@@ -142,37 +149,31 @@ class LargeRelaxation:
         prices = Prices(rows, 0.0)
         if len(rows) <= 2 * _SAMPLE:
             return prices
-        sample = self._sample()
+        kept = representatives(self.pool, _SAMPLE)
+        sample = self.pool.restricted(kept, self.pool.budget)
         master = InteriorMaster(sample, self.run)
         master.add(sample.singles())
         solved = self._converge(sample, master, prices, _SAMPLE_WIDTH, late)
         if solved is None:
             return prices
-        partners: Flags = sample.multiplicity > 0
+        partners: Flags = kept > 0
         known = Prices(np.where(partners, solved[0].rows, 0.0), solved[0].gpu)
         best = climb(self.pool, known, np.inf, partners, ~partners).best
         return Prices(np.where(partners, known.rows, best), known.gpu)
 
-    def _sample(self) -> Pool:
-        """Return the pool of some jobs: a share of every class, in full groups."""
-        pool = self.pool
-        rng = self.run.rng
-        jobs = int(pool.multiplicity.sum())
-        kept: Indices = np.zeros_like(pool.multiplicity)
-        least = most = full = alone = 0
-        for profiles in pool.classes:
-            rows = np.repeat(profiles.rows, profiles.multiplicity)
-            groups = -(-len(rows) * _SAMPLE // (jobs * pool.largest))
-            size = min(len(rows), groups * pool.largest)
-            np.add.at(kept, rng.permutation(rows)[:size], 1)
-            least += groups * profiles.gpus
-            most += size * profiles.gpus
-            full += profiles.fewest * profiles.gpus
-            alone += len(rows) * profiles.gpus
-        if pool.budget is None:
-            return pool.restricted(kept, None)
-        share = (pool.budget - full) / max(1, alone - full)
-        return pool.restricted(kept, least + round(min(1.0, share) * (most - least)))
+    def _balanced(self, prices: Prices, late: float) -> Prices:
+        """Return prices of which the estimate is best after jobs have shared what is above them."""
+        least = np.inf
+        best = prices
+        for _ in range(_BALANCED):
+            found = climb(self.pool, prices, np.inf).best
+            higher, estimate = self._estimate(self.pool, prices, found)
+            if estimate < least:
+                best, least = higher, estimate
+            if self.run.elapsed() > late or not np.isfinite(found).all():
+                break
+            prices = Prices(prices.rows + found / (2 * self.pool.largest), prices.gpu)
+        return best
 
     def _converge(
         self,
