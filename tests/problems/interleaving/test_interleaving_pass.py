@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import dlsched
 from dlsched.problems.interleaving import Instance
 from dlsched.problems.interleaving.exact import group_columns
-from dlsched.problems.interleaving.programs import exact_pass
+from dlsched.problems.interleaving.programs import exact_pass, large_relaxation
 from dlsched.problems.interleaving.programs.column_pool import Pool
 from dlsched.problems.interleaving.programs.columns import Prices
 from dlsched.problems.interleaving.programs.exact_pass import (
@@ -166,3 +166,16 @@ def test_jobs_of_a_kind_have_one_representative() -> None:
     jobs = [{"id": f"j{i}", "gpus": 1, "stages": row} for i, row in enumerate(near)]
     kept = representatives(Pool(Instance(**data, jobs=jobs)), 2)
     assert sorted(kept.tolist()) == [0] * 6 + [4, 4]
+
+
+def test_a_job_in_no_group_with_representatives_has_a_price(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With one of six jobs kept, and groups of three, the bound is still that of brute force."""
+    monkeypatch.setattr(group_columns, "MANY_PROFILES", 1)
+    monkeypatch.setattr(large_relaxation, "_SAMPLE", 2)
+    near = [[5, 1 + i / 10, 1] for i in range(6)]
+    jobs = [{"id": f"j{i}", "gpus": 1, "stages": row} for i, row in enumerate(near)]
+    data = {"name": "near", "grouping": "uniform", "resources": list("rst"), "jobs": jobs}
+    result = dlsched.solve(Instance(**data), "column_generation")
+    assert result.objective[0] == oracles.interleaving(Instance(**data))[0]

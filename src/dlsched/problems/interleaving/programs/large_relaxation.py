@@ -159,7 +159,9 @@ class LargeRelaxation:
         partners: Flags = kept > 0
         known = Prices(np.where(partners, solved[0].rows, 0.0), solved[0].gpu)
         best = climb(self.pool, known, np.inf, partners, ~partners).best
-        return Prices(np.where(partners, known.rows, best), known.gpu)
+        # A job may be in no group with representatives, as where few of its class are kept.
+        lifted = np.where(np.isfinite(best), best, rows)
+        return Prices(np.where(partners, known.rows, lifted), known.gpu)
 
     def _balanced(self, prices: Prices, late: float) -> Prices:
         """Return prices of which the estimate is best after jobs have shared what is above them."""
