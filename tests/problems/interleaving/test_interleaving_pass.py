@@ -171,11 +171,12 @@ def test_jobs_of_a_kind_have_one_representative() -> None:
 def test_a_job_in_no_group_with_representatives_has_a_price(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """With one of six jobs kept, and groups of three, the bound is still that of brute force."""
+    """With one job kept of each three that form a group, the optimum is still that of brute force."""
     monkeypatch.setattr(group_columns, "MANY_PROFILES", 1)
     monkeypatch.setattr(large_relaxation, "_SAMPLE", 2)
-    near = [[5, 1 + i / 10, 1] for i in range(6)]
-    jobs = [{"id": f"j{i}", "gpus": 1, "stages": row} for i, row in enumerate(near)]
+    stages = [[1, 5, 8], [12, 4, 2], [2, 3, 0], [1, 6, 6], [1, 1, 8], [1, 12, 5]]
+    gpus = [1, 1, 2, 2, 2, 1]
+    jobs = [{"id": f"j{i}", "gpus": gpus[i], "stages": row} for i, row in enumerate(stages)]
     data = {"name": "near", "grouping": "uniform", "resources": list("rst"), "jobs": jobs}
     result = dlsched.solve(Instance(**data), "column_generation")
     assert result.objective[0] == oracles.interleaving(Instance(**data))[0]
