@@ -171,7 +171,7 @@ def test_jobs_of_a_kind_have_one_representative() -> None:
 def test_a_job_in_no_group_with_representatives_has_a_price(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """With one job kept of each three that form a group, the optimum is still that of brute force."""
+    """With one job kept of each three that form a group, the optimum is that of brute force."""
     monkeypatch.setattr(group_columns, "MANY_PROFILES", 1)
     monkeypatch.setattr(large_relaxation, "_SAMPLE", 2)
     stages = [[1, 5, 8], [12, 4, 2], [2, 3, 0], [1, 6, 6], [1, 1, 8], [1, 12, 5]]
