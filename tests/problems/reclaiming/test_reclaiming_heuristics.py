@@ -18,14 +18,6 @@ from dlsched.problems.reclaiming.heuristics.densest_loops import empty
 from dlsched.problems.reclaiming.heuristics.even_loads import even_loads, preempt_first
 from dlsched.problems.reclaiming.structures.job_arrays import Layout, comparable_weights, layout_of
 from dlsched.problems.reclaiming.structures.job_shares import gpu_shares, lyra_shares
-from dlsched.problems.reclaiming.structures.server_scores import (
-    Scores,
-    empty_scores,
-    measure,
-    note,
-    recount,
-    update,
-)
 from dlsched.solvers.compilation import interpreted
 from dlsched.testing.strategies import reclaiming
 from drawing import drawn
@@ -292,38 +284,6 @@ def test_jobs_are_exchanged_at_the_end(seed: int, spread: float, most: int) -> N
         "reclaiming", seed, servers=520, demand=130, spread=spread, churn=2.0, odd=0.5
     )
     assert dlsched.solve(made, "densest").objective.preempted <= most
-
-
-def test_corrected_scores_are_those_measured_anew() -> None:
-    """After jobs are preempted and resumed, relief and idle servers are as if measured then."""
-    made = dlsched.generate("reclaiming", 1, servers=40, demand=9, churn=2.0, odd=0.5)
-    assert len(made.jobs) > 20
-    layout, rng = layout_of(made), np.random.default_rng(1)
-    preempted = np.zeros(len(made.jobs), dtype=np.bool_)
-    with interpreted():
-        corrected = scores_of(layout, preempted)
-        for _ in range(20):
-            count = 0
-            for j in rng.choice(len(preempted), 3, replace=False):
-                preempted[j] = not preempted[j]
-                count = note(layout, corrected, j, count)
-            update(layout, preempted, corrected, 2, count)
-            anew = scores_of(layout, preempted)
-            assert corrected.relief == pytest.approx(anew.relief)
-            assert corrected.idle.tolist() == anew.idle.tolist()
-            assert corrected.rate == pytest.approx(anew.rate)
-
-
-def scores_of(layout: Layout, preempted: Any) -> Scores:
-    """Return all servers' scores with the exponent 4."""
-    servers = range(len(layout.jobs_at) - 1)
-    scores = Scores(*empty_scores(len(servers)))
-    for s in servers:
-        recount(layout, preempted, scores, s)
-    for s in servers:
-        if scores.running[s]:
-            measure(layout, preempted, scores, s, 2)
-    return scores
 
 
 @pytest.mark.parametrize("demand", [0, 4])

@@ -61,7 +61,7 @@ def solver_version(solver: str) -> str:
 
 
 def time_limit(solver: str, seconds: float) -> Mapping[str, Any]:
-    """Return the options of cvxpy's ``solve`` by which a solver stops after so many seconds."""
+    """Return the options of cvxpy's ``solve`` that set a solver's time limit, in seconds."""
     if math.isinf(seconds):
         return {}
     seconds = max(seconds, _LEAST_SECONDS)
