@@ -172,6 +172,15 @@ def test_plain_collateral_misses_figure_5() -> None:
     assert (absorbed.objective.preempted, plain.objective.preempted) == (1, 2)
 
 
+@pytest.mark.parametrize("ties", ["absorbed", "collateral"])
+@pytest.mark.parametrize("gpus", [1, 2])
+def test_figure_5_with_a_smaller_job_a(ties: str, gpus: int) -> None:
+    """Where job a has at most 2 GPUs on each server, both readings return servers 1 and 2."""
+    jobs = {"a": f"1:{gpus} 2:{gpus}", "b": "3:8", "c": "4:8 5:2", "d": "5:2 6:8"}
+    found = dlsched.solve(hand(2, jobs, servers=6), "lyra", ties=ties).solution
+    assert set(found.returned) == {"s1", "s2"}
+
+
 @pytest.mark.parametrize("rule", ["lyra", "gpu_fraction", "scf", "scf_updated"])
 def test_ties_drawn_at_random_are_ties(rule: str) -> None:
     """With a seed the answer is fixed; over seeds every one of four equal servers is returned."""

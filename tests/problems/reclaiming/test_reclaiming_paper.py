@@ -24,7 +24,7 @@ def test_table_1() -> None:
 
 @pytest.mark.parametrize("method", ["exact", "lyra"])
 def test_two_servers_cost_one_job(method: str) -> None:
-    """For N = 2 Lyra and the optimum return servers 1 and 2, and preempt job a only."""
+    """For N = 2 section 4 has servers 1 and 2, which preempts job a only; `lyra` finds them."""
     result = dlsched.solve("lyra-fig5", method)
     assert set(result.solution.returned) == {"1", "2"}
     assert tuple(result.objective) == (1, 0)
