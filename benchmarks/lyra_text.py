@@ -60,11 +60,12 @@ EXPLAINED = """- **The order of jobs, not the loan, is most of the gain here.** 
   than 14,323 s; at the mean rate these are 715, and 1 % of the jobs are 504. With skipping,
   `fifo` has much less queueing here. The paper says no more than FIFO; ours stays strict.
 - **Who runs on loan.** By section 5.3 inelastic fungible jobs prefer training servers. While
-  these have room, the loan stays empty, and is returned empty. Figure 9's 92 % in use, every
-  day, are reached here of the servers that hold a job, not of all that are lent. A preemption
-  ratio of 14.94 %, with a training cluster of which 24 % is idle (row 9), needs fungible jobs
-  that wait for servers on loan, or are sent there first: the row `fungible jobs on loan only`
-  comes near. It is not the paper's rule, so `lyra` keeps that of section 5.3.
+  these have room, the loan stays empty, and is returned empty. Figure 9's 92 % in use are
+  reached here on average by the servers that hold a job, though not every day (the spread above),
+  and not by all that are lent. A preemption ratio of 14.94 %, with a training cluster of which
+  24 % is idle (row 9), needs fungible jobs that wait for servers on loan, or are sent there first:
+  the row `fungible jobs on loan only` comes near. It is not the paper's rule, so `lyra` keeps that
+  of section 5.3.
 - **What a server on loan is worth.** It counts for 4 GPUs here, as a T4 has half the memory of a
   V100; in section 7.5 three are worth one training server, which is 2.7. With 2 GPUs the loan
   saves little at this load.

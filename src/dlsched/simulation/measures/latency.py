@@ -69,7 +69,7 @@ def violations(
 ) -> pd.DataFrame:
     """Return how many waits of workloads within quota were longer than a limit, by priority.
 
-    A workload's start within a certain latency is guaranteed within quota (section 2.3); its wait
+    A workload's start within a certain latency is guaranteed within quota (section 2); its wait
     counts if it began within quota **(D)**. A wait that does not end is too long.
 
     Parameters

@@ -172,7 +172,7 @@ class Draft:
         """Return the decision that makes all changes.
 
         A job that was preempted has its overhead when it starts again; others start, grow and
-        shrink without (section 7.2: "a fixed overhead whenever a job is preempted").
+        shrink without (section 7.2: "a fixed overhead [...] whenever a job is preempted").
         """
         start, overhead = {}, {}
         for name in self._changed:

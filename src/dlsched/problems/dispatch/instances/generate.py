@@ -35,9 +35,10 @@ def generate(
 
     Clusters are filled; then whole workloads leave until the given part is allocated. GPUs,
     machines of CPU jobs and seconds are log-normal with the paper's median and 90th percentile
-    (section 5.1), seconds of all workloads with those of GPU workloads. A workload takes at most
-    half a cluster **(D)**; without that the 99th percentiles of GPUs and machines are 197 and 380,
-    those of the paper 128 and 205. A part of the CPU machines stays free, as in section 5.2.
+    (section 5.1): machines with those of all workloads **(D)**, seconds of all workloads with those
+    of GPU workloads **(D)**. A workload takes at most half a cluster **(D)**; without that the 99th
+    percentiles of GPUs and machines are 197 and 380, those of the paper 128 and 205. A part of the
+    CPU machines stays free, as in section 5.2.
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ def lyra(instance: Instance, rng: np.random.Generator, ties: str = "absorbed") -
         Between servers of equal cost, ``"collateral"`` takes the least collateral damage: GPUs
         vacated on other servers (section 4, last sentence). ``"absorbed"`` leaves out GPUs on
         servers that become idle, as far as the remaining demand can return them; it finds the
-        optimum of Figure 5, and plain collateral damage does not. ``"file"`` takes the earlier
+        optimum of `lyra-fig5`, and plain collateral damage does not. ``"file"`` takes the earlier
         server, ``"random"`` any; with the first two, further ties go to the earlier server.
     """
     shares = count_shares(instance) if instance.demand == 1 else lyra_shares(instance)

@@ -39,8 +39,8 @@ def generate(
 
     Which heuristic is closest to the optimum depends on how jobs are spread over servers, which the
     paper does not describe. Four parameters determine it: `placement`, `spread`, `odd` and `churn`.
-    The paper's Figure 5 has jobs of 10 GPUs with 8 on a server of their own and 2 on a shared one:
-    ``placement="remnants"`` with odd sizes.
+    Jobs c and d of the paper's Figure 5 have 0.8 of their GPUs on a server of their own and 0.2 on
+    a shared one (Table 1), as 8 and 2 of 10 GPUs: ``placement="remnants"`` with odd sizes.
 
     Parameters
     ----------
@@ -259,8 +259,10 @@ def best_fit(
 def examples() -> list[Instance]:
     """Return the paper's Figure 5; Table 1 gives three costs for each of its servers.
 
-    The figure does not print every number. The missing ones are chosen here: 8 GPUs per server,
-    job a with 8 on each of its two servers, job b with 8.
+    Servers have 8 GPUs. The figure draws the GPUs of each job; the text states their shares only.
+    The numbers are chosen here: jobs a and b with 8 on each of their servers, c and d with 8 and 2.
+    With at most 2 of job a on each server, `lyra` would find the optimum with
+    ``ties="collateral"``, too.
     """
     jobs: dict[str, list[tuple[str, int]]] = {
         "a": [("1", 8), ("2", 8)],

@@ -14,7 +14,7 @@ from dlsched.schema import Id
 
 SERVERS = 64
 LOAN = 520 / (443 + 520)
-"""Share of Lyra's servers that are the inference cluster's (section 7.1)."""
+"""Share of Lyra's servers that are the inference cluster's (sections 1 and 7.1)."""
 
 
 def instance(

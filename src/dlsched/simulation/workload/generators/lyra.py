@@ -18,7 +18,7 @@ from dlsched.simulation.workload.generators.lyra_draws import DAY, Draws, scalin
 from dlsched.simulation.workload.workload import Workload
 
 STEP: Final = 300
-"""Seconds between two decisions of the inference cluster (section 7.1, headroom)."""
+"""Seconds between two runs of the orchestrator, which change the loan (section 7.1, headroom)."""
 HEADROOM: Final = 0.02
 """Share of the inference servers that is never lent (section 7.1)."""
 LOWEST, HIGHEST, MEAN = 0.42, 0.95, 0.65

@@ -25,9 +25,10 @@ MACHINES: Final = ((0.0, 1.0), (0.5, 72.0), (0.9, 180.0), (0.99, 205.0))
 HOURS: Final = ((0.0, 1 / 60), (0.5, 1 / 3), (0.9, 6.7), (0.99, 66.0))
 CPU_HOURS: Final = ((0.0, 1 / 60), (0.5, 38 / 60), (0.9, 7.9), (0.99, 38.0))
 START_UP: Final = ((0.0, 60.0), (0.5, 150.0), (0.9, 278.0), (0.99, 449.0))
-"""Percentiles of section 5.1: GPUs of a workload, machines of one without GPUs, hours of both; and
-seconds until containers are set up (5.5). The logarithm is linear in between, and beyond the last
-as before it; the least values are made up **(D)**."""
+"""Percentiles of section 5.1: GPUs of a workload with GPUs, machines of any workload, which are
+taken here for those without GPUs **(D)**, hours of both; and seconds until containers are set up
+(5.5). The logarithm is linear in between, and beyond the last as before it; the least values are
+made up **(D)**."""
 CANDIDATES: Final = (0.2, 0.2, 0.2, 0.4)
 """Shares of the workloads whose data is in 1, 2, 3, and 4 regions **(D)**; Figure 7 has a majority
 with two or more and about 40 % with four or more."""
