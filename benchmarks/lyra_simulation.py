@@ -155,7 +155,7 @@ def shares() -> Iterator[str]:
 
 
 def bootstrap() -> Iterator[str]:
-    """Yield ten traces of ten days drawn from one of 15 days (Figure 12)."""
+    """Yield ten traces of days drawn from one of 15 days (Figure 12, whose traces have ten)."""
     yield from titled("Ten resampled traces (Figure 12)", lyra_text.BOOTSTRAP, TRACES)
     cases = [BASELINE, BASIC, IDEAL_CASE]
     yield from table(cases, RESAMPLED, TRACES)

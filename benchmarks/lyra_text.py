@@ -33,7 +33,7 @@ baseline over Lyra's. Every simulation was audited."""
 TESTBED = """4 training and 4 inference servers; 180 jobs, 10 of them elastic, submitted within 8
 hours, running times log-uniform from 2 minutes to 2 hours, no job above 16 GPUs, with
 checkpoints, 63 s for a preemption; sizes are made up. A day of inference takes the 8 hours; 0 to
-2 servers are lent. Every simulation was audited."""
+2 servers are lent, in the paper three at most. Every simulation was audited."""
 OPTIMUM = """The paper's heuristics in the round, and other methods in their place. `exact
 elastic` launches as many jobs as possible and then saves most running time, as the problem says
 (Lyra, sections 1 and 5.2); phase one of the paper's heuristic takes the shortest jobs. Saved: of
