@@ -6,9 +6,11 @@ python benchmarks/stale.py [page ...]
 from __future__ import annotations
 
 import ast
+import hashlib
 import re
 import sys
 from collections.abc import Iterator
+from functools import cache
 
 from code_version import git
 from figures import FOLDER
@@ -46,25 +48,28 @@ def changes(commit: str, *paths: str) -> list[str]:
     the same.
     """
     changed = []
-    for line in git("diff", "--name-status", "-M", commit, "HEAD", "--", *paths).splitlines():
-        status, old, *moved = line.split("\t")
+    listed = git("diff", "--raw", "--no-abbrev", "-M", commit, "HEAD", "--", *paths)
+    for line in listed.splitlines():
+        what, old, *moved = line.split("\t")
+        _, _, before, after, status = what.split()
         new = moved[0] if moved else old
-        if status[0] in "AD" or statements(commit, old) != statements("HEAD", new):
+        if status[0] in "AD" or statements(before, old) != statements(after, new):
             changed.append(new)
     return changed
 
 
-def statements(commit: str, path: str) -> str:
-    """Return what a file of a commit says: its text, of Python without what does not run."""
-    text = git("show", f"{commit}:{path}")
-    if not path.endswith(".py"):
-        return text
-    tree = ast.parse(text)
-    for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        if isinstance(body, list):
-            node.body = [part for part in body if not _is_text(part)]  # type: ignore[attr-defined]
-    return ast.dump(tree)
+@cache
+def statements(blob: str, path: str) -> str:
+    """Return a digest of what a file says: of its text, of Python without what does not run."""
+    text = git("cat-file", "blob", blob)
+    if path.endswith(".py"):
+        tree = ast.parse(text)
+        for node in ast.walk(tree):
+            body = getattr(node, "body", None)
+            if isinstance(body, list):
+                node.body = [part for part in body if not _is_text(part)]  # type: ignore[attr-defined]
+        text = ast.dump(tree)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _is_text(node: ast.stmt) -> bool:

@@ -57,8 +57,9 @@ def test_code_that_says_the_same_is_not_stale(
 
     def git(command: str, *arguments: str) -> str:
         if command == "diff":
-            return status
-        return before if arguments[0].startswith("old:") else after
+            return f":100644 100644 old new {status}"
+        return before if arguments[-1] == "old" else after
 
     monkeypatch.setattr(stale, "git", git)
+    stale.statements.cache_clear()
     assert stale.changes("old", "src") == changed
