@@ -85,6 +85,12 @@ def twenty() -> Iterator[str]:
     yield from table({"jobs": 20, "slots": 40, "gpus": 12, "arrivals": 0.5}, range(1, 4), 60)
 
 
+def forty() -> Iterator[str]:
+    """Yield 40 jobs over 60 slots."""
+    yield "## 40 jobs, 60 slots, 18 GPUs\n"
+    yield from table({"jobs": 40, "slots": 60, "gpus": 18, "arrivals": 0.5}, range(1, 4), 60)
+
+
 def sixty() -> Iterator[str]:
     """Yield 60 jobs over 100 slots."""
     yield "## 60 jobs, 100 slots, 24 GPUs\n"
@@ -448,6 +454,7 @@ SECTIONS = {
     "open": open_instances,
     "eight": eight,
     "twenty": twenty,
+    "forty": forty,
     "sixty": sixty,
     "cluster": cluster,
     "bound": bound,
