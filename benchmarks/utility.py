@@ -1,7 +1,7 @@
 """Utility from 8 jobs to the paper's 480: proofs, certified gaps, and the gaps of Hadar.
 
-    python benchmarks/utility.py [own open eight twenty sixty cluster bound open_bounds section4
-        queue forking random theorem1 theorem2]
+    python benchmarks/utility.py [own open eight twenty forty sixty cluster bound open_bounds
+        section4 queue forking random theorem1 theorem2]
 
 Without arguments every section, an hour; prints markdown and writes it to
 benchmarks/figures/utility.md. Times are wall-clock seconds of one process on one thread.
