@@ -10,7 +10,7 @@ from placement_instances import instance, job, region, table
 
 import dlsched
 from dlsched.problems.placement import Instance
-from dlsched.problems.placement.exact import Refinement, estimated_program
+from dlsched.problems.placement.exact import Refinement, spreading_rounds
 from dlsched.problems.placement.exact.relaxation_tree import RelaxationTree
 from dlsched.results.result import Termination
 from dlsched.run import Run
@@ -54,7 +54,7 @@ def test_interior_point_gives_the_bound_of_the_simplex_method(
     """Both bounds of the relaxation are certified, near each other, and below the optimum."""
     made = dlsched.generate("placement", 3, tables=10, regions=3, jobs=14, largest=0.4)
     simplex = dlsched.bound(made, "relaxation").cost
-    monkeypatch.setattr(estimated_program, "_LARGE_NONZEROS", 0)
+    monkeypatch.setattr(spreading_rounds, "_LARGE_NONZEROS", 0)
     interior = dlsched.bound(made, "relaxation").cost
     assert simplex.kind == interior.kind == "certified"
     assert interior.method == "duals of the relaxation"

@@ -124,8 +124,8 @@ def test_a_limit_keeps_the_placement_and_the_bound(monkeypatch: pytest.MonkeyPat
     known = dlsched.solve(inst, "short_annealing")
     relax = Refinement.relax
 
-    def relax_and_spend_the_limit(search: Refinement) -> None:
-        relax(search)
+    def relax_and_spend_the_limit(search: Refinement, **options: int) -> None:
+        relax(search, **options)
         search.run.time_limit = 0.0
 
     monkeypatch.setattr(Refinement, "relax", relax_and_spend_the_limit)

@@ -9,6 +9,7 @@ from dlsched.problems.placement import model
 from dlsched.problems.placement.definition.check import check
 from dlsched.problems.placement.definition.schema import Instance, Solution
 from dlsched.problems.placement.exact.estimated_program import EstimatedProgram
+from dlsched.problems.placement.exact.spreading_rounds import SPREADING_ROUNDS
 from dlsched.problems.placement.heuristics import (
     Schedules,
     anneal,
@@ -29,6 +30,7 @@ LIBRARIES = (
     ".heuristics.local_search",
     ".programs.least_squares_bound",
     ".programs.cell_bound",
+    ".programs.spreading_rows",
     *SOLVER_LIBRARIES,
 )
 """What `milp` preloads."""
@@ -86,7 +88,9 @@ class Refinement(EstimatedProgram):
 
     def prove(self) -> Claim:
         """Run to a proof or a limit, from the best placement so far."""
-        self.relax()
+        # Rows of a variant may be about other placements than those that spreading rows know.
+        spreading = SPREADING_ROUNDS if self.adapt is None and self.many_tables else 0
+        self.relax(spreading=spreading)
         claim = None
         while claim is None:
             stop = self.run.stop_reason()

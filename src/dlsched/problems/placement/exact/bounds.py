@@ -9,6 +9,7 @@ from dlsched.problems.placement.definition.schema import Instance
 from dlsched.problems.placement.exact import Refinement
 from dlsched.problems.placement.exact.estimated_program import TANGENT_ROUNDS
 from dlsched.problems.placement.exact.relaxation_tree import RelaxationTree
+from dlsched.problems.placement.exact.spreading_rounds import SPREADING_ROUNDS
 from dlsched.problems.placement.exact.tree import HomeTree
 from dlsched.problems.placement.programs.coefficients import Shares
 from dlsched.problems.placement.programs.indivisible_bounds import gpu_bound, storage_bound
@@ -19,7 +20,11 @@ from dlsched.results.objective import Bound
 from dlsched.results.result import Claim, Status
 from dlsched.run import Run
 
-_LIBRARIES = (".programs.least_squares_bound", ".programs.cell_bound")
+_LIBRARIES = (
+    ".programs.least_squares_bound",
+    ".programs.cell_bound",
+    ".programs.spreading_rows",
+)
 """What a bound preloads."""
 
 
@@ -62,26 +67,40 @@ def home_tree(
 
 
 @method("placement", kind="bound", preload=_LIBRARIES, small=few_tables)
-def relaxation(instance: Instance, run: Run, rounds: int = TANGENT_ROUNDS) -> Claim:
+def relaxation(
+    instance: Instance,
+    run: Run,
+    rounds: int = TANGENT_ROUNDS,
+    spreading: int = SPREADING_ROUNDS,
+) -> Claim:
     """The model's linear relaxation with the rows of `indivisible_bound`, in exact arithmetic.
 
-    The bound is recomputed from the duals. It links traffic and balance through shared tables. On
-    large instances the relaxation is solved by interior point. Ours, not the paper's.
+    The bound is recomputed from the duals. It links traffic and balance through shared tables; rows
+    from a spreading metric say that jobs which share tables run in the same region. On large
+    instances the relaxation is solved by interior point. Ours, not the paper's.
 
     Parameters
     ----------
     rounds
         Solutions of the relaxation at most, each with tangents at the one before.
+    spreading
+        Further ones at most, each with the spreading rows that the one before violates.
     """
-    if rounds < 1:
-        raise OptionError("rounds must be from 1")
+    if rounds < 1 or spreading < 0:
+        raise OptionError("rounds must be from 1, spreading from 0")
     refinement = Refinement(instance, run)
-    refinement.relax(rounds)
+    refinement.relax(rounds, spreading)
     return _relaxed(refinement)
 
 
 @method("placement", kind="bound", preload=_LIBRARIES, small=few_tables)
-def relaxation_tree(instance: Instance, run: Run, tables: int = 16, nodes: int = 50) -> Claim:
+def relaxation_tree(
+    instance: Instance,
+    run: Run,
+    tables: int = 16,
+    nodes: int = 50,
+    spreading: int = SPREADING_ROUNDS,
+) -> Claim:
     """A tree over the homes of the tables of which most bytes are read, above `relaxation`.
 
     Each node is the relaxation with its tables at their homes, and its bound is recomputed from
@@ -94,11 +113,13 @@ def relaxation_tree(instance: Instance, run: Run, tables: int = 16, nodes: int =
         Tables that get a home in the tree.
     nodes
         Relaxations in the tree, about; the bound grows with their number.
+    spreading
+        As of `relaxation`; the nodes have the rows of the root.
     """
-    if min(tables, nodes) < 0:
-        raise OptionError("tables and nodes must be from 0")
+    if min(tables, nodes, spreading) < 0:
+        raise OptionError("tables, nodes and spreading must be from 0")
     refinement = Refinement(instance, run)
-    refinement.relax()
+    refinement.relax(spreading=spreading)
     if refinement.relaxed is None:
         return _relaxed(refinement)
     root = max(refinement.indivisible, refinement.dual or 0.0)

@@ -14,6 +14,7 @@ from dlsched.problems.placement import model
 from dlsched.problems.placement.definition.check import TOLERANCE as CHECK_TOLERANCE
 from dlsched.problems.placement.definition.check import rounding_margin
 from dlsched.problems.placement.definition.schema import Instance, Solution
+from dlsched.problems.placement.exact.spreading_rounds import solve_relaxation, spread
 from dlsched.problems.placement.programs.coefficients import Shares
 from dlsched.problems.placement.programs.cost_rows import Whole
 from dlsched.problems.placement.programs.indivisible_bounds import gpu_bound, storage_bound, whole
@@ -25,11 +26,10 @@ from dlsched.results.objective import SOLVER_PRECISION
 from dlsched.results.result import Point
 from dlsched.run import Run, Stage
 from dlsched.schema import Number
-from dlsched.solvers import highs
 from dlsched.solvers.backend import find_backend
 from dlsched.solvers.certificate import dual_bound
 from dlsched.solvers.garbage import no_collection
-from dlsched.solvers.outcome import Outcome
+from dlsched.solvers.outcome import Outcome, Vector
 from dlsched.solvers.standard_form import StandardForm, compile_model
 
 TANGENT_ROUNDS = 12
@@ -39,8 +39,6 @@ _REDUCED_COST = 1e-7
 """A solver's tolerance on reduced costs, in the unit that it sees."""
 _FAST_NONZEROS = 20_000
 """Entries of a matrix for which the exact bound from duals takes less than a second."""
-_LARGE_NONZEROS = 20_000
-"""Entries of a matrix from which interior point is faster for the relaxation than simplex."""
 _WITHOUT_SUB_PROGRAMS = 40
 """Up to this many tables HiGHS seeks no placements in smaller integer programs and does not
 restart, which take two fifths of its time at 12 to 24 tables. With more tables the tree rarely
@@ -100,6 +98,11 @@ class EstimatedProgram:
         return Estimate.coarse(self.data, self.shares)
 
     @property
+    def many_tables(self) -> bool:
+        """Whether the tree of the integer program rarely ends."""
+        return len(self.data.size) > _WITHOUT_SUB_PROGRAMS
+
+    @property
     def bound(self) -> float:
         """The strongest bound, certified or claimed."""
         return max(self.indivisible, self.dual or 0.0, self.claimed)
@@ -117,28 +120,29 @@ class EstimatedProgram:
         self.all_parts = part.stop_reason() is None
         self.record()
 
-    def relax(self, rounds: int = TANGENT_ROUNDS) -> None:
-        """Add tangents at the optimum of the linear relaxation while that raises it.
+    def relax(self, rounds: int = TANGENT_ROUNDS, spreading: int = 0) -> None:
+        """Add tangents, then spreading rows, at the optimum of the relaxation while that raises it.
 
         The duals of the last round give the certified bound.
+
+        Parameters
+        ----------
+        rounds, spreading
+            Solutions of the relaxation at most, with tangents and with spreading rows.
         """
         self.bound_parts()
-        last, solved = 0.0, None
+        last, solved, values = 0.0, None, None
         for _ in range(rounds):
             if self.run.stop_reason():
                 break
             built, form = self.build()
             self.run.announce(Stage.SEARCHING, f"the linear relaxation, {form.size}")
-            large = form.A.nnz > _LARGE_NONZEROS
-            if large:
-                outcome = highs.interior_point(form, 0, self.run)
-            else:
-                outcome = highs.solve(form, 0, self.run, relax=True)
+            outcome = solve_relaxation(form, self.run)
             if outcome.duals is not None:
-                solved = built, form, outcome.duals
+                solved, values = (built, form, outcome.duals), outcome.values
             else:
                 self.no_dual = f"the relaxation ended with {outcome.termination.sentence}"
-            reached = outcome.objective if large else outcome.bound
+            reached = outcome.objective if outcome.bound is None else outcome.bound
             if outcome.values is None or reached is None:
                 break
             form.load(outcome.values)
@@ -146,18 +150,28 @@ class EstimatedProgram:
             if not new_points or reached <= last * (1 + _LEAST_INCREASE):
                 break
             last = reached
-        if solved is not None:
-            built, form, duals = solved
-            stop = self.run.stop_reason()
-            if stop and form.A.nnz > _FAST_NONZEROS:
-                self.no_dual = stop.sentence
-                return
-            bound = dual_bound(form, 0, duals)
-            if bound is None:
-                self.no_dual = "the relaxation's duals bound nothing"
-            else:
-                certified = float(bound) * (1 - CHECK_TOLERANCE) - rounding_margin(self.instance)
-                self.dual, self.relaxed, self.relaxed_model = max(0.0, certified), form, built
+        if solved is None:
+            return
+        self.certify(*solved)
+        built, form, _ = solved
+        if spreading and values is not None:
+            spread_form = spread(form, values, self.shares, self.run, spreading)
+            if spread_form is not None:
+                self.certify(built, *spread_form)
+
+    def certify(self, built: Any, form: StandardForm, duals: Vector) -> None:
+        """Keep the bound that duals give, and the form, if it is the strongest one so far."""
+        stop = self.run.stop_reason()
+        if stop and form.A.nnz > _FAST_NONZEROS:
+            self.no_dual = stop.sentence
+            return
+        bound = dual_bound(form, 0, duals)
+        if bound is None:
+            self.no_dual = "the relaxation's duals bound nothing"
+            return
+        certified = float(bound) * (1 - CHECK_TOLERANCE) - rounding_margin(self.instance)
+        if self.dual is None or certified > self.dual:
+            self.dual, self.relaxed, self.relaxed_model = max(0.0, certified), form, built
 
     def add_tangents(self, built: Any) -> bool:
         """Add tangents at the point of the model's variables; return whether any is new."""
@@ -208,9 +222,8 @@ class EstimatedProgram:
             model.assign(self.instance, built, self.best)
             point = form.point()
         self.run.announce(Stage.SEARCHING, f"with {self.run.solver}, {form.size}")
-        many = len(self.data.size) > _WITHOUT_SUB_PROGRAMS
         self.rounded_cost = _rounded_cost(form)
-        return self.backend.solve(form, 0, self.part(), start=point, sub_programs=many)
+        return self.backend.solve(form, 0, self.part(), start=point, sub_programs=self.many_tables)
 
     def lowered(self, bound: float) -> float:
         """Return a solver's bound on a program less the solver's tolerances."""

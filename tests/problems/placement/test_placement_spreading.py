@@ -1,0 +1,190 @@
+"""Spreading rows: every placement satisfies them, and they raise the relaxation."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from placement_hostile import hostile
+from placement_instances import home_of, instance, job, region, table
+
+import dlsched
+from dlsched.problems.placement import Instance, Solution
+from dlsched.problems.placement import model as placement_model
+from dlsched.problems.placement.exact import Refinement
+from dlsched.problems.placement.exact.spreading_rounds import spread
+from dlsched.problems.placement.programs.cost_rows import THOUSAND
+from dlsched.problems.placement.programs.spreading_rows import Row, SpreadingRows
+from dlsched.results.result import Termination
+from dlsched.run import Run
+from dlsched.solvers.standard_form import StandardForm
+from dlsched.testing import oracles
+
+
+def chain(demand: Any = 1) -> Instance:
+    """Return three tables in a row, each pair of neighbours read by a job, and two regions."""
+    return instance(
+        [region("r", 100, 1), region("s", 100, 1)],
+        [table("a"), table("b"), table("c")],
+        [job("j", "ab", demand), job("k", "bc", demand)],
+        weights={"traffic": 1, "gpu": 1, "storage": 0},
+    )
+
+
+def exact_point(made: Instance, built: Any, form: StandardForm, homes: Any) -> list[Fraction]:
+    """Return the columns' values at a placement, the squares in fractions."""
+    refinement = Refinement(made, Run())
+    shares = refinement.shares
+    placement_model.assign(made, built, Solution(home=home_of(made, homes)))
+    values = []
+    for variable in form.variables:
+        family, index = variable.parent_component().local_name, variable.index()
+        if family == "square":
+            r, k, p = index
+            placed = sum(
+                part * round(built.y[g, shares.regions[r]].value)
+                for g, part in shares.demand[k, p].items()
+            )
+            values.append(THOUSAND * (placed - shares.supply[r][k]) ** 2)
+        elif family == "uneven":
+            stored = sum(
+                part * round(built.x[t, shares.regions[index]].value)
+                for t, part in zip(shares.tables, shares.bytes, strict=True)
+            )
+            values.append(THOUSAND * (stored - shares.capacity[index]) ** 2)
+        else:
+            values.append(Fraction(round(variable.value)) if family in "xy" else Fraction(0))
+    return values
+
+
+def meets(row: Row, point: list[Fraction]) -> bool:
+    """Whether a point satisfies a row, in exact arithmetic."""
+    reached = sum(Fraction(entry) * point[j] for j, entry in row.entries.items())
+    return reached >= Fraction(row.least)
+
+
+def fractional(form: StandardForm, family: SpreadingRows, rng: np.random.Generator) -> np.ndarray:
+    """Return a point whose squares are 0, and where who runs is no more present than its tables."""
+    values = np.zeros(form.shape[1])
+    for columns in family.columns:
+        values[columns] = rng.choice([0.0, 0.25, 0.5, 1.0, rng.random()], len(columns))
+        table_of, reader = family.readers
+        for t, g in zip(table_of, reader, strict=True):
+            values[columns[g]] = min(values[columns[g]], values[columns[t]])
+    return values
+
+
+def assert_valid(made: Instance, rng: np.random.Generator) -> int:
+    """Check the rows of some points at all placements, and return their number."""
+    refinement = Refinement(made, Run())
+    built, form = refinement.build()
+    family = SpreadingRows(form, refinement.shares)
+    rows = [row for _ in range(4) for row in family.violated(fractional(form, family, rng))]
+    for homes in product(range(len(made.regions)), repeat=len(made.tables)):
+        point = exact_point(made, built, form, homes)
+        assert all(meets(row, point) for row in rows), homes
+    return len(rows)
+
+
+def test_every_placement_satisfies_the_rows() -> None:
+    """Rows of any fractional points, of generated instances, hold at all placements, exactly."""
+    rng = np.random.default_rng(3)
+    made = [
+        dlsched.generate("placement", seed, tables=5, regions=2, jobs=9, largest=0.4)
+        for seed in range(6)
+    ]
+    assert sum(assert_valid(one, rng) for one in [chain(), *made]) > 100
+
+
+def test_hostile_numbers() -> None:
+    """Units from 1e-9 to 1e15 and decimals of 17 digits leave the rows valid, exactly."""
+    rng = np.random.default_rng(4)
+    assert sum(assert_valid(hostile(seed), rng) for seed in range(60)) > 100
+
+
+@pytest.mark.slow
+def test_every_placement_satisfies_the_rows_of_many_instances() -> None:
+    """The same of many more instances of both kinds."""
+    rng = np.random.default_rng(5)
+    for seed in range(1000, 1400):
+        assert_valid(hostile(seed), rng)
+        assert_valid(
+            dlsched.generate("placement", seed, tables=5, regions=3, jobs=12, largest=0.5), rng
+        )
+
+
+def test_the_row_of_a_chain() -> None:
+    """Where b is by half and its readers are, j and k are a pair by half; the row says so."""
+    refinement = Refinement(chain(), Run())
+    _, form = refinement.build()
+    family = SpreadingRows(form, refinement.shares)
+    values = np.zeros(form.shape[1])
+    values[family.columns] = 0.5
+    rows = [row for row in family.violated(values) if not row.entries.keys() <= {0}]
+    a, b, c, j, k = (int(column) for column in family.columns[0])
+    (square,) = (s.column for s in family.squares[0] if s.weights == 0)
+    linked = [row for row in rows if row.entries.get(square) == 1.0 and b in row.entries]
+    # Pairs: (j, j) and (k, k) are y_j / 4 and y_k / 4; (j, k) and (k, j) begin at y_j and y_k, less
+    # x_b - y of the other one; and the target is a half.
+    expected = {square: 1.0, j: -1000 * (3 / 4 - 1 / 2), k: -1000 * (3 / 4 - 1 / 2), b: 1000 / 2}
+    assert [row.entries for row in linked] == [pytest.approx(expected, rel=1e-8)]
+    assert linked[0].least == pytest.approx(250)
+    assert a not in linked[0].entries
+    assert c not in linked[0].entries
+
+
+def test_jobs_around_one_table_are_not_divided() -> None:
+    """Six jobs share a table: half of each in either region is cheap without the rows only."""
+    others = "bcdefg"
+    made = instance(
+        [region("r", 100, 1), region("s", 100, 1)],
+        [table(name) for name in "a" + others],
+        [job(f"j{name}", ["a", name], 1) for name in others],
+        weights={"traffic": 1, "gpu": 1, "storage": 0},
+    )
+    optimum = oracles.placement(made)
+    assert optimum is not None
+    loose = dlsched.bound(made, "relaxation", spreading=0).cost.value
+    tight = dlsched.bound(made, "relaxation").cost.value
+    assert loose * Fraction(13, 10) < tight <= optimum.cost
+
+
+def test_bounds_with_the_rows_are_below_the_optimum() -> None:
+    """With rows the relaxation is certified, above that without them, and below the optimum."""
+    gained = 0
+    for seed in range(8):
+        made = dlsched.generate("placement", seed, tables=6, regions=2, jobs=12, largest=0.4)
+        optimum = oracles.placement(made)
+        assert optimum is not None
+        loose = dlsched.bound(made, "relaxation", spreading=0).cost
+        tight = dlsched.bound(made, "relaxation").cost
+        tree = dlsched.bound(made, "relaxation_tree", nodes=20).cost
+        assert {loose.kind, tight.kind, tree.kind} == {"certified"}
+        assert loose.value <= tight.value <= tree.value <= optimum.cost
+        gained += tight.value > loose.value * (1 + 1e-3)
+    assert gained >= 4
+
+
+def test_a_limit_leaves_the_bound_before_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that is stopped before a round of rows has the bound without them."""
+    made = dlsched.generate("placement", 3, tables=10, regions=3, jobs=14, largest=0.4)
+    loose = dlsched.bound(made, "relaxation", spreading=0).cost.value
+    refinement = Refinement(made, Run())
+
+    def stopped(*given: Any) -> None:
+        monkeypatch.setattr(refinement.run, "stop_reason", lambda: Termination.TIME_LIMIT)
+        return spread(*given)
+
+    monkeypatch.setattr("dlsched.problems.placement.exact.estimated_program.spread", stopped)
+    refinement.relax(spreading=5)
+    assert refinement.dual == pytest.approx(float(loose))
+
+
+def test_a_negative_number_of_rounds_is_refused() -> None:
+    """The options of both bounds are checked."""
+    for name in ("relaxation", "relaxation_tree"):
+        with pytest.raises(dlsched.OptionError, match="from 0"):
+            dlsched.bound(chain(), name, spreading=-1)
