@@ -17,7 +17,7 @@ import pytest
 import dlsched
 from dlsched import registry
 from dlsched.problems.reclaiming.definition.schema import Instance, Solution
-from dlsched.registry import names, registered
+from dlsched.registry import layout, names, registered
 
 
 @pytest.fixture(autouse=True)
@@ -235,3 +235,21 @@ def test_two_packages_with_one_problem(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(names, "entry_points", lambda group: entries)
     with pytest.raises(dlsched.OptionError, match="one:P and other:P have that name"):
         registry.problem("twice")
+
+
+def test_relative_imports_count_from_the_packages_around(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a package of packages two dots lead to the problem's, three and four beyond it."""
+    folder = tmp_path / "company" / "scheduling" / "mine" / "definition"
+    folder.mkdir(parents=True)
+    for package in (folder, *folder.parents[:3]):
+        (package / "__init__.py").touch()
+    (folder / "check.py").write_text(
+        "from ....exact import one\nfrom ...mine.exact import two\nfrom ..exact import three\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    assert layout.upward_imports("company.scheduling.mine") == [
+        f"definition/check.py: imports company.scheduling.mine.exact.{name}"
+        for name in ("two", "three")
+    ]

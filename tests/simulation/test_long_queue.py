@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import random
+import weakref
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from test_resume import tables
 from dlsched.simulation import Allocation, BasePolicy, Cluster, Decision, Share, Workload, simulate
 from dlsched.simulation.engine.ascending import Ascending
 from dlsched.simulation.engine.positions import Positions
+from dlsched.simulation.engine.waiting import MOST_KEYS
 from dlsched.simulation.policies.ordering import (
     Fifo,
     Las,
@@ -79,6 +81,27 @@ def test_a_decision_does_not_look_at_the_whole_queue() -> None:
     decisions = run.summary["decisions"]
     assert max(row[2] for row in run.log.rows("decisions")) > 80
     assert sum(seen) < 30 * decisions
+
+
+def test_lines_of_a_key_that_is_made_anew_are_given_up() -> None:
+    """A policy that passes another function at each decision does not fill the memory."""
+    keys: list[weakref.ref[Any]] = []
+    alive: list[int] = []
+
+    class Forgetful(Srtf):
+        def decide(self, state: Any) -> Decision:
+            def key(jobs: Any) -> Any:
+                return jobs.remaining
+
+            keys.append(weakref.ref(key))
+            mine, own = state.lines(key), state.lines(self.key)
+            assert {g: [*mine[g]] for g in mine} == {g: [*own[g]] for g in own}
+            alive.append(sum(key() is not None for key in keys))
+            return super().decide(state)
+
+    simulate(*burst(1), Forgetful())
+    assert len(keys) > 3 * MOST_KEYS
+    assert max(alive) <= MOST_KEYS + 1
 
 
 def test_views_are_made_when_they_are_looked_at() -> None:

@@ -232,6 +232,15 @@ def test_a_level_that_no_drawn_instance_shows_is_a_hint(install: Install) -> Non
     assert "none has two that differ first at weight" in str(found)
 
 
+def test_a_hint_says_that_solutions_cannot_be_counted(install: Install) -> None:
+    """Where the oracle's own list of solutions fails, no level is called invisible."""
+    file = f"{PACKAGE}/definition/oracle.py"
+    install(FILES | {file: f"{FILES[file]}\n\ndef solutions(instance):\n    raise KeyError('x')\n"})
+    found = check_problem("admission", checks=["exact"], examples=3)
+    assert found.passed == ["exact"]
+    assert "could not be counted: KeyError" in str(found)
+
+
 def test_the_card_s_missing_rows_are_named(install: Install, tmp_path: Path) -> None:
     """With how a row looks, and what the model has not."""
     install(FILES)

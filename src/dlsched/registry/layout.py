@@ -144,13 +144,13 @@ def _imported(text: str, home: Sequence[str]) -> Iterator[str]:
     The module is in the package and folders `home`, from which relative imports count.
     """
     package = f"{home[0]}."
+    here = ".".join(home)
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            start = home[: len(home) - node.level + 1] if node.level else ()
-            base = [*start, *filter(None, [node.module])]
-            names = [".".join([*base, alias.name]) for alias in node.names]
+            base = importlib.util.resolve_name("." * node.level + (node.module or ""), here)
+            names = [f"{base}.{alias.name}" for alias in node.names]
         else:
             continue
         for name in names:

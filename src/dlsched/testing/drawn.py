@@ -58,7 +58,10 @@ def _recording(oracle: Any) -> Iterator[list[Solution]]:
 
 
 def blind_spots(subject: Subject) -> str:
-    """Return at which levels no drawn instance has two values to choose from; "" if at none."""
+    """Return at which levels no drawn instance has two values to choose from; "" if at none.
+
+    If the solutions of one cannot be counted, the text says why.
+    """
     unseen = [level.name for level in subject.problem.levels]
     drawn = solvable = 0
 
@@ -74,9 +77,11 @@ def blind_spots(subject: Subject) -> str:
                 unseen.remove(name)
 
     try:
-        subject.each(look)
+        failed = subject.each(look)
     except Unsatisfiable:  # all have too many solutions
         return ""
+    if failed is not None:
+        return f"exact: the solutions of a drawn instance could not be counted: {failed.message}"
     if not unseen:
         return ""
     return (

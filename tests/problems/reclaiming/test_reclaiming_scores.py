@@ -11,6 +11,7 @@ import dlsched
 from dlsched.problems.reclaiming.structures.job_arrays import Layout, layout_of
 from dlsched.problems.reclaiming.structures.server_scores import (
     Scores,
+    collateral,
     empty_scores,
     measure,
     note,
@@ -38,6 +39,21 @@ def test_corrected_scores_are_those_measured_anew() -> None:
             assert corrected.relief == pytest.approx(anew.relief)
             assert corrected.idle.tolist() == anew.idle.tolist()
             assert corrected.rate == pytest.approx(anew.rate)
+
+
+def test_damage_by_other_workers_is_counted_anew() -> None:
+    """The GPUs of a's flexible worker on s1 are damage, until b stops and s1 is idle."""
+    weight, gpus = np.ones(2), np.array([4, 2, 8])
+    hosts, hosts_at = np.array([0, 1]), np.array([0, 1, 2])
+    held, held_at = np.array([0, 1, 1]), np.array([0, 2, 3])
+    layout = Layout(weight, hosts_at, hosts, hosts_at, hosts, held_at, held, gpus)
+    preempted = np.zeros(2, dtype=np.bool_)
+    with interpreted():
+        scores = scores_of(layout, preempted)
+        assert collateral(layout, preempted, scores, 1, 0) == 2
+        preempted[1] = True
+        update(layout, preempted, scores, 2, note(layout, scores, 1, 0))
+        assert collateral(layout, preempted, scores, 1, 0) == 0
 
 
 def scores_of(layout: Layout, preempted: Any) -> Scores:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from typing import Final
 
 import numpy as np
 
@@ -10,6 +11,9 @@ from dlsched.simulation.engine.ascending import Ascending
 from dlsched.simulation.engine.state import JobView
 from dlsched.simulation.engine.vectors import Arrays, Entry, Key, Vector
 from dlsched.simulation.workload.job import Job
+
+MOST_KEYS: Final = 8
+"""Keys of which lines are kept: a policy may make its key anew at each decision."""
 
 
 class Waiting:
@@ -43,10 +47,14 @@ class Waiting:
             lines.remove(job, self._jobs[job].gpus)
 
     def lines(self, key: Key) -> Lines:
-        """Return the jobs by GPUs, each line in the order of a key; it goes on being kept."""
-        lines = self._lines.get(key)
-        if lines is None:
-            lines = self._lines[key] = Lines(self.positions)
+        """Return the jobs by GPUs, each line in the order of a key.
+
+        They go on being kept, unless `MOST_KEYS` others were asked for since.
+        """
+        lines = self._lines.pop(key, None) or Lines(self.positions)
+        self._lines[key] = lines  # the last one
+        if len(self._lines) > MOST_KEYS:
+            del self._lines[next(iter(self._lines))]
         if lines.new:
             arrays = self._arrays(np.array(sorted(lines.new), np.int64))
             lines.take_new(arrays, key(arrays))

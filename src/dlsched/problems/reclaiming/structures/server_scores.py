@@ -156,12 +156,17 @@ def update(layout: Any, preempted: Any, scores: Any, doublings: int, count: int)
     int
         Number of servers that became idle, less that of those that were.
     """
-    gained = 0
+    gained, turned = 0, 0
     for i in range(count):
         t = scores.changed[i]
         scores.ran[i], scores.loaded[i] = scores.running[t], scores.load[t]
         recount(layout, preempted, scores, t)
-        gained += int(scores.running[t] == 0) - int(scores.ran[i] == 0)
+        change = int(scores.running[t] == 0) - int(scores.ran[i] == 0)
+        gained, turned = gained + change, turned + abs(change)
+    if turned > 0 and len(layout.held) > len(layout.hosts):
+        # Jobs may have other workers there than base workers, which `neighbours` does not see.
+        for s in range(len(scores.damage)):
+            scores.damage[s] = -1
     for i in range(count):
         t = scores.changed[i]
         if scores.running[t] > 0:
@@ -200,25 +205,25 @@ def cheapest(layout: Any, preempted: Any, scores: Any, missing: int) -> Any:
                 ending, least, other = s, scores.load[s], -1.0
             elif scores.load[s] == least and other != 0.0:
                 if other < 0.0:
-                    other = _damage(layout, preempted, scores, missing, ending)
-                here = _damage(layout, preempted, scores, missing, s)
+                    other = collateral(layout, preempted, scores, missing, ending)
+                here = collateral(layout, preempted, scores, missing, s)
                 if here < other:
                     ending, other = s, here
         if cost < rate * _LESS:
             best, rate, damage = s, cost, -1.0
         elif cost * _LESS <= rate and damage != 0.0 and best >= 0:
             if damage < 0.0:
-                damage = _damage(layout, preempted, scores, missing, best)
+                damage = collateral(layout, preempted, scores, missing, best)
             here = float(scores.damage[s])
             if here < 0.0 or scores.idle[s] > missing:  # a call takes longer than all of this
-                here = _damage(layout, preempted, scores, missing, s)
+                here = collateral(layout, preempted, scores, missing, s)
             if here < damage:
                 best, damage = s, here
     return best, ending
 
 
 @loop
-def _damage(layout: Any, preempted: Any, scores: Any, missing: int, s: int) -> float:
+def collateral(layout: Any, preempted: Any, scores: Any, missing: int, s: int) -> float:
     """Return a server's collateral damage.
 
     Of the servers that become idle no more than are missing can be returned: of the GPUs on them

@@ -42,27 +42,6 @@ def pools_by_price(caps: Any, price: Any, use: Any) -> Any:
 
 
 @loop
-def cheapest_gpus(tables: Any, price: Any, s: int, mask: int, workers: int) -> Any:
-    """Return the cost of a job's GPUs in a state, and how much further the state with them is.
-
-    The distance is -1 where too few GPUs of the pools in the mask are free.
-    """
-    caps, stride, use, order = tables
-    left = workers
-    cost = 0.0
-    further = 0
-    for i in range(len(caps)):
-        r = order[s, i]
-        if mask >> r & 1:
-            count = min(left, caps[r] - use[s, r])
-            if count > 0:
-                left -= count
-                cost += count * price[r, use[s, r]]
-                further += count * stride[r]
-    return cost, further if left == 0 else -1
-
-
-@loop
 def gpus_given(value: Any, back: Any, use: Any) -> Any:
     """Return the jobs' GPUs in the state of most value, by going back from it."""
     jobs = len(back)
