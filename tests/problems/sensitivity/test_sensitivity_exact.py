@@ -13,9 +13,11 @@ from sensitivity_instances import instance as made_of
 from typer.testing import CliRunner
 
 import dlsched
+from dlsched import Status
 from dlsched.bench import Store, run_suite
 from dlsched.cli import app
 from dlsched.problems.sensitivity import Instance, Solution, exact
+from dlsched.problems.sensitivity.definition.check import explain
 from dlsched.problems.sensitivity.exact import split_level, throughput_level
 from dlsched.problems.sensitivity.instances.generate import examples
 from dlsched.problems.sensitivity.programs.cvxpy_reference import (
@@ -24,6 +26,8 @@ from dlsched.problems.sensitivity.programs.cvxpy_reference import (
     stage_two,
 )
 from dlsched.run import Run
+from dlsched.testing import oracles, strategies
+from drawing import drawn
 
 
 def test_only_jobs_of_several_gpus_can_be_split() -> None:
@@ -151,6 +155,23 @@ def test_a_start_that_is_no_solution_is_not_offered() -> None:
     assert not dlsched.verify(instance, next(faulty(instance)))
     run = Run(found=[*faulty(instance)])
     assert exact.patterns(instance, run).objective[0] == Fraction(15, 4)
+
+
+@drawn(25, strategies.sensitivity(max_jobs=5))
+def test_patterns_prove_what_no_heuristic_has_proved(instance: Instance) -> None:
+    """From a weak solution without a bound: `price_round` leaves it nothing on small instances."""
+    if explain(instance):  # then no method is asked
+        return
+    optimum = oracles.sensitivity(instance)
+    weak = dlsched.solve(instance, "proportional").solution
+    claim = exact.patterns(instance, Run(found=[weak]))
+    if optimum is None:
+        assert claim.status is Status.INFEASIBLE
+        return
+    assert claim.status is Status.OPTIMAL
+    found = dlsched.verify(instance, claim.solution).objective
+    assert found.throughput == optimum.throughput
+    assert found.split == optimum.split
 
 
 def test_profiles_with_stairs_are_proved() -> None:
