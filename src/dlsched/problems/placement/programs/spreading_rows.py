@@ -1,23 +1,22 @@
-"""Rows on jobs that share tables: what runs in a region brings with it what it is linked to.
+"""Spreading rows: jobs that share tables run in the same region, or some of them nowhere.
 
-The demand d of a region is a sum of the demands a_g of the groups that run there, so its square is
-the sum of a_g a_h over the pairs that both do. Let y_g and x_t be 1 if group g runs in the region,
-and table t is there. A group that needs all its tables brings them with it; whoever reads one of
-these and needs no other table than those that are there runs there, too. So along a path g, t, j,
-u, ..., h of tables and groups that read the tables beside them,
+A region's demand is the sum of the demands a_g of the groups that run there, and its square the sum
+of a_g a_h over all pairs that do. The relaxation may divide every group among the regions, which
+balances them; rows about single groups and regions do not see that jobs which share a table move
+together. Let x_t and y_g be 1 if table t is in the region, and group g, which needs all its tables,
+runs there. If g runs, its tables are there; so along a path from g over a table of it to another
+reader, over one of the tables of that, and so on, up to a group h,
 
-    [g and h run there] >= y_g - (x_t - y_j) - (x_u - ...) - ...,
+    [g and h run there] >= y_g - sum over the path's steps from a table t to a reader j (x_t - y_j):
 
-as each difference is 0 or 1, and all are 0 only if h runs there. Where y and x are fractions, the
-right side is a spreading metric (Even, Naor, Rao, Schieber 2000) of one region: the relaxation
-divides jobs among regions, whose demands are then near their targets, but linked jobs are divided
-together, and the mean of their squared demand is not the square of the mean. With the shortest
-paths of a relaxation's optimum, the sum over pairs is one more row on the square. The same holds
-for the bytes of a region, from table to table.
+each difference is 0 or 1, and if h does not run although g does, some table of the path is there
+whose next reader does not run. Between fractions these lengths are a spreading metric (Even, Naor,
+Rao, Schieber 2000). The shortest paths of a relaxation's optimum give a row that says how large the
+square is at least; likewise for the square of a region's bytes, with paths from table to table.
 
-Paths are chosen in doubles, and any path gives a valid row. Demands in products are whole multiples
-of two to minus `_BITS`, rounded down, which is valid as every pair counts at least 0; their sums
-are whole numbers below 2^62. What else is in a row is calculated in fractions and rounded once.
+Paths are chosen in doubles, and every choice of paths gives a valid row. Demands in products are
+whole multiples of two to minus `_BITS`, rounded down, which is valid as no pair counts less than 0,
+and their sums are whole numbers below 2^62. The rest is calculated in fractions, and rounded once.
 """
 
 from __future__ import annotations
