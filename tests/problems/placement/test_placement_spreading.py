@@ -14,12 +14,13 @@ from placement_instances import home_of, instance, job, region, table
 import dlsched
 from dlsched.problems.placement import Instance, Solution
 from dlsched.problems.placement import model as placement_model
-from dlsched.problems.placement.exact import Refinement
-from dlsched.problems.placement.exact.spreading_rounds import spread
+from dlsched.problems.placement.exact import Refinement, spreading_rounds
+from dlsched.problems.placement.exact.spreading_rounds import solve_relaxation
 from dlsched.problems.placement.programs.cost_rows import THOUSAND
 from dlsched.problems.placement.programs.spreading_rows import Row, SpreadingRows
 from dlsched.results.result import Termination
 from dlsched.run import Run
+from dlsched.solvers.outcome import Outcome
 from dlsched.solvers.standard_form import StandardForm
 from dlsched.testing import oracles
 
@@ -168,19 +169,26 @@ def test_bounds_with_the_rows_are_below_the_optimum() -> None:
     assert gained >= 4
 
 
-def test_a_limit_leaves_the_bound_before_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run that is stopped before a round of rows has the bound without them."""
+@pytest.mark.parametrize("rounds", [0, 1, 3])
+def test_a_limit_leaves_the_bound_of_the_last_round(
+    rounds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A limit that strikes in the round after some has the bound of these, else that without."""
     made = dlsched.generate("placement", 3, tables=10, regions=3, jobs=14, largest=0.4)
-    loose = dlsched.bound(made, "relaxation", spreading=0).cost.value
+    expected = dlsched.bound(made, "relaxation", spreading=rounds).cost.value
+    stopped: list[Run] = []
+
+    def solve(form: StandardForm, run: Run) -> Outcome:
+        if len(stopped) == rounds:
+            monkeypatch.setattr(run, "stop_reason", lambda: Termination.TIME_LIMIT)
+        stopped.append(run)
+        return solve_relaxation(form, run)
+
+    monkeypatch.setattr(spreading_rounds, "solve_relaxation", solve)
     refinement = Refinement(made, Run())
-
-    def stopped(*given: Any) -> None:
-        monkeypatch.setattr(refinement.run, "stop_reason", lambda: Termination.TIME_LIMIT)
-        return spread(*given)
-
-    monkeypatch.setattr("dlsched.problems.placement.exact.estimated_program.spread", stopped)
-    refinement.relax(spreading=5)
-    assert refinement.dual == pytest.approx(float(loose))
+    refinement.relax(spreading=9)
+    assert len(stopped) == rounds + 1
+    assert refinement.dual == pytest.approx(float(expected), rel=1e-9)
 
 
 def test_a_negative_number_of_rounds_is_refused() -> None:

@@ -37,6 +37,8 @@ _LEAST_INCREASE = 1e-3
 """A round of tangents that raises the relaxation by less, relatively, is the last."""
 _REDUCED_COST = 1e-7
 """A solver's tolerance on reduced costs, in the unit that it sees."""
+_SPREADING_PART = 0.5
+"""Of what is left of a limit, for the rounds of spreading rows."""
 _FAST_NONZEROS = 20_000
 """Entries of a matrix for which the exact bound from duals takes less than a second."""
 _WITHOUT_SUB_PROGRAMS = 40
@@ -155,7 +157,8 @@ class EstimatedProgram:
         self.certify(*solved)
         built, form, _ = solved
         if spreading and values is not None:
-            spread_form = spread(form, values, self.shares, self.run, spreading)
+            part = self.run.nested(_SPREADING_PART * self.run.remaining())
+            spread_form = spread(form, values, self.shares, part, spreading)
             if spread_form is not None:
                 self.certify(built, *spread_form)
 

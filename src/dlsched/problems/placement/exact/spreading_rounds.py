@@ -53,6 +53,8 @@ def spread(
         outcome = solve_relaxation(form, run)
         if outcome.values is None or outcome.duals is None or outcome.objective is None:
             break
+        if run.stop_reason():  # which may have left worse duals than those of the round before
+            break
         values, best = outcome.values, (form, outcome.duals)
         reached.append(outcome.objective)
         if reached[-1] <= max(reached[:-_LOOK_BACK], default=0.0) * (1 + _LEAST_INCREASE):
