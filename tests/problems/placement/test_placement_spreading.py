@@ -57,7 +57,8 @@ def exact_point(made: Instance, built: Any, form: StandardForm, homes: Any) -> l
             )
             values.append(THOUSAND * (stored - shares.capacity[index]) ** 2)
         else:
-            values.append(Fraction(round(variable.value)) if family in "xy" else Fraction(0))
+            whole = family in ("x", "y", "near")
+            values.append(Fraction(round(variable.value)) if whole else Fraction(0))
     return values
 
 
@@ -68,13 +69,12 @@ def meets(row: Row, point: list[Fraction]) -> bool:
 
 
 def fractional(form: StandardForm, family: SpreadingRows, rng: np.random.Generator) -> np.ndarray:
-    """Return a point whose squares are 0, and where who runs is no more present than its tables."""
+    """Return a point whose squares are 0, and where nothing is there without what it needs."""
     values = np.zeros(form.shape[1])
     for columns in family.columns:
         values[columns] = rng.choice([0.0, 0.25, 0.5, 1.0, rng.random()], len(columns))
-        table_of, reader = family.readers
-        for t, g in zip(table_of, reader, strict=True):
-            values[columns[g]] = min(values[columns[g]], values[columns[t]])
+        for before, after in family.steps.T:
+            values[columns[after]] = min(values[columns[after]], values[columns[before]])
     return values
 
 

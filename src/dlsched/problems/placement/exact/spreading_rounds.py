@@ -14,7 +14,7 @@ from dlsched.solvers import highs
 from dlsched.solvers.outcome import Outcome, Vector
 from dlsched.solvers.standard_form import StandardForm
 
-SPREADING_ROUNDS = 25
+SPREADING_ROUNDS = 40
 _LARGE_NONZEROS = 20_000
 """Entries of a matrix from which interior point is faster for the relaxation than simplex."""
 _LEAST_INCREASE = 1e-3

@@ -10,9 +10,11 @@ reader, over one of the tables of that, and so on, up to a group h,
     [g and h run there] >= y_g - sum over the path's steps from a table t to a reader j (x_t - y_j):
 
 each difference is 0 or 1, and if h does not run although g does, some table of the path is there
-whose next reader does not run. Between fractions these lengths are a spreading metric (Even, Naor,
-Rao, Schieber 2000). The shortest paths of a relaxation's optimum give a row that says how large the
-square is at least; likewise for the square of a region's bytes, with paths from table to table.
+whose next reader does not run. A group that may run without all its tables is on a path with the
+part to which a table is near it in place of y_j, and a step from it to a table may fail as well.
+Between fractions these lengths are a spreading metric (Even, Naor, Rao, Schieber 2000). The
+shortest paths of a relaxation's optimum give a row that says how large the square is at least;
+likewise for the square of a region's bytes, with paths from table to table.
 
 Paths are chosen in doubles, and every choice of paths gives a valid row. Demands in products are
 whole multiples of two to minus `_BITS`, rounded down, which is valid as no pair counts less than 0,
@@ -53,7 +55,7 @@ class Square(NamedTuple):
     Attributes
     ----------
     parts
-        By node (tables, then groups) its exact share.
+        By node (a table or a group) its exact share.
     weights
         The row of `SpreadingRows.weights` that has the same shares as whole numbers.
     """
@@ -85,38 +87,50 @@ class SpreadingRows:
     Attributes
     ----------
     columns
-        Regions x nodes: the columns of tables, then of groups.
+        Regions x nodes: the columns of tables, of groups, and of what is near a group.
     weights
         Squares of a region x nodes: shares in multiples of two to minus `_BITS`.
     """
 
     def __init__(self, form: StandardForm, shares: Shares) -> None:
         self.tables = len(shares.tables)
-        nodes = self.tables + len(shares.groups)
+        self.joint = self.tables + len(shares.groups)
         column: dict[str, dict[Any, int]] = {}
         for j, variable in enumerate(form.variables):
             family = variable.parent_component().local_name
             column.setdefault(family, {})[variable.index()] = j
+        reads = [
+            (g, t)
+            for g, group in enumerate(shares.groups)
+            if not group.together
+            for t in group.tables
+        ]
         self.columns = np.array(
             [
                 [column["x"][t, r] for t in shares.tables]
                 + [column["y"][g, r] for g in range(len(shares.groups))]
+                + [column["near"][g, shares.tables[t], r] for g, t in reads]
                 for r in shares.regions
             ]
         )
-        readers = [
+        steps = [
             (t, self.tables + g)
             for g, group in enumerate(shares.groups)
             if group.together
             for t in group.tables
         ]
-        self.readers = np.array(readers, dtype=np.int64).reshape(-1, 2).T
+        free = [(g, t) for t, g in steps]
+        for node, (g, t) in enumerate(reads, self.joint):
+            steps += [(t, node), (self.tables + g, node)]
+            free += [(node, t), (node, self.tables + g)]
+        self.steps = np.array(steps, dtype=np.int64).reshape(-1, 2).T
+        self.free = np.array(free, dtype=np.int64).reshape(-1, 2).T
         demands = {
             key: {self.tables + g: part for g, part in row.items()}
             for key, row in shares.demand.items()
         }
         stored = dict(enumerate(shares.bytes))
-        self.weights = np.zeros((len(demands) + 1, nodes), dtype=np.int64)
+        self.weights = np.zeros((len(demands) + 1, self.columns.shape[1]), dtype=np.int64)
         for i, parts in enumerate((*demands.values(), stored)):
             for node, part in parts.items():
                 self.weights[i, node] = int(part * 2**_BITS)
@@ -170,11 +184,10 @@ class SpreadingRows:
         from scipy import sparse
         from scipy.sparse.csgraph import dijkstra
 
-        table, reader = self.readers
-        missing = np.maximum(present[table] - present[reader], 0.0) + _SHORTEST
-        length = np.concatenate([missing, np.full(len(table), _SHORTEST)])
-        ends = (np.concatenate([table, reader]), np.concatenate([reader, table]))
-        graph = sparse.csr_array((length, ends), shape=(len(present), len(present)))
+        missing = np.maximum(present[self.steps[0]] - present[self.steps[1]], 0.0) + _SHORTEST
+        length = np.concatenate([missing, np.full(self.free.shape[1], _SHORTEST)])
+        ends = np.concatenate([self.steps, self.free], axis=1)
+        graph = sparse.csr_array((length, (ends[0], ends[1])), shape=(len(present), len(present)))
         sources = np.flatnonzero(self.weights.any(axis=0) & (present > _LEAST_REACH))
         total = np.zeros_like(self.weights)
         for first in range(0, len(sources), _SOURCES):
@@ -185,14 +198,21 @@ class SpreadingRows:
             )
             order = np.argsort(distance, axis=1)
             total += sum_pairs(
-                distance, before.astype(np.int64), order, some, reach, self.weights, self.tables
+                distance,
+                before.astype(np.int64),
+                order,
+                some,
+                reach,
+                self.weights,
+                self.tables,
+                self.joint,
             )
         return total
 
 
 @entry(
     "int64[:, ::1](float64[:, ::1], int64[:, ::1], int64[:, ::1], int64[::1], float64[::1], "
-    "int64[:, ::1], int64)"
+    "int64[:, ::1], int64, int64)"
 )
 def sum_pairs(
     distance: FloatRows,
@@ -202,6 +222,7 @@ def sum_pairs(
     reach: Floats,
     weights: IntRows,
     tables: int,
+    joint: int,
 ) -> IntRows:
     """Return the coefficients of the sum over pairs, by square and node.
 
@@ -216,8 +237,9 @@ def sum_pairs(
         Nodes, and the parts to which they are present.
     weights
         Squares x nodes.
-    tables
-        Nodes below this are tables.
+    tables, joint
+        Nodes below the first are tables, then groups; from the second on they are a group and a
+        table that are both there.
     """
     squares, nodes = weights.shape
     total = np.zeros((squares, nodes), dtype=np.int64)
@@ -234,9 +256,10 @@ def sum_pairs(
             if node == source:
                 continue
             last = before[s, node]
+            step = node >= joint or (node >= tables and last < tables)
             for k in range(squares):
                 below_node[last, k] += below_node[node, k]
-                if last < tables:  # the step from a table to a reader of it
+                if step:
                     amount = weights[k, source] * below_node[node, k]
                     total[k, last] -= amount
                     total[k, node] += amount
