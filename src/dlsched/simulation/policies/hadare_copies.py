@@ -28,9 +28,10 @@ class HadarECopies(HadarE):
     Parameters
     ----------
     divided
-        Section V-A sends the copies to Hadar, and does not say with which work. False: that of the
-        whole job. True: the copy's portion of the steps left, by throughput (section V-B), so that
-        all copies of a job would end at the same time.
+        Which work Hadar sees when it decides. Section V-B divides the steps left among the copies
+        before a round; section V-A sends the copies to Hadar and does not say with which work
+        **(D)**. False: that of the whole job. True: the copy's portion of the steps left, by
+        throughput, so that all copies of a job would end at the same time.
     utility
         One of ``dlsched.problems.utility.instances.state.UTILITIES``, as for `hadar`.
     interval

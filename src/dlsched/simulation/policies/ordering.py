@@ -245,7 +245,7 @@ class Srsf(OrderingPolicy):
 
 
 class Las(OrderingPolicy):
-    """Least attained service first: GPU time had so far, in rounds (Synergy, section 4.3)."""
+    """Least attained service first: GPU time had so far, in rounds (Synergy, section 3.2)."""
 
     name = "las"
     interval = 300

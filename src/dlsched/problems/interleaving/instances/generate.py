@@ -117,8 +117,9 @@ def queue_head(gpus: Sequence[int], largest: int, cluster: int) -> list[int]:
     """Return which jobs of a queue Muri groups: those that in full groups fill the cluster.
 
     Jobs are taken in the order of priority. A job joins an open group of its number of GPUs; if
-    there is none it opens one, provided that the cluster has the GPUs left. A job that does not fit
-    is skipped, and the next one is tried (Algorithm 1, lines 3-5, and the authors' public code).
+    there is none it opens one, provided that the cluster has the GPUs left (Algorithm 1, lines
+    3-5). A job that does not fit is skipped, and the next one is tried, as in the authors' public
+    code; Algorithm 1 takes the first n jobs.
 
     Parameters
     ----------

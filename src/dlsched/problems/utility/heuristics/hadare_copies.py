@@ -15,9 +15,9 @@ class Copies:
     """Decides slot by slot: every job has a copy for each machine, and Hadar takes them as jobs.
 
     The copy for a machine runs nowhere else, so that two copies of a job are never on one machine.
-    Its utility is its job's, and its work is the job's, or its share of it: section V-A sends all
-    copies to Hadar and does not say which; section V-B divides the steps left into portions by
-    throughput.
+    Its utility is its job's, and its work is the job's, or its share of it: section V-B divides the
+    steps left into portions by throughput before a round; section V-A sends all copies to Hadar and
+    does not say whether Hadar sees these portions or the whole **(D)**.
 
     Parameters
     ----------

@@ -16,7 +16,8 @@ from dlsched.simulation.workload.workload import Workload
 
 SIZES: Mapping[int, float] = {1: 0.70, 2: 0.10, 4: 0.15, 8: 0.05}
 """Share of the jobs with each number of GPUs in a workload of several sizes, as in the authors'
-public code. The paper takes the sizes from a trace of Philly, up to 16 GPUs."""
+public code where it runs without a trace. The paper, and that code with Philly's log, take the
+sizes from there, up to 16 GPUs."""
 SHORT = 0.8
 """Share of the running times with the smaller exponents."""
 EXPONENTS = ((1.5, 3.0), (3.0, 4.0))
