@@ -123,8 +123,9 @@ class SpreadingRows:
         for node, (g, t) in enumerate(reads, self.joint):
             steps += [(t, node), (self.tables + g, node)]
             free += [(node, t), (node, self.tables + g)]
-        self.steps = np.array(steps, dtype=np.int64).reshape(-1, 2).T
-        self.free = np.array(free, dtype=np.int64).reshape(-1, 2).T
+        # scipy 1.11 takes no graph with other numbers than these.
+        self.steps = np.array(steps, dtype=np.int32).reshape(-1, 2).T
+        self.free = np.array(free, dtype=np.int32).reshape(-1, 2).T
         demands = {
             key: {self.tables + g: part for g, part in row.items()}
             for key, row in shares.demand.items()
