@@ -123,7 +123,7 @@ class SpreadingRows:
         for node, (g, t) in enumerate(reads, self.joint):
             steps += [(t, node), (self.tables + g, node)]
             free += [(node, t), (node, self.tables + g)]
-        # scipy 1.11 takes no graph with other numbers than these.
+        # scipy 1.13 takes no graph with other numbers than these.
         self.steps = np.array(steps, dtype=np.int32).reshape(-1, 2).T
         self.free = np.array(free, dtype=np.int32).reshape(-1, 2).T
         demands = {
