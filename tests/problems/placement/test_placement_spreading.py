@@ -110,7 +110,7 @@ def test_hostile_numbers() -> None:
 def test_every_placement_satisfies_the_rows_of_many_instances() -> None:
     """The same of many more instances of both kinds."""
     rng = np.random.default_rng(5)
-    for seed in range(1000, 1400):
+    for seed in range(1000, 1040):
         assert_valid(hostile(seed), rng)
         assert_valid(
             dlsched.generate("placement", seed, tables=5, regions=3, jobs=12, largest=0.5), rng
