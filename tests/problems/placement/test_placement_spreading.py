@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -12,6 +14,7 @@ from placement_hostile import hostile
 from placement_instances import home_of, instance, job, region, table
 
 import dlsched
+from dlsched.errors import SolverFailure
 from dlsched.problems.placement import Instance, Solution
 from dlsched.problems.placement import model as placement_model
 from dlsched.problems.placement.exact import Refinement, spreading_rounds
@@ -189,6 +192,32 @@ def test_a_limit_leaves_the_bound_of_the_last_round(
     refinement.relax(spreading=9)
     assert len(stopped) == rounds + 1
     assert refinement.dual == pytest.approx(float(expected), rel=1e-9)
+
+
+def failing(form: StandardForm, run: Run) -> Outcome:
+    """Fail where there are spreading rows."""
+    if "spreading" in form.constraints:
+        raise SolverFailure("HiGHS failed")
+    return solve_relaxation(form, run)
+
+
+def without_numbers(form: StandardForm, run: Run) -> Outcome:
+    """Return no numbers where there are spreading rows."""
+    outcome = solve_relaxation(form, run)
+    if "spreading" not in form.constraints:
+        return outcome
+    return replace(outcome, values=np.full(form.shape[1], np.nan))
+
+
+@pytest.mark.parametrize("solve", [failing, without_numbers])
+def test_a_failure_with_the_rows_leaves_the_bound_without(
+    solve: Callable[[StandardForm, Run], Outcome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What HiGHS cannot solve with the rows keeps the bound that it had before them."""
+    made = dlsched.generate("placement", 3, tables=10, regions=3, jobs=14, largest=0.4)
+    expected = dlsched.bound(made, "relaxation", spreading=0).cost.value
+    monkeypatch.setattr(spreading_rounds, "solve_relaxation", solve)
+    assert dlsched.bound(made, "relaxation").cost.value == pytest.approx(float(expected), rel=1e-9)
 
 
 def test_a_negative_number_of_rounds_is_refused() -> None:

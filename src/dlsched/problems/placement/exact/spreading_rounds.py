@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from dlsched.errors import SolverFailure
 from dlsched.problems.placement.programs.coefficients import Shares
 from dlsched.problems.placement.programs.spreading_rows import Row, SpreadingRows
 from dlsched.run import Run, Stage
@@ -50,8 +51,13 @@ def spread(
             break
         form = with_rows(form, rows)
         run.announce(Stage.SEARCHING, f"the linear relaxation with spreading rows, {form.size}")
-        outcome = solve_relaxation(form, run)
+        try:
+            outcome = solve_relaxation(form, run)
+        except SolverFailure:  # with numbers of very different sizes
+            break
         if outcome.values is None or outcome.duals is None or outcome.objective is None:
+            break
+        if not np.isfinite(outcome.values).all():
             break
         if run.stop_reason():  # which may have left worse duals than those of the round before
             break

@@ -130,7 +130,7 @@ class SpreadingRows:
             key: {self.tables + g: part for g, part in row.items()}
             for key, row in shares.demand.items()
         }
-        stored = dict(enumerate(shares.bytes))
+        stored = dict(enumerate(shares.bytes)) if "uneven" in column else {}
         self.weights = np.zeros((len(demands) + 1, self.columns.shape[1]), dtype=np.int64)
         for i, parts in enumerate((*demands.values(), stored)):
             for node, part in parts.items():
