@@ -125,14 +125,23 @@ def solve(
     return replace(again, start=Start(False, "HiGHS mistook its value"))
 
 
-def interior_point(form: StandardForm, level: int, run: Run, threads: int | None = None) -> Outcome:
+def interior_point(
+    form: StandardForm,
+    level: int,
+    run: Run,
+    threads: int | None = None,
+    accuracy: float | None = None,
+) -> Outcome:
     """Solve the linear relaxation of one level by interior point, without crossover.
 
     Much faster than the simplex method on large relaxations, and less exact: values and duals are
     those with which HiGHS ended, whatever its status, and no bound is stated. `dual_bound` makes a
-    bound of the duals. `threads` are the run's by default.
+    bound of the duals. `threads` are the run's by default, `accuracy`, the relative difference of
+    both objectives at the end, is HiGHS's.
     """
-    method = {"solver": "ipm", "run_crossover": "off"}
+    method: dict[str, Any] = {"solver": "ipm", "run_crossover": "off"}
+    if accuracy is not None:
+        method["ipm_optimality_tolerance"] = accuracy
     session = Session(run, _options(run) | method, threads=threads)
     load(session, form, level, False)
     name = session.solve()

@@ -65,18 +65,35 @@ def exact_point(made: Instance, built: Any, form: StandardForm, homes: Any) -> l
     return values
 
 
+def with_pairs(family: SpreadingRows, point: list[Fraction]) -> list[Fraction]:
+    """Return a placement's point with the columns of pairs, at the products that they stand for."""
+    point = [*point, *[Fraction(0)] * (family.form.shape[1] - len(point))]
+    for squares in family.squares:
+        for square in squares:
+            parts = square.parts
+            there = [int(point[j]) for j in family.columns[square.region, parts.nodes]]
+            for i in range(parts.heavy):
+                pairs = sum(
+                    int(w) * y for w, y in zip(parts.whole[i + 1 :], there[i + 1 :], strict=True)
+                )
+                point[square.pairs + i] = Fraction(there[i] * pairs, 2**30)
+    return point
+
+
 def meets(row: Row, point: list[Fraction]) -> bool:
     """Whether a point satisfies a row, in exact arithmetic."""
-    reached = sum(Fraction(entry) * point[j] for j, entry in row.entries.items())
+    reached = sum(
+        Fraction(entry) * point[j] for j, entry in zip(row.columns, row.entries, strict=True)
+    )
     return reached >= Fraction(row.least)
 
 
-def fractional(form: StandardForm, family: SpreadingRows, rng: np.random.Generator) -> np.ndarray:
+def fractional(family: SpreadingRows, rng: np.random.Generator) -> np.ndarray:
     """Return a point whose squares are 0, and where nothing is there without what it needs."""
-    values = np.zeros(form.shape[1])
+    values = np.zeros(family.form.shape[1])
     for columns in family.columns:
         values[columns] = rng.choice([0.0, 0.25, 0.5, 1.0, rng.random()], len(columns))
-        for before, after in family.steps.T:
+        for before, after in family.links.steps.T:
             values[columns[after]] = min(values[columns[after]], values[columns[before]])
     return values
 
@@ -86,9 +103,12 @@ def assert_valid(made: Instance, rng: np.random.Generator) -> int:
     refinement = Refinement(made, Run())
     built, form = refinement.build()
     family = SpreadingRows(form, refinement.shares)
-    rows = [row for _ in range(4) for row in family.violated(fractional(form, family, rng))]
+    rows = [row for _ in range(4) for row in family.violated(fractional(family, rng))]
+    rows += [family._with_pairs(square) for squares in family.squares for square in squares]
     for homes in product(range(len(made.regions)), repeat=len(made.tables)):
-        point = exact_point(made, built, form, homes)
+        point = with_pairs(family, exact_point(made, built, form, homes))
+        assert (family.form.lower <= point).all()
+        assert (family.form.upper >= point).all()
         assert all(meets(row, point) for row in rows), homes
     return len(rows)
 
@@ -120,24 +140,32 @@ def test_every_placement_satisfies_the_rows_of_many_instances() -> None:
         )
 
 
-def test_the_row_of_a_chain() -> None:
-    """Where b is by half and its readers are, j and k are a pair by half; the row says so."""
+def test_the_rows_of_a_chain() -> None:
+    """Where b is by half and its readers are, j and k are a pair by half; the rows say so."""
     refinement = Refinement(chain(), Run())
     _, form = refinement.build()
     family = SpreadingRows(form, refinement.shares)
-    values = np.zeros(form.shape[1])
+    values = np.zeros(family.form.shape[1])
     values[family.columns] = 0.5
-    rows = [row for row in family.violated(values) if not row.entries.keys() <= {0}]
-    a, b, c, j, k = (int(column) for column in family.columns[0])
-    (square,) = (s.column for s in family.squares[0] if s.weights == 0)
-    linked = [row for row in rows if row.entries.get(square) == 1.0 and b in row.entries]
-    # Pairs: (j, j) and (k, k) are y_j / 4 and y_k / 4; (j, k) and (k, j) begin at y_j and y_k, less
-    # x_b - y of the other one; and the target is a half.
-    expected = {square: 1.0, j: -1000 * (3 / 4 - 1 / 2), k: -1000 * (3 / 4 - 1 / 2), b: 1000 / 2}
-    assert [row.entries for row in linked] == [pytest.approx(expected, rel=1e-8)]
-    assert linked[0].least == pytest.approx(250)
-    assert a not in linked[0].entries
-    assert c not in linked[0].entries
+    _, b, _, j, k = (int(column) for column in family.columns[0])
+    (square,) = (square for square in family.squares[0] if 3 in square.parts.nodes)
+    assert square.parts.heavy == 1
+    linked = [row for row in family.violated(values) if square.pairs in row.columns]
+    # j with k is half of y_j less x_b - y_k.
+    expected = {square.pairs: 1, j: -1 / 2, k: -1 / 2, b: 1 / 2}
+    assert [entries_of(row) for row in linked] == [pytest.approx(expected)]
+    assert [row.least for row in linked] == [0]
+    # (j, j) and (k, k) are y_j / 4 and y_k / 4; the target is a half.
+    whole = family._with_pairs(square)
+    own = 1000 * (1 / 4 - 1 / 2)
+    expected = {square.column: 1, square.pairs: -1000, j: -own, k: -own}
+    assert entries_of(whole) == pytest.approx(expected)
+    assert whole.least == 250
+
+
+def entries_of(row: Row) -> dict[int, float]:
+    """Return a row's coefficients by column."""
+    return dict(zip(row.columns.tolist(), row.entries.tolist(), strict=True))
 
 
 def test_jobs_around_one_table_are_not_divided() -> None:
@@ -181,11 +209,11 @@ def test_a_limit_leaves_the_bound_of_the_last_round(
     expected = dlsched.bound(made, "relaxation", spreading=rounds).cost.value
     stopped: list[Run] = []
 
-    def solve(form: StandardForm, run: Run) -> Outcome:
+    def solve(form: StandardForm, run: Run, accuracy: float) -> Outcome:
         if len(stopped) == rounds:
             monkeypatch.setattr(run, "stop_reason", lambda: Termination.TIME_LIMIT)
         stopped.append(run)
-        return solve_relaxation(form, run)
+        return solve_relaxation(form, run, accuracy)
 
     monkeypatch.setattr(spreading_rounds, "solve_relaxation", solve)
     refinement = Refinement(made, Run())
@@ -194,16 +222,16 @@ def test_a_limit_leaves_the_bound_of_the_last_round(
     assert refinement.dual == pytest.approx(float(expected), rel=1e-9)
 
 
-def failing(form: StandardForm, run: Run) -> Outcome:
+def failing(form: StandardForm, run: Run, accuracy: float) -> Outcome:
     """Fail where there are spreading rows."""
     if "spreading" in form.constraints:
         raise SolverFailure("HiGHS failed")
-    return solve_relaxation(form, run)
+    return solve_relaxation(form, run, accuracy)
 
 
-def without_numbers(form: StandardForm, run: Run) -> Outcome:
+def without_numbers(form: StandardForm, run: Run, accuracy: float) -> Outcome:
     """Return no numbers where there are spreading rows."""
-    outcome = solve_relaxation(form, run)
+    outcome = solve_relaxation(form, run, accuracy)
     if "spreading" not in form.constraints:
         return outcome
     return replace(outcome, values=np.full(form.shape[1], np.nan))
@@ -211,7 +239,7 @@ def without_numbers(form: StandardForm, run: Run) -> Outcome:
 
 @pytest.mark.parametrize("solve", [failing, without_numbers])
 def test_a_failure_with_the_rows_leaves_the_bound_without(
-    solve: Callable[[StandardForm, Run], Outcome], monkeypatch: pytest.MonkeyPatch
+    solve: Callable[[StandardForm, Run, float], Outcome], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What HiGHS cannot solve with the rows keeps the bound that it had before them."""
     made = dlsched.generate("placement", 3, tables=10, regions=3, jobs=14, largest=0.4)

@@ -12,18 +12,22 @@ reader, over one of the tables of that, and so on, up to a group h,
 each difference is 0 or 1, and if h does not run although g does, some table of the path is there
 whose next reader does not run. A group that may run without all its tables is on a path with the
 part to which a table is near it in place of y_j, and a step from it to a table may fail as well.
-Between fractions these lengths are a spreading metric (Even, Naor, Rao, Schieber 2000). The
-shortest paths of a relaxation's optimum give a row that says how large the square is at least;
-likewise for the square of a region's bytes, with paths from table to table.
+Between fractions these lengths are a spreading metric (Even, Naor, Rao, Schieber 2000).
 
-Paths are chosen in doubles, and every choice of paths gives a valid row. Demands in products are
-whole multiples of two to minus `_BITS`, rounded down, which is valid as no pair counts less than 0,
-and their sums are whole numbers below 2^62. The rest is calculated in fractions, and rounded once.
+The pairs of a node with all nodes of less weight have a column each, and rows with the shortest
+paths of a relaxation's optimum. A square is at least what these columns are with the squares of its
+terms, above its tangents, and above what a mixture of both says (`split_squares`). Likewise for the
+square of a region's bytes, with paths from table to table.
+
+Paths are chosen in doubles, and every choice of paths gives a valid row. Weights in pairs are whole
+multiples of two to minus `_BITS`, rounded down, which is valid as no pair counts less than 0, and
+their sums are whole numbers below 2^62. The rest is calculated in fractions, and rounded once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -32,50 +36,76 @@ import numpy as np
 from dlsched.problems.placement.programs.coefficients import Shares
 from dlsched.problems.placement.programs.cost_rows import THOUSAND
 from dlsched.problems.placement.programs.rounding import below
-from dlsched.solvers.compilation import FloatRows, Floats, IntRows, Ints, entry
+from dlsched.problems.placement.programs.split_squares import BITS, best_vectors, split
+from dlsched.problems.placement.programs.spreading_paths import Links, Paths
+from dlsched.solvers.compilation import Floats, Ints
 from dlsched.solvers.outcome import Vector
 from dlsched.solvers.standard_form import StandardForm
 
 _BITS = 30
-"""Demands in products are multiples of two to minus this, so that a product fits in 64 bits."""
-_UNIT = Fraction(1, 4**_BITS)
-_SHORTEST = 1e-9
-"""Length of what is no step, as a sparse matrix has no entries of 0."""
+"""Weights in pairs are multiples of two to minus this."""
 _LEAST_REACH = 1e-4
 """Who runs in a region to a lesser part is no beginning of a path."""
-_TOLERANCE = 1e-4
-"""A row that is violated by less, of a thousandth or of the square, is not added."""
-_SOURCES = 256
-"""Beginnings of paths that are looked at together."""
+_TOLERANCE = 1e-3
+"""A row that is violated by less, of a tenth of a thousandth or of the square, is not added."""
+_PAIRS_TOLERANCE = 0.1
+"""The same of a row of pairs, in thousandths of the square."""
+_LIGHT = 0.02
+"""The lightest nodes with this part of the weight have no column of pairs."""
+
+
+class Parts(NamedTuple):
+    """What squares of several regions are of.
+
+    Attributes
+    ----------
+    nodes
+        Tables or groups, the heaviest first.
+    exact, whole
+        Their shares, and these as multiples of two to minus `_BITS`.
+    heavy
+        How many have a column of pairs.
+    """
+
+    nodes: Ints
+    exact: list[Fraction]
+    whole: Ints
+    heavy: int
+
+    @classmethod
+    def of(cls, shares: dict[int, Fraction]) -> Parts:
+        """Return the parts of some shares by node, of at most 1 together."""
+        nodes = sorted((node for node, part in shares.items() if part), key=lambda n: -shares[n])
+        exact = [shares[node] for node in nodes]
+        whole = np.array([int(part * 2**_BITS) for part in exact], dtype=np.int64)
+        left = whole.sum() - np.cumsum(whole)
+        heavy = int(np.count_nonzero(left > _LIGHT * whole.sum()))
+        return cls(np.array(nodes, dtype=np.int64), exact, whole, heavy)
 
 
 class Square(NamedTuple):
     """A square of the model: its column, what is squared, and the share that is its target.
 
-    Attributes
-    ----------
-    parts
-        By node (a table or a group) its exact share.
-    weights
-        The row of `SpreadingRows.weights` that has the same shares as whole numbers.
+    `pairs` is the first of its columns of pairs.
     """
 
     column: int
     region: int
-    parts: dict[int, Fraction]
+    parts: Parts
     target: Fraction
-    weights: int
+    pairs: int
 
 
 class Row(NamedTuple):
     """A row of at least `least`: columns and coefficients."""
 
-    entries: dict[int, float]
+    columns: Ints
+    entries: Floats
     least: float
 
 
 class SpreadingRows:
-    """The rows for one relaxation.
+    """The columns and rows for one relaxation.
 
     Parameters
     ----------
@@ -88,182 +118,181 @@ class SpreadingRows:
     ----------
     columns
         Regions x nodes: the columns of tables, of groups, and of what is near a group.
-    weights
-        Squares of a region x nodes: shares in multiples of two to minus `_BITS`.
+    squares
+        By region.
+    form
+        The model with the columns of pairs, which have no variables, and a row for each square.
     """
 
     def __init__(self, form: StandardForm, shares: Shares) -> None:
-        self.tables = len(shares.tables)
-        self.joint = self.tables + len(shares.groups)
+        self.links = Links(shares)
         column: dict[str, dict[Any, int]] = {}
         for j, variable in enumerate(form.variables):
             family = variable.parent_component().local_name
             column.setdefault(family, {})[variable.index()] = j
-        reads = [
-            (g, t)
-            for g, group in enumerate(shares.groups)
-            if not group.together
-            for t in group.tables
-        ]
         self.columns = np.array(
             [
                 [column["x"][t, r] for t in shares.tables]
                 + [column["y"][g, r] for g in range(len(shares.groups))]
-                + [column["near"][g, shares.tables[t], r] for g, t in reads]
+                + [column["near"][g, shares.tables[t], r] for g, t in self.links.reads]
                 for r in shares.regions
             ]
         )
-        steps = [
-            (t, self.tables + g)
-            for g, group in enumerate(shares.groups)
-            if group.together
-            for t in group.tables
-        ]
-        free = [(g, t) for t, g in steps]
-        for node, (g, t) in enumerate(reads, self.joint):
-            steps += [(t, node), (self.tables + g, node)]
-            free += [(node, t), (node, self.tables + g)]
-        # scipy 1.13 takes no graph with other numbers than these.
-        self.steps = np.array(steps, dtype=np.int32).reshape(-1, 2).T
-        self.free = np.array(free, dtype=np.int32).reshape(-1, 2).T
-        demands = {
-            key: {self.tables + g: part for g, part in row.items()}
-            for key, row in shares.demand.items()
-        }
-        stored = dict(enumerate(shares.bytes)) if "uneven" in column else {}
-        self.weights = np.zeros((len(demands) + 1, self.columns.shape[1]), dtype=np.int64)
-        for i, parts in enumerate((*demands.values(), stored)):
-            for node, part in parts.items():
-                self.weights[i, node] = int(part * 2**_BITS)
         self.squares: list[list[Square]] = [[] for _ in shares.regions]
-        for i, ((k, p), parts) in enumerate(demands.items()):
-            for r, of_region in enumerate(self.squares):
+        width = form.shape[1]
+        for (k, p), row in shares.demand.items():
+            parts = Parts.of({self.links.tables + g: part for g, part in row.items()})
+            for r, supply in enumerate(shares.supply):
                 at = column.get("square", {}).get((r, k, p))
                 if at is not None:
-                    of_region.append(Square(at, r, parts, shares.supply[r][k], i))
-        for r, at in column.get("uneven", {}).items():
-            square = Square(at, r, stored, shares.capacity[r], len(demands))
-            self.squares[r].append(square)
+                    self.squares[r].append(Square(at, r, parts, supply[k], width))
+                    width += parts.heavy
+        if "uneven" in column:
+            parts = Parts.of(dict(enumerate(shares.bytes)))
+            for r, at in column["uneven"].items():
+                self.squares[r].append(Square(at, r, parts, shares.capacity[r], width))
+                width += parts.heavy
+        rows = [self._with_pairs(square) for of_region in self.squares for square in of_region]
+        self.form = with_rows(_with_columns(form, width - form.shape[1]), rows)
+
+    def _with_pairs(self, square: Square) -> Row:
+        """Return that a square is at least the squares of its terms and its columns of pairs."""
+        parts = square.parts
+        terms = {
+            int(node): THOUSAND * part * (part - 2 * square.target)
+            for node, part in zip(parts.nodes, parts.exact, strict=True)
+        }
+        row = self._row(square, terms, THOUSAND * square.target**2)
+        doubled = [-below(2 * THOUSAND * part) for part in parts.exact[: parts.heavy]]
+        columns = np.arange(square.pairs, square.pairs + parts.heavy)
+        return Row(
+            np.concatenate([row.columns, columns]), np.append(row.entries, doubled), row.least
+        )
 
     def violated(self, values: Vector) -> Iterator[Row]:
         """Yield the rows that a point of the relaxation violates, and tangents at it."""
         for r, squares in enumerate(self.squares):
             present = values[self.columns[r]].clip(0.0, 1.0)
-            pairs = self._pairs(present)
+            concerned = np.zeros(len(present), dtype=bool)
             for square in squares:
-                rows = (self._linked(square, pairs[square.weights]), self._tangent(square, present))
-                for parts, least in rows:
-                    reached = float(least) + sum(
-                        float(part) * present[node] for node, part in parts.items()
-                    )
+                concerned[square.parts.nodes] = True
+            sources = np.flatnonzero(concerned & (present > _LEAST_REACH))
+            paths = self.links.shortest(present, sources)
+            for square in squares:
+                yield from self._pairs(square, present, paths, values)
+                for terms, least in self._bounds(square, present, paths):
+                    reached = float(least) + sum(float(a) * present[n] for n, a in terms.items())
                     value = values[square.column]
-                    if reached > value + _TOLERANCE * max(1.0, value):
-                        yield self._row(square, parts, least)
+                    if reached > value + _TOLERANCE * max(0.1, value):
+                        yield self._row(square, terms, least)
 
-    def _linked(self, square: Square, pairs: Ints) -> tuple[dict[int, Fraction], Fraction]:
-        """Return the terms and the constant of what the square is at least, by pairs."""
-        terms = {int(n): THOUSAND * _UNIT * int(pairs[n]) for n in np.flatnonzero(pairs)}
-        for node, part in square.parts.items():
-            terms[node] = terms.get(node, Fraction(0)) - 2 * THOUSAND * square.target * part
-        return terms, THOUSAND * square.target**2
+    def _pairs(
+        self, square: Square, present: Floats, paths: Paths, values: Vector
+    ) -> Iterator[Row]:
+        """Yield rows of the columns of pairs, which are in shares."""
+        parts = square.parts
+        place = _places(paths.sources, parts.nodes)
+        heavy = np.flatnonzero(place[: parts.heavy] >= 0)
+        weights = np.zeros((len(heavy), len(present)), dtype=np.int64)
+        for row, first in zip(weights, heavy.tolist(), strict=True):
+            row[parts.nodes[first + 1 :]] = parts.whole[first + 1 :]
+        sums = self.links.sums(paths, place[heavy], weights)
+        reached = (sums @ present) / 2.0**_BITS
+        part = parts.whole[heavy] / 2.0**_BITS
+        more = 2 * THOUSAND * part * (reached - values[square.pairs + heavy])
+        for i in np.flatnonzero(more > _PAIRS_TOLERANCE):
+            nodes = np.flatnonzero(sums[i])
+            yield Row(
+                np.append(self.columns[square.region, nodes], square.pairs + heavy[i]),
+                np.append(-sums[i, nodes] / 2.0**_BITS, 1.0),
+                0.0,
+            )
 
-    def _tangent(self, square: Square, present: Vector) -> tuple[dict[int, Fraction], Fraction]:
-        """Return the same by the tangent at a point."""
-        at = Fraction(sum(float(part) * present[node] for node, part in square.parts.items()))
+    def _bounds(
+        self, square: Square, present: Floats, paths: Paths
+    ) -> Iterator[tuple[dict[int, Fraction], Fraction]]:
+        """Yield terms and constants of what a square is at least."""
+        yield self._tangent(square, present)
+        place = _places(paths.sources, square.parts.nodes)
+        whole = square.parts.whole >> (_BITS - BITS)
+        here = np.flatnonzero((place >= 0) & (whole > 0))
+        if len(here) > 1:
+            yield self._mixed(square, present, paths, place[here], whole[here])
+
+    def _mixed(
+        self, square: Square, present: Floats, paths: Paths, rows: Ints, whole: Ints
+    ) -> tuple[dict[int, Fraction], Fraction]:
+        """Return a bound by vectors and the pairs of some sources, with these weights."""
+        parts = square.parts
+        nodes = paths.sources[rows]
+        weights = whole / 2.0**BITS
+        part = present[nodes]
+        pairs = np.maximum(part[:, None] - paths.distance[rows][:, nodes], 0.0)
+        vectors = best_vectors(weights, part, pairs)
+        bound = split(whole, vectors, part, pairs)
+        amounts = np.zeros((len(nodes), len(present)), dtype=np.int64)
+        amounts[:, nodes] = bound.pairs
+        sums = self.links.sums(paths, rows, amounts).sum(axis=0)
+        np.add.at(sums, nodes, bound.terms)
+        unit = THOUSAND * Fraction(1, 4**BITS)
+        terms = {int(node): unit * int(sums[node]) for node in np.flatnonzero(sums)}
+        for node, exact in zip(parts.nodes.tolist(), parts.exact, strict=True):
+            terms[node] = terms.get(node, Fraction(0)) - 2 * THOUSAND * square.target * exact
+        return terms, THOUSAND * square.target**2 + unit * bound.constant
+
+    def _tangent(self, square: Square, present: Floats) -> tuple[dict[int, Fraction], Fraction]:
+        """Return the bound by the tangent at a point."""
+        parts = dict(zip(square.parts.nodes.tolist(), square.parts.exact, strict=True))
+        at = Fraction(sum(float(part) * float(present[node]) for node, part in parts.items()))
         slope = 2 * THOUSAND * (at - square.target)
-        terms = {node: slope * part for node, part in square.parts.items()}
+        terms = {node: slope * part for node, part in parts.items()}
         return terms, THOUSAND * (square.target**2 - at**2)
 
     def _row(self, square: Square, terms: dict[int, Fraction], least: Fraction) -> Row:
         """Return a row, with coefficients rounded so that no placement that meets it is lost."""
         columns = self.columns[square.region]
-        entries = {int(columns[node]): -below(part) for node, part in terms.items() if part}
-        return Row({square.column: 1.0, **entries}, below(least))
-
-    def _pairs(self, present: Vector) -> IntRows:
-        """Return by square and node what the sum over pairs is, in units of `_UNIT`."""
-        from scipy import sparse
-        from scipy.sparse.csgraph import dijkstra
-
-        missing = np.maximum(present[self.steps[0]] - present[self.steps[1]], 0.0) + _SHORTEST
-        length = np.concatenate([missing, np.full(self.free.shape[1], _SHORTEST)])
-        ends = np.concatenate([self.steps, self.free], axis=1)
-        graph = sparse.csr_array((length, (ends[0], ends[1])), shape=(len(present), len(present)))
-        sources = np.flatnonzero(self.weights.any(axis=0) & (present > _LEAST_REACH))
-        total = np.zeros_like(self.weights)
-        for first in range(0, len(sources), _SOURCES):
-            some = sources[first : first + _SOURCES]
-            reach = present[some]
-            distance, before = dijkstra(
-                graph, indices=some, return_predecessors=True, limit=float(reach.max())
-            )
-            order = np.argsort(distance, axis=1)
-            total += sum_pairs(
-                distance,
-                before.astype(np.int64),
-                order,
-                some,
-                reach,
-                self.weights,
-                self.tables,
-                self.joint,
-            )
-        return total
+        kept = {int(columns[node]): -below(part) for node, part in terms.items() if part}
+        return Row(np.array([square.column, *kept]), np.array([1.0, *kept.values()]), below(least))
 
 
-@entry(
-    "int64[:, ::1](float64[:, ::1], int64[:, ::1], int64[:, ::1], int64[::1], float64[::1], "
-    "int64[:, ::1], int64, int64)"
-)
-def sum_pairs(
-    distance: FloatRows,
-    before: IntRows,
-    order: IntRows,
-    sources: Ints,
-    reach: Floats,
-    weights: IntRows,
-    tables: int,
-    joint: int,
-) -> IntRows:
-    """Return the coefficients of the sum over pairs, by square and node.
+def _places(sources: Ints, nodes: Ints) -> Ints:
+    """Return the place of each node among the sources, which ascend; -1 if it is none."""
+    place = np.searchsorted(sources, nodes)
+    place[place == len(sources)] = 0
+    missing = sources[place] != nodes if len(sources) else np.ones(len(nodes), dtype=bool)
+    return np.where(missing, -1, place)
 
-    A source g adds its weight times that of h times y_g less the steps on the path to h, for each h
-    that is nearer than y_g.
 
-    Parameters
-    ----------
-    distance, before, order
-        Sources x nodes: distances, the nodes before on shortest paths, and nodes by distance.
-    sources, reach
-        Nodes, and the parts to which they are present.
-    weights
-        Squares x nodes.
-    tables, joint
-        Nodes below the first are tables, then groups; from the second on they are a group and a
-        table that are both there.
-    """
-    squares, nodes = weights.shape
-    total = np.zeros((squares, nodes), dtype=np.int64)
-    below_node = np.zeros((nodes, squares), dtype=np.int64)
-    for s in range(len(sources)):
-        source = sources[s]
-        below_node[:, :] = 0
-        for i in range(nodes - 1, -1, -1):  # the farthest first: what follows a node is known
-            node = order[s, i]
-            if not distance[s, node] < reach[s]:
-                continue
-            for k in range(squares):
-                below_node[node, k] += weights[k, node]
-            if node == source:
-                continue
-            last = before[s, node]
-            step = node >= joint or (node >= tables and last < tables)
-            for k in range(squares):
-                below_node[last, k] += below_node[node, k]
-                if step:
-                    amount = weights[k, source] * below_node[node, k]
-                    total[k, last] -= amount
-                    total[k, node] += amount
-        for k in range(squares):
-            total[k, source] += weights[k, source] * below_node[source, k]
-    return total
+def _with_columns(form: StandardForm, more: int) -> StandardForm:
+    """Return a form with more columns from 0 to 1 that cost nothing and have no variables."""
+    from scipy import sparse
+
+    empty = sparse.csc_array((form.shape[0], more))
+    return replace(
+        form,
+        A=sparse.csc_array(sparse.hstack([form.A, empty], format="csc")),
+        lower=np.append(form.lower, np.zeros(more)),
+        upper=np.append(form.upper, np.ones(more)),
+        integer=np.append(form.integer, np.zeros(more, dtype=bool)),
+        costs=tuple(np.append(costs, np.zeros(more)) for costs in form.costs),
+    )
+
+
+def with_rows(form: StandardForm, rows: Iterable[Row]) -> StandardForm:
+    """Return a form with more rows."""
+    from scipy import sparse
+
+    added = list(rows)
+    if not added:
+        return form
+    number = np.repeat(np.arange(len(added)), [len(row.columns) for row in added])
+    columns = np.concatenate([row.columns for row in added])
+    entries = np.concatenate([row.entries for row in added])
+    block = sparse.csc_array((entries, (number, columns)), shape=(len(added), form.shape[1]))
+    return replace(
+        form,
+        A=sparse.csc_array(sparse.vstack([form.A, block], format="csc")),
+        row_lower=np.append(form.row_lower, [row.least for row in added]),
+        row_upper=np.append(form.row_upper, np.full(len(added), np.inf)),
+        constraints=[*form.constraints, *("spreading" for _ in added)],
+    )

@@ -1,0 +1,163 @@
+"""Shortest paths between what shares tables in a region, and sums of the pairs at their ends.
+
+Nodes are the tables, the groups of jobs, and pairs of a group that may run without all its tables
+and a table that is there as well. A step leads from a table to what needs it, and fails if the
+table is there and that is not; its length is the difference of the parts to which they are there,
+at a point of the relaxation. A step from what needs a table to the table cannot fail.
+
+Each choice of paths gives a valid sum, so that lengths may be doubles.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from dlsched.problems.placement.programs.coefficients import Shares
+from dlsched.solvers.compilation import FloatRows, Floats, IntRows, Ints, entry
+
+_SHORTEST = 1e-9
+"""Length of a step that cannot fail, as a sparse matrix has no entries of 0."""
+
+
+class Paths(NamedTuple):
+    """Shortest paths from some nodes, at a point.
+
+    Attributes
+    ----------
+    sources, reach
+        Nodes, and the parts to which they are there. A pair with what is farther counts nothing.
+    distance, before, order
+        Sources x nodes: distances, the nodes before on the paths, and the nodes by distance.
+    """
+
+    sources: Ints
+    reach: Floats
+    distance: FloatRows
+    before: IntRows
+    order: IntRows
+
+
+class Links:
+    """The steps between tables and what needs them.
+
+    Attributes
+    ----------
+    tables, joint
+        Nodes below the first are tables, then groups; from the second on they are a group and a
+        table that are both there.
+    reads
+        The groups and tables of the latter.
+    """
+
+    def __init__(self, shares: Shares) -> None:
+        self.tables = len(shares.tables)
+        self.joint = self.tables + len(shares.groups)
+        self.reads = [
+            (g, t)
+            for g, group in enumerate(shares.groups)
+            if not group.together
+            for t in group.tables
+        ]
+        steps = [
+            (t, self.tables + g)
+            for g, group in enumerate(shares.groups)
+            if group.together
+            for t in group.tables
+        ]
+        free = [(g, t) for t, g in steps]
+        for node, (g, t) in enumerate(self.reads, self.joint):
+            steps += [(t, node), (self.tables + g, node)]
+            free += [(node, t), (node, self.tables + g)]
+        # scipy 1.13 takes no graph with other numbers than these.
+        self.steps = np.array(steps, dtype=np.int32).reshape(-1, 2).T
+        self.free = np.array(free, dtype=np.int32).reshape(-1, 2).T
+
+    def shortest(self, present: Floats, sources: Ints) -> Paths:
+        """Return the shortest paths from some nodes, given the part to which each node is there."""
+        from scipy import sparse
+        from scipy.sparse.csgraph import dijkstra
+
+        missing = np.maximum(present[self.steps[0]] - present[self.steps[1]], 0.0) + _SHORTEST
+        length = np.concatenate([missing, np.full(self.free.shape[1], _SHORTEST)])
+        ends = np.concatenate([self.steps, self.free], axis=1)
+        graph = sparse.csr_array((length, (ends[0], ends[1])), shape=(len(present), len(present)))
+        reach = present[sources]
+        distance, before = dijkstra(
+            graph,
+            indices=sources,
+            return_predecessors=True,
+            limit=float(reach.max(initial=0.0)),
+        )
+        order = np.argsort(distance, axis=1)
+        return Paths(sources, reach, distance, before.astype(np.int64), order)
+
+    def sums(self, paths: Paths, rows: Ints, weights: IntRows) -> IntRows:
+        """Return the coefficients of weighted sums of pairs; see `sum_pairs`."""
+        return sum_pairs(
+            paths.distance,
+            paths.before,
+            paths.order,
+            paths.sources,
+            paths.reach,
+            rows,
+            weights,
+            self.tables,
+            self.joint,
+        )
+
+
+@entry(
+    "int64[:, ::1](float64[:, ::1], int64[:, ::1], int64[:, ::1], int64[::1], float64[::1], "
+    "int64[::1], int64[:, ::1], int64, int64)"
+)
+def sum_pairs(
+    distance: FloatRows,
+    before: IntRows,
+    order: IntRows,
+    sources: Ints,
+    reach: Floats,
+    rows: Ints,
+    weights: IntRows,
+    tables: int,
+    joint: int,
+) -> IntRows:
+    """Return by sum and node the coefficients of a sum of pairs of one source each.
+
+    The pair of the source g and a node h that is nearer than y_g is h's weight times y_g less the
+    steps on the path to h; a pair with another node counts nothing.
+
+    Parameters
+    ----------
+    distance, before, order, sources, reach
+        As of `Paths`.
+    rows
+        By sum: the number of its source.
+    weights
+        Sums x nodes: not negative.
+    tables, joint
+        As of `Links`.
+    """
+    nodes = weights.shape[1]
+    total = np.zeros_like(weights)
+    beyond = np.zeros(nodes, dtype=np.int64)
+    for i in range(len(rows)):
+        s = rows[i]
+        source = sources[s]
+        near = 0
+        while near < nodes and distance[s, order[s, near]] < reach[s]:
+            beyond[order[s, near]] = weights[i, order[s, near]]
+            near += 1
+        for j in range(near - 1, -1, -1):  # the farthest first: what follows a node is known
+            node = order[s, j]
+            amount = beyond[node]
+            if node == source:
+                total[i, node] += amount
+            elif amount:
+                last = before[s, node]
+                beyond[last] += amount
+                if node >= joint or (node >= tables and last < tables):
+                    total[i, last] -= amount
+                    total[i, node] += amount
+    return total
