@@ -30,7 +30,7 @@ LIBRARIES = (
     ".heuristics.local_search",
     ".programs.least_squares_bound",
     ".programs.cell_bound",
-    ".programs.spreading_rows",
+    ".programs.spreading_paths",
     *SOLVER_LIBRARIES,
 )
 """What `milp` preloads."""

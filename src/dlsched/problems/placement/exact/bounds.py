@@ -23,7 +23,7 @@ from dlsched.run import Run
 _LIBRARIES = (
     ".programs.least_squares_bound",
     ".programs.cell_bound",
-    ".programs.spreading_rows",
+    ".programs.spreading_paths",
 )
 """What a bound preloads."""
 
