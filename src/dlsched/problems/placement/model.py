@@ -38,8 +38,9 @@ NAMEABLE = {
     "near": "near[g,t,r]: they run in region r, and table t, which they read, is there",
 }
 """The variables that a variant may name."""
+_PAIR = 2
 _ROW_LISTS = (
-    *("together", "apart", "somewhere", "majority", "votes", "near_home", "near_job"),
+    *("together", "apart", "somewhere", "majority", "votes", "first", "near_home", "near_job"),
     *("share_tangent", "whole_jobs", "overload", "step", "bytes_tangent", "whole_tables"),
 )
 """Families of rows without an index, in the order of the matrix."""
@@ -95,6 +96,8 @@ def build(
             _run_together(m, g, names)
         else:
             _run_by_majority(m, g, names)
+            if len(names) == _PAIR:
+                _run_at_the_first(m, g, names)
     gpu = gpu_cost(m, shares, estimate, whole.jobs)
     storage = storage_cost(m, shares, estimate, whole.tables)
     m.cost = pyo.Objective(expr=traffic_cost(m, shares) + gpu + storage, sense=pyo.minimize)
@@ -133,6 +136,19 @@ def _run_by_majority(m: Any, g: int, tables: list[str]) -> None:
                 tie = int(j < i)
                 ahead = sum(m.x[t, other] - m.x[t, r] for t in tables) + tie
                 m.majority.add(ahead <= (len(tables) + tie) * (1 - runs))
+
+
+def _run_at_the_first(m: Any, g: int, tables: list[str]) -> None:
+    """State that a group of two tables runs in the earlier one of their regions.
+
+    By majority alone the relaxation takes the one where more bytes are.
+    """
+    regions = list(m.REGIONS)
+    for i in range(1, len(regions)):
+        runs = sum(m.y[g, r] for r in regions[i:])
+        for t in tables:
+            m.first.add(runs <= sum(m.x[t, r] for r in regions[i:]))
+        m.first.add(runs >= sum(m.x[t, r] for t in tables for r in regions[i:]) - 1)
 
 
 def _least_votes(tables: int, regions: int, position: int) -> int:
