@@ -48,7 +48,8 @@ class StandardForm:
 
     ``costs[l]``, ``offsets[l]``, ``senses[l]`` and ``level_names[l]`` belong to level ``l`` of the
     objective; all its values are multiples of ``granularities[l]``, unless that is 0. ``variables``
-    and ``constraints`` are Pyomo's, of the columns and rows; a held level's row has its name.
+    and ``constraints`` are Pyomo's, of the columns and rows; a held level's row has its name, and
+    columns that a method adds at the end have no variable.
     ``offset_errors`` says by how much offsets may differ from the costs of fixed columns that they
     stand for, by level; not at all where it is empty.
     """

@@ -163,6 +163,18 @@ def test_the_rows_of_a_chain() -> None:
     assert whole.least == 250
 
 
+def test_a_region_where_nothing_is_has_its_tangents() -> None:
+    """No path begins there; its squares are above their tangents at no demand and no bytes."""
+    refinement = Refinement(chain(), Run())
+    _, form = refinement.build()
+    family = SpreadingRows(form, refinement.shares)
+    values = np.zeros(family.form.shape[1])
+    values[family.columns[0]] = 1.0
+    tangents = {square.column: square.target for square in family.squares[1]}
+    least = {int(row.columns[0]): row.least for row in family.violated(values)}
+    assert {j: least.get(j) for j in tangents} == {j: 1000 * t**2 for j, t in tangents.items()}
+
+
 def entries_of(row: Row) -> dict[int, float]:
     """Return a row's coefficients by column."""
     return dict(zip(row.columns.tolist(), row.entries.tolist(), strict=True))
