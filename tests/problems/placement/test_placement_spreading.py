@@ -19,6 +19,7 @@ from dlsched.problems.placement import Instance, Solution
 from dlsched.problems.placement import model as placement_model
 from dlsched.problems.placement.exact import Refinement, spreading_rounds
 from dlsched.problems.placement.exact.spreading_rounds import solve_relaxation
+from dlsched.problems.placement.programs import spreading_rows
 from dlsched.problems.placement.programs.cost_rows import THOUSAND
 from dlsched.problems.placement.programs.spreading_rows import Row, SpreadingRows
 from dlsched.results.result import Termination
@@ -127,6 +128,14 @@ def test_hostile_numbers() -> None:
     """Units from 1e-9 to 1e15 and decimals of 17 digits leave the rows valid, exactly."""
     rng = np.random.default_rng(4)
     assert sum(assert_valid(hostile(seed), rng) for seed in range(60)) > 100
+
+
+def test_few_beginnings_of_paths_leave_the_rows_valid(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where memory allows no more than some beginnings, there are fewer rows, and all hold."""
+    made = dlsched.generate("placement", 2, tables=5, regions=2, jobs=9, largest=0.4)
+    every = assert_valid(made, np.random.default_rng(6))
+    monkeypatch.setattr(spreading_rows, "_MOST_DISTANCES", 60)
+    assert 0 < assert_valid(made, np.random.default_rng(6)) < every
 
 
 @pytest.mark.slow

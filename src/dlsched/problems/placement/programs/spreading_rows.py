@@ -46,6 +46,8 @@ _BITS = 30
 """Weights in pairs are multiples of two to minus this."""
 _LEAST_REACH = 1e-4
 """Who runs in a region to a lesser part is no beginning of a path."""
+_MOST_DISTANCES = 20_000_000
+"""Beginnings of paths times nodes, half a gigabyte; the lightest nodes are no beginnings then."""
 _TOLERANCE = 1e-3
 """A row that is violated by less, of a tenth of a thousandth or of the square, is not added."""
 _PAIRS_TOLERANCE = 0.1
@@ -173,11 +175,7 @@ class SpreadingRows:
         """Yield the rows that a point of the relaxation violates, and tangents at it."""
         for r, squares in enumerate(self.squares):
             present = values[self.columns[r]].clip(0.0, 1.0)
-            concerned = np.zeros(len(present), dtype=bool)
-            for square in squares:
-                concerned[square.parts.nodes] = True
-            sources = np.flatnonzero(concerned & (present > _LEAST_REACH))
-            paths = self.links.shortest(present, sources)
+            paths = self.links.shortest(present, _sources(squares, present))
             for square in squares:
                 yield from self._pairs(square, present, paths, values)
                 for terms, least in self._bounds(square, present, paths):
@@ -253,6 +251,17 @@ class SpreadingRows:
         columns = self.columns[square.region]
         kept = {int(columns[node]): -below(part) for node, part in terms.items() if part}
         return Row(np.array([square.column, *kept]), np.array([1.0, *kept.values()]), below(least))
+
+
+def _sources(squares: list[Square], present: Floats) -> Ints:
+    """Return the nodes of a region's squares that are there, at most as many as memory allows."""
+    weight = np.zeros(len(present), dtype=np.int64)
+    for square in squares:
+        nodes = square.parts.nodes
+        weight[nodes] = np.maximum(weight[nodes], square.parts.whole)
+    amount = np.where(present > _LEAST_REACH, present * weight, 0.0)
+    heaviest = np.argsort(-amount, kind="stable")[: max(1, _MOST_DISTANCES // len(present))]
+    return np.sort(heaviest[amount[heaviest] > 0])
 
 
 def _places(sources: Ints, nodes: Ints) -> Ints:
