@@ -40,7 +40,7 @@ NAMEABLE = {
 """The variables that a variant may name."""
 _PAIR = 2
 _ROW_LISTS = (
-    *("together", "apart", "somewhere", "majority", "votes", "first", "near_home", "near_job"),
+    *("together", "apart", "somewhere", "majority", "votes", "earlier", "near_home", "near_job"),
     *("share_tangent", "whole_jobs", "overload", "step", "bytes_tangent", "whole_tables"),
 )
 """Families of rows without an index, in the order of the matrix."""
@@ -97,7 +97,7 @@ def build(
         else:
             _run_by_majority(m, g, names)
             if len(names) == _PAIR:
-                _run_at_the_first(m, g, names)
+                _run_in_the_earlier(m, g, names)
     gpu = gpu_cost(m, shares, estimate, whole.jobs)
     storage = storage_cost(m, shares, estimate, whole.tables)
     m.cost = pyo.Objective(expr=traffic_cost(m, shares) + gpu + storage, sense=pyo.minimize)
@@ -138,7 +138,7 @@ def _run_by_majority(m: Any, g: int, tables: list[str]) -> None:
                 m.majority.add(ahead <= (len(tables) + tie) * (1 - runs))
 
 
-def _run_at_the_first(m: Any, g: int, tables: list[str]) -> None:
+def _run_in_the_earlier(m: Any, g: int, tables: list[str]) -> None:
     """State that a group of two tables runs in the earlier one of their regions.
 
     By majority alone the relaxation takes the one where more bytes are.
@@ -147,8 +147,8 @@ def _run_at_the_first(m: Any, g: int, tables: list[str]) -> None:
     for i in range(1, len(regions)):
         runs = sum(m.y[g, r] for r in regions[i:])
         for t in tables:
-            m.first.add(runs <= sum(m.x[t, r] for r in regions[i:]))
-        m.first.add(runs >= sum(m.x[t, r] for t in tables for r in regions[i:]) - 1)
+            m.earlier.add(runs <= sum(m.x[t, r] for r in regions[i:]))
+        m.earlier.add(runs >= sum(m.x[t, r] for t in tables for r in regions[i:]) - 1)
 
 
 def _least_votes(tables: int, regions: int, position: int) -> int:
