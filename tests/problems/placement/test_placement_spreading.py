@@ -269,6 +269,17 @@ def test_a_failure_with_the_rows_leaves_the_bound_without(
     assert dlsched.bound(made, "relaxation").cost.value == pytest.approx(float(expected), rel=1e-9)
 
 
+def test_the_bound_is_in_the_unit_of_the_weights() -> None:
+    """Rows are left out by their part of the cost, not because all weights are small."""
+    made = dlsched.generate("placement", 1, tables=20, regions=3, jobs=30)
+    small = {name: Fraction(1, 10**9) for name in ("traffic", "gpu", "storage")}
+    scaled = dlsched.load(made.to_data() | {"weights": small})
+    bounds = [
+        float(dlsched.bound(one, "relaxation", spreading=15).cost.value) for one in (made, scaled)
+    ]
+    assert bounds[1] * 10**9 == pytest.approx(bounds[0], rel=5e-3)
+
+
 def test_a_negative_number_of_rounds_is_refused() -> None:
     """The options of both bounds are checked."""
     for name in ("relaxation", "relaxation_tree"):

@@ -27,8 +27,8 @@ _ACCURACY = 1e-4
 better, and what is certified loses about as much."""
 _IDLE_ROUNDS = 4
 """A spreading row whose dual is small in as many rounds is left out."""
-_SMALL_DUAL = 1e-5
-"""In units of the cost; the rows have coefficients of up to a thousand."""
+_SMALL_DUAL = 3e-5
+"""A part of the objective; the rows have coefficients of up to a thousand."""
 
 
 def solve_relaxation(form: StandardForm, run: Run, accuracy: float | None = None) -> Outcome:
@@ -87,7 +87,7 @@ def spread(
         if reached[-1] <= max(reached[:-_LOOK_BACK], default=0.0) * (1 + _LEAST_INCREASE):
             break
         points = [outcome.values, (outcome.values + points[-1]) / 2]
-        small = np.abs(outcome.duals) <= _SMALL_DUAL
+        small = np.abs(outcome.duals) <= _SMALL_DUAL * reached[-1]
         idle = np.where(small, idle + 1, np.minimum(idle, 0))
         form, idle = _part(form, idle < _IDLE_ROUNDS), idle[idle < _IDLE_ROUNDS]
     return best
