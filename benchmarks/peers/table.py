@@ -41,9 +41,9 @@ instances of two seeds. In reclaiming, placement and workers each method but CP-
 on an instance, with other seeds, and the median counts: ours comes first, and the first run in a
 process is slower by some milliseconds. *Limit*: not proved in time; the worst gap that was left, to
 the strongest bound of any method, is in the second table. *No solution*: none in time.
-*wall_timeout*: a solver that was killed because it exceeded its time limit. *Rejected*: called optimal,
-where the cost of its solution is more than a millionth from its own bound, as CP-SAT counts in
-whole numbers. *Refused*: a peer that cannot take the instance.
+*wall_timeout*: a solver that was killed because it exceeded its time limit. *Rejected*: called
+optimal, where the cost of its solution is more than a millionth from its own bound, as CP-SAT
+counts in whole numbers. *Refused*: a peer that cannot take the instance.
 Times include building the model and checking the solution.
 """
 
