@@ -90,7 +90,9 @@ def _cell(runs: Sequence[EvaluatedRun], ours: float, own: bool) -> str:
 def _gap_left(runs: Sequence[EvaluatedRun]) -> str:
     """Return the worst gap of the runs that were not proved in time; empty if there is none."""
     gaps = [ending for ending in map(_ending, runs) if isinstance(ending, float)]
-    return f"{100 * max(gaps):.2g} %" if gaps else ""
+    if not gaps:
+        return ""
+    return f"{np.format_float_positional(float(f'{100 * max(gaps):.2g}'), trim='-')} %"
 
 
 def _ending(run: EvaluatedRun) -> str | float | None:
