@@ -18,6 +18,7 @@ from dlsched.problems.placement.exact.spreading_rounds import solve_relaxation, 
 from dlsched.problems.placement.programs.coefficients import Shares
 from dlsched.problems.placement.programs.cost_rows import Whole
 from dlsched.problems.placement.programs.indivisible_bounds import gpu_bound, storage_bound, whole
+from dlsched.problems.placement.programs.light_groups import without_light_groups
 from dlsched.problems.placement.programs.piecewise_estimate import Estimate
 from dlsched.problems.placement.programs.rounding import below
 from dlsched.problems.placement.structures.arrays import arrays, homes_of
@@ -39,6 +40,10 @@ _REDUCED_COST = 1e-7
 """A solver's tolerance on reduced costs, in the unit that it sees."""
 _SPREADING_PART = 0.5
 """Of what is left of a limit, for the rounds of spreading rows."""
+_LARGE_NONZEROS = 300_000
+"""Entries of a matrix from which rows that say little are left out before spreading rows."""
+_ROUGH = 1e-1
+"""Accuracy of a large relaxation before spreading rows; the last of them has a finer one."""
 _FAST_NONZEROS = 20_000
 """Entries of a matrix for which the exact bound from duals takes less than a second."""
 _WITHOUT_SUB_PROGRAMS = 40
@@ -138,8 +143,11 @@ class EstimatedProgram:
             if self.run.stop_reason():
                 break
             built, form = self.build()
+            accuracy = None
+            if spreading and form.A.nnz > _LARGE_NONZEROS and self.adapt is None:
+                form, accuracy = without_light_groups(form, self.shares), _ROUGH
             self.run.announce(Stage.SEARCHING, f"the linear relaxation, {form.size}")
-            outcome = solve_relaxation(form, self.run)
+            outcome = solve_relaxation(form, self.run, accuracy)
             if outcome.duals is not None:
                 solved, values = (built, form, outcome.duals), outcome.values
             else:

@@ -22,6 +22,9 @@ from dlsched.solvers import highs
 from dlsched.solvers.certificate import dual_bound
 from dlsched.solvers.standard_form import StandardForm
 
+_ACCURACY = 1e-4
+"""Of interior point; what is certified loses about as much."""
+
 
 class RelaxationTree:
     """A best-first search over the homes of the tables of which most bytes are read.
@@ -83,7 +86,7 @@ class RelaxationTree:
             lower[columns[r]] = upper[columns[r]] = 1
         form = replace(self.form, lower=lower, upper=upper)
         try:
-            duals = highs.interior_point(form, 0, run, threads=1).duals
+            duals = highs.interior_point(form, 0, run, threads=1, accuracy=_ACCURACY).duals
         except SolverFailure:  # with numbers of very different sizes
             duals = None
         # Exact arithmetic has no limit of its own, and takes seconds on large relaxations.

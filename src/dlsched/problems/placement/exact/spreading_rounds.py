@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dlsched.errors import SolverFailure
 from dlsched.problems.placement.programs.coefficients import Shares
+from dlsched.problems.placement.programs.light_groups import with_part
 from dlsched.problems.placement.programs.spreading_rows import Row, SpreadingRows, with_rows
 from dlsched.run import Run, Stage
 from dlsched.solvers import highs
@@ -19,16 +19,28 @@ from dlsched.solvers.standard_form import StandardForm
 SPREADING_ROUNDS = 40
 _LARGE_NONZEROS = 20_000
 """Entries of a matrix from which interior point is faster for the relaxation than simplex."""
-_LEAST_INCREASE = 1e-3
-_LOOK_BACK = 3
-"""Rounds of spreading rows that together raise the relaxation by less, relatively, are the last."""
-_ACCURACY = 1e-4
-"""Of interior point in a round. Rows at a rough optimum, which is in the middle of more optima, are
-better, and what is certified loses about as much."""
+_ACCURACIES = (1e-1, 3e-2)
+"""Of interior point in rounds, the next where the last one leaves few rows. A rough optimum is in
+the middle of many points that are nearly optimal, and rows that cut it off hold for longer: 100 x 5
+x 300 needs half as many rounds as with 1e-4."""
+_FEW_ROWS = 0.03
+"""Of the most rows of a round."""
+_LAST_ACCURACY = 1e-4
+"""Of the last solution, whose duals give the bound."""
+_ROUNDS_PART = 0.6
+"""Of a limit, for the rounds before the last solution."""
 _IDLE_ROUNDS = 4
 """A spreading row whose dual is small in as many rounds is left out."""
 _SMALL_DUAL = 3e-5
 """A part of the objective; the rows have coefficients of up to a thousand."""
+
+
+class _Optimum(NamedTuple):
+    """Values, duals and the value of an optimum of the relaxation, to an accuracy."""
+
+    values: Vector
+    duals: Vector
+    value: float
 
 
 def solve_relaxation(form: StandardForm, run: Run, accuracy: float | None = None) -> Outcome:
@@ -43,64 +55,73 @@ def spread(
 ) -> tuple[StandardForm, Vector] | None:
     """Return the form with spreading rows, and its duals; ``None`` if there is no such row.
 
-    Rows are made at the optimum, and at the middle between it and where they were made before: the
-    optima of consecutive rounds are far apart, and rows at points between them hold for longer.
+    Rows are made at a rough optimum, and at the middle between it and where they were made before:
+    the optima of consecutive rounds are far apart, and rows at points between them hold for longer.
 
     Parameters
     ----------
     form, values
         The model as arrays, and an optimum of its relaxation.
     rounds
-        Solutions of the relaxation at most.
+        Solutions of the relaxation at most, and one more from their last rows.
     """
     family = SpreadingRows(form, shares)
     form = family.form
     values = np.append(values, np.zeros(form.shape[1] - len(values)))
     points = [values]
     idle = np.full(form.shape[0], -rounds)  # so that the model's rows stay
-    reached: list[float] = []
-    best = None
+    part = run.nested(_ROUNDS_PART * run.remaining())
+    accuracies = iter(_ACCURACIES)
+    accuracy: float | None = next(accuracies)
+    most = 0
+    found = None
     for _ in range(rounds):
-        rows: list[Row] = []
-        for row in chain.from_iterable(map(family.violated, points)):
-            if run.stop_reason():
-                break
-            rows.append(row)
-        if not rows or run.stop_reason():
+        rows = _violated(family, points, part)
+        if part.stop_reason():
             break
+        most = max(most, len(rows))
+        if len(rows) <= _FEW_ROWS * most:
+            accuracy = next(accuracies, None)
+            if accuracy is None or form.A.nnz <= _LARGE_NONZEROS:
+                break
         form = with_rows(form, rows)
         idle = np.append(idle, np.zeros(len(rows), dtype=np.int64))
-        run.announce(Stage.SEARCHING, f"the linear relaxation with spreading rows, {form.size}")
-        try:
-            outcome = solve_relaxation(form, run, _ACCURACY)
-        except SolverFailure:  # with numbers of very different sizes
+        optimum = _optimum(form, part, accuracy)
+        if optimum is None:
             break
-        if outcome.values is None or outcome.duals is None or outcome.objective is None:
-            break
-        if not np.isfinite(outcome.values).all():
-            break
-        if run.stop_reason():  # which may have left worse duals than those of the round before
-            break
-        if outcome.objective >= max(reached, default=0.0):
-            best = (form, outcome.duals)
-        reached.append(outcome.objective)
-        if reached[-1] <= max(reached[:-_LOOK_BACK], default=0.0) * (1 + _LEAST_INCREASE):
-            break
-        points = [outcome.values, (outcome.values + points[-1]) / 2]
-        small = np.abs(outcome.duals) <= _SMALL_DUAL * reached[-1]
+        found = (form, optimum.duals)
+        points = [optimum.values, (optimum.values + points[0]) / 2]
+        small = np.abs(optimum.duals) <= _SMALL_DUAL * optimum.value
         idle = np.where(small, idle + 1, np.minimum(idle, 0))
-        form, idle = _part(form, idle < _IDLE_ROUNDS), idle[idle < _IDLE_ROUNDS]
-    return best
+        form, idle = with_part(form, idle < _IDLE_ROUNDS), idle[idle < _IDLE_ROUNDS]
+    if most and form.A.nnz > _LARGE_NONZEROS:
+        optimum = _optimum(form, run, _LAST_ACCURACY)
+        if optimum is not None:
+            found = (form, optimum.duals)
+    return found
 
 
-def _part(form: StandardForm, kept: NDArray[np.bool_]) -> StandardForm:
-    """Return a form with some of its rows."""
-    from scipy import sparse
+def _violated(family: SpreadingRows, points: list[Vector], run: Run) -> list[Row]:
+    """Return the rows that points violate, or some of them at a limit."""
+    rows: list[Row] = []
+    for row in chain.from_iterable(map(family.violated, points)):
+        if run.stop_reason():
+            break
+        rows.append(row)
+    return rows
 
-    return replace(
-        form,
-        A=sparse.csc_array(form.A.tocsr()[np.flatnonzero(kept)]),
-        row_lower=form.row_lower[kept],
-        row_upper=form.row_upper[kept],
-        constraints=[name for name, keep in zip(form.constraints, kept, strict=True) if keep],
-    )
+
+def _optimum(form: StandardForm, run: Run, accuracy: float | None) -> _Optimum | None:
+    """Return an optimum of the relaxation; ``None`` at a limit, or if HiGHS fails."""
+    run.announce(Stage.SEARCHING, f"the linear relaxation with spreading rows, {form.size}")
+    try:
+        outcome = solve_relaxation(form, run, accuracy)
+    except SolverFailure:  # with numbers of very different sizes
+        return None
+    if run.stop_reason():  # which leaves worse duals
+        return None
+    if outcome.values is None or outcome.duals is None or outcome.objective is None:
+        return None
+    if not np.isfinite(outcome.values).all():
+        return None
+    return _Optimum(outcome.values, outcome.duals, outcome.objective)

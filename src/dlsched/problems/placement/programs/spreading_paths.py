@@ -19,6 +19,8 @@ from dlsched.solvers.compilation import FloatRows, Floats, IntRows, Ints, entry
 
 _SHORTEST = 1e-9
 """Length of a step that cannot fail, as a sparse matrix has no entries of 0."""
+_PARTS = 10
+"""Sources of similar reach are searched from together, no farther than they reach."""
 
 
 class Paths(NamedTuple):
@@ -84,14 +86,17 @@ class Links:
         ends = np.concatenate([self.steps, self.free], axis=1)
         graph = sparse.csr_array((length, (ends[0], ends[1])), shape=(len(present), len(present)))
         reach = present[sources]
-        distance, before = dijkstra(
-            graph,
-            indices=sources,
-            return_predecessors=True,
-            limit=float(reach.max(initial=0.0)),
-        )
-        order = np.argsort(distance, axis=1)
-        return Paths(sources, reach, distance, before.astype(np.int64), order)
+        distance = np.full((len(sources), len(present)), np.inf)
+        before = np.full(distance.shape, -1, dtype=np.int64)
+        for part in np.array_split(np.argsort(reach, kind="stable"), _PARTS):
+            if len(part):
+                distance[part], before[part] = dijkstra(
+                    graph,
+                    indices=sources[part],
+                    return_predecessors=True,
+                    limit=float(reach[part[-1]]),
+                )
+        return Paths(sources, reach, distance, before, np.argsort(distance, axis=1))
 
     def sums(self, paths: Paths, rows: Ints, weights: IntRows) -> IntRows:
         """Return the coefficients of weighted sums of pairs; see `sum_pairs`."""

@@ -32,13 +32,14 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dlsched.problems.placement.programs.coefficients import Shares
 from dlsched.problems.placement.programs.cost_rows import THOUSAND
 from dlsched.problems.placement.programs.rounding import below
 from dlsched.problems.placement.programs.split_squares import BITS, best_vectors, split
 from dlsched.problems.placement.programs.spreading_paths import Links, Paths
-from dlsched.solvers.compilation import Floats, Ints
+from dlsched.solvers.compilation import FloatRows, Floats, Ints
 from dlsched.solvers.outcome import Vector
 from dlsched.solvers.standard_form import StandardForm
 
@@ -52,8 +53,27 @@ _TOLERANCE = 1e-3
 """A row that is violated by less, of a tenth of a thousandth or of the square, is not added."""
 _PAIRS_TOLERANCE = 0.1
 """The same of a row of pairs, in thousandths of the square."""
-_LIGHT = 0.02
-"""The lightest nodes with this part of the weight have no column of pairs."""
+_LARGE_NONZEROS = 300_000
+"""Entries of a model's matrix from which fewer pairs have columns and are in rows."""
+
+
+class Detail(NamedTuple):
+    """How much of the pairs is in columns and rows.
+
+    Attributes
+    ----------
+    light
+        The lightest nodes with this part of the weight have no column of pairs.
+    share
+        A row has the pairs that make up this share of what it says at the point, the largest first.
+    """
+
+    light: float
+    share: float
+
+
+_FINE = Detail(0.02, 0.97)
+_COARSE = Detail(0.1, 0.9)
 
 
 class Parts(NamedTuple):
@@ -75,13 +95,13 @@ class Parts(NamedTuple):
     heavy: int
 
     @classmethod
-    def of(cls, shares: dict[int, Fraction]) -> Parts:
+    def of(cls, shares: dict[int, Fraction], light: float) -> Parts:
         """Return the parts of some shares by node, of at most 1 together."""
         nodes = sorted((node for node, part in shares.items() if part), key=lambda n: -shares[n])
         exact = [shares[node] for node in nodes]
         whole = np.array([int(part * 2**_BITS) for part in exact], dtype=np.int64)
         left = whole.sum() - np.cumsum(whole)
-        heavy = int(np.count_nonzero(left > _LIGHT * whole.sum()))
+        heavy = int(np.count_nonzero(left > light * whole.sum()))
         return cls(np.array(nodes, dtype=np.int64), exact, whole, heavy)
 
 
@@ -128,6 +148,7 @@ class SpreadingRows:
 
     def __init__(self, form: StandardForm, shares: Shares) -> None:
         self.links = Links(shares)
+        self.detail = _COARSE if form.A.nnz > _LARGE_NONZEROS else _FINE
         column: dict[str, dict[Any, int]] = {}
         for j, variable in enumerate(form.variables):
             family = variable.parent_component().local_name
@@ -143,14 +164,15 @@ class SpreadingRows:
         self.squares: list[list[Square]] = [[] for _ in shares.regions]
         width = form.shape[1]
         for (k, p), row in shares.demand.items():
-            parts = Parts.of({self.links.tables + g: part for g, part in row.items()})
+            nodes = {self.links.tables + g: part for g, part in row.items()}
+            parts = Parts.of(nodes, self.detail.light)
             for r, supply in enumerate(shares.supply):
                 at = column.get("square", {}).get((r, k, p))
                 if at is not None:
                     self.squares[r].append(Square(at, r, parts, supply[k], width))
                     width += parts.heavy
         if "uneven" in column:
-            parts = Parts.of(dict(enumerate(shares.bytes)))
+            parts = Parts.of(dict(enumerate(shares.bytes)), self.detail.light)
             for r, at in column["uneven"].items():
                 self.squares[r].append(Square(at, r, parts, shares.capacity[r], width))
                 width += parts.heavy
@@ -194,6 +216,8 @@ class SpreadingRows:
         weights = np.zeros((len(heavy), len(present)), dtype=np.int64)
         for row, first in zip(weights, heavy.tolist(), strict=True):
             row[parts.nodes[first + 1 :]] = parts.whole[first + 1 :]
+        beyond = paths.reach[place[heavy], None] - paths.distance[place[heavy]]
+        weights[_small(weights * beyond.clip(0.0), self.detail.share)] = 0
         sums = self.links.sums(paths, place[heavy], weights)
         reached = (sums @ present) / 2.0**_BITS
         part = parts.whole[heavy] / 2.0**_BITS
@@ -262,6 +286,16 @@ def _sources(squares: list[Square], present: Floats) -> Ints:
     amount = np.where(present > _LEAST_REACH, present * weight, 0.0)
     heaviest = np.argsort(-amount, kind="stable")[: max(1, _MOST_DISTANCES // len(present))]
     return np.sort(heaviest[amount[heaviest] > 0])
+
+
+def _small(amounts: FloatRows, share: float) -> NDArray[np.bool_]:
+    """Return what is not among the largest amounts of its row that make up a share of it."""
+    order = np.argsort(-amounts, axis=1, kind="stable")
+    sorted_amounts = np.take_along_axis(amounts, order, axis=1)
+    before = np.cumsum(sorted_amounts, axis=1) - sorted_amounts
+    small = np.zeros(amounts.shape, dtype=bool)
+    np.put_along_axis(small, order, before > share * amounts.sum(axis=1, keepdims=True), axis=1)
+    return small
 
 
 def _places(sources: Ints, nodes: Ints) -> Ints:
