@@ -94,7 +94,7 @@ def test_a_node_without_useful_duals_keeps_the_bound_above_it(
     made = dlsched.generate("placement", 1, tables=6, regions=2, jobs=9, largest=0.4)
     root = dlsched.bound(made, "relaxation_tree", nodes=0).cost.value
 
-    def solved(form: StandardForm, level: int, run: Run, threads: int = 1) -> Outcome:
+    def solved(form: StandardForm, level: int, run: Run, **how: object) -> Outcome:
         rows = None if duals is None else np.repeat(duals, form.shape[0])
         return Outcome("HiGHS", Termination.INFEASIBLE, "", None, None, None, rows)
 

@@ -17,9 +17,9 @@ import dlsched
 from dlsched.errors import SolverFailure
 from dlsched.problems.placement import Instance, Solution
 from dlsched.problems.placement import model as placement_model
-from dlsched.problems.placement.exact import Refinement, spreading_rounds
+from dlsched.problems.placement.exact import Refinement, estimated_program, spreading_rounds
 from dlsched.problems.placement.exact.spreading_rounds import solve_relaxation
-from dlsched.problems.placement.programs import spreading_rows
+from dlsched.problems.placement.programs import light_groups, spreading_rows
 from dlsched.problems.placement.programs.cost_rows import THOUSAND
 from dlsched.problems.placement.programs.spreading_rows import Row, SpreadingRows
 from dlsched.results.result import Termination
@@ -278,6 +278,77 @@ def test_the_bound_is_in_the_unit_of_the_weights() -> None:
         float(dlsched.bound(one, "relaxation", spreading=15).cost.value) for one in (made, scaled)
     ]
     assert bounds[1] * 10**9 == pytest.approx(bounds[0], rel=5e-3)
+
+
+def test_the_pairs_of_a_row_are_those_that_say_most() -> None:
+    """Of each row the largest amounts are kept until they make up the share, and none of 0."""
+    amounts = np.array([[0.5, 6.0, 3.5, 0.0], [0.0, 0.0, 0.0, 0.0], [5.0, 5.0, 0.0, 0.0]])
+    small = spreading_rows._small(amounts, 0.9)
+    assert small.tolist() == [
+        [True, False, False, True],
+        [False] * 4,
+        [False, False, True, True],
+    ]
+
+
+def lightened(made: Instance) -> tuple[Any, StandardForm, StandardForm, np.ndarray]:
+    """Return a model, its form, that without light groups, and whether each column is gone."""
+    refinement = Refinement(made, Run())
+    built, form = refinement.build()
+    less = light_groups.without_light_groups(form, refinement.shares)
+    return built, form, less, (less.upper == 0) & (form.upper > 0)
+
+
+def test_every_placement_is_in_the_relaxation_without_light_groups(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its rows hold wherever the model's do, at no more than the model's cost, exactly."""
+    monkeypatch.setattr(light_groups, "_LIGHT", Fraction(4, 5))
+    lighter = 0
+    rng = np.random.default_rng(8)
+    generated = [
+        dlsched.generate("placement", seed, tables=5, regions=2, jobs=12, largest=0.4)
+        for seed in range(8)
+    ]
+    for made in [*generated, *map(hostile, range(30))]:
+        built, form, less, gone = lightened(made)
+        lighter += gone.any()
+        assert less.shape[0] <= form.shape[0]
+        rows = less.A.tocsr()
+        for homes in rng.permutation([*product(range(len(made.regions)), repeat=len(made.tables))])[
+            :20
+        ]:
+            full = exact_point(made, built, form, tuple(int(r) for r in homes))
+            point = [Fraction(0) if g else value for g, value in zip(gone, full, strict=True)]
+            assert cost_of(less, point) <= cost_of(form, full)
+            for i in np.flatnonzero(abs(rows) @ gone.astype(float)):
+                entries = rows[[i]]
+                assert less.row_lower[i] == -np.inf
+                assert (entries.data >= 0).all()
+    assert lighter >= 10
+
+
+def cost_of(form: StandardForm, point: list[Fraction]) -> Fraction:
+    """Return the cost at a point, in exact arithmetic."""
+    terms = (Fraction(c) * x for c, x in zip(form.costs[0], point, strict=True))
+    return sum(terms, Fraction(form.offsets[0]))
+
+
+def test_a_large_model_has_a_bound_without_light_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With fewer pairs and rows the bound is certified, above that without spreading rows."""
+    monkeypatch.setattr(estimated_program, "_LARGE_NONZEROS", 0)
+    monkeypatch.setattr(spreading_rows, "_LARGE_NONZEROS", 0)
+    monkeypatch.setattr(spreading_rounds, "_LARGE_NONZEROS", 0)
+    monkeypatch.setattr(light_groups, "_LIGHT", Fraction(1, 50))
+    for seed in range(3):
+        made = dlsched.generate("placement", seed, tables=7, regions=2, jobs=14, largest=0.4)
+        optimum = oracles.placement(made)
+        assert optimum is not None
+        loose = dlsched.bound(made, "relaxation", spreading=0).cost
+        tight = dlsched.bound(made, "relaxation").cost
+        tree = dlsched.bound(made, "relaxation_tree", nodes=10).cost
+        assert tight.kind == tree.kind == "certified"
+        assert loose.value < tight.value <= tree.value <= optimum.cost
 
 
 def test_a_negative_number_of_rounds_is_refused() -> None:
