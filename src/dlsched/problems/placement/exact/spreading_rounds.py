@@ -25,6 +25,9 @@ the middle of many points that are nearly optimal, and rows that cut it off hold
 x 300 needs half as many rounds as with 1e-4."""
 _FEW_ROWS = 0.03
 """Of the most rows of a round."""
+_LEAST_INCREASE = 1e-3
+_LOOK_BACK = 3
+"""Rounds that together raise an exact optimum by less, relatively, are the last."""
 _LAST_ACCURACY = 1e-4
 """Of the last solution, whose duals give the bound."""
 _ROUNDS_PART = 0.6
@@ -75,6 +78,7 @@ def spread(
     accuracy: float | None = next(accuracies)
     most = 0
     found = None
+    reached: list[float] = []
     for _ in range(rounds):
         rows = _violated(family, points, part)
         if part.stop_reason():
@@ -82,7 +86,7 @@ def spread(
         most = max(most, len(rows))
         if len(rows) <= _FEW_ROWS * most:
             accuracy = next(accuracies, None)
-            if accuracy is None or form.A.nnz <= _LARGE_NONZEROS:
+            if accuracy is None or (not rows and form.A.nnz <= _LARGE_NONZEROS):
                 break
         form = with_rows(form, rows)
         idle = np.append(idle, np.zeros(len(rows), dtype=np.int64))
@@ -90,6 +94,10 @@ def spread(
         if optimum is None:
             break
         found = (form, optimum.duals)
+        reached.append(optimum.value)
+        before = max(reached[:-_LOOK_BACK], default=0.0)
+        if form.A.nnz <= _LARGE_NONZEROS and reached[-1] <= before * (1 + _LEAST_INCREASE):
+            break
         points = [optimum.values, (optimum.values + points[0]) / 2]
         small = np.abs(optimum.duals) <= _SMALL_DUAL * optimum.value
         idle = np.where(small, idle + 1, np.minimum(idle, 0))
