@@ -548,6 +548,7 @@ def hour() -> Iterator[str]:
         "placement-open-1000x10x3000",
         "relaxation_tree",
         nodes=30,
+        spreading=0,
         threads=2,
         on_progress=lambda point: points.append((point, time.process_time() - began)),
     )

@@ -145,7 +145,9 @@ class EstimatedProgram:
             built, form = self.build()
             accuracy = None
             if spreading and form.A.nnz > _LARGE_NONZEROS and self.adapt is None:
-                form, accuracy = without_light_groups(form, self.shares), _ROUGH
+                form = without_light_groups(form, self.shares)
+                # At a limit the bound may be this one.
+                accuracy = _ROUGH if math.isinf(self.run.remaining()) else None
             self.run.announce(Stage.SEARCHING, f"the linear relaxation, {form.size}")
             outcome = solve_relaxation(form, self.run, accuracy)
             if outcome.duals is not None:
