@@ -281,7 +281,7 @@ def test_the_bound_is_in_the_unit_of_the_weights() -> None:
 
 
 def test_the_pairs_of_a_row_are_those_that_say_most() -> None:
-    """Of each row the largest amounts are kept until they make up the share, and none of 0."""
+    """Of each row the largest amounts are kept until they make up the share; of none, all are."""
     amounts = np.array([[0.5, 6.0, 3.5, 0.0], [0.0, 0.0, 0.0, 0.0], [5.0, 5.0, 0.0, 0.0]])
     small = spreading_rows._small(amounts, 0.9)
     assert small.tolist() == [
