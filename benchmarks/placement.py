@@ -23,12 +23,8 @@ import dlsched
 from dlsched.problems import library
 from dlsched.problems.placement import Instance, Solution
 from dlsched.problems.placement.exact import Refinement
-from dlsched.problems.placement.heuristics import (
-    hill_climb,
-    hill_climbing,
-    initial_homes,
-    short_annealing,
-)
+from dlsched.problems.placement.heuristics import hill_climb, hill_climbing, initial_homes
+from dlsched.problems.placement.heuristics.annealing import short_annealing
 from dlsched.problems.placement.heuristics.local_search import DRAWS, anneal
 from dlsched.problems.placement.instances.replicas import Replica, co_location, replicate
 from dlsched.problems.placement.model import Whole

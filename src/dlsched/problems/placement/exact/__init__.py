@@ -10,13 +10,8 @@ from dlsched.problems.placement.definition.check import check
 from dlsched.problems.placement.definition.schema import Instance, Solution
 from dlsched.problems.placement.exact.estimated_program import EstimatedProgram
 from dlsched.problems.placement.exact.spreading_rounds import SPREADING_ROUNDS
-from dlsched.problems.placement.heuristics import (
-    Schedules,
-    anneal,
-    initial_state,
-    long_schedules,
-    solution_of,
-)
+from dlsched.problems.placement.heuristics import initial_state, solution_of
+from dlsched.problems.placement.heuristics.annealing import Schedules, anneal, long_schedules
 from dlsched.problems.placement.structures.small import few_tables, very_few_tables
 from dlsched.registry.own import method
 from dlsched.results.objective import SOLVER_PRECISION, TOLERANCE, Bound

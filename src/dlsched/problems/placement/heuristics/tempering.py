@@ -1,0 +1,153 @@
+"""Replica exchange: annealing at several temperatures at once, which exchange their placements."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dlsched.errors import OptionError
+from dlsched.problems.placement.definition.schema import Instance
+from dlsched.problems.placement.heuristics import claim_of, initial_state, rank_of
+from dlsched.problems.placement.heuristics.annealing_search import Search
+from dlsched.problems.placement.structures.arrays import arrays
+from dlsched.registry.own import method
+from dlsched.results.result import Claim
+from dlsched.run import Run
+from dlsched.solvers.compilation import Floats, IntRows, Ints
+
+_REPLICAS = 16
+_TRIALS_PER_TABLE = 20_000
+_MOST_TRIALS = 50_000_000
+_TRIALS_PER_SWEEP = 500
+"""Of one replica, between two exchanges."""
+_TEMPERATURES = (4.0, 0.05)
+"""Of the first and the last replica, in mean increases of the cost by a move."""
+_PENALTIES = (0.1, 10.0)
+"""Their costs of an infeasibility of 1, in sums of the weights."""
+_RESPACED = (0.1, 0.25)
+"""Parts of the sweeps after which the temperatures between the first and the last change."""
+_LEAST_REJECTION = 1e-3
+"""Of an exchange, so that each step between temperatures keeps a length."""
+_COOLING_PART = 0.2
+"""Of the trials, for the cooling schedule at the end."""
+_COOLING = (0.5, 0.01)
+"""Its first and last temperature."""
+_COOLING_PENALTIES = (1.0, 10.0)
+
+
+@method("placement", kind="heuristic", preload=(".heuristics.local_search",))
+def tempering(
+    instance: Instance, run: Run, trials: int | None = None, replicas: int = _REPLICAS
+) -> Claim:
+    """Replica exchange: annealing at several temperatures at once, which exchange placements.
+
+    The trials are those of `annealing`. One cooling schedule ends near the homes that the few
+    tables which decide had when it became cold; here the cold replicas get others from the hot ones
+    all the time. At the end the best placement goes through a short cooling schedule and hill
+    climbing. For a minute rather than a second. Ours, not the paper's.
+
+    Even and odd neighbours take turns to exchange, and twice the temperatures are spaced anew so
+    that each exchange is rejected equally often (Syed, Bouchard-Cote, Deligiannidis and Doucet,
+    Non-reversible parallel tempering, 2022).
+
+    Parameters
+    ----------
+    trials
+        In all; by default 20,000 for each table, up to 50 million.
+    replicas
+        Number of temperatures, from 2.
+    """
+    if (trials is not None and trials < 1) or replicas < 2:
+        raise OptionError("trials must be from 1, and replicas from 2")
+    data = arrays(instance)
+    state = initial_state(instance, data, run)
+    search = Search(data, state, run)
+    if not search.immovable:
+        total = trials or min(_TRIALS_PER_TABLE * len(data.size), _MOST_TRIALS)
+        cooling = max(1, int(_COOLING_PART * total))
+        search.measure()
+        _Replicas(search, replicas).run(total - cooling)
+        search.end()
+        search.anneal(
+            search.temperatures(_COOLING, cooling), search.penalties(_COOLING_PENALTIES, cooling)
+        )
+        search.climb_from_best()
+        search.record()
+        search.end()
+    return claim_of(instance, data, state, run)
+
+
+class _Replicas:
+    """Placements at temperatures from hot to cold; all begin at that of a search."""
+
+    def __init__(self, search: Search, number: int) -> None:
+        self.search = search
+        self.homes: IntRows = np.tile(search.state.home, (number, 1))
+        self.ranks = np.tile(rank_of(search.state), (number, 1))
+        self.temperatures = search.temperatures(_TEMPERATURES, number)
+        self.penalties = search.penalties(_PENALTIES, number)
+
+    def run(self, trials: int) -> None:
+        """Anneal and exchange, with so many trials in all, until the run must stop."""
+        run = self.search.run
+        number = len(self.homes)
+        in_sweep = min(_TRIALS_PER_SWEEP, max(1, trials // number))
+        sweeps = trials // (in_sweep * number)
+        respaced = [int(part * sweeps) for part in _RESPACED]
+        rejected, tried = np.zeros((2, number - 1))
+        for sweep in range(sweeps):
+            for i in range(number):
+                if run.stop_reason():
+                    return
+                self.anneal(i, in_sweep)
+            self.search.record()
+            pairs = np.arange(sweep % 2, number - 1, 2)
+            rejected[pairs] += 1 - self.exchange(pairs)
+            tried[pairs] += 1
+            if sweep + 1 in respaced:
+                self.respace(rejected / tried.clip(1))
+                rejected[:], tried[:] = 0, 0
+
+    def anneal(self, i: int, trials: int) -> None:
+        """Make some trials with a replica at its temperature."""
+        state = self.search.state
+        state.home[:] = self.homes[i]
+        self.search.anneal(
+            np.full(trials, self.temperatures[i]), np.full(trials, self.penalties[i])
+        )
+        self.homes[i] = state.home
+        self.ranks[i] = rank_of(state)
+
+    def exchange(self, pairs: Ints) -> Floats:
+        """Exchange some neighbours' placements by Metropolis' rule; return their chances.
+
+        Parameters
+        ----------
+        pairs
+            The hotter ones, no two of which are neighbours.
+        """
+        worse, cost = self.ranks.T
+
+        def energy(replica: Ints, at: Ints) -> Floats:
+            total: Floats = cost[replica] + self.penalties[at] * worse[replica]
+            return total / self.temperatures[at]
+
+        hot, cold = pairs, pairs + 1
+        rise = energy(hot, cold) + energy(cold, hot) - energy(hot, hot) - energy(cold, cold)
+        chance: Floats = np.exp(-rise.clip(0.0))
+        for i in pairs[self.search.run.rng.random(len(pairs)) < chance].tolist():
+            self.homes[[i, i + 1]] = self.homes[[i + 1, i]]
+            self.ranks[[i, i + 1]] = self.ranks[[i + 1, i]]
+        return chance
+
+    def respace(self, rejected: Floats) -> None:
+        """Space the temperatures so that each exchange is rejected equally often.
+
+        Parameters
+        ----------
+        rejected
+            Of the exchanges of each replica with the next colder one, the part.
+        """
+        reached = np.append(0.0, np.cumsum(np.maximum(rejected, _LEAST_REJECTION)))
+        wanted = np.linspace(0.0, reached[-1], len(reached))
+        for values in (self.temperatures, self.penalties):
+            values[:] = np.exp(np.interp(wanted, reached, np.log(values)))
