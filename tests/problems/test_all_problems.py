@@ -29,6 +29,7 @@ HEURISTICS: list[tuple[str, str, dict[str, Any]]] = [
     ("elastic", "prices", {"examples": draws(40)}),
     ("workers", "chosen_first", {"examples": draws(40)}),
     ("placement", "short_annealing", {"examples": draws(6, 2)}),
+    ("placement", "tempering", {"examples": draws(6, 2)}),
     ("dispatch", "counted", {"examples": draws(25, 5)}),
     ("utility", "insertion", {"examples": draws(60, 8)}),
     ("sensitivity", "balance", {"examples": draws(25, 5), "invariant": ("names", "order")}),

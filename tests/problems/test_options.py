@@ -25,6 +25,8 @@ METHODS: list[tuple[str, str, dict[str, Any], str]] = [
     ("mast-two-regions", "hill_climbing", {"days": -1}, "days=-1"),
     ("mast-two-regions", "annealing", {"restarts": 0}, "restarts"),
     ("mast-two-regions", "short_annealing", {"trials": 0}, "trials"),
+    ("mast-two-regions", "tempering", {"replicas": 1}, "replicas from 2"),
+    ("mast-two-regions", "tempering", {"trials": 0}, "trials must be from 1"),
     ("mast-two-regions", "relaxation_tree", {"tables": -1}, "must be from 0"),
     ("mast-two-regions", "home_tree", {"nodes": -1}, "must be from 0"),
     ("synergy-two-servers", "tune", {"order": "first"}, "must be one of"),

@@ -23,7 +23,7 @@ from dlsched.run import Run
 from dlsched.solvers.standard_form import StandardForm, compile_model
 
 BOUNDS = ("indivisible_bound", "home_tree", "relaxation", "relaxation_tree")
-METHODS = ("hill_climbing", "short_annealing", "milp", *BOUNDS)
+METHODS = ("hill_climbing", "short_annealing", "tempering", "milp", *BOUNDS)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from dlsched.problems.placement.heuristics.incremental_cost import move_each
 from dlsched.problems.placement.structures.arrays import Data
 from dlsched.problems.placement.structures.flat_state import State
 from dlsched.run import Run
-from dlsched.solvers.compilation import Floats
+from dlsched.solvers.compilation import Floats, Ints
 
 _TRIALS_PER_CALL = 20_000
 """Between two checks of the limits."""
@@ -77,15 +77,19 @@ class Search:
             cost, worse = local_search.anneal(
                 *self.state.packed, temperatures[part], penalties[part], draws
             )
-            if (worse, cost) < self.best:
-                self.best, self.homes = (worse, cost), self.state.best.copy()
+            self._keep((worse, cost), self.state.best)
 
     def climb_from_best(self) -> None:
         """Continue from the best placement, by hill climbing."""
         move_to(self.state, self.homes)
         hill_climb(self.data, self.state, self.run, None)
-        if rank_of(self.state) < self.best:
-            self.best, self.homes = rank_of(self.state), self.state.home.copy()
+        self._keep(rank_of(self.state), self.state.home)
+
+    def _keep(self, rank: tuple[float, float], homes: Ints) -> None:
+        """Keep a placement if it is better by more than rounding."""
+        (worse, cost), (least, best) = rank, self.best
+        if worse < least or (worse == least and cost < best * (1 - local_search.RELATIVE)):
+            self.best, self.homes = rank, homes.copy()
 
     def record(self) -> None:
         """Report progress."""

@@ -33,7 +33,7 @@ _GUIDED = 0.75
 _MODULUS = 2**31 - 1
 _FACTOR = 16807
 """Of Lehmer's generator, for numbers that a trial needs beyond its draws."""
-_RELATIVE = 1e-12
+RELATIVE = 1e-12
 """A relative decrease of the cost below this is rounding: the sums are updated move by move."""
 
 
@@ -242,7 +242,7 @@ def anneal(
         within = nums[sums + MOVED] <= max(nums[log + MOVED], at.quota)
         if not within or (rise > 0.0 and draws[m, 6] >= math.exp(-rise / temperatures[m])):
             undo(at, ints, nums)
-        elif worse < least or (worse == least and cost < best * (1 - _RELATIVE)):
+        elif worse < least or (worse == least and cost < best * (1 - RELATIVE)):
             best = cost
             least = worse
             copy_homes(at, ints)
