@@ -23,7 +23,8 @@ _REPLICAS = 16
 _TRIALS_PER_TABLE = 20_000
 _MOST_TRIALS = 50_000_000
 _TRIALS_PER_SWEEP = 500
-"""Of one replica, between two exchanges."""
+"""Of one replica between two exchanges, at least; half the number of tables if that is more, as
+each replica's sums are computed anew."""
 _TEMPERATURES = (4.0, 0.05)
 """Of the first and the last replica, in mean increases of the cost by a move."""
 _PENALTIES = (0.1, 10.0)
@@ -97,16 +98,19 @@ class Replicas:
         """Anneal and exchange, with so many trials in all, until the run must stop."""
         run = self.search.run
         number = len(self.homes)
-        in_sweep = min(_TRIALS_PER_SWEEP, max(1, trials // number))
+        in_sweep = max(_TRIALS_PER_SWEEP, self.homes.shape[1] // 2)
+        in_sweep = min(in_sweep, max(1, trials // number))
         sweeps = trials // (in_sweep * number)
         respaced = [int(part * sweeps) for part in _RESPACED]
         rejected, tried = np.zeros((2, number - 1))
         for sweep in range(sweeps):
+            known = self.search.best
             for i in range(number):
                 if run.stop_reason():
                     return
                 self.anneal(i, in_sweep)
-            self.search.record()
+            if self.search.best != known:
+                self.search.record()
             pairs = np.arange(sweep % 2, number - 1, 2)
             rejected[pairs] += 1 - self.exchange(pairs)
             tried[pairs] += 1
@@ -133,13 +137,12 @@ class Replicas:
             The hotter ones, no two of which are neighbours.
         """
         worse, cost = self.ranks.T
-
-        def energy(replica: Ints, at: Ints) -> Floats:
-            total: Floats = cost[replica] + self.penalties[at] * worse[replica]
-            return total / self.temperatures[at]
-
-        hot, cold = pairs, pairs + 1
-        rise = energy(hot, cold) + energy(cold, hot) - energy(hot, hot) - energy(cold, cold)
+        with np.errstate(over="ignore", invalid="ignore"):  # where units are extreme
+            inverse, penalty = 1 / self.temperatures, self.penalties / self.temperatures
+            rise = np.nan_to_num(
+                (cost[pairs + 1] - cost[pairs]) * (inverse[pairs] - inverse[pairs + 1])
+                + (worse[pairs + 1] - worse[pairs]) * (penalty[pairs] - penalty[pairs + 1])
+            )
         chance: Floats = np.exp(-rise.clip(0.0))
         for i in pairs[self.search.run.rng.random(len(pairs)) < chance].tolist():
             self.homes[[i, i + 1]] = self.homes[[i + 1, i]]
