@@ -95,7 +95,7 @@ class Replicas:
         self.penalties = search.penalties(_PENALTIES, number)
 
     def run(self, trials: int) -> None:
-        """Anneal and exchange, with so many trials in all, until the run must stop."""
+        """Make sweeps of trials and exchanges, so many trials in all, until the run must stop."""
         run = self.search.run
         number = len(self.homes)
         in_sweep = max(_TRIALS_PER_SWEEP, self.homes.shape[1] // 2)
