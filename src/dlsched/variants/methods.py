@@ -15,7 +15,6 @@ from dlsched.schema.solution import Solution
 from dlsched.solvers.levels import SOLVER_LIBRARIES, relax_first_level, solve_levels
 from dlsched.variants.changed_model import Change
 from dlsched.variants.estimated_levels import EstimatedLevels
-from dlsched.variants.search import Search
 
 if TYPE_CHECKING:
     from dlsched.variants.problem import VariantProblem
@@ -24,8 +23,6 @@ EXACT = "whole_model"
 """The exact method of all variants."""
 BOUND = "relaxation"
 """The bound method of all variants."""
-SEARCH = "search"
-"""The heuristic of all variants."""
 COLUMNS = "columns"
 """The exact method of variants that only allow less: the problem's for large instances."""
 
@@ -40,16 +37,15 @@ def methods_of(problem: VariantProblem) -> dict[str, Method]:
     preload, small = (loops.preload, loops.small) if loops else (SOLVER_LIBRARIES, None)
     exact = Method(EXACT, name, Kind.EXACT, _whole_model(problem), preload, small)
     bound = Method(BOUND, name, Kind.BOUND, _relaxation(problem), preload, small)
-    search = Method(SEARCH, name, Kind.HEURISTIC, _search(problem), preload, small)
     heuristics = {
         name: method
         for name, method in base.methods.items()
         if method.kind in (Kind.HEURISTIC, Kind.BASELINE)
     }
     if not problem.variant.only_allows:
-        return {EXACT: exact, BOUND: bound, SEARCH: search, **heuristics}
+        return {EXACT: exact, BOUND: bound, **heuristics}
     stated = hasattr(base.module("model"), "forbidden")
-    whole = {EXACT: exact, SEARCH: search} if stated else {}
+    whole = {EXACT: exact} if stated else {}
     return {**_with_rule(problem), **whole, **heuristics}
 
 
@@ -109,19 +105,6 @@ def _by_estimates(problem: VariantProblem, instance: Instance, run: Run) -> Esti
         assign=assign,
         estimated=problem.estimated,
     )
-
-
-def _search(problem: VariantProblem) -> Function:
-    def search(instance: Instance, run: Run) -> Claim:
-        """Neighbourhood search by integer programs, from the problem's heuristics.
-
-        A start that violates the variant is repaired. Neighbourhoods are drawn by the model's
-        index sets and rows; every solution is checked.
-        """
-        return Search(instance, run, problem).claim()
-
-    trust(search, problem.name)
-    return search
 
 
 def _with_rule(problem: VariantProblem) -> dict[str, Method]:

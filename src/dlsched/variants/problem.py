@@ -21,7 +21,7 @@ from dlsched.variants.definition import Level, Variant
 from dlsched.variants.evaluation import Evaluation, describe
 from dlsched.variants.exact_values import exact
 from dlsched.variants.lookup import find_variant
-from dlsched.variants.methods import BOUND, COLUMNS, EXACT, SEARCH, methods_of
+from dlsched.variants.methods import BOUND, COLUMNS, EXACT, methods_of
 from dlsched.variants.model import VariantModel
 
 
@@ -29,7 +29,7 @@ from dlsched.variants.model import VariantModel
 class VariantProblem(Problem):
     """A problem with a variant's levels, check, model and methods.
 
-    Its methods are `EXACT`, `BOUND`, `SEARCH`, and the problem's heuristics and baselines, which
+    Its methods are `EXACT`, `BOUND`, and the problem's heuristics and baselines, which
     know nothing of the variant: what they return is checked.
 
     Attributes
@@ -138,7 +138,7 @@ class VariantProblem(Problem):
 
         Its bounds and levels are the problem's; a solution that violates the variant is none.
         """
-        if method.name in (EXACT, BOUND, COLUMNS, SEARCH) and method.own:
+        if method.name in (EXACT, BOUND, COLUMNS) and method.own:
             return claim
         if not isinstance(claim.solution, self.solution):
             return replace(claim, objective=None, bounds=())
