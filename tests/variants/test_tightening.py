@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -12,9 +12,9 @@ import pyomo.core as pyo
 import pytest
 
 import dlsched
-from dlsched.solvers.row_scale import RowScale
+from dlsched.solvers.row_scale import ExactRow
 from dlsched.variants import owner_of
-from dlsched.variants.tightening import Column, tightened
+from dlsched.variants.tightening import Column, with_smaller
 
 
 def big_m(factor: float, sides: int) -> Callable[[Any, Any], None]:
@@ -74,42 +74,43 @@ def test_beyond_the_solver_nothing_is_claimed() -> None:
     assert result.objective.needed == 2
 
 
-def draw(rng: np.random.Generator) -> tuple[RowScale, dict[int, Column], dict[int, Fraction]]:
-    """Return a row of up to three whole and one other variable, and constants."""
+def draw(rng: np.random.Generator) -> tuple[ExactRow, dict[int, Column]]:
+    """Return a row with one limit, of up to three whole variables and one that need not be."""
     columns = {}
-    for key in range(int(rng.integers(1, 4))):
+    for key in range(int(rng.integers(2, 5))):
         low = int(rng.integers(-2, 2))
-        columns[key] = Column(Fraction(low), Fraction(low + int(rng.integers(1, 3))), True)
-    values = {10: Fraction(int(rng.integers(-3, 4)))}
-    sizes = 10.0 ** rng.integers(0, 13, len(columns) + 1) * rng.integers(-3, 4, len(columns) + 1)
-    terms = dict(zip([*columns, 10], map(Fraction, sizes.tolist()), strict=True))
+        columns[key] = Column(Fraction(low), Fraction(low + int(rng.integers(1, 3))), key != 3)
+    sizes = 10.0 ** rng.integers(0, 13, len(columns)) * rng.choice([-3, -2, -1, 1, 2], len(columns))
+    terms = dict(zip(columns, map(Fraction, sizes.tolist()), strict=True))
     limit = Fraction(int(rng.integers(-5, 6)) * 10 ** int(rng.integers(0, 13)))
-    sides = {"lower": limit, "upper": limit + int(rng.integers(0, 3)) * 10**6}
-    for side in rng.permutation(["lower", "upper"]).tolist()[: int(rng.integers(0, 2))]:
-        sides[side] = None
-    return RowScale(Fraction(1), False, terms, sides["lower"], sides["upper"]), columns, values
+    ends = (limit, None) if rng.random() < 0.5 else (None, limit)
+    return ExactRow(terms, *ends), columns
 
 
-def test_tightened_rows_say_the_same() -> None:
-    """Rows with smaller coefficients hold at the same whole points as the row itself."""
+def test_smaller_coefficients_say_the_same() -> None:
+    """A row with smaller coefficients holds at the same points, where whole variables are whole."""
     rng = np.random.default_rng(5)
     changed = 0
-    for _ in range(400):
-        row, columns, values = draw(rng)
-        parts = list(tightened(row, columns, values))
-        changed += any(terms.get(key) != row.terms[key] for terms, *_ in parts for key in terms)
-        ranges = [range(int(c.lower or 0), int(c.upper or 0) + 1) for c in columns.values()]
+    for _ in range(600):
+        row, columns = draw(rng)
+        smaller = with_smaller(row, columns)
+        changed += smaller.terms != row.terms
+        ranges = [
+            [Fraction(k, 1 if c.integer else 7) for k in _numerators(c)] for c in columns.values()
+        ]
         for point in itertools.product(*ranges):
-            at = {**dict(zip(columns, map(Fraction, point), strict=True)), **values}
-            held = holds(row.terms, row.lower, row.upper, at)
-            assert held == all(holds(*part, at) for part in parts)
+            assert row.holds(value_at(row, point)) == smaller.holds(value_at(smaller, point))
     assert changed > 100
 
 
-def holds(terms: dict[int, Fraction], low: Fraction | None, high: Fraction | None, at: Any) -> bool:
-    """Whether a row holds at a point."""
-    value = sum((c * at[key] for key, c in terms.items()), Fraction(0))
-    return (low is None or value >= low) and (high is None or value <= high)
+def _numerators(column: Column) -> range:
+    steps = 1 if column.integer else 7
+    return range(int(column.lower or 0) * steps, int(column.upper or 0) * steps + 1)
+
+
+def value_at(row: ExactRow, point: Sequence[Fraction]) -> Fraction:
+    """Return what the terms of a row add up to at a point."""
+    return sum((c * point[key] for key, c in row.terms.items()), Fraction(0))
 
 
 def test_choices_are_those_of_enumeration() -> None:

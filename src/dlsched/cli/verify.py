@@ -54,7 +54,8 @@ def verify(
 def put_report(report: Report) -> None:
     """Write a report: the violations, the objective and its gaps, further figures."""
     count = len(report.violations)
-    put_line("feasible" if report.feasible else f"infeasible: {count} violation(s)")
+    bad = "not decided" if report.undecided else f"infeasible: {count} violation(s)"
+    put_line("feasible" if report.feasible else bad)
     if report.violations:
         put_table(
             ["violation", Column("where", wraps=True), Column("message", wraps=True), "amount>"],

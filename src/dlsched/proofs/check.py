@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 
@@ -18,7 +18,7 @@ from dlsched.registry import Problem
 from dlsched.results.result import VariantLabel
 from dlsched.schema.envelope import Instance
 from dlsched.schema.quantities import Number
-from dlsched.variants import VariantProblem, owner_of
+from dlsched.variants import owner_of
 
 
 class InvalidProof(DlschedError):
@@ -49,8 +49,7 @@ def check_proof(instance: Instance, proof: Proof, owner: Problem | None = None) 
     The solution's objective is recomputed by the problem's checker, and every form is built again
     from the instance; of the proof's own figures only the multipliers (of leaves and of cuts), the
     splits and the parameters of the forms are used, and these cannot make a false proof valid.
-    Of a variant the values of the added variables are the proof's, too: they are checked as the
-    solution is.
+    Of a variant the added variables have the values that the check of solutions chooses.
 
     Parameters
     ----------
@@ -67,9 +66,7 @@ def check_proof(instance: Instance, proof: Proof, owner: Problem | None = None) 
     if proof.problem != instance.problem or proof.instance_sha256 != instance.sha256:
         raise InvalidProof(f"the proof is for another instance than {instance.name}")
     owner = owner or owner_of(instance)
-    validate_label(owner, None if proof.variant is None else proof.variant.label)
-    if isinstance(owner, VariantProblem) and proof.variant is not None:
-        owner = replace(owner, values=proof.variant.values)
+    validate_label(owner, proof.variant)
     targets = _objective(owner, instance, proof)
     names = [level.name for level in owner.levels]
     if [level.level for level in proof.levels] != names:

@@ -84,33 +84,6 @@ class LevelProof:
 
 
 @dataclass(frozen=True)
-class StatedVariant:
-    """The variant that a proof is about.
-
-    Attributes
-    ----------
-    name, sha256
-        The variant's name and digest.
-    values
-        Of the variables that it adds, by name, at the proof's solution.
-    """
-
-    name: str
-    sha256: str
-    values: Mapping[str, Number]
-
-    @property
-    def label(self) -> VariantLabel:
-        """The name and the digest."""
-        return VariantLabel(self.name, self.sha256)
-
-    def to_data(self) -> JsonObject:
-        """Return plain JSON data."""
-        values = {name: to_json(value) for name, value in self.values.items()}
-        return {"name": self.name, "sha256": self.sha256, "values": values}
-
-
-@dataclass(frozen=True)
 class Proof(Rendered):
     """That a solution of an instance is optimal, level by level: of its problem or a variant."""
 
@@ -119,7 +92,7 @@ class Proof(Rendered):
     instance_sha256: str
     solution: Mapping[str, Any]
     levels: Sequence[LevelProof]
-    variant: StatedVariant | None = None
+    variant: VariantLabel | None = None
 
     def __repr__(self) -> str:
         """Return the instance, the levels with what they are proved to be, and the trees' size."""
@@ -144,7 +117,7 @@ class Proof(Rendered):
 
     def to_data(self) -> JsonObject:
         """Return plain JSON data; only a proof of a variant has a field for it."""
-        changed = {"variant": self.variant.to_data()} if self.variant else {}
+        changed = {"variant": self.variant._asdict()} if self.variant else {}
         return {
             "dlsched_proof": VERSION,
             "problem": self.problem,
@@ -200,7 +173,7 @@ def proof_from_data(data: Mapping[str, Any], where: str) -> Proof:
             level_from_data(entry, f"levels[{i}]", where)
             for i, entry in enumerate(_part(data, "levels", list, where))
         ],
-        _variant(data, where),
+        label_of(data, where),
     )
 
 
@@ -217,18 +190,6 @@ def label_of(data: Mapping[str, Any], where: str) -> VariantLabel | None:
     part = _part(data, "variant", dict, where)
     texts = (text_of(part, key, where, "variant") for key in VariantLabel._fields)
     return VariantLabel(*texts)
-
-
-def _variant(data: Mapping[str, Any], where: str) -> StatedVariant | None:
-    label = label_of(data, where)
-    if label is None:
-        return None
-    values = _part(data["variant"], "values", dict, where, "variant")
-    for name, value in values.items():
-        known = isinstance(value, (int, Fraction)) and not isinstance(value, bool)
-        if not known or max(map(abs, Fraction(value).as_integer_ratio())) >> MOST_BITS:
-            raise InstanceError(where, f"variant.values.{name}", "must be a number", _REMEDY)
-    return StatedVariant(*label, values)
 
 
 def level_from_data(entry: Any, path: str, where: str) -> LevelProof:

@@ -11,7 +11,7 @@ from dlsched.errors import DlschedError, OptionError
 from dlsched.proofs.available import MODEL, Forms
 from dlsched.proofs.bounds import BoundProof
 from dlsched.proofs.cuts import Cut, with_cuts
-from dlsched.proofs.document import KINDS, Kind, LevelProof, Proof, StatedVariant
+from dlsched.proofs.document import KINDS, Kind, LevelProof, Proof
 from dlsched.proofs.forms.choice import FormChoice
 from dlsched.proofs.forms.form import Form
 from dlsched.proofs.forms.limit import Unbuilt, until
@@ -57,7 +57,6 @@ def prove_solution(
         that the search can prove it with.
     """
     owner = owner or owner_of(instance)
-    stated, owner = stated_variant(owner, instance, solution)
     report = owner.check(instance, solution)
     if not report.feasible or report.objective is None:
         raise ProofFailed(f"the solution is infeasible: {report.violations[0].message}")
@@ -69,20 +68,7 @@ def prove_solution(
         levels.append(_first_proof(forms, choices, wanted, number, run, spread))
     labels = {"instance": instance.name, "instance_sha256": instance.sha256}
     data = solution.model_copy(update=labels).to_data()
-    return Proof(instance.problem, instance.name, instance.sha256, data, levels, stated)
-
-
-def stated_variant(
-    owner: Problem, instance: Instance, solution: Solution
-) -> tuple[StatedVariant | None, Problem]:
-    """Return what a proof states of a variant, and the variant with these values.
-
-    For the problem itself it is nothing, and the problem.
-    """
-    if not isinstance(owner, VariantProblem):
-        return None, owner
-    values = owner.values_at(instance, solution)
-    return StatedVariant(*owner.label, values), replace(owner, values=values)
+    return Proof(instance.problem, instance.name, instance.sha256, data, levels, owner.label)
 
 
 def prove_bound(
@@ -214,7 +200,7 @@ def _choices(
         adapt = owner.model.adapt(instance)
 
         def accept(found: Solution) -> bool:
-            return replace(owner, values=None).check(instance, found).feasible
+            return owner.check(instance, found).feasible
 
         choices = module.changed_choices(instance, solution, run, adapt, accept)
     else:

@@ -35,6 +35,10 @@ __all__ = [
 ]
 
 
+UNDECIDED = "undecided"
+"""The kind of a violation that says what could not be decided in exact arithmetic."""
+
+
 @dataclass(frozen=True, repr=False)
 class Violation(Rendered):
     """One broken requirement.
@@ -42,7 +46,8 @@ class Violation(Rendered):
     Attributes
     ----------
     kind
-        Name of the requirement, the same for every instance; tests and tables group by it.
+        Name of the requirement, the same for every instance; tests and tables group by it. It is
+        `UNDECIDED` where the checker cannot tell whether the requirement is broken.
     where
         Path in the solution or instance, as ``workers.A``.
     message
@@ -75,6 +80,11 @@ class Report(Rendered):
     def feasible(self) -> bool:
         """Whether nothing is violated."""
         return not self.violations
+
+    @property
+    def undecided(self) -> bool:
+        """Whether nothing is known to be violated, but something could not be decided."""
+        return not self.feasible and all(v.kind == UNDECIDED for v in self.violations)
 
     def __bool__(self) -> bool:
         """Whether the solution is feasible."""

@@ -51,7 +51,8 @@ class StandardForm:
     and ``constraints`` are Pyomo's, of the columns and rows; a held level's row has its name, and
     columns that a method adds at the end have no variable.
     ``offset_errors`` says by how much offsets may differ from the costs of fixed columns that they
-    stand for, by level; not at all where it is empty.
+    stand for, by level; not at all where it is empty. ``units`` are those of the columns, powers of
+    two: the value of a variable is its column's times the unit. All are 1 where it is ``None``.
     """
 
     A: sparse.csc_array
@@ -68,6 +69,7 @@ class StandardForm:
     variables: Sequence[Any] = field(default=(), repr=False)
     constraints: Sequence[Any] = field(default=(), repr=False)
     offset_errors: tuple[float, ...] = ()
+    units: Vector | None = None
 
     @classmethod
     def of(
@@ -220,14 +222,19 @@ class StandardForm:
 
     def load(self, x: Vector) -> None:
         """Set the Pyomo variables to a point, integer ones rounded."""
-        rounded = np.where(self.integer, np.rint(x), x).tolist()
-        for variable, value in zip(self.variables, rounded, strict=True):
+        rounded = np.where(self.integer, np.rint(x), x)
+        if self.units is not None:
+            rounded = rounded * self.units
+        for variable, value in zip(self.variables, rounded.tolist(), strict=True):
             variable.set_value(value, skip_validation=True)
 
     def point(self) -> Vector | None:
         """Return the Pyomo variables' values; ``None`` if one has none."""
         values = [v.value for v in self.variables]
-        return None if None in values else np.array(values, dtype=float)
+        if None in values:
+            return None
+        point = np.array(values, dtype=float)
+        return point if self.units is None else point / self.units
 
 
 def _names(names: list[str]) -> list[str]:
@@ -249,8 +256,9 @@ def compile_model(model: Any) -> StandardForm:
     model
         A linear ``pyomo.environ.ConcreteModel`` with all its objectives active. Its attribute
         ``GRANULARITY``, if any, maps names of objectives to a number that divides all their values;
-        ``ROW_SCALES`` maps names of constraints to their `RowScale`. `COMPILED`, if it is there and
-        not ``None``, is what the model compiles to.
+        ``ROW_SCALES`` maps names of constraints to their `RowScale`, ``UNITS`` ids of variables to
+        the units of their columns. `COMPILED`, if it is there and not ``None``, is what the model
+        compiles to.
 
     Raises
     ------
@@ -274,7 +282,7 @@ def compile_model(model: Any) -> StandardForm:
             raise ValueError(
                 f"the domain of {v.name} is neither an interval nor a range of integers"
             )
-    A = sparse.csr_array(info.A)
+    A, costs = sparse.csr_array(info.A), info.c.toarray()
     rhs = np.array([float(b) for b in info.rhs])
     scales = getattr(model, "ROW_SCALES", {})
     for i, row in enumerate(info.rows if scales else ()):
@@ -285,19 +293,27 @@ def compile_model(model: Any) -> StandardForm:
             rhs[i] = scale.limit(row.bound_type)
     kind = np.array([row.bound_type for row in info.rows], dtype=int)
     bounds = [v.bounds for v in info.columns]
+    lower = np.array([-INF if low is None else low for low, _ in bounds], dtype=float)
+    upper = np.array([INF if high is None else high for _, high in bounds], dtype=float)
+    units = None
+    if getattr(model, "UNITS", None):
+        units = np.array([model.UNITS.get(id(v), 1.0) for v in info.columns])
+        A.data *= units[A.indices]
+        costs, lower, upper = costs * units, lower / units, upper / units
     declared = getattr(model, "GRANULARITY", {})
     return StandardForm(
         A=sparse.csc_array(A),
         row_lower=np.where(kind == 1, -INF, rhs),
         row_upper=np.where(kind == -1, INF, rhs),
-        lower=np.array([-INF if low is None else low for low, _ in bounds], dtype=float),
-        upper=np.array([INF if high is None else high for _, high in bounds], dtype=float),
+        lower=lower,
+        upper=upper,
         integer=np.array([v.is_integer() or v.is_binary() for v in info.columns], dtype=bool),
-        costs=tuple(info.c.toarray()),
+        costs=tuple(costs),
         offsets=tuple(float(offset) for offset in info.c_offset),
         senses=tuple("min" if o.sense == pyo.minimize else "max" for o in info.objectives),
         granularities=tuple(Fraction(declared.get(o.name, 0)) for o in info.objectives),
         level_names=tuple(o.name for o in info.objectives),
         variables=info.columns,
         constraints=[row.constraint for row in info.rows],
+        units=units,
     )

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from dlsched.errors import DlschedError, OptionError, describe
-from dlsched.solvers.standard_form import COMPILED
+from dlsched.solvers.row_scale import ExactRow
 from dlsched.variants.definition import Level, Variant
-from dlsched.variants.kept import Kept
-from dlsched.variants.names import Names, named_jobs
+from dlsched.variants.exact_values import exact_coefficients
+from dlsched.variants.kept import OWN, Kept
+from dlsched.variants.names import Names, add_beside, named_jobs
 from dlsched.variants.pyomo_log import pyomo_warnings
 from dlsched.variants.reads import no_reads
 from dlsched.variants.repeated import require_same
 from dlsched.variants.rows import (
+    exact_row,
     row_scale,
     step_of,
+    units_of,
     validate_linear,
     validate_row,
     validate_variable,
@@ -25,10 +30,17 @@ from dlsched.variants.rows import (
 
 FIXED = "fixed"
 """The model's constraint that holds what a variant fixes, by the variables' names."""
-_RESERVED = (FIXED, "NAMED", "ROW_SCALES", "GRANULARITY", "NAMED_LATER", "UNFIXED", COMPILED)
+_RESERVED = (FIXED, *OWN)
 """Names that a variant may not use, because the library sets them itself after its functions."""
 _REPLACING = "Implicitly replacing the Component attribute "
 """How Pyomo's warning begins that a component was set where one was."""
+
+
+class ExactLevel(NamedTuple):
+    """A level in exact arithmetic: coefficients by the ids of variables, and a constant."""
+
+    terms: dict[int, Fraction]
+    constant: Fraction
 
 
 @dataclass(frozen=True)
@@ -45,12 +57,49 @@ class Change:
         The added ones.
     expressions
         Of the variant's own levels, by name.
+    signs
+        1 for such a level that is minimized, -1 for one that is maximized.
     """
 
     model: Any
     constraints: list[Any]
     variables: list[Any]
     expressions: dict[str, Any]
+    signs: dict[str, int]
+
+    @cached_property
+    def stated(self) -> list[ExactRow]:
+        """The added constraints in exact arithmetic."""
+        return [self.model.ROW_SCALES[row.name].stated for row in self.constraints]
+
+    @cached_property
+    def added(self) -> set[int]:
+        """The ids of the added variables."""
+        return {id(variable) for variable in self.variables}
+
+    @cached_property
+    def named(self) -> dict[int, Any]:
+        """The problem's variables that the added constraints and levels name, by id."""
+        from pyomo.core.expr import identify_variables
+
+        bodies = [*(row.body for row in self.constraints), *self.expressions.values()]
+        variables = {
+            id(v): v for body in bodies for v in identify_variables(body, include_fixed=False)
+        }
+        return {key: v for key, v in variables.items() if key not in self.added}
+
+    @cached_property
+    def levels(self) -> dict[str, ExactLevel]:
+        """The variant's own levels in exact arithmetic, by name."""
+        return {name: ExactLevel(*exact_coefficients(e)) for name, e in self.expressions.items()}
+
+    @cached_property
+    def added_costs(self) -> list[dict[int, Fraction]]:
+        """What the variant's own levels cost in the added variables, to minimize, in their order."""
+        return [
+            {key: self.signs[name] * c for key, c in level.terms.items() if key in self.added and c}
+            for name, level in self.levels.items()
+        ]
 
 
 def change_model(
@@ -127,8 +176,32 @@ def change_model(
         if lost:
             raise _taken(variant, lost[0])
     _set_levels(variant, model, expressions)
-    model.ROW_SCALES = {row.name: row_scale(row) for row in rows}
-    return Change(model, rows, variables, expressions)
+    stated = {row.name: exact_row(row) for row in rows}
+    _state_impossible(model, [row for row in rows if _impossible(stated[row.name])])
+    model.UNITS = units_of(stated.values(), variables)
+    model.ROW_SCALES = {row.name: row_scale(row, stated[row.name]) for row in rows}
+    signs = {level.name: 1 if level.sense == "minimize" else -1 for level in variant.own_levels}
+    return Change(model, rows, variables, expressions, signs)
+
+
+def _impossible(row: ExactRow) -> bool:
+    """Whether a row without terms is false."""
+    return not row.terms and not row.holds(Fraction(0))
+
+
+def _state_impossible(model: Any, rows: list[Any]) -> None:
+    """State false rows without terms on a constant, as solvers need it; Pyomo would raise."""
+    import pyomo.core as pyo
+
+    if not rows:
+        return
+    constant = pyo.Var(bounds=(0, 0))
+    add_beside(model, "constant", constant)
+    impossible = pyo.Constraint(pyo.Any)
+    add_beside(model, "impossible", impossible)
+    for row in rows:
+        row.deactivate()
+        impossible.add(row.name, constant >= 1)
 
 
 def _refuse_components(variant: Variant, model: Any, added: list[Any]) -> None:

@@ -6,86 +6,101 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from dlsched.results.result import Violation
+from dlsched.results.result import UNDECIDED, Violation
 from dlsched.schema import Number, simplify
-from dlsched.variants.added_values import AddedValues
+from dlsched.solvers.row_scale import ExactRow
 from dlsched.variants.changed_model import Change
-from dlsched.variants.exact_values import coefficients, exact, exact_value
-from dlsched.variants.rows import limits
-
-_PRECISION = Fraction(1, 10**9)
-"""To what part of its largest term a row with added continuous variables must hold."""
+from dlsched.variants.exact_program import Choice, best_values
+from dlsched.variants.exact_values import exact, exact_value
+from dlsched.variants.rows import column_of, limits
 
 
 class Evaluation:
-    """The changed model of one instance, evaluated at solutions.
+    """The changed model of one instance, whose other variables have a solution's values.
 
-    The problem's variables have the values that a solution gives them; the variables that the
-    variant added are chosen here, the best for its levels in their order, unless they are given.
-
-    Parameters
-    ----------
-    values
-        Of the added variables, by name, as a proof states them; no solver is then called.
+    The variables that the variant added get the best values for its levels in their order.
     """
 
-    def __init__(self, change: Change, values: Mapping[str, Number] | None = None) -> None:
+    def __init__(self, change: Change) -> None:
         self.change = change
-        self.values = values
-        self._added = AddedValues(change)
+        self._values = {key: exact(v.value) for key, v in change.named.items()}
 
     def violations(self) -> Iterator[Violation]:
         """Yield the added constraints that the model's values violate.
 
-        The added variables get their values first.
+        The added variables get their values: none, if none fit.
         """
-        if self.change.variables:
-            choose = self._added.choose
-            contradiction = choose() if self.values is None else self._take(self.values)
-            if contradiction:
-                yield Violation("variables", "variables", contradiction)
-                return
-        for row in self.change.constraints:
-            yield from self._violated(row)
+        values = self._values
+        over_added = []
+        for row, stated in zip(self.change.constraints, self.change.stated, strict=True):
+            if self.change.added.isdisjoint(stated.terms):
+                yield from _violated(row, stated, values)
+            else:
+                over_added.append((row, stated))
+        if not self.change.variables:
+            return
+        rows = [_at(stated, values) for _, stated in over_added]
+        columns = {id(v): column_of(v) for v in self.change.variables}
+        choice = best_values(columns, rows, self.change.added_costs)
+        if choice.status == "optimal":
+            self._values = values | choice.values
+            for variable in self.change.variables:
+                value = simplify(choice.values[id(variable)])
+                value = value if isinstance(value, int) else float(value)
+                variable.set_value(value, skip_validation=True)
+        else:
+            yield _no_values(choice, [row for row, _ in over_added])
 
     def levels(self) -> dict[str, Number]:
-        """Return the values of the variant's own levels at the model's values."""
+        """Return the values of the variant's own levels, where `violations` gave values to all."""
         return {
-            name: simplify(exact_value(expression))
-            for name, expression in self.change.expressions.items()
+            name: simplify(_sum(terms, self._values) + constant)
+            for name, (terms, constant) in self.change.levels.items()
         }
 
-    def _violated(self, row: Any) -> Iterator[Violation]:
-        lower, body, upper = limits(row)
-        value, least = exact_value(body), Fraction(0)
-        if any(v.is_continuous() for v, _ in coefficients(body)):
-            terms = [abs(exact(c) * exact(v.value)) for v, c in coefficients(body)]
-            least = _PRECISION * max(terms, default=Fraction(0))
-        for limit, sign, words in ((lower, 1, "at least"), (upper, -1, "at most")):
-            if limit is None:
-                continue
-            missing = sign * (limit - value)
-            if missing > least:
-                said = f"is {_text(value)}, must be {words} {_text(limit)}"
-                kind = row.parent_component().local_name
-                yield Violation(kind, row.name, f"{row.name} {said}", simplify(missing))
 
-    def _take(self, values: Mapping[str, Number]) -> str:
-        """Give the added variables these values; return which of them cannot be had."""
-        for variable in self.change.variables:
-            if variable.fixed:
-                continue
-            value = values.get(variable.name)
-            if value is None:
-                return f"{variable.name} has no value"
-            low, high = (None if b is None else exact(b) for b in variable.bounds)
-            below = low is not None and exact(value) < low
-            above = high is not None and exact(value) > high
-            whole = variable.is_integer() or variable.is_binary()
-            if below or above or (whole and exact(value).denominator > 1):
-                return f"{variable.name} cannot be {_text(exact(value))}"
-            variable.set_value(value, skip_validation=True)
-        return ""
+def _sum(terms: Mapping[int, Fraction], values: Mapping[int, Fraction]) -> Fraction:
+    return sum((c * values[key] for key, c in terms.items()), Fraction(0))
+
+
+def _at(row: ExactRow, values: Mapping[int, Fraction]) -> ExactRow:
+    """Return what a row says of the other variables where some have values."""
+    known = sum((c * values[key] for key, c in row.terms.items() if key in values), Fraction(0))
+    terms = {key: c for key, c in row.terms.items() if key not in values}
+    return ExactRow(terms, *(None if end is None else end - known for end in row[1:]))
+
+
+def _violated(row: Any, stated: ExactRow, values: Mapping[int, Fraction]) -> Iterator[Violation]:
+    """Yield how a constraint is violated whose variables all have values."""
+    if stated.holds(_sum(stated.terms, values)):
+        return
+    lower, body, upper = limits(row)
+    value = exact_value(body)
+    for limit, sign, words in ((lower, 1, "at least"), (upper, -1, "at most")):
+        if limit is not None and sign * (limit - value) > 0:
+            said = f"is {_text(value)}, must be {words} {_text(limit)}"
+            kind = row.parent_component().local_name
+            missing = simplify(sign * (limit - value))
+            yield Violation(kind, row.name, f"{row.name} {said}", missing)
+
+
+_MOST_NAMES = 5
+"""Constraints that a message names."""
+
+
+def _no_values(choice: Choice, rows: Sequence[Any]) -> Violation:
+    """Return why the added variables have no best values."""
+    if choice.status == "undecided":
+        words = "the added variables have too many rows or ranges for the exact check"
+        return Violation(UNDECIDED, "variables", f"not decided: {words}")
+    if choice.status == "unbounded":
+        words = "a level improves without end in the added variables; give them bounds"
+        return Violation("variables", "variables", words)
+    names = [rows[i].name for i in choice.rows[:_MOST_NAMES]]
+    more = "" if len(choice.rows) <= _MOST_NAMES else f" and {len(choice.rows) - _MOST_NAMES} more"
+    reason = f"these constraints contradict each other: {', '.join(names)}{more}"
+    words = f"no values of the added variables fit the solution: {reason}"
+    return Violation("variables", "variables", words)
 
 
 def _text(value: Fraction) -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from dlsched.errors import OptionError
+from dlsched.solvers.standard_form import COMPILED
 from dlsched.variants.definition import Variant
 from dlsched.variants.names import named_later
 
-_OWN = ("GRANULARITY", "ROW_SCALES", "NAMED_LATER")
+OWN = ("NAMED", "ROW_SCALES", "UNITS", "GRANULARITY", "INTEGRAL", "NAMED_LATER", "UNFIXED", COMPILED)
 """Attributes of a model that say how to read it, which a variant may not add either."""
 
 
@@ -53,7 +54,7 @@ class Kept:
             )
         after = _attributes(self.model)
         changed = [k for k, value in self.attributes.items() if after.get(k, self) is not value]
-        changed += [name for name in _OWN if (name in after) != (name in self.attributes)]
+        changed += [name for name in OWN if (name in after) != (name in self.attributes)]
         if self.granularity != getattr(self.model, "GRANULARITY", {}):
             changed.append("GRANULARITY")
         if changed:

@@ -12,8 +12,9 @@ from dlsched.results.result import Claim
 from dlsched.run import Run
 from dlsched.schema.envelope import Instance
 from dlsched.schema.solution import Solution
-from dlsched.solvers.levels import SOLVER_LIBRARIES, relax_first_level, solve_levels
+from dlsched.solvers.levels import SOLVER_LIBRARIES, relax_first_level
 from dlsched.variants.changed_model import Change
+from dlsched.variants.decision import decide
 from dlsched.variants.estimated_levels import EstimatedLevels
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def _whole_model(problem: VariantProblem) -> Function:
         if problem.refined:
             return _by_estimates(problem, instance, run).solve()
         run.known = _better(problem, instance, run.known)
-        return solve_levels(instance, run, problem.model, earlier=problem.earlier)
+        return decide(problem, instance, run)
 
     trust(whole_model, problem.name)
     return whole_model

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -12,14 +11,12 @@ from dlsched.errors import OptionError
 from dlsched.registry import Method, Problem
 from dlsched.results.objective import ByLevel
 from dlsched.results.objective import Level as ObjectiveLevel
-from dlsched.results.result import Claim, Report, Status, VariantLabel, Violation
-from dlsched.schema import Number
+from dlsched.results.result import UNDECIDED, Claim, Report, Status, VariantLabel, Violation
 from dlsched.schema.envelope import Instance
 from dlsched.schema.solution import Solution
 from dlsched.solvers.earlier import Earlier
 from dlsched.variants.definition import Level, Variant
 from dlsched.variants.evaluation import Evaluation, describe
-from dlsched.variants.exact_values import exact
 from dlsched.variants.lookup import find_variant
 from dlsched.variants.methods import BOUND, COLUMNS, EXACT, methods_of
 from dlsched.variants.model import VariantModel
@@ -34,8 +31,6 @@ class VariantProblem(Problem):
 
     Attributes
     ----------
-    values
-        Of the added variables, by name, which `check` takes instead of choosing them, if given.
     earlier
         What is known of the whole model with less fixed, which its first solution states.
     first
@@ -43,7 +38,6 @@ class VariantProblem(Problem):
     """
 
     variant: Variant = field(kw_only=True)
-    values: Mapping[str, Number] | None = field(default=None, kw_only=True)
     earlier: Earlier | None = field(default=None, kw_only=True, compare=False)
     first: Solution | None = field(default=None, kw_only=True, compare=False)
 
@@ -79,26 +73,14 @@ class VariantProblem(Problem):
         if self.variant.states_rows:
             changed = self.model.change(instance)
             self.model.assign_problem(instance, changed.model, solution)
-            evaluation = Evaluation(changed, self.values)
+            evaluation = Evaluation(changed)
             violations += tuple(evaluation.violations())
-            if not any(v.kind == "variables" for v in violations):
+            if not any(v.kind in ("variables", UNDECIDED) for v in violations):
                 known |= evaluation.levels()
         complete = all(level.name in known for level in self.levels)
         values = [known[level.name] for level in self.levels] if complete else None
         objective = None if values is None else ByLevel(self.levels, values)
         return replace(report, violations=violations, objective=objective)
-
-    def values_at(self, instance: Instance, solution: Solution) -> dict[str, Number]:
-        """Return the values of the added variables at a solution, by name."""
-        changed = self.model.change(instance)
-        if changed.variables:
-            self.model.assign(instance, changed.model, solution)
-        whole = {v.name: v.is_integer() or v.is_binary() for v in changed.variables}
-        return {
-            v.name: round(v.value) if whole[v.name] else exact(v.value)
-            for v in changed.variables
-            if not v.fixed and v.value is not None
-        }
 
     @property
     def estimated(self) -> tuple[str, ...]:

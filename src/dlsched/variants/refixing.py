@@ -71,7 +71,8 @@ class _Unfixed(NamedTuple):
                 return None
             scale = scales[row.name]
             indices.append(self.columns[id(variable)])
-            values.append(scale.coefficient(variable))
+            unit = 1.0 if form.units is None else form.units[self.columns[id(variable)]]
+            values.append(scale.coefficient(variable) * unit)
             limits.append(scale.limit(0))
         shape = (len(rows), form.shape[1])
         added = sparse.csc_array((values, (range(len(rows)), indices)), shape=shape)

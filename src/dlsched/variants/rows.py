@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
@@ -10,9 +11,9 @@ import numpy as np
 
 from dlsched.errors import OptionError
 from dlsched.schema import granularity
-from dlsched.solvers.row_scale import RowScale
+from dlsched.solvers.row_scale import ExactRow, RowScale
 from dlsched.variants.definition import Variant
-from dlsched.variants.exact_values import coefficients, exact_coefficients, exact_value
+from dlsched.variants.exact_values import coefficients, exact, exact_coefficients, exact_value
 from dlsched.variants.names import add_beside
 from dlsched.variants.tightening import Column, differ_much, with_smaller
 
@@ -75,6 +76,11 @@ def validate_linear(
     for variable, coefficient in terms:
         if not math.isfinite(coefficient):
             raise OptionError(f"{variant}: {what} has the coefficient {coefficient} of {variable}")
+    try:
+        exact_coefficients(expression)
+    except (OverflowError, ValueError) as error:
+        raise OptionError(f"{variant}: {what} has a constant that is no finite number") from error
+    for variable, _ in terms:
         name = variable.parent_component().local_name
         if name in before and nameable is not None and name not in nameable:
             raise OptionError(
@@ -150,52 +156,103 @@ def state_row(model: Any, rows: Any, row: Any) -> Any:
 
 
 def step_of(expression: Any) -> Fraction:
-    """Return a number of which an expression's values are multiples; 0 if none is known.
-
-    Where a model's integer variables are whole, so are those that its attribute `INTEGRAL` names.
-    """
-    if not all(map(_is_whole, (v for v, _ in coefficients(expression)))):
+    """Return a number of which an expression's values are multiples; 0 if none is known."""
+    if not all(map(is_whole, (v for v, _ in coefficients(expression)))):
         return Fraction(0)
     terms, constant = exact_coefficients(expression)
     return granularity([*terms.values(), constant])
 
 
-def _is_whole(variable: Any) -> bool:
-    integral = getattr(variable.model(), "INTEGRAL", ())
-    named = variable.parent_component().local_name in integral
-    return named or variable.is_integer() or variable.is_binary()
+def is_whole(variable: Any) -> bool:
+    """Whether a variable's values are integers.
 
-
-def row_scale(row: Any) -> RowScale:
-    """Return what a row is multiplied by, so that solvers' tolerances decide it.
-
-    A row of integer variables becomes one of whole numbers if these are moderate; of others the
-    largest coefficient becomes about 1. One whose coefficients differ too much for a solver gets
-    smaller ones first, if it needs no larger.
+    So are those of continuous ones that the model's attribute `INTEGRAL` names.
     """
-    from pyomo.core.expr import identify_variables
+    integral = getattr(variable.model(), "INTEGRAL", ())
+    return not variable.is_continuous() or variable.parent_component().local_name in integral
 
+
+def column_of(variable: Any) -> Column:
+    """Return the bounds of a variable, and whether it is integer."""
+    low, high = (None if b is None or math.isinf(b) else exact(b) for b in variable.bounds)
+    return Column(low, high, is_whole(variable))
+
+
+def exact_row(row: Any) -> ExactRow:
+    """Return a row in exact arithmetic, without the terms that are 0."""
     lower, body, upper = limits(row)
     terms, constant = exact_coefficients(body)
     low, high = (None if limit is None else limit - constant for limit in (lower, upper))
-    terms = {key: coefficient for key, coefficient in terms.items() if coefficient}
-    variables = [v for v in identify_variables(body, include_fixed=False) if id(v) in terms]
-    whole = all(v.is_integer() or v.is_binary() for v in variables)
-    columns = {id(v): Column.of(v) for v in variables}
-    return _scale(*with_smaller(terms, low, high, columns), whole)
+    return ExactRow({key: c for key, c in terms.items() if c}, low, high)
 
 
-def _scale(
-    terms: dict[int, Fraction], low: Fraction | None, high: Fraction | None, whole: bool
-) -> RowScale:
-    largest = max(map(abs, terms.values()), default=Fraction(0))
+def units_of(rows: Iterable[ExactRow], added: Iterable[Any]) -> dict[int, float]:
+    """Return units for the added continuous variables in which rows have similar coefficients.
+
+    They are powers of two, which round nothing: a size in bytes or in GB is the same program.
+    Rows and columns are divided in turn by the middle of their largest and smallest sizes.
+
+    Returns
+    -------
+    dict
+        By the ids of the variables.
+    """
+    columns = {id(variable): [] for variable in added if variable.is_continuous()}
+    sizes = [
+        {key: math.log2(abs(c.numerator)) - math.log2(c.denominator) for key, c in row.terms.items()}
+        for row in rows
+        if not columns.keys().isdisjoint(row.terms)
+    ]
+    for terms in sizes:
+        for key in columns.keys() & terms.keys():
+            columns[key].append(terms)
+    units = dict.fromkeys(columns, 0.0)
+    for _ in range(_ROUNDS):
+        scaled = [_middle(size + units.get(key, 0.0) for key, size in t.items()) for t in sizes]
+        middle = {id(terms): value for terms, value in zip(sizes, scaled, strict=True)}
+        for key, members in columns.items():
+            if members:
+                units[key] = -_middle(terms[key] - middle[id(terms)] for terms in members)
+    return {key: 2.0 ** round(max(-_FARTHEST, min(_FARTHEST, u))) for key, u in units.items()}
+
+
+_ROUNDS = 20
+"""Until sizes change no more."""
+_FARTHEST = 300
+"""Units are within two to minus and plus this, so that doubles hold them."""
+
+
+def _middle(values: Iterable[float]) -> float:
+    known = list(values)
+    return (min(known) + max(known)) / 2
+
+
+def row_scale(row: Any, stated: ExactRow | None = None) -> RowScale:
+    """Return a row for solvers, multiplied so that their tolerances decide it.
+
+    A row of integer variables becomes one of whole numbers if these are moderate; of others the
+    largest coefficient becomes about 1, in the units of the model. Integer variables have smaller
+    coefficients first, where these suffice and they differ too much for a solver.
+
+    Parameters
+    ----------
+    stated
+        The row in exact arithmetic, if it is known.
+    """
+    from pyomo.core.expr import identify_variables
+
+    stated = stated or exact_row(row)
+    variables = {id(v): v for v in identify_variables(row.body, include_fixed=False)}
+    columns = {key: column_of(variables[key]) for key in stated.terms}
+    smaller = with_smaller(stated, columns)
+    units = getattr(row.model(), "UNITS", {})
+    scaled = {key: abs(c) * Fraction(units.get(key, 1)) for key, c in smaller.terms.items()}
+    largest = max(scaled.values(), default=Fraction(0))
     if not largest:
-        return RowScale(Fraction(1), False, terms, low, high)
-    if whole:
-        step = granularity(terms.values())
+        return RowScale(stated, smaller, Fraction(1), False)
+    if all(columns[key].integer for key in smaller.terms):
+        step = granularity(smaller.terms.values())
         if largest / step <= _LARGEST:
-            return RowScale(1 / step, True, terms, low, high)
-    power = -round(math.log2(largest))
-    return RowScale(
-        Fraction(2) ** power, False, terms, low, high, beyond=whole and differ_much(terms)
-    )
+            return RowScale(stated, smaller, 1 / step, True)
+    power = math.log2(largest.denominator) - math.log2(largest.numerator)
+    return RowScale(stated, smaller, Fraction(2) ** round(power), False, differ_much(scaled))

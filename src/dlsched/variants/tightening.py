@@ -6,77 +6,39 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import NamedTuple, TypeAlias
 
-from dlsched.solvers.row_scale import RowScale
-from dlsched.variants.exact_values import exact
+from dlsched.solvers.row_scale import ExactRow
 
-Terms: TypeAlias = dict[int, Fraction]
+Terms: TypeAlias = Mapping[int, Fraction]
 """Coefficients by column."""
 LEAST = Fraction(1, 10**7)
 """A solver may leave out coefficients below this part of a row's largest, though a row be decided
 by them: HiGHS those below a hundredth of it."""
 
 
-@dataclass(frozen=True)
-class Column:
-    """A variable that is not constant: its bounds, and whether it is integer."""
+class Column(NamedTuple):
+    """A variable: its bounds, ``None`` for none, and whether it is integer."""
 
     lower: Fraction | None
     upper: Fraction | None
     integer: bool
 
-    @classmethod
-    def of(cls, variable: Any) -> Column:
-        """Return that of a Pyomo variable."""
-        low, high = (None if b is None or math.isinf(b) else exact(b) for b in variable.bounds)
-        return cls(low, high, not variable.is_continuous())
 
-
-def tightened(
-    row: RowScale, columns: Mapping[int, Column], values: Mapping[int, Fraction]
-) -> Iterator[tuple[Terms, Fraction | None, Fraction | None]]:
-    """Yield rows that say together what a row says: coefficients, lower and upper limit.
-
-    Parameters
-    ----------
-    row
-        The row; its terms are by keys of `columns` or of `values`.
-    columns
-        The variables.
-    values
-        The constants.
-    """
-    constant = sum((c * values[key] for key, c in row.terms.items() if key in values), Fraction(0))
-    terms = {key: c for key, c in row.terms.items() if key in columns and c}
-    lower, upper = (None if limit is None else limit - constant for limit in row[3:5])
-    if lower == upper:
-        yield terms, lower, upper
-        return
-    if lower is not None:
-        yield *at_least(terms, lower, columns), None
-    if upper is not None:
-        yield *at_least(_negative(terms), -upper, columns), None
-
-
-def with_smaller(
-    terms: Terms, lower: Fraction | None, upper: Fraction | None, columns: Mapping[int, Column]
-) -> tuple[Terms, Fraction | None, Fraction | None]:
+def with_smaller(row: ExactRow, columns: Mapping[int, Column]) -> ExactRow:
     """Return a row; one with one limit and coefficients too unlike for a solver has smaller ones.
 
     It holds at the same points, of those where integer variables are integers within their bounds.
     """
-    if not differ_much(terms) or (lower is None) == (upper is None):
-        return terms, lower, upper
-    if lower is not None:
-        return *at_least(terms, lower, columns), None
-    assert upper is not None
-    smaller, limit = at_least(_negative(terms), -upper, columns)
-    return _negative(smaller), None, -limit
+    if not differ_much(row.terms) or (row.lower is None) == (row.upper is None):
+        return row
+    if row.lower is not None:
+        return ExactRow(*_at_least(row.terms, row.lower, columns), None)
+    assert row.upper is not None
+    smaller, limit = _at_least(_negative(row.terms), -row.upper, columns)
+    return ExactRow(_negative(smaller), None, -limit)
 
 
 def differ_much(terms: Terms) -> bool:
@@ -89,7 +51,7 @@ def _negative(terms: Terms) -> Terms:
     return {key: -coefficient for key, coefficient in terms.items()}
 
 
-def at_least(
+def _at_least(
     terms: Terms, limit: Fraction, columns: Mapping[int, Column]
 ) -> tuple[Terms, Fraction]:
     """Return a row "at least" with smaller coefficients of integer variables, and its limit.
@@ -109,5 +71,4 @@ def at_least(
         for key, c in terms.items()
     }
     least = sum((c * known[key] for key, c in smaller.items()), Fraction(0))
-    scale = 1 / missing
-    return {key: c * scale for key, c in smaller.items()}, (missing + least) * scale
+    return smaller, missing + least

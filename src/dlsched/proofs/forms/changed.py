@@ -2,7 +2,8 @@
 
 A coefficient that a variant gives is the decimal that it prints as, as in the check of solutions.
 Its rows are multiplied by a whole number, so that nothing of them is rounded. The columns of added
-variables have their bounds; those of a continuous variable that are no integers are rows.
+variables have their bounds, in the model's units; those of a continuous variable that are no
+integers are rows.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from dlsched.proofs.forms.form import Form, Goal, Row
 from dlsched.schema import granularity
 from dlsched.solvers.standard_form import StandardForm
 from dlsched.variants.changed_model import Change
-from dlsched.variants.exact_values import exact, exact_coefficients, exact_value
+from dlsched.solvers.row_scale import ExactRow
+from dlsched.variants.exact_values import exact, exact_coefficients
 from dlsched.variants.tightening import Column, with_smaller
 
 _BITS = 20
@@ -76,13 +78,14 @@ def changed_form(form: Form, change: Change, columns: Mapping[int, int]) -> Form
         are appended if they are not among them.
     """
     positions = dict(columns)
+    units = {key: Fraction(unit) for key, unit in change.model.UNITS.items()}
     lower, upper, integer = list(form.lower), list(form.upper), list(form.integer)
     rows = list(form.rows)
     for variable in change.variables:
         if variable.fixed:
             continue
         j = positions.setdefault(id(variable), len(lower))
-        bounds = _bounds(variable, j)
+        bounds = _bounds(variable, j, units.get(id(variable), Fraction(1)))
         if j == len(lower):
             lower.append(bounds.lower)
             upper.append(bounds.upper)
@@ -93,8 +96,9 @@ def changed_form(form: Form, change: Change, columns: Mapping[int, int]) -> Form
         Column(Fraction(low), Fraction(high), whole)
         for low, high, whole in zip(lower, upper, integer, strict=True)
     ]
-    for row in change.constraints:
-        rows.append(_row(row, positions, box))
+    for stated in change.stated:
+        if stated.terms or not stated.holds(Fraction(0)):
+            rows.append(_row(stated, positions, units, box))
     stated = {goal.name: goal for goal in form.goals}
     goals = []
     for objective in change.model.component_objects(ctype=_objective()):
@@ -103,7 +107,7 @@ def changed_form(form: Form, change: Change, columns: Mapping[int, int]) -> Form
             goals.append(stated[objective.local_name])
         else:
             sign: Literal[1, -1] = 1 if objective.is_minimizing() else -1
-            goals.append(_goal(objective.local_name, sign, expression, positions, integer))
+            goals.append(_goal(objective.local_name, sign, expression, positions, units, integer))
     return replace(form, lower=lower, upper=upper, integer=integer, rows=rows, goals=goals)
 
 
@@ -116,10 +120,10 @@ def _require_bounds(variable: Any) -> None:
         raise ValueError(f"{variable.name} needs finite bounds, as every column of a form")
 
 
-def _bounds(variable: Any, column: int) -> _Bounds:
+def _bounds(variable: Any, column: int, unit: Fraction) -> _Bounds:
     """Return the bounds of an added variable: whole ones, with rows for a fraction of them."""
     _require_bounds(variable)
-    low, high = (exact(bound) for bound in variable.bounds)
+    low, high = (exact(bound) / unit for bound in variable.bounds)
     if _is_whole(variable):
         return _Bounds(math.ceil(low), math.floor(high), [])
     rows = []
@@ -130,18 +134,22 @@ def _bounds(variable: Any, column: int) -> _Bounds:
     return _Bounds(math.floor(low), math.ceil(high), rows)
 
 
-def _terms(expression: Any, positions: Mapping[int, int]) -> tuple[dict[int, Fraction], Fraction]:
-    """Return the coefficients of an expression by column, and its constant."""
-    known, constant = exact_coefficients(expression)
-    return {positions[key]: value for key, value in known.items() if value}, constant
+def _terms(
+    known: Mapping[int, Fraction], positions: Mapping[int, int], units: Mapping[int, Fraction]
+) -> dict[int, Fraction]:
+    """Return the coefficients by column of what has some by variable."""
+    return {positions[key]: c * units.get(key, 1) for key, c in known.items() if c}
 
 
-def _row(row: Any, positions: Mapping[int, int], box: list[Column]) -> Row:
+def _row(
+    stated: ExactRow,
+    positions: Mapping[int, int],
+    units: Mapping[int, Fraction],
+    box: list[Column],
+) -> Row:
     """Return an added constraint in integers; in whole columns its sides are rounded inward."""
-    low, body, high = row.to_bounded_expression()
-    terms, constant = _terms(body, positions)
-    least, most = (None if side is None else exact_value(side) - constant for side in (low, high))
-    terms, *sides = with_smaller(terms, least, most, {j: box[j] for j in terms})
+    in_columns = ExactRow(_terms(stated.terms, positions, units), stated.lower, stated.upper)
+    terms, *sides = with_smaller(in_columns, {j: box[j] for j in in_columns.terms})
     unit = granularity(terms.values()) or Fraction(1)
     if not all(box[j].integer for j in terms):
         unit = granularity([*terms.values(), *filter(None, sides)]) or Fraction(1)
@@ -167,14 +175,15 @@ def _goal(
     sign: Literal[1, -1],
     expression: Any,
     positions: Mapping[int, int],
+    units: Mapping[int, Fraction],
     integer: list[bool],
 ) -> Goal:
     """Return a variant's own level in integers.
 
-    Its value at a solution is exact unless it depends on added continuous variables, whose values
-    a solver chose.
+    One of continuous columns is proved to nine digits: a tree's multipliers are rounded.
     """
-    terms, constant = _terms(expression, positions)
+    known, constant = exact_coefficients(expression)
+    terms = _terms(known, positions, units)
     unit = granularity([*terms.values(), constant]) or Fraction(1)
     costs = {j: sign * int(value / unit) for j, value in terms.items()}
     whole = all(integer[j] for j in terms)

@@ -1,0 +1,180 @@
+"""The simplex method in fractions, for the few columns that a variant adds.
+
+Each row is a basic column at first, the sum of its terms, with the row's limits as bounds. A pivot
+exchanges a basic column for another one. Of all candidates the first is taken (Bland's rule), so
+that the method ends: with an optimum, with a row that the bounds contradict, or with a ray.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import NamedTuple, TypeAlias
+
+Terms: TypeAlias = Mapping[int, Fraction]
+"""Coefficients by column."""
+MOST_OPERATIONS = 400_000
+"""Operations on fractions before a program counts as too large: some seconds."""
+
+
+class Interval(NamedTuple):
+    """The bounds of a column; ``None`` for none."""
+
+    lower: Fraction | None
+    upper: Fraction | None
+
+    def nearest(self, value: Fraction) -> Fraction:
+        """Return the value within the bounds that is nearest."""
+        if self.lower is not None and value < self.lower:
+            return self.lower
+        return self.upper if self.upper is not None and value > self.upper else value
+
+    def room(self, value: Fraction, step: int) -> Fraction | None:
+        """Return how far a value may go up (1) or down (-1); ``None`` for without end."""
+        end = self.upper if step > 0 else self.lower
+        return None if end is None else step * (end - value)
+
+
+class TooLarge(Exception):
+    """The program takes more operations than it may."""
+
+
+class Simplex:
+    """Columns within intervals, and sums of them within intervals.
+
+    Parameters
+    ----------
+    columns
+        Keys from 0 on, and their intervals.
+    rows
+        The terms of each sum; row ``i`` becomes the column ``len(columns) + i``.
+    limits
+        The interval of each sum.
+    stop
+        Asked at each pivot; what is true counts as too large.
+    """
+
+    def __init__(
+        self,
+        columns: Sequence[Interval],
+        rows: Sequence[Terms],
+        limits: Sequence[Interval],
+        stop: Callable[[], object] | None = None,
+    ) -> None:
+        self.stop = stop
+        self.bounds = [*columns, *limits]
+        self.operations = 0
+        self._values = [bounds.nearest(Fraction(0)) for bounds in columns]
+        self._basic = {len(columns) + i: dict(terms) for i, terms in enumerate(rows)}
+        self._values += [self._sum(terms) for terms in rows]
+
+    def value(self, column: int) -> Fraction:
+        """Return the value of a column."""
+        return self._values[column]
+
+    def tighten(self, bounds: Sequence[Interval]) -> None:
+        """Give all columns other bounds."""
+        self.bounds = list(bounds)
+        for column, interval in enumerate(self.bounds):
+            if column not in self._basic:
+                change = interval.nearest(self._values[column]) - self._values[column]
+                if change:
+                    self._move(column, change)
+
+    def contradiction(self) -> list[int]:
+        """Make every basic column keep its bounds; return columns whose bounds exclude that."""
+        while True:
+            broken = min((b for b in self._basic if self._outside(b)), default=None)
+            if broken is None:
+                return []
+            missing = self._outside(broken)
+            terms = self._basic[broken]
+            step = 1 if missing > 0 else -1
+            entering = min((j for j, c in terms.items() if self._may_go(j, step * c)), default=None)
+            if entering is None:
+                return [broken, *terms]
+            self._move(entering, missing / terms[entering])
+            self._pivot(broken, entering)
+
+    def minimize(self, costs: Terms) -> bool:
+        """Minimize a sum of columns from values within the bounds; return whether it is bounded.
+
+        Columns that would make it worse are then fixed, so that its minimum is kept.
+        """
+        while True:
+            reduced = self._reduced(costs)
+            entering = min((j for j, c in reduced.items() if self._may_go(j, -c)), default=None)
+            if entering is None:
+                for j, cost in reduced.items():
+                    if cost:
+                        self.bounds[j] = Interval(self._values[j], self._values[j])
+                return True
+            step = -1 if reduced[entering] > 0 else 1
+            longest, leaving = self.bounds[entering].room(self._values[entering], step), entering
+            for b, terms in self._basic.items():
+                rate = step * terms.get(entering, 0)
+                room = self.bounds[b].room(self._values[b], 1 if rate > 0 else -1) if rate else None
+                if room is None:
+                    continue
+                length = room / abs(rate)
+                if longest is None or length < longest or (length == longest and b < leaving):
+                    longest, leaving = length, b
+            if longest is None:
+                return False
+            self._move(entering, step * longest)
+            if leaving != entering:
+                self._pivot(leaving, entering)
+
+    def _sum(self, terms: Terms) -> Fraction:
+        return sum((c * self._values[j] for j, c in terms.items()), Fraction(0))
+
+    def _outside(self, column: int) -> Fraction:
+        """Return what a column's value is to change by to keep its bounds."""
+        return self.bounds[column].nearest(self._values[column]) - self._values[column]
+
+    def _may_go(self, column: int, direction: Fraction) -> bool:
+        """Whether a column's value may change in the direction of a sign."""
+        room = self.bounds[column].room(self._values[column], 1 if direction > 0 else -1)
+        return bool(direction) and (room is None or room > 0)
+
+    def _move(self, column: int, change: Fraction) -> None:
+        """Change the value of a column that is not basic, and of the sums with it."""
+        self._values[column] += change
+        for b, terms in self._basic.items():
+            if column in terms:
+                self._count(1)
+                self._values[b] += terms[column] * change
+
+    def _reduced(self, costs: Terms) -> dict[int, Fraction]:
+        """Return costs as ones of the columns that are not basic."""
+        reduced: dict[int, Fraction] = {}
+        for column, cost in costs.items():
+            terms = self._basic.get(column, {column: Fraction(1)})
+            self._count(len(terms))
+            for j, c in terms.items():
+                reduced[j] = reduced.get(j, Fraction(0)) + cost * c
+        return reduced
+
+    def _pivot(self, leaving: int, entering: int) -> None:
+        """Exchange a basic column for one of its terms."""
+        if self.stop is not None and self.stop():
+            raise TooLarge
+        terms = self._basic.pop(leaving)
+        scale = 1 / terms.pop(entering)
+        solved = {j: -c * scale for j, c in terms.items()} | {leaving: scale}
+        self._basic[entering] = solved
+        for b, others in self._basic.items():
+            weight = others.pop(entering, None) if b != entering else None
+            if weight is not None:
+                self._count(len(solved))
+                for j, c in solved.items():
+                    total = others.get(j, 0) + weight * c
+                    if total:
+                        others[j] = total
+                    else:
+                        del others[j]
+
+    def _count(self, operations: int) -> None:
+        self.operations += operations
+        if self.operations > MOST_OPERATIONS:
+            raise TooLarge
