@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -223,7 +223,3 @@ def _solved(names: Sequence[str], lines: Sequence[Any]) -> Point | None:
         return None
     x = (ends[0] * d - b * ends[1]) / determinant
     return {names[0]: x, names[1]: (a * ends[1] - c * ends[0]) / determinant}
-
-
-Values = Callable[[Any, Any], list[Fraction]]
-"""The values of `base_terms` at a solution of an instance."""

@@ -21,7 +21,12 @@ def reclaiming() -> tuple[Any, list[Any]]:
     instance = dlsched.generate("reclaiming", seed=2, servers=5, jobs=4, demand=2)
     chosen = itertools.combinations([server.id for server in instance.servers], 2)
     return instance, [
-        {"dlsched": 1, "problem": "reclaiming", "instance": instance.name, "returned": list(servers)}
+        {
+            "dlsched": 1,
+            "problem": "reclaiming",
+            "instance": instance.name,
+            "returned": list(servers),
+        }
         for servers in chosen
     ]
 
@@ -52,11 +57,10 @@ def objectives(drawn: Drawn, problem: Any) -> list[tuple[Any, Any]]:
 def compare(seed: int, powers: tuple[int, int]) -> str:
     """Solve and check a drawn variant; return how the search ended."""
     drawn = draw(seed, powers)
-    variant = drawn.variant("reclaiming")
-    problem = owner_of(INSTANCE, variant)
+    problem = owner_of(INSTANCE, drawn.variant("reclaiming"))
     known = objectives(drawn, problem)
     for solution, objective in known:
-        report = dlsched.verify(INSTANCE, solution, variant=variant)
+        report = dlsched.verify(INSTANCE, solution, variant=problem)
         assert report.undecided or report.feasible == (objective is not None), (seed, solution)
         if objective is not None and report.objective is not None:
             assert [*report.objective] == [*objective], (seed, solution)
@@ -64,7 +68,7 @@ def compare(seed: int, powers: tuple[int, int]) -> str:
     for _, objective in known:
         if objective is not None and (optimum is None or objective.better_than(optimum)):
             optimum = objective
-    result = dlsched.solve(INSTANCE, variant=variant)
+    result = dlsched.solve(INSTANCE, variant=problem)
     if result.status == "infeasible":
         assert optimum is None, seed
     if optimum is None:

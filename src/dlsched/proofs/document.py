@@ -12,11 +12,11 @@ from dlsched.display.figures import shorten
 from dlsched.display.rendering import Rendered
 from dlsched.errors import InstanceError
 from dlsched.proofs.cuts import Cut
-from dlsched.proofs.forms.parameters import MOST_BITS, Parameters, ratio
+from dlsched.proofs.forms.parameters import Parameters, ratio
 from dlsched.proofs.tree import Leaf, Node, Split
 from dlsched.results.result import VariantLabel
 from dlsched.schema.files import JsonObject, read_json, write_json
-from dlsched.schema.quantities import Number, to_json
+from dlsched.schema.quantities import to_json
 
 VERSION = 1
 Kind = Literal["certified", "certified to nine digits"]

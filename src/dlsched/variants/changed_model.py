@@ -95,9 +95,9 @@ class Change:
 
     @cached_property
     def added_costs(self) -> list[dict[int, Fraction]]:
-        """What the variant's own levels cost in the added variables, to minimize, in their order."""
+        """The costs of the added variables in the variant's own levels, to minimize, in order."""
         return [
-            {key: self.signs[name] * c for key, c in level.terms.items() if key in self.added and c}
+            {k: self.signs[name] * c for k, c in level.terms.items() if k in self.added and c}
             for name, level in self.levels.items()
         ]
 

@@ -90,9 +90,9 @@ class _Bounded:
     def of(cls, columns: Mapping[int, Column], rows: Sequence[ExactRow]) -> _Bounded | Choice:
         """Return the program, or that it is infeasible."""
         program = cls(dict(columns))
-        for position, row in enumerate(rows):
-            terms = {key: c for key, c in row.terms.items() if c}
-            row = _whole_limits(ExactRow(terms, row.lower, row.upper), columns)
+        for position, given in enumerate(rows):
+            terms = {key: c for key, c in given.terms.items() if c}
+            row = _whole_limits(ExactRow(terms, given.lower, given.upper), columns)
             empty = row.lower is not None and row.upper is not None and row.lower > row.upper
             if empty or not (terms or row.holds(Fraction(0))):
                 return Choice("infeasible", rows=[position])

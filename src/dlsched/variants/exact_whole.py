@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dlsched.results.objective import Bound
-from dlsched.results.result import Claim, Report, Status, Termination
+from dlsched.results.result import Claim, Report, Status
 from dlsched.run import Run, Stage
 from dlsched.solvers.row_scale import ExactRow
 from dlsched.solvers.standard_form import StandardForm, compile_model

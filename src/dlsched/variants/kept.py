@@ -9,7 +9,16 @@ from dlsched.solvers.standard_form import COMPILED
 from dlsched.variants.definition import Variant
 from dlsched.variants.names import named_later
 
-OWN = ("NAMED", "ROW_SCALES", "UNITS", "GRANULARITY", "INTEGRAL", "NAMED_LATER", "UNFIXED", COMPILED)
+OWN = (
+    "NAMED",
+    "ROW_SCALES",
+    "UNITS",
+    "GRANULARITY",
+    "INTEGRAL",
+    "NAMED_LATER",
+    "UNFIXED",
+    COMPILED,
+)
 """Attributes of a model that say how to read it, which a variant may not add either."""
 
 

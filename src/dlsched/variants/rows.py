@@ -199,7 +199,10 @@ def units_of(rows: Iterable[ExactRow], added: Iterable[Any]) -> dict[int, float]
     """
     columns = {id(variable): [] for variable in added if variable.is_continuous()}
     sizes = [
-        {key: math.log2(abs(c.numerator)) - math.log2(c.denominator) for key, c in row.terms.items()}
+        {
+            key: math.log2(abs(c.numerator)) - math.log2(c.denominator)
+            for key, c in row.terms.items()
+        }
         for row in rows
         if not columns.keys().isdisjoint(row.terms)
     ]

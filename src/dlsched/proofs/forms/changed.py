@@ -19,9 +19,9 @@ import numpy as np
 from dlsched.proofs.forms.compiled import form_of
 from dlsched.proofs.forms.form import Form, Goal, Row
 from dlsched.schema import granularity
+from dlsched.solvers.row_scale import ExactRow
 from dlsched.solvers.standard_form import StandardForm
 from dlsched.variants.changed_model import Change
-from dlsched.solvers.row_scale import ExactRow
 from dlsched.variants.exact_values import exact, exact_coefficients
 from dlsched.variants.tightening import Column, with_smaller
 
