@@ -43,11 +43,11 @@ class Evaluation:
         columns = {id(v): column_of(v) for v in self.change.variables}
         choice = best_values(columns, rows, self.change.added_costs)
         if choice.status == "optimal":
-            self._values = values | choice.values
+            self._values = {**values, **choice.values}
             for variable in self.change.variables:
-                value = simplify(choice.values[id(variable)])
-                value = value if isinstance(value, int) else float(value)
-                variable.set_value(value, skip_validation=True)
+                value = choice.values[id(variable)]
+                whole = value.denominator == 1
+                variable.set_value(int(value) if whole else float(value), skip_validation=True)
         else:
             yield _no_values(choice, [row for row, _ in over_added])
 

@@ -112,7 +112,7 @@ class Simplex:
             step = -1 if reduced[entering] > 0 else 1
             longest, leaving = self.bounds[entering].room(self._values[entering], step), entering
             for b, terms in self._basic.items():
-                rate = step * terms.get(entering, 0)
+                rate = step * terms.get(entering, Fraction(0))
                 room = self.bounds[b].room(self._values[b], 1 if rate > 0 else -1) if rate else None
                 if room is None:
                     continue

@@ -92,7 +92,7 @@ def _problem_rows(form: StandardForm, change: Change) -> list[ExactRow] | None:
         ends = [form.row_lower[i], form.row_upper[i]]
         if not all(map(_whole, [*matrix.data[span].tolist(), *ends])):
             return None
-        keys = [id(form.variables[j]) for j in matrix.indices[span]]
+        keys = [id(form.variables[j]) for j in matrix.indices[span].tolist()]
         terms = dict(zip(keys, map(Fraction, matrix.data[span].tolist()), strict=True))
         rows.append(ExactRow(terms, *(None if np.isinf(end) else Fraction(end) for end in ends)))
     return rows
@@ -114,7 +114,7 @@ def _levels(form: StandardForm, change: Change) -> list[Terms] | None:
             levels.append(
                 {
                     id(form.variables[j]): form.sign(i) * unit * Fraction(costs[j])
-                    for j in np.flatnonzero(costs)
+                    for j in np.flatnonzero(costs).tolist()
                 }
             )
         else:

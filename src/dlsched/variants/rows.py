@@ -197,12 +197,11 @@ def units_of(rows: Iterable[ExactRow], added: Iterable[Any]) -> dict[int, float]
     dict
         By the ids of the variables.
     """
-    columns = {id(variable): [] for variable in added if variable.is_continuous()}
+    columns: dict[int, list[dict[int, float]]] = {
+        id(variable): [] for variable in added if variable.is_continuous()
+    }
     sizes = [
-        {
-            key: math.log2(abs(c.numerator)) - math.log2(c.denominator)
-            for key, c in row.terms.items()
-        }
+        {key: _logarithm(c) for key, c in row.terms.items()}
         for row in rows
         if not columns.keys().isdisjoint(row.terms)
     ]
@@ -223,6 +222,10 @@ _ROUNDS = 20
 """Until sizes change no more."""
 _FARTHEST = 300
 """Units are within two to minus and plus this, so that doubles hold them."""
+
+
+def _logarithm(number: Fraction) -> float:
+    return math.log2(abs(number.numerator)) - math.log2(number.denominator)
 
 
 def _middle(values: Iterable[float]) -> float:
@@ -257,5 +260,5 @@ def row_scale(row: Any, stated: ExactRow | None = None) -> RowScale:
         step = granularity(smaller.terms.values())
         if largest / step <= _LARGEST:
             return RowScale(stated, smaller, 1 / step, True)
-    power = math.log2(largest.denominator) - math.log2(largest.numerator)
-    return RowScale(stated, smaller, Fraction(2) ** round(power), False, differ_much(scaled))
+    factor = Fraction(2) ** -round(_logarithm(largest))
+    return RowScale(stated, smaller, factor, False, differ_much(scaled))

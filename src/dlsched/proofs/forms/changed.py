@@ -99,12 +99,12 @@ def changed_form(form: Form, change: Change, columns: Mapping[int, int]) -> Form
     for stated in change.stated:
         if stated.terms or not stated.holds(Fraction(0)):
             rows.append(_row(stated, positions, units, box))
-    stated = {goal.name: goal for goal in form.goals}
+    known = {goal.name: goal for goal in form.goals}
     goals = []
     for objective in change.model.component_objects(ctype=_objective()):
         expression = change.expressions.get(objective.local_name)
         if expression is None:
-            goals.append(stated[objective.local_name])
+            goals.append(known[objective.local_name])
         else:
             sign: Literal[1, -1] = 1 if objective.is_minimizing() else -1
             goals.append(_goal(objective.local_name, sign, expression, positions, units, integer))
