@@ -25,7 +25,10 @@ VERDICTS = {
     "cannot be tested": ("cannot be tested", "cannot be tested"),
 }
 """Verdicts, and what a sentence says of one claim and of several."""
-FIELDS = tuple("id section claim setting reading measured verdict because command".split())
+FIELDS = (
+    *("id", "section", "claim", "setting", "reading"),
+    *("measured", "verdict", "because", "command"),
+)
 READINGS = ("paper", "public code", "ours")
 
 _PLACEHOLDER = re.compile(r"\{([^{}:]+)(?::([^{}]+))?\}")
