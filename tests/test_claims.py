@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from markdown.extensions.toc import slugify
 
+import dlsched
 from dlsched import registry
 
 ROOT = Path(__file__).parents[1]
@@ -23,6 +26,8 @@ CLAIMS = [(name, claim) for name, said in PAPERS.items() for claim in said["clai
 OBJECTIONS = [(name, each) for name, said in PAPERS.items() for each in said.get("objections", [])]
 TEXTS = ROOT.parent / "shared" / "papers"
 """The papers' texts, where a machine has them."""
+FIRST = {"lyra": 1, "muri": 43, "hadar": 61, "mast": 82, "synergy": 102, "": 120}
+"""The first number of each paper's rows when they got names; later rows have higher ones."""
 
 _PLACES = re.compile(
     r"\b(sections?|figures?|tables?|eqs?\.|lines?|algorithms?|theorems?|solutions?|versions?|traces?|"
@@ -45,16 +50,42 @@ def test_pages_are_rendered() -> None:
     assert {page for page in pages if f"figures/{page}" not in navigation} == set()
 
 
+def test_names_of_rows_stay() -> None:
+    """A name is its paper's and of one row alone, and none that was published is gone."""
+    names = [claim["id"] for _, claim in CLAIMS]
+    assert len(names) == len(set(names))
+    assert all(re.fullmatch(rf"{name}-\d+", claim["id"]) for name, claim in CLAIMS)
+    limits = zip(FIRST, FIRST.values(), [*FIRST.values()][1:], strict=False)
+    published = {f"{name}-{n}" for name, first, end in limits for n in range(first, end)}
+    assert len(published) == 119
+    assert published - set(names) == set()
+
+
+def test_links_to_figures_resolve() -> None:
+    """Each link of the pages is to a heading of a figure page."""
+    pages = {path.name: path.read_text(encoding="utf-8") for path in cells.FIGURES.glob("*.md")}
+    headings = {
+        page: {slugify(line.replace("`", ""), "-") for line in re.findall(r"(?m)^#+ (.*)$", text)}
+        for page, text in pages.items()
+    }
+    texts = [render.claims_page(), *map(render.objections_page, rows.PAPERS)]
+    links = re.findall(r"/figures/([\w.]+)#([^)]*)\)", "\n".join(texts))
+    assert len(links) > len(CLAIMS)
+    assert {(page, anchor) for page, anchor in links if anchor not in headings[page]} == set()
+
+
 @pytest.mark.parametrize(("name", "claim"), CLAIMS)
 def test_rows_are_whole(name: str, claim: dict[str, Any]) -> None:
-    """A row has every field, a verdict and a reading of the lists, and a command that exists."""
+    """A row has every field, a verdict and a reading of the lists, and commands that exist."""
     assert set(rows.FIELDS) <= set(claim) <= {*rows.FIELDS, "cells", "printed"}
     assert all(claim.values())
     assert claim["verdict"] in rows.VERDICTS
     assert set(claim["reading"].split(" and ")) <= set(rows.READINGS)
-    for word in claim["command"].replace(";", " ").split():
-        if word.endswith(".py"):
-            assert (ROOT / word).is_file()
+    for command in re.split("; | and ", claim["command"]):
+        program, script, *named = command.split()
+        assert (ROOT / script).is_file()
+        assert program == "python" or (program == "pytest" and not named)
+        assert not named or set(named) - {"DIR"} <= set(cells.sections(Path(script).stem))
 
 
 @pytest.mark.parametrize(("name", "row"), [*CLAIMS, *OBJECTIONS])
@@ -105,6 +136,31 @@ def test_a_cell_is_found_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     row = {"cells": {"a": ["page", "one", "10 | a", "gap"], "b": ["page", "one", "10 | b", "gap"]}}
     assert rows.filled("{a}; {a:.2f}; {b/a:.1f} times", row) == "1.5 %; 1.50; 1.7 times"
     cells.sections.cache_clear()
+
+
+WORST = re.findall(
+    r"^<!-- (\w+) -->$|^\| (\w+) \| \d+ \| (\S+).* \| (\S+) \| (\S+) \| \d+ \| `(.*)` \|$",
+    (cells.FIGURES / "worst_cases.md").read_text(encoding="utf-8"),
+    re.MULTILINE,
+)
+
+
+def test_worst_cases_are_so() -> None:
+    """Each instance of the page has today the value, the optimum and the gap that its line has."""
+    problem, wrong = "", []
+    for section, method, gap, value, optimum, text in WORST:
+        problem = section or problem
+        if section:
+            continue
+        data = json.loads(text) | {"name": "worst"}
+        instance = registry.problem(problem).instance.model_validate(data)
+        found = [float(dlsched.solve(instance, name).objective[0]) for name in (method, "exact")]
+        share = abs(found[0] - found[1]) / max(map(abs, found))
+        printed = [f"{x:.4g}" for x in found] + [f"{100 * share:.3g}"]
+        if printed != [value, optimum, gap]:
+            wrong.append((problem, method, printed))
+    assert len(WORST) > 20
+    assert wrong == []
 
 
 def _numbers(text: str) -> set[str]:

@@ -14,8 +14,9 @@ _NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d[\d,]*)(?:\.\d+)?(?:e[-+]?\d+)?", re.
 
 @dataclass(frozen=True)
 class Table:
-    """A table of a page: the text above it, its headers, its rows."""
+    """A table of a page: the heading and the text above it, its headers, its rows."""
 
+    heading: str
     above: str
     headers: list[str]
     rows: list[list[str]]
@@ -23,9 +24,8 @@ class Table:
 
 @dataclass(frozen=True)
 class Section:
-    """A section of a page: its heading, its tables, and the seconds that it took."""
+    """A section of a page: its tables, and the seconds that it took."""
 
-    heading: str
     tables: list[Table]
     seconds: float | None
 
@@ -50,7 +50,7 @@ def cell(page: str, section: str, row: str, column: str, table: str = "") -> str
         If there is no such cell, or more than one.
     """
     where = f"{page}.md, section {section}, row {row!r}, column {column!r}"
-    tables = [t for t in sections(page)[section].tables if table in t.above]
+    tables = _named(page, section, table)
     found = [chosen for t in tables for chosen in _chosen(t, row, column)]
     if "*" in (row, column):
         numbers = [number(text) for text in found if _NUMBER.search(text)]
@@ -60,6 +60,11 @@ def cell(page: str, section: str, row: str, column: str, table: str = "") -> str
     if len(found) != 1:
         raise LookupError(f"{len(found)} cells at {where}")
     return found[0]
+
+
+def heading(page: str, section: str, table: str = "") -> str:
+    """Return the heading above the first table of a section that has the word `table` above it."""
+    return _named(page, section, table)[0].heading
 
 
 def number(text: str) -> float:
@@ -76,6 +81,12 @@ def number(text: str) -> float:
     return float(numbers[0].replace(",", ""))
 
 
+def numbers(text: str) -> float | list[float]:
+    """Return the number of a cell, or its numbers if it has several: a mean and its range."""
+    found = [float(text.replace(",", "")) for text in _NUMBER.findall(text)]
+    return found if len(found) > 1 else number(text)
+
+
 @cache
 def sections(page: str) -> dict[str, Section]:
     """Return the sections of a page by their keys."""
@@ -85,28 +96,30 @@ def sections(page: str) -> dict[str, Section]:
 
 
 def _section(body: str) -> Section:
-    heading = re.search(r"^#+ (.*)$", body, re.MULTILINE)
     seconds = re.search(r"^Measured in ([\d,.]+) s", body, re.MULTILINE)
-    return Section(
-        heading[1] if heading else "",
-        list(_tables(body.splitlines())),
-        float(seconds[1].replace(",", "")) if seconds else None,
-    )
+    taken = float(seconds[1].replace(",", "")) if seconds else None
+    return Section(_tables(body.splitlines()), taken)
+
+
+def _named(page: str, section: str, table: str) -> list[Table]:
+    return [t for t in sections(page)[section].tables if table in t.above]
 
 
 def _tables(lines: list[str]) -> list[Table]:
     tables: list[Table] = []
-    above = ""
+    heading = above = ""
     block: list[list[str]] = []
     for line in [*lines, ""]:
         if line.startswith("|"):
             block.append([text.strip() for text in line.strip().strip("|").split("|")])
             continue
         if len(block) > 1:
-            tables.append(Table(above, block[0], block[2:]))
+            tables.append(Table(heading, above, block[0], block[2:]))
         if block:
             above = ""
         block = []
+        if line.startswith("#"):
+            heading = line.lstrip("# ")
         above = f"{above} {line}" if line else above
     return tables
 

@@ -10,7 +10,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from cells import sections
+from cells import heading, sections
 from markdown.extensions.toc import slugify
 from rows import PAPERS, VERDICTS, filled, paper
 
@@ -28,7 +28,7 @@ def claims_page() -> str:
     for name, said in papers:
         lines += ["", f"## {said['paper']}", ""]
         lines += [f"[What its authors would object](objections/{name}.md)", ""]
-        lines += ["| section | claim | measured | verdict | from |", "|---|---|---|---|---|"]
+        lines += ["| row | section | claim | measured | verdict | from |", "|---" * 6 + "|"]
         lines += [_row(claim) for claim in said["claims"]]
     return "\n".join(lines) + "\n"
 
@@ -55,31 +55,29 @@ def objections_page(name: str) -> str:
 
 def _row(claim: dict[str, Any]) -> str:
     measured = filled(claim["measured"], claim)
-    verdict = f"**{claim['verdict']}**"
-    if "setting" in claim:
-        measured += f" *{claim['setting']}* Reading: {claim['reading']}."
-        verdict += f": {filled(claim['because'], claim)}"
+    measured += f" *{claim['setting']}* Reading: {claim['reading']}."
+    verdict = f"**{claim['verdict']}**: {filled(claim['because'], claim)}"
     origin = [_links(claim, "../benchmarks/figures"), f"`{claim['command']}`", _seconds(claim)]
+    name = f'<a id="{claim["id"]}"></a>{claim["id"]}'
     return (
-        f"| {claim['section']} | {claim['claim']} | {measured} | {verdict} "
+        f"| {name} | {claim['section']} | {claim['claim']} | {measured} | {verdict} "
         f"| {'; '.join(filter(None, origin))} |"
     )
 
 
-def _places(row: dict[str, Any]) -> list[tuple[str, str]]:
-    return sorted({(place[0], place[1]) for place in row.get("cells", {}).values()})
-
-
 def _links(row: dict[str, Any], folder: str) -> str:
-    links = []
-    for page, key in _places(row):
-        anchor = slugify(sections(page)[key].heading.replace("`", ""), "-")
-        links.append(f"[{page}, {key}]({folder}/{page}.md#{anchor})")
-    return ", ".join(links)
+    links = set()
+    for page, key, _, _, *table in row.get("cells", {}).values():
+        above = heading(page, key, *table)
+        name = key if above == heading(page, key) else above
+        anchor = slugify(above.replace("`", ""), "-")
+        links.add(f"[{page}, {name}]({folder}/{page}.md#{anchor})")
+    return ", ".join(sorted(links))
 
 
 def _seconds(row: dict[str, Any]) -> str:
-    taken = [sections(page)[key].seconds for page, key in _places(row)]
+    places = {(place[0], place[1]) for place in row.get("cells", {}).values()}
+    taken = [sections(page)[key].seconds for page, key in places]
     known = [seconds for seconds in taken if seconds is not None]
     return f"{sum(known):,.0f} s" if known and len(known) == len(taken) else ""
 

@@ -1,7 +1,8 @@
 """The rows of claims and objections, with the numbers of the figure pages in their texts.
 
 In a text ``{name}`` is a cell as printed, ``{name:.2f}`` its number in that format, and
-``{a / b:.1f}`` a number calculated from cells; a row's ``cells`` say where each name is.
+``{a / b:.1f}`` a number calculated from cells; a row's ``cells`` say where each name is. A cell
+with several numbers, a mean and its range, is a list: ``{max(a):.1f}``.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from cells import cell, number
+from cells import cell, numbers
 
 HERE = Path(__file__).resolve().parent
 PAPERS = ("lyra", "muri", "hadar", "mast", "synergy")
@@ -24,7 +25,10 @@ VERDICTS = {
     "cannot be tested": ("cannot be tested", "cannot be tested"),
 }
 """Verdicts, and what a sentence says of one claim and of several."""
-FIELDS = ("section", "claim", "setting", "reading", "measured", "verdict", "because", "command")
+FIELDS = (
+    *("id", "section", "claim", "setting", "reading"),
+    *("measured", "verdict", "because", "command"),
+)
 READINGS = ("paper", "public code", "ours")
 
 _PLACEHOLDER = re.compile(r"\{([^{}:]+)(?::([^{}]+))?\}")
@@ -77,7 +81,7 @@ def _value(expression: str, places: dict[str, list[str]]) -> float:
     names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} - set(_FUNCTIONS)
     if missing := names - set(places):
         raise LookupError(f"{{{expression}}}: no cell named {', '.join(sorted(missing))}")
-    known = {name: cell(*places[name]) for name in names}
-    numbers = {name: number(c) if isinstance(c, str) else c for name, c in known.items()}
+    found = {name: cell(*places[name]) for name in names}
+    known = {name: numbers(c) if isinstance(c, str) else c for name, c in found.items()}
     code = compile(tree, "<claims>", "eval")
-    return float(eval(code, {"__builtins__": {}}, _FUNCTIONS | numbers))
+    return float(eval(code, {"__builtins__": {}}, _FUNCTIONS | known))

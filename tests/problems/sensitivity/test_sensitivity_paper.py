@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 import dlsched
+from dlsched.problems.sensitivity import Instance
+from dlsched.problems.sensitivity.instances.from_profiles import read_profiles
 from dlsched.problems.sensitivity.instances.generate import examples
+from dlsched.schema import Number, exact
+
+PROFILES = Path(__file__).parents[4] / "shared" / "data" / "synergy" / "profiles.json"
 
 
 def test_sensitive_beats_proportional_on_the_papers_example() -> None:
@@ -16,6 +23,41 @@ def test_sensitive_beats_proportional_on_the_papers_example() -> None:
     values = {m: float(dlsched.solve(tables, m).objective[0]) for m in ("proportional", "tune")}
     assert values == {"proportional": 4.0, "tune": 5.2}
     assert float(dlsched.solve(tables).objective[0]) == 5.2
+
+
+@pytest.mark.skipif(not PROFILES.exists(), reason="the authors' profiles are not on this machine")
+def test_the_papers_example_with_the_authors_profiles() -> None:
+    """TUNE gains nothing; the optimum speeds up J1 and J2 alone, and Table 3's shares J1 alone."""
+    profiles, _ = read_profiles(PROFILES)
+    models = ("res18_4", "m5_4", "transformer_4", "gnmt_4")
+    data = {
+        "name": "tables-1-to-3",
+        "servers": {"count": 2, "gpus": 8, "cpus": 24, "memory": 500},
+        "allow_split": False,
+        "profiles": {model: profiles[model] for model in models},
+        "jobs": [{"id": f"j{j}", "profile": model} for j, model in enumerate(models, 1)],
+    }
+    tables = Instance.model_validate(data)
+    methods = ("proportional", "tune", "tune_public", "exact")
+    best = {method: dlsched.solve(tables, method) for method in methods}
+    assert [result.objective.throughput for result in best.values()] == [4, 4, 4, exact(4.93)]
+    shares = best["exact"].solution.allocation
+    speeds = [
+        _speed(profiles[job.profile], shares[job.id].cpus, shares[job.id].memory)
+        for job in tables.jobs
+    ]
+    assert speeds == [exact(1.53), exact(1.4), 1, 1]
+    # Of the 4 GPUs of each: 23 CPUs and 400 GB for J1, 12 and 450 for J2.
+    assert _speed(profiles["res18_4"], 23 / 4, 400 / 4) == exact(1.53)
+    assert _speed(profiles["m5_4"], 12 / 4, 450 / 4) == 1
+
+
+def _speed(profile: dict[str, Any], cpus: float, memory: float) -> Number:
+    """Return the throughput of the largest measured point within a GPU's CPUs and memory."""
+    row = max(i for i, least in enumerate(profile["cpus"]) if least <= cpus)
+    column = max(i for i, least in enumerate(profile["memory"]) if least <= memory)
+    speed: Number = profile["throughput"][row][column]
+    return speed
 
 
 @pytest.mark.parametrize("method", ["milp", "patterns"])
