@@ -364,7 +364,7 @@ def test_a_rule_that_takes_too_many_questions_says_so(monkeypatch: Any) -> None:
     """With the method that needs no model."""
     monkeypatch.setattr(allowed_rows, "MOST_ASKED", 9)
     variant = Variant("sensitivity", "few", allow=fewer((frozenset(("j1", "j2")),), 9))
-    with pytest.raises(OptionError, match=r"variant few: .* more than 9 sets .* use exact"):
+    with pytest.raises(ProofFailed, match=r"variant few: .* more than 9 sets .* use exact"):
         dlsched.prove("sensitivity-small-08", variant=variant)
 
 

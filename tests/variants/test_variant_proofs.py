@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -72,21 +73,31 @@ def test_a_proof_holds_for_its_variant_alone(variant: Variant, tmp_path: Path) -
 
 
 def test_a_level_of_continuous_variables_is_proved_to_nine_digits() -> None:
-    """A solver has chosen their values."""
+    """The multipliers of a tree are rounded."""
     kinds = {level.level: level.kind for level in dlsched.prove(NAME, variant=RACKS).levels}
     assert kinds == {"preempted": KINDS[0], "labour": KINDS[1], "collateral": KINDS[0]}
 
 
-def test_values_that_cannot_be_had_are_refused(tmp_path: Path) -> None:
-    """Those of added variables are the proof's claim, and checked."""
-    proof = dlsched.prove(NAME, variant=RACKS)
-    assert proof.variant is not None
-    for name, value in (("touched[0]", 0), ("touched[1]", 2), ("hours", 10), ("touched[2]", None)):
-        values = {**proof.variant.values, name: value}
-        values = {key: known for key, known in values.items() if known is not None}
-        stated = replace(proof.variant, values=values)
-        with pytest.raises(InvalidProof, match=r"infeasible|target"):
-            dlsched.check_proof(NAME, replace(proof, variant=stated), variant=RACKS)
+def test_values_of_added_variables_in_a_document_count_for_nothing(tmp_path: Path) -> None:
+    """A solution that no values fit exactly is refused, whatever values the document states."""
+    instance = dlsched.load("reclaiming-small-10")
+    best = dlsched.solve(instance).solution
+
+    def constrain(m: Any, _: Any) -> None:
+        m.t = pyo.Var(bounds=(1, 1))
+        m.large = pyo.Constraint(expr=1e9 * m.t + m.x["s2"] <= 1e9)
+
+    variant = Variant("reclaiming", "large", constrain)
+    assert "s2" in best.returned
+    assert not dlsched.verify(instance, best, variant=variant).feasible
+    proof = dlsched.prove(instance, variant=variant)
+    assert [level.value for level in dlsched.check_proof(instance, proof, variant=variant).levels]
+    forged = proof.to_data()
+    forged["solution"]["returned"] = [*best.returned]
+    forged["variant"]["values"] = {"t": 1}
+    (tmp_path / "forged.proof.json").write_text(json.dumps(forged))
+    with pytest.raises(InvalidProof, match="infeasible"):
+        dlsched.check_proof(instance, tmp_path / "forged.proof.json", variant=variant)
 
 
 def test_certify_proves_a_variant() -> None:

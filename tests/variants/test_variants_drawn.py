@@ -12,6 +12,9 @@ import pytest
 from drawn import HOSTILE, PEOPLE, Drawn, best, draw
 
 import dlsched
+from dlsched.proofs.check import InvalidProof
+from dlsched.proofs.document import proof_from_data
+from dlsched.proofs.prove import ProofFailed
 from dlsched.results.objective import ByLevel
 from dlsched.variants import owner_of
 
@@ -124,3 +127,45 @@ def test_five_thousand_drawn_variants() -> None:
         compare(seed, HOSTILE)
     ended = Counter(compare(seed, PEOPLE) for seed in range(4500, 7000))
     assert ended["feasible"] + ended["no solution"] <= 50, ended
+
+
+def forge(seed: int, powers: tuple[int, int]) -> tuple[int, int]:
+    """Return how many forged documents were checked, and whether there was a proof."""
+    drawn = draw(seed, powers)
+    problem = owner_of(INSTANCE, drawn.variant("reclaiming"))
+    known = [(s, o) for s, o in objectives(drawn, problem)]
+    optimum: Any = None
+    for _, objective in known:
+        if objective is not None and (optimum is None or objective.better_than(optimum)):
+            optimum = objective
+    if optimum is None:
+        return 0, 0
+    best_one = next(s for s, o in known if o is not None and [*o] == [*optimum])
+    try:
+        proof = dlsched.prove(INSTANCE, best_one, variant=problem)
+    except ProofFailed:
+        return 0, 0
+    dlsched.check_proof(INSTANCE, proof, variant=problem)
+    forged = 0
+    for solution, objective in known:
+        for values in ({name: 1 for name in drawn.ranges}, {name: 0 for name in drawn.ranges}):
+            data = proof.to_data()
+            data["solution"]["returned"] = [*solution.returned]
+            data["variant"]["values"] = {f"own_{name}": v for name, v in values.items()}
+            for level, own in zip(data["levels"], objective or optimum, strict=True):
+                level["target"] = str(Fraction(own))
+            try:
+                dlsched.check_proof(INSTANCE, proof_from_data(data, "forged"), variant=problem)
+            except InvalidProof:
+                forged += 1
+            else:
+                assert objective is not None, (seed, solution)
+                assert all(map(near, objective, optimum)), (seed, solution)
+    return forged, 1
+
+
+def test_forged_documents_of_variants_are_refused() -> None:
+    """With another solution, its values or those that the forger likes, none is accepted."""
+    results = [forge(seed, PEOPLE) for seed in range(300, 312)]
+    assert sum(count for count, _ in results) > 60
+    assert sum(proved for _, proved in results) > 3

@@ -151,7 +151,7 @@ class LevelSearch(SingleLevel):
     def hold_back(self, level: int, termination: Termination) -> None:
         """State neither an optimum nor the solver's bound: it cannot decide all rows."""
         status = Status.NO_SOLUTION if self.incumbent is None else Status.FEASIBLE
-        self.end(status, termination, f"{BEYOND_PRECISION}: constraint {self.undecided}")
+        self.end(status, termination, f"{BEYOND_PRECISION}: {self.undecided}")
         self.bounds[level] = [bound for bound in self.bounds[level] if bound.kind != "claimed"]
 
     def stop(self, outcome: Outcome, level: int, depth: int) -> None:

@@ -89,6 +89,22 @@ def undecided_row(form: StandardForm, scales: Mapping[str, RowScale] | None = No
     return form.row_names[row] if len(form.constraints) else f"row {row}"
 
 
+def undecided_level(form: StandardForm) -> str | None:
+    """Return the name of a level that cannot be held by a row in double precision, if any.
+
+    The row that holds it would have rounding errors above a solver's tolerance, and cut off points
+    that later levels need. The last level is not held.
+    """
+    for level, name in enumerate(form.level_names[:-1]):
+        costs = form.conditioned(level).costs
+        used = costs != 0
+        ends = np.maximum(np.abs(form.lower[used]), np.abs(form.upper[used]))
+        farthest = np.where(np.isfinite(ends), ends, 1.0)
+        if (np.abs(costs[used]) * farthest).max(initial=0.0) > LARGEST_TERM:
+            return name
+    return None
+
+
 def _is_beyond(row: Any, scales: Mapping[str, RowScale]) -> bool:
     scale = scales.get(row if isinstance(row, str) else row.name)
     return scale is not None and scale.beyond

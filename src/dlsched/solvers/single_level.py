@@ -32,6 +32,7 @@ from dlsched.solvers.fixing import fix_by_reduced_cost
 from dlsched.solvers.outcome import Outcome, Vector
 from dlsched.solvers.precision import (
     is_integral,
+    undecided_level,
     undecided_row,
 )
 from dlsched.solvers.standard_form import StandardForm
@@ -82,7 +83,8 @@ class SingleLevel:
         self.begun: Solution | None = None
         read = partial(self.module.read, self.instance, self.model)
         self.exact = ExactLevels(self.instance, read, self.run.check)
-        self.undecided = undecided_row(self.form, getattr(self.model, "ROW_SCALES", None))
+        row = undecided_row(self.form, getattr(self.model, "ROW_SCALES", None))
+        self.undecided = f"constraint {row}" if row else undecided_level(self.form)
         if self.run.start is not None:
             self.begin_from(self.run.start)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -41,6 +41,10 @@ class ExactLevel(NamedTuple):
 
     terms: dict[int, Fraction]
     constant: Fraction
+
+    def at(self, values: Mapping[int, Fraction]) -> Fraction:
+        """Return its value where variables have values."""
+        return sum((c * values[key] for key, c in self.terms.items()), self.constant)
 
 
 @dataclass(frozen=True)

@@ -26,9 +26,9 @@ from dlsched.run import Run
 from dlsched.schema import Number
 from dlsched.schema.envelope import Instance
 from dlsched.solvers.levels import solve_levels
-from dlsched.solvers.precision import BEYOND_PRECISION, undecided_row
+from dlsched.solvers.precision import BEYOND_PRECISION, undecided_level, undecided_row
 from dlsched.solvers.standard_form import compile_model
-from dlsched.variants.exact_whole import solve_exactly
+from dlsched.variants.exact_whole import ExactWhole
 
 if TYPE_CHECKING:
     from dlsched.variants.problem import VariantProblem
@@ -37,10 +37,17 @@ if TYPE_CHECKING:
 def decide(problem: VariantProblem, instance: Instance, run: Run) -> Claim:
     """Return the optimum of a variant by its whole model, or what is known of it."""
     change = problem.model.change(instance)
-    read = partial(problem.model.read, instance, change.model)
     check = partial(problem.check, instance)
-    wide = undecided_row(compile_model(change.model), change.model.ROW_SCALES) is not None
-    exactly = solve_exactly(change, run, read, check) if wide else None
+    whole = ExactWhole(
+        change,
+        run,
+        read=partial(problem.model.read, instance, change.model),
+        check=check,
+        assign=partial(problem.model.assign, instance, change.model),
+    )
+    form = compile_model(change.model)
+    wide = undecided_row(form, change.model.ROW_SCALES) or undecided_level(form)
+    exactly = whole.solve(run.known) if wide else None
     if exactly is not None:
         return exactly
     try:
@@ -49,31 +56,46 @@ def decide(problem: VariantProblem, instance: Instance, run: Run) -> Claim:
         reason = f"{BEYOND_PRECISION}: {error}"
         claim = Claim(status=Status.NO_SOLUTION, reason=reason, termination=Termination.TOLERANCES)
     objective = None if claim.solution is None else check(claim.solution).objective
-    refuted = objective is not None and _refuted(claim, objective)
-    doubtful = refuted or claim.status is Status.INFEASIBLE or claim.termination in _UNDECIDED
-    if doubtful and not wide:
-        exactly = solve_exactly(change, run, read, check)
-    if exactly is not None:
-        return exactly
-    return _without_tolerances(claim) if refuted else claim
+    refuted = None if objective is None else _refuted(claim, objective)
+    if refuted is not None:
+        claim = _without_tolerances(claim, refuted)
+    if not wide and (claim.status is Status.INFEASIBLE or claim.termination in _UNDECIDED):
+        proved = [] if objective is None else _proved(claim, objective)
+        exactly = whole.solve(claim.solution, proved)
+        if exactly is not None and exactly.status is not claim.status:
+            bounds = [*claim.bounds[: len(proved)], *exactly.bounds[len(proved) :]]
+            return replace(exactly, bounds=bounds)
+    return claim
+
+
+def _proved(claim: Claim, objective: Objective) -> list[Number]:
+    """Return the values of the first levels that are at their bounds."""
+    proved = []
+    for value, bounds in zip(objective, claim.bounds, strict=False):
+        if not any(value == bound.value for bound in bounds):
+            break
+        proved.append(value)
+    return proved
 
 
 _UNDECIDED = (Termination.TOLERANCES, Termination.UNDECIDED)
 
 
-def _refuted(claim: Claim, objective: Objective) -> bool:
-    """Whether the check finds other values than a solver, or better ones than its bound."""
-    stated = claim.objective or ()
-    pairs = zip(objective, stated, strict=False)
-    if any(relative_gap(value, other) > TOLERANCE for value, other in pairs):
-        return True
-    for (level, value), bounds in zip(objective.pairs(), claim.bounds, strict=False):
+def _refuted(claim: Claim, objective: Objective) -> int | None:
+    """Return the first level whose value the check finds another than a solver, or beyond a bound.
+
+    ``None`` if there is none.
+    """
+    stated = [*(claim.objective or ()), *objective][: len(objective)]
+    attained = True
+    for i, (level, value) in enumerate(objective.pairs()):
+        bounds = claim.bounds[i] if i < len(claim.bounds) else ()
         claimed = [bound for bound in bounds if bound.kind == "claimed"]
-        if any(_beaten(level, value, bound) for bound in claimed):
-            return True
-        if not any(at_bound(value, bound) for bound in bounds):
-            return False
-    return False
+        beaten = attained and any(_beaten(level, value, bound) for bound in claimed)
+        if beaten or relative_gap(value, stated[i]) > TOLERANCE:
+            return i
+        attained = attained and any(at_bound(value, bound) for bound in bounds)
+    return None
 
 
 def _beaten(level: Level, value: Number, bound: Bound) -> bool:
@@ -81,10 +103,13 @@ def _beaten(level: Level, value: Number, bound: Bound) -> bool:
     return beaten and level.better(value, bound.value)
 
 
-def _without_tolerances(claim: Claim) -> Claim:
-    """Return a claim without what rests on a solver's tolerances, which the check refutes."""
+def _without_tolerances(claim: Claim, refuted: int) -> Claim:
+    """Return a claim without what it states of a level and the later ones by a solver alone."""
     reason = f"{BEYOND_PRECISION}: the check refutes what the solver states"
-    bounds = [[bound for bound in level if bound.kind == "certified"] for level in claim.bounds]
+    bounds = [
+        [bound for bound in level if i < refuted or bound.kind == "certified"]
+        for i, level in enumerate(claim.bounds)
+    ]
     return replace(
         claim,
         status=Status.FEASIBLE,

@@ -10,7 +10,7 @@ from dlsched.results.result import UNDECIDED, Violation
 from dlsched.schema import Number, simplify
 from dlsched.solvers.row_scale import ExactRow
 from dlsched.variants.changed_model import Change
-from dlsched.variants.exact_program import Choice, best_values
+from dlsched.variants.exact_program import Choice, best_values, contradiction
 from dlsched.variants.exact_values import exact, exact_value
 from dlsched.variants.rows import column_of, limits
 
@@ -53,10 +53,8 @@ class Evaluation:
 
     def levels(self) -> dict[str, Number]:
         """Return the values of the variant's own levels, where `violations` gave values to all."""
-        return {
-            name: simplify(_sum(terms, self._values) + constant)
-            for name, (terms, constant) in self.change.levels.items()
-        }
+        levels = self.change.levels.items()
+        return {name: simplify(level.at(self._values)) for name, level in levels}
 
 
 def _sum(terms: Mapping[int, Fraction], values: Mapping[int, Fraction]) -> Fraction:
@@ -84,10 +82,6 @@ def _violated(row: Any, stated: ExactRow, values: Mapping[int, Fraction]) -> Ite
             yield Violation(kind, row.name, f"{row.name} {said}", missing)
 
 
-_MOST_NAMES = 5
-"""Constraints that a message names."""
-
-
 def _no_values(choice: Choice, rows: Sequence[Any]) -> Violation:
     """Return why the added variables have no best values."""
     if choice.status == "undecided":
@@ -96,9 +90,7 @@ def _no_values(choice: Choice, rows: Sequence[Any]) -> Violation:
     if choice.status == "unbounded":
         words = "a level improves without end in the added variables; give them bounds"
         return Violation("variables", "variables", words)
-    names = [rows[i].name for i in choice.rows[:_MOST_NAMES]]
-    more = "" if len(choice.rows) <= _MOST_NAMES else f" and {len(choice.rows) - _MOST_NAMES} more"
-    reason = f"these constraints contradict each other: {', '.join(names)}{more}"
+    reason = contradiction([row.name for row in rows], choice.rows)
     words = f"no values of the added variables fit the solution: {reason}"
     return Violation("variables", "variables", words)
 

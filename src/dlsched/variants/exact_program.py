@@ -44,6 +44,7 @@ def best_values(
     columns: Mapping[int, Column],
     rows: Sequence[ExactRow],
     levels: Sequence[Terms],
+    start: Mapping[int, Fraction] | None = None,
     stop: Callable[[], object] | None = None,
 ) -> Choice:
     """Return the values that are best for the levels, which are minimized one after the other.
@@ -56,6 +57,8 @@ def best_values(
         Over these keys alone.
     levels
         Costs by key.
+    start
+        Values of all columns, from which the search begins if they fit.
     stop
         Asked now and then; what is true ends the search without a decision.
     """
@@ -71,11 +74,23 @@ def best_values(
             [{key: costs[key] for key in keys if costs.get(key)} for costs in levels],
             stop,
         )
-        choice = part.solve()
+        choice = part.solve(start)
         if choice.status != "optimal":
             return choice._replace(rows=sorted({*choice.rows, *program.origins(keys)}))
         values |= choice.values
     return Choice("optimal", values)
+
+
+_MOST_NAMES = 5
+"""Rows that a message names."""
+
+
+def contradiction(names: Sequence[str], positions: Sequence[int]) -> str:
+    """Return a sentence that names rows which leave no values."""
+    shown = [names[i] for i in positions[:_MOST_NAMES]]
+    more = len(positions) - len(shown)
+    said = f"these constraints contradict each other: {', '.join(shown)}"
+    return f"{said} and {more} more" if more else said
 
 
 @dataclass
@@ -164,6 +179,15 @@ def _parts(
         yield keys, list(positions)
 
 
+def _sum(terms: Terms, values: Mapping[int, Fraction] | Sequence[Fraction]) -> Fraction:
+    return sum((c * values[key] for key, c in terms.items()), Fraction(0))
+
+
+def _rounded_up(value: Fraction | float, step: Fraction) -> Fraction | float:
+    """Return the least multiple of a step that is no less than a value."""
+    return value if isinstance(value, float) or not step else math.ceil(value / step) * step
+
+
 _NO_END = -math.inf
 """The value of a level that improves without end."""
 
@@ -178,7 +202,7 @@ class _Part:
     levels: Sequence[Terms]
     stop: Callable[[], object] | None
 
-    def solve(self) -> Choice:
+    def solve(self, start: Mapping[int, Fraction] | None) -> Choice:
         """Return the best values of the part."""
         place = {key: j for j, key in enumerate(self.keys)}
         bounds = [Interval(column.lower, column.upper) for column in self.columns]
@@ -190,8 +214,11 @@ class _Part:
             self.stop,
         )
         costs = [{place[key]: c for key, c in level.items()} for level in self.levels]
-        best: list[Fraction] | None = None
+        best = None if start is None else self._fitting([start[key] for key in self.keys])
         value: list[Fraction | float] = []
+        if best is not None:
+            value += [_sum(terms, best) for terms in costs]
+        steps = [self._step(terms) for terms in costs]
         contradicting: set[int] = set()
         open_boxes = [bounds]
         try:
@@ -204,7 +231,8 @@ class _Part:
                 if broken:
                     contradicting.update(j - len(box) for j in broken if j >= len(box))
                     continue
-                least = _minimum(simplex, costs)
+                minima = _minimum(simplex, costs)
+                least = [_rounded_up(v, step) for v, step in zip(minima, steps, strict=True)]
                 if best is not None and least >= value:
                     continue
                 point = [simplex.value(j) for j in range(len(box))]
@@ -224,6 +252,22 @@ class _Part:
         if _NO_END in value:
             return Choice("unbounded")
         return Choice("optimal", dict(zip(self.keys, best, strict=True)))
+
+    def _fitting(self, point: list[Fraction]) -> list[Fraction] | None:
+        """Return a point if it fits."""
+        values = dict(zip(self.keys, point, strict=True))
+        inside = all(
+            Interval(column.lower, column.upper).nearest(value) == value
+            and (value.denominator == 1 or not column.integer)
+            for column, value in zip(self.columns, point, strict=True)
+        )
+        fits = inside and all(row.holds(_sum(row.terms, values)) for row in self.rows.values())
+        return point if fits else None
+
+    def _step(self, costs: Terms) -> Fraction:
+        """Return what a level's values are multiples of; 0 if nothing is known."""
+        whole = all(self.columns[j].integer for j in costs)
+        return granularity(costs.values()) if whole else Fraction(0)
 
     def _fractional(self, point: Sequence[Fraction]) -> int | None:
         """Return the first whole column whose value is a fraction; ``None`` if there is none."""

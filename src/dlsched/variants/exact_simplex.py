@@ -13,8 +13,8 @@ from typing import NamedTuple, TypeAlias
 
 Terms: TypeAlias = Mapping[int, Fraction]
 """Coefficients by column."""
-MOST_OPERATIONS = 400_000
-"""Operations on fractions before a program counts as too large: some seconds."""
+MOST_OPERATIONS = 200_000
+"""Operations on fractions before a program counts as too large: about a second."""
 
 
 class Interval(NamedTuple):
