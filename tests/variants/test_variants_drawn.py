@@ -16,7 +16,7 @@ from dlsched.proofs.check import InvalidProof
 from dlsched.proofs.document import proof_from_data
 from dlsched.proofs.prove import ProofFailed
 from dlsched.results.objective import ByLevel
-from dlsched.variants import owner_of
+from dlsched.variants import exact_whole, owner_of
 
 
 def reclaiming() -> tuple[Any, list[Any]]:
@@ -112,6 +112,13 @@ def test_drawn_variants_are_answered_rightly(start: int) -> None:
     """Statuses, objectives and bounds are those of enumeration, or nothing is claimed."""
     for seed in range(start, start + 30):
         compare(seed, HOSTILE)
+
+
+def test_a_solver_alone_claims_nothing_false(monkeypatch: Any) -> None:
+    """Where the program in fractions is too large, what doubles cannot tell is left open."""
+    monkeypatch.setattr(exact_whole, "MOST_COLUMNS", 0)
+    ended = Counter(compare(seed, HOSTILE) for seed in range(200, 230))
+    assert ended["optimal"] > 3, ended
 
 
 def test_few_are_undecided_in_units_that_people_use() -> None:

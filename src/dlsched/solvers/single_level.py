@@ -155,9 +155,22 @@ class SingleLevel:
             if again.status is not Status.OPTIMAL:  # a limit: the first outcome stands
                 self.bounds[level] = first_bounds
                 break
+            value = self.exact.value(whole, level, point)
+            weakened = [self.of_whole(level, bound, value) for bound in self.bounds[level]]
+            certified = [bound for bound in first_bounds if bound.kind == "certified"]
+            self.bounds[level] = [*certified, *weakened]
             outcome = again
         self.form = whole
         return outcome
+
+    def of_whole(self, level: int, bound: Bound, value: Number | float) -> Bound:
+        """Return a bound of all points, where the form had columns fixed that `value` excludes.
+
+        Points with other values of these columns are worse than `value`; no other point is better
+        than the bound.
+        """
+        weaker = min if self.form.sign(level) == 1 else max
+        return bound._replace(value=weaker(bound.value, value))
 
     def solve_once(self, level: int) -> Outcome:
         """Solve the relaxation, then the integer program unless the relaxation decides."""

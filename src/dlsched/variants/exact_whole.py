@@ -29,7 +29,7 @@ METHOD = "simplex method in fractions"
 """What found a bound."""
 _EXACT = 2.0**53
 """Integers below this are exact in doubles."""
-_MOST_COLUMNS = 2_000
+MOST_COLUMNS = 2_000
 """Of a program that is tried."""
 
 
@@ -66,7 +66,7 @@ class ExactWhole:
             The values of the first levels that are known to be optimal; they are held.
         """
         form, rows, levels = self._form, self._rows, self._levels
-        if rows is None or levels is None or form.shape[1] > _MOST_COLUMNS:
+        if rows is None or levels is None or form.shape[1] > MOST_COLUMNS:
             return None
         self.run.announce(Stage.SEARCHING, f"in fractions, {form.size}")
         held = {
