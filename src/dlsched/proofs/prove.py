@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 
-from dlsched.errors import DlschedError, OptionError
+from dlsched.errors import DlschedError, OptionError, SolverFailure
 from dlsched.proofs.available import MODEL, Forms
 from dlsched.proofs.bounds import BoundProof
 from dlsched.proofs.cuts import Cut, with_cuts
@@ -145,7 +145,7 @@ def _first_proof(
                 kind, wanted = wanted_of(form)
                 run.announce(Stage.SEARCHING, f"a proof of {name}, {target}")
                 nodes, cuts = _tree(form, wanted, run, most, spread)
-            except (ValueError, OptionError, Unproved) as error:
+            except (ValueError, OptionError, SolverFailure, Unproved) as error:
                 reason = reason or str(error)
             else:
                 return LevelProof(name, target, kind, chosen, form.digest, nodes, parameters, cuts)
