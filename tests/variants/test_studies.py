@@ -116,6 +116,37 @@ def validate_best_solutions(instance: Any) -> None:
     assert len({point(instance, r.solution) for r in results}) == len(results)
 
 
+@pytest.mark.parametrize(
+    ("problem", "seed"),
+    [
+        *(("sensitivity", seed) for seed in range(4)),
+        *((name, 0) for name in sorted(SIZES) if name not in ("sensitivity", "placement")),
+        pytest.param("placement", 0, marks=pytest.mark.slow),
+    ],
+)
+def test_best_solutions_by_objective_leave_out_no_objective(problem: str, seed: int) -> None:
+    """Also those that only solutions with choices have that others dominate."""
+    instance, known = drawn(problem, seed)
+    found = {tuple(map(float, objective)): objective for objective in objectives(instance, known)}
+    senses = [entry.sense for entry, _ in next(iter(found.values())).pairs()]
+
+    def losses(values: Any) -> tuple[float, ...]:
+        return tuple(-v if s == "max" else v for s, v in zip(senses, values, strict=True))
+
+    results = dlsched.best_solutions(instance, 5, distinct="objective")
+    assert {result.status for result in results} == {"optimal"}
+    assert [losses(map(float, result.objective)) for result in results] == [
+        pytest.approx(loss) for loss in sorted(map(losses, found))[:5]
+    ]
+
+
+@pytest.mark.parametrize("distinct", ["variables", "objective"])
+def test_there_is_one_best_solution_where_nothing_is_to_be_decided(distinct: Any) -> None:
+    """No variable can have another value; it was an error of Pyomo's."""
+    text = {"dlsched": 1, "problem": "elastic", "name": "none", "capacity": 4, "jobs": []}
+    assert len(dlsched.best_solutions(text, 3, distinct=distinct)) == 1
+
+
 def test_what_highs_presolve_fails_at_is_solved_without_it() -> None:
     """HiGHS 1.16.0 ends with a solve error at one of the programs."""
     servers = [

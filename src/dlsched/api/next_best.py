@@ -13,7 +13,7 @@ from dlsched.results.objective import relative_gap
 from dlsched.results.result import Result, Status
 from dlsched.schema.envelope import Instance
 from dlsched.variants import Variant, VariantLike, VariantProblem
-from dlsched.variants.names import Names, add_beside
+from dlsched.variants.names import Names, add_beside, named_later
 
 Distinct = Literal["variables", "objective"]
 
@@ -38,8 +38,8 @@ def best_solutions(
     gap
         The largest relative distance from the optimum at the first level; None for any.
     distinct
-        What makes two solutions different: the values of the variables that variants may name, or
-        the objective.
+        What makes two solutions different: the objective, or the values of the variables that
+        variants may name. Those that are there only where a variant names them do not count.
     variant
         A change of the problem.
     **solve_options
@@ -61,7 +61,9 @@ def best_solutions(
     results: list[Result] = []
     passed: list[Result] = []
     while len(results) < count:
-        result = _next_point(inst, variant, passed, solve_options)
+        result = _next_point(inst, variant, passed, distinct, solve_options)
+        if result is None:
+            break
         if result.objective is None:
             results += [result] if result.status is not Status.INFEASIBLE else []
             break
@@ -82,11 +84,16 @@ def _next_point(
     instance: Instance,
     variant: Variant | None,
     better: Sequence[Result],
+    distinct: Distinct,
     options: Mapping[str, Any],
-) -> Result:
-    """Return the best solution that differs from all better ones in a variable."""
-    owner = changed_problem_of(instance, extended(instance, variant, "all"))
-    points = [_point(instance, owner, result.solution) for result in better]
+) -> Result | None:
+    """Return the best solution that differs from all better ones; ``None`` if none can."""
+    by_objective = distinct == "objective"
+    add = _name_all if by_objective else None
+    owner = changed_problem_of(instance, extended(instance, variant, "all", add))
+    points = [_point(instance, owner, result.solution, by_objective) for result in better]
+    if not all(points):
+        return None
 
     def exclude(m: Any, _: Any) -> None:
         import pyomo.core as pyo
@@ -103,12 +110,47 @@ def _next_point(
     return solve(instance, variant=changed, **options)
 
 
-def _point(instance: Instance, owner: VariantProblem, solution: Any) -> dict[str, int]:
-    """Return the values of the variables that variants may name, by Pyomo's names."""
+def _name_all(m: Any, _: Any) -> None:
+    """Name the variables that are there only where they are named."""
+    import pyomo.core as pyo
+
+    add_beside(m, "named", pyo.ConstraintList())  # a function of a variant must add something
+    for name, limits in named_later(m).items():
+        component = m.component(name)
+        for key in component.index_set():
+            if limits(*key)[1] > 0:
+                component[key]
+
+
+def _point(
+    instance: Instance, owner: VariantProblem, solution: Any, by_objective: bool
+) -> dict[str, int]:
+    """Return the values of the variables that make solutions different, by Pyomo's names.
+
+    These are the variables that variants may name, unless they can have only one value. Solutions
+    of different objectives differ in a variable of a level: where variants may name all of these,
+    no others are needed.
+    """
+    import pyomo.core as pyo
+    from pyomo.core.expr.visitor import identify_variables
+
     model = owner.model.build(instance)
     owner.model.assign(instance, model, solution)
     components = [model.component(name) for name in owner.model.nameable(model)]
-    return {v.name: round(v.value) for c in components if c is not None for v in c.values()}
+    named = {v.name: v for c in components if c is not None for v in c.values()}
+    if by_objective:
+        levels = model.component_data_objects(pyo.Objective)
+        of_levels = {v.name: v for level in levels for v in identify_variables(level.expr)}
+        if of_levels.keys() <= named.keys():
+            named = of_levels
+        else:
+            later = named_later(model)
+            named = {
+                name: v
+                for name, v in named.items()
+                if name in of_levels or v.parent_component().local_name not in later
+            }
+    return {name: round(v.value) for name, v in named.items() if v.lb != v.ub}
 
 
 def _differs(different: Any, beyond: Any, names: Names, point: Mapping[str, int]) -> Any:
