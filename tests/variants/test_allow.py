@@ -386,3 +386,48 @@ def test_a_rule_that_forbids_a_part_of_what_it_allows() -> None:
     variant = Variant("sensitivity", "partly", allow=allow)
     with pytest.raises(OptionError, match=r"variant partly: .* it must allow with fewer"):
         dlsched.solve(dlsched.load(data), variant=variant)
+
+
+def only_together(jobs: frozenset[str]) -> Rule:
+    """Return a rule that says no to fewer of some jobs, but not to all."""
+    return lambda _, held: len(jobs & held.keys()) in (0, len(jobs))
+
+
+def only_so_many(jobs: frozenset[str]) -> Rule:
+    """Return a rule that says no to fewer jobs on a server."""
+    return lambda _, held: len(held) >= len(jobs)
+
+
+@pytest.mark.parametrize(
+    "draws", [150, pytest.param(2500, marks=pytest.mark.slow)], ids=["few", "many"]
+)
+def test_a_rule_that_breaks_its_contract_is_an_error_or_answered_rightly(draws: int) -> None:
+    """By both exact methods; `columns` called some of these infeasible, which had solutions."""
+    refused = 0
+
+    @settings(
+        max_examples=draws, derandomize=True, deadline=None, suppress_health_check=SUPPRESSED
+    )
+    @given(st.data())
+    def agree(data: st.DataObject) -> None:
+        nonlocal refused
+        instance = data.draw(instances("sensitivity"))
+        ids = [job.id for job in instance.jobs]
+        known = solutions(instance) if len(ids) > 1 else None
+        assume(known)
+        some = data.draw(st.sets(st.sampled_from(ids), min_size=2))
+        rule = data.draw(st.sampled_from([only_together, only_together, only_so_many]))
+        variant = Variant("sensitivity", "drawn", allow=rule(frozenset(some)))
+        best = best_of(instance, variant, known)
+        for method in ["columns", "whole_model"]:
+            try:
+                result = dlsched.solve(instance, method, variant=variant)
+            except OptionError as error:
+                assert "it must allow with fewer" in str(error)
+                refused += 1
+                continue
+            assert result.status == ("infeasible" if best is None else "optimal")
+            assert best is None or list(result.objective) == list(best)
+
+    agree()
+    assert refused > 0

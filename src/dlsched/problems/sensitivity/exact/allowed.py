@@ -20,6 +20,7 @@ from dlsched.problems.sensitivity.exact import patterns
 from dlsched.problems.sensitivity.exact.bounds import pooled
 from dlsched.problems.sensitivity.exact.job_columns import JobColumns
 from dlsched.problems.sensitivity.heuristics.allowed_swaps import rearranged
+from dlsched.problems.sensitivity.programs.allowed_rows import require_fewer_allowed
 from dlsched.problems.sensitivity.structures.server_patterns import TooManyStates
 from dlsched.results.objective import Bound
 from dlsched.results.result import Claim, Start, Status, Termination
@@ -56,6 +57,7 @@ def solve_allowed(instance: Instance, run: Run, allow: Allow) -> Claim:
                 start = claim.start or _accepted(run)
                 return replace(claim, solution=placed, objective=None, start=start)
             known.append(placed)
+    require_fewer_allowed(instance, allow)
     bounds = _valid(claim)
     try:
         columns = JobColumns(instance, run, allow, bounds)

@@ -19,6 +19,8 @@ from dlsched.problems.sensitivity.definition.schema import Instance, Job, Soluti
 
 MOST_ASKED = 200_000
 """Most sets of parts of which the rule is asked."""
+_MOST_CHECKED = 20_000
+"""Of so many sets of parts that fit a server's GPUs, the rule is asked of every one."""
 _PROBED = 100
 """Number of the sets that are not allowed that are tried with one more job."""
 
@@ -104,6 +106,35 @@ def _counts(instance: Instance, job: Job) -> list[int]:
     return [gpus] if gpus <= most else []
 
 
+def require_fewer_allowed(instance: Instance, allow: Allow) -> None:
+    """Raise `OptionError` if the rule allows a set of parts and not one with fewer jobs or GPUs.
+
+    It is asked of all sets that fit a server's GPUs, unless these are more than `_MOST_CHECKED`.
+    """
+    _check_all(_Asked(instance, allow))
+
+
+def _check_all(asked: _Asked) -> None:
+    jobs, most = list(asked.counts.items()), asked.instance.servers.gpus
+    sets_of = [1] + [0] * most  # by their GPUs
+    for _, counts in jobs:
+        before = list(sets_of)
+        for gpus in counts:
+            for total in range(gpus, most + 1):
+                sets_of[total] += before[total - gpus]
+    if sum(sets_of) > _MOST_CHECKED:
+        return
+    stack: list[tuple[Parts, int, int]] = [(frozenset(), 0, most)]
+    while stack:
+        held, first, free = stack.pop()
+        _require(not asked(held) or all(map(asked, asked.smaller(held))), held)
+        for i in range(first, len(jobs)):
+            job, counts = jobs[i]
+            for gpus in counts:
+                if gpus <= free:
+                    stack.append((held | {Part(job, gpus)}, i + 1, free - gpus))
+
+
 def smallest_forbidden(instance: Instance, allow: Allow) -> list[Parts]:
     """Return the smallest sets of parts that fit a server's GPUs and are not allowed.
 
@@ -114,6 +145,7 @@ def smallest_forbidden(instance: Instance, allow: Allow) -> list[Parts]:
         a smaller one.
     """
     asked = _Asked(instance, allow)
+    _check_all(asked)
     jobs = asked.in_order()
     found: list[Parts] = []
     stack: list[tuple[Parts, list[Counts], int]] = [
