@@ -31,15 +31,47 @@ def table() -> pd.DataFrame:
 
 
 def test_gaps_are_those_of_the_table() -> None:
-    """A method's points are its gaps in per cent; its label counts those at 0."""
+    """A method's points are its gaps in per cent; its label counts the optimal runs."""
     ax = dlsched.plot_comparison(table(), "gaps")
     points = [sorted(line.get_xdata()) for line in ax.lines if line.get_linestyle() == "None"]
     rows = table()
     for name, own in zip(METHODS, points, strict=True):
-        gaps = 100 * rows[rows["method"] == name]["placed_gap_to_best"].astype(float)
+        gaps = 100 * rows[rows["method"] == name]["gap_to_best"].astype(float)
         assert own == pytest.approx(sorted(gaps))
     labels = [label.get_text() for label in ax.get_yticklabels()]
-    assert labels[0] == "milp\n6 of 6 at 0"
+    assert labels[0] == "milp\n6 of 6 optimal"
+
+
+def test_what_is_optimal_to_nine_digits_is_counted_as_optimal() -> None:
+    """Groups' efficiencies are sums of floating-point numbers, beside a solver's bound."""
+    instances = [dlsched.generate("interleaving", seed=seed, jobs=16) for seed in range(3)]
+    rows = dlsched.compare(instances, ["exact", "muri"])
+    exact, muri = (rows[rows["method"] == name] for name in ("exact", "muri"))
+    assert exact["gap_to_best"].max() > 0
+    assert exact["at_optimum"].tolist() == [True] * 3 and not muri["at_optimum"].any()
+    ax = dlsched.plot_comparison(rows, "gaps")
+    assert [label.get_text() for label in ax.get_yticklabels()] == [
+        "exact\n3 of 3 optimal",
+        "muri\n0 of 3 optimal",
+    ]
+    assert not ax.lines[1].get_xdata().any()  # where exact's runs are drawn
+
+
+def test_a_run_that_differs_at_the_first_level_does_not_choose_it_for_all() -> None:
+    """Gaps of other runs at later levels are drawn, unless a level is named."""
+    runs = [
+        {"placed_gap_to_best": 0.5, "gap_to_best": 0.5, "at_optimum": False},
+        {"placed_gap_to_best": 0.0, "gap_to_best": 0.25, "at_optimum": False},
+        {"placed_gap_to_best": 0.0, "gap_to_best": 1e-12, "at_optimum": True},
+    ]
+    same = {"problem": "workers", "method": "bfd", "status": "feasible", "size": 4, "seconds": 1.0}
+    rows = pd.DataFrame([same | run for run in runs])
+    for level, drawn in ((None, [0, 25, 50]), ("placed", [0, 0, 50])):
+        (points,) = (
+            line for line in dlsched.plot_comparison(rows, level=level).lines
+            if line.get_linestyle() == "None"
+        )  # fmt: skip
+        assert list(points.get_xdata()) == drawn
 
 
 def test_profile_counts_only_proofs() -> None:
@@ -107,12 +139,13 @@ def test_errors_name_the_remedy() -> None:
         ),
         (good[good["method"] == "milp"], {"kind": "profile"}, "has only milp: give runs of two"),
         (good.assign(status="feasible"), {"kind": "profile"}, "raise the time limit"),
-        (good.drop(columns="placed_gap_to_best"), {"level": "placed"}, "proves a bound"),
         (
-            good.drop(columns=[name for name in good if name.endswith("_gap_to_best")]),
-            {},
-            "a method that proves a bound",
+            good.drop(columns="placed_gap_to_best"),
+            {"level": "placed"},
+            "no run has a gap of placed: no bound computed; add exact or lp",
         ),
+        (good.assign(gap_to_best=None), {}, "no run has a gap: no bound computed; add exact or lp"),
+        (good.drop(columns="at_optimum"), {}, "the column 'at_optimum'"),
         ([1, 2], {}, "dlsched.compare"),
     ]
     for given, options, message in refused:

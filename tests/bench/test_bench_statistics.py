@@ -11,7 +11,7 @@ import pytest
 
 import dlsched
 from dlsched.bench import statistics
-from dlsched.bench.report import findings
+from dlsched.bench.report import findings, optimum_text
 from dlsched.bench.statistics import EvaluatedRun
 from dlsched.results import performance_profiles as profiles
 
@@ -21,13 +21,15 @@ def run(**fields: Any) -> EvaluatedRun:
     gap = fields.pop("gap", None)
     second = fields.pop("second", None)
     label = fields.pop("method", "m")
+    gaps = [known for known in (gap, second) if known is not None]
     row = {
         "problem": "reclaiming", "method": label, "options": "{}", "status": "feasible",
         "reason": "", "kind": "heuristic", "instance": "i", "instance_sha256": "s", "source": "i",
         "seed": 0, "repetition": 0, "seconds": 1.0, "size": 10, "solution_sha256": "a",
         "resolved_method": label, "termination": "finished", "refuted": "",
-        "preempted_gap_to_best": gap, "preempted_best_bound": 1,
-        "collateral_gap_to_best": second, "collateral_best_bound": 1,
+        "preempted_gap_to_best": gap, "collateral_gap_to_best": second,
+        "gap_to_best": next(filter(None, gaps), 0.0) if gaps else None,
+        "best_bound_kind": "certified", "at_optimum": gaps == [0, 0],
     } | fields  # fmt: skip
     if gap is None:
         return EvaluatedRun(row, label, None, (), ())
@@ -77,7 +79,7 @@ def test_profiles_by_hand() -> None:
     factors, shares = profile["b"]
     assert list(factors) == [1, 1, 3] and list(shares) == pytest.approx([1 / 3, 1 / 3, 2 / 3])
     runs = [run(gap=0.5), run(gap=0.1), run(status="error"), run(status="killed")]
-    gaps, shares = profiles.gap_profile([run.row for run in runs], "preempted")["m"]
+    gaps, shares = profiles.gap_profile([run.row for run in runs])["m"]
     assert list(gaps) == [0.1, 0.5] and list(shares) == [0.25, 0.5]
 
 
@@ -90,7 +92,7 @@ def test_growth_is_found() -> None:
     assert (power.low, power.high, power.sizes) == (pytest.approx(1.5), pytest.approx(1.5), 5)
     assert power.power() == "n^1.50 (1.50 to 1.50)"
     rising = [run(gap=0.01 + 0.03 * np.log2(n), size=n) for n in (1, 2, 4, 8, 16)]
-    slope = statistics.gap_growth(rising, "preempted")
+    slope = statistics.gap_growth(rising)
     assert slope is not None and slope.slope == pytest.approx(0.03)
 
 
@@ -124,8 +126,8 @@ def test_no_growth_is_found() -> None:
     limited = [run(size=n, status="feasible", termination="time_limit") for n in range(1, 9)]
     assert statistics.growth(limited) is None
     zeros = [run(gap=0.0, size=n) for n in range(1, 9)]
-    assert statistics.gap_growth(zeros, "preempted") is None
-    assert statistics.growth([]) is None and statistics.gap_growth([], "preempted") is None
+    assert statistics.gap_growth(zeros) is None
+    assert statistics.growth([]) is None and statistics.gap_growth([]) is None
 
 
 def test_summary_by_size() -> None:
@@ -137,8 +139,8 @@ def test_summary_by_size() -> None:
     assert list(table.columns.drop("size")) == list(statistics.summary(runs).columns)
 
 
-def test_summary_is_of_the_first_level_at_which_methods_differ() -> None:
-    """Equal at the first level, methods are compared at the second, over runs that are there."""
+def test_summary_is_of_a_run_s_first_level_that_is_not_at_its_bound() -> None:
+    """One run of many that differs at the first level hides no gap at the second."""
     runs = [
         run(method="a", instance_sha256="1", gap=0.0, second=0.0),
         run(method="a", instance_sha256="2", gap=0.0, second=0.0),
@@ -146,37 +148,22 @@ def test_summary_is_of_the_first_level_at_which_methods_differ() -> None:
         run(method="b", instance_sha256="2", gap=0.0, second=0.0),
     ]
     a, b = statistics.summary(runs).to_dict("records")
-    assert (a["level"], a["mean"], b["mean"], b["worst"]) == ("collateral", 0, 0.25, 0.5)
+    assert (a["mean"], b["mean"], b["worst"]) == (0, 0.25, 0.5)
     assert (a["at optimum"], b["at optimum"]) == (2, 1)
     runs.append(run(method="b", instance_sha256="2", gap=0.3, seed=1))
-    means = statistics.level_means(statistics.gaps_by_level(runs), "reclaiming", "preempted")
-    assert statistics.summary(runs)["level"].tolist() == ["preempted", "preempted"]
+    b = statistics.summary(runs).to_dict("records")[1]
+    assert (b["mean"], b["worst"]) == (pytest.approx(0.8 / 3), 0.5)
+    means = statistics.level_means(statistics.gaps_by_level(runs), "reclaiming")
     assert [*means] == ["preempted", "collateral"]
     assert [means[level]["b"].text() for level in means] == ["10.00 %", "(2) 25.00 %"]
     assert [means[level]["a"].text() for level in means] == ["0 %", "0 %"]
 
 
-def test_level_of_one_method_is_the_first_with_a_gap() -> None:
-    """If nothing differs, the level shown is the first with a gap, else the last with a bound."""
-    alone = [run(gap=0.0, second=0.2)]
-    assert statistics.differing_levels(alone) == {"reclaiming": "collateral"}
-    assert statistics.differing_levels([run(gap=0.0, second=0.0)]) == {"reclaiming": "collateral"}
-    assert statistics.differing_levels([run(gap=0.0)]) == {"reclaiming": "preempted"}
-    assert statistics.differing_levels([run(status="error")]) == {"reclaiming": "preempted"}
-    open_twice = [run(gap=0.1), run(gap=0.1, method="b"), *alone, run(gap=0.0, second=0.1)]
-    same = [
-        replace(r, row=r.row | {"instance_sha256": str(i // 2)}) for i, r in enumerate(open_twice)
-    ]
-    assert statistics.differing_levels(same) == {"reclaiming": "collateral"}
-
-
 def test_a_solver_s_last_digit_is_no_gap() -> None:
-    """At a bound that is no whole number, a difference beyond nine digits is none."""
-    tiny = {"preempted_best_bound": 1.5, "gap": 1e-10, "second": 0.0}
-    runs = [run(method="a", **tiny), run(method="b", **tiny | {"gap": 0.0})]
-    assert [r.at_optimum for r in runs] == [True, True]
-    assert not run(gap=1e-10, second=0.0).at_optimum
-    assert statistics.differing_levels(runs) == {"reclaiming": "collateral"}
+    """Where the column says that a run is at the optimum."""
+    tiny = run(gap=1e-10, second=0.0)
+    assert profiles.gap_of(tiny.row) == 1e-10
+    assert profiles.gap_of(tiny.row | {"at_optimum": True}) == 0
 
 
 def row_of(result: dlsched.Result, method: str, **fields: Any) -> dict[str, Any]:
@@ -204,6 +191,8 @@ def test_gaps_are_to_the_strongest_bound_of_any_run() -> None:
     assert alone[0].gaps[0] is None and not alone[0].at_optimum
     (line,) = statistics.summary(alone).to_dict("records")
     assert (line["at optimum"], line["optimum unknown"], line["mean"]) == (0, 1, None)
+    assert optimum_text(line) == "" and statistics.without_bounds(runs) == []
+    assert findings(alone) == ["reclaiming: no bound computed; add exact or lp"]
 
 
 def test_false_bounds_take_no_part() -> None:

@@ -15,7 +15,10 @@ from dlsched.display.drawing.style import SMALL, WIDTHS
 
 def run(instance: str, method: str, **gaps: float | None) -> dict[str, Any]:
     """Return a row of reclaiming."""
-    cells = {f"{level}_gap_to_best": gap for level, gap in gaps.items()}
+    cells: dict[str, Any] = {f"{level}_gap_to_best": gap for level, gap in gaps.items()}
+    stated = [gap for gap in gaps.values() if gap is not None]
+    cells["gap_to_best"] = next((gap for gap in stated if gap), 0.0)
+    cells["at_optimum"] = list(gaps) == ["preempted", "collateral"] and not any(stated)
     kinds = {"exact": "exact", "lyra": "heuristic", "scf": "baseline"}
     row = {"problem": "reclaiming", "instance": instance, "method": method, "status": "feasible"}
     return row | cells | {"kind": kinds[method]}
@@ -41,26 +44,36 @@ def rows_of(ax: Any) -> dict[str, str]:
     return dict(zip(names, beside, strict=True))
 
 
-def test_the_first_level_at_which_methods_differ() -> None:
-    """Gaps are those of the second level, the best method first; all levels decide on optimal."""
+def test_gaps_are_of_a_run_s_first_level_that_is_not_at_its_bound() -> None:
+    """The best method is first; all levels decide on optimal."""
     (ax,) = dlsched.plot_overview(table()).axes
-    assert ax.get_title(loc="right") == "gap of collateral"
+    assert ax.get_title(loc="right") == "gap"
     assert rows_of(ax) == {"exact": "2 of 2", "lyra": "1 of 2", "scf": "0 of 2"}
     means = [line.get_xdata()[0] for line in ax.lines if line.get_linestyle() == "-"]
     assert means == pytest.approx([0, 5, 37.5])
 
 
-def test_no_mean_over_different_levels() -> None:
-    """With a difference at the first level that level is drawn; worse runs count as not optimal."""
+def test_one_run_that_differs_at_the_first_level_hides_no_others() -> None:
+    """Gaps at later levels stay; worse runs and those without a gap count as not optimal."""
     worse = pd.DataFrame(
         [run("c", "exact", preempted=0.0, collateral=0.0), run("c", "scf", preempted=0.4)]
     )
     (ax,) = dlsched.plot_overview(pd.concat([table(), worse])).axes
-    assert ax.get_title(loc="right") == "gap of preempted"
+    means = [line.get_xdata()[0] for line in ax.lines if line.get_linestyle() == "-"]
+    assert means == pytest.approx([0, 5, (50 + 25 + 40) / 3])
     assert rows_of(ax)["scf"] == "0 of 3"
-    failed = worse.assign(preempted_gap_to_best=None, collateral_gap_to_best=None)
+    failed = worse.assign(gap_to_best=None, at_optimum=False)
     (ax,) = dlsched.plot_overview(pd.concat([table(), failed])).axes
     assert rows_of(ax)["exact"] == "2 of 3"
+
+
+def test_without_a_bound_it_says_so() -> None:
+    """No count of optimal runs over an empty axis, which said "optimal 0 of 6"."""
+    unknown = table().assign(gap_to_best=None, at_optimum=False)
+    (ax,) = dlsched.plot_overview(unknown).axes
+    texts = [text.get_text().replace("\n", " ") for text in ax.texts]
+    assert sorted(texts) == ["2 runs"] * 3 + ["no bound computed; add exact or lp"]
+    assert not ax.get_xticks().size
 
 
 def test_the_paper_s_rule_has_the_accent_colour() -> None:
@@ -76,8 +89,7 @@ def test_the_paper_s_rule_has_the_accent_colour() -> None:
 @pytest.mark.parametrize("width", WIDTHS)
 def test_text_is_legible_and_inside(width: str) -> None:
     """At both widths of a paper, with a panel for each problem, in two columns if it is wide."""
-    elastic = table().rename(columns={"preempted_gap_to_best": "launched_gap_to_best"})
-    both = pd.concat([table(), elastic.assign(problem="elastic", method="m" * 40)])
+    both = pd.concat([table(), table().assign(problem="elastic", method="m" * 40)])
     with mpl.rc_context({"figure.figsize": (WIDTHS[width], 1)}):
         figure: Any = dlsched.plot_overview(both)
     figure.canvas.draw()
@@ -93,7 +105,7 @@ def test_text_is_legible_and_inside(width: str) -> None:
 @pytest.mark.parametrize("width", WIDTHS)
 def test_a_single_run(width: str) -> None:
     """One method, and a run that failed, still have room for their dots."""
-    failed = table().iloc[:1].assign(preempted_gap_to_best=None, collateral_gap_to_best=None)
+    failed = table().iloc[:1].assign(gap_to_best=None, at_optimum=False)
     for rows in (table().iloc[:1], failed):
         with mpl.rc_context({"figure.figsize": (WIDTHS[width], 1)}):
             figure: Any = dlsched.plot_overview(rows)

@@ -405,9 +405,7 @@ def test_a_rule_that_breaks_its_contract_is_an_error_or_answered_rightly(draws: 
     """By both exact methods; `columns` called some of these infeasible, which had solutions."""
     refused = 0
 
-    @settings(
-        max_examples=draws, derandomize=True, deadline=None, suppress_health_check=SUPPRESSED
-    )
+    @settings(max_examples=draws, derandomize=True, deadline=None, suppress_health_check=SUPPRESSED)
     @given(st.data())
     def agree(data: st.DataObject) -> None:
         nonlocal refused

@@ -34,7 +34,7 @@ def pictures(problem: str, runs: Sequence[EvaluatedRun]) -> Iterator[Picture]:
     """Yield the pictures of one problem's runs; those without data are left out."""
     owner = registry.problem(problem)
     rows = [run.row for run in runs]
-    level = profiles.differing_level(rows, [level.name for level in owner.levels])
+    level = owner.levels[0].name if len(owner.levels) == 1 else None
     proofs = profiles.time_profile(rows)
     if sum(len(factors) > 1 for factors, _ in proofs.values()) > 1:
         caption = (
@@ -44,11 +44,11 @@ def pictures(problem: str, runs: Sequence[EvaluatedRun]) -> Iterator[Picture]:
         yield Picture("proofs", caption, _figure(charts.draw_time_profile, proofs))
     gaps = profiles.gap_profile(rows, level)
     # Where every run is at the best bound, the table says so, and a picture of it shows nothing.
-    apart = any(profiles.gap_away(row, level) != 0 for row in rows)
+    apart = not all(row["at_optimum"] for row in rows)
     if apart and any(len(values) for values, _ in gaps.values()):
         caption = (
-            f"Share of the runs within each {level}_gap_to_best. Runs without a solution or a "
-            f"bound, or with an earlier level not at its bound, are in no share."
+            "Share of the runs within each gap_to_best, which is of a run's first level not at "
+            "its bound. Runs without a solution or a bound are in no share."
         )
         yield Picture("gaps", caption, _figure(charts.draw_gap_profile, gaps, level))
     if len({row["size"] for row in rows if row["size"]}) > 1:
@@ -59,7 +59,7 @@ def pictures(problem: str, runs: Sequence[EvaluatedRun]) -> Iterator[Picture]:
         )
         yield Picture("time-by-size", caption, _figure(charts.draw_time_by_size, rows, owner.size))
     if apart and len({row["size"] for row in rows if row["size"]}) > 1:
-        caption = f"{level}_gap_to_best against the number of {owner.size}: median, quartiles."
+        caption = f"gap_to_best against the number of {owner.size}: median, quartiles."
         figure = _figure(quality.draw_gap_by_size, rows, owner.size, level)
         yield Picture("gap-by-size", caption, figure)
 

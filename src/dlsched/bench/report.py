@@ -20,6 +20,7 @@ from dlsched.bench.simulation_rows import simulation_rows
 from dlsched.bench.statistics import EvaluatedRun, LevelMean
 from dlsched.bench.store import Store
 from dlsched.bench.stored_runs import frame_of, stored_runs
+from dlsched.display.charts import no_bound
 from dlsched.display.figures import display
 from dlsched.display.table import Row, data_frame
 from dlsched.extras import require
@@ -169,8 +170,7 @@ def _page(
     template = jinja2.Environment(autoescape=True, trim_blocks=True).from_string(source)
     methods = [run.row for run in runs]
     rows = [*methods, *simulated]
-    levels = statistics.differing_levels(runs)
-    means = {p: statistics.level_means(by_level, p, level) for p, level in levels.items()}
+    means = {problem: statistics.level_means(by_level, problem) for problem in drawn}
     sections = [
         {
             "name": problem,
@@ -178,13 +178,11 @@ def _page(
             "closed": [
                 level.name
                 for level in registry.problem(problem).levels
-                if level.name not in means[problem]
+                if len(registry.problem(problem).levels) > 1 and level.name not in means[problem]
             ],
             "summary": _summary(summary, means[problem], problem),
             "levels": frame_table(_of(by_level, problem, means[problem])),
-            "growth": _growth(
-                [run for run in runs if run.row["problem"] == problem], levels[problem]
-            ),
+            "growth": _growth([run for run in runs if run.row["problem"] == problem]),
             "pictures": drawings,
         }
         for problem, drawings in drawn.items()
@@ -212,14 +210,18 @@ def _page(
 
 
 def findings(runs: Sequence[EvaluatedRun]) -> list[str]:
-    """Return findings: refuted claims, different answers for one seed, new best solutions."""
+    """Return findings: refuted claims, no bounds, different answers for one seed, new bests."""
     improved = [
         f"{run.label} found {_values(run.objective)} for {name}, better than the library's best "
         f"known {_values(known)}: solution {run.row['solution_sha256'][:12]}"
         for run, name, known in statistics.improvements(runs)
     ]
     refuted = [run.row["refuted"] for run in runs if run.row["refuted"]]
-    return [*dict.fromkeys(refuted), *statistics.unsteady(runs), *improved]
+    unbounded = [
+        f"{owner.name}: {no_bound(owner)}"
+        for owner in map(registry.problem, statistics.without_bounds(runs))
+    ]
+    return [*dict.fromkeys(refuted), *unbounded, *statistics.unsteady(runs), *improved]
 
 
 def _values(objective: Any) -> str:
@@ -240,17 +242,17 @@ def _failures(rows: Iterable[Row]) -> Table:
     )
 
 
-def _growth(runs: Sequence[EvaluatedRun], level: str) -> Table:
+def _growth(runs: Sequence[EvaluatedRun]) -> Table:
     rows = []
     for (_, label), group in statistics.grouped(runs).items():
-        time, gaps = statistics.growth(group), statistics.gap_growth(group, level)
+        time, gaps = statistics.growth(group), statistics.gap_growth(group)
         points = gaps and (
             f"{100 * gaps.slope:+.2f} ({100 * gaps.low:+.2f} to {100 * gaps.high:+.2f}) points"
         )
         if time or gaps:
             sizes = max(line.sizes for line in (time, gaps) if line)
             rows.append([label, time and time.power(), points, sizes])
-    names = ["method", "seconds grow as", f"{level}_gap_to_best grows per doubling by", "sizes"]
+    names = ["method", "seconds grow as", "gap_to_best grows per doubling by", "sizes"]
     return page_table(names, rows)
 
 
@@ -275,8 +277,7 @@ def _summary(
 ) -> Table:
     """Return a problem's summary: what tells most first, without counts that are all 0."""
     lines = frame[frame["problem"] == problem].astype(object).where(frame.notna(), None)
-    first, *others = means
-    numbers = [f"mean gap: {level}" for level in means]
+    numbers = ["mean gap", *(f"mean gap: {level}" for level in means)]
     names = [
         "method",
         "at optimum",
@@ -296,9 +297,9 @@ def _summary(
     for line in lines.to_dict("records"):
         cells: dict[str, Any] = {str(name): value for name, value in line.items()}
         cells["at optimum"] = Cell(optimum_text(cells), line["at optimum"])
-        for level in (first, *others):
-            mean = means[level][line["method"]]
-            cells[f"mean gap: {level}"] = Cell(mean.text(), mean.mean)
+        of_line = {level: by_method[line["method"]] for level, by_method in means.items()}
+        for name, mean in zip(numbers, (LevelMean.of(line), *of_line.values()), strict=True):
+            cells[name] = Cell(mean.text(), mean.mean)
         rows.append([cells[name] for name in names])
     return page_table(names, rows, ["at optimum", *numbers])
 
@@ -306,9 +307,9 @@ def _summary(
 def optimum_text(line: Mapping[Any, Any]) -> str:
     """Return how many runs of a row of the summary are at the optimum in all levels: "k of n".
 
-    Empty if the method only gives bounds.
+    Empty if the method only gives bounds, or if there is no bound on what it found.
     """
-    if line["bound only"] == line["runs"]:
+    if line["bound only"] == line["runs"] or (line["optimum unknown"] and not line["gaps"]):
         return ""
     return f"{line['at optimum']:,} of {line['runs']:,}"
 

@@ -35,11 +35,16 @@ PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 
 
 class LevelMean(NamedTuple):
-    """A method's mean gap at a level, over the runs whose earlier levels are at their bounds."""
+    """A method's mean gap, over the runs that have one."""
 
     mean: float | None
     gaps: int
     runs: int
+
+    @classmethod
+    def of(cls, row: Row) -> LevelMean:
+        """Return what a row of a table of gaps has."""
+        return cls(float(row["mean"]) if row["gaps"] else None, row["gaps"], row["runs"])
 
     def text(self) -> str:
         """Return the mean in per cent, after the number of runs in brackets if it is not of all."""
@@ -86,8 +91,7 @@ class EvaluatedRun:
     @property
     def at_optimum(self) -> bool:
         """Whether its solution is at the best bounds known in all levels, so proved optimal."""
-        levels = [level.name for level in registry.problem(self.row["problem"]).levels]
-        return self.objective is not None and profiles.at_optimum(self.row, levels)
+        return bool(self.row["at_optimum"])
 
 
 def evaluate_rows(rows: Iterable[Row]) -> list[EvaluatedRun]:
@@ -116,7 +120,9 @@ def evaluate_rows(rows: Iterable[Row]) -> list[EvaluatedRun]:
     }
     return [
         evaluated.get(row["key"])
-        or EvaluatedRun(row | {"refuted": ""}, profiles.label_of(row), None, (), ())
+        or EvaluatedRun(
+            row | {"at_optimum": False, "refuted": ""}, profiles.label_of(row), None, (), ()
+        )
         for row in rows
     ]
 
@@ -158,16 +164,14 @@ def summary(runs: Sequence[EvaluatedRun]) -> pandas.DataFrame:
 
     ``at optimum`` counts the runs at the best bounds known in all levels, ``optimum unknown`` those
     of instances of which no solution is known to be there. ``mean``, ``p50``, ``p90``, ``p99`` and
-    ``worst`` are of ``<level>_gap_to_best`` at the level ``level``: the problem's first at which
-    methods differ. They are over the ``gaps`` runs whose earlier levels are at their bounds;
-    ``bounds`` counts the kinds of the best bounds. ``seconds`` is the shifted geometric mean over
-    the runs that ended by themselves.
+    ``worst`` are of ``gap_to_best``, of a run's first level that is not at its bound, over the
+    ``gaps`` runs that have one; `gaps_by_level` has them by level. ``bounds`` counts the kinds of
+    these bounds. ``seconds`` is the shifted geometric mean over the runs that ended by themselves.
     """
     import pandas as pd
 
-    levels = differing_levels(runs)
     rows = [
-        {"problem": problem, "method": label} | _summary_columns(group, levels[problem])
+        {"problem": problem, "method": label} | _summary_columns(group)
         for (problem, label), group in grouped(runs).items()
     ]
     return pd.DataFrame(rows)
@@ -176,12 +180,10 @@ def summary(runs: Sequence[EvaluatedRun]) -> pandas.DataFrame:
 def summary_by_size(runs: Sequence[EvaluatedRun]) -> pandas.DataFrame:
     """Return what `summary` has for each size of the instances, in the column ``size``.
 
-    The level is the problem's, so that a method's rows can be compared. Runs of unknown size are
-    left out.
+    Runs of unknown size are left out.
     """
     import pandas as pd
 
-    levels = differing_levels(runs)
     rows = []
     for (problem, label), group in grouped(runs).items():
         sizes: dict[Any, list[EvaluatedRun]] = defaultdict(list)
@@ -189,20 +191,18 @@ def summary_by_size(runs: Sequence[EvaluatedRun]) -> pandas.DataFrame:
             if run.row["size"] is not None:
                 sizes[run.row["size"]].append(run)
         rows += [
-            {"problem": problem, "method": label, "size": size}
-            | _summary_columns(sizes[size], levels[problem])
+            {"problem": problem, "method": label, "size": size} | _summary_columns(sizes[size])
             for size in sorted(sizes)
         ]
     return pd.DataFrame(rows)
 
 
-def _summary_columns(group: Sequence[EvaluatedRun], level: str) -> Row:
-    """Return what a summary says of some runs, with the gaps of a level, or of their first one."""
+def _summary_columns(group: Sequence[EvaluatedRun]) -> Row:
+    """Return what a summary says of some runs."""
     endings = [run.ending for run in group]
     stopped = [run.objective is not None for run in group if run.ending == "limit"]
     times = [run.row["seconds"] for run in group if run.ending not in ("failed", "limit")]
-    names = [level.name for level in levels_of(group)]
-    level = level if level in names else names[0]
+    gaps = [(profiles.gap_of(run.row), run.row.get("best_bound_kind")) for run in group]
     counts = {
         "resolved_method": ", ".join(_resolved(group)),
         "runs": len(group),
@@ -216,22 +216,8 @@ def _summary_columns(group: Sequence[EvaluatedRun], level: str) -> Row:
         "optimum unknown": sum(
             run.objective is not None and not run.optimum_known for run in group
         ),
-        "level": level,
     }
-    return counts | _gap_columns(group, names.index(level)) | {"seconds": shifted_mean(times)}
-
-
-def differing_levels(runs: Iterable[EvaluatedRun]) -> dict[str, str]:
-    """Return by problem the first level at which methods differ; see `profiles`."""
-    rows: dict[str, list[Row]] = defaultdict(list)
-    for run in runs:
-        rows[run.row["problem"]].append(run.row)
-    return {
-        name: profiles.differing_level(
-            of_problem, [level.name for level in registry.problem(name).levels]
-        )
-        for name, of_problem in rows.items()
-    }
+    return counts | _gap_columns(gaps) | {"seconds": shifted_mean(times)}
 
 
 def _resolved(group: Sequence[EvaluatedRun]) -> list[str]:
@@ -247,8 +233,19 @@ def gaps_by_level(runs: Sequence[EvaluatedRun]) -> pandas.DataFrame:
     for (problem, label), group in grouped(runs).items():
         for i, level in enumerate(levels_of(group)):
             name = {"problem": problem, "method": label, "level": level.name, "runs": len(group)}
-            rows.append(name | _gap_columns(group, i))
+            with_solution = [run for run in group if run.objective is not None]
+            gaps = [(run.gaps[i], run.bound_kinds[i]) for run in with_solution]
+            rows.append(name | _gap_columns(gaps))
     return pd.DataFrame(rows)
+
+
+def without_bounds(runs: Iterable[EvaluatedRun]) -> list[str]:
+    """Return the problems with solutions of which none has a gap, as no bound is known."""
+    gaps: dict[str, list[float | None]] = defaultdict(list)
+    for run in runs:
+        if run.objective is not None:
+            gaps[run.row["problem"]].append(profiles.gap_of(run.row))
+    return [problem for problem, known in gaps.items() if set(known) == {None}]
 
 
 def levels_of(group: Sequence[EvaluatedRun]) -> Sequence[Level]:
@@ -257,37 +254,29 @@ def levels_of(group: Sequence[EvaluatedRun]) -> Sequence[Level]:
     return known.levels if known is not None else registry.problem(group[0].row["problem"]).levels
 
 
-def level_means(
-    by_level: pandas.DataFrame, problem: str, first: str
-) -> dict[str, dict[str, LevelMean]]:
-    """Return a problem's mean gaps by level and method: of `first`, then of other levels with one.
+def level_means(by_level: pandas.DataFrame, problem: str) -> dict[str, dict[str, LevelMean]]:
+    """Return a problem's mean gaps by level and method, of several levels those that have one.
 
     Parameters
     ----------
     by_level
         What `gaps_by_level` returned.
-    first
-        The level that comes first, as `summary` has it.
     """
     means: dict[str, dict[str, LevelMean]] = defaultdict(dict)
     for row in by_level[by_level["problem"] == problem].astype(object).to_dict("records"):
-        mean = float(row["mean"]) if row["gaps"] else None
-        means[row["level"]][row["method"]] = LevelMean(mean, row["gaps"], row["runs"])
-    others = [
-        level
+        means[row["level"]][row["method"]] = LevelMean.of(row)
+    if len(means) == 1:
+        return {}
+    return {
+        level: by_method
         for level, by_method in means.items()
-        if level != first and any(entry.mean for entry in by_method.values())
-    ]
-    return {level: means[level] for level in (first, *others)}
+        if any(entry.mean for entry in by_method.values())
+    }
 
 
-def _gap_columns(group: Sequence[EvaluatedRun], level: int) -> Row:
-    stated = [
-        (run.gaps[level], run.bound_kinds[level])
-        for run in group
-        if run.objective is not None and run.gaps[level] is not None
-    ]
-    gaps = np.array([value for value, _ in stated], dtype=float)
+def _gap_columns(gaps_and_kinds: Sequence[tuple[float | None, str | None]]) -> Row:
+    stated = [(gap, kind) for gap, kind in gaps_and_kinds if gap is not None]
+    gaps = np.array([gap for gap, _ in stated], dtype=float)
     kinds = [kind for _, kind in stated]
     counts = [f"{kinds.count(k)} {k}" for k in SLACK if k in kinds]
     functions: dict[str, Callable[[Any], Any]] = {
@@ -322,14 +311,14 @@ def growth(group: Sequence[EvaluatedRun]) -> Fit | None:
     return profiles.growth([run.row for run in group])
 
 
-def gap_growth(group: Sequence[EvaluatedRun], level: str) -> Fit | None:
-    """Fit a level's mean gap of each size against the binary logarithm of the size.
+def gap_growth(group: Sequence[EvaluatedRun]) -> Fit | None:
+    """Fit the mean ``gap_to_best`` of each size against the binary logarithm of the size.
 
     The slope is what the gap grows by with each doubling. ``None`` if there are fewer than
     `profiles.MIN_SIZES` sizes, or all gaps are 0.
     """
     sizes, gaps = profiles.by_size(
-        *profiles.sizes_and([run.row for run in group], f"{level}_gap_to_best"), np.mean
+        *profiles.sizes_and([run.row for run in group], profiles.gap_of), np.mean
     )
     return profiles.fit(np.log2(sizes), gaps) if gaps.any() else None
 

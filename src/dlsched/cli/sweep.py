@@ -11,7 +11,7 @@ from dlsched.bench import Plan, Suite, run_suite, statistics
 from dlsched.bench.report import findings, optimum_text
 from dlsched.bench.simulation_rows import SHOWN, table_rows
 from dlsched.bench.spread import METRIC, spread_rows
-from dlsched.bench.statistics import EvaluatedRun
+from dlsched.bench.statistics import EvaluatedRun, LevelMean
 from dlsched.bench.workload_spec import BOUND
 from dlsched.cli.output import Column, LeftOut, put_line, put_table
 from dlsched.cli.progress import count, note, say
@@ -22,9 +22,9 @@ from dlsched.run import Stage
 
 MOST_LINES = 20
 GAPS_EXPLAINED = (
-    "at optimum: runs at the best bounds known in all levels. mean gap: of the level named, to the "
-    "best bound known, over the runs whose earlier levels are at their bounds; in brackets how "
-    "many if not all. worst: of the first level named."
+    "at optimum: runs at the best bounds known in all levels. mean gap, worst: to the best bound "
+    "known, of each run's first level that is not at it; of a level named, over the runs whose "
+    "earlier levels are at their bounds. In brackets how many if not all."
 )
 _COUNTS = {
     "runs": 6,
@@ -67,8 +67,7 @@ def put_sweep(runs: Sequence[EvaluatedRun], left_out: LeftOut | None = None) -> 
     by_level = statistics.gaps_by_level(runs)
     for problem in dict.fromkeys(run.row["problem"] for run in runs):
         lines = table[table["problem"] == problem].astype(object).to_dict("records")
-        means = statistics.level_means(by_level, problem, lines[0]["level"])
-        first, *others = means
+        means = statistics.level_means(by_level, problem)
         counts = _COUNTS | ({"failed": 0} if any(line["failed"] for line in lines) else {})
         put_table(
             [
@@ -76,14 +75,14 @@ def put_sweep(runs: Sequence[EvaluatedRun], left_out: LeftOut | None = None) -> 
                 Column("resolved_method", drop=8),
                 *(Column(name, right=True, drop=drop) for name, drop in counts.items()),
                 "at optimum>",
-                f"mean gap: {first}>",
+                "mean gap>",
                 Column("p50", right=True, drop=9),
                 Column("p90", right=True, drop=12),
                 Column("p99", right=True, drop=12),
                 Column("worst", right=True, drop=5),
                 *(
                     Column(f"mean gap: {level}", right=True, drop=4 if i == 0 else 7)
-                    for i, level in enumerate(others)
+                    for i, level in enumerate(means)
                 ),
                 Column("bounds", drop=11),
                 Column("seconds", right=True, drop=2),
@@ -94,9 +93,9 @@ def put_sweep(runs: Sequence[EvaluatedRun], left_out: LeftOut | None = None) -> 
                     _resolved(line),
                     *(line[name] or None for name in counts),
                     optimum_text(line),
-                    means[first][line["method"]].text(),
+                    LevelMean.of(line).text(),
                     *(percent(_known(line[name])) for name in (*statistics.PERCENTILES, "worst")),
-                    *(means[level][line["method"]].text() for level in others),
+                    *(by_method[line["method"]].text() for by_method in means.values()),
                     line["bounds"],
                     seconds(_known(line["seconds"])),
                 ]

@@ -7,7 +7,6 @@ from itertools import cycle
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dlsched import registry
 from dlsched.display.drawing.axes import decimal_ticks, percent_axis, spread
@@ -56,26 +55,29 @@ _PANEL = 0.44
 _LEAST_ROWS = 3
 """Fewer methods have the height of as many, so that title and ticks leave room for the dots."""
 _NOTE = (
-    "A dot is a run, a bar the mean: the gap to the best bound known, at the level named. "
-    "Optimal: the runs at their best in all levels. Orange: the heuristic of the paper."
+    "A dot is a run, a bar the mean: the gap to the best bound known, at the first level that is "
+    "not at it. Optimal: the runs at it in all levels. Orange: the heuristic of the paper."
 )
 _LEAST_SECONDS = 1e-4
 
 
-def rows_of(table: Any, function: str) -> list[Row]:
+def rows_of(table: Any, function: str, *needed: str) -> list[Row]:
     """Return a table's rows, with None for what is missing.
 
     Parameters
     ----------
     function
         The name of the public function that needs it, for the error.
+    needed
+        Columns that it needs beside those of every picture.
 
     Raises
     ------
     OptionError
         If it is no table of results.
     """
-    missing = [c for c in ("problem", "method", "status") if c not in getattr(table, "columns", ())]
+    columns = ("problem", "method", "status", *needed)
+    missing = [c for c in columns if c not in getattr(table, "columns", ())]
     if missing:
         raise OptionError(
             f"{function} needs a table with the column {missing[0]!r}: give what "
@@ -118,9 +120,9 @@ def plot_overview(table: pandas.DataFrame) -> Figure:
     """Draw all problems at a glance: how far each method is from the optimum.
 
     A panel for each problem, a row for each method, the best first. A dot is a run; the bar is the
-    mean of the dots; at the right is how many of all runs are at the optimum in all levels. The
-    gap is that of the first level at which methods differ, of the runs that are at their best in
-    the levels before. The heuristic that the problem's paper proposes has the accent colour.
+    mean of the dots; at the right is how many of all runs are at the optimum in all levels. A
+    run's gap is that of its first level that is not at the best bound known. The heuristic that
+    the problem's paper proposes has the accent colour.
 
     Parameters
     ----------
@@ -140,7 +142,7 @@ def plot_overview(table: pandas.DataFrame) -> Figure:
         If matplotlib is not installed.
     """
     require("matplotlib.pyplot", "drawing")
-    return overview(rows_of(table, "plot_overview"))
+    return overview(rows_of(table, "plot_overview", "at_optimum"))
 
 
 def overview(rows: Sequence[Row]) -> Figure:
@@ -169,18 +171,14 @@ def overview(rows: Sequence[Row]) -> Figure:
 
 def _draw_panel(ax: Axes, problem: Problem, groups: Mapping[str, Sequence[Row]]) -> None:
     """Draw one problem of `plot_overview`."""
-    levels = [level.name for level in problem.levels]
-    level = profiles.differing_level([row for group in groups.values() for row in group], levels)
-    gaps = {
-        label: 100 * np.array(profiles.gaps_of(group, level)) for label, group in groups.items()
-    }
+    gaps = {label: 100 * np.array(profiles.gaps_of(group)) for label, group in groups.items()}
     means = {
         label: float(values.mean()) if len(values) else np.inf for label, values in gaps.items()
     }
     reached = {
-        label: sum(profiles.at_optimum(row, levels) for row in group)
-        for label, group in groups.items()
+        label: sum(bool(row.get("at_optimum")) for row in group) for label, group in groups.items()
     }
+    bounded = any(len(values) for values in gaps.values())
     order = sorted(groups, key=lambda label: (means[label], -reached[label]))
     for y, label in enumerate(order):
         group = groups[label]
@@ -193,7 +191,8 @@ def _draw_panel(ax: Axes, problem: Problem, groups: Mapping[str, Sequence[Row]])
             bar: Style = {"color": colour, "linewidth": 2.2, "solid_capstyle": "butt"}
             ax.plot([means[label]] * 2, [y - 0.36, y + 0.36], clip_on=False, zorder=4, **bar)
         look: Style = {"color": colour, "fontweight": "bold" if of_paper else "normal"}
-        _beside(ax, y, f"{reached[label]} of {len(group)}", va="center", **look)
+        counted = f"{reached[label]} of {len(group)}" if bounded else f"{len(group)} runs"
+        _beside(ax, y, counted, va="center", **look)
     names = [short_name(label, _SHORT_LABEL) for label in order]
     ax.set_yticks(range(len(order)), names, fontsize=TEXT)
     for label, tick in zip(order, ax.get_yticklabels(), strict=True):
@@ -206,8 +205,23 @@ def _draw_panel(ax: Axes, problem: Problem, groups: Mapping[str, Sequence[Row]])
     ax.tick_params(length=0)
     ax.spines[["top", "right", "bottom"]].set_visible(False)
     ax.set_title(problem.name, loc="left", fontsize=TITLE, fontweight="bold", pad=3)
-    ax.set_title(f"gap of {level}", loc="right", fontsize=TEXT, color=PLAIN, pad=3)
-    _beside(ax, None, "optimal", va="bottom", color=PLAIN)
+    if bounded:
+        ax.set_title("gap", loc="right", fontsize=TEXT, color=PLAIN, pad=3)
+        _beside(ax, None, "optimal", va="bottom", color=PLAIN)
+    else:
+        ax.set_xticks([])
+        words = wrap(no_bound(problem), 0.3 * figure_width(), TEXT)
+        ax.text(0.5, 0.5, words, transform=ax.transAxes, ha="center", va="center", fontsize=TEXT)
+
+
+def no_bound(problem: Problem) -> str:
+    """Return what is said where no run of a problem has a gap."""
+    return f"no bound computed; add exact or {problem.bound}"
+
+
+def gap_words(level: str | None) -> str:
+    """Return what a gap is of, for an axis."""
+    return f"gap of {level}" if level else "gap, first level not at its bound"
 
 
 def _beside(ax: Axes, y: float | None, text: str, **look: Any) -> None:
@@ -224,7 +238,7 @@ def _beside(ax: Axes, y: float | None, text: str, **look: Any) -> None:
     )
 
 
-def draw_gap_distribution(ax: Axes, rows: Sequence[Row], level: str) -> None:
+def draw_gap_distribution(ax: Axes, rows: Sequence[Row], level: str | None) -> None:
     """Draw each method's gaps as points, with a box from the first to the third quartile."""
     groups = profiles.by_label(rows)
     gaps_by_label = {label: profiles.gaps_of(group, level) for label, group in groups.items()}
@@ -236,19 +250,19 @@ def draw_gap_distribution(ax: Axes, rows: Sequence[Row], level: str) -> None:
         ax.barh(y, high - low, left=low, **box)
         ax.plot([middle, middle], [y - 0.25, y + 0.25], color="#5f6b7a", linewidth=1.6)
         ax.plot(gaps, y + spread(len(gaps)), **_points(style), clip_on=False, zorder=3)
-        names.append(f"{name}\n{_counted(gaps, len(groups[label]))}")
+        names.append(f"{name}\n{_counted(groups[label], len(gaps))}")
     ax.set_yticks(range(len(drawn)), names, fontsize=TEXT)
     ax.set_ylim(len(drawn) - 0.4, -0.6)
     has_width = any(gaps.any() for gaps in drawn.values())
     ax.set_xlim(left=0, right=None if has_width else 1)
-    set_labels(ax, f"gap to the best bound of {level}, % (box: quartiles, line: median)")
+    set_labels(ax, f"{gap_words(level)}, % (box: quartiles, line: median)")
 
 
-def _counted(gaps: NDArray[np.float64], runs: int) -> str:
-    """Return how many runs have no gap left, and how many have no gap to draw."""
-    zeros = f"{np.count_nonzero(gaps == 0)} of {runs} at 0"
-    missing = runs - len(gaps)
-    return f"{zeros}, {missing} without a gap" if missing else zeros
+def _counted(rows: Sequence[Row], drawn: int) -> str:
+    """Return how many runs are optimal, and how many have no gap to draw."""
+    optimal = f"{sum(bool(row.get('at_optimum')) for row in rows)} of {len(rows)} optimal"
+    missing = len(rows) - drawn
+    return f"{optimal}, {missing} without a gap" if missing else optimal
 
 
 def _draw_steps(ax: Axes, name: str, steps: Steps, end: float, style: Style) -> None:
@@ -269,7 +283,7 @@ def draw_time_profile(ax: Axes, profile: Mapping[str, Steps]) -> None:
     decimal_ticks(ax.xaxis)
 
 
-def draw_gap_profile(ax: Axes, profile: Mapping[str, Steps], level: str) -> None:
+def draw_gap_profile(ax: Axes, profile: Mapping[str, Steps], level: str | None) -> None:
     """Draw the share of each method's runs within each gap in per cent."""
     for name, steps, style in _styled(profile):
         if len(steps.values):
@@ -278,13 +292,13 @@ def draw_gap_profile(ax: Axes, profile: Mapping[str, Steps], level: str) -> None
             _draw_steps(ax, name, Steps(values, shares), 100.0, style)
     percent_axis(ax.xaxis)
     ax.set_ylim(0, 1.02)
-    set_labels(ax, f"gap of {level} to the best bound known", "share of runs within it")
+    set_labels(ax, gap_words(level), "share of runs within it")
 
 
 def draw_time_by_size(ax: Axes, rows: Sequence[Row], unit: str) -> None:
     """Draw seconds against the size, with the fitted growth where enough sizes ran."""
     for name, group, style in _styled(profiles.by_label(rows)):
-        sizes, seconds = profiles.sizes_and(group, "seconds")
+        sizes, seconds = profiles.sizes_and(group, profiles.seconds_of)
         if not sizes:
             continue
         fitted = profiles.growth(group)

@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+_GAPS = ("gaps", "gap_profile", "quality", "gap_by_size")
+"""The kinds of pictures of gaps."""
+
+
 def plot(
     x: Instance | Solution | Result,
     ax: Axes | None = None,
@@ -201,7 +205,7 @@ def plot_comparison(
     table
         What `dlsched.compare` returned, or a sweep's ``runs.csv``; of one problem.
     kind
-        ``"gaps"``: the distribution of ``gap_to_best`` by method. ``"quality"``: gap against
+        ``"gaps"``: the distribution of the gaps by method. ``"quality"``: gap against
         seconds, a point with quartiles for each method. ``"gap_profile"``: the share of the runs
         within each gap. ``"profile"``: performance profile of the time to proof, of exact methods.
         ``"time"`` and ``"gap_by_size"``: seconds and gaps against the instance's size, the median
@@ -209,7 +213,8 @@ def plot_comparison(
     ax
         Axes to draw on; those of a new figure by default.
     level
-        The level of the gaps; by default the first at which methods differ.
+        The level of the gaps. By default a run's gap is its ``gap_to_best``: that of its first
+        level that is not at the best bound known.
     title
         The title; none by default.
 
@@ -227,25 +232,27 @@ def plot_comparison(
     """
     require("matplotlib.pyplot", "drawing")
     require_axes(ax)
-    rows = charts.rows_of(table, "plot_comparison")
+    needed = ["at_optimum"] if kind in _GAPS else []
+    rows = charts.rows_of(table, "plot_comparison", *needed)
     owner = _one_problem(rows)
     levels = [entry.name for entry in owner.levels]
     if level not in (None, *levels):
         raise OptionError(f"level={level!r:.40}: {owner.name} has {', '.join(levels)}")
-    name = level or profiles.differing_level(rows, levels)
+    if len(levels) == 1:
+        level = levels[0]
     drawings = {
-        "gaps": lambda on: charts.draw_gap_distribution(on, rows, name),
-        "quality": lambda on: quality.draw_quality(on, rows, owner, name),
+        "gaps": lambda on: charts.draw_gap_distribution(on, rows, level),
+        "quality": lambda on: quality.draw_quality(on, rows, owner, level),
         "gap_profile": lambda on: charts.draw_gap_profile(
-            on, profiles.gap_profile(rows, name), name
+            on, profiles.gap_profile(rows, level), level
         ),
         "profile": lambda on: charts.draw_time_profile(on, profiles.time_profile(rows)),
         "time": lambda on: charts.draw_time_by_size(on, rows, owner.size),
-        "gap_by_size": lambda on: quality.draw_gap_by_size(on, rows, owner.size, name),
+        "gap_by_size": lambda on: quality.draw_gap_by_size(on, rows, owner.size, level),
     }
     if kind not in drawings:
         raise OptionError(f"kind={kind!r:.40}: write one of {', '.join(drawings)}")
-    _require_data(kind, rows, name)
+    _require_data(kind, rows, owner, level)
     new_figure = ax is None
     if ax is None:
         methods = len(profiles.by_label(rows))
@@ -268,10 +275,11 @@ def _one_problem(rows: Sequence[Row]) -> Problem:
     return registry.problem(names[0])
 
 
-def _require_data(kind: str, rows: Sequence[Row], level: str) -> None:
+def _require_data(kind: str, rows: Sequence[Row], owner: Problem, level: str | None) -> None:
     """Raise if no run can be in the picture, saying what would be needed."""
-    if kind in ("gaps", "gap_profile", "quality") and not profiles.gaps_of(rows, level):
-        raise OptionError(f"no run has a gap of {level}: compare with a method that proves a bound")
+    if kind in _GAPS and not profiles.gaps_of(rows, level):
+        of_level = f" of {level}" if level else ""
+        raise OptionError(f"no run has a gap{of_level}: {charts.no_bound(owner)}")
     exact = {profiles.label_of(row) for row in rows if profiles.proves(row)}
     if kind == "profile" and len(exact) < 2:
         raise OptionError(
@@ -280,6 +288,7 @@ def _require_data(kind: str, rows: Sequence[Row], level: str) -> None:
         )
     if kind == "profile" and not any(profiles.ending(row) == "proven" for row in rows):
         raise OptionError("no run is proven optimal, so there is no profile: raise the time limit")
-    column = {"time": "seconds", "gap_by_size": f"{level}_gap_to_best"}.get(kind)
-    if column and not profiles.sizes_and(rows, column)[0]:
-        raise OptionError(f"no run has both size and {column}: give a table that has these columns")
+    values = {"time": profiles.seconds_of, "gap_by_size": lambda row: profiles.gap_of(row, level)}
+    if kind in values and not profiles.sizes_and(rows, values[kind])[0]:
+        what = "seconds" if kind == "time" else "gap_to_best"
+        raise OptionError(f"no run has both size and {what}: give a table that has these columns")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dlsched.display.charts import styles
+from dlsched.display.charts import gap_words, styles
 from dlsched.display.drawing.axes import decimal_ticks, percent_axis
 from dlsched.display.drawing.colours import ACCENT, PLAIN
 from dlsched.display.drawing.style import TEXT, set_labels, short_name
@@ -32,7 +32,7 @@ class _MethodPoint(NamedTuple):
     proved: bool
 
 
-def draw_quality(ax: Axes, rows: Sequence[Row], problem: Problem, level: str) -> None:
+def draw_quality(ax: Axes, rows: Sequence[Row], problem: Problem, level: str | None) -> None:
     """Draw each method as a point, median seconds against median gap, with lines to the quartiles.
 
     Filled where every run of the method has proved its optimum. The best methods are at the lower
@@ -57,7 +57,7 @@ def draw_quality(ax: Axes, rows: Sequence[Row], problem: Problem, level: str) ->
     highest = max(point.seconds[2] for point in points.values())
     ax.set_xlim(lowest / 1.5, highest * 6)  # room for names at the right
     ax.margins(y=0)
-    set_labels(ax, "seconds (median and quartiles; filled: proved optimal)", f"gap of {level}")
+    set_labels(ax, "seconds (median and quartiles; filled: proved optimal)", gap_words(level))
     decimal_ticks(ax.xaxis)
     _name(ax, points, {label: _colour(groups, label, problem) for label in points})
 
@@ -66,7 +66,7 @@ def _colour(groups: Mapping[str, Sequence[Row]], label: str, problem: Problem) -
     return ACCENT if groups[label][0]["method"] == problem.paper_method else PLAIN
 
 
-def _point(group: Sequence[Row], level: str) -> _MethodPoint | None:
+def _point(group: Sequence[Row], level: str | None) -> _MethodPoint | None:
     gaps = profiles.gaps_of(group, level)
     seconds = [float(row["seconds"]) for row in group if row.get("seconds") is not None]
     if not gaps or not seconds:
@@ -112,11 +112,12 @@ def _name(ax: Axes, points: Mapping[str, _MethodPoint], colours: Mapping[str, st
         )
 
 
-def draw_gap_by_size(ax: Axes, rows: Sequence[Row], unit: str, level: str) -> None:
+def draw_gap_by_size(ax: Axes, rows: Sequence[Row], unit: str, level: str | None) -> None:
     """Draw the median gap of each size, and a band from the first to the third quartile."""
-    column = f"{level}_gap_to_best"
     for (label, group), style in zip(profiles.by_label(rows).items(), styles(), strict=False):
-        sizes, gaps = map(np.array, profiles.sizes_and(group, column))
+        sizes, gaps = map(
+            np.array, profiles.sizes_and(group, lambda row: profiles.gap_of(row, level))
+        )
         if not len(sizes):
             continue
         places = np.unique(sizes)
@@ -127,5 +128,5 @@ def draw_gap_by_size(ax: Axes, rows: Sequence[Row], unit: str, level: str) -> No
         ax.plot(places, middle, label=name, **style, clip_on=False)
     ax.set(xscale="log")
     ax.set_ylim(bottom=0)
-    set_labels(ax, f"number of {unit} (line: median, band: quartiles)", f"gap of {level}, %")
+    set_labels(ax, f"number of {unit} (line: median, band: quartiles)", f"{gap_words(level)}, %")
     decimal_ticks(ax.xaxis)

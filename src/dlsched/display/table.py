@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from dlsched.errors import plain
 from dlsched.problems import library
 from dlsched.results import objective
-from dlsched.results.objective import Bounds, ByLevel, gap
+from dlsched.results.objective import Bounds, ByLevel, closed, gap
 from dlsched.results.refutation import standing
 from dlsched.results.result import Result
 from dlsched.schema.quantities import to_json
@@ -45,6 +45,7 @@ COLUMNS = {
     "gap_to_best": "gap to the best bound known: of all runs in the table, and of the library",
     "gap_to_best_level": "the level of `gap_to_best`, chosen as for `gap_level`",
     "best_bound_kind": "the same of the best bound of that level",
+    "at_optimum": "whether the solution is at the best bounds known in all levels: proved optimal",
     "<level>": "a level's value",
     "<level>_bound": "a level's bound that the run itself proved",
     "<level>_gap": "the gap to that bound",
@@ -127,6 +128,7 @@ def comparison_rows(answers: Sequence[Result | Failure], asked: Sequence[str]) -
                 "resolved_method": answer.resolved_method,
                 "status": answer.status,
                 "reason": answer.reason,
+                "at_optimum": False,
                 "refuted": "",
             }
         rows.append(row)
@@ -204,6 +206,7 @@ def best_columns(result: Result, best: Bounds) -> Row:
     gaps = gaps_to(result, best)
     gap, level, kind = _deciding(gaps, best)
     columns = {"gap_to_best": gap, "gap_to_best_level": level, "best_bound_kind": kind}
+    columns["at_optimum"] = result.objective is not None and closed(result.objective, best)
     for i, (level_of_row, proved) in enumerate(result.bound.pairs()):
         name = level_of_row.name
         known = best[i]

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dlsched.results.objective import SOLVER_PRECISION
 from dlsched.results.result import Status, Termination
 
 Row: TypeAlias = Mapping[str, Any]
@@ -117,52 +116,34 @@ def time_profile(rows: Iterable[Row]) -> dict[str, Steps]:
     return profile
 
 
-def gaps_of(rows: Iterable[Row], level: str) -> list[float]:
-    """Return the gaps to the best bound known at a level, of the runs that have one."""
-    gaps = [row.get(f"{level}_gap_to_best") for row in rows]
-    return [float(gap) for gap in gaps if gap is not None]
+def gap_of(row: Row, level: str | None = None) -> float | None:
+    """Return a run's gap to the best bound known; ``None`` without a solution or a bound.
 
-
-def gap_away(row: Row, level: str) -> float | None:
-    """Return a run's gap to the best bound known at a level, 0 if the value is at that bound.
-
-    As `dlsched.results.objective.at_bound` has it: a solver's figure is known to nine digits.
+    Parameters
+    ----------
+    level
+        Whose gap; that of the first level that is not at its bound by default. It is 0 if all are,
+        as the column ``at_optimum`` says, also where the last digits differ.
     """
-    gap = row.get(f"{level}_gap_to_best")
+    gap = row.get(f"{level}_gap_to_best" if level else "gap_to_best")
     if gap is None:
         return None
-    whole = isinstance(row.get(f"{level}_best_bound"), int)
-    return float(gap) if gap > (0 if whole else 3 * SOLVER_PRECISION) else 0.0
+    return 0.0 if row.get("at_optimum") else float(gap)
 
 
-def at_optimum(row: Row, levels: Sequence[str]) -> bool:
-    """Whether a run's solution is at the best bounds known in all levels, so proved optimal."""
-    return all(gap_away(row, level) == 0 for level in levels)
+def gaps_of(rows: Iterable[Row], level: str | None = None) -> list[float]:
+    """Return the gaps of the runs that have one; see `gap_of`."""
+    gaps = (gap_of(row, level) for row in rows)
+    return [gap for gap in gaps if gap is not None]
 
 
-def differing_level(rows: Iterable[Row], levels: Sequence[str]) -> str:
-    """Return the first level at which two runs of one instance have different gaps.
-
-    If there is none, the first at which a run has a gap, else the last with a bound. A level's gap
-    is stated only where earlier levels are at their bounds, so no mean of gaps mixes levels.
-    """
-    gaps_by_level: dict[str, dict[Any, set[float]]] = {level: defaultdict(set) for level in levels}
-    for row in rows:
-        for level, by_instance in gaps_by_level.items():
-            gap = gap_away(row, level)
-            if gap is not None:
-                by_instance[_instance_of(row)].add(gap)
-    for level, by_instance in gaps_by_level.items():
-        if any(len(gaps) > 1 for gaps in by_instance.values()):
-            return level
-    for level, by_instance in gaps_by_level.items():
-        if any(any(gaps) for gaps in by_instance.values()):
-            return level
-    return next((level for level in reversed(levels) if gaps_by_level[level]), levels[0])
-
-
-def gap_profile(rows: Iterable[Row], level: str) -> dict[str, Steps]:
+def gap_profile(rows: Iterable[Row], level: str | None = None) -> dict[str, Steps]:
     """Return per method the share of its runs within each gap; runs without a gap are in no share.
+
+    Parameters
+    ----------
+    level
+        As in `gap_of`.
 
     Returns
     -------
@@ -210,7 +191,7 @@ def growth(rows: Iterable[Row]) -> Fit | None:
     slope is wider than `WIDEST`.
     """
     ended = [row for row in rows if ending(row) not in ("failed", "limit")]
-    sizes, seconds = by_size(*sizes_and(ended, "seconds"), np.median)
+    sizes, seconds = by_size(*sizes_and(ended, seconds_of), np.median)
     found = fit(np.log(sizes), np.log(np.maximum(seconds, _LEAST_SECONDS)))
     return None if found is None or found.high - found.low > WIDEST else found
 
@@ -256,8 +237,15 @@ def fit(x: NDArray[Any], y: NDArray[Any]) -> Fit | None:
     )
 
 
-def sizes_and(rows: Sequence[Row], column: str) -> tuple[list[float], list[float]]:
-    """Return the sizes of the rows that have a size and a value in a column, and these values."""
-    complete = [row for row in rows if row.get("size") and row.get(column) is not None]
-    sizes = [float(row["size"]) for row in complete]
-    return sizes, [float(row[column]) for row in complete]
+def sizes_and(
+    rows: Sequence[Row], value: Callable[[Row], float | None]
+) -> tuple[list[float], list[float]]:
+    """Return the sizes of the rows that have a size and a value, and these values."""
+    pairs = [(row.get("size"), value(row)) for row in rows]
+    complete = [(float(size), float(y)) for size, y in pairs if size and y is not None]
+    return [size for size, _ in complete], [y for _, y in complete]
+
+
+def seconds_of(row: Row) -> float | None:
+    """Return a run's seconds, if it has any."""
+    return row.get("seconds")
