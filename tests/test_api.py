@@ -15,6 +15,7 @@ import dlsched
 from dlsched import Bound, Claim, OptionError, Run, Status, registry
 from dlsched.problems.reclaiming.definition.schema import Instance
 from dlsched.registry import BUILT_IN, problem
+from dlsched.registry.methods import SOLVE_KEYWORDS
 from dlsched.registry.option_types import validate_types
 
 
@@ -29,6 +30,18 @@ def instance() -> Instance:
 def fails(instance: Instance) -> None:
     """Raise."""
     raise RuntimeError("out of luck")
+
+
+def test_a_keyword_that_no_method_takes_is_refused_by_compare(instance: Instance) -> None:
+    """As by `solve`, with what was meant; one that some methods take is an error of the others."""
+    refused = pytest.raises(OptionError, match="no option 'timelimit'.*'time_limit'")
+    with refused:
+        dlsched.solve(instance, "lyra", timelimit=2)
+    with refused:
+        dlsched.compare([instance], ["lyra", "exact", "nobody"], timelimit=2)
+    table = dlsched.compare([instance], ["lyra", "exact"], levels=1)
+    assert table["status"].tolist() == ["error", "feasible"]
+    assert set(inspect.signature(dlsched.solve).parameters) == SOLVE_KEYWORDS | {"method_options"}
 
 
 def test_compare(instance: Instance) -> None:

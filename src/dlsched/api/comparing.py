@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from dlsched import registry
@@ -11,8 +12,9 @@ from dlsched.api.loading import InstanceLike, load
 from dlsched.api.solving import solve
 from dlsched.display.table import Failure, Row, comparison_rows, data_frame
 from dlsched.errors import SolverDisagreement, describe
-from dlsched.registry import MethodLike
+from dlsched.registry import Method, MethodLike
 from dlsched.registry.labels import distinguish, method_labels
+from dlsched.registry.methods import SOLVE_KEYWORDS, Options
 from dlsched.results.result import Result
 from dlsched.schema.envelope import Instance
 from dlsched.variants import VariantProblem, owner_of
@@ -41,7 +43,12 @@ def compare(
     on_answer
         Called with each result or failure as soon as it is there.
     **solve_options
-        Passed on to `solve`.
+        Passed on to `solve`. An option that some of the methods lack is an error of these.
+
+    Raises
+    ------
+    OptionError
+        If a keyword is neither one of `solve` nor an option of any of the methods.
 
     Returns
     -------
@@ -65,6 +72,8 @@ def comparison(
     names = method_labels(methods)
     for source in instances:
         inst = load(source)
+        if not rows:
+            _refuse_unknown(inst, methods, solve_options)
         group: list[Result | Failure] = []
         for chosen in methods:
             group.append(attempt(inst, chosen, **solve_options))
@@ -73,6 +82,18 @@ def comparison(
         size = len(getattr(inst, registry.problem(inst.problem).size))
         rows += [row | {"size": size} for row in comparison_rows(group, names)]
     return distinguish(rows)
+
+
+def _refuse_unknown(instance: Instance, methods: Sequence[MethodLike], options: Options) -> None:
+    """Raise if a keyword is neither one of `solve` nor an option of any of the methods."""
+    known: list[Method] = []
+    for method in methods:
+        with suppress(Exception, SystemExit):  # its row says what is wrong
+            known.append(owner_of(instance, options.get("variant")).resolve(method, instance))
+    for name, value in options.items():
+        if name not in SOLVE_KEYWORDS and not any(method.accepts(name) for method in known):
+            for method in known:
+                method.validate_options({name: value})
 
 
 def attempt(instance: Instance, method: MethodLike, **solve_options: Any) -> Result | Failure:

@@ -31,7 +31,9 @@ SOLVE_KEYWORDS = {
     "solver",
     "solver_options",
     "start",
+    "variant",
     "log",
+    "certify",
     "on_progress",
     "on_stage",
 }
@@ -150,6 +152,11 @@ class Method:
         variadic = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
         return {p.name: p.default for p in rest if p.kind not in variadic}
 
+    def accepts(self, option: str) -> bool:
+        """Whether there is an option of a name, or the function takes any."""
+        anything = any(p.kind is p.VAR_KEYWORD for p in self.parameters)
+        return option in self.options or (anything and option not in SOLVE_KEYWORDS)
+
     @property
     def summary(self) -> str:
         """First line of the docstring."""
@@ -200,9 +207,8 @@ class Method:
             If there is no such option, naming those that there are, one without a default is
             missing, or a value has a wrong type.
         """
-        anything = any(p.kind is p.VAR_KEYWORD for p in self.parameters)
         for name in options:
-            if name not in self.options and (not anything or name in SOLVE_KEYWORDS):
+            if not self.accepts(name):
                 raise OptionError(has_no_option(self.name, name, self.options, also=SOLVE_KEYWORDS))
         for name, default in self.options.items():
             if default is inspect.Parameter.empty and name not in options:
