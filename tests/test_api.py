@@ -34,7 +34,7 @@ def fails(instance: Instance) -> None:
 
 def test_a_keyword_that_no_method_takes_is_refused_by_compare(instance: Instance) -> None:
     """As by `solve`, with what was meant; one that some methods take is an error of the others."""
-    refused = pytest.raises(OptionError, match="no option 'timelimit'.*'time_limit'")
+    refused = pytest.raises(OptionError, match=r"no option 'timelimit'.*'time_limit'")
     with refused:
         dlsched.solve(instance, "lyra", timelimit=2)
     with refused:

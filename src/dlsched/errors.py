@@ -42,9 +42,13 @@ def _brief(name: str) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return ``did you mean 'a' or 'b'?`` with the names most like one; empty if none is."""
-    near = difflib.get_close_matches(name[:_LONGEST_NAME], list(known), n=3)
-    return f"did you mean {' or '.join(map(repr, near))}?" if near else ""
+    """Return ``did you mean 'a' or 'b'?`` with the names most like one; empty if none is.
+
+    Capitals count as small letters.
+    """
+    by_small = {other.lower(): other for other in known}
+    near = difflib.get_close_matches(name[:_LONGEST_NAME].lower(), list(by_small), n=3)
+    return f"did you mean {' or '.join(repr(by_small[n]) for n in near)}?" if near else ""
 
 
 def has_no_option(

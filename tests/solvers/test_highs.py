@@ -19,8 +19,9 @@ from dlsched.problems.reclaiming.definition.schema import Solution
 from dlsched.results.result import Point, Status, Termination
 from dlsched.run import Run
 from dlsched.solvers import highs
-from dlsched.solvers.session import TERMINATIONS, Session
+from dlsched.solvers.session import Session
 from dlsched.solvers.standard_form import StandardForm, compile_model
+from dlsched.solvers.terminations import HIGHS
 
 FAILURES = {f"k{phase}Error" for phase in ("Load", "Model", "Presolve", "Solve", "Postsolve")}
 FAILURES |= {"kNotset", "kUnboundedOrInfeasible"}  # the latter after presolve was turned off
@@ -29,8 +30,8 @@ FAILURES |= {"kNotset", "kUnboundedOrInfeasible"}  # the latter after presolve w
 def test_every_status_has_a_meaning() -> None:
     """Every status of HiGHS has a termination or is a failure."""
     statuses = set(highspy.HighsModelStatus.__members__)
-    assert set(TERMINATIONS) <= statuses | {"kHighsInterrupt"}
-    assert statuses - set(TERMINATIONS) - {"kModelEmpty"} == FAILURES
+    assert set(HIGHS) <= statuses | {"kHighsInterrupt"}
+    assert statuses - set(HIGHS) - {"kModelEmpty"} == FAILURES
 
 
 @pytest.mark.parametrize("name", sorted(FAILURES | {"kSomethingNew"}))
@@ -41,12 +42,12 @@ def test_failures_raise(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         highs.solve(make_form([[1]], [(0, INF)], [(0, 1)], [1]), 0, Run())
 
 
-@pytest.mark.parametrize("name", sorted(TERMINATIONS))
+@pytest.mark.parametrize("name", sorted(HIGHS))
 def test_status_of_every_termination(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The status follows from why HiGHS stopped and from whether there is a point."""
     monkeypatch.setattr(Session, "status", name)
     outcome = highs.solve(make_form([[1]], [(0, INF)], [(0, 1)], [1]), 0, Run())
-    assert outcome.termination is TERMINATIONS[name] and outcome.values is not None
+    assert outcome.termination is HIGHS[name] and outcome.values is not None
     known = {"kOptimal": "optimal", "kInfeasible": "infeasible", "kUnbounded": "unbounded"}
     assert outcome.status == known.get(name, "feasible")
     without = replace(outcome, values=None).status

@@ -12,12 +12,17 @@ import pytest
 from forms import INF, make_form
 
 import dlsched
+from dlsched import Termination
+from dlsched.problems.reclaiming import model
 from dlsched.problems.reclaiming.definition.schema import Instance
+from dlsched.problems.sensitivity import model as sensitivity_model
 from dlsched.results.result import Status
 from dlsched.run import Run
 from dlsched.solvers import highs
-from dlsched.solvers.pyomo_backend import _TERMINATIONS, INTERFACES, PyomoBackend
+from dlsched.solvers.backend import find_backend
+from dlsched.solvers.pyomo_backend import INTERFACES, PyomoBackend
 from dlsched.solvers.standard_form import compile_model
+from dlsched.solvers.terminations import LOGS, PYOMO
 
 EXECUTABLES = {"cbc": "cbc", "glpk": "glpsol"}
 
@@ -87,9 +92,10 @@ def test_names_are_those_of_pyomo() -> None:
     from pyomo.contrib.solver.common.results import TerminationCondition as New
     from pyomo.opt import TerminationCondition as Old
 
+    assert set(LOGS) <= set(INTERFACES)
     known = set(pyo.SolverFactory)
     assert {interface.plugin for interface in INTERFACES.values()} <= known
-    assert set(_TERMINATIONS) <= {c.value for c in Old} | {c.name for c in New}
+    assert set(PYOMO) <= {c.value for c in Old} | {c.name for c in New}
 
 
 def test_time_limit(solver: str) -> None:
@@ -102,8 +108,72 @@ def test_time_limit(solver: str) -> None:
     assert result.status in (Status.FEASIBLE, Status.NO_SOLUTION, Status.OPTIMAL)
     assert (result.solution is None) == (result.status is Status.NO_SOLUTION)
     assert best is not None and result.bound[0] is not None and result.bound[0].value <= best[0]
-    if result.status is Status.NO_SOLUTION:
-        assert result.termination is dlsched.Termination.TIME_LIMIT
+    assert result.termination in (Termination.TIME_LIMIT, Termination.LEVELS_DONE)
+
+
+@pytest.mark.parametrize("name", ["highs", "scip", *EXECUTABLES])
+def test_a_gap_that_is_reached_is_a_proof(name: str) -> None:
+    """Also GLPK's, which then calls its solution feasible, and states the bound in its log."""
+    if name != "highs":
+        need(name)
+    form = compile_model(model.build(many_loans()))
+    outcome = find_backend(name).solve(form, 0, Run(gap=0.2, solver=name))
+    assert outcome.status is Status.OPTIMAL and outcome.objective is not None
+    assert outcome.bound is not None and 29 >= outcome.bound >= 0.8 * outcome.objective
+    result = dlsched.solve(many_loans(), "milp", solver=name, gap=0.2)
+    assert result.status is Status.OPTIMAL and max(filter(None, result.gap), default=0) <= 0.2
+
+
+def many_loans() -> Instance:
+    """Return an instance of which 29 is the optimum of the first level."""
+    sizes = {8: 0.5, 16: 0.5}
+    options = {"servers": 60, "demand": 20, "spread": 1.0, "gpus": 16, "sizes": sizes, "jobs": 200}
+    made = dlsched.generate("reclaiming", seed=3, **options)
+    assert isinstance(made, Instance)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "termination"),
+    [
+        ("highs", {"mip_max_nodes": 0}, Termination.SOLUTION_LIMIT),
+        ("scip", {"limits/nodes": 1}, Termination.ITERATION_LIMIT),
+        ("cbc", {"maxNodes": 1}, Termination.ITERATION_LIMIT),
+        ("cbc", {"maxSolutions": 1}, Termination.SOLUTION_LIMIT),
+    ],
+)
+def test_a_limit_of_the_solver_s_own(
+    name: str, options: dict[str, Any], termination: Termination, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is named; what CBC states of a maximization is a bound; Pyomo warns of no solution."""
+    if name != "highs":
+        need(name)
+    instance = dlsched.generate("sensitivity", seed=1, servers=8, multi=True)
+    form = compile_model(sensitivity_model.build(instance))
+    outcome = find_backend(name).solve(form, 0, Run(solver=name, solver_options=options))
+    assert outcome.termination is termination
+    assert outcome.bound is None or 40.58 <= outcome.bound < 41.1
+    assert not caplog.records
+
+
+def test_no_solution_at_cbc_s_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pyomo says that what there is is not integer; the log that it was the limit."""
+    backend = vendor_backend("cbc", "intermediateNonInteger", monkeypatch)
+    backend.solver._log = "\nResult - Stopped on time limit\n"
+    outcome = backend.solve(make_form([[1]], [(0, 1)], [(0, 1)], [1]), 0, Run(5.0))
+    assert outcome.status is Status.NO_SOLUTION
+    assert outcome.termination is Termination.TIME_LIMIT
+    assert Vendor.options["timeMode"] == "elapsed"  # else processor time
+
+
+def test_a_solver_that_is_not_used_is_said_so(caplog: pytest.LogCaptureFixture) -> None:
+    """A heuristic passes no model to one; what nobody knows is an error all the same."""
+    with caplog.at_level("WARNING", "dlsched"):
+        dlsched.solve(small(1), "lyra", solver="scip")
+    assert "lyra passed no model to scip: solver is not used" in caplog.text
+    for method in ("lyra", "milp"):
+        with pytest.raises(dlsched.UnknownName, match="did you mean 'gurobi'"):
+            dlsched.solve(small(1), method, solver="GUROBI")
 
 
 def test_infeasible(solver: str) -> None:
@@ -199,7 +269,7 @@ def test_xpress_at_its_time_limit(condition: str, monkeypatch: pytest.MonkeyPatc
     backend = vendor_backend("xpress", condition, monkeypatch)
     run = Run(5.0, gap=0.1, threads=2, seed=3, solver_options={"presolve": 0, "threads": 1})
     outcome = backend.solve(make_form([[1]], [(0, 1)], [(0, 1)], [1]), 0, run)
-    assert outcome.termination is dlsched.Termination.TIME_LIMIT
+    assert outcome.termination is Termination.TIME_LIMIT
     assert 0 < Vendor.options.pop("timelimit") <= 5
     assert Vendor.options == {"miprelstop": 0.1, "threads": 1, "randomseed": 3, "presolve": 0}
     assert run.options_used

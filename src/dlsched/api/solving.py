@@ -29,6 +29,7 @@ from dlsched.results.result import Claim, Point, Result, Start, Status, Terminat
 from dlsched.run import Run, Stage, StageListener, announce
 from dlsched.schema.envelope import Instance
 from dlsched.schema.solution import Solution
+from dlsched.solvers.pyomo_backend import require_known
 from dlsched.variants import VariantLike, VariantProblem, owner_of
 
 logger = logging.getLogger(__name__)
@@ -70,7 +71,8 @@ def solve(
         The same seed, by default 0, gives the same answer on one thread. More threads than the
         machine has are not used.
     solver
-        ``"highs"`` or any solver that Pyomo knows, for methods that build a model.
+        ``"highs"`` or any solver that Pyomo knows, for methods that build a model. A warning is
+        logged if the method passed no model to another one than ``"highs"``.
     solver_options
         Options of that solver by its own names, as ``{"MIPFocus": 1}`` for Gurobi, passed to it
         after the limits. A warning is logged if the method passed no model to it.
@@ -142,10 +144,7 @@ def solve(
     trusted = chosen.own or bool(why)
     if run.solver_options:
         method_options = {**method_options, "solver_options": dict(run.solver_options)}
-        if not run.options_used:
-            logger.warning(
-                "%s passed no model to %s: solver_options are not used", chosen.name, solver
-            )
+    _warn_of_unused(chosen.name, run)
     result = evaluate_claim(owner, inst, chosen, claim, run, method_options, trusted=trusted)
     if start is not None and result.start is None:
         reason = rejected or f"{chosen.name} takes no start"
@@ -162,6 +161,17 @@ def solve(
         and rival.function is not chosen.function
     )
     return _contested(result, rival, inst, run) if claimed and not run.stop_reason() else result
+
+
+def _warn_of_unused(name: str, run: Run) -> None:
+    """Log a warning if a method used no solver that was named, or not its options."""
+    unused = []
+    if run.solver != "highs" and run.solver not in run.solvers:
+        unused.append("solver is not used")
+    if run.solver_options and not run.options_used:
+        unused.append("solver_options are not used")
+    if unused:
+        logger.warning("%s passed no model to %s: %s", name, run.solver, ", ".join(unused))
 
 
 def _started(
@@ -237,7 +247,7 @@ def bound(
 
 
 def validate_limits(time_limit: object, gap: object, threads: object, solver: object) -> None:
-    """Raise OptionError if a limit has a wrong type or value, or `solver` is not a name."""
+    """Raise OptionError if a limit has a wrong type or value, or `solver` is no solver's name."""
     if time_limit is not None and not (_is_number(time_limit) and time_limit > 0):
         raise OptionError(f"time_limit={time_limit!r} must be above 0 seconds, or None")
     if not (_is_number(gap) and 0 <= gap < 1):
@@ -246,6 +256,7 @@ def validate_limits(time_limit: object, gap: object, threads: object, solver: ob
         raise OptionError(f"threads={threads!r} must be at least 1, as a whole number")
     if not isinstance(solver, str):
         raise OptionError(f"solver={solver!r:.40} must be a solver's name, as highs")
+    require_known(solver)
     if time_limit is not None and time_limit > 1e9:
         warnings.warn("a time limit beyond 30 years is no limit", stacklevel=3)
 

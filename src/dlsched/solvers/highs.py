@@ -14,8 +14,9 @@ from dlsched.errors import OptionError, SolverFailure
 from dlsched.results.result import Start, Termination
 from dlsched.run import Run
 from dlsched.solvers.outcome import Basis, Outcome, Vector
-from dlsched.solvers.session import EMPTY, NAME, TERMINATIONS, Session, version
+from dlsched.solvers.session import EMPTY, NAME, Session, version
 from dlsched.solvers.standard_form import StandardForm
+from dlsched.solvers.terminations import HIGHS
 
 __all__ = ["NAME", "interior_point", "load", "solve", "validate_limits", "version"]
 
@@ -145,10 +146,10 @@ def interior_point(
     session = Session(run, _options(run) | method, threads=threads)
     load(session, form, level, False)
     name = session.solve()
-    if name not in TERMINATIONS:
+    if name not in HIGHS:
         return _outcome(session, form, level, True, None)
     solution = session.solver.getSolution()
-    outcome = Outcome(NAME, TERMINATIONS[name], f"{name} by interior point")
+    outcome = Outcome(NAME, HIGHS[name], f"{name} by interior point")
     if solution.value_valid:
         values = np.array(solution.col_value)
         outcome = replace(outcome, values=values, objective=form.value(level, values))
@@ -238,7 +239,7 @@ def _outcome(
         return _empty(form, level)
     info = highs.getInfo()
     feasible = info.primal_solution_status == 2  # kSolutionStatusFeasible
-    termination = TERMINATIONS[name]
+    termination = HIGHS[name]
     proved = termination is Termination.PROVED
     if proved and not feasible:  # the point is not feasible by its own tolerances
         termination = Termination.TOLERANCES

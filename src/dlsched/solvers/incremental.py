@@ -12,7 +12,8 @@ from dlsched.errors import SolverFailure
 from dlsched.results.result import Termination
 from dlsched.run import Run
 from dlsched.solvers.outcome import Vector
-from dlsched.solvers.session import EMPTY, TERMINATIONS, Session
+from dlsched.solvers.session import EMPTY, Session
+from dlsched.solvers.terminations import HIGHS
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -128,7 +129,7 @@ class IncrementalProgram:
     def _solve(self) -> Termination:
         status = self.session.solve()
         if status != EMPTY:
-            return TERMINATIONS[status]
+            return HIGHS[status]
         program = self.solver.getLp()
         broken = np.any(np.array(program.row_lower_) > 0) or np.any(
             np.array(program.row_upper_) < 0

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import shutil
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from dlsched.errors import OptionError, SolverFailure, SolverMissing, UnknownName, describe
-from dlsched.results.result import Start, Termination
+from dlsched.results.result import Start
 from dlsched.run import Run
 from dlsched.solvers.outcome import Outcome, Vector
 from dlsched.solvers.pyomo_model import pyomo_model
 from dlsched.solvers.standard_form import StandardForm
+from dlsched.solvers.terminations import LOGS, PYOMO
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,8 @@ class Interface:
         Pyomo's name; the one that is used if the first is not installed, with the same options.
     other_time_limit
         A second name for the limit of time, where integer programs have one of their own.
+    fixed
+        Options that are always given.
     """
 
     plugin: str
@@ -38,6 +43,7 @@ class Interface:
     seed_modulus: int = 2**31 - 1
     warm_start: bool = False
     other_time_limit: str | None = None
+    fixed: Mapping[str, str] = field(default_factory=dict)
 
 
 INTERFACES: dict[str, Interface] = {
@@ -52,6 +58,7 @@ INTERFACES: dict[str, Interface] = {
         "cbc",
         "apt install coinor-cbc, or conda install coincbc",
         time_limit="sec",
+        fixed={"timeMode": "elapsed"},
         gap="ratio",
         threads="threads",
         seed="randomCbcSeed",
@@ -99,46 +106,37 @@ INTERFACES: dict[str, Interface] = {
 }
 """The solvers whose options are known; ``highs`` has a back end of its own."""
 
-# Pyomo's termination conditions by name, of both generations of its interfaces. A condition that
-# is not in the table raises an error.
-_TERMINATIONS = {
-    "optimal": Termination.PROVED,
-    "globallyOptimal": Termination.PROVED,
-    "convergenceCriteriaSatisfied": Termination.PROVED,
-    "infeasible": Termination.INFEASIBLE,
-    "provenInfeasible": Termination.INFEASIBLE,
-    "unbounded": Termination.UNBOUNDED,
-    "maxTimeLimit": Termination.TIME_LIMIT,
-    "maxIterations": Termination.ITERATION_LIMIT,
-    "iterationLimit": Termination.ITERATION_LIMIT,
-    "objectiveLimit": Termination.OBJECTIVE_LIMIT,
-    "userInterrupt": Termination.INTERRUPTED,
-    "interrupted": Termination.INTERRUPTED,
-    "feasible": Termination.UNDECIDED,
-    "intermediateNonInteger": Termination.UNDECIDED,
-}
 _UNSAID = ("other", "error")
 """What Pyomo says of Xpress at any limit, with a solution and without."""
 _XPRESS_TIME_LIMIT = 1
 """Xpress's attribute STOPSTATUS at its time limit (StopType.TIMELIMIT)."""
 _INFINITE = 1e100
+_GLPK_BOUND = re.compile(r"(?:mip =|>>>>>).*>=\s*([-+0-9.e]+) ")
+"""A line of GLPK's log of a minimization, with the bound of the tree at that time."""
 _NO_SOLUTION = {"infeasible", "provenInfeasible", "unbounded", "intermediateNonInteger"}
 """Conditions after which the values that a solver returns are no solution."""
+
+
+def require_known(name: str) -> None:
+    """Raise `UnknownName` if neither Pyomo nor the shell knows a solver of this name."""
+    if name in ("highs", *INTERFACES):
+        return
+    import pyomo.environ as pyo
+
+    if name not in pyo.SolverFactory and not shutil.which(name):
+        raise UnknownName("solver", name, ["highs", *INTERFACES])
 
 
 class PyomoBackend:
     """A solver by its name in `INTERFACES` or Pyomo, or an executable; see `find_backend`."""
 
     def __init__(self, name: str) -> None:
-        import pyomo.environ as pyo
-
         default = Interface(name, "the vendor, and put it on the PATH")
         known = INTERFACES.get(name.removesuffix("_direct"), default)
         if name not in INTERFACES and known is not default:
             known = replace(known, plugin=name, other_plugin=None)
         self.name, self.interface = name, known
-        if name not in INTERFACES and name not in pyo.SolverFactory and not shutil.which(name):
-            raise UnknownName("solver", name, ["highs", *INTERFACES])
+        require_known(name)
         self.solver = self._available()
         if self.solver is None:
             raise SolverMissing(
@@ -184,7 +182,7 @@ class PyomoBackend:
             ("seed", run.seed % self.interface.seed_modulus, run.seed),
             ("threads", run.threads, run.threads != 1),
         ]
-        options: dict[str, Any] = {}
+        options: dict[str, Any] = dict(self.interface.fixed)
         for limit, value, given in asked:
             option = getattr(self.interface, limit)
             if given and option is None:
@@ -213,7 +211,7 @@ class PyomoBackend:
     ) -> Outcome:
         """Optimize one level; see `Backend.solve`. No progress is recorded."""
         run.record_solver(self.name, self.version)
-        model = pyomo_model(form, level, start)
+        model = pyomo_model(form, level, start, minimize=True)
         used = start is not None and self.interface.warm_start
         keywords = {"load_solutions": False, "tee": run.log} | ({"warmstart": True} if used else {})
         options = self._options(run) | self._given(run)
@@ -227,22 +225,29 @@ class PyomoBackend:
         condition = str(answer.solver.termination_condition)
         if condition in _UNSAID and self._stopped_by_time():
             condition = "maxTimeLimit"
-        if condition not in _TERMINATIONS:
-            raise SolverFailure(f"{self.name} ended with {condition}: {answer.solver.message}")
+        log = str(getattr(self.solver, "_log", ""))
+        said = next((line for line in LOGS.get(self.name, {}) if line in log), None)
+        message = f"{condition}: {said or answer.solver.message}".removesuffix(": <undefined>")
+        if said is None and condition not in PYOMO:
+            raise SolverFailure(f"{self.name} ended with {message}")
         values = None
         if condition not in _NO_SOLUTION and len(answer.solution):
+            answer.solver.status = "ok"  # of a limit, too, after which Pyomo would warn
             model.solutions.load_from(answer, default_variable_value=0.0)
             values = np.array([x.value for x in model.x.values()])
-        low, high = answer.problem.lower_bound, answer.problem.upper_bound
-        bound = low if form.sign(level) == 1 else high
-        finite = bound is not None and abs(float(bound)) < _INFINITE
+        bound = answer.problem.lower_bound
+        if self.name == "glpk" and condition != "optimal":
+            bound = next((float(stated) for stated in reversed(_GLPK_BOUND.findall(log))), None)
+        if bound is not None and abs(float(bound)) >= _INFINITE:
+            bound = None
+        unit = form.sign(level) * form.conditioned(level).unit
         passed = f"passed to {self.name}" if used else f"Pyomo passes no start to {self.name}"
         return Outcome(
             solver=self.name,
-            termination=_TERMINATIONS[condition],
-            message=f"{condition}: {answer.solver.message}",
+            termination=PYOMO[condition] if said is None else LOGS[self.name][said],
+            message=message,
             values=values,
             objective=None if values is None else form.value(level, values),
-            bound=float(bound * form.conditioned(level).unit) if finite else None,
+            bound=None if bound is None else float(bound * unit),
             start=None if start is None else Start(used, passed),
         )

@@ -12,7 +12,12 @@ from dlsched.solvers.standard_form import INF, StandardForm
 
 
 def pyomo_model(
-    form: StandardForm, level: int, start: Vector | None = None, *, conditioned: bool = True
+    form: StandardForm,
+    level: int,
+    start: Vector | None = None,
+    *,
+    conditioned: bool = True,
+    minimize: bool = False,
 ) -> Any:
     """Return a Pyomo model of one level.
 
@@ -24,6 +29,9 @@ def pyomo_model(
         Initial values of the variables; the values nearest to 0 by default.
     conditioned
         Whether the objective is in the unit of `StandardForm.conditioned`, or in its own.
+    minimize
+        Whether the negative of an objective that is maximized is minimized. Pyomo takes the bounds
+        that CBC states of a maximization with the wrong sign.
 
     Returns
     -------
@@ -60,8 +68,10 @@ def pyomo_model(
     offset = form.offsets[level]
     if conditioned:
         _, costs, offset = form.conditioned(level)
+    if minimize:
+        costs, offset = form.sign(level) * costs, form.sign(level) * offset
     paid = np.flatnonzero(costs)
-    sense = pyo.minimize if form.sign(level) == 1 else pyo.maximize
+    sense = pyo.minimize if minimize or form.sign(level) == 1 else pyo.maximize
     m.objective = pyo.Objective(expr=linear(paid, costs[paid], offset), sense=sense)
     return m
 

@@ -17,30 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dlsched.errors import SolverFailure
-from dlsched.results.result import Termination
 from dlsched.run import Run
 from dlsched.solvers.outcome import Basis, Vector
+from dlsched.solvers.terminations import HIGHS
 
 if TYPE_CHECKING:
     from scipy import sparse
 
 NAME = "highs"
-
-TERMINATIONS = {
-    "kOptimal": Termination.PROVED,
-    "kInfeasible": Termination.INFEASIBLE,
-    "kUnbounded": Termination.UNBOUNDED,
-    "kTimeLimit": Termination.TIME_LIMIT,
-    "kIterationLimit": Termination.ITERATION_LIMIT,
-    "kSolutionLimit": Termination.SOLUTION_LIMIT,
-    "kMemoryLimit": Termination.MEMORY_LIMIT,
-    "kObjectiveBound": Termination.OBJECTIVE_LIMIT,
-    "kObjectiveTarget": Termination.OBJECTIVE_LIMIT,
-    "kInterrupt": Termination.INTERRUPTED,
-    "kHighsInterrupt": Termination.INTERRUPTED,
-    "kUnknown": Termination.UNDECIDED,
-}
-"""HiGHS's model statuses by name. Any other one is a failure of HiGHS or an invalid model."""
 
 EMPTY = "kModelEmpty"
 """The status of a program without columns, whose rows HiGHS does not check."""
@@ -234,7 +218,7 @@ class Session:
         return f"{self.status}: {self.solver.modelStatusToString(self.solver.getModelStatus())}"
 
     def solve(self) -> str:
-        """Solve within the limits of the run; return the status, in `TERMINATIONS` or `EMPTY`.
+        """Solve within the limits of the run; return the status, in `HIGHS` or `EMPTY`.
 
         Raises
         ------
@@ -249,7 +233,7 @@ class Session:
             self.solver.clearSolver()
             self.set("presolve", "off")
             status = self._run()
-        if status.name == "kError" or self.status not in (*TERMINATIONS, EMPTY):
+        if status.name == "kError" or self.status not in (*HIGHS, EMPTY):
             raise SolverFailure(f"HiGHS {version()} ended with {self.message}")
         return self.status
 
