@@ -42,6 +42,27 @@ def test_reprs_are_short() -> None:
     )
 
 
+def test_levels_that_say_nothing_are_counted() -> None:
+    """Of dispatch's sixteen those are shown that are not 0; of two all are."""
+    instance = dlsched.generate("dispatch", seed=1, pending=6)
+    best, mast = dlsched.solve(instance), dlsched.solve(instance, "mast")
+    assert repr(best).splitlines()[1:] == [
+        "  levels that are 0 at a bound of 0: 14",
+        "  started_7: 22.92 GPUs, bound 22.92 (certified), gap 0 %",
+        "  spread: 9 machines and racks, bound 9 (claimed), gap 0 %>",
+    ]
+    values = {level.name: value for level, value in mast.objective.pairs() if value}
+    first, *levels = repr(mast).splitlines()[1:]
+    assert first == f"  levels that are 0, without a bound: {16 - len(values)}"
+    assert [line.strip().partition(":")[0] for line in levels] == [*values]
+    report = repr(dlsched.verify(instance, best.solution)).splitlines()[1:]
+    assert [line.strip().partition(":")[0] for line in report] == [
+        *("levels that are 0", "started_7", "spread")
+    ]
+    few = repr(dlsched.solve("lyra-fig5")).splitlines()[1:]
+    assert [line.strip().partition(":")[0] for line in few] == ["preempted", "collateral"]
+
+
 def test_a_snapshot_in_a_notebook() -> None:
     """Its counts are a table; the trace's name is escaped."""
     trace = traces.read_trace("synthetic-1").model_copy(update={"name": "<b>"})

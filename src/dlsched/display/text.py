@@ -23,7 +23,7 @@ _LINES = 9
 _LISTS = 6
 """The most lists that are named."""
 _LEVELS = 6
-"""The most levels of a result that are listed; of a report two fewer, beside its violations."""
+"""Of more levels of a result, and of two fewer of a report, those are left out that are 0."""
 _WIDTH = 110
 """Characters of a line."""
 _NAME = 60
@@ -57,18 +57,27 @@ def _content(document: Instance | Solution) -> list[str]:
 
 @text.register
 def result_text(result: Result) -> str:
-    """Return the status, and per level objective, bound and gap."""
+    """Return the status, and per level objective, bound and gap.
+
+    Of many levels those that are 0, without a bound or at one of 0, are left out and counted.
+    """
     lines = []
-    if result.solution is None:
-        lines.append(f"{status_text(result)}: {result.reason}")
-    for i, (level, bound) in enumerate([*result.bound.pairs()][:_LEVELS]):
+    left_out: Counter[str] = Counter()
+    for i, (level, bound) in enumerate(result.bound.pairs()):
         words = []
-        if result.objective is not None:
-            words.append(f"{number_text(result.objective[i])} {level.unit}")
+        value = None if result.objective is None else result.objective[i]
+        if len(result.bound) > _LEVELS and value == 0 and (bound is None or bound.value == 0):
+            left_out["0 at a bound of 0" if bound else "0, without a bound"] += 1
+            continue
+        if value is not None:
+            words.append(f"{number_text(value)} {level.unit}")
         words.append(f"bound {number_text(bound.value)} ({bound.kind})" if bound else "no bound")
         if result.gap[i] is not None:
             words.append(f"gap {percent(result.gap[i])}")
         lines.append(f"{level.name}: {', '.join(words)}")
+    lines[:0] = [f"levels that are {what}: {count}" for what, count in left_out.items()]
+    if result.solution is None:
+        lines.insert(0, f"{status_text(result)}: {result.reason}")
     return framed(f"{result_heading(result)}: {status_text(result)}", lines)
 
 
@@ -82,7 +91,11 @@ def report_text(report: Report) -> str:
         more = len(report.violations) - 3
         if more > 0:
             lines.append(f"and {more:,} more")
-    for level, value, gap in report.levels()[: _LEVELS - 2]:
+    levels = report.levels()
+    shown = [entry for entry in levels if len(levels) <= _LEVELS - 2 or entry[1] or entry[2]]
+    if len(shown) < len(levels):
+        lines.append(f"levels that are 0: {len(levels) - len(shown)}")
+    for level, value, gap in shown:
         said = "" if gap is None else f", gap {percent(gap)}"
         lines.append(f"{level.name}: {number_text(value)} {level.unit}{said}")
     return framed(f"report: {verdict(report)}", lines)
