@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -42,7 +42,7 @@ class LevelMean(NamedTuple):
     runs: int
 
     @classmethod
-    def of(cls, row: Row) -> LevelMean:
+    def of(cls, row: Mapping[Any, Any]) -> LevelMean:
         """Return what a row of a table of gaps has."""
         return cls(float(row["mean"]) if row["gaps"] else None, row["gaps"], row["runs"])
 
