@@ -182,3 +182,18 @@ def test_too_many_added_rows_are_undecided() -> None:
     assert report.undecided
     assert not report.feasible
     assert "not decided" in report.violations[0].message
+
+
+def test_the_models_own_expression_has_all_choices() -> None:
+    """The least throughput is that of a choice which another one dominates."""
+    data = {
+        "dlsched": 1,
+        "problem": "sensitivity",
+        "name": "dominated",
+        "servers": {"count": 1, "gpus": 1, "cpus": 2, "memory": 1},
+        "profiles": {"p": {"gpus": 1, "cpus": [1, 2], "memory": [1], "throughput": [[5], [3]]}},
+        "jobs": [{"id": "j", "profile": "p"}],
+    }
+    level = own("minimize", lambda m: m.throughput.expr)
+    result = dlsched.solve(data, variant=Variant("sensitivity", "least", levels=[level]))
+    assert (result.status, list(result.objective)) == ("optimal", [3])

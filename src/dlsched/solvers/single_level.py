@@ -155,8 +155,8 @@ class SingleLevel:
             if again.status is not Status.OPTIMAL:  # a limit: the first outcome stands
                 self.bounds[level] = first_bounds
                 break
-            value = self.exact.value(whole, level, point)
-            weakened = [self.of_whole(level, bound, value) for bound in self.bounds[level]]
+            exactly = self.exact.value(whole, level, point)
+            weakened = [self.of_whole(level, bound, exactly) for bound in self.bounds[level]]
             certified = [bound for bound in first_bounds if bound.kind == "certified"]
             self.bounds[level] = [*certified, *weakened]
             outcome = again

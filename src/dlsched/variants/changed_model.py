@@ -171,7 +171,7 @@ def change_model(
         validate_linear(variant, f"level {name}", expression, before, nameable)
     if variant.states_rows:
         require_same(variant, instance, rows, variables, expressions)
-    jobs = named_jobs(model)
+    jobs = named_jobs(model, [*(row.body for row in rows), *expressions.values()])
     if jobs and state_named is not None:
         own = before.added()
         with pyomo_warnings():

@@ -16,6 +16,7 @@ OWN = (
     "GRANULARITY",
     "INTEGRAL",
     "NAMED_LATER",
+    "NAMES_ALL",
     "UNFIXED",
     COMPILED,
 )

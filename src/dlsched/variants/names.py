@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import product
 from typing import Any
 
@@ -20,10 +20,29 @@ def named_later(model: Any) -> dict[str, Any]:
     return dict(getattr(model, NAMED_LATER, {}))
 
 
-def named_jobs(model: Any) -> list[Any]:
-    """Return the jobs of which such a variable was named, in the model's order."""
+def named_jobs(model: Any, expressions: Iterable[Any]) -> list[Any]:
+    """Return the jobs of which such a variable was named, in the model's order.
+
+    All, if one of some expressions has the model's expression that the attribute `NAMES_ALL` names.
+    """
     found = {key[0] for name in named_later(model) for key in model.component(name)}
+    whole = getattr(model, "NAMES_ALL", None)
+    if whole is not None:
+        used = {c.local_name for e in expressions for c in _named_expressions(e)}
+        if whole in used:
+            return list(model.JOBS)
     return [job for job in model.JOBS if job in found] if found else []
+
+
+def _named_expressions(expression: Any) -> Iterator[Any]:
+    """Yield the named expressions within an expression, itself included."""
+    stack = [expression]
+    while stack:
+        node = stack.pop()
+        if hasattr(node, "is_expression_type") and node.is_expression_type():
+            if node.is_named_expression_type():
+                yield node
+            stack += node.args
 
 
 def add_beside(model: Any, name: str, component: Any) -> None:

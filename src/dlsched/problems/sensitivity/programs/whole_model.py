@@ -56,6 +56,7 @@ def complete(m: Any, instance: Instance) -> None:
         bounds=lambda _, *key: most_gpus(*key),
     )
     m.NAMED_LATER = {"v": most_choices, "w": most_gpus}
+    m.NAMES_ALL = "rate"  # what a choice is worth, which dominated choices have less of
     m.rate = pyo.Expression(expr=m.throughput.expr)
     m.throughput.set_value(m.rate)
 
