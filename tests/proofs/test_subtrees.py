@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import pickle
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -16,6 +14,7 @@ from typing import Any
 import pytest
 
 import dlsched
+from calls import started
 from dlsched.bench import Dask, Local, Shards
 from dlsched.bench.calls import CallsFailed
 from dlsched.proofs import subtrees
@@ -133,7 +132,7 @@ from dlsched.bench import Local
 Local(1).independent(exec, {"import os, time; print(os.getpid(), flush=True); time.sleep(600)"!r},
                      [dict()], lambda: False)
 """
-    with subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.PIPE) as caller:
+    with started(script) as caller:
         assert caller.stderr is not None
         worker = psutil.Process(int(caller.stderr.readline()))
         caller.kill()
