@@ -26,6 +26,7 @@ MINIMAL = 'name = "x"\n[[instances]]\nfiles = "made/*.json"\n[[methods]]\nname =
 def folder(workdir: Path) -> Path:
     """Give a working directory with a suite and two instances."""
     (workdir / "suite.toml").write_text(SUITE)
+    (workdir / "made").mkdir()
     for seed in (1, 2):
         made = dlsched.generate("reclaiming", seed=seed, servers=4)
         dlsched.save(made, workdir / "made" / f"{seed}.json")

@@ -249,15 +249,27 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 
 def validate_target(path: Path) -> None:
-    """Raise `OptionError` if a file cannot be written there because it is a folder."""
+    """Raise `OptionError` if a file cannot be written there: it is a folder, or in none."""
     if path.is_dir():
         raise OptionError(f"cannot write {path}; it is a directory: add the name of a file")
+    validate_parent(path)
+
+
+def validate_parent(path: Path) -> None:
+    """Raise `OptionError` if the folder is missing that a file or a folder is to stand in."""
+    if not path.parent.is_dir():
+        raise OptionError(f"cannot write {path}; there is no folder {path.parent}: make it first")
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder, but none of those that it is in, unless it is there."""
+    validate_parent(path)
+    path.mkdir(exist_ok=True)
 
 
 def replace_file(path: Path, content: bytes | Iterable[bytes]) -> None:
     """Replace `path` in one step by these very bytes, or by parts that are written one by one."""
     validate_target(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with draft.open("wb") as file:
