@@ -75,7 +75,9 @@ def test_show() -> None:
     assert milp["kind"] == "exact" and milp["options"] == {"levels": 2}
     meanings = {row["parameter"]: row["meaning"] for row in shown["generator"]}
     assert meanings["demand"] == "Servers to return; a tenth of them by default."
-    assert all(meanings.values())
+    for name in dlsched.list_problems():
+        rows = data("show", name)["generator"]
+        assert [row["parameter"] for row in rows if not row["meaning"]] == [], name
     assert "a tenth of them by default" in run("show", "reclaiming").stdout
     shown = data("show", "small.json")
     assert shown["size"] == {"demand": 1, "servers": 3, "jobs": 3}
