@@ -15,6 +15,7 @@ demo: $(READY)
 
 # Every shipped instance and some generated ones, by more methods: about five minutes on two cores.
 library-runs: $(READY)
+	mkdir -p results
 	$(BIN)/dlsched bench benchmarks/suites/library.toml -o results/library --jobs 2 --resume
 	$(BIN)/dlsched report results/library
 

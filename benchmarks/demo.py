@@ -119,6 +119,7 @@ def main(out: Path) -> int:
     with progress.shown(), ProcessPoolExecutor(JOBS, context) as pool:
         progress.say(Stage.LOADING, "all methods; their loops are compiled once per machine")
         list(pool.map(compile_loops, sorted(names, key=lambda name: name not in SLOW_TO_COMPILE)))
+        out.parent.mkdir(parents=True, exist_ok=True)
         run_shown(sweep, out, jobs=JOBS)
         with Store(out) as store:
             runs = evaluate_rows(store.rows())

@@ -240,6 +240,7 @@ def main(
     output: Annotated[Path, typer.Option("-o")] = Path("results/fuzz"),
 ) -> None:
     """Draw instances, solve each with every method, and count the disagreements."""
+    output.mkdir(parents=True, exist_ok=True)
     names = list(problems or problem_names())
     share = -(-instances // len(names))
     sizes = [min(CHUNK, share - start) for start in range(0, share, CHUNK)]

@@ -60,6 +60,7 @@ def improve(name: str, seconds: float) -> dict[str, object]:
     left = gap(objective, bound)
     status = "optimal" if closed(objective, bound) else "feasible"
     Console(stderr=True).print(f"{name}: {objective} by {found_by}, bound {bound}, gap {left}")
+    file.parent.mkdir(exist_ok=True)
     dlsched.save(instance, file)
     dlsched.save(solution, file.with_name(f"{name}.sol.json.gz"))
     proof = {"method": found_by, "solver": None, "status": status}

@@ -85,6 +85,7 @@ def record(kind: str, instance: Instance, mps: bool) -> dict[str, object]:
     folder = HERE / instance.problem
     suffix = ".json.gz" if packed else ".json"
     file = folder / f"{instance.name}{suffix}"
+    folder.mkdir(exist_ok=True)
     dlsched.save(instance, file)
     dlsched.save(result.solution, folder / f"{instance.name}.sol{suffix}")
     held: dict[str, float] = {}

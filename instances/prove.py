@@ -42,6 +42,7 @@ def prove(name: str, seconds: float) -> dict[str, object]:
     proof = dlsched.prove(name, time_limit=seconds)
     proved = time.process_time()
     file = library.proof_file(name)
+    file.parent.mkdir(exist_ok=True)
     write_proof(proof, file)
     checked = dlsched.check_proof(name, file)
     spent = time.process_time() - proved

@@ -59,6 +59,20 @@ def test_wheel_brings_the_instances(wheel: Path, tmp_path: Path) -> None:
     assert int(run.stdout) == len(dlsched.list_instances())
 
 
+def test_only_sources_are_tracked() -> None:
+    """No cache and no file of an editor is tracked, and so none is in the source archive."""
+    command = ["git", "ls-files"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if listed.returncode:
+        pytest.skip("this is no checkout")
+    tracked = listed.stdout.splitlines()
+    assert "pyproject.toml" in tracked
+    parts = {part for file in tracked for part in file.split("/")}
+    assert {part for part in parts if part.startswith(".")} == {".ci", ".github", ".gitignore"}
+    odd = re.compile(r"__pycache__|.*(~|\.(bak|log|orig|pyc|pyo|rej|sqlite|swo|swp|tmp))", re.I)
+    assert not [part for part in parts if odd.fullmatch(part)]
+
+
 def links(text: str) -> list[str]:
     """Return the targets of a Markdown text's links and pictures, outside code."""
     return [one or other for one, other in LINK.findall(CODE.sub("", text))]

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import FrameType
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -78,6 +78,8 @@ class Run:
 
     Attributes
     ----------
+    interrupts
+        How many runs of this process Ctrl-C has ended.
     time_limit
         Wall-clock seconds for the whole run, building included; ``None`` for no limit.
     gap
@@ -104,6 +106,7 @@ class Run:
         The points recorded so far; the versions of the solvers called so far, by name.
     """
 
+    interrupts: ClassVar[int] = 0
     time_limit: float | None = None
     gap: float = 0.0
     threads: int = 1
@@ -239,6 +242,7 @@ class _Handler:
     def __call__(self, number: int, frame: FrameType | None) -> None:
         if self.run.interrupted:
             raise KeyboardInterrupt
+        Run.interrupts += 1
         self.run.interrupted = True
         if isinstance(self.before, _Handler):
             self.before(number, frame)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import io
 import json
 import os
+import tarfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -24,7 +26,10 @@ from bad_input_data import (
 
 import dlsched
 from calls import MAIN, python, refusal
+from dlsched import gavel
+from dlsched.history.capacity import read_nodes
 from dlsched.schema.files import MAX_BYTES
+from dlsched.traces import read_trace
 
 GZIP = b"\x1f\x8b"
 # the file's bytes, the field that the error names, words of the error
@@ -201,17 +206,20 @@ LARGE: dict[str, tuple[Callable[[Path], None], str, str]] = {
     "brace and spaces": (lambda f: fill(f, b"{", b" "), "", "is not JSON (expecting"),
     "zeros": (lambda f: fill(f, b"", b"\0"), "", "is not UTF-8"),
     "one string": (lambda f: fill(f, b'{"dlsched": "', b"x", b'"}'), "dlsched", 'is "xxx'),
-    "bomb": (lambda f: bomb(f, b" "), "", "larger than 256 MiB; split it"),
-    "bomb of brackets": (lambda f: bomb(f, b"["), "", "larger than 256 MiB; split it"),
+    "brackets": (lambda f: fill(f, b"{", b"["), "", "has more than 10,000,000 values; split it"),
+    "too large": (lambda f: fill(f, b"{", b" ", megabytes=260), "", "larger than 256 MiB; split"),
+    "bomb": (lambda f: bomb(f, b" "), "", "unpacks to more than 200 times its size; if that"),
 }
 
 
-def fill(file: Path, head: bytes, filling: bytes, tail: bytes = b"") -> None:
-    """Write 200 MB of one character between a head and a tail."""
+def fill(
+    file: Path, head: bytes, filling: bytes, tail: bytes = b"", *, megabytes: int = 200
+) -> None:
+    """Write one character again and again between a head and a tail."""
     block = filling * 2**20
     with file.open("wb") as stream:
         stream.write(head)
-        for _ in range(200):
+        for _ in range(megabytes):
             stream.write(block)
         stream.write(tail)
 
@@ -220,6 +228,57 @@ def bomb(file: Path, filling: bytes) -> None:
     """Write a small gzip file that unpacks to more than is allowed."""
     block = gzip.compress(filling * 2**20)
     file.write_bytes(gzip.compress(b"{") + block * (MAX_BYTES >> 20))
+
+
+PHILLY = {"jobid": "a", "status": "Pass", "vc": "v", "user": "u", "attempts": []}
+PHILLY["submitted_time"] = "2017-10-09 07:02:41"
+HELIOS = "a,1,2020-04-01 00:00:00,1\n"
+SACCT = "JobID|User|Account|Partition|State|Submit|Start|End|NodeList|AllocTRES\n"
+# What reads a file: (a function, the file's name, how it begins, a row of it, what is limited)
+READERS: dict[str, tuple[Callable[..., object], str, str, str, str]] = {
+    "document": (dlsched.load, "x.json", '{"dlsched": 1, "servers": [', "[],", "values"),
+    "rates": (gavel.read_rates, "x.json", "[", "[],", "values"),
+    "kueue": (dlsched.read_history, "x.json", '{"items": [', "{},", "values"),
+    "trace": (read_trace, "x.csv", "job_id,gpu_num,submit_time,duration\n", HELIOS, "rows"),
+    "philly": (read_trace, "cluster_job_log", "[", f"{json.dumps(PHILLY)},\n", "jobs"),
+    "table": (dlsched.read_history, "x.csv", "id,submit,start,end,gpus\n", "1,1,1,9,1\n", "rows"),
+    "wide table": (dlsched.read_history, "x.csv", "id,submit,start,end,gpus", ",x", "cells"),
+    "swf": (dlsched.read_history, "x.swf", "", "1 1 1 1 1 " + "1 " * 13 + "\n", "rows"),
+    "sacct": (dlsched.read_history, "x.txt", SACCT, "1|a|b|c|d|0|0|0|n|gpu=1\n", "rows"),
+    "nodes": (read_nodes, "x.csv", "name,gpus\n", "a,1\n", "rows"),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_small_files_do_not_take_the_machine(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No reader unpacks 200 times the size of a file, or parses more than it may hold."""
+    read, called, head, row, what = READERS[name]
+    file = tmp_path / called
+    file.write_bytes(gzip.compress((head + row * (2**25 // len(row))).encode()))
+    assert file.stat().st_size < 2**18
+    with pytest.raises(dlsched.InstanceError, match="unpacks to more than 200 times its size; if"):
+        read(file)
+    monkeypatch.setattr("dlsched.schema.files.MOST_VALUES", 99)
+    monkeypatch.setattr("dlsched.traces.lines.MOST_ROWS", 99)
+    monkeypatch.setattr("dlsched.traces.lines.MOST_CELLS", 99)
+    file.write_bytes(gzip.compress((head + row * 150).encode()))
+    with pytest.raises(dlsched.InstanceError, match=f"has more than 99 {what}; split it") as caught:
+        read(file)
+    assert caught.value.where == str(file)
+
+
+def test_an_archive_is_not_unpacked_without_end(tmp_path: Path) -> None:
+    """An archive whose trace stands behind a large file is refused before that is unpacked."""
+    file = tmp_path / "t.tar.gz"
+    with tarfile.open(file, "w:gz") as archive:
+        for name, size in (("other", 2**26), ("cluster_job_log", 2)):
+            member = tarfile.TarInfo(name)
+            member.size = size
+            archive.addfile(member, io.BytesIO(b"[]".ljust(size)))
+    with pytest.raises(dlsched.InstanceError, match="unpacks to more than 200 times its size"):
+        read_trace(file)
 
 
 CHILD = """

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 import dlsched
-from calls import refusal, suite_text
+from calls import refusal, run, suite_text
 from dlsched.bench import read_suite
+from dlsched.bench import suite as suites
 from dlsched.bench.task import Limits
 
 SUITE = suite_text(
@@ -25,6 +26,7 @@ MINIMAL = 'name = "x"\n[[instances]]\nfiles = "made/*.json"\n[[methods]]\nname =
 def folder(workdir: Path) -> Path:
     """Give a working directory with a suite and two instances."""
     (workdir / "suite.toml").write_text(SUITE)
+    (workdir / "made").mkdir()
     for seed in (1, 2):
         made = dlsched.generate("reclaiming", seed=seed, servers=4)
         dlsched.save(made, workdir / "made" / f"{seed}.json")
@@ -102,6 +104,8 @@ NAME = 'name = "x"\n'
 FILES = 'files = "made/*.json"'
 UNKNOWN = 'generate = "reclaiming"\ngrid = {server = [1]}'
 EXACT = '"exact"'
+TWENTY = list(range(1, 21))
+GRID = ", ".join(f"{n} = {TWENTY}" for n in ("servers", "demand", "gpus", "jobs", "scattered"))
 # name: (what is replaced in MINIMAL, by what, the field that the error names, what it says of it)
 BAD_SUITES: dict[str, tuple[str, str, str, str]] = {
     "not TOML": (MINIMAL, "name = ", "", "is not TOML"),
@@ -140,6 +144,32 @@ BAD_SUITES: dict[str, tuple[str, str, str, str]] = {
     "included one is bad": (MINIMAL, f'{NAME}include = ["none.toml"]', "", "cannot be read"),
     "no memory": (NAME, f"{NAME}memory_limit_gib = 0\n", "memory_limit_gib", "above 0"),
     "no limit": (NAME, f"{NAME}time_limit = 0\n", "time_limit", "write a number above 0"),
+    "large grid": (
+        FILES,
+        f'generate = "reclaiming"\nseeds = {TWENTY}\ngrid = {{{GRID}}}',
+        "instances[0]",
+        "64,000,000 runs, more than 1,000,000; split it, or allow so many: --many-runs",
+    ),
+    "many repetitions": (
+        NAME,
+        f"{NAME}repetitions = {10**12}\n",
+        "instances[0]",
+        "2,000,000,000,000 runs, more than 1,000,000",
+    ),
+    "many workloads": (
+        MINIMAL,
+        f'{NAME}[[simulation]]\ngenerate = "lyra"\npolicies = ["fifo", "srtf"]\nbounds = true\n'
+        f"workload_seeds = {TWENTY}\nseeds = {TWENTY}\n"
+        f"grid = {{servers = {TWENTY}, days = {TWENTY}, load = {TWENTY}, wrong = [0, 1]}}\n",
+        "simulation[0]",
+        "13,120,000 runs, more than 1,000,000",
+    ),
+    "many servers": (
+        MINIMAL,
+        f'{NAME}[[simulation]]\ntrace = "sample-philly"\npolicies = ["fifo"]\nservers = {10**9}\n',
+        "simulation[0].trace",
+        "are 1,000,000,000, more than 1,000,000",
+    ),
 }
 
 
@@ -153,6 +183,25 @@ def test_bad_suite(name: str, folder: Path) -> None:
     file = "none.toml" if "none.toml" in new else "suite.toml"
     assert said.startswith(": ".join(filter(None, (f"error: {file}", path, ""))))
     assert words in said and not Path("out").exists()
+
+
+def test_many_runs_for_who_asks(folder: Path) -> None:
+    """Runs are counted as they are listed, with included suites, each of which is read once."""
+    Path("suite.toml").write_text(SUITE)
+    Path("a0.toml").write_text(f'{NAME}include = ["suite.toml"]\n')
+    for k in range(40):  # 2^40 paths lead to the last one
+        Path(f"b{k}.toml").write_text(f'{NAME}include = ["a{k}.toml"]\n')
+        Path(f"a{k + 1}.toml").write_text(f'{NAME}include = ["a{k}.toml", "b{k}.toml"]\n')
+    runs = len(read_suite("a40.toml").tasks())
+    assert runs == 6 * 4
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(suites, "MOST_RUNS", runs)
+        read_suite("a40.toml")
+        patch.setattr(suites, "MOST_RUNS", runs - 1)
+        assert f"{runs} runs, more than {runs - 1}" in refusal("bench", "a40.toml", "-o", "out")
+        assert len(read_suite("a40.toml", many_runs=True).tasks()) == runs
+        command = ["bench", "a40.toml", "-o", "out", "--plan", "--many-runs"]
+        assert "24 runs planned" in run(*command).stdout
 
 
 SHADOWING = """

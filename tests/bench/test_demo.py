@@ -74,6 +74,7 @@ def test_readme_shows_what_the_demo_says(
         made = sum(t.instance.problem == "reclaiming" and t.method == method for t in tasks)
         assert any(re.match(rf"  {method} +\d+ of {made} ", line) for line in lines)
     assert f"{len(tasks)} runs in " in block[1]
+    Path("results/demo").mkdir(parents=True)
     demo.put_wrong_answer(Path("results/demo"))
     demo.put_end([], Path("results/demo"), 0)
     said = capsys.readouterr().out

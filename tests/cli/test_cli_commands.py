@@ -75,7 +75,9 @@ def test_show() -> None:
     assert milp["kind"] == "exact" and milp["options"] == {"levels": 2}
     meanings = {row["parameter"]: row["meaning"] for row in shown["generator"]}
     assert meanings["demand"] == "Servers to return; a tenth of them by default."
-    assert all(meanings.values())
+    for name in dlsched.list_problems():
+        rows = data("show", name)["generator"]
+        assert [row["parameter"] for row in rows if not row["meaning"]] == [], name
     assert "a tenth of them by default" in run("show", "reclaiming").stdout
     shown = data("show", "small.json")
     assert shown["size"] == {"demand": 1, "servers": 3, "jobs": 3}
@@ -93,12 +95,45 @@ def test_solve_json_is_a_result() -> None:
 
 def test_solve_writes_a_solution_that_verify_accepts() -> None:
     """What solve writes, verify finds feasible and start accepts."""
-    run("solve", "small.json", "-m", "lyra", "-o", "deep/small.sol.json.gz")
-    assert json.loads(gzip.decompress(Path("deep/small.sol.json.gz").read_bytes()))["returned"]
-    report = data("verify", "small.json", "deep/small.sol.json.gz")
+    run("solve", "small.json", "-m", "lyra", "-o", "small.sol.json.gz")
+    assert json.loads(gzip.decompress(Path("small.sol.json.gz").read_bytes()))["returned"]
+    report = data("verify", "small.json", "small.sol.json.gz")
     assert report["feasible"] and report["objective"]["preempted"] == {"value": 1}
-    started = data("solve", "small.json", "--start", "deep/small.sol.json.gz")
+    started = data("solve", "small.json", "--start", "small.sol.json.gz")
     assert started["start"] is not None
+
+
+SIMULATE = "simulate sample-philly -p fifo --servers 4"
+WRITING = [
+    "solve small.json -o none/x.json",
+    "solve small.json --proof none/x.json",
+    "generate elastic -o none/x.json",
+    "prove small.json -o none/x.json",
+    "plot small.json -o none/x.svg",
+    "export small.json none/x.mps",
+    "export --schemas none/x",
+    "submit-check small.sol.json -o none/x.sol.json",
+    f"{SIMULATE} --sacct none/x.txt",
+    f"{SIMULATE} --swf none/x.swf",
+    f"{SIMULATE} --timeline none/x.html",
+    "bench s.toml -o none/x",
+    "bench s.toml -o none/x --plan",
+    "report out -o none/x",
+    "study sacct.txt -o none/x",
+]
+
+
+@pytest.mark.parametrize("line", WRITING)
+def test_no_folder_is_made_for_a_file(line: str) -> None:
+    """A file, or the folder of a sweep, is written only where there is a folder for it."""
+    text = 'name = "s"\n[[instances]]\nfiles = "small.json"\n[[methods]]\nname = "lyra"\n'
+    Path("s.toml").write_text(text)
+    if line.startswith("report"):
+        run("bench", "s.toml", "-o", "out")
+    before = set(Path().rglob("*"))
+    said = refusal(*line.split())
+    assert "there is no folder none: make it first" in said
+    assert set(Path().rglob("*")) - before <= {Path("out/.lock")}
 
 
 def test_solve_with_an_option() -> None:

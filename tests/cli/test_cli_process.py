@@ -115,9 +115,22 @@ def test_interrupt_shows_what_there_is(hard: Path, tmp_path: Path) -> None:
     out, _ = process.communicate(timeout=PATIENCE)
     result = json.loads(out)
     assert (result["method"], result["termination"]) == ("milp", "interrupted")
-    assert (result["status"], process.returncode) == ("feasible", 0)
+    assert (result["status"], process.returncode) == ("feasible", 130)
     assert dlsched.verify(hard, tmp_path / "hard.sol.json").feasible
     assert "HiGHS" in log
+
+
+def test_interrupt_of_a_proof(tmp_path: Path) -> None:
+    """Ctrl-C while HiGHS solves one relaxation after another ends a proof, and no file is made."""
+    flags = ["-o", "out.proof.json"]
+    process = started(MAIN, "prove", "placement-15x4x20-v2-3", *flags, cwd=tmp_path)
+    assert process.stderr is not None
+    while "a proof of" not in process.stderr.readline():
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, out) == (130, "") and err.endswith("error: interrupted\n")
+    assert not list(tmp_path.iterdir())
 
 
 IMPORTING = """

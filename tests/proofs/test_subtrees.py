@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import pickle
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -12,6 +14,7 @@ from typing import Any
 import pytest
 
 import dlsched
+from calls import started
 from dlsched.bench import Dask, Local, Shards
 from dlsched.bench.calls import CallsFailed
 from dlsched.proofs import subtrees
@@ -102,6 +105,38 @@ def test_calls_that_fail() -> None:
     with pytest.raises(CallsFailed, match="ended with status 7 within a call"):
         Local(1).independent(_leave, 7, [0], lambda: False)
     assert Local(2).independent(_wait, 60, [0, 0, 0], lambda: True) is None
+
+
+def test_calls_leave_nothing() -> None:
+    """However calls end, no thread waits and no process runs on, so that the interpreter ends."""
+    import psutil
+
+    here = psutil.Process()
+    before = threading.enumerate(), here.children()
+    with pytest.raises(ZeroDivisionError):
+        Local(1).independent(divmod, 1, [0, 1, 2], lambda: False)
+    with pytest.raises(CallsFailed):
+        Local(2).independent(_leave, 7, [0, 0, 0, 0], lambda: False)
+    assert Local(2).independent(_wait, 60, [0, 0, 0], lambda: True) is None
+    with pytest.raises((AttributeError, pickle.PicklingError)):
+        Local(2).independent(lambda shared, item: item, 0, [0, 0], lambda: False)
+    assert (threading.enumerate(), here.children()) == before
+
+
+def test_calls_end_with_their_caller() -> None:
+    """A process within a call ends soon after the one that asked for it was killed."""
+    import psutil
+
+    script = f"""
+from dlsched.bench import Local
+Local(1).independent(exec, {"import os, time; print(os.getpid(), flush=True); time.sleep(600)"!r},
+                     [dict()], lambda: False)
+"""
+    with started(script) as caller:
+        assert caller.stderr is not None
+        worker = psutil.Process(int(caller.stderr.readline()))
+        caller.kill()
+        assert psutil.wait_procs([worker], timeout=60)[0] == [worker]
 
 
 def test_place_without_calls() -> None:

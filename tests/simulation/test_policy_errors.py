@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -9,7 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+import dlsched
+from dlsched import Claim, Status
 from dlsched.errors import InstanceError, OptionError
+from dlsched.run import Run
 from dlsched.simulation import (
     Allocation,
     BasePolicy,
@@ -41,6 +46,23 @@ def run(decide: Decide, jobs: Workload | None = None, **options: Any) -> Any:
     """Simulate with a function as policy."""
     policy = type("Made", (), {"name": "made", "decide": lambda _, state: decide(state)})()
     return simulate(jobs or workload(), CLUSTER, policy, **options)
+
+
+def test_ctrl_c_in_what_a_policy_solves() -> None:
+    """A simulation ends: what the policy solved was cut short, and it would decide otherwise."""
+    ended = []
+
+    def solve(state: State) -> Decision:
+        def method(instance: object, run: Run) -> Claim:
+            os.kill(os.getpid(), signal.SIGINT)
+            return Claim(status=Status.NO_SOLUTION)
+
+        ended.append(dlsched.solve("lyra-fig5", method).termination)
+        return Decision(start=first_fit(state))
+
+    with pytest.raises(KeyboardInterrupt):
+        run(solve)
+    assert ended == ["interrupted"]
 
 
 def first_fit(state: State, **fields: Any) -> dict[str, Allocation]:

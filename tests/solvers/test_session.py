@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -91,6 +92,27 @@ def test_a_listener_may_solve() -> None:
     outcome = highs.solve(form, 0, Run(threads=2, on_progress=solve))
     assert outcome.termination is Termination.PROVED
     assert found and set(found) == {2}
+
+
+def test_ctrl_c_is_raised_after_the_solution(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While HiGHS runs, no handler raises: between its callbacks that would end the process."""
+    before = signal.getsignal(signal.SIGINT)
+    assert before is signal.default_int_handler
+    session = Session(Run(), {"presolve": "off"})
+    highs.load(session, FORM, 0)
+    met: list[Any] = []
+
+    def interrupt(event: Any) -> None:
+        met.append(signal.getsignal(signal.SIGINT))
+        if len(met) == 1:
+            met[0](signal.SIGINT, None)  # as Python does between two statements, here or elsewhere
+
+    session.listen("cbMipInterrupt", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        session.solve()
+    assert met and met[0] is not before
+    assert signal.getsignal(signal.SIGINT) is before
+    assert session.solve() in ("kOptimal", "kInterrupt")
 
 
 @pytest.mark.parametrize("error", [LookupError("listener"), KeyboardInterrupt()])

@@ -126,9 +126,9 @@ def test_large_files_are_refused_in_time(tmp_path: Path, monkeypatch: pytest.Mon
     """What counts is the size after decompression."""
     monkeypatch.setattr("dlsched.traces.lines.MAX_BYTES", 2**20)
     content = gzip.compress((HEAD + (" " * 1023 + "\n") * 2**11).encode())
-    bomb = write(tmp_path, "bomb.csv.gz", content)
+    packed = write(tmp_path, "large.csv.gz", content)
     with pytest.raises(InstanceError, match="larger than 1 MiB"):
-        read_trace(bomb, SMALL)
+        read_trace(packed, SMALL)
 
 
 def test_stages_that_cannot_be(tmp_path: Path) -> None:

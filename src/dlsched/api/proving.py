@@ -22,6 +22,7 @@ from dlsched.proofs.prove import prove_bound as search_bound
 from dlsched.proofs.subtrees import Place, Spread
 from dlsched.proofs.vipr import certificates
 from dlsched.registry import Problem
+from dlsched.results.status import Termination
 from dlsched.run import Run, StageListener
 from dlsched.schema.envelope import Instance
 from dlsched.schema.quantities import Number
@@ -156,6 +157,8 @@ def _known(instance: Instance, solution: SolutionLike | None, run: Run, owner: P
             limit = run.time_limit
             variant = owner if isinstance(owner, VariantProblem) else None
             answer = solve(instance, time_limit=limit, on_stage=run.on_stage, variant=variant)
+            if answer.termination is Termination.INTERRUPTED:
+                raise KeyboardInterrupt
             if answer.solution is None:
                 raise ProofFailed(f"there is no solution to prove optimal: {answer.reason}")
             solution = answer.solution

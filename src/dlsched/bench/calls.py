@@ -11,9 +11,11 @@ import contextlib
 import os
 import pickle
 import queue
+import signal
 import struct
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
@@ -56,24 +58,28 @@ def in_processes(
         If a process ends within a call.
     """
     jobs = max(1, min(jobs, len(items)))
-    processes = [_Process(function, shared) for _ in range(jobs)]
+    begin = sys.path, pickle.dumps((function, shared))
+    processes: list[_Process] = []
     free = queue.SimpleQueue[_Process]()
-    for process in processes:
-        free.put(process)
 
     def call(item: Any) -> Any:
         process = free.get()  # there is one: as many threads as processes
-        answer = process.call(item)
-        free.put(process)
-        return answer
+        try:
+            return process.call(item)
+        finally:
+            free.put(process)  # a thread that waits for one would keep the interpreter from ending
 
     pool = ThreadPoolExecutor(jobs)
     try:
+        for _ in range(jobs):
+            processes.append(_Process(begin))
+            free.put(processes[-1])
         return _gathered([pool.submit(call, item) for item in items], stop)
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
         for process in processes:
             process.end()
+        pool.shutdown()  # the current calls have ended with their processes
 
 
 def _gathered(futures: Sequence[Future[Any]], stop: Callable[[], object]) -> list[Any] | None:
@@ -91,14 +97,14 @@ def _gathered(futures: Sequence[Future[Any]], stop: Callable[[], object]) -> lis
 class _Process:
     """A process of this machine that answers one call after another."""
 
-    def __init__(self, function: Callable[[Any, Any], Any], shared: Any) -> None:
+    def __init__(self, begin: tuple[list[str], bytes]) -> None:
         self.popen = subprocess.Popen(
             [sys.executable, "-c", _WORKER], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
         assert self.popen.stdin is not None and self.popen.stdout is not None
         self.to: IO[bytes] = self.popen.stdin
         self.back: IO[bytes] = self.popen.stdout
-        self.begin: tuple[object, ...] | None = (sys.path, pickle.dumps((function, shared)))
+        self.begin: tuple[list[str], bytes] | None = begin
 
     def call(self, item: Any) -> Any:
         """Return or raise what the function does."""
@@ -122,11 +128,20 @@ class _Process:
         self.popen.wait()
         with contextlib.suppress(OSError):
             self.to.close()
-            self.back.close()
+        self.back.close()
+
+
+def _end_with_parent(parent: int) -> None:
+    """End this process, also within a call, as soon as its parent has ended."""
+    while os.getppid() == parent:
+        time.sleep(POLL_SECONDS)
+    os._exit(1)
 
 
 def serve() -> None:
     """Answer calls from stdin, until it is closed; what is printed goes to stderr."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the caller handles Ctrl-C, and ends this process
+    threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
     source = os.fdopen(os.dup(0), "rb")
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)

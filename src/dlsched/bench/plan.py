@@ -29,6 +29,7 @@ from dlsched.bench.sources import MODULE, own_files
 from dlsched.bench.suite import Suite, read_suite
 from dlsched.bench.task import Task
 from dlsched.errors import InstanceError, describe
+from dlsched.schema.files import make_folder
 
 FOLDER = "plan"
 VERSION = 1
@@ -170,6 +171,7 @@ def write_plan(suite: Suite | str | Path, folder: str | Path) -> Plan:
     tasks = chosen.tasks()
     draft = Path(folder) / f".plan-{secrets.token_hex(8)}"
     try:
+        make_folder(Path(folder))
         (draft / "code").mkdir(parents=True)
         _copy_modules(tasks, draft / "code")
         about = _about(chosen, tasks)

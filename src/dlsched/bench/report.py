@@ -26,7 +26,7 @@ from dlsched.display.table import Row, data_frame
 from dlsched.extras import require
 from dlsched.results import performance_profiles as profiles
 from dlsched.results.status import FAILED
-from dlsched.schema.files import replace_file
+from dlsched.schema.files import make_folder, replace_file
 
 if TYPE_CHECKING:
     import pandas
@@ -93,12 +93,13 @@ def write_report(
     """
     for library in ("jinja2", "matplotlib"):  # before a file is written
         require(library, "dlsched report")
+    target = Path(out) if out is not None else Path(folder) / "report"
     on_part("the statistics")
     with Store(folder) as store:
+        make_folder(target)
         evaluated, about, planned = stored_runs(store), store.about, store.planned
         simulated = simulation_rows(store.simulations())
         workloads = list(simulation_report.sections(store, simulated, on_part))
-    target = Path(out) if out is not None else Path(folder) / "report"
     frame = frame_of([run.row for run in evaluated])
     summary, by_level = statistics.summary(evaluated), statistics.gaps_by_level(evaluated)
     written = []

@@ -19,6 +19,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any, Self
 
@@ -203,6 +204,11 @@ class SimulationEntry(Document):
     def cluster(self) -> Cluster:
         """The servers, where a trace is simulated on one cluster."""
         return cluster_of(self, {name: getattr(self, name) for name in GRID})
+
+    @property
+    def workloads(self) -> int:
+        """Number of workloads: what `dlsched.bench.simulation_jobs.workload_specs` yields."""
+        return math.prod(map(len, self.grid.values())) * max(1, len(self.workload_seeds))
 
     def runs(self) -> Iterator[tuple[PolicyEntry, int]]:
         """Yield policies and seeds in order."""

@@ -28,7 +28,7 @@ from dlsched.display.table import Row
 from dlsched.errors import InstanceError, plain
 from dlsched.extras import require
 from dlsched.registry.labels import distinguish
-from dlsched.schema.files import replace_file
+from dlsched.schema.files import make_folder, replace_file
 
 if TYPE_CHECKING:
     import filelock
@@ -89,7 +89,7 @@ class Store:
         lock: filelock.BaseFileLock = library.FileLock(self.folder / ".lock")
         try:
             with self._clear_write_errors(self.folder):
-                self.folder.mkdir(parents=True, exist_ok=True)
+                make_folder(self.folder)
                 lock.acquire(blocking=False)
         except library.Timeout:
             raise InstanceError(
@@ -246,6 +246,7 @@ class Store:
             file = place(outcome.row["solution_sha256"])
             if not file.exists():
                 with self._clear_write_errors(file):
+                    file.parent.mkdir(parents=True, exist_ok=True)
                     replace_file(file, outcome.solution)
         with self._clear_errors():
             self._insert(outcome.row)

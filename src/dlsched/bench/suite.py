@@ -34,6 +34,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import math
 import os
 import tomllib
 from collections.abc import Iterator
@@ -59,6 +60,22 @@ from dlsched.schema.flaws import Flaw
 from dlsched.solvers.backend import find_backend
 
 MAX_BYTES = 2**20
+MOST_RUNS = 1_000_000
+"""Of a suite whose reader does not ask for more."""
+
+
+class _Count:
+    """The runs of a suite and of those that it includes, counted before they are listed."""
+
+    def __init__(self, most: float) -> None:
+        self.most, self.runs = most, 0
+
+    def add(self, runs: int) -> None:
+        """Count runs; refuse them if they are too many."""
+        self.runs += runs
+        if self.runs > self.most:
+            flaw = f"makes the suite {self.runs:,} runs, more than {self.most:,}"
+            raise Flaw((), flaw, "split it, or allow so many: --many-runs, or many_runs=True")
 
 
 class Source(Document):
@@ -271,7 +288,11 @@ class Suite(Document):
                 for policy_name, options, seed, k in runs:
                     yield Task.planned(workload, policy_name, options, seed, k, limits, folder)
 
-    def resolve(self, folder: Path, where: str) -> None:
+    def _runs_of(self, problem: str) -> int:
+        """Return the number of runs of an instance of a problem."""
+        return self.repetitions * sum(len(method.seeds) for method in self.method_specs(problem))
+
+    def _resolve(self, folder: Path, where: str, count: _Count) -> None:
         """Find every instance and method before the first run.
 
         Raises
@@ -286,9 +307,17 @@ class Suite(Document):
             raise InstanceError(where, "", str(error), "change it in the suite") from None
         for s, source in enumerate(self.instances):
             with _located(where, f"instances[{s}]"):
-                self._specs.extend(source.specs(folder))
+                if source.generate is not None:
+                    each = max(1, self._runs_of(source.generate))
+                    count.add(each * len(source.seeds) * math.prod(map(len, source.grid.values())))
+                specs = list(source.specs(folder))
+                if source.generate is None:
+                    count.add(sum(self._runs_of(spec.problem) for spec in specs))
+                self._specs.extend(specs)
         for s, entry in enumerate(self.simulation):
             with _located(where, f"simulation[{s}]"):
+                each = self.repetitions * len(entry.policies) * len(entry.seeds)
+                count.add((each + len(entry.bound_runs())) * entry.workloads)
                 self._workloads.append(list(workload_specs(entry, folder)))
         for m, method in enumerate(self.methods):
             kinds = {(spec.problem, spec.variant): spec for spec in self._specs}
@@ -325,8 +354,15 @@ def _validate_method(spec: MethodSpec, owner: Problem, where: str, field: str) -
             ) from None
 
 
-def read_suite(path: str | Path) -> Suite:
+def read_suite(path: str | Path, *, many_runs: bool = False) -> Suite:
     """Read a suite; find its instances and methods.
+
+    Parameters
+    ----------
+    path
+        The suite's file.
+    many_runs
+        Whether it may have more than a million runs. All are held in memory, about 1 kB each.
 
     Raises
     ------
@@ -334,13 +370,18 @@ def read_suite(path: str | Path) -> Suite:
         If the file or an entry cannot be used; it names the field and the remedy.
     """
     workload_spec.forget()
-    return _read(Path(path), ())
+    (suite,) = _read(Path(path), (), set(), _Count(math.inf if many_runs else MOST_RUNS))
+    return suite
 
 
-def _read(path: Path, readers: tuple[Path, ...]) -> Suite:
-    where = str(path)
+def _read(path: Path, readers: tuple[Path, ...], known: set[Path], count: _Count) -> list[Suite]:
+    """Return a suite; nothing if it is known, as one that two others include."""
+    where, place = str(path), path.parent.resolve() / path.name
     if path.resolve() in readers:
         raise InstanceError(where, "include", "includes itself", "break the circle")
+    if place in known:
+        return []
+    known.add(place)
     try:
         with path.open("rb") as stream:
             text = stream.read(MAX_BYTES + 1)
@@ -354,7 +395,8 @@ def _read(path: Path, readers: tuple[Path, ...]) -> Suite:
     except (ValueError, RecursionError) as error:
         raise InstanceError(where, "", f"is not TOML ({error})", "correct it there") from None
     suite = Suite.parse(data, where)
-    suite.resolve(path.parent, where)
+    suite._resolve(path.parent, where, count)
     chain = (*readers, path.resolve())
-    suite._parts.extend(_read(path.parent / name, chain) for name in suite.include)
-    return suite
+    for name in suite.include:
+        suite._parts += _read(path.parent / name, chain, known, count)
+    return [suite]

@@ -66,6 +66,9 @@ def bench(
         typer.Option("--resume", help="Make only missing, killed or changed runs."),
     ] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="A new process for every run.")] = False,
+    many_runs: Annotated[
+        bool, typer.Option("--many-runs", help="Allow a suite of more than a million runs.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Run a suite, each run in a worker process with limits; finished runs are kept."""
@@ -73,7 +76,7 @@ def bench(
     if plan:
         if suite is None or shard or dask:
             raise OptionError("--plan takes a suite and -o DIR, and runs nothing")
-        _put_plan(write_plan(suite, folder), as_json)
+        _put_plan(write_plan(read_suite(suite, many_runs=many_runs), folder), as_json)
         return
     if shard is not None and (planned is None or dask):
         raise OptionError("--shard is a part of a plan on this machine; write --planned DIR")
@@ -83,7 +86,7 @@ def bench(
         place: Local | Dask | Shards = Shards.parse(shard, jobs)
     else:
         place = Local(jobs or 1) if dask is None else Dask(dask)
-    chosen = read_suite(suite) if suite is not None else Plan(folder)
+    chosen = Plan(folder) if suite is None else read_suite(suite, many_runs=many_runs)
     failed = run_shown(chosen, folder, on=place, retries=retries, resume=resume, fresh=fresh)
     if isinstance(place, Shards):
         _put_shard(place, folder, failed, as_json)

@@ -19,7 +19,7 @@ from dlsched.errors import OptionError
 from dlsched.proofs.check import InvalidProof
 from dlsched.registry import usable_problems
 from dlsched.run import Stage
-from dlsched.schema.files import write_bytes
+from dlsched.schema.files import make_folder, write_bytes
 from dlsched.variants import owner_of
 
 FORMATS = ("lp", "mps", "vipr")
@@ -194,6 +194,7 @@ def schema_texts() -> dict[str, str]:
 
 
 def _write_schemas(folder: Path) -> list[Path]:
+    make_folder(folder)
     written = []
     for name, text in schema_texts().items():
         write_bytes(folder / name, text.encode())

@@ -103,7 +103,7 @@ def _instance(source: str, as_json: bool) -> None:
 
 def described(docstring: str) -> dict[str, str]:
     """Return ``{parameter: meaning}`` from a docstring's Parameters section."""
-    section = re.search(r"^Parameters\n-+\n(.*?)(?=^\S.*\n-+\n|\Z)", docstring, re.M | re.S)
+    section = re.search(r"^Parameters\n-+\n(.*?)(?=^\S[^\n]*\n-+\n|\Z)", docstring, re.M | re.S)
     meanings: dict[str, list[str]] = {}
     names: list[str] = []
     for line in section[1].splitlines() if section else ():

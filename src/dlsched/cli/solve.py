@@ -65,7 +65,7 @@ def solve(
 ) -> None:
     """Solve an instance and check the answer.
 
-    Ctrl-C ends the search; the best solution found so far is shown.
+    Ctrl-C ends the search; the best solution found so far is shown, and the exit status is 130.
     """
     for file in filter(None, (output, proof)):
         target(file, ".json", ".json.gz")

@@ -16,6 +16,7 @@ from dlsched.errors import OptionError
 from dlsched.extras import require
 from dlsched.history import read_history
 from dlsched.run import Stage
+from dlsched.schema.files import make_folder, validate_parent
 from dlsched.studies import study as run_study
 from dlsched.studies.commands import COMMANDS, command_of
 from dlsched.studies.comparison import POLICIES
@@ -116,6 +117,7 @@ def study(
     if output is not None:
         if output.exists() and not output.is_dir():
             raise OptionError(f"cannot write into {output}; it is a file: name a folder")
+        validate_parent(output)
         for library in ("jinja2", "matplotlib"):
             require(library, "dlsched study")
     say(Stage.LOADING, str(file))
@@ -132,6 +134,8 @@ def study(
     def on_progress(what: str, done: int, total: int) -> None:
         note("", f"{what}, {done:,} of {total:,} jobs" if done else what)
 
+    if output is not None:
+        make_folder(output)
     try:
         made = run_study(
             history,

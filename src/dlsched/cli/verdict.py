@@ -59,10 +59,12 @@ def put_result(result: Result) -> None:
 def exit_status(result: Result) -> Exit:
     """Return OK for a solution, or for bounds from a method that returns bounds only.
 
-    BROKEN if what the method claims is refuted.
+    BROKEN if what the method claims is refuted; INTERRUPTED if Ctrl-C has ended the search.
     """
     if result.termination is Termination.REFUTED:
         return Exit.BROKEN
+    if result.termination is Termination.INTERRUPTED:
+        return Exit.INTERRUPTED
     if result.solution is not None:
         return Exit.OK
     bounds_only = result.kind in (Kind.BOUND, Kind.REFERENCE)

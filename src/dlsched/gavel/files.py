@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
 import json
-import zlib
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
@@ -13,7 +11,7 @@ from typing import Any
 from dlsched.errors import InstanceError
 from dlsched.gavel.nested import is_nested, read_nested
 from dlsched.gavel.rates import Rates
-from dlsched.schema.files import read_json
+from dlsched.schema.files import read_json, read_text
 
 ALONE = ("job_type", "scale_factor", "iterations_per_second")
 PAIRS = (
@@ -115,16 +113,10 @@ def _equal(rates: Rates, key: tuple[Any, ...], both: tuple[Any, Any]) -> tuple[A
 
 
 def _rows(path: Path) -> list[Any]:
+    text = read_text(path, opening="")
     try:
-        raw = path.read_bytes()
-        rows = json.loads(gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        problem = f"the gzip data is damaged ({error})"
-        raise InstanceError(str(path), "", problem, "copy or make the file anew") from None
-    except OSError as error:
-        said = (error.strerror or str(error)).lower()
-        raise InstanceError(str(path), "", f"cannot be read: {said}", "check the path") from None
-    except ValueError as error:
+        rows = json.loads(text)
+    except json.JSONDecodeError as error:
         raise InstanceError(str(path), "", f"is not JSON ({error})", "correct it there") from None
     if not isinstance(rows, list):
         raise InstanceError(str(path), "", "is no list of rates", _PAGE)

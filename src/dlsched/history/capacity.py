@@ -14,7 +14,7 @@ import numpy as np
 from dlsched.errors import InstanceError, OptionError
 from dlsched.history.hostlist import expand_hosts
 from dlsched.history.tres import parse_gres
-from dlsched.traces.lines import open_text
+from dlsched.traces.lines import open_text, whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,7 +76,7 @@ def read_nodes(source: str | Path | pd.DataFrame) -> pd.DataFrame:
         return _nodes(source, "nodes")
     where = str(source)
     with open_text(Path(source), where) as text:
-        content = text.read()
+        content = whole(text, where)
     lines = [line for line in content.splitlines() if line.strip()]
     if not lines:
         raise InstanceError(where, "row 1", "the file is empty", f"write it by: {_SINFO}")

@@ -21,6 +21,7 @@ from dlsched.history.raw import Raw, Record, empty, tuples
 from dlsched.history.times import find_zone
 from dlsched.history.times import parse_moments as parse
 from dlsched.history.tres import UNITS, parse_amount
+from dlsched.schema.files import refuse_values
 from dlsched.traces.lines import open_text
 from dlsched.traces.record import counted
 
@@ -52,8 +53,10 @@ def read(path: Path, where: str, resource: str) -> Record:
         If it is no JSON, or a list of something else.
     """
     with open_text(path, where) as text:
+        content = text.read()
+        refuse_values(content, where)
         try:
-            data = json.loads(text.read())
+            data = json.loads(content)
         except (ValueError, RecursionError) as error:
             raise InstanceError(where, "", f"is no JSON ({error})", _REMEDY) from None
     items = data.get("items") if isinstance(data, dict) else data

@@ -32,13 +32,15 @@ from dlsched.history.raw import (
     join,
     name_of,
 )
-from dlsched.traces.lines import open_text
+from dlsched.traces.lines import lines, open_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
 CHUNK: Final = 50_000
 """Rows that are read at a time, so that their texts are not in memory together."""
+LONGEST: Final = 2**20
+"""Characters of a row: lists of nodes and command lines are long."""
 DELIMITERS: Final = ("|", "\t", ";", ",", "^", "~")
 COMMAND: Final = (
     "TZ=UTC sacct -a -X -P -D -S now-30days -E now "
@@ -111,18 +113,19 @@ def read(
         If the file as a whole cannot be used.
     """
     with open_text(path, where) as text:
-        first = text.readline()
+        rows = lines(text, where, LONGEST)
+        first = next(rows, "")
         if not first.strip():
             raise InstanceError(where, "row 1", "the file is empty", _REMEDY)
         layout = find_layout(first.rstrip("\r\n"), where, columns, delimiter)
         reader = Reader(layout, where, zone, resource)
         row = 2 if layout.has_header else 1
-        lines = [] if layout.has_header else [first]
+        chunk = [] if layout.has_header else [first]
         parts: list[Raw] = []
-        while lines := lines + list(islice(text, CHUNK - len(lines))):
-            parts.append(reader.part(lines, row))
-            row += len(lines)
-            lines = []
+        while chunk := chunk + list(islice(rows, CHUNK - len(chunk))):
+            parts.append(reader.part(chunk, row))
+            row += len(chunk)
+            chunk = []
     if not parts:
         raise InstanceError(where, "row 2", "no job is left: there is no row", _REMEDY)
     named = {name: name.capitalize() for name in MOMENTS} | {"id": "JobID", "gpus": resource}

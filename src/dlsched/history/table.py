@@ -25,7 +25,7 @@ from dlsched.history.raw import (
     tuples,
 )
 from dlsched.traces.columns import UNITS
-from dlsched.traces.lines import open_text
+from dlsched.traces.lines import open_text, whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -113,7 +113,7 @@ def _read(path: Path, where: str, delimiter: str | None) -> tuple[pd.DataFrame, 
     import pandas as pd
 
     with open_text(path, where) as text:
-        content = text.read()
+        content = whole(text, where)
     head = content.partition("\n")[0]
     if not head.strip():
         raise InstanceError(where, "row 1", "has no column names", "begin with a header row")

@@ -26,6 +26,12 @@ JsonObject: TypeAlias = dict[str, Any]
 """A JSON object: its fields by name."""
 MAX_BYTES = 256 * 2**20
 """The largest document read, after decompression."""
+MOST_VALUES = 10_000_000
+"""Of a document; the largest of the library has half a million."""
+MOST_RATIO = 200
+"""Of the size of a file's content to that of the gzip file; in the library 44 is the largest."""
+_ANY_RATIO = 16 * 2**20
+"""Bytes that are unpacked whatever the ratio."""
 _HEAD = 4096
 _MAX_LITERAL = 64
 
@@ -44,12 +50,71 @@ def read_json(path: Path) -> JsonObject:
     InstanceError
         If there is no such file, it is no JSON object, too large, cut off, or nested too deeply.
     """
+    return _parse(read_text(path), str(path))
+
+
+class Unpacked(io.RawIOBase):
+    """The content of a file, unpacked while it is read if it is gzipped.
+
+    `InstanceError` is raised before more than `most` bytes are read, or more than `MOST_RATIO`
+    times the size of a gzip file: a small file does not take the machine.
+    """
+
+    def __init__(self, raw: BinaryIO, where: str, most: int) -> None:
+        self.where, self.most, self.packed_most = where, most, float("inf")
+        self.stream = raw
+        if raw.read(2) == b"\x1f\x8b":
+            self.packed_most = max(_ANY_RATIO, MOST_RATIO * os.fstat(raw.fileno()).st_size)
+            self.stream = cast(BinaryIO, gzip.GzipFile(fileobj=raw))
+        raw.seek(0)
+
+    def readable(self) -> bool:
+        """Return true."""
+        return True
+
+    def seekable(self) -> bool:
+        """Return true."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read into a buffer; return how many bytes."""
+        data = self.stream.read(len(buffer))
+        self._validate(self.stream.tell())
+        buffer[: len(data)] = data
+        return len(data)
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        """Go to a place."""
+        if whence == os.SEEK_SET:
+            self._validate(offset)
+        return self.stream.seek(offset, whence)
+
+    def _validate(self, size: int) -> None:
+        if size > self.most:
+            limit = f"larger than {self.most >> 20} MiB"
+            raise InstanceError(self.where, "", limit, "split it, or drop what is not needed")
+        if size > self.packed_most:
+            what = f"unpacks to more than {MOST_RATIO} times its size"
+            raise InstanceError(self.where, "", what, "if that is meant, unpack it first")
+
+
+def read_text(path: Path, opening: str = "{") -> str:
+    """Return the text of a JSON document, whose number of values is limited.
+
+    Parameters
+    ----------
+    opening
+        The character that it has to begin with; any if empty.
+
+    Raises
+    ------
+    InstanceError
+        If there is no such file, or its content is too large, damaged, or no such text.
+    """
     where = str(path)
     try:
         with path.open("rb") as raw:
-            packed = raw.read(2) == b"\x1f\x8b"
-            raw.seek(0)
-            text = _text(cast(BinaryIO, gzip.GzipFile(fileobj=raw)) if packed else raw, where)
+            text = _text(io.BufferedReader(Unpacked(raw, where, MAX_BYTES)), where, opening)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InstanceError(
             where, "", f"the gzip data is damaged ({error})", "copy or make the file anew"
@@ -61,28 +126,33 @@ def read_json(path: Path) -> JsonObject:
         raise InstanceError(where, "", f"cannot be read: {reason}", "check the path") from None
     except MemoryError:
         raise InstanceError(where, "", "does not fit into memory", "split it") from None
-    return _parse(text, where)
+    refuse_values(text, where)
+    return text
 
 
-def _text(stream: BinaryIO, where: str) -> str:
+def refuse_values(text: str, where: str) -> None:
+    """Raise `InstanceError` if JSON text may have more than `MOST_VALUES` values.
+
+    Each value but the first of a list or an object follows a comma.
+    """
+    if sum(map(text.count, ",[{")) > MOST_VALUES:
+        what = f"has more than {MOST_VALUES:,} values"
+        raise InstanceError(where, "", what, "split it, or drop what is not needed")
+
+
+def _text(stream: BinaryIO, where: str, opening: str) -> str:
     head = stream.read(_HEAD)
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if b"\0" in head[:4]:  # UTF-16 and UTF-32, whatever their byte order
         raise InstanceError(where, "", "is not UTF-8", "save it as UTF-8")
-    if not start.startswith(b"{"):
+    if not start.startswith(opening.encode()):
         problem = "holds no JSON object"
         if not start:
             problem = "begins with blanks only" if head else "is empty"
         raise InstanceError(where, "", problem, 'write an object: {"dlsched": 1, ...}')
-    body = io.BytesIO()
-    body.write(head)
-    while chunk := stream.read(2**20):
-        if body.tell() + len(chunk) > MAX_BYTES:
-            limit = f"larger than {MAX_BYTES >> 20} MiB"
-            raise InstanceError(where, "", limit, "split it, or drop what is not needed")
-        body.write(chunk)
+    content = b"".join([head, *iter(lambda: stream.read(2**20), b"")])
     try:
-        return str(body.getbuffer(), "utf-8-sig")
+        return str(content, "utf-8-sig")
     except UnicodeDecodeError as error:
         problem = f"is not UTF-8 (byte {error.start})"
         raise InstanceError(where, "", problem, "save it as UTF-8") from None
@@ -179,15 +249,27 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 
 def validate_target(path: Path) -> None:
-    """Raise `OptionError` if a file cannot be written there because it is a folder."""
+    """Raise `OptionError` if a file cannot be written there: it is a folder, or in none."""
     if path.is_dir():
         raise OptionError(f"cannot write {path}; it is a directory: add the name of a file")
+    validate_parent(path)
+
+
+def validate_parent(path: Path) -> None:
+    """Raise `OptionError` if the folder is missing that a file or a folder is to stand in."""
+    if not path.parent.is_dir():
+        raise OptionError(f"cannot write {path}; there is no folder {path.parent}: make it first")
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder, but none of those that it is in, unless it is there."""
+    validate_parent(path)
+    path.mkdir(exist_ok=True)
 
 
 def replace_file(path: Path, content: bytes | Iterable[bytes]) -> None:
     """Replace `path` in one step by these very bytes, or by parts that are written one by one."""
     validate_target(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with draft.open("wb") as file:

@@ -7,10 +7,13 @@ limits of a run, is silent, and raises an error of HiGHS as one: no error is tak
 
 from __future__ import annotations
 
+import signal
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -253,9 +256,34 @@ class Session:
         return status
 
     def _call(self) -> Any:
-        use_threads(self.threads)
-        status = self.solver.run()
-        if status.name == "kError" and self.status == "kNotset":
-            _end_pool()  # another library has used HiGHS, with another number of threads
+        with self._signals_kept():
+            use_threads(self.threads)
             status = self.solver.run()
-        return status
+            if status.name == "kError" and self.status == "kNotset":
+                _end_pool()  # another library has used HiGHS, with another number of threads
+                status = self.solver.run()
+            return status
+
+    @contextmanager
+    def _signals_kept(self) -> Iterator[None]:
+        """Keep what Ctrl-C raises until HiGHS has ended, which it then does at once.
+
+        Raised in a callback, outside of our own function, it ends the process.
+        """
+        before = signal.getsignal(signal.SIGINT)
+        main = threading.current_thread() is threading.main_thread()
+        if not main or not callable(before):
+            yield
+            return
+
+        def keep(number: int, frame: FrameType | None) -> None:
+            try:
+                before(number, frame)
+            except BaseException as error:
+                self._raised = self._raised or error
+
+        signal.signal(signal.SIGINT, keep)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)

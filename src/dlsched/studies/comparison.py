@@ -14,6 +14,7 @@ from dlsched.history import Explanation, History, Period
 from dlsched.history.period import Moment
 from dlsched.history.workload import Knows
 from dlsched.results.result import Report
+from dlsched.schema.files import make_folder
 from dlsched.simulation import Policy, Workload
 from dlsched.simulation.engine.policy import policy_name
 from dlsched.studies.assumed import NEED_STAGES, SOURCE, with_stages
@@ -239,7 +240,7 @@ def study(
     period = history.within(since, until, partition=partition)
     place = None if folder is None else Path(folder)
     if place is not None:
-        place.mkdir(parents=True, exist_ok=True)
+        make_folder(place)
     tell = on_progress or _silent
     total = len(period.simulated)
     tell("the recorded starts are replayed", 0, total)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import dlsched
 from dlsched.bench.safe_csv import csv_bytes
-from dlsched.schema.files import write_bytes, write_json
+from dlsched.schema.files import make_folder, write_bytes, write_json
 from dlsched.studies.groups import GROUPS
 from dlsched.studies.page import study_page
 from dlsched.studies.pictures import draw_pictures
@@ -32,6 +32,7 @@ def save_study(study: Study, folder: Path) -> list[Path]:
         "table.csv": csv_bytes(study.table),
     }
     contents |= {f"{picture.name}.svg": picture.svg.encode() for picture in pictures}
+    make_folder(folder)
     written = []
     for name, content in contents.items():
         write_bytes(folder / name, content)

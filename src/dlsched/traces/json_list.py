@@ -54,7 +54,7 @@ class _Source:
         self._text = text
         self._buffer = ""
         self._at = 0
-        self._total = self._count = 0
+        self._count = 0
         self._decoder = json.JSONDecoder()
 
     @property
@@ -65,9 +65,6 @@ class _Source:
     def _fill(self) -> bool:
         """Read a chunk more; return whether there was one."""
         chunk = self._text.read(CHUNK)
-        self._total += len(chunk)
-        if self._total > lines.MAX_BYTES:
-            raise lines.too_large(self.where)
         self._buffer = self._buffer[self._at :] + chunk
         self._at = 0
         return bool(chunk)
@@ -101,6 +98,8 @@ class _Source:
                 raise InstanceError(self.where, self.place, problem, "correct it") from None
             else:
                 self._count += 1
+                if self._count > lines.MOST_ROWS:
+                    raise lines.too_many(self.where, lines.MOST_ROWS, "jobs")
                 data: JsonObject = value
                 return data
 

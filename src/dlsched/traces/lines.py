@@ -10,15 +10,19 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import IO, TextIO, cast
+from typing import IO, BinaryIO, TextIO, cast
 
 from dlsched.errors import InstanceError
+from dlsched.schema.files import Unpacked
 
 MAX_LINE = 2**16
 """Characters of the longest row that is read."""
-MAX_BYTES = 2**32
+MAX_BYTES = 2**30
 """Size of the largest file that is read, after decompression."""
-_GZIP = b"\x1f\x8b"
+MOST_ROWS = 5_000_000
+"""Of a file; the largest published trace has 1.8 million. A row takes up to a kB of memory."""
+MOST_CELLS = 10 * MOST_ROWS
+"""Of a table that is read as a whole."""
 _ZIP = b"PK\x03\x04"
 _TAR_MAGIC = slice(257, 262)
 
@@ -69,10 +73,8 @@ def _text(stream: IO[bytes]) -> TextIO:
     return io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
 
 
-def _unpacked(raw: IO[bytes], where: str, members: tuple[str, ...]) -> IO[bytes]:
-    packed = raw.read(2) == _GZIP
-    raw.seek(0)
-    stream = cast(IO[bytes], gzip.GzipFile(fileobj=raw)) if packed else raw
+def _unpacked(raw: BinaryIO, where: str, members: tuple[str, ...]) -> IO[bytes]:
+    stream = io.BufferedReader(Unpacked(raw, where, MAX_BYTES))
     magic = stream.read(_TAR_MAGIC.stop)[_TAR_MAGIC]
     stream.seek(0)
     if magic != b"ustar":
@@ -93,19 +95,26 @@ def _unpacked(raw: IO[bytes], where: str, members: tuple[str, ...]) -> IO[bytes]
     )
 
 
-def lines(text: TextIO, where: str) -> Iterator[str]:
+def lines(text: TextIO, where: str, longest: int = MAX_LINE) -> Iterator[str]:
     """Yield the lines; raise on a line or a file that is too long before it is in memory."""
-    total = 0
-    for row, line in enumerate(iter(lambda: text.readline(MAX_LINE), ""), start=1):
-        total += len(line)
-        if len(line) == MAX_LINE:
+    for row, line in enumerate(iter(lambda: text.readline(longest), ""), start=1):
+        if len(line) == longest:
             raise InstanceError(where, f"row {row}", "is too long", "write one row per job")
-        if total > MAX_BYTES:
-            raise too_large(where)
+        if row > MOST_ROWS:
+            raise too_many(where, MOST_ROWS, "rows")
         yield line
 
 
-def too_large(where: str) -> InstanceError:
-    """Return the error of a file beyond `MAX_BYTES`."""
-    size = f"larger than {MAX_BYTES >> 20} MiB"
-    return InstanceError(where, "", size, "split it, or drop what is not needed")
+def whole(text: TextIO, where: str) -> str:
+    """Return the text of a table; raise if it has too many rows or cells."""
+    content = text.read()
+    if max(map(content.count, "\r\n")) > MOST_ROWS:
+        raise too_many(where, MOST_ROWS, "rows")
+    if sum(map(content.count, ",;|\t")) > MOST_CELLS:
+        raise too_many(where, MOST_CELLS, "cells")
+    return content
+
+
+def too_many(where: str, most: int, what: str) -> InstanceError:
+    """Return the error of a file with more rows or cells than are read."""
+    return InstanceError(where, "", f"has more than {most:,} {what}", "split it")

@@ -8,6 +8,7 @@ from numbers import Integral
 from typing import Any, Final
 
 from dlsched.errors import DlschedError, InstanceError, describe, plain
+from dlsched.run import Run
 from dlsched.schema import Flaw, Number, exact
 from dlsched.simulation.engine.decision import Allocation, Decision, Share
 from dlsched.simulation.engine.layers import PRIORITY
@@ -80,13 +81,18 @@ def decide(policy: Policy, state: State) -> Decision:
     ------
     PolicyError
         If the policy raises an error that is not dlsched's, or returns something else.
+    KeyboardInterrupt
+        Also if Ctrl-C has cut short what the policy solved: the decision would be another one.
     """
+    interrupts = Run.interrupts
     try:
         decision = policy.decide(state)
     except DlschedError:
         raise
     except Exception as error:
         raise PolicyError(f"it raised {describe(error)}") from error
+    if Run.interrupts > interrupts:
+        raise KeyboardInterrupt
     if not isinstance(decision, Decision):
         raise PolicyError(f"it returned {_shown(decision)}; return a dlsched.simulation.Decision")
     _require(isinstance(decision.start, MAPPING), "start", decision.start, "ids and allocations")

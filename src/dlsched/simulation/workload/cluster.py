@@ -13,10 +13,13 @@ from numpy.typing import NDArray
 from pydantic import model_validator
 
 from dlsched.display.markup import document_html
+from dlsched.errors import InstanceError
 from dlsched.schema import Amount, Count, Document, Flaw, Id, PositiveCount, derived, require_unique
 
 TRAINING, LOAN = "training", "loan"
 """The pool that is there all the time, and the one whose servers come and go."""
+MOST_SERVERS = 1_000_000
+"""Of a cluster that is stated by numbers; larger than any published one by far."""
 
 
 class Server(Document):
@@ -96,10 +99,14 @@ class Cluster(Document):
         InstanceError
             Naming the field, what is wrong and the remedy.
         """
+        counts = [int(str(kind.get("count", 1))) for kind in kinds]
+        if sum(counts) > MOST_SERVERS:
+            what = f"are {sum(counts):,}, more than {MOST_SERVERS:,}"
+            raise InstanceError("the cluster", "servers", what, "state fewer")
         rows = [
             {key: value for key, value in kind.items() if key != "count"}
-            for kind in kinds
-            for _ in range(int(str(kind.get("count", 1))))
+            for kind, count in zip(kinds, counts, strict=True)
+            for _ in range(count)
         ]
         data = {"servers": [{"id": f"s{i + 1}"} | row for i, row in enumerate(rows)]}
         return cls.parse(data, "the cluster")
