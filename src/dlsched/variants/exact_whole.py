@@ -142,14 +142,14 @@ class ExactWhole:
             if name in self.change.levels:
                 levels[name] = self.change.levels[name]
                 continue
-            if not form.counted(i):
+            costs, step = form.costs[i], form.granularities[i]
+            used = np.flatnonzero(costs).tolist()
+            exactly = [_multiple(float(c), step) for c in [*costs[used], form.offsets[i]]]
+            known = [number for number in exactly if number is not None]
+            if len(known) < len(exactly) or form.offset_error(i):
                 return None
-            unit, costs, offset = form.scaled(i)
-            terms = {
-                id(form.variables[j]): unit * Fraction(costs[j])
-                for j in np.flatnonzero(costs).tolist()
-            }
-            levels[name] = ExactLevel(terms, unit * Fraction(offset))
+            keys = (id(form.variables[j]) for j in used)
+            levels[name] = ExactLevel(dict(zip(keys, known, strict=False)), known[-1])
         return levels
 
     def _point(self, solution: Any) -> Mapping[int, Fraction] | None:
@@ -161,6 +161,15 @@ class ExactWhole:
 
 def _whole(number: float) -> bool:
     return bool(np.isinf(number)) or (float(number).is_integer() and abs(number) < _EXACT)
+
+
+def _multiple(number: float, step: Fraction) -> Fraction | None:
+    """Return the multiple of a level's granularity that a double stands for, if it is clear."""
+    if not number:
+        return Fraction(0)
+    if step <= 4 * Fraction(np.spacing(abs(number))):
+        return None
+    return round(Fraction(number) / step) * step
 
 
 def _held(level: ExactLevel, value: Number) -> ExactRow:
