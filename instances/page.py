@@ -39,10 +39,9 @@ Every solved instance has a proof in `instances/<problem>/proofs`, which `dlsche
 checks [without a solver](proofs.md). Bounds of open instances marked (p) have one in
 `instances/<problem>/bounds`, for `dlsched check-proof --bound NAME`.
 
-Have you a better solution of an open instance? `dlsched submit-check FILE` checks it and says
-whether it improves the best known; it needs no solver.
-[Send it in](../CONTRIBUTING.md#a-better-solution-of-a-library-instance); the column "credit" then
-has your name. Those that dlsched's own methods found have "dlsched" there.
+Have you a better solution of an open instance? `dlsched verify NAME FILE` checks it without a
+solver, and states the gap to the best known bound.
+[CONTRIBUTING.md](../CONTRIBUTING.md#a-better-solution-of-a-library-instance) says where to send it.
 
 | kind | what | instances |
 |---|---|---|

@@ -120,5 +120,5 @@ def test_commands_in_forms_exist() -> None:
     guides.append(ROOT / ".github" / "PULL_REQUEST_TEMPLATE.md")
     text = "\n".join(guide.read_text() for guide in guides)
     asked = set(re.findall(r"\bdlsched ([a-z-]+)(?=`|$| [A-Z]{2}| -| \S+\.json)", text, re.M))
-    assert {"doctor", "submit-check", "show"} <= asked
+    assert {"doctor", "verify", "show"} <= asked
     assert asked <= set(COMMANDS)

@@ -128,6 +128,12 @@ _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names
 _MODULES = {"library": "problems.library"}
 """Modules that are public at the root, by where they are."""
 
+_MOVED = {
+    "objective": "dlsched.results.objective",
+    "result": "dlsched.results.result",
+}
+"""What stands instead of modules that are gone, until 0.2."""
+
 __all__ = [*_MODULE_OF]  # noqa: PLE0604
 
 
@@ -140,7 +146,8 @@ def __getattr__(name: str) -> Any:
     elif not name.startswith("_") and find_spec(f"dlsched.{name}") is not None:
         value = import_module(f"dlsched.{name}")
     else:
-        raise AttributeError(f"module 'dlsched' has no attribute {name!r}")
+        instead = f"; use {_MOVED[name]}" if name in _MOVED else ""
+        raise AttributeError(f"module 'dlsched' has no attribute {name!r}{instead}")
     globals()[name] = value
     return value
 

@@ -78,13 +78,13 @@ def test_odd_names_of_instances(given: str) -> None:
 
 
 @pytest.mark.parametrize("digest", [True, False])
-def test_submission_of_another_problem(digest: bool, tmp_path: Path) -> None:
+def test_file_of_another_problem(digest: bool, tmp_path: Path) -> None:
     """A solution that names an instance of another problem is one error."""
     fig5, wrong = dlsched.load("lyra-fig5"), solution_of(dlsched.load("lyra-table2"))
     wrong = wrong | {"instance": "lyra-fig5", "instance_sha256": fig5.sha256 if digest else None}
     (tmp_path / "s.json").write_text(json.dumps(wrong))
-    said = refusal("submit-check", tmp_path / "s.json")
-    assert 's.json: problem: is "elastic", where lyra-fig5 is an instance of' in said
+    said = refusal("verify", "lyra-fig5", tmp_path / "s.json")
+    assert 's.json: problem: is "elastic"; a solution of a "reclaiming" instance' in said
 
 
 def test_solution_objects_of_another_problem() -> None:

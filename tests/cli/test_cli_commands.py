@@ -112,7 +112,6 @@ WRITING = [
     "plot small.json -o none/x.svg",
     "export small.json none/x.mps",
     "export --schemas none/x",
-    "submit-check small.sol.json -o none/x.sol.json",
     f"{SIMULATE} --sacct none/x.txt",
     f"{SIMULATE} --swf none/x.swf",
     f"{SIMULATE} --timeline none/x.html",

@@ -82,7 +82,6 @@ PRIMARY = {
     "generate reclaiming --trace synthetic-1 --at 6d --servers 64 -o moment.json": [
         "reclaiming-synthetic-1-6d-64x8", "moment.json"
     ],
-    "submit-check fig5.json": ["lyra-fig5", "preempted", "collateral"],
     f"export {LONG}.json model.mps": ["model.mps"],
     "plot lyra-fig5 -o fig5.svg": ["fig5.svg"],
 }  # fmt: skip

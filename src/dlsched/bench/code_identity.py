@@ -31,7 +31,7 @@ Code = Mapping[str, str]
 LIBRARY = "code of dlsched"
 _HARMLESS = (
     *("bench/", "cli/", "display/", "doctor", "problems/", "testing/"),
-    *("api/records.py", "api/submission.py", "results/performance_profiles.py"),
+    *("api/records.py", "results/performance_profiles.py"),
 )
 """How the files begin that no result depends on, but for those of `_OF_ROWS` and of a problem."""
 _NOT_OF_PROBLEMS = ("simulation/", "traces/")

@@ -39,8 +39,6 @@ COMMANDS = {
     "prove": "Prove that a solution is optimal, and write the proof; "
     "`check-proof` needs no solver.",
     "check-proof": "Check in integers that a proof's solution is optimal; no solver is involved.",
-    "submit-check": "Check a solution of a library instance and compare it with the best known "
-    "solution.",
     "plot": "Draw an instance, with a solution or without.",
     "doctor": "Show versions, solvers and the cache of compiled loops; try the core.",
 }

@@ -183,9 +183,20 @@ def _sum(terms: Terms, values: Mapping[int, Fraction] | Sequence[Fraction]) -> F
     return sum((c * values[key] for key, c in terms.items()), Fraction(0))
 
 
-def _rounded_up(value: Fraction | float, step: Fraction) -> Fraction | float:
-    """Return the least multiple of a step that is no less than a value."""
-    return value if isinstance(value, float) or not step else math.ceil(value / step) * step
+def _rounded_up(
+    values: Sequence[Fraction | float], steps: Sequence[Fraction]
+) -> list[Fraction | float]:
+    """Return the least values of the levels of which each is a multiple of a step.
+
+    Where one is above the relaxation's, nothing is known of the levels after it.
+    """
+    rounded: list[Fraction | float] = []
+    for value, step in zip(values, steps, strict=True):
+        known = value if isinstance(value, float) or not step else math.ceil(value / step) * step
+        rounded.append(known)
+        if known != value:
+            break
+    return rounded + [_NO_END] * (len(values) - len(rounded))
 
 
 _NO_END = -math.inf
@@ -231,8 +242,7 @@ class _Part:
                 if broken:
                     contradicting.update(j - len(box) for j in broken if j >= len(box))
                     continue
-                minima = _minimum(simplex, costs)
-                least = [_rounded_up(v, step) for v, step in zip(minima, steps, strict=True)]
+                least = _rounded_up(_minimum(simplex, costs), steps)
                 if best is not None and least >= value:
                     continue
                 point = [simplex.value(j) for j in range(len(box))]
