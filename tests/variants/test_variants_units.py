@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
+import highspy
 import pyomo.environ as pyo
 import pytest
 
@@ -197,3 +199,21 @@ def test_the_models_own_expression_has_all_choices() -> None:
     level = own("minimize", lambda m: m.throughput.expr)
     result = dlsched.solve(data, variant=Variant("sensitivity", "least", levels=[level]))
     assert (result.status, list(result.objective)) == ("optimal", [3])
+
+
+def test_files_have_the_units_of_the_variables(tmp_path: Path) -> None:
+    """HiGHS finds the same optimum of an exported model, in bytes."""
+
+    def sizes(m: Any, _: Any) -> None:
+        m.size = pyo.Var(bounds=(0, 1e12))
+        m.enough = pyo.Constraint(expr=m.size >= 4e9 * sum(m.x.values()))
+
+    changed = variant(sizes, own("minimize", lambda m: m.size), "preempted")
+    dlsched.export(SMALL, tmp_path / "a.mps", variant=changed)
+    solver = highspy.Highs()
+    solver.setOptionValue("output_flag", False)
+    solver.readModel(str(tmp_path / "a.mps"))
+    solver.run()
+    names = [solver.getColName(j)[1] for j in range(solver.getNumCol())]
+    size = solver.getSolution().col_value[names.index("size")]
+    assert size == pytest.approx(4e9 * SMALL.demand)

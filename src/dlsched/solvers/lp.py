@@ -35,7 +35,7 @@ def lp_text(name: str, model: Any, level: int, held: Sequence[float]) -> str:
     """
     from pyomo.repn.plugins.lp_writer import LPWriter
 
-    form = compile_model(model)
+    form = compile_model(model).in_units_of_variables()
     for i, value in enumerate(held):
         form = form.held(i, value)
     written = pyomo_model(form, level, conditioned=False)

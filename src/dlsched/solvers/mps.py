@@ -22,7 +22,7 @@ def mps_text(name: str, model: Any, level: int, held: Sequence[float]) -> str:
     held
         Values of the earlier levels, one each.
     """
-    form = compile_model(model)
+    form = compile_model(model).in_units_of_variables()
     for i, value in enumerate(held):
         form = form.held(i, value)
     lines = _lines("_".join(name.split()), form, level)

@@ -220,6 +220,21 @@ class StandardForm:
             constraints=[*self.constraints, f"hold_{self.level_names[level]}"],
         )
 
+    def in_units_of_variables(self) -> StandardForm:
+        """Return the form with the variables' own values as columns, as files have it."""
+        if self.units is None:
+            return self
+        A = self.A.copy()
+        A.data = A.data / np.repeat(self.units, np.diff(A.indptr))
+        return replace(
+            self,
+            A=A,
+            lower=self.lower * self.units,
+            upper=self.upper * self.units,
+            costs=tuple(costs / self.units for costs in self.costs),
+            units=None,
+        )
+
     def load(self, x: Vector) -> None:
         """Set the Pyomo variables to a point, integer ones rounded."""
         rounded = np.where(self.integer, np.rint(x), x)
