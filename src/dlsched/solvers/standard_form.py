@@ -221,14 +221,28 @@ class StandardForm:
         )
 
     def in_units_of_variables(self) -> StandardForm:
-        """Return the form with the variables' own values as columns, as files have it."""
+        """Return the form with the variables' own values as columns, as files have it.
+
+        The smallest coefficient of a row with other units becomes about 1, since readers of files
+        take those below 1e-9 for 0.
+        """
+        from scipy import sparse
+
         if self.units is None:
             return self
-        A = self.A.copy()
-        A.data = A.data / np.repeat(self.units, np.diff(A.indptr))
+        rows = sparse.csr_array(self.A)
+        units = self.units[rows.indices]
+        rows.data = rows.data / units
+        factors = np.ones(self.shape[0])
+        for i in np.unique(np.repeat(np.arange(self.shape[0]), np.diff(rows.indptr))[units != 1]):
+            smallest = np.abs(rows.data[rows.indptr[i] : rows.indptr[i + 1]]).min()
+            factors[i] = 2.0 ** -round(math.log2(smallest))
+        rows.data *= np.repeat(factors, np.diff(rows.indptr))
         return replace(
             self,
-            A=A,
+            A=sparse.csc_array(rows),
+            row_lower=self.row_lower * factors,
+            row_upper=self.row_upper * factors,
             lower=self.lower * self.units,
             upper=self.upper * self.units,
             costs=tuple(costs / self.units for costs in self.costs),
