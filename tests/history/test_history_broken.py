@@ -105,6 +105,28 @@ def test_what_is_assumed_is_noted(tmp_path: Path, kind: str) -> None:
     assert f"{kind}: {said[0]}\n" in PAGE
 
 
+@pytest.mark.parametrize(
+    ("timezone", "day", "hours"),
+    [
+        (None, "2026-01-08", 4),  # no clock is changed in January
+        ("UTC", "2026-01-08", 4),
+        ("Europe/Berlin", "2026-01-08", 4),
+        ("UTC", "2026-03-29", 4),  # in Berlin it is, but not in UTC
+        (None, "2026-03-29", 3),
+        ("Europe/Berlin", "2026-03-29", 3),
+    ],
+)
+def test_an_hour_is_daylight_saving_where_a_clock_was_changed(
+    tmp_path: Path, timezone: str | None, day: str, hours: int
+) -> None:
+    """Elsewhere a run an hour longer than Elapsed was suspended, and End counts."""
+    begin = f"{day}T00:30:00"
+    long = row(9, Submit=begin, Eligible=begin, Start=begin, End=f"{day}T04:30:00",
+               Elapsed="03:00:00")  # fmt: skip
+    jobs = read(tmp_path, [HEADER, *GOOD, long], timezone=timezone).jobs.set_index("id")
+    assert jobs["end"]["9"] - jobs["start"]["9"] == hours * 3600
+
+
 CUT = [
     row(n, Submit=f"2026-01-07T0{n}:00:00", Eligible=f"2026-01-07T0{n}:00:00",
         Start="2026-01-08T00:00:00", Elapsed="10:15:00")

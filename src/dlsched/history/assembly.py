@@ -78,7 +78,7 @@ class Assembly:
         self._refuse_without()
         self.notes += record.notes
         self.notes += daylight.resolve_repeated(raw)
-        self.notes += daylight.apply_elapsed(raw, self.zone, self.zone_given or not record.local)
+        self.notes += daylight.apply_elapsed(raw, self.zone, self.zone_given, record.local)
         self.notes += cleaning.settle_starts(raw)
         cleaning.refuse_faults(raw, record.names)
         cleaning.require_some(raw, self.where)
