@@ -10,7 +10,7 @@ import numpy as np
 
 from dlsched.errors import InstanceError
 from dlsched.history import cleaning, daylight
-from dlsched.history.capacity import POOL, Capacity, peaks, read_nodes, spread
+from dlsched.history.capacity import POOL, Capacity, peaks, read_nodes, spread, together
 from dlsched.history.division import Run, divide
 from dlsched.history.fields import COLUMNS, MOMENTS
 from dlsched.history.raw import Raw, Record, tuples
@@ -136,8 +136,14 @@ class Assembly:
             key = (names, amounts, gpus)
             if key not in known:
                 pairs = tuple(zip(names, amounts, strict=False))
-                known[key] = pairs or spread(names, int(gpus))
+                known[key] = together(pairs or spread(names, int(gpus)))
             held.append(known[key])
+        again = sum(len(set(names)) < len(names) for names in jobs["nodes"])
+        if again:
+            self.notes.append(
+                f"{counted(again, 'job')} with a node named more than once: it holds there what "
+                "its entries hold together"
+            )
         jobs["nodes"] = pd.Series(tuples(held), dtype=object)
         return jobs
 
