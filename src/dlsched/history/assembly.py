@@ -192,12 +192,23 @@ class Assembly:
             "nodes need to have least"
         )
 
+    def _stated(self, nodes: pd.DataFrame, jobs: pd.DataFrame) -> Capacity:
+        """Return the nodes of a file; if none has a partition, with those whose jobs ran there."""
+        source = "the file of the nodes that was given"
+        if not any(nodes["partitions"]):
+            ran = peaks(jobs, horizon_of(self.raw))
+            seen = dict(zip(ran["name"], ran["partitions"], strict=True))
+            nodes = nodes.assign(partitions=[seen.get(name, ()) for name in nodes["name"]])
+            if any(nodes["partitions"]):
+                source += "; it names no partitions: a node is in those whose jobs ran on it"
+        return Capacity(nodes, source, False)
+
     def _capacity(self, jobs: pd.DataFrame) -> Capacity:
         """Return the nodes, and give jobs without recorded nodes a place on a node of their own."""
         import pandas as pd
 
         if self.nodes is not None:
-            return Capacity(self.nodes, "the file of the nodes that was given", False)
+            return self._stated(self.nodes, jobs)
         placeless = jobs["start"].notna() & (jobs["nodes"].map(len) == 0)
         if placeless.any():
             held = jobs[placeless]
