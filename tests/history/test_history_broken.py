@@ -78,6 +78,7 @@ NOTED = {
         [row(9, Elapsed="00:04:00")],
         "1 job with End - Start longer than Elapsed, as of suspended jobs",
     ),
+    "a node named twice": ([row(9, NodeList="n1,n1")], "1 job with a node named more than once"),
     "eligible after the start": (
         [row(9, Eligible="2026-01-08T10:07:00")],
         "1 job eligible after the start",
@@ -103,6 +104,28 @@ def test_what_is_assumed_is_noted(tmp_path: Path, kind: str) -> None:
     said = [sentence for sentence in history.notes if note in sentence]
     assert said, history.notes
     assert f"{kind}: {said[0]}\n" in PAGE
+
+
+@pytest.mark.parametrize(
+    ("timezone", "day", "hours"),
+    [
+        (None, "2026-01-08", 4),  # no clock is changed in January
+        ("UTC", "2026-01-08", 4),
+        ("Europe/Berlin", "2026-01-08", 4),
+        ("UTC", "2026-03-29", 4),  # in Berlin it is, but not in UTC
+        (None, "2026-03-29", 3),
+        ("Europe/Berlin", "2026-03-29", 3),
+    ],
+)
+def test_an_hour_is_daylight_saving_where_a_clock_was_changed(
+    tmp_path: Path, timezone: str | None, day: str, hours: int
+) -> None:
+    """Elsewhere a run an hour longer than Elapsed was suspended, and End counts."""
+    begin = f"{day}T00:30:00"
+    long = row(9, Submit=begin, Eligible=begin, Start=begin, End=f"{day}T04:30:00",
+               Elapsed="03:00:00")  # fmt: skip
+    jobs = read(tmp_path, [HEADER, *GOOD, long], timezone=timezone).jobs.set_index("id")
+    assert jobs["end"]["9"] - jobs["start"]["9"] == hours * 3600
 
 
 CUT = [
@@ -188,6 +211,17 @@ def test_nodes_are_those_of_a_file(tmp_path: Path) -> None:
     assert read(tmp_path, [HEADER, *GOOD], nodes=frame).capacity.total == 32
     with pytest.raises(InstanceError, match="row 2, gpus: 'many' is no whole number"):
         read(tmp_path, [HEADER, *GOOD], nodes=pd.DataFrame({"name": ["n1"], "gpus": ["many"]}))
+    twice = pd.DataFrame({"name": ["n1", "n1"], "gpus": [8, 8], "gpu_type": ["a100", "v100"]})
+    with pytest.raises(InstanceError, match="row 3, gpu_type: n1 has v100 here and a100 above"):
+        read(tmp_path, [HEADER, *GOOD], nodes=twice)
+
+
+def test_a_node_named_twice_is_held_once(tmp_path: Path) -> None:
+    """A table may name a node for each part of a job; the replay places all of them there."""
+    table = "id,gpus,submit,start,duration,nodes\n1,6,0,0,10,n1 n1 n2\n2,4,0,10,10,n1"
+    history = read(tmp_path, [table], "table.csv", timezone="UTC")
+    assert history.jobs["nodes"].tolist() == [(("n1", 4), ("n2", 2)), (("n1", 4),)]
+    assert history.check()
 
 
 def test_names_may_have_delimiters_if_they_are_last(tmp_path: Path) -> None:

@@ -75,3 +75,17 @@ def test_rank_counts_from_zero() -> None:
     assert rank(range(100), 0.99) == 99
     assert rank(range(2), 0.99) == 1
     assert rank(range(1), 0.99) == 0
+
+
+def test_jobs_on_another_type_of_gpu_are_counted() -> None:
+    """Two jobs run on a k80: one names it as the second of its types, one names a v100."""
+    job = {"submit": 0, "gpus": 1, "work": 10}
+    rates = {"rates": {"v100": 2, "k80": 1}, "gpu_type": "v100"}
+    kinds = {"a": {"gpu_type": "v100|k80"}, "b": {"gpu_type": "v100"}, "c": rates, "d": {}}
+    data = {"name": "hand", "jobs": [{"id": name} | job | kind for name, kind in kinds.items()]}
+    workload = Workload.parse(data, "hand")
+    run = simulate(workload, Cluster.uniform(2, 2, gpu_type="k80"), "fifo")
+    assert run.summary["other_gpu_type"] == 1
+    assert run.audit()
+    two = workload.model_copy(update={"jobs": workload.jobs[:2]})
+    assert "other_gpu_type" not in simulate(two, Cluster.uniform(2, 2), "fifo").summary

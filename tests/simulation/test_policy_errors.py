@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from simulation_cases import by_hand
 
 import dlsched
 from dlsched import Claim, Status
@@ -271,3 +272,10 @@ def test_progress_of_an_earlier_log_is_read() -> None:
     progress = Progress(left=7, least=5)
     assert Progress.from_data(progress.to_data()) == progress
     assert Progress.from_data(progress.to_data()[:-1]) == Progress(left=7, least=7)
+
+
+def test_a_workload_names_each_server_of_a_job_once() -> None:
+    """Twice is an error of the workload, with the job's place, before a policy is asked."""
+    job = {"start": 0, "gpus": 4, "nodes": [["s1", 2], ["s1", 2]]}
+    with pytest.raises(InstanceError, match=r"jobs\[0\]\.nodes: name s1 2 times; name each"):
+        by_hand(job)

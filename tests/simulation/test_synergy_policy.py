@@ -101,7 +101,7 @@ def test_shares_hold_cpus_and_memory_and_speeds_are_the_matrix() -> None:
         '[["s1", 1, 1.0, 2.0]]': 1,
     }
     ideal = simulate(workload(("hungry", 900)), server(), "synergy", method="opt")
-    assert json.loads(ideal.log.rows("segments")[0][4]) == [["s1", 1]]
+    assert json.loads(ideal.log.rows("segments")[0][4]) == [["s1", 1, 2.0, 2.0]]
 
 
 def test_methods_are_in_order_in_a_round() -> None:

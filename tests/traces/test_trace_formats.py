@@ -52,6 +52,15 @@ def test_philly_counts_the_time_of_all_attempts(tmp_path: Path) -> None:
     assert essence(read_trace(write(tmp_path, "lines", lines))) == essence(read_trace(path))
 
 
+def test_philly_names_a_server_once(tmp_path: Path) -> None:
+    """Two entries of a server are the GPUs that the job held there."""
+    twice = attempt("09:00:00", "09:10:00", 4, 2)
+    twice["detail"].append({"ip": "m0", "gpus": ["gpu6"]})
+    trace = read_trace(philly(tmp_path, [twice]))
+    assert trace.jobs[0].gpus == 7
+    assert trace.jobs[0].nodes == (("m0", 5), ("m1", 2))
+
+
 def test_philly_leaves_out_what_has_no_duration(tmp_path: Path) -> None:
     """A job without attempts, GPUs or an end of the last attempt has none; each is counted."""
     whole = [attempt(None, "08:10:00", 1), attempt("08:20:00", "08:21:00", 1)]

@@ -10,7 +10,7 @@ import numpy as np
 
 from dlsched.errors import InstanceError
 from dlsched.history import cleaning, daylight
-from dlsched.history.capacity import POOL, Capacity, peaks, read_nodes, spread
+from dlsched.history.capacity import POOL, Capacity, peaks, read_nodes, spread, together
 from dlsched.history.division import Run, divide
 from dlsched.history.fields import COLUMNS, MOMENTS
 from dlsched.history.raw import Raw, Record, tuples
@@ -78,7 +78,7 @@ class Assembly:
         self._refuse_without()
         self.notes += record.notes
         self.notes += daylight.resolve_repeated(raw)
-        self.notes += daylight.apply_elapsed(raw, self.zone, self.zone_given or not record.local)
+        self.notes += daylight.apply_elapsed(raw, self.zone, self.zone_given, record.local)
         self.notes += cleaning.settle_starts(raw)
         cleaning.refuse_faults(raw, record.names)
         cleaning.require_some(raw, self.where)
@@ -136,8 +136,14 @@ class Assembly:
             key = (names, amounts, gpus)
             if key not in known:
                 pairs = tuple(zip(names, amounts, strict=False))
-                known[key] = pairs or spread(names, int(gpus))
+                known[key] = together(pairs or spread(names, int(gpus)))
             held.append(known[key])
+        again = sum(len(set(names)) < len(names) for names in jobs["nodes"])
+        if again:
+            self.notes.append(
+                f"{counted(again, 'job')} with a node named more than once: it holds there what "
+                "its entries hold together"
+            )
         jobs["nodes"] = pd.Series(tuples(held), dtype=object)
         return jobs
 
@@ -186,12 +192,23 @@ class Assembly:
             "nodes need to have least"
         )
 
+    def _stated(self, nodes: pd.DataFrame, jobs: pd.DataFrame) -> Capacity:
+        """Return the nodes of a file; if none has a partition, with those whose jobs ran there."""
+        source = "the file of the nodes that was given"
+        if not any(nodes["partitions"]):
+            ran = peaks(jobs, horizon_of(self.raw))
+            seen = dict(zip(ran["name"], ran["partitions"], strict=True))
+            nodes = nodes.assign(partitions=[seen.get(name, ()) for name in nodes["name"]])
+            if any(nodes["partitions"]):
+                source += "; it names no partitions: a node is in those whose jobs ran on it"
+        return Capacity(nodes, source, False)
+
     def _capacity(self, jobs: pd.DataFrame) -> Capacity:
         """Return the nodes, and give jobs without recorded nodes a place on a node of their own."""
         import pandas as pd
 
         if self.nodes is not None:
-            return Capacity(self.nodes, "the file of the nodes that was given", False)
+            return self._stated(self.nodes, jobs)
         placeless = jobs["start"].notna() & (jobs["nodes"].map(len) == 0)
         if placeless.any():
             held = jobs[placeless]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -114,9 +115,11 @@ def _nodes(frame: pd.DataFrame, where: str) -> pd.DataFrame:
             raise InstanceError(where, f"row {number}, name", str(error), "name a node") from None
         for name in names:
             node = nodes.setdefault(name, {"gpus": amount, "gpu_type": kind, "partitions": ()})
-            if node["gpus"] != amount:
-                problem = f"{name} has {amount} here and {node['gpus']} above"
-                raise InstanceError(where, f"row {number}, gpus", problem, "correct one of the two")
+            for column, value in (("gpus", amount), ("gpu_type", kind)):
+                if node[column] != value:
+                    problem = f"{name} has {value} here and {node[column]} above"
+                    remedy = "correct one of the two"
+                    raise InstanceError(where, f"row {number}, {column}", problem, remedy)
             node["partitions"] = tuple(dict.fromkeys((*node["partitions"], *partitions)))
     rows = [{"name": name, **node} for name, node in nodes.items() if node["gpus"]]
     if not rows:
@@ -225,3 +228,11 @@ def spread(names: Sequence[str], amount: int) -> tuple[tuple[str, int], ...]:
     each, over = divmod(amount, len(names))
     parts = ((name, each + (i < over)) for i, name in enumerate(names))
     return tuple(part for part in parts if part[1])
+
+
+def together(parts: Iterable[tuple[str, int]]) -> tuple[tuple[str, int], ...]:
+    """Return how much is held on each node, each named once."""
+    held: Counter[str] = Counter()
+    for name, amount in parts:
+        held[name] += amount
+    return tuple(held.items())

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import product
 from typing import Final
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
 
 import numpy as np
 
@@ -126,12 +126,27 @@ def _lasts(start: float, end: float, elapsed: float) -> bool:
     return bool(np.isnan(start + end + elapsed) or abs(end - start - elapsed) <= _SLACK)
 
 
-def apply_elapsed(raw: Raw, zone: ZoneInfo, zone_given: bool) -> Iterator[str]:
-    """Compare End - Start with Elapsed, which counts if they differ by an hour; yield notes."""
+def apply_elapsed(raw: Raw, zone: ZoneInfo, zone_given: bool, local: bool) -> Iterator[str]:
+    """Compare End - Start with Elapsed; yield notes.
+
+    Elapsed counts if they differ by the hour by which a clock was changed during the run: that of
+    the zone, or of any zone if none was given. Any other difference is none of the clock's.
+
+    Parameters
+    ----------
+    local
+        Whether the times may be those of a local clock.
+    """
     columns = raw.columns
     start, end, elapsed = columns["start"], columns["end"], columns["elapsed"]
     difference = end - start - elapsed
-    by_hour = np.abs(np.abs(difference) - HOUR) <= _SLACK
+    by_hour = local & (np.abs(np.abs(difference) - HOUR) <= _SLACK)
+    if by_hour.any():
+        names = [zone.key] if zone_given else sorted(available_timezones())
+        zones = [ZoneInfo(name) for name in names]
+        for i in np.flatnonzero(by_hour).tolist():
+            run = start[i], end[i], round(difference[i] / HOUR) * HOUR
+            by_hour[i] = any(_changed(*run, clock, zone_given) for clock in zones)
     if by_hour.any():
         nights = _nights(raw, by_hour, zone)
         end[by_hour] = start[by_hour] + elapsed[by_hour]
@@ -150,6 +165,27 @@ def apply_elapsed(raw: Raw, zone: ZoneInfo, zone_given: bool) -> Iterator[str]:
     if shorter.any():
         jobs = counted(int(shorter.sum()), "job")
         yield f"{jobs} with End - Start shorter than Elapsed: End counts"
+
+
+def _changed(start: float, end: float, change: int, zone: ZoneInfo, known: bool) -> bool:
+    """Return whether a clock was changed by so many seconds between two moments.
+
+    Parameters
+    ----------
+    known
+        Whether the moments were computed by this clock: then it may have been another one that went
+        by UTC, so that the change appears either way. Otherwise they are what the clock showed, in
+        the first or the second of two equal hours.
+    """
+    offsets = []
+    for moment in (start, end):
+        time = datetime.fromtimestamp(moment, UTC)
+        shown = [time.replace(tzinfo=zone, fold=fold) for fold in (0, 1)]
+        clocks = [time.astimezone(zone)] if known else shown
+        ahead = [clock.utcoffset() or timedelta() for clock in clocks]
+        offsets.append([offset.total_seconds() for offset in ahead])
+    changes = {after - before for before in offsets[0] for after in offsets[1]}
+    return change in changes or (known and -change in changes)
 
 
 def _nights(raw: Raw, where: Flags, zone: ZoneInfo) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 
 from dlsched.errors import OptionError, UnknownName
-from dlsched.history.capacity import Capacity
+from dlsched.history.capacity import POOL, Capacity
 from dlsched.history.carrying import Carrying
 from dlsched.history.explanation import Explanation, explain
 from dlsched.history.replay import check_replay
@@ -104,6 +104,38 @@ class Period:
             for name, gpus, kind, names in self.capacity.nodes.itertuples(index=False)
         ]
         return Cluster.parse({"servers": rows}, "the nodes")
+
+    @cached_property
+    def partitions(self) -> dict[str, frozenset[str]]:
+        """The nodes of each partition that jobs of the period name."""
+        nodes = self.capacity.nodes
+        known = nodes[nodes["name"] != POOL]
+        texts = self.jobs["partition"].dropna()
+        named = {name for text in texts for name in str(text).split(",")}
+        return {
+            name: frozenset(
+                node
+                for node, partitions in zip(known["name"], known["partitions"], strict=True)
+                if not partitions or name in partitions
+            )
+            for name in named
+        }
+
+    @cached_property
+    def others(self) -> float:
+        """Share of what is held on a partition's nodes in the window that is held by others' jobs.
+
+        It is 0 for all partitions together.
+        """
+        if self.partition is None:
+            return 0.0
+        names = set(self.capacity.nodes["name"])
+        ran = self.everyone[self.everyone["start"].notna()]
+        end = ran["end"].fillna(self.horizon).clip(upper=self.until)
+        length = (end - ran["start"].clip(lower=self.since)).clip(lower=0).to_numpy(float)
+        held = length * [sum(n for name, n in parts if name in names) for parts in ran["nodes"]]
+        own = (ran["partition"] == self.partition).to_numpy()
+        return float(held[~own].sum() / max(held.sum(), 1.0))
 
     @cached_property
     def simulated(self) -> pd.DataFrame:

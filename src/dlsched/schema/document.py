@@ -68,6 +68,13 @@ class Document(BaseModel):
             del copy.__dict__[name]
         return copy
 
+    def __getstate__(self) -> dict[Any, Any]:
+        """Pickle the fields; what was derived from them, or linked to them, is left behind."""
+        state = super().__getstate__()
+        fields = type(self).model_fields
+        kept = {name: value for name, value in state["__dict__"].items() if name in fields}
+        return state | {"__dict__": kept}
+
     def __repr_args__(self) -> Iterable[tuple[str, Any]]:
         """Return the fields that are not at their defaults, with long values counted."""
         return [(name, _Plain(text)) for name, text in arguments(self)]

@@ -15,7 +15,7 @@ from dlsched.schema.document import Document
 from dlsched.schema.envelope import Enveloped
 from dlsched.schema.fields import Day, Id, Label
 from dlsched.schema.flaws import FieldPath
-from dlsched.schema.instance_link import link_instance, linked_instance, without_link
+from dlsched.schema.instance_link import link_instance, linked_instance
 
 
 class Credit(Document):
@@ -79,11 +79,6 @@ class Solution(Enveloped):
         if instance is not None and "instance_sha256" not in (update or {}):
             link_instance(copy, instance)
         return copy
-
-    def __getstate__(self) -> dict[Any, Any]:
-        """Pickle the fields, not the link to the instance."""
-        state = super().__getstate__()
-        return state | {"__dict__": without_link(state["__dict__"])}
 
 
 class AnySolution(Solution):

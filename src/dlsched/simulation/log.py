@@ -39,6 +39,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from enum import StrEnum
@@ -129,9 +130,13 @@ class Log:
         self._rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in TABLES}
         self.pending = 0
         self._header: dict[str, Any] = {}
+        self._turn = threading.RLock()
         with self._usable("cannot be used as a log", "name another file"):
+            # Threads may share it, as they take turns.
             self.database = sqlite3.connect(
-                ":memory:" if path is None else str(path), timeout=PATIENCE
+                ":memory:" if path is None else str(path),
+                timeout=PATIENCE,
+                check_same_thread=False,
             )
             try:
                 self.empty = self._require_own()
@@ -144,9 +149,10 @@ class Log:
 
     @contextmanager
     def _usable(self, problem: str, remedy: str) -> Iterator[None]:
-        """Name the file in an error of the database."""
+        """Use the database, one thread at a time; name the file in an error of it."""
         try:
-            yield
+            with self._turn:
+                yield
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             if "locked" in str(error):
                 problem = "is in use"
@@ -216,7 +222,12 @@ class Log:
 
     def to_bytes(self) -> bytes:
         """Return what a file of the committed log would contain."""
-        return self.database.serialize()
+        with self._usable("cannot be read", "name another file"):
+            return self.database.serialize()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle what is committed: the copy is in memory, as its file may be on no other host."""
+        return type(self).from_bytes, (self.to_bytes(),)
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Self:
@@ -281,7 +292,7 @@ class Log:
         if not self.empty:
             with self._usable("cannot be read", "name another file"):
                 query = "SELECT value FROM meta WHERE key = 'clock'"
-                text = next(iter(self.database.execute(query)), ("",))[0]
+                text = (self.database.execute(query).fetchone() or ("",))[0]
         # Whatever is no such text is the error of the header as a whole.
         if text in ('"microseconds"', '"float seconds"'):
             return json.loads(text)

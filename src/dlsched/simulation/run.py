@@ -27,11 +27,16 @@ class Simulation:
     Attributes
     ----------
     log
-        The log, open for reading.
+        The log, open for reading. Threads share it; a pickle, as for another process, has a copy of
+        it in memory.
     """
 
     def __init__(self, log: Log) -> None:
         self.log = log
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the log, from which everything else is computed again."""
+        return type(self), (self.log,)
 
     @cached_property
     def meta(self) -> dict[str, Any]:

@@ -15,6 +15,12 @@ BASELINE = "backfill"
 DROPPED_TOO_MUCH = 0.05
 _NOTHING = 0.5
 """Seconds of mean waiting below which nobody waited."""
+_NAMED = 6
+"""Most partitions that a headline names."""
+_NOT_REAL = (
+    "Policies start jobs where there was no room for them. What they seem to save by that is not "
+    "real: the figures below are not supported by this record."
+)
 
 
 @dataclass(frozen=True)
@@ -57,13 +63,8 @@ def reach_verdict(study: Study) -> Verdict:
     """Return what a study may say."""
     mean = study.recorded.row["mean_wait"]
     share = study.explained.share
-    if not study.history.recorded_waits:
-        headline = (
-            "This file does not say when jobs started: the policies are compared with each other "
-            "only, and no saving is claimed."
-        )
-        return Verdict(headline, False, (_policies(study),), ())
-    if not study.check:
+    replayed = study.history.recorded_waits
+    if replayed and not study.check:
         found = study.check.details
         headline = (
             f"This record contradicts itself: replayed, {found['different']:,.0f} of "
@@ -72,9 +73,18 @@ def reach_verdict(study: Study) -> Verdict:
             "than they have. No saving is claimed."
         )
         return Verdict(headline, False, (), _remedies(study))
-    if mean < _NOTHING:
+    if replayed and mean < _NOTHING:
         headline = "Nobody waited in this record: there is no waiting to save."
         return Verdict(headline, True, (), ())
+    headline = _other_room(study)
+    if headline:
+        return Verdict(headline, False, (_NOT_REAL,), _remedies(study))
+    if not replayed:
+        headline = (
+            "This file does not say when jobs started: the policies are compared with each other "
+            "only, and no saving is claimed."
+        )
+        return Verdict(headline, False, (_policies(study),), ())
     if not study.explained.supported:
         # Rounded down: 79.9 % are not 80 %.
         percent = int(100 * share)
@@ -86,8 +96,27 @@ def reach_verdict(study: Study) -> Verdict:
     headline = f"The record waits {span(mean)} on average. {_policies(study)}"
     sentences = [f"{int(100 * share)} % of the recorded waiting is explained by the record."]
     sentences += _baseline(study)
+    sentences += _other_types(study)
     remedies = _remedies(study)[: int(study.period.capacity.measured)]
     return Verdict(headline, True, tuple(sentences), remedies)
+
+
+def _other_room(study: Study) -> str:
+    """Return a headline if policies have other nodes for a job than its partition; else ""."""
+    nodes, others = study.period.partitions, study.period.others
+    if len(set(nodes.values())) > 1:
+        names = ", ".join(sorted(nodes)[:_NAMED])
+        more = f" and {len(nodes) - _NAMED:,} more" if len(nodes) > _NAMED else ""
+        return (
+            "The partitions of this record do not share all nodes: no saving is claimed for all of "
+            f"them together. Study each with --partition: {names}{more}."
+        )
+    if others > DROPPED_TOO_MUCH:
+        return (
+            f"Jobs of other partitions hold {others:.0%} of what is held on the nodes of "
+            f"{study.period.partition}, and policies do not see them: no saving is claimed."
+        )
+    return ""
 
 
 def _policies(study: Study) -> str:
@@ -132,6 +161,18 @@ def _baseline(study: Study) -> list[str]:
         "cluster runs backfill, so large is what the model leaves out, and smaller differences "
         "between a policy and the record say nothing. Compare policies with simulated backfill, "
         "too."
+    ]
+
+
+def _other_types(study: Study) -> list[str]:
+    """Return how many jobs the policies placed on another type of GPU than recorded."""
+    counts = [(o.name, o.run.summary.get("other_gpu_type")) for o in study.outcomes if o.run]
+    placed = ", ".join(f"{name} {count:,}" for name, count in counts if count)
+    if not placed:
+        return []
+    return [
+        f"Jobs placed on another type of GPU than recorded, where they run as long: {placed}. A "
+        "policy may save waiting by that which no user would accept."
     ]
 
 

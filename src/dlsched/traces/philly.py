@@ -17,6 +17,7 @@ the ``gpus`` held there. Times are dates without a time zone. A time may be null
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -123,11 +124,11 @@ class _Job:
 
     def nodes(self, attempt: JsonObject, path: str) -> tuple[tuple[str, int], ...]:
         """Return the servers of an attempt with the number of GPUs held there."""
-        held = [
-            (str(server.get("ip") or ""), len(self.items(server, "gpus", path, of_objects=False)))
-            for server in self.items(attempt, "detail", path)
-        ]
-        return tuple((name, gpus) for name, gpus in held if name and gpus)
+        held: Counter[str] = Counter()
+        for server in self.items(attempt, "detail", path):
+            name = str(server.get("ip") or "")
+            held[name] += len(self.items(server, "gpus", path, of_objects=False))
+        return tuple((name, gpus) for name, gpus in held.items() if name and gpus)
 
     def items(
         self, owner: JsonObject, key: str, path: str = "", of_objects: bool = True

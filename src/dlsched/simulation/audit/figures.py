@@ -52,6 +52,17 @@ def figures(record: Record) -> dict[str, Any]:
     result["utilization"] = _held(record) / (gpus * last) if last else 0
     result["preemptions"] = sum(s.ending is Ending.PREEMPTED for s in record.stretches)
     result["decisions"] = len(record.decisions)
+    typed = {j for j, job in enumerate(record.jobs) if job.gpu_type and not job.rates}
+    types = {server.id: server.gpu_type for server in record.cluster.servers if server.gpu_type}
+    if typed and types:
+        placed = {
+            (s.job, types[share[0]])
+            for s in record.stretches
+            for share in s.shares
+            if s.job in typed and share[0] in types
+        }
+        other = {j for j, kind in placed if kind not in str(record.jobs[j].gpu_type).split("|")}
+        result["other_gpu_type"] = len(other)
     return result
 
 

@@ -230,6 +230,7 @@ class Record:
         endings = {str(ending): ending for ending in Ending}
         parse_shares = cache(_parse_shares)
         parse_speed = cache(self._parse_speed)
+        held_by = cache(self._held_by)
         for i, row in self._rows(log, "segments"):
             segment = Segment(*row)
             held = parse_shares(segment.shares)
@@ -242,7 +243,7 @@ class Record:
                     start=segment.start,
                     end=segment.end,
                     gpus=segment.gpus,
-                    shares=held.shares,
+                    shares=held_by(self.jobs[segment.job].profile, held.shares),
                     sharing=segment.sharing,
                     speed=speed,
                     overhead=segment.overhead,
@@ -256,6 +257,24 @@ class Record:
             unknown = next(column for column, value in parsed.items() if value is None)
             message = f"{getattr(segment, unknown)!r} has no meaning"
             self.findings.add("unreadable", f"segments[{i}].{unknown}", message)
+
+    def _held_by(self, profile: str | None, shares: Shares) -> Shares:
+        """Return what a job of a profile holds, with what its shares do not state."""
+        if profile is None:
+            return shares
+        matrix = self.workload.matrices[profile]
+        held = []
+        for share in shares:
+            name, gpus, cpus, memory = share
+            server = self.cluster.by_id.get(name)
+            if server is None:
+                held.append(share)
+                continue
+            usual = matrix.proportional(server, gpus)
+            held_cpus = float(usual[0]) if cpus is None else cpus
+            held_memory = float(usual[1]) if memory is None else memory
+            held.append((name, gpus, held_cpus, held_memory))
+        return tuple(held)
 
     def _parse_speed(self, text: str) -> Any:
         try:

@@ -44,7 +44,7 @@ def bound(
     """Return the greatest lower bound on a metric that holds for every policy.
 
     Every policy whose jobs are as fast as the jobs and the cluster say; not one that states other
-    speeds, or that gives GPUs more CPUs and memory than they have.
+    speeds.
 
     Parameters
     ----------

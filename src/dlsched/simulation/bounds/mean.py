@@ -16,7 +16,7 @@ from dlsched.simulation.bounds.prices import Prices, Relaxation, evaluate
 from dlsched.simulation.bounds.program import capacity_weights
 from dlsched.simulation.bounds.sharing import Sharing, group_facet, stage_facet
 
-ONE = (Fraction(1),)
+ONE: tuple[Fraction, ...] = (Fraction(1),)
 
 
 class Proof(NamedTuple):
@@ -42,10 +42,18 @@ def of_pool(d: Demands, weights: tuple[Fraction, ...]) -> tuple[Fraction, str]:
 
 def prove(d: Demands) -> Proof:
     """Return weights and prices for jobs that have their GPUs to themselves."""
-    weights = ONE if len(d.resources) == 1 else capacity_weights(d)
-    search = PriceAscent.of(d, weights)
-    search.run()
-    return Proof(weights, search.best_prices)
+    starts = [ONE]
+    if len(d.resources) > 1:
+        # Those by which all jobs take longest; one resource alone, where that says more.
+        starts = [capacity_weights(d)]
+        resources = range(len(d.resources))
+        alone = [tuple(Fraction(i == k) for i in resources) for k in resources]
+        best = max((*starts, *alone), key=lambda weights: of_pool(d, weights)[0])
+        starts = list(dict.fromkeys((*starts, best)))
+    searches = [PriceAscent.of(d, weights) for weights in starts]
+    for search in searches:
+        search.run()
+    return Proof(starts[-1], max(searches, key=lambda search: search.best).best_prices)
 
 
 def prove_sharing(jobs: Sharing) -> tuple[Demands, Proof]:

@@ -38,8 +38,9 @@ def demands(workload: Workload, cluster: Cluster) -> Demands:
     less than one GPU without loss, so GPU time counts those without loss (`Job.throughput`), and
     its time is that with most GPUs. On GPUs of several classes at once none does more than in its
     own mode: of several types all are as slow as the slowest, of both pools each is at most as fast
-    as its type. CPUs and memory count where a job holds those of its mode; a share that states none
-    holds the proportional ones **(D)**, as otherwise they would cost nothing.
+    as its type. A job with a matrix holds the CPUs and memory of its mode at least, as its
+    throughput is that of the entries that its amounts reach: those that the policy states, or those
+    of `Matrix.proportional`.
 
     Raises
     ------
@@ -93,19 +94,15 @@ def gpu_classes(cluster: Cluster) -> Mapping[GpuClass, AmountSteps]:
 def limits(workload: Workload, cluster: Cluster) -> dict[str, Fraction]:
     """Return CPUs and memory of the cluster, where they are limited and matter to a job.
 
-    They are left out where servers have not the proportional share for all GPUs, which a policy
-    that states no CPUs gives its jobs all the same, and where servers are lent.
+    They are left out where a server does not state them, and where servers are lent.
     """
-    used = {job.profile for job in workload.jobs}
-    shares = [matrix.share for name, matrix in workload.matrices.items() if name in used]
-    if not shares or cluster.loan_servers:
+    if cluster.loan_servers or all(job.profile is None for job in workload.jobs):
         return {}
     amounts = {}
-    for axis, name in enumerate(("cpus", "memory")):
-        of_gpu = max(share[axis] for share in shares)
-        held = [(getattr(server, name), server.gpus * of_gpu) for server in cluster.servers]
-        if all(amount is not None and amount >= usual for amount, usual in held):
-            amounts[name] = sum((Fraction(amount) for amount, _ in held), Fraction(0))
+    for name in ("cpus", "memory"):
+        held = [getattr(server, name) for server in cluster.servers]
+        if None not in held:
+            amounts[name] = sum(map(Fraction, held), Fraction(0))
     return amounts
 
 

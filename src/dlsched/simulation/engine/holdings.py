@@ -187,7 +187,8 @@ class Holdings:
                 f"job {name}: its shares state devices, which only a policy with layers may; leave "
                 'them out, or set layers = "priority" in the policy'
             )
-        return checked(self.jobs[j], allocation, self.cluster)
+        job = self.jobs[j]
+        return checked(job, allocation, self.cluster, self.matrices.get(job.profile or ""))
 
     def _start(self, j: int, new: Allocation, now: int, overhead: int | None) -> None:
         job = self.jobs[j]
@@ -196,7 +197,10 @@ class Holdings:
         if not members:
             self._take(j, new)
         elif self.held[self.jobs[members[0]].id].shares != new.shares:
-            raise PolicyError(f"jobs of the group {new.group} hold different GPUs; they share all")
+            raise PolicyError(
+                f"jobs of the group {new.group} hold different GPUs, CPUs or memory; they share "
+                "all: state the CPUs and memory if their proportional shares differ"
+            )
         members.append(j)
         progress.allocation = new
         progress.gpus = new.gpus
@@ -337,6 +341,8 @@ class Holdings:
             progress = self.active[j]
             assert progress.allocation is not None, "it runs"
             self._stop_waiting(j)
+            # In a log of an earlier version, what no policy stated is not there.
+            progress.allocation = self._checked(name, progress.allocation)
             self.held[name] = progress.allocation
             if j not in shared:
                 self._take(j, progress.allocation)

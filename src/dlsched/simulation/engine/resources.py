@@ -14,6 +14,7 @@ from dlsched.simulation.engine.decision import Allocation, Share
 from dlsched.simulation.engine.policy import PolicyError
 from dlsched.simulation.workload.cluster import Cluster
 from dlsched.simulation.workload.job import Job
+from dlsched.simulation.workload.workload import Matrix
 
 LEAST: Final = Fraction(1, 10**300)
 """The least that a decision may state above 0; the most is that of all documents."""
@@ -103,8 +104,12 @@ class Resources:
             amounts[i] = free + sign * Fraction(amount)
 
 
-def checked(job: Job, allocation: Allocation, cluster: Cluster) -> Allocation:
+def checked(
+    job: Job, allocation: Allocation, cluster: Cluster, matrix: Matrix | None
+) -> Allocation:
     """Return an allocation in exact numbers; refuse one that is not what the job can run with.
+
+    With a matrix of throughput it has the CPUs and memory that the job holds, stated or not.
 
     Raises
     ------
@@ -131,6 +136,8 @@ def checked(job: Job, allocation: Allocation, cluster: Cluster) -> Allocation:
         )
     _check_pools(job, names, cluster)
     shares = tuple(_exact(job, share) for share in allocation.shares)
+    if matrix is not None:
+        shares = tuple(_held(matrix, share, cluster) for share in shares)
     return Allocation(shares, allocation.group, amount(job, "speed", allocation.speed))
 
 
@@ -145,6 +152,17 @@ def _exact(job: Job, share: Share) -> Share:
         amount(job, "CPUs", cpus),
         amount(job, "GB", memory),
         None if devices is None else tuple(map(int, devices)),
+    )
+
+
+def _held(matrix: Matrix, share: Share, cluster: Cluster) -> Share:
+    server = cluster.by_id.get(share.server)
+    if server is None:
+        return share
+    cpus, memory = matrix.proportional(server, share.gpus)
+    return share._replace(
+        cpus=cpus if share.cpus is None else share.cpus,
+        memory=memory if share.memory is None else share.memory,
     )
 
 

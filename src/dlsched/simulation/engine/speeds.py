@@ -44,8 +44,7 @@ def speed(
     partners
         The other jobs that hold the same GPUs.
     matrix
-        Throughput by CPUs and memory; None if the job has none. A share that states neither is the
-        proportional one.
+        Throughput by CPUs and memory; None if the job has none.
     above
         Jobs that hold some of its GPUs too, and go first there.
 
@@ -102,12 +101,8 @@ def _relative_rate(
 
 def _relative(matrix: Matrix, share: Share) -> Fraction:
     """Return the throughput with a share, relative to the proportional one."""
-    cpus, memory = matrix.share
-    if share.cpus is not None:
-        cpus = Fraction(share.cpus) / share.gpus
-    if share.memory is not None:
-        memory = Fraction(share.memory) / share.gpus
-    return matrix.speed(cpus, memory)
+    assert share.cpus is not None and share.memory is not None, "`checked` states them"
+    return matrix.speed(Fraction(share.cpus) / share.gpus, Fraction(share.memory) / share.gpus)
 
 
 @lru_cache(maxsize=100_000)

@@ -15,6 +15,7 @@ from dlsched.simulation.engine.state import State
 from dlsched.simulation.policies.list_modes import Mode, Modes, fitting
 from dlsched.simulation.policies.placement import Placement
 from dlsched.simulation.workload.cluster import LOAN, Cluster, Server
+from dlsched.simulation.workload.job import Job
 from dlsched.simulation.workload.workload import Workload
 
 PRIORITY: Final = "priority"
@@ -115,8 +116,8 @@ class ListOrder(BasePolicy):
             if not any(gpus):
                 break
             for mode in self._of(name):
-                worker = state.workload.by_id[name].gpus_per_worker
-                shares = self._place(state.cluster, mode, worker, (gpus, cpus, memory))
+                job = state.workload.by_id[name]
+                shares = self._place(state.cluster, mode, job, (gpus, cpus, memory))
                 if shares is not None:
                     start[name] = Allocation(shares)
                     break
@@ -149,14 +150,14 @@ class ListOrder(BasePolicy):
         return stays
 
     def _place(
-        self, cluster: Cluster, mode: Mode, worker: int, free: Free
+        self, cluster: Cluster, mode: Mode, job: Job, free: Free
     ) -> tuple[Share, ...] | None:
         """Take what a mode needs from the servers of its cell; None if it does not fit."""
         gpus, cpus, memory = free
         room = np.zeros(len(gpus), np.int64)
         for i in self._servers[mode.cell]:
             room[i] = fitting(gpus[i], cpus[i], memory[i], mode.cpus, mode.memory)
-        placed = Placement(cluster, room).place(mode.gpus, worker)
+        placed = Placement(cluster, room).place(mode.gpus, job.gpus_per_worker)
         if placed is None:
             return None
         shares = []
@@ -165,7 +166,8 @@ class ListOrder(BasePolicy):
             gpus[i] -= share.gpus
             held: list[Number | None] = [None, None]
             for which, (amounts, each) in enumerate(((cpus, mode.cpus), (memory, mode.memory))):
-                if each:
+                # None stated would be the proportional share.
+                if each or job.profile is not None:
                     held[which] = each * share.gpus
                     if amounts[i] is not None:
                         amounts[i] -= each * share.gpus

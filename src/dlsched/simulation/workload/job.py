@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Self
 
 from pydantic import Field, model_validator
@@ -138,6 +139,14 @@ class Job(Document):
                 f"{self.gpu_type!r} is no type of rates",
                 "name the type for which work is stated",
             )
+        servers = Counter(server for server, _ in self.nodes)
+        for server, times in servers.items():
+            if times > 1:
+                raise Flaw(
+                    ("nodes",),
+                    f"name {server} {times} times",
+                    "name each server once, with all GPUs that the job held on it",
+                )
         return self
 
     def throughput(self, gpus: int) -> Number:

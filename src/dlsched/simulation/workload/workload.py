@@ -14,6 +14,7 @@ from pydantic import Field, field_validator, model_validator
 from dlsched.display.markup import document_html
 from dlsched.errors import InstanceError
 from dlsched.schema import Amount, Document, Flaw, Id, Number, derived, require_unique
+from dlsched.simulation.workload.cluster import Server
 from dlsched.simulation.workload.job import Job
 from dlsched.simulation.workload.profiles import PROFILES, READERS, validate_options
 from dlsched.traces import Trace, TraceJob, read_trace
@@ -65,6 +66,18 @@ class Matrix(Document):
     def speed(self, cpus: Number, memory: Number) -> Fraction:
         """Return the same relative to the proportional share."""
         return Fraction(self.at(cpus, memory)) / self.at(*self.share)
+
+    def proportional(self, server: Server, gpus: int) -> tuple[Number, Number]:
+        """Return the CPUs and GB that a job holds with GPUs of a server where none are stated.
+
+        It is the proportional share, or what the server has for each of its GPUs if that is less.
+        Engine, audit and bounds go by this.
+        """
+        cpus, memory = (
+            gpus * (share if amount is None else min(share, Fraction(amount) / server.gpus))
+            for share, amount in zip(self.share, (server.cpus, server.memory), strict=True)
+        )
+        return cpus, memory
 
 
 class Workload(Document):

@@ -1,0 +1,95 @@
+"""A simulation leaves its thread and its process: summary, jobs, rounds and audit are the same."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import threading
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import pytest
+from simulation_cases import profiled_case
+
+from dlsched.simulation import Simulation, simulate
+
+CASE = profiled_case(3)
+
+
+def view(run: Simulation) -> dict[str, Any]:
+    """Return what is read of a simulation."""
+    return {
+        "summary": run.summary,
+        "jobs": run.jobs.to_dict("list"),
+        "rounds": run.rounds.to_dict("list"),
+        "audit": bool(run.audit()),
+        "bound": run.bound("makespan"),
+        "settings": (run.meta["policy"], run.cluster, run.workload),
+    }
+
+
+def same(run: Simulation, other: Simulation) -> bool:
+    """Return whether two simulations are the same, as far as that can be seen."""
+    return repr(view(run)) == repr(view(other))
+
+
+@pytest.fixture(params=["memory", "file"])
+def run(request: pytest.FixtureRequest, tmp_path: Path) -> Simulation:
+    """A simulation whose log is in memory, or in a file."""
+    log = None if request.param == "memory" else tmp_path / "run.sqlite"
+    return simulate(*CASE, "srtf", log=log)
+
+
+@pytest.mark.parametrize("other", [copy.deepcopy, lambda run: pickle.loads(pickle.dumps(run))])
+def test_a_simulation_is_pickled(run: Simulation, other: Callable[[Simulation], Any]) -> None:
+    """Before and after its summary, jobs and workload were read."""
+    assert same(other(run), run)
+    assert same(other(run), run)
+
+
+def test_a_pickle_needs_no_file(tmp_path: Path) -> None:
+    """The file of the log may be gone, as on another host."""
+    path = tmp_path / "run.sqlite"
+    run = simulate(*CASE, "srtf", log=path)
+    expected = repr(view(run))
+    content = pickle.dumps(run)
+    run.log.close()
+    path.unlink()
+    assert repr(view(pickle.loads(content))) == expected
+
+
+def test_threads_share_a_simulation(run: Simulation) -> None:
+    """One that was made in this thread, and one that was made in another."""
+    begin = threading.Barrier(4)
+
+    def read() -> dict[str, Any]:
+        begin.wait()
+        return view(run)
+
+    with ThreadPoolExecutor(4) as pool:
+        views = [future.result() for future in [pool.submit(read) for _ in range(4)]]
+        made = pool.submit(partial(simulate, *CASE, "srtf")).result()
+    assert {repr(each) for each in views} == {repr(view(run))}
+    assert made.jobs.equals(run.jobs)
+
+
+def test_another_process_returns_a_simulation() -> None:
+    """Its workload and cluster have travelled there, after they were simulated here."""
+    here = simulate(*CASE, "srtf")
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        there = pool.submit(simulate, here.workload, here.cluster, "srtf").result()
+    assert there.jobs.equals(here.jobs)
+    assert there.audit()
+
+
+def test_joblib_returns_simulations() -> None:
+    """Two simulations by two processes."""
+    joblib = pytest.importorskip("joblib")
+    tasks = [joblib.delayed(simulate)(*CASE, policy) for policy in ("fifo", "srtf")]
+    runs = joblib.Parallel(2)(tasks)
+    assert [run.meta["policy"] for run in runs] == ["fifo", "srtf"]
+    assert all(run.audit() for run in runs)
