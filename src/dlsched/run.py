@@ -94,7 +94,7 @@ class Run:
         The best checked solution of the problem's heuristics, found in the run's time, or ``None``;
         all of them, in the order in which they were found.
     known_bounds
-        By level the bounds that came with these.
+        By level the bounds that came with these, or from the problem's bound method.
     on_progress, on_stage
         Listeners: called with each `Point` and with each `StageEvent`, or ``None``.
     rng
@@ -104,6 +104,8 @@ class Run:
         it was passed to one.
     trajectory, solvers
         The points recorded so far; the versions of the solvers called so far, by name.
+    spent
+        Seconds by stage, where a problem's exact method is called; see `solvers.division`.
     """
 
     interrupts: ClassVar[int] = 0
@@ -126,6 +128,7 @@ class Run:
     check: Callable[[Any, Any], Report] | None = field(default=None, repr=False)
     solver_options: Mapping[str, Any] = field(default_factory=dict)
     options_used: bool = False
+    spent: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Seed the generator; raise `OptionError` if the seed is not an integer from 0."""

@@ -7,6 +7,7 @@ import numbers
 import os
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, TypeGuard
 
 from dlsched import registry
@@ -14,21 +15,26 @@ from dlsched.api.certifying import certified, contested
 from dlsched.api.evaluation import evaluate_claim
 from dlsched.api.loading import InstanceLike, SolutionLike, load, load_solution
 from dlsched.api.starting import (
+    add_bounds,
     begin_from,
-    heuristics_of,
+    bounds_of,
+    joined,
     no_worse,
     prepare_all,
     proved,
     solutions_of,
+    stages_of,
 )
 from dlsched.errors import DlschedError, OptionError, describe
 from dlsched.registry import Kind, Method, MethodLike, Problem
 from dlsched.registry.methods import Options
+from dlsched.results.claims import read_claim
 from dlsched.results.objective import Bounds
 from dlsched.results.result import Claim, Point, Result, Start, Status, Termination
 from dlsched.run import Run, Stage, StageListener, announce
 from dlsched.schema.envelope import Instance
 from dlsched.schema.solution import Solution
+from dlsched.solvers.division import Division
 from dlsched.solvers.pyomo_backend import require_known
 from dlsched.variants import VariantLike, VariantProblem, owner_of
 
@@ -114,7 +120,7 @@ def solve(
     chosen.validate_options(method_options)
     validate_limits(time_limit, gap, threads, solver)
     chosen.prepare(owner.package, on_stage, inst)
-    prepare_all(heuristics_of(owner, chosen, inst, time_limit).before, owner, on_stage, inst)
+    prepare_all(stages_of(owner, chosen, inst, time_limit).first, owner, on_stage, inst)
     cores = os.cpu_count() or 1
     if threads > cores:
         logger.info("%d threads instead of %d: there are no more cores", cores, threads)
@@ -181,22 +187,32 @@ def _started(
 
     Where one of these has proved its solution optimal, and nothing else is asked for, that is it.
     """
-    heuristics = heuristics_of(owner, chosen, instance, run.time_limit)
-    known = begin_from(solutions_of(heuristics.before, owner, instance, run), run)
+    stages = stages_of(owner, chosen, instance, run.time_limit)
+    division = Division(run)
+    known = begin_from(solutions_of(stages.before, owner, instance, run, division), run)
     claim = None if options or run.start is not None else proved(known, chosen, run)
     if claim is not None:
         return claim
-    claim = no_worse(registry.call(chosen, instance, run, options), known, owner, chosen, instance)
+    bounds = bounds_of(stages.bound_before, instance, run, division)
+    add_bounds([[b for b in level if b.kind == "certified"] for level in bounds], run)
+    with division.search(heuristics_follow=bool(stages.after)):
+        claim = registry.call(chosen, instance, run, options)
+    claim = no_worse(claim, known, owner, chosen, instance)
     decided = claim.status in (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED)
     if decided or claim.termination is Termination.LEVELS_DONE:
         return claim
     try:
         with run.paused():
-            prepare_all(heuristics.after, owner, run.on_stage, instance)
-        known = next(iter(solutions_of(heuristics.after, owner, instance, run)[-1:]), None)
+            prepare_all(stages.last, owner, run.on_stage, instance)
+        if stages.bound_after is not None and not run.interrupted:
+            bounds = bounds_of(stages.bound_after, instance, run, division)
+        found = solutions_of(stages.after, owner, instance, run, division)
     except KeyboardInterrupt:  # the solution that is there must not be lost
         return claim
-    return no_worse(claim, known, owner, chosen, instance)
+    if bounds:
+        claim = read_claim(claim, chosen.name)
+        claim = replace(claim, bounds=joined(owner.levels, claim.bounds, bounds))
+    return no_worse(claim, found[-1] if found else None, owner, chosen, instance)
 
 
 def _contested(result: Result, rival: Method, instance: Instance, run: Run) -> Result:

@@ -1,14 +1,13 @@
-"""The heuristics that the exact method of a problem starts from, and is not worse than.
+"""What an exact method of a problem begins from, and is not worse than: heuristics and a bound.
 
-Each `Start` of the problem says when it runs; the time that each may take is decided here. The
-first one has the whole time limit, as if it were called by itself, each other one what is left. So
-where the limit strikes, the result is at least that of the first one alone. A heuristic that no
-limit stops takes its time in any case, and is therefore one of the last. Of a variant they know
-nothing, so what they return may be of no use: together they have half of the limit.
+Each `Start` of the problem says when its heuristic runs, `Division` what it may take of a limit.
+Of a variant the heuristics know nothing, so what they return may be of no use. The bound method is
+called unless the exact one begins with it, as `Method.begins_with` says.
 """
 
 from __future__ import annotations
 
+import itertools
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -17,19 +16,15 @@ from typing import NamedTuple
 from dlsched import registry
 from dlsched.errors import OptionError
 from dlsched.registry import Method, Problem, When
-from dlsched.results.objective import Bound, Objective
+from dlsched.results.claims import read_claim
+from dlsched.results.objective import Bound, Level, Objective, strongest
 from dlsched.results.result import Claim, Status
 from dlsched.run import Run, Stage, StageListener
 from dlsched.schema.envelope import Instance
 from dlsched.schema.solution import Solution
+from dlsched.solvers.division import Division
 
 logger = logging.getLogger(__name__)
-
-LEAST_SECONDS = 0.1
-"""What each heuristic has even if less is left of a limit: so all of them have a shorter one."""
-
-_PART_OF_VARIANT = 0.5
-"""Of the limit of a variant's exact method, for all heuristics together."""
 
 
 class Known(NamedTuple):
@@ -41,28 +36,49 @@ class Known(NamedTuple):
     bounds: Sequence[Sequence[Bound]] = ()
 
 
-class Heuristics(NamedTuple):
-    """The heuristics that run before an exact method, and those that run if it proves nothing."""
+class Stages(NamedTuple):
+    """What runs before an exact method, and what runs if it proves nothing.
+
+    Where heuristics run after the search, the bound method does so, too: such an instance is small,
+    and mostly solved before either has begun.
+    """
 
     before: Sequence[Method] = ()
+    bound_before: Method | None = None
     after: Sequence[Method] = ()
+    bound_after: Method | None = None
+
+    @property
+    def first(self) -> list[Method]:
+        """What runs before the exact method."""
+        return [*self.before, *([self.bound_before] if self.bound_before else [])]
+
+    @property
+    def last(self) -> list[Method]:
+        """What runs after it."""
+        return [*self.after, *([self.bound_after] if self.bound_after else [])]
 
 
-def heuristics_of(
+def stages_of(
     owner: Problem, method: Method, instance: Instance, time_limit: float | None
-) -> Heuristics:
-    """Return the heuristics for an exact method: for the problem's `exact` only.
+) -> Stages:
+    """Return the stages of an exact method: for the problem's `exact` only.
 
-    A method that takes no run cannot be stopped, and needs none.
+    A method that takes no run cannot be stopped, and needs none. Without a limit there is no bound
+    method, as the search goes on until it has a better bound.
     """
     if not method.wants_run or owner.method("exact", instance).function is not method.function:
-        return Heuristics()
-    before = {When.FIRST} if time_limit is None else {When.FIRST, When.LIMITED}
+        return Stages()
+    limited = time_limit is not None
+    early = {When.FIRST, When.LIMITED} if limited else {When.FIRST}
     starts = [(owner.method(start.name), start.when) for start in owner.starts_for(instance)]
-    return Heuristics(
-        [heuristic for heuristic, when in starts if when in before],
-        [heuristic for heuristic, when in starts if when not in before],
-    )
+    before = [heuristic for heuristic, when in starts if when in early]
+    after = [heuristic for heuristic, when in starts if when not in early]
+    wanted = limited and method.begins_with != owner.bound
+    bound = owner.method(owner.bound) if wanted else None
+    if before or not after:
+        return Stages(before, bound, after)
+    return Stages(after=after, bound_after=bound)
 
 
 def prepare_all(
@@ -74,24 +90,59 @@ def prepare_all(
 
 
 def solutions_of(
-    methods: Sequence[Method], owner: Problem, instance: Instance, run: Run
+    methods: Sequence[Method], owner: Problem, instance: Instance, run: Run, division: Division
 ) -> list[Known]:
     """Return the solutions of heuristics, the best of them last, each new best one recorded.
 
     Once one is at certified bounds that came with it, no other can be better, and none is asked.
+    None is asked, either, once the heuristics' part of the limit is spent and there is a solution.
     """
     best: Known | None = None
     others = []
-    for known in _solutions(methods, owner, instance, run):
+    for known in _solutions(methods, owner, instance, run, division):
         if best is None or known.objective.better_than(best.objective):
             best, worse = known, best
             run.record(float(best.objective[0]), None)
         else:
             worse = known
         others += [worse] if worse is not None else []
-        if _optimal(known):
+        if _optimal(known) or not division.left:
             break
     return others if best is None else [*others, best]
+
+
+def bounds_of(
+    method: Method | None, instance: Instance, run: Run, division: Division
+) -> Sequence[Sequence[Bound]]:
+    """Return the bounds of the problem's bound method; none if it is not for the instance."""
+    if method is None:
+        return ()
+    run.announce(Stage.SEARCHING, f"a bound, by {method.name}")
+    with division.bound() as part:
+        try:
+            return read_claim(registry.call(method, instance, part, {}), method.name).bounds
+        except OptionError:
+            return ()
+
+
+def joined(
+    levels: Sequence[Level], bounds: Sequence[Sequence[Bound]], others: Sequence[Sequence[Bound]]
+) -> list[list[Bound]]:
+    """Return bounds from two sources, by level.
+
+    A bound of a later level holds for the solutions that attain the earlier bounds of its source.
+    So from the first level on at which one source has the stronger bound, its bounds alone count.
+    """
+    result = [list(of_level) for of_level in bounds]
+    for i, (level, more) in enumerate(zip(levels, others, strict=False)):
+        result += [[]] if i == len(result) else []
+        mine, theirs = strongest(level, result[i]), strongest(level, more)
+        result[i] += more
+        if theirs is None or (mine is not None and level.better(theirs.value, mine.value)):
+            break
+        if mine is None or mine.value != theirs.value:
+            return [*result[: i + 1], *map(list, others[i + 1 :])]
+    return result
 
 
 def begin_from(found: Sequence[Known], run: Run) -> Known | None:
@@ -100,17 +151,15 @@ def begin_from(found: Sequence[Known], run: Run) -> Known | None:
         return None
     run.known = found[-1].solution
     run.found = [known.solution for known in found]
-    levels = max(len(known.bounds) for known in found)
-    run.known_bounds = [
-        [
-            bound
-            for known in found
-            for of_level in known.bounds[level : level + 1]
-            for bound in of_level
-        ]
-        for level in range(levels)
-    ]
+    for known in found:
+        add_bounds(known.bounds, run)
     return found[-1]
+
+
+def add_bounds(bounds: Sequence[Sequence[Bound]], run: Run) -> None:
+    """Give a run bounds that hold."""
+    levels = itertools.zip_longest(run.known_bounds, bounds, fillvalue=())
+    run.known_bounds = [[*before, *more] for before, more in levels]
 
 
 def proved(known: Known | None, method: Method, run: Run) -> Claim | None:
@@ -134,17 +183,16 @@ def _optimal(known: Known) -> bool:
 
 
 def _solutions(
-    methods: Sequence[Method], owner: Problem, instance: Instance, run: Run
+    methods: Sequence[Method], owner: Problem, instance: Instance, run: Run, division: Division
 ) -> Iterator[Known]:
-    least = min(LEAST_SECONDS, run.time_limit or 0.0)
     for method in methods:
         run.announce(Stage.SEARCHING, f"a first solution, by {method.name}")
-        nested = run.nested(_seconds(owner, run), gap=run.gap, least=least)
-        nested.start = run.start
-        try:
-            claim = registry.call(method, instance, nested, {})
-        except OptionError:  # the heuristic is not for this instance
-            continue
+        with division.heuristic() as part:
+            part.start = run.start
+            try:
+                claim = registry.call(method, instance, part, {})
+            except OptionError:  # the heuristic is not for this instance
+                continue
         if isinstance(claim.solution, Solution):
             report = owner.check(instance, claim.solution)
             changed = owner.label is not None  # of which the heuristic knows nothing
@@ -153,13 +201,6 @@ def _solutions(
                 yield Known(claim.solution, report.objective, method.name, bounds)
             elif not changed:
                 logger.error("%s returned an infeasible solution of %s", method.name, instance.name)
-
-
-def _seconds(owner: Problem, run: Run) -> float:
-    """Return what a heuristic has at most, where it knows the problem."""
-    if owner.label is None or run.time_limit is None:
-        return float("inf")
-    return max(_PART_OF_VARIANT * run.time_limit - run.elapsed(), 0.0)
 
 
 def no_worse(

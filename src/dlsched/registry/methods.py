@@ -90,6 +90,9 @@ class Method:
         ``small(instance) -> bool``: whether the instance is so small that its loops take less time
         as Python than to be compiled. They then run as Python, with the same result, unless they
         have been compiled already.
+    begins_with
+        Of an exact method, the method of bounds that its search begins with, if there is one: it
+        is not called before, as `dlsched.api.starting` does otherwise.
 
     Raises
     ------
@@ -104,6 +107,7 @@ class Method:
     function: Callable[..., Solution | Claim]
     preload: tuple[str, ...] = ()
     small: Callable[[Any], bool] | None = None
+    begins_with: str = ""
 
     def __post_init__(self) -> None:
         """Check the function's form and the names of its options."""

@@ -29,6 +29,7 @@ def method(
     name: str | None = None,
     preload: Sequence[str] = (),
     small: Callable[[Any], bool] | None = None,
+    begins_with: str = "",
 ) -> Callable[[F], F]:
     """Register a function as a method of a problem; use it as a decorator.
 
@@ -44,6 +45,8 @@ def method(
         Modules to import and compile before the clock starts; see `Method`.
     small
         Which instances are too small to compile for; see `Method`.
+    begins_with
+        The method of bounds that an exact method begins with; see `Method`.
 
     Raises
     ------
@@ -55,7 +58,7 @@ def method(
     """
 
     def decorate(function: F) -> F:
-        register(function, problem, kind, name, preload, small)
+        register(function, problem, kind, name, preload, small, begins_with)
         return function
 
     _validate(problem, kind)
@@ -69,11 +72,18 @@ def register(
     name: str | None,
     preload: Sequence[str],
     small: Callable[[Any], bool] | None,
+    begins_with: str,
 ) -> None:
     """Register a function as `method` does; a name of this library's own method stays taken."""
     _validate(problem, kind)
     entry = Method(
-        name or function_name(function), problem, Kind(kind), function, tuple(preload), small
+        name or function_name(function),
+        problem,
+        Kind(kind),
+        function,
+        tuple(preload),
+        small,
+        begins_with,
     )
     ours = is_trusted(function, problem)
     if not ours:

@@ -36,7 +36,7 @@ def methods_of(problem: VariantProblem) -> dict[str, Method]:
     base, name = problem.base, problem.name
     loops = base.methods[base.exact] if problem.refined else None
     preload, small = (loops.preload, loops.small) if loops else (SOLVER_LIBRARIES, None)
-    exact = Method(EXACT, name, Kind.EXACT, _whole_model(problem), preload, small)
+    exact = Method(EXACT, name, Kind.EXACT, _whole_model(problem), preload, small, BOUND)
     bound = Method(BOUND, name, Kind.BOUND, _relaxation(problem), preload, small)
     heuristics = {
         name: method
@@ -128,11 +128,15 @@ def _with_rule(problem: VariantProblem) -> dict[str, Method]:
 
     columns.__doc__ = allowed.solve_allowed.__doc__
     relaxation.__doc__ = allowed.bound_allowed.__doc__
+    base = problem.base
+    first = BOUND if base.methods[base.exact].begins_with == base.bound else ""
     methods = {}
-    for name, kind, function in (
-        (COLUMNS, Kind.EXACT, columns),
-        (BOUND, Kind.BOUND, relaxation),
+    for name, kind, function, begins_with in (
+        (COLUMNS, Kind.EXACT, columns, first),
+        (BOUND, Kind.BOUND, relaxation, ""),
     ):
         trust(function, problem.name)
-        methods[name] = Method(name, problem.name, kind, function, allowed.PRELOAD, allowed.small)
+        methods[name] = Method(
+            name, problem.name, kind, function, allowed.PRELOAD, allowed.small, begins_with
+        )
     return methods

@@ -4,7 +4,11 @@ from dlsched.problems.dispatch.definition.check import LEVELS, check, explain
 from dlsched.problems.dispatch.definition.ranking import Ranked, rank
 from dlsched.problems.dispatch.definition.schema import Instance, Solution
 from dlsched.problems.dispatch.instances.from_placement import from_placement
-from dlsched.registry import Problem, Start
+from dlsched.registry import Problem, Start, When
+
+_FEW_PAIRS = 10_000
+"""Up to this many pairs of a pending workload and a machine the exact method ends in half a minute,
+and `counted` takes a third to a half of its time."""
 
 
 def choose(instance: Instance) -> str:
@@ -15,7 +19,24 @@ def choose(instance: Instance) -> str:
     return "clusters" if instance.scope == "one" else "classes"
 
 
-_SCOPES = ("top_k", "federated", "local", "regional_queue", "global_queue", "regional")
+_HEURISTICS = (
+    "counted",
+    "reinserted",
+    "top_k",
+    "federated",
+    "local",
+    "regional_queue",
+    "global_queue",
+    "regional",
+)
+
+
+def starts(instance: Instance) -> list[Start]:
+    """Return the heuristics: after the exact method where the instance is small."""
+    machines = sum(group.machines.count for group in instance.groups)
+    few = instance.scope == "one" or len(instance.pending) * machines <= _FEW_PAIRS
+    return [Start(name, When.LAST if few else When.LIMITED) for name in _HEURISTICS]
+
 
 PROBLEM = Problem(
     name="dispatch",
@@ -32,7 +53,7 @@ PROBLEM = Problem(
     package=__name__,
     paper_method="mast",
     choose=choose,
-    starts=tuple(map(Start, ("counted", "reinserted", *_SCOPES))),
+    starts=starts,
 )
 
 __all__ = ["PROBLEM", "Instance", "Ranked", "Solution", "from_placement", "rank"]

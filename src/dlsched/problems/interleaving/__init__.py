@@ -3,7 +3,21 @@
 from dlsched.problems.interleaving.definition.check import LEVELS, check, explain, iteration_time
 from dlsched.problems.interleaving.definition.schema import Group, Instance, Solution
 from dlsched.problems.interleaving.structures.group_counts import choose
-from dlsched.registry import Problem, Start
+from dlsched.registry import Problem, Start, When
+
+_FEW_JOBS = 128
+"""Up to this many jobs the exact method ends in seconds if its loops are compiled. Where they are
+not, `regroup` takes a third of its time."""
+
+
+def starts(instance: Instance) -> list[Start]:
+    """Return the heuristics: after the exact method where it ends soon, as it has its own first.
+
+    `regroup` finds the better groups from a second on, and as good ones before.
+    """
+    soon = len(instance.jobs) <= _FEW_JOBS or choose(instance) == "aggregated"
+    return [Start(name, When.LAST if soon else When.LIMITED) for name in ("regroup", "swap")]
+
 
 PROBLEM = Problem(
     name="interleaving",
@@ -19,7 +33,7 @@ PROBLEM = Problem(
     size="jobs",
     package=__name__,
     paper_method="muri",
-    starts=(Start("regroup"), Start("swap")),
+    starts=starts,
     choose=choose,
 )
 

@@ -2,16 +2,17 @@
 
 from dlsched.problems.placement.definition.check import LEVELS, check, explain
 from dlsched.problems.placement.definition.schema import Instance, Job, Region, Solution, Table
-from dlsched.problems.placement.structures.small import very_few_tables
-from dlsched.registry import Problem, Start
+from dlsched.problems.placement.structures.small import few_tables, very_few_tables
+from dlsched.registry import Problem, Start, When
 
 
 def starts(instance: Instance) -> list[Start]:
-    """Return what `milp` begins from: `annealing`, whose loops are compiled unless tables are few.
+    """Return the heuristic of `milp`: after it where tables are few, as it begins with some trials.
 
-    It begins with `short_annealing`, and this with `hill_climbing`.
+    `annealing`'s loops are compiled unless tables are very few.
     """
-    return [Start("short_annealing" if very_few_tables(instance) else "annealing")]
+    name = "short_annealing" if very_few_tables(instance) else "annealing"
+    return [Start(name, When.LAST if few_tables(instance) else When.LIMITED)]
 
 
 PROBLEM = Problem(

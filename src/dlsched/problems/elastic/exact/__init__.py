@@ -37,7 +37,7 @@ def milp(instance: Instance, run: Run, levels: int = 2) -> Claim:
     return solve_levels(instance, run, model if whole else Reduced, levels)
 
 
-@method("elastic", kind="exact", preload=LP_LIBRARIES)
+@method("elastic", kind="exact", preload=LP_LIBRARIES, begins_with="lp")
 def dp(instance: Instance, run: Run, memory_gib: float = 2.0) -> Claim:
     """Dynamic program over the GPUs, after Lagrangian fixing where the table would be large.
 

@@ -37,7 +37,13 @@ _MOST_EXCLUDED = 100
 """Placements that are excluded one by one before the search ends with the gap that is left."""
 
 
-@method("placement", kind="exact", preload=LIBRARIES, small=very_few_tables)
+@method(
+    "placement",
+    kind="exact",
+    preload=LIBRARIES,
+    small=very_few_tables,
+    begins_with="indivisible_bound",
+)
 def milp(instance: Instance, run: Run) -> Claim:
     """Integer programs that estimate the cost from below, refined at each placement found.
 

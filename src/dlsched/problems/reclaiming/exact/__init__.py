@@ -27,6 +27,7 @@ def _is_weighted(instance: Instance) -> bool:
     kind="exact",
     preload=(".heuristics.even_loads", ".heuristics.densest_loops", *SOLVER_LIBRARIES),
     small=_needs_no_loops,
+    begins_with="lp",
 )
 def milp(instance: Instance, run: Run, levels: int = 2) -> Claim:
     """Integer program: first the preempted weight, then, held at its optimum, the collateral.

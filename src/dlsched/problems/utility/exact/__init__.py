@@ -68,7 +68,11 @@ class _LimitedModel:
 
 
 @method(
-    "utility", kind="exact", preload=(".heuristics.insertion", *SOLVER_LIBRARIES), small=few_runs
+    "utility",
+    kind="exact",
+    preload=(".heuristics.insertion", *SOLVER_LIBRARIES),
+    small=few_runs,
+    begins_with="lagrangian",
 )
 def dantzig_wolfe(instance: Instance, run: Run) -> Claim:
     """Columns are the jobs' schedules, priced by one dynamic program for all finish slots at once.

@@ -16,7 +16,7 @@ from dlsched.run import Run
 from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels
 
 
-@method("workers", kind="exact", preload=SOLVER_LIBRARIES)
+@method("workers", kind="exact", preload=SOLVER_LIBRARIES, begins_with="lp")
 def milp(instance: Instance, run: Run, levels: int = 4) -> Claim:
     """Pattern program: numbers of servers of each class with each maximal pattern of workers.
 
@@ -38,7 +38,7 @@ def milp(instance: Instance, run: Run, levels: int = 4) -> Claim:
     return solve_levels(instance, run, Program(instance), levels, first=first)
 
 
-@method("workers", kind="exact", preload=SOLVER_LIBRARIES)
+@method("workers", kind="exact", preload=SOLVER_LIBRARIES, begins_with="lp")
 def arc_flow(instance: Instance, run: Run, levels: int = 4) -> Claim:
     """Flow program: servers are paths on which free GPUs fall worker by worker.
 
@@ -58,7 +58,7 @@ def arc_flow(instance: Instance, run: Run, levels: int = 4) -> Claim:
     return solve_levels(instance, run, ArcProgram(instance), levels, first=first)
 
 
-@method("workers", kind="exact", preload=SOLVER_LIBRARIES)
+@method("workers", kind="exact", preload=SOLVER_LIBRARIES, begins_with="lp")
 def per_server(instance: Instance, run: Run, levels: int = 4) -> Claim:
     """The card's model: integer program with the workers of each size on each server.
 
