@@ -13,6 +13,7 @@ from dlsched.problems.placement.exact.spreading_rounds import SPREADING_ROUNDS
 from dlsched.problems.placement.heuristics import initial_state, solution_of
 from dlsched.problems.placement.heuristics.annealing import Schedules, anneal, long_schedules
 from dlsched.problems.placement.structures.small import few_tables, very_few_tables
+from dlsched.proofs.forms.limit import Unbuilt
 from dlsched.registry.own import method
 from dlsched.results.objective import SOLVER_PRECISION, TOLERANCE, Bound
 from dlsched.results.result import Claim, Start, Status, Termination
@@ -100,7 +101,10 @@ class Refinement(EstimatedProgram):
 
     def solve_round(self) -> Claim | None:
         """Solve one program, refine the estimate at its placement; return a claim at the end."""
-        built, form = self.build()
+        try:
+            built, form = self.build()
+        except Unbuilt:
+            return self.claim(Status.FEASIBLE, self.run.stop_reason() or Termination.TIME_LIMIT)
         outcome = self.solve(built, form)
         self.message = outcome.message
         if outcome.status is Status.INFEASIBLE:

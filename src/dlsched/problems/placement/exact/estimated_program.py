@@ -23,6 +23,7 @@ from dlsched.problems.placement.programs.piecewise_estimate import Estimate
 from dlsched.problems.placement.programs.rounding import below
 from dlsched.problems.placement.structures.arrays import arrays, homes_of
 from dlsched.problems.placement.structures.state import state_of
+from dlsched.proofs.forms.limit import Unbuilt, poll, until
 from dlsched.results.objective import SOLVER_PRECISION
 from dlsched.results.result import Point
 from dlsched.run import Run, Stage
@@ -46,6 +47,8 @@ _ROUGH = 1e-1
 """Accuracy of a large relaxation before spreading rows; the last of them has a finer one."""
 _FAST_NONZEROS = 20_000
 """Entries of a matrix for which the exact bound from duals takes less than a second."""
+_COMPILING = 0.5
+"""Pyomo's time to turn a model into arrays, at least, as a share of the time to build it."""
 _WITHOUT_SUB_PROGRAMS = 40
 """Up to this many tables HiGHS seeks no placements in smaller integer programs and does not
 restart, which take two fifths of its time at 12 to 24 tables. With more tables the tree rarely
@@ -142,7 +145,11 @@ class EstimatedProgram:
         for _ in range(rounds):
             if self.run.stop_reason():
                 break
-            built, form = self.build()
+            try:
+                built, form = self.build()
+            except Unbuilt as error:
+                self.no_dual = str(error)
+                break
             accuracy = None
             if spreading and form.A.nnz > _LARGE_NONZEROS and self.adapt is None:
                 form = without_light_groups(form, self.shares)
@@ -214,16 +221,25 @@ class EstimatedProgram:
         self.built = None
 
     def build(self) -> tuple[Any, StandardForm]:
-        """Build and compile the model with the present estimate, unless that has been done."""
+        """Build and compile the model with the present estimate, unless that has been done.
+
+        Raises
+        ------
+        Unbuilt
+            If a limit of the run strikes before, or is sure to.
+        """
         if self.built is not None:
             return self.built
         self.run.announce(Stage.BUILDING, f"the model of {self.instance.name}")
         began = time.perf_counter()
         self.whole = self.whole or whole(self.shares, self.run)
-        with no_collection():
+        with no_collection(), until(self.run.stop_reason, "the model was built"):
             built = model.build(self.instance, self.estimate, self.excluded, self.data, self.whole)
             if self.adapt is not None:
                 self.adapt(built)
+            poll()
+            if _COMPILING * (time.perf_counter() - began) > self.run.remaining():
+                raise Unbuilt("time limit, before the model was built")
             self.built = built, compile_model(built)
         self.build_seconds += time.perf_counter() - began
         return self.built
