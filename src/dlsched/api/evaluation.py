@@ -125,6 +125,7 @@ def evaluate_claim(
         solver_message=claim.solver_message,
         limits=Limits(limit, run.gap, run.threads),
         variant=problem.label,
+        spent=dict(run.spent),
     )
     link_instance(result, instance)
     if claim.solution is not None:

@@ -198,6 +198,8 @@ class Result(Rendered):
         With ``certify=True``, the checked proof that the solution is optimal, if one was found.
     variant
         The change of the problem that was solved; ``None`` if it was the problem itself.
+    spent
+        Of a problem's exact method, seconds for heuristics, bound method and search, by name.
 
     What another package's method calls optimal, infeasible or certified is its claim: the
     termination is then ``CLAIMED``, and the bounds are claimed ones.
@@ -229,6 +231,7 @@ class Result(Rendered):
     limits: Limits | None = None
     proof: Proof | None = None
     variant: VariantLabel | None = None
+    spent: Mapping[str, float] = field(default_factory=dict)
 
     def summary(self) -> str:
         """Return a text of several lines: what was found, what is proved, why it ended, what next.
@@ -295,6 +298,7 @@ class Result(Rendered):
             "solution": self.solution and self.solution.to_data(),
             "proof": self.proof and self.proof.to_data(),
             "variant": self.variant and self._variant_to_data(self.variant),
+            "spent": dict(self.spent),
         }
 
     def _variant_to_data(self, variant: VariantLabel) -> dict[str, Any]:

@@ -181,12 +181,16 @@ def next_step(result: Result) -> str:
 
 
 def times(result: Result) -> str:
-    """Return the times: building the model apart from the search."""
+    """Return the times: building the model apart from the search; what a limit was spent on."""
     spent = result.seconds
-    return (
+    words = (
         f"build {seconds(spent.build)}, search {seconds(spent.solve)}, "
         f"check {seconds(spent.check)}, total {seconds(spent.total)}"
     )
+    if result.limits is None or result.limits.time_limit is None or not result.spent:
+        return words
+    stages = ", ".join(f"{name} {seconds(value)}" for name, value in result.spent.items())
+    return f"{words}; of the limit: {stages}"
 
 
 def setting(result: Result) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from fractions import Fraction
 
 from dlsched.errors import OptionError
@@ -10,18 +11,22 @@ from dlsched.problems.dispatch.definition.check import LEVELS, YOUNG, evaluate
 from dlsched.problems.dispatch.definition.ranking import startable
 from dlsched.problems.dispatch.definition.schema import Instance, Solution
 from dlsched.problems.dispatch.exact.beginning import from_best
+from dlsched.problems.dispatch.exact.bounds import bounds_of
 from dlsched.problems.dispatch.exact.one_workload import WorkloadSearch
 from dlsched.problems.dispatch.heuristics.dispatcher import Dispatcher
 from dlsched.problems.dispatch.heuristics.fill_remaining import filled
 from dlsched.problems.dispatch.programs import batch_search
 from dlsched.problems.dispatch.structures.fleet import Barred, Fleet
 from dlsched.registry.own import method
-from dlsched.results.objective import SOLVER_PRECISION, TOLERANCE, Bound
+from dlsched.results.objective import SOLVER_PRECISION, TOLERANCE, Bound, strongest
 from dlsched.results.result import Claim, Status, Termination
 from dlsched.run import Run
 from dlsched.schema import granularity
 from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels
 from dlsched.solvers.precision import precision_reason
+
+_BOUNDS_PART = 0.1
+"""Of a limit, for the bounds of later levels."""
 
 
 @method("dispatch", kind="exact", preload=SOLVER_LIBRARIES)
@@ -123,15 +128,37 @@ def classes(instance: Instance, run: Run, levels: int | None = None) -> Claim:
 def solve_classes(
     instance: Instance, run: Run, start: Solution, depth: int, barred: Barred | None = None
 ) -> Claim:
-    """Solve the levels from a feasible solution, under a rule if there is one."""
+    """Solve the levels from a feasible solution, under a rule if there is one.
+
+    Of a limit a part is left for bounds of the levels that it does not come to.
+    """
     search = batch_search.BatchSearch(instance, run, start, barred)
-    search.solve(depth)
+    limit = run.time_limit
+    run.time_limit = None if limit is None else limit - _BOUNDS_PART * run.remaining()
+    try:
+        search.solve(depth)
+    finally:
+        run.time_limit = limit
     if not search.stopped and depth == len(LEVELS):
         value = list(search.value)
         return Claim(search.best, Status.OPTIMAL, search.precision, value, bounds=search.bounds)
     search.accept(filled(instance, search.best, barred))
     ended = search.stopped or Termination.LEVELS_DONE
     reason = f"only {depth} of {len(LEVELS)} levels asked for"
+    bounds = search.bounds
     if search.stopped:
         reason = f"{ended.sentence} at level {len(search.bounds)} of {depth}"
-    return Claim(search.best, Status.FEASIBLE, reason, termination=ended, bounds=search.bounds)
+        bounds = _with_later(instance, run, bounds, barred)
+    return Claim(search.best, Status.FEASIBLE, reason, termination=ended, bounds=bounds)
+
+
+def _with_later(
+    instance: Instance, run: Run, bounds: list[list[Bound]], barred: Barred | None
+) -> list[list[Bound]]:
+    """Return the bounds of a search, and of later levels those of linear relaxations."""
+    known = [strongest(level, of_level) for level, of_level in zip(LEVELS, bounds, strict=False)]
+    held = [bound.value for bound in itertools.takewhile(lambda bound: bound, known) if bound]
+    if run.stop_reason():
+        return bounds
+    later = bounds_of(instance, run.nested(), False, barred, held).bounds
+    return [*bounds[: len(held)], *map(list, later[len(held) :])]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from dlsched.problems.dispatch.definition.schema import Instance
 from dlsched.problems.dispatch.programs.aggregated_program import Aggregate
 from dlsched.problems.dispatch.structures.fleet import Barred
@@ -9,6 +11,7 @@ from dlsched.registry.own import method
 from dlsched.results.objective import Bound
 from dlsched.results.result import Claim, Status, Termination
 from dlsched.run import Run, Stage
+from dlsched.schema import Number
 from dlsched.solvers import highs
 from dlsched.solvers.certificate import claimed_bound, dual_bound, round_to_granularity
 
@@ -32,8 +35,20 @@ def aggregated(instance: Instance, run: Run) -> Claim:
     return bounds_of(instance, run, integer=True)
 
 
-def bounds_of(instance: Instance, run: Run, integer: bool, barred: Barred | None = None) -> Claim:
-    """Bound the levels in turn, under a rule if there is one."""
+def bounds_of(
+    instance: Instance,
+    run: Run,
+    integer: bool,
+    barred: Barred | None = None,
+    known: Sequence[Number | float] = (),
+) -> Claim:
+    """Bound the levels in turn, under a rule if there is one.
+
+    Parameters
+    ----------
+    known
+        Bounds of the first levels, which are held; those of later ones are returned.
+    """
     run.announce(Stage.BUILDING, f"the aggregated program of {instance.name}")
     program = Aggregate(instance, barred)
     form = program.form(program.decisions if integer else ())
@@ -42,6 +57,9 @@ def bounds_of(instance: Instance, run: Run, integer: bool, barred: Barred | None
     for level, costs in enumerate(form.costs):
         of_level: list[Bound] = []
         bounds.append(of_level)
+        if level < len(known):
+            form = form.held(level, float(known[level])) if costs.any() else form
+            continue
         if not costs.any():
             of_level.append(Bound(0, "certified", "a constant level"))
             continue

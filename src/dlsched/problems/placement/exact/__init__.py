@@ -96,15 +96,16 @@ class Refinement(EstimatedProgram):
         claim = None
         while claim is None:
             stop = self.run.stop_reason()
-            claim = self.claim(Status.FEASIBLE, stop) if stop else self.solve_round()
+            try:
+                claim = self.claim(Status.FEASIBLE, stop) if stop else self.solve_round()
+            except Unbuilt:
+                stop = self.run.stop_reason() or Termination.TIME_LIMIT
+                claim = self.claim(Status.FEASIBLE, stop)
         return claim
 
     def solve_round(self) -> Claim | None:
         """Solve one program, refine the estimate at its placement; return a claim at the end."""
-        try:
-            built, form = self.build()
-        except Unbuilt:
-            return self.claim(Status.FEASIBLE, self.run.stop_reason() or Termination.TIME_LIMIT)
+        built, form = self.build()
         outcome = self.solve(built, form)
         self.message = outcome.message
         if outcome.status is Status.INFEASIBLE:

@@ -8,7 +8,7 @@ import numpy as np
 
 from dlsched.errors import OptionError
 from dlsched.problems.placement.definition.schema import Instance
-from dlsched.problems.placement.heuristics import claim_of, initial_state, rank_of
+from dlsched.problems.placement.heuristics import claim_of, initial_state
 from dlsched.problems.placement.heuristics.annealing_search import Search
 from dlsched.problems.placement.structures.arrays import Data, arrays
 from dlsched.problems.placement.structures.flat_state import State
@@ -42,9 +42,8 @@ def annealing(
 
     A cluster is a table with smaller ones that are read together with it. It starts from the result
     of hill climbing, ends each restart with hill climbing, and returns the best placement. In every
-    other schedule limits may be broken on the way, at a price that rises. With a time limit, which
-    may strike while a schedule is hot, `short_annealing` comes first, and its placement is returned
-    if it is better. Ours, not the paper's.
+    other schedule limits may be broken on the way, at a price that rises. A schedule that a time
+    limit would end while it is hot leaves out trials, and so ends cold. Ours, not the paper's.
 
     Parameters
     ----------
@@ -56,14 +55,8 @@ def annealing(
     if restarts < 1 or (moves is not None and moves < 1):
         raise OptionError("restarts and moves must be from 1")
     data = arrays(instance)
-    short = None
-    if moves is None and run.time_limit is not None:
-        start = initial_state(instance, data, run)
-        short = anneal(data, start, run.nested(), *short_schedules(data, SHORT_TRIALS))
     schedules = Schedules(restarts, moves or long_schedules(data).trials)
     state = anneal(data, initial_state(instance, data, run), run, *schedules)
-    if short is not None and rank_of(short) < rank_of(state):
-        state = short
     return claim_of(instance, data, state, run)
 
 

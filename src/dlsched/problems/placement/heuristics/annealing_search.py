@@ -68,16 +68,17 @@ class Search:
         return between
 
     def anneal(self, temperatures: Floats, penalties: Floats) -> None:
-        """Make a trial at each temperature, until the run must stop."""
-        for first in range(0, len(temperatures), _TRIALS_PER_CALL):
-            if self.run.stop_reason():
-                return
+        """Make a trial at each temperature; leave out some where a limit strikes before the end."""
+        first, began, left = 0, self.run.elapsed(), self.run.remaining()
+        while first < len(temperatures) and not self.run.stop_reason():
             part = slice(first, first + _TRIALS_PER_CALL)
             draws = self.run.rng.random((len(temperatures[part]), local_search.DRAWS))
             cost, worse = local_search.anneal(
                 *self.state.packed, temperatures[part], penalties[part], draws
             )
             self._keep((worse, cost), self.state.best)
+            passed = (self.run.elapsed() - began) / left
+            first = max(first + _TRIALS_PER_CALL, int(passed * len(temperatures)))
 
     def climb_from_best(self) -> None:
         """Continue from the best placement, by hill climbing."""
