@@ -84,5 +84,5 @@ def result_from_data(data: Mapping[str, Any]) -> Result:
         limits=Limits(**data["limits"]) if data.get("limits") else None,
         proof=proof_from_data(data["proof"], _WHERE) if data.get("proof") else None,
         variant=VariantLabel(changed["name"], changed["sha256"]) if changed else None,
-        spent=data.get("spent", {}),
+        spent=dict(data.get("spent", {})),
     )

@@ -19,12 +19,14 @@ def few_runs(instance: Instance) -> bool:
 
 
 def starts(instance: Instance) -> list[Start]:
-    """Return what the exact method begins from: `insertion`, whose loops are always compiled.
+    """Return what the exact method begins from: of gangs `insertion`, with loops compiled always.
 
     With few runs it comes last, so that nothing is compiled where the exact method proves its
     solution before.
     """
-    return [Start("insertion", When.LAST if few_runs(instance) else When.LIMITED), Start("hadare")]
+    if instance.forking:
+        return [Start("hadare")]
+    return [Start("insertion", When.LAST if few_runs(instance) else When.LIMITED)]
 
 
 PROBLEM = Problem(
