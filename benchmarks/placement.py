@@ -3,7 +3,7 @@
     python benchmarks/placement.py [SECTION ...]
 
 Sections: enumerated, random, proven, teams, thousand, day, overload, headline, replicas,
-candidates, relaxation, few, own, near, rate, stronger, held_back, stronger_thousand, hour, open.
+candidates, relaxation, few, own, limited, near, rate, stronger, held_back, stronger_thousand, hour, open.
 They go to figures/placement.md.
 """
 
@@ -17,6 +17,7 @@ from functools import partial
 import numpy as np
 from figures import arguments, cell, write
 from hypothesis import given, settings
+from machine import load
 from rules_table import Rule, least, rows, shipped
 
 import dlsched
@@ -622,6 +623,32 @@ def own() -> Iterator[str]:
     yield from rows("placement", [climbing, *short, longest, exact], groups)
 
 
+def limited() -> Iterator[str]:
+    """Yield what annealing and replica exchange find within a limit, by size."""
+    yield "## Annealing and replica exchange under a limit\n"
+    yield "Cost, of the seeds 1 and 2: what each finds in a third of 10 s and of 30 s, which is what"
+    yield "the first heuristic of `exact` has of these limits. Load of the machine: "
+    yield f"{load()}.\n"
+    yield "| size | limit, s | `annealing` | `tempering` |"
+    yield "|---|---|---|---|"
+    for n, regions, jobs in (
+        (30, 4, 40),
+        (100, 5, 300),
+        (150, 5, 450),
+        (300, 6, 900),
+        (500, 10, 1500),
+        (1000, 10, 3000),
+    ):
+        for limit in (10 / 3, 10):
+            found = [
+                [cost(dlsched.solve(inst, name, time_limit=limit)) for inst in instances]
+                for instances in [[*drawn((n, regions, jobs), range(1, 3))]]
+                for name in ("annealing", "tempering")
+            ]
+            cells = (", ".join(f"{value:.4f}" for value in costs) for costs in found)
+            yield f"| {n:,} x {regions} x {jobs:,} | {limit:.3g} | {' | '.join(cells)} |"
+
+
 def near() -> Iterator[str]:
     """Yield how near searches come at which multiple of hill climbing's time."""
     yield "## Heuristics from 100 tables on\n"
@@ -722,6 +749,7 @@ SECTIONS = {
     "hour": hour,
     "open": opened,
     "own": own,
+    "limited": limited,
     "near": near,
     "rate": rate,
 }

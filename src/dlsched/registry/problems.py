@@ -36,9 +36,9 @@ class Problem:
         ``choose(instance) -> str``: the name for one instance, where no method is best for all.
     starts
         Heuristics: the exact method starts from the best of their solutions, and returns none that
-        is worse. Each `Start` says when it runs. The first of them gets the whole time limit, each
-        other one what is left: first is the one that is best where time is short. Those that no
-        limit stops are the last. ``starts(instance)`` if they differ by instance.
+        is worse. Each `Start` says when it runs. The first of them gets a third of a time limit,
+        each other one what is left of it: first is the one that is best at the instance's size.
+        Those that no limit stops are the last. ``starts(instance)`` if they differ by instance.
     bound
         Name of the method that `dlsched.bound` uses unless told otherwise.
     size

@@ -15,7 +15,7 @@ class When(Enum):
     LIMITED = "before the search with a time limit, else after a search that proved nothing"
     """Without a limit the search finds as much by itself."""
     LAST = "after a search that proved nothing"
-    """For a heuristic that takes about as long as the exact method."""
+    """For an instance on which it takes a good part of the exact method's time, or more."""
 
 
 class Start(NamedTuple):

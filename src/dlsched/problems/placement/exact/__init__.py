@@ -50,9 +50,9 @@ def milp(instance: Instance, run: Run) -> Claim:
 
     Exact because each program's bound is a bound on the cost, and each placement found gets points
     at which the next program is exact; there are finitely many. It stops when the bound equals the
-    cost of the best placement, or with the gap that is left. It starts from the placement of
-    `annealing`, which may take all of the limit; from a few trials of it where tables are few and
-    there is no limit.
+    cost of the best placement, or with the gap that is left. It starts from the placements of
+    heuristics where a time limit has a part for them, else from trials of annealing, a few where
+    tables are few.
     """
     return Refinement(instance, run).search()
 
