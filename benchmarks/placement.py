@@ -3,8 +3,8 @@
     python benchmarks/placement.py [SECTION ...]
 
 Sections: enumerated, random, proven, teams, thousand, day, overload, headline, replicas,
-candidates, relaxation, few, own, limited, near, rate, stronger, held_back, stronger_thousand, hour, open.
-They go to figures/placement.md.
+candidates, relaxation, few, own, limited, near, rate, stronger, held_back, stronger_thousand,
+hour, open. They go to figures/placement.md.
 """
 
 from __future__ import annotations
@@ -626,9 +626,8 @@ def own() -> Iterator[str]:
 def limited() -> Iterator[str]:
     """Yield what annealing and replica exchange find within a limit, by size."""
     yield "## Annealing and replica exchange under a limit\n"
-    yield "Cost, of the seeds 1 and 2: what each finds in a third of 10 s and of 30 s, which is what"
-    yield "the first heuristic of `exact` has of these limits. Load of the machine: "
-    yield f"{load()}.\n"
+    yield "Cost, of the seeds 1 and 2: what each finds in a third of 10 s and of 30 s, which is"
+    yield f"what the first heuristic of `exact` has of these limits; {load()}.\n"
     yield "| size | limit, s | `annealing` | `tempering` |"
     yield "|---|---|---|---|"
     for n, regions, jobs in (

@@ -18,6 +18,7 @@ from dlsched.problems.dispatch.definition.check import check
 from dlsched.problems.dispatch.definition.oracle import brute_force
 from dlsched.problems.dispatch.exact.beginning import from_best
 from dlsched.problems.dispatch.instances.strategy import instances
+from dlsched.problems.dispatch.programs.batch_search import BatchSearch
 from dlsched.problems.dispatch.programs.loads import capacity
 from dlsched.problems.dispatch.programs.machine_cuts import violated
 from dlsched.problems.dispatch.programs.packing import pack
@@ -297,3 +298,22 @@ def test_unjustified_victims_stay() -> None:
     found = justified(two, Solution(start=start, preempt=("v0", "v1")))
     assert (set(found.start), found.preempt) == ({"w0"}, ("v0",))
     assert check(two, found).feasible
+
+
+def test_levels_that_a_search_does_not_come_to_have_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They hold for the solutions that attain the bounds before them, as the optimum does."""
+    inst = dlsched.generate("dispatch", 1, pending=15)
+    best = dlsched.solve(inst).objective
+    level = BatchSearch.level
+
+    def stopped(search: BatchSearch, number: int, held: Sequence[Any]) -> Any:
+        if number == 6:
+            search.stopped = Termination.TIME_LIMIT
+            return None
+        return level(search, number, held)
+
+    monkeypatch.setattr(BatchSearch, "level", stopped)
+    found = dlsched.solve(inst, "classes")
+    assert found.status is Status.FEASIBLE and None not in found.bound
+    assert [bound.value for bound in found.bound[:6]] == list(best[:6])
+    assert beaten_level(found.bound, best) is None

@@ -22,6 +22,7 @@ from dlsched.problems.placement.programs.least_squares_bound import min_squares,
 from dlsched.problems.placement.programs.piecewise_estimate import Estimate
 from dlsched.problems.placement.structures.arrays import arrays
 from dlsched.problems.placement.structures.state import state_of
+from dlsched.results.result import Termination
 from dlsched.run import Run
 from dlsched.solvers.certificate import dual_bound
 from dlsched.solvers.standard_form import compile_model
@@ -286,3 +287,27 @@ def test_limits_far_below_the_total_keep_their_digits() -> None:
     assert at_most([1e15, 0], 0) == ([1.0, 0.0], 0.0)
     assert at_most([Fraction(1, 2)], 10**9) == ([1000.0], 1001.0)
     assert at_least([10**9, 1], 4 * 10**8) == ([1000.0, pytest.approx(2.5e-6)], 1000.0)
+
+
+class FewPolls(Run):
+    """A run that reaches its time limit at a number of questions for it."""
+
+    polls = 0
+
+    def stop_reason(self) -> Termination | None:
+        """Count the question."""
+        self.polls -= 1
+        return Termination.TIME_LIMIT if self.polls < 0 else None
+
+
+@pytest.mark.parametrize("polls", [3, 5, 10, 40])
+def test_a_model_that_is_not_built_in_time_is_left(polls: int) -> None:
+    """The search ends with the placement and the bound that it has; no model is half built."""
+    run = FewPolls()
+    search = Refinement(dlsched.generate("placement", 1, tables=30, regions=4, jobs=40), run)
+    search.start()
+    run.polls = polls
+    claim = search.prove()
+    assert (claim.status, claim.termination) == ("feasible", "time_limit")
+    assert search.built is None and claim.solution is not None
+    assert "before the model was built" in claim.solver_message or polls == 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,13 @@ from placement_instances import instance, region, table
 import dlsched
 from dlsched.problems.placement import Instance
 from dlsched.problems.placement.definition.check import at_home, check, evaluate, moved
-from dlsched.problems.placement.heuristics import daily, initial_homes, rank_of, solution_of
+from dlsched.problems.placement.heuristics import (
+    daily,
+    initial_homes,
+    local_search,
+    rank_of,
+    solution_of,
+)
 from dlsched.problems.placement.heuristics.annealing_search import Search
 from dlsched.problems.placement.heuristics.incremental_cost import move_each
 from dlsched.problems.placement.heuristics.local_search import DRAWS, anneal
@@ -273,3 +280,29 @@ def test_sums_without_a_common_unit() -> None:
     assert check(inst, solution_of(inst, state_of(arrays(inst), [0, 0, 1, 1]))).feasible
     for method, options in (*RULES, ("no_moves", {})):
         assert dlsched.solve(inst, method, **options).status == "feasible"
+
+
+def test_a_schedule_ends_cold_at_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of ten calls' trials a limit of four calls leaves out most between the first and the last."""
+    inst = dlsched.generate("placement", 1, tables=6, regions=3, jobs=8)
+    data, clock = arrays(inst), [0.0]
+    monkeypatch.setattr("dlsched.run.time", SimpleNamespace(perf_counter=lambda: clock[0]))
+    run = Run(time_limit=4.0, began=0.0)
+    search = Search(data, state_of(data, initial_homes(data)), run)
+    made: list[float] = []
+
+    def trials(*arguments: Any) -> tuple[float, float]:
+        temperatures = arguments[-3]
+        made.extend(temperatures[[0, -1]])
+        clock[0] += 1.0
+        return rank_of(search.state)[1], rank_of(search.state)[0]
+
+    monkeypatch.setattr(local_search, "anneal", trials)
+    temperatures = np.arange(10.0 * 20_000, 0, -1)
+    search.anneal(temperatures, temperatures)
+    assert len(made) == 2 * 4
+    assert made[0] == temperatures[0] and made[-1] <= temperatures[-50_000]
+    made.clear()
+    search.run = Run()
+    search.anneal(temperatures, temperatures)
+    assert len(made) == 2 * 10 and made[-1] == temperatures[-1]
