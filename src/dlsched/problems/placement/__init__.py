@@ -5,24 +5,24 @@ from dlsched.problems.placement.definition.schema import Instance, Job, Region, 
 from dlsched.problems.placement.structures.small import few_tables, very_few_tables
 from dlsched.registry import Problem, Start, When
 
-_MANY_TABLES = 100
-"""From here on `tempering` finds placements that `annealing` does not."""
-_TEMPERED = (250, 700)
-"""Tables for which `tempering` finds the better ones in 3 s as well as in 20 s."""
+_MANY_TABLES, _TOO_MANY_TABLES = 100, 700
+"""Between these `tempering` finds the cheaper placements in 10 s, by up to 5 %; in 3 s those that
+`annealing` finds are up to 0.2 % cheaper on average, up to 150 tables."""
 
 
 def starts(instance: Instance) -> list[Start]:
     """Return the heuristics of `milp`: after it where tables are few, as it makes some trials.
 
-    Loops are compiled unless tables are very few. `tempering` gains from 100 tables on, if it gets
-    the trials for it: it is first where a few seconds are enough.
+    Loops are compiled unless tables are very few. From 100 tables on `tempering` finds placements
+    that `annealing` does not. It is first as long as a few seconds are enough for it.
     """
     if few_tables(instance):
         name = "short_annealing" if very_few_tables(instance) else "annealing"
         return [Start(name, When.LAST)]
-    names = ["annealing", "tempering"] if len(instance.tables) >= _MANY_TABLES else ["annealing"]
-    first = _TEMPERED[0] <= len(instance.tables) <= _TEMPERED[1]
-    return [Start(name) for name in (reversed(names) if first else names)]
+    names = ["annealing"]
+    if len(instance.tables) >= _MANY_TABLES:
+        names.insert(int(len(instance.tables) >= _TOO_MANY_TABLES), "tempering")
+    return list(map(Start, names))
 
 
 PROBLEM = Problem(
