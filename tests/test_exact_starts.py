@@ -219,6 +219,16 @@ def test_what_is_called(
     assert asked.count(bound) == (problem in ("sensitivity", "dispatch"))
 
 
+@pytest.mark.parametrize("problem", registry.BUILT_IN)
+def test_a_limit_does_not_change_what_is_proved(problem: str) -> None:
+    """With loops as Python, the examples of each problem end in the same way."""
+    for instance in registry.problem(problem).module("generate").examples()[:3]:
+        with interpreted():
+            free, limited = dlsched.solve(instance), dlsched.solve(instance, time_limit=600)
+        assert (limited.status, limited.objective) == (free.status, free.objective)
+        assert limited.status is Status.OPTIMAL
+
+
 def test_a_limit_adds_no_trials_where_the_search_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     """On 12 tables annealing makes as many trials as without a limit, with loops as Python."""
     trials: list[int] = []
