@@ -9,6 +9,7 @@ import math
 import shutil
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,15 @@ import dlsched
 from calls import python
 from dlsched.registry import Method, problem, problem_names
 from dlsched.solvers import preparation
-from dlsched.solvers.compilation import entries, entry, interpreted, loop, size_of
+from dlsched.solvers.compilation import (
+    Loop,
+    entries,
+    entry,
+    interpreted,
+    loop,
+    size_of,
+    warn_that_loops_run_as_python,
+)
 from dlsched.solvers.preparation import divided, tells_terminal
 from dlsched.testing import strategies
 from drawing import draws
@@ -338,3 +347,26 @@ def test_one_loop_in_both_forms(values: list[float], scale: float) -> None:
         found = _sums(array, scale)
     assert [type(value) for value in found] == [float, float]
     assert found == _sums(array, scale)
+
+
+def test_one_warning_without_numba(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where loops run as Python for want of numba, not where they would in any case."""
+    monkeypatch.setattr(preparation, "can_compile", lambda: False)
+    monkeypatch.setattr(Loop, "ready", False)
+    warn_that_loops_run_as_python.cache_clear()
+    drawn = (
+        ("elastic", {"jobs": 12}, 0),
+        ("placement", {"tables": 6, "regions": 3, "jobs": 8}, 0),
+        ("placement", {"tables": 30, "regions": 4, "jobs": 40}, 1),
+        ("utility", {"jobs": 25, "slots": 40}, 1),
+    )
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for name, parameters, warned in drawn:
+            owner = problem(name)
+            instance = dlsched.generate(name, 0, **parameters)
+            owner.method("exact", instance).prepare(owner.package, instance=instance)
+            assert len(caught) == warned
+    warn_that_loops_run_as_python.cache_clear()
+    assert caught[0].category is RuntimeWarning
+    assert "pip install 'dlsched[fast]'" in str(caught[0].message)

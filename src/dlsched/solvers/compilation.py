@@ -9,7 +9,7 @@ instances are so small that compiling would take longer than the run, both run a
 from __future__ import annotations
 
 import hashlib
-import logging
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -23,8 +23,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dlsched.extras import EXTRAS
-
-logger = logging.getLogger(__name__)
 
 Real: TypeAlias = Annotated[float, "float64"]
 Whole: TypeAlias = Annotated[int, "int64"]
@@ -183,16 +181,20 @@ def _widened(template: Callable[..., Any]) -> Callable[..., Any]:
 
 @cache
 def can_compile() -> bool:
-    """Whether numba is installed; without it loops run as Python, which is said once."""
+    """Whether numba is installed."""
     with suppress(ImportError):
-        if find_spec("numba") is not None:
-            return True
-    logger.warning(
-        "numba is not installed: loops run as Python, with the same results, and take many times "
-        "longer on large instances; pip install 'dlsched[%s]'",
-        EXTRAS["numba"],
-    )
+        return find_spec("numba") is not None
     return False
+
+
+@cache
+def warn_that_loops_run_as_python() -> None:
+    """Warn, once in a process, that numba is not installed."""
+    message = (
+        "numba is not installed: loops run as Python, with the same results, and take many times "
+        f"longer on large instances; pip install 'dlsched[{EXTRAS['numba']}]'"
+    )
+    warnings.warn(message, RuntimeWarning, stacklevel=3)
 
 
 def loop(function: F) -> F:

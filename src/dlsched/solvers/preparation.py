@@ -23,6 +23,7 @@ from dlsched.solvers.compilation import (
     entries,
     modules_with_entries,
     size_of,
+    warn_that_loops_run_as_python,
 )
 from dlsched.solvers.garbage import no_collection
 
@@ -54,7 +55,10 @@ def prepare(
     on_compile
         Called with the name of each module that has loops which are in no cache.
     """
-    missing = _missing(modules, package) if can_compile() else []
+    missing = _missing(modules, package)
+    if missing and not can_compile():
+        warn_that_loops_run_as_python()
+        return
     uncached = [
         entry
         for entry in missing
@@ -74,7 +78,7 @@ def prepare(
 
 def is_ready(*modules: str, package: str | None = None) -> bool:
     """Return whether `prepare` has nothing to compile or load from numba's cache."""
-    return not can_compile() or not _missing(modules, package)
+    return not _missing(modules, package)
 
 
 def compile_named(names: Sequence[tuple[str, str]]) -> None:
