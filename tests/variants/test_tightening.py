@@ -13,7 +13,7 @@ import pytest
 
 import dlsched
 from dlsched.solvers.row_scale import ExactRow
-from dlsched.variants import owner_of
+from dlsched.variants import exact_whole, owner_of
 from dlsched.variants.tightening import Column, with_smaller
 
 
@@ -64,9 +64,12 @@ def test_an_optimum_with_a_large_factor_has_a_proof() -> None:
     assert {level.kind for level in checked.levels} == {"certified"}
 
 
-def test_beyond_the_solver_nothing_is_claimed() -> None:
-    """Where the solver cannot tell what a row says, no value that the checker refutes is stated."""
+def test_beyond_the_solver_nothing_is_claimed(monkeypatch: Any) -> None:
+    """Where a solver cannot tell what a row says, it is decided in fractions, or not at all."""
     instance = dlsched.generate("reclaiming", 1, servers=8, jobs=6)
+    small = dlsched.solve(instance, "whole_model", variant=with_level(1e13, 2))
+    assert (small.status, small.objective.needed) == ("optimal", 2)
+    monkeypatch.setattr(exact_whole, "MOST_COLUMNS", 0)
     result = dlsched.solve(instance, "whole_model", variant=with_level(1e13, 2))
     assert result.status == "feasible"
     assert "more than the solver's precision" in result.reason

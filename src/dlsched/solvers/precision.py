@@ -18,6 +18,9 @@ from dlsched.solvers.standard_form import StandardForm
 LARGEST_TERM = 2.0**30
 """Sums of terms up to this have rounding errors below 1e-6, a solver's tolerance of rows."""
 
+LEAST_TERM = 1e-6
+"""Terms below this are within a solver's tolerance of rows."""
+
 BEYOND_PRECISION = "the data need more than the solver's precision"
 """The beginning of the reason why no optimum is stated."""
 _NO_GAP = 1e-14
@@ -92,15 +95,22 @@ def undecided_row(form: StandardForm, scales: Mapping[str, RowScale] | None = No
 def undecided_level(form: StandardForm) -> str | None:
     """Return the name of a level that cannot be held by a row in double precision, if any.
 
-    The row that holds it would have rounding errors above a solver's tolerance, and cut off points
-    that later levels need. The last level is not held.
+    The row that holds it would have rounding errors above a solver's tolerance, or terms of a
+    variant below it, which a solver leaves out: it would cut off points that later levels need. The
+    last level is not held.
     """
     for level, name in enumerate(form.level_names[:-1]):
         costs = form.conditioned(level).costs
         used = costs != 0
+        if not used.any():
+            continue
         ends = np.maximum(np.abs(form.lower[used]), np.abs(form.upper[used]))
         farthest = np.where(np.isfinite(ends), ends, 1.0)
-        if (np.abs(costs[used]) * farthest).max(initial=0.0) > LARGEST_TERM:
+        if (np.abs(costs[used]) * farthest).max() > LARGEST_TERM:
+            return name
+        steps = np.where(form.integer[used], 1.0, farthest)
+        fine = (np.abs(costs[used]) * steps).min() < LEAST_TERM
+        if form.units is not None and fine and not form.counted(level):
             return name
     return None
 

@@ -51,8 +51,8 @@ class StandardForm:
     and ``constraints`` are Pyomo's, of the columns and rows; a held level's row has its name, and
     columns that a method adds at the end have no variable.
     ``offset_errors`` says by how much offsets may differ from the costs of fixed columns that they
-    stand for, by level; not at all where it is empty. ``units`` are those of the columns, powers of
-    two: the value of a variable is its column's times the unit. All are 1 where it is ``None``.
+    stand for, by level; not at all where it is empty. ``units`` are those of a variant's columns,
+    powers of two: the value of a variable is its column's times the unit.
     """
 
     A: sparse.csc_array
@@ -325,7 +325,7 @@ def compile_model(model: Any) -> StandardForm:
     lower = np.array([-INF if low is None else low for low, _ in bounds], dtype=float)
     upper = np.array([INF if high is None else high for _, high in bounds], dtype=float)
     units = None
-    if getattr(model, "UNITS", None):
+    if hasattr(model, "UNITS"):
         units = np.array([model.UNITS.get(id(v), 1.0) for v in info.columns])
         A.data *= units[A.indices]
         costs, lower, upper = costs * units, lower / units, upper / units
