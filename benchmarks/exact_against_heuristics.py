@@ -19,10 +19,10 @@ from machine import load
 
 import dlsched
 from dlsched import registry
-from dlsched.display.figures import display
 from dlsched.registry import Kind
 from dlsched.results.result import Result
 from dlsched.schema import Instance
+from dlsched.text.figures import display
 
 LIMITS = (1, 10, 60)
 INSTANCES: dict[str, list[dict[str, Any]]] = {

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from dlsched import registry
-from dlsched.display.figures import display, percent
 from dlsched.problems import library
 from dlsched.registry import problem_names
 from dlsched.results.objective import bound_from_data, gap, number_from_data
 from dlsched.schema.files import write_bytes
+from dlsched.text.figures import display, percent
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "instances.md"
 KINDS = {

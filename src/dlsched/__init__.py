@@ -8,6 +8,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from dlsched.text.rendering import provide
+
 if TYPE_CHECKING:
     from dlsched.api import best_solutions as best_solutions
     from dlsched.api import bound as bound
@@ -71,6 +73,15 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 logging.getLogger(__name__).addHandler(logging.NullHandler())
+
+
+def _load_renderings() -> None:
+    """Import what shows dlsched's own classes as text and as HTML."""
+    import_module("dlsched.display.text")
+    import_module("dlsched.display.html")
+
+
+provide(_load_renderings)
 
 _NAMES = {
     "api": [

@@ -22,11 +22,11 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
-from dlsched.display.figures import display, percent
 from dlsched.errors import OptionError
 from dlsched.results.objective import Bound, relative_gap
 from dlsched.results.result import Point, Report, Termination
 from dlsched.schema.solution import Solution
+from dlsched.text.figures import display, percent
 
 logger = logging.getLogger(__name__)
 

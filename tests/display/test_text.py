@@ -13,7 +13,6 @@ from pydantic import Field
 
 import dlsched
 from dlsched import Bound, Report, Status, Termination, Violation
-from dlsched.display.figures import percent
 from dlsched.problems import library
 from dlsched.problems.elastic.definition.schema import Instance as ElasticInstance
 from dlsched.problems.elastic.definition.schema import Job
@@ -23,6 +22,7 @@ from dlsched.results.result import Limits, Result, Seconds, Start
 from dlsched.run import Run
 from dlsched.schema import Document, Id, Instance, Solution
 from dlsched.testing import check_heuristic, worst_case
+from dlsched.text.figures import percent
 
 LIBRARY = dlsched.list_instances()[::4]
 LINES, WIDTH = 10, 115

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dlsched.bench import statistics
 from dlsched.bench.simulation_rows import SHOWN
-from dlsched.display.figures import display, percent, seconds
+from dlsched.text.figures import display, percent, seconds
 
 if TYPE_CHECKING:
     import pandas

@@ -21,12 +21,12 @@ from dlsched.bench.statistics import EvaluatedRun, LevelMean
 from dlsched.bench.store import Store
 from dlsched.bench.stored_runs import frame_of, stored_runs
 from dlsched.display.charts import no_bound
-from dlsched.display.figures import display
 from dlsched.display.table import Row, data_frame
 from dlsched.extras import require
 from dlsched.results import performance_profiles as profiles
 from dlsched.results.status import FAILED
 from dlsched.schema.files import make_folder, replace_file
+from dlsched.text.figures import display
 
 if TYPE_CHECKING:
     import pandas

@@ -17,7 +17,6 @@ import numpy as np
 
 from dlsched import registry
 from dlsched.api.records import result_from_data
-from dlsched.display.figures import percent
 from dlsched.display.table import Row, best_columns, best_known, gaps_to
 from dlsched.errors import InstanceError, describe
 from dlsched.problems import library
@@ -25,6 +24,7 @@ from dlsched.results import performance_profiles as profiles
 from dlsched.results.objective import SLACK, Level, Objective, closed
 from dlsched.results.performance_profiles import Fit
 from dlsched.results.result import Result
+from dlsched.text.figures import percent
 
 if TYPE_CHECKING:
     import pandas

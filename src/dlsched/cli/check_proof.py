@@ -12,12 +12,12 @@ from dlsched.cli.exits import Exit
 from dlsched.cli.flags import InstanceName, Json, Variant
 from dlsched.cli.output import put_json, put_line, put_table
 from dlsched.cli.progress import say
-from dlsched.display.figures import display
 from dlsched.proofs.bounds import CheckedBound
 from dlsched.proofs.check import InvalidProof
 from dlsched.proofs.document import KINDS
 from dlsched.results.objective import number_to_data
 from dlsched.run import Stage
+from dlsched.text.figures import display
 
 
 def check_proof(

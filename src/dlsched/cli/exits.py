@@ -13,7 +13,6 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from dlsched.display.figures import printable
 from dlsched.errors import (
     DlschedError,
     ExtraMissing,
@@ -22,6 +21,7 @@ from dlsched.errors import (
     SolverMissing,
     UnknownName,
 )
+from dlsched.text.figures import printable
 
 _LONGEST = 1000
 clearing: list[Callable[[], None]] = []

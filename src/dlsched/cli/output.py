@@ -14,7 +14,7 @@ from dlsched.cli.exits import put
 from dlsched.cli.layout import Column
 from dlsched.cli.tables import LeftOut, fits, put_table
 from dlsched.cli.text import broken, named_lines
-from dlsched.display.figures import display
+from dlsched.text.figures import display
 
 
 def put_json(data: Any) -> None:

@@ -19,12 +19,12 @@ from dlsched.cli.progress import say
 from dlsched.cli.settings import target
 from dlsched.display.drawing.files import FORMATS, picture_bytes
 from dlsched.display.drawing.style import WIDTHS
-from dlsched.display.figures import shorten
 from dlsched.display.plotting import plot as plot_on_axes
 from dlsched.errors import OptionError
 from dlsched.extras import require
 from dlsched.run import Stage
 from dlsched.schema.files import write_bytes
+from dlsched.text.figures import shorten
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 
 from dlsched.cli.exits import clearing
 from dlsched.cli.text import wrapped
-from dlsched.display.figures import printable
 from dlsched.results.result import Point
 from dlsched.run import Stage, describe_point
+from dlsched.text.figures import printable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -15,10 +15,10 @@ from dlsched.bench.statistics import EvaluatedRun, LevelMean
 from dlsched.bench.workload_spec import BOUND
 from dlsched.cli.output import Column, LeftOut, put_line, put_table
 from dlsched.cli.progress import count, note, say
-from dlsched.display.figures import percent, seconds
 from dlsched.display.table import Row
 from dlsched.results.status import FAILED
 from dlsched.run import Stage
+from dlsched.text.figures import percent, seconds
 
 MOST_LINES = 20
 GAPS_EXPLAINED = (

@@ -13,7 +13,7 @@ import typer
 from dlsched.cli.exits import put
 from dlsched.cli.layout import BETWEEN, MARGIN, Column, Table, fitted
 from dlsched.cli.text import broken, cell_len, line_width, named_lines, wrapped
-from dlsched.display.figures import display, printable
+from dlsched.text.figures import display, printable
 
 STYLES = {
     "optimal": "green",

@@ -7,7 +7,7 @@ import shutil
 import sys
 from collections.abc import Iterable
 
-from dlsched.display.figures import printable
+from dlsched.text.figures import printable
 
 PIPE_WIDTH = 200
 """Width of a table, in characters, that goes to a file or a pipe."""

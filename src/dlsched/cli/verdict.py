@@ -7,12 +7,12 @@ from typing import Any
 
 from dlsched.cli.exits import Exit, put
 from dlsched.cli.output import Column, LeftOut, fields, fits, put_table
-from dlsched.display.figures import display, percent, seconds
 from dlsched.display.table import Row
 from dlsched.registry import Kind, problem
 from dlsched.results.result import Result, Status, Termination, default_termination
 from dlsched.results.status import FAILED
 from dlsched.results.summary import status_text
+from dlsched.text.figures import display, percent, seconds
 
 _NUMBERED = "names of levels"
 """What a table leaves out where a gap's level is given by its number."""

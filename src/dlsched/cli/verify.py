@@ -12,10 +12,10 @@ from dlsched.cli.exits import Exit
 from dlsched.cli.flags import InstanceName, Json
 from dlsched.cli.output import Column, fields, put_json, put_line, put_table
 from dlsched.cli.progress import say
-from dlsched.display.figures import percent
 from dlsched.results.objective import number_to_data
 from dlsched.results.result import Report
 from dlsched.run import Stage
+from dlsched.text.figures import percent
 
 
 def verify(

@@ -9,7 +9,6 @@ from dlsched import registry
 from dlsched.display.drawing.colours import SAME_LABEL, Differences
 from dlsched.display.drawing.legend import LEGEND
 from dlsched.display.drawing.style import TITLE, figure_width, literal, new_figure, set_title, wrap
-from dlsched.display.figures import percent
 from dlsched.display.plotting import draw_function, drawn_by, instance_of, standing
 from dlsched.errors import OptionError
 from dlsched.extras import require
@@ -19,6 +18,7 @@ from dlsched.results.result import Result
 from dlsched.results.summary import solution_text
 from dlsched.schema.envelope import Instance
 from dlsched.schema.solution import Solution
+from dlsched.text.figures import percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dlsched.display.figures import percent
 from dlsched.display.markup import block, content, heading, line, table
 from dlsched.display.picture import picture
-from dlsched.display.rendering import html
 from dlsched.display.text import (
     LABELS,
     kinds_text,
@@ -20,6 +18,8 @@ from dlsched.results.summary import ending, meaning, next_step, setting, status_
 from dlsched.schema.content import number_text
 from dlsched.schema.envelope import Instance
 from dlsched.schema.solution import Solution
+from dlsched.text.figures import percent
+from dlsched.text.rendering import html
 
 _ROWS = 10
 """The most rows of violations, and of lists."""

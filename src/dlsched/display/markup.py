@@ -10,10 +10,10 @@ from collections.abc import Iterable, Sequence
 from html import escape as escape_html
 from typing import Any
 
-from dlsched.display.figures import shorten
 from dlsched.errors import plain
 from dlsched.schema.content import is_number, parts, values
 from dlsched.schema.document import Document
+from dlsched.text.figures import shorten
 
 _LONGEST = 200
 """Characters of a cell."""

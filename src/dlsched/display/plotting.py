@@ -10,7 +10,6 @@ from dlsched import registry
 from dlsched.display import charts, quality
 from dlsched.display.drawing.legend import add_to_title, finish
 from dlsched.display.drawing.style import new_axes, require_axes, set_title
-from dlsched.display.figures import percent
 from dlsched.display.table import strongest
 from dlsched.errors import InstanceError, OptionError
 from dlsched.extras import require
@@ -24,6 +23,7 @@ from dlsched.schema.envelope import Instance
 from dlsched.schema.files import read_json
 from dlsched.schema.instance_link import linked_instance
 from dlsched.schema.solution import Solution
+from dlsched.text.figures import percent
 
 if TYPE_CHECKING:
     import pandas

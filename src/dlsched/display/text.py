@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from dlsched.display.figures import percent, printable, shorten
-from dlsched.display.rendering import text
 from dlsched.errors import DlschedError
 from dlsched.registry import is_problem, problem
 from dlsched.results.objective import Level
@@ -15,6 +13,8 @@ from dlsched.results.summary import status_text
 from dlsched.schema.content import Part, number_text, parts, values
 from dlsched.schema.envelope import Instance
 from dlsched.schema.solution import Solution
+from dlsched.text.figures import percent, printable, shorten
+from dlsched.text.rendering import text
 
 LABELS = ("dlsched", "problem", "name", "source", "notes", "instance", "instance_sha256", "method")
 """The fields that every instance or solution has; a heading has what matters of them."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dlsched.display.figures import shorten
 from dlsched.display.markup import block, heading, line
 from dlsched.history.capacity import Capacity
 from dlsched.history.explanation import Explanation
 from dlsched.history.period import Moment, Period, make_period
 from dlsched.history.times import find_zone, parse_moment
 from dlsched.results.result import Report
+from dlsched.text.figures import shorten
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,8 +8,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
 
-from dlsched.display.figures import shorten
-from dlsched.display.rendering import Rendered
 from dlsched.errors import InstanceError
 from dlsched.proofs.cuts import Cut
 from dlsched.proofs.forms.parameters import Parameters, ratio
@@ -17,6 +15,8 @@ from dlsched.proofs.tree import Leaf, Node, Split
 from dlsched.results.result import VariantLabel
 from dlsched.schema.files import JsonObject, read_json, write_json
 from dlsched.schema.quantities import to_json
+from dlsched.text.figures import shorten
+from dlsched.text.rendering import Rendered
 
 VERSION = 1
 Kind = Literal["certified", "certified to nine digits"]

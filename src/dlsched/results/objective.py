@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
-from dlsched.display.rendering import html
 from dlsched.schema.files import JsonObject
 from dlsched.schema.quantities import Number
+from dlsched.text.rendering import html
 
 T = TypeVar("T")
 U = TypeVar("U")

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dlsched.display.rendering import Rendered, register, summary
 from dlsched.errors import OptionError
 from dlsched.results.objective import Bound, Bounds, ByLevel, Level, Objective, gap, number_to_data
 from dlsched.results.status import Status, Termination, default_termination
@@ -15,6 +14,7 @@ from dlsched.schema.files import JsonObject
 from dlsched.schema.instance_link import link_instance, linked_instance, without_link
 from dlsched.schema.quantities import Number
 from dlsched.schema.solution import AnySolution
+from dlsched.text.rendering import Rendered, register, summary
 
 if TYPE_CHECKING:
     from dlsched.proofs.document import Proof

@@ -6,13 +6,13 @@ import re
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from dlsched.display.figures import display, percent, seconds, shorten
-from dlsched.display.rendering import summary
 from dlsched.errors import plain
 from dlsched.results.objective import TOLERANCE, Objective
 from dlsched.results.result import Result
 from dlsched.results.status import Status, Termination
 from dlsched.schema.content import number_text
+from dlsched.text.figures import display, percent, seconds, shorten
+from dlsched.text.rendering import summary
 
 WIDTH = 100
 _LONGEST = 300

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
-from dlsched.display.figures import display, shorten
+from dlsched.text.figures import display, shorten
 
 ADDED_UP = ("gpus", "gpu_supply", "gpu_hours", "size", "storage_capacity")
 """Fields whose values are stated with their total."""

@@ -14,11 +14,11 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema
 
-from dlsched.display.figures import shorten
 from dlsched.schema.content import arguments
 from dlsched.schema.flaws import FieldPath, Flaw, field_names, first_flaw, spell_path
 from dlsched.schema.frozen import derived, freeze
 from dlsched.schema.meanings import meanings
+from dlsched.text.figures import shorten
 
 if TYPE_CHECKING:
     from pydantic import GetJsonSchemaHandler

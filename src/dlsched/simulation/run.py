@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from dlsched.display.figures import display, percent
 from dlsched.display.markup import block, heading, line, table
 from dlsched.results.result import Report
 from dlsched.simulation.audit import audit
@@ -14,6 +13,7 @@ from dlsched.simulation.log import Log, Segment
 from dlsched.simulation.measures import metrics
 from dlsched.simulation.workload.cluster import Cluster
 from dlsched.simulation.workload.workload import Workload
+from dlsched.text.figures import display, percent
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,7 +8,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from dlsched.display.figures import shorten
 from dlsched.errors import OptionError, UnknownName
 from dlsched.history import Explanation, History, Period
 from dlsched.history.period import Moment
@@ -30,6 +29,7 @@ from dlsched.studies.outcome import (
 )
 from dlsched.studies.page import study_html
 from dlsched.studies.verdict import Verdict, reach_verdict
+from dlsched.text.figures import shorten
 
 if TYPE_CHECKING:
     import pandas as pd

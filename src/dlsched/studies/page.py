@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 import dlsched
-from dlsched.display.figures import percent, shorten
 from dlsched.extras import require
 from dlsched.studies.groups import GROUPS, UNKNOWN
 from dlsched.studies.pictures import Picture
 from dlsched.studies.verdict import DROPPED_TOO_MUCH, amount, span
+from dlsched.text.figures import percent, shorten
 from dlsched.traces.record import counted
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from typing import Any
 import hypothesis
 from hypothesis import strategies as st
 
-from dlsched.display.rendering import Rendered, text
 from dlsched.display.text import framed
 from dlsched.schema.envelope import Instance
 from dlsched.testing.trials import Broken
+from dlsched.text.rendering import Rendered, text
 
 
 @dataclass(frozen=True, repr=False)

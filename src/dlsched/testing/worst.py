@@ -9,12 +9,12 @@ from typing import Any
 import hypothesis
 from hypothesis import strategies as st
 
-from dlsched.display.rendering import Rendered, text
 from dlsched.registry import MethodLike
 from dlsched.results.objective import Objective, relative_gap
 from dlsched.schema.envelope import Instance
 from dlsched.testing.search import report_text
 from dlsched.testing.trials import attempt, gap_to, optimum_of, owner_for, strategy_of
+from dlsched.text.rendering import Rendered, text
 from dlsched.variants import VariantLike
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from dlsched.display.figures import shorten
 from dlsched.display.markup import facts_html
 from dlsched.errors import OptionError, has_no_option
 from dlsched.registry.cluster_state import ClusterState, JobState, Server, adapter, uniform
@@ -16,6 +15,7 @@ from dlsched.registry.labels import labelled
 from dlsched.schema.envelope import AnyInstance
 from dlsched.schema.fields import Id
 from dlsched.schema.quantities import Number, to_json
+from dlsched.text.figures import shorten
 from dlsched.traces.duration import format_duration
 from dlsched.traces.job import TraceJob
 from dlsched.traces.replay import Placement, moment, replay

@@ -9,8 +9,8 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from dlsched.display.figures import display
 from dlsched.errors import OptionError
+from dlsched.text.figures import display
 
 Colour = str
 """A colour as ``#rrggbb``."""

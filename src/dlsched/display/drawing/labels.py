@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dlsched.display.drawing.colours import Colour, text_on
 from dlsched.display.drawing.style import SMALL, ink
-from dlsched.display.figures import printable
+from dlsched.text.figures import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

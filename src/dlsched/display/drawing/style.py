@@ -6,9 +6,9 @@ import re
 import textwrap
 from typing import TYPE_CHECKING, Any
 
-from dlsched.display.figures import printable, shorten
 from dlsched.errors import OptionError
 from dlsched.extras import require
+from dlsched.text.figures import printable, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

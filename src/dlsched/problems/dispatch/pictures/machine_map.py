@@ -20,10 +20,10 @@ from dlsched.display.drawing.style import (
     short_name,
     width_of,
 )
-from dlsched.display.figures import shorten
 from dlsched.problems.dispatch.definition.schema import Instance
 from dlsched.problems.dispatch.pictures.machine_use import Looks, MachineUse, clusters_of
 from dlsched.problems.dispatch.pictures.waiting import draw_waiting, rows_of_chips
+from dlsched.text.figures import shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -15,7 +15,6 @@ from dlsched.display.drawing.style import (
     short_name,
     width_of,
 )
-from dlsched.display.figures import shorten
 from dlsched.problems.dispatch.definition.machines import Machines
 from dlsched.problems.dispatch.definition.schema import Instance
 from dlsched.problems.dispatch.pictures.machine_use import (
@@ -25,6 +24,7 @@ from dlsched.problems.dispatch.pictures.machine_use import (
     clusters_of,
 )
 from dlsched.problems.dispatch.pictures.waiting import draw_waiting, rows_of_chips
+from dlsched.text.figures import shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

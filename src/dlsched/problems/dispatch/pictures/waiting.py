@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from dlsched.display.drawing.colours import mix
 from dlsched.display.drawing.labels import box_label
 from dlsched.display.drawing.style import width_of
-from dlsched.display.figures import shorten
 from dlsched.problems.dispatch.definition.schema import Instance
 from dlsched.problems.dispatch.pictures.machine_use import Looks, size_text
+from dlsched.text.figures import shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

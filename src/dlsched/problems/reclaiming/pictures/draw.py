@@ -27,11 +27,11 @@ from dlsched.display.drawing.colours import (
 from dlsched.display.drawing.labels import box_label
 from dlsched.display.drawing.legend import colour_entries, entry, finish, idle_entry
 from dlsched.display.drawing.style import SMALL, TEXT, ink, new_axes, set_labels, short_name
-from dlsched.display.figures import shorten
 from dlsched.problems.reclaiming.definition.check import evaluate
 from dlsched.problems.reclaiming.definition.schema import Instance, Solution
 from dlsched.problems.reclaiming.pictures.fates import differing, preempted_of, returned_of
 from dlsched.results.summary import solution_text
+from dlsched.text.figures import shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

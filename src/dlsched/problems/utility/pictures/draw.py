@@ -25,12 +25,12 @@ from dlsched.display.drawing.colours import (
 from dlsched.display.drawing.labels import box_label
 from dlsched.display.drawing.legend import colour_entries, finish, idle_entry
 from dlsched.display.drawing.style import SMALL, TEXT, new_axes, set_labels, set_title, short_name
-from dlsched.display.figures import display
 from dlsched.problems.utility.definition.check import check, completions
 from dlsched.problems.utility.definition.schema import Instance, Solution
 from dlsched.problems.utility.pictures.gpu_lanes import Lane, last_slot, owners_of, runs_of
 from dlsched.problems.utility.pictures.unscheduled_jobs import draw_alone
 from dlsched.results.summary import solution_text
+from dlsched.text.figures import display
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -24,7 +24,6 @@ from dlsched.display.drawing.colours import (
 from dlsched.display.drawing.labels import box_label
 from dlsched.display.drawing.legend import colour_entries, entry, finish, idle_entry
 from dlsched.display.drawing.style import SMALL, TEXT, ink, new_axes, set_labels, short_name
-from dlsched.display.figures import shorten
 from dlsched.problems.workers.definition.check import check
 from dlsched.problems.workers.definition.schema import (
     KINDS,
@@ -35,6 +34,7 @@ from dlsched.problems.workers.definition.schema import (
     Solution,
 )
 from dlsched.results.summary import solution_text
+from dlsched.text.figures import shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,14 +1,14 @@
 """How objects show themselves: a short ``repr``, a summary, and HTML in notebooks.
 
-The functions here are only the places where implementations register; those of dlsched's own
-classes are in `dlsched.display` and `dlsched.results.summary`, which may use what the classes
-themselves must not import.
+The functions here are only the places where implementations register. Those of dlsched's own
+classes are in `dlsched.display` and `dlsched.results.summary`, which may use what the classes must
+not import. The package says how they are imported: nothing here names what stands above.
 """
 
 from __future__ import annotations
 
-from functools import cache, singledispatch
-from importlib import import_module
+from collections.abc import Callable
+from functools import singledispatch
 
 
 @singledispatch
@@ -43,8 +43,16 @@ class Rendered:
         return html(self)
 
 
-@cache
+_waiting: list[Callable[[], object]] = []
+"""What imports implementations that were not needed yet."""
+
+
+def provide(load: Callable[[], object]) -> None:
+    """Have `load` called before the first object is shown: it imports implementations."""
+    _waiting.append(load)
+
+
 def register() -> None:
-    """Import dlsched's own implementations, which are not needed before something is shown."""
-    import_module("dlsched.display.text")
-    import_module("dlsched.display.html")
+    """Import the implementations that are provided, once."""
+    while _waiting:
+        _waiting.pop()()

@@ -1,0 +1,1 @@
+"""Numbers and renderings as text: the ground floor, which imports nothing of dlsched."""
