@@ -55,7 +55,6 @@ READINGS: tuple[tuple[str, str, Options], ...] = (
     ("inverse time, keep", "hadar", {"utility": "inverse_time", "mode": "keep"}),
     ("linear, sticky", "hadar", {"utility": "linear"}),
     ("hadar_literal, sticky", "hadar", {"method": "hadar_literal"}),
-    ("hadar_pooled (ours), sticky", "hadar", {"method": "hadar_pooled"}),
 )
 PAPER = {
     "hadar": ("40", "1"),
@@ -189,7 +188,7 @@ def readings() -> Iterator[str]:
     yield "decide on all jobs whenever one has completed (sticky), on all jobs always (full), or on"
     yield "waiting jobs and free GPUs alone (keep). Hours; Gavel's figures over the reading's, the"
     yield "paper's in brackets; it has 30 % of the rounds changed."
-    yield f"{SCANNED} With one price per type, `hadar_pooled`, the program is solved.\n"
+    yield f"{SCANNED}\n"
     yield table(
         ["reading", "duration", "gavel's / it (1.21)", "median", "gavel's / it (1.20)", "mean",
          "held, waiting", "held", "rounds changed", "scanned", "CPU s"]

@@ -24,16 +24,15 @@ from dlsched.problems import library
 from dlsched.problems.utility import Instance
 from dlsched.problems.utility.definition.check import completions
 from dlsched.problems.utility.definition.schema import Utility
+from dlsched.problems.utility.heuristics.forked import divisible_load
 from dlsched.problems.utility.heuristics.hadar import Hadar
-from dlsched.problems.utility.heuristics.hadare import divisible_load
 from dlsched.problems.utility.instances.from_gavel_throughputs import from_throughputs
 from dlsched.problems.utility.structures.slot_simulation import Rounds
 from dlsched.solvers.preparation import prepare
 from dlsched.testing import oracles
 
 RULES = (
-    "insertion", "hadar", "hadar_pooled", "hadar_literal", "yarn_cs", "tiresias", "fifo",
-    "srtf",
+    "insertion", "hadar", "hadar_literal", "yarn_cs", "tiresias", "srtf",
 )  # fmt: skip
 GAVEL = Path(__file__).parents[1].parent / "shared/data/gavel/isolated_throughputs.json"
 """Gavel's measured throughputs, which are not part of the repository."""
@@ -101,7 +100,7 @@ def cluster() -> Iterator[str]:
     """Yield section IV's cluster."""
     yield "## 480 jobs, 400 slots, 60 GPUs (section IV), effective throughput\n"
     yield "`insertion` has five minutes, `dantzig_wolfe` fifteen.\n"
-    rules = ("hadar", "yarn_cs", "tiresias", "fifo", "srtf")
+    rules = ("hadar", "yarn_cs", "tiresias", "srtf")
     head = "| seed | status | s | value | certified bound | gap | insertion, 5 min | "
     yield head + " | ".join(rules) + " |"
     yield "|" + "---|" * (7 + len(rules))
@@ -228,21 +227,17 @@ def queue() -> Iterator[str]:
     """Yield the seconds in which Hadar decides one slot."""
     yield "## One round of `hadar`\n"
     yield "60 GPUs; every job is in the queue; processor seconds. The paper: below seven minutes"
-    yield "for 2,048 jobs. With prices per machine the program of Algorithm 2 is too large, with"
-    yield "prices per type (ours) it is solved up to some 1,000 jobs; else jobs are scanned by"
-    yield "payoff.\n"
-    yield "| queued jobs | prices | by | s | jobs that run |\n|---|---|---|---|---|"
+    yield "for 2,048 jobs. The program of Algorithm 2 is too large: jobs are scanned by payoff.\n"
+    yield "| queued jobs | by | s | jobs that run |\n|---|---|---|---|"
     prepare("dlsched.problems.utility.heuristics.hadar_program")
     for jobs in (64, 512, 1024, 2048):
         inst = dlsched.generate("utility", 1, jobs=jobs, slots=1000, gpus=60, arrivals=0.0)
-        for by_machine in (True, False):
-            hadar, rounds = Hadar(inst, by_machine), Rounds(inst)
-            began = time.process_time()
-            grants = hadar.decide(rounds)
-            spent = time.process_time() - began
-            prices = "machine and type" if by_machine else "type"
-            how = "scan" if hadar.scanned else "program"
-            yield f"| {jobs} | {prices} | {how} | {spent:.2f} | {len(grants)} |"
+        hadar, rounds = Hadar(inst), Rounds(inst)
+        began = time.process_time()
+        grants = hadar.decide(rounds)
+        spent = time.process_time() - began
+        how = "scan" if hadar.scanned else "program"
+        yield f"| {jobs} | {how} | {spent:.2f} | {len(grants)} |"
 
 
 def forking() -> Iterator[str]:
@@ -250,10 +245,10 @@ def forking() -> Iterator[str]:
     yield "## HadarE: total duration on five nodes against the divisible load\n"
     yield "Five nodes of one GPU, each of another type, as in Figure 6; random jobs of 30 to 100"
     yield "slots on one node, all submitted at the start. Slots, means of five seeds, and their"
-    yield "ratios to the linear program's. `hadare` is ours; copies: `hadare_copies`, Hadar decides"
+    yield "ratios to the linear program's. `forked` is ours; copies: `hadare`, Hadar decides"
     yield "on the copies, with linear utility, each with the whole work of its job or divided.\n"
     methods: dict[str, dict[str, bool]] = {
-        "hadare": {},
+        "forked": {},
         "copies, whole": {},
         "copies, divided": {"divided": True},
     }
@@ -266,7 +261,7 @@ def forking() -> Iterator[str]:
             inst = five_nodes(count, seed)
             least.append(divisible_load(inst))
             for rule, options in methods.items():
-                method = "hadare" if rule == "hadare" else "hadare_copies"
+                method = "forked" if rule == "forked" else "hadare"
                 result = dlsched.solve(inst, method, **options)
                 last = dlsched.verify(inst, result.solution).details["last_slot"]
                 found[rule].append(float(last))
@@ -347,7 +342,7 @@ def drawn(seed: int) -> Instance:
 def wrong(inst: Instance) -> list[str]:
     """Return what contradicts the brute force."""
     optimum = oracles.utility(inst)
-    rules = ("hadare",) if inst.forking else (*RULES, "lagrangian")
+    rules = ("forked",) if inst.forking else (*RULES, "lagrangian")
     exact = ("milp",) if inst.forking else ("milp", "dantzig_wolfe")
     found = []
     for method in (*exact, *rules):

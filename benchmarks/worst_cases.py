@@ -19,7 +19,7 @@ from dlsched.testing.strategies import reclaiming
 from dlsched.testing.trials import Broken
 
 BUDGET = 1500
-FORKING = (("utility", "hadare"), ("utility", "hadare_copies"))
+FORKING = (("utility", "forked"), ("utility", "hadare"))
 """Have no solution for the strategy's gang jobs."""
 SLOW = {("placement", "annealing"): 40, ("utility", "insertion"): 200}
 """Budgets where a call takes long."""

@@ -100,7 +100,7 @@ def _utility(section: str, jobs: int) -> _Gaps:
     return _Gaps(
         section,
         size=lambda row: jobs,
-        columns=("insertion", "hadar", "srtf", "fifo", "tiresias"),
+        columns=("insertion", "hadar", "srtf", "tiresias"),
         x="jobs",
         keep=lambda row: row["utility"] == "effective_throughput",
         proved=lambda row: row["status"] == "optimal",

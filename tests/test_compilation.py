@@ -295,7 +295,7 @@ def test_a_larger_answer_is_the_same() -> None:
     made = [
         ("placement", "hill_climbing", {"tables": 150, "jobs": 150}),
         ("interleaving", "column_generation", {"jobs": 20, "grouping": "cover"}),
-        ("utility", "hadar_pooled", {"jobs": 20, "slots": 40}),
+        ("utility", "hadar", {"jobs": 20, "slots": 40}),
     ]
     for name, method, options in made:
         instance = dlsched.generate(name, 3, **options)

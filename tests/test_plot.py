@@ -16,7 +16,7 @@ from dlsched.display.drawing.colours import MOST_NAMED
 from dlsched.display.drawing.files import FORMATS, picture_bytes
 from plotted import DRAWN, large, legend, solved, with_names, words
 
-QUICK = {"reclaiming": "lyra", "elastic": "lyra", "interleaving": "greedy", "utility": "fifo"}
+QUICK = {"reclaiming": "lyra", "elastic": "lyra", "interleaving": "greedy", "utility": "srtf"}
 
 QUICK |= {"sensitivity": "tune", "dispatch": "mast"}
 
@@ -198,10 +198,10 @@ def test_a_machine_of_a_billion_gpus_has_no_map() -> None:
     job = {"id": "a", "arrival": 1, "workers": 1, "iterations": 5, "rates": {"V100": 1}}
     machines = [{"id": "m", "gpus": {"V100": 10**9}}]
     instance = dlsched.load(EMPTY | {"slots": 9, "machines": machines, "jobs": [job]})
-    result = dlsched.solve(instance, "fifo")
+    result = dlsched.solve(instance, "srtf")
     with pytest.raises(dlsched.OptionError, match=r"1,000,000,000 x 9 cells"):
         dlsched.plot(result)
-    assert "<img" not in result._repr_html_() and "fifo" in result._repr_html_()
+    assert "<img" not in result._repr_html_() and "srtf" in result._repr_html_()
 
 
 @pytest.mark.filterwarnings("error")

@@ -18,6 +18,8 @@ import dlsched
 from dlsched import registry
 from dlsched.problems.reclaiming.definition.schema import Instance, Solution
 from dlsched.registry import layout, names, registered
+from dlsched.registry.retired import RETIRED
+from dlsched.simulation.policies import find_policy, list_policies
 
 
 @pytest.fixture(autouse=True)
@@ -130,6 +132,17 @@ def plug(monkeypatch: pytest.MonkeyPatch, load: Any) -> None:
     entry = SimpleNamespace(value="stranger:methods", load=load)
     monkeypatch.setattr(names, "entry_points", lambda group: {"dlsched.methods": [entry]}[group])
     registered.load_plugins.cache_clear()
+
+
+@pytest.mark.parametrize(("problem", "name"), RETIRED)
+def test_names_that_are_gone(problem: str, name: str) -> None:
+    """A name that is gone says what to use instead, and that is there."""
+    simulated = problem == "simulation"
+    find = find_policy if simulated else registry.problem(problem).method
+    with pytest.raises(dlsched.UnknownName, match="it is gone, use ") as raised:
+        find(name)
+    known = list_policies() if simulated else registry.problem(problem).methods
+    assert raised.value.instead in known
 
 
 def test_entry_point(instance: Instance, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -101,17 +101,25 @@ class InstanceError(DlschedError, ValueError):
 
 
 class UnknownName(DlschedError, LookupError):
-    """A problem, method, instance or solver that is not there; the message names the near ones."""
+    """A problem, method, instance or solver that is not there; the message names the near ones.
 
-    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
-        self.kind, self.name, self.known = kind, name, sorted(known)
+    Parameters
+    ----------
+    instead
+        What to use instead of a name that is gone; the near names are then left out.
+    """
+
+    def __init__(self, kind: str, name: str, known: Iterable[str], instead: str = "") -> None:
+        self.kind, self.name, self.known, self.instead = kind, name, sorted(known), instead
         some = ", ".join(self.known[:12]) + (", ..." if len(self.known) > 12 else "")
         hint = nearest(name, self.known) or f"there are: {some}"
+        if instead:
+            hint = f"it is gone, use {instead}"
         super().__init__(f"no {kind} is called {_brief(name)!r}; {hint}")
 
-    def __reduce__(self) -> tuple[type, tuple[str, str, list[str]]]:
+    def __reduce__(self) -> tuple[type, tuple[str, str, list[str], str]]:
         """Survive the way through a worker process."""
-        return type(self), (self.kind, self.name, self.known)
+        return type(self), (self.kind, self.name, self.known, self.instead)
 
 
 class SolverDisagreement(DlschedError):

@@ -70,7 +70,7 @@ SOLVED: dict[str, tuple[tuple[str, ...], list[dict[str, Any]]]] = {
         [{"jobs": 20}, {"jobs": 30, "grouping": "cover", "cluster": 16}],
     ),
     "utility": (
-        ("dantzig_wolfe", "insertion", "hadar", "hadar_pooled", "lagrangian"),
+        ("dantzig_wolfe", "insertion", "hadar", "lagrangian"),
         [{"jobs": 4, "slots": 8, "gpus": 9}],
     ),
 }
@@ -185,9 +185,9 @@ FORKING = {"jobs": 2, "slots": 4, "gpus": 3, "forking": True}
 GANGS = FORKING | {"forking": False}
 NOT_TAKEN: list[tuple[str, dict[str, Any], str, str]] = [
     *(("utility", FORKING, method, "hadare")
-      for method in ("hadar", "hadar_committed", "fifo", "insertion", "lagrangian",
+      for method in ("hadar", "hadar_committed", "srtf", "insertion", "lagrangian",
                      "dantzig_wolfe")),
-    *(("utility", GANGS, method, "use hadar") for method in ("hadare", "hadare_copies")),
+    *(("utility", GANGS, method, "use hadar") for method in ("forked", "hadare")),
     *(("interleaving", {"jobs": 128}, m, "column_generation") for m in ("milp", "aggregated")),
     ("sensitivity", {"servers": 64}, "milp", "use patterns"),
     ("dispatch", {"clusters": 10, "machines": 200, "pending": 60}, "milp",

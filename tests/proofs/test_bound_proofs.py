@@ -57,7 +57,7 @@ def test_values_better_than_the_optimum_are_bounds(name: str, tmp_path: Path) ->
         dlsched.prove_bound(name, optimum - step)
 
 
-WORSE = {"utility": "fifo", "reclaiming": "random", "interleaving": "muri_worst_order"}
+WORSE = {"utility": "srtf", "reclaiming": "random", "interleaving": "muri_worst_order"}
 
 
 @pytest.mark.parametrize("examples", [6, pytest.param(150, marks=pytest.mark.slow)])

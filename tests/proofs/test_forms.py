@@ -36,7 +36,7 @@ BASELINES = {
     "reclaiming": "random",
     "elastic": "fifo",
     "interleaving": "muri_worst_order",
-    "utility": "fifo",
+    "utility": "srtf",
     "placement": "no_moves",
     "sensitivity": "proportional",
     "workers": "first_fit",

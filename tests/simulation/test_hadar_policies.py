@@ -123,7 +123,7 @@ def test_tiresias_may_keep_to_one_type() -> None:
 CLUSTER = Cluster.of([{"gpus": 2, "gpu_type": "V100"}, {"gpus": 2, "gpu_type": "K80"}])
 
 
-@pytest.mark.parametrize("method", ["hadar", "hadar_pooled", "hadar_literal"])
+@pytest.mark.parametrize("method", ["hadar", "hadar_literal"])
 def test_rounds_decide_as_the_problem_does(method: str) -> None:
     """Deciding anew in each round gives the schedule of the same method over the whole horizon."""
     sizes = [(1, 5), (2, 3), (1, 1), (3, 4), (2, 6), (1, 7)]
@@ -261,15 +261,15 @@ NODES = Cluster.of([{"gpus": 1, "gpu_type": "V100", "count": 2}, {"gpus": 1, "gp
 
 def test_hadare_adds_up_its_copies() -> None:
     """One job has copies on all three nodes: five times as fast as on K80."""
-    run = audited(jobs((1, 8), min_gpus=1, max_gpus=3), NODES, "hadare")
+    run = audited(jobs((1, 8), min_gpus=1, max_gpus=3), NODES, "forked")
     assert ends(run) == [1.6]
-    alone = audited(jobs((1, 8)), NODES, "hadare")
+    alone = audited(jobs((1, 8)), NODES, "forked")
     assert ends(alone) == [4]
 
 
 @pytest.mark.parametrize(
     ("policy", "options"),
-    [("hadare", {}), ("hadare_copies", {"divided": False}), ("hadare_copies", {"divided": True})],
+    [("forked", {}), ("hadare", {"divided": False}), ("hadare", {"divided": True})],
 )
 def test_copies_are_decided_on_as_the_problem_does(policy: str, options: dict[str, Any]) -> None:
     """The rounds are the slots of the method of the same name for the forking problem."""
@@ -289,13 +289,13 @@ def test_copies_are_decided_on_as_the_problem_does(policy: str, options: dict[st
 def test_copies_keep_to_the_limit_of_their_job() -> None:
     """Jobs that may have two copies leave the third node to others; one that may not fork, two."""
     workload = jobs((1, 8), (1, 2), min_gpus=1, max_gpus=2)
-    run = audited(workload, NODES, "hadare_copies")
+    run = audited(workload, NODES, "hadare")
     begin = {row[0]: row[3] for row in run.log.rows("segments") if row[1] == 0}
     assert begin == {0: 2, 1: 1}
-    alone = audited(jobs((1, 8)), NODES, "hadare_copies", utility="inverse_time")
+    alone = audited(jobs((1, 8)), NODES, "hadare", utility="inverse_time")
     assert ends(alone) == [4]
     with pytest.raises(OptionError, match="inverse_time"):
-        simulate(workload, NODES, "hadare_copies", utility="none")
+        simulate(workload, NODES, "hadare", utility="none")
 
 
 def test_nodes_idle_at_the_end_of_a_round_that_is_not_the_last() -> None:
@@ -303,7 +303,7 @@ def test_nodes_idle_at_the_end_of_a_round_that_is_not_the_last() -> None:
 
     Two jobs of 1.2 and 6 rounds of K80 do 5 rounds of K80 in a round on all nodes together.
     """
-    run = audited(jobs((1, 1.2), (1, 6), min_gpus=1, max_gpus=3), NODES, "hadare")
+    run = audited(jobs((1, 1.2), (1, 6), min_gpus=1, max_gpus=3), NODES, "forked")
     assert max(ends(run)) > 1
     held = sum(
         row[3] * (min(row[2], SLOT * 10**6) - row[1])

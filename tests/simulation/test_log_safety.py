@@ -170,7 +170,7 @@ def test_hadare_refuses_a_gang_that_fits_no_node(tmp_path: Path) -> None:
     jobs = [{"id": "wide", "submit": 0, "gpus": 6, "work": 5}]
     workload = Workload.parse({"name": "wide", "jobs": jobs}, "wide")
     with pytest.raises(PolicyError, match=r"copy of job wide needs 6 GPUs .*largest .* has 4; "):
-        simulate(workload, Cluster.uniform(2, 4), "hadare", log=tmp_path / "log")
+        simulate(workload, Cluster.uniform(2, 4), "forked", log=tmp_path / "log")
     assert not list(tmp_path.iterdir())
 
 

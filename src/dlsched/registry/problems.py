@@ -10,6 +10,7 @@ from typing import Any
 from dlsched.errors import OptionError, UnknownName
 from dlsched.registry import layout, registered
 from dlsched.registry.methods import Kind, Method, MethodLike, function_name
+from dlsched.registry.retired import RETIRED
 from dlsched.registry.starts import Start, Starts
 from dlsched.results.objective import ByLevel, Level
 from dlsched.results.result import Report, VariantLabel, Violation
@@ -138,7 +139,8 @@ class Problem:
         if name == "exact":
             name = self.choose(instance) if self.choose and instance is not None else self.exact
         if name not in methods:
-            raise UnknownName(f"method for {self.name}", name, [*methods, "exact"])
+            instead = RETIRED.get((self.name, name), "")
+            raise UnknownName(f"method for {self.name}", name, [*methods, "exact"], instead)
         return methods[name]
 
     def resolve(self, choice: MethodLike, instance: Instance | None = None) -> Method:

@@ -13,9 +13,9 @@ from utility_instances import instance, job
 import dlsched
 from dlsched.problems.utility import Instance
 from dlsched.problems.utility.heuristics import insertion
+from dlsched.problems.utility.heuristics.forked import divisible_load
 from dlsched.problems.utility.heuristics.hadar import Hadar
 from dlsched.problems.utility.heuristics.hadar_prices import Prices, pools_of
-from dlsched.problems.utility.heuristics.hadare import divisible_load
 from dlsched.problems.utility.structures.slot_simulation import Rounds
 from dlsched.results.result import Termination
 from dlsched.run import Run
@@ -141,8 +141,8 @@ def forking(jobs: list[dict[str, Any]], slots: int) -> Instance:
 def test_copies_of_one_job_take_all_nodes(divided: bool) -> None:
     """Hadar runs all copies of the job with the largest payoffs, then those of the other."""
     two = forking([job(6, {"a": 2, "b": 1}), job(24, {"a": 4, "b": 2})], 20)
-    assert slots_of(two, "hadare_copies", divided=divided) == [[5, 6], [1, 2, 3, 4]]
-    schedule = dlsched.solve(two, "hadare_copies", divided=divided).solution.schedule
+    assert slots_of(two, "hadare", divided=divided) == [[5, 6], [1, 2, 3, 4]]
+    schedule = dlsched.solve(two, "hadare", divided=divided).solution.schedule
     assert all(set(held.gpus) == {"a", "b"} for rows in schedule.values() for held in rows)
 
 
@@ -150,7 +150,7 @@ def test_copies_of_one_job_take_all_nodes(divided: bool) -> None:
 def test_copies_with_the_whole_work_look_at_their_own_node(divided: bool, nodes: set[str]) -> None:
     """On b alone j0 takes 12 slots and j1 4, so b runs j1; with shares both copies take as long."""
     two = forking([job(12, {"a": 9, "b": 1}), job(8, {"a": 1, "b": 2})], 20)
-    schedule = dlsched.solve(two, "hadare_copies", divided=divided).solution.schedule
+    schedule = dlsched.solve(two, "hadare", divided=divided).solution.schedule
     assert {n for held in schedule["j0"] if held.slot == 1 for n in held.gpus} == nodes
 
 
@@ -168,6 +168,7 @@ def test_ratio_on_random_instances(seed: int) -> None:
 
 SHORT_AND_LONG = instance([job(3), job(1)], {"A": 1})
 THREE_GANGS = instance([job(2, workers=2), job(workers=3), job()], {"A": 3})
+TWO_GANGS = instance([job(1, workers=2), job(2, workers=2), job(3)], {"A": 3})
 TWO_QUEUES = instance([job(4), job(2)], {"A": 1}, slots=6)
 COMMITTED = [job(2), job(1, arrival=2)]
 
@@ -175,12 +176,11 @@ COMMITTED = [job(2), job(1, arrival=2)]
 @pytest.mark.parametrize(
     ("made", "method", "options", "slots"),
     [
-        # The long job is first in the file.
-        (SHORT_AND_LONG, "fifo", {}, [[1, 2, 3], [4]]),
         (SHORT_AND_LONG, "srtf", {}, [[2, 3, 4], [1]]),
         # The gang of three waits for the first job, and in `yarn_cs` blocks the third one.
         (THREE_GANGS, "yarn_cs", {}, [[1, 2], [3], [4]]),
-        (THREE_GANGS, "fifo", {}, [[1, 2], [3], [1]]),
+        # The second gang of two does not fit beside the first, and the third job does.
+        (TWO_GANGS, "srtf", {}, [[1], [2, 3], [1, 2, 3]]),
         # The first queue ends at two GPU seconds: after two slots j0 is in the second, j1 runs.
         (TWO_QUEUES, "tiresias", {"threshold": 2}, [[1, 2, 5, 6], [3, 4]]),
         # With a threshold beyond all work the job that started first keeps its GPU.
@@ -196,21 +196,17 @@ def test_slots_by_hand(made: Instance, method: str, options: Any, slots: list[li
 
 
 def test_prices_are_per_machine_and_type() -> None:
-    """Eq. 5: a price grows with the use of the type on its machine; pooled, on all machines."""
+    """Eq. 5: a price grows with the use of the type on its machine alone."""
     made = instance([job(), job()], {"m": {"A": 1}, "n": {"A": 3}})
     own = Prices(made, [0, 1])
     assert [len(row) for row in own.table] == [2, 4]
     assert [pool.machine for pool in pools_of(made)] == ["m", "n"]
     assert own.table[0][1] == own.table[1][3] == 1  # both full
-    pooled = Prices(made, [0, 1], pools_of(made, by_machine=False))
-    assert [len(row) for row in pooled.table] == [5]
     # One GPU of m in use raises the price on m, not on n.
     low = own.table[1][0]
     assert own.table[1][1] == pytest.approx(low ** (2 / 3))
-    assert pooled.table[0][1] == pytest.approx(low ** (3 / 4))
     grants = Hadar(made).decide(Rounds(made))
     assert {name for gpus in grants.values() for name in gpus} == {"m", "n"}  # at the lowest price
-    assert set(Hadar(made, by_machine=False).decide(Rounds(made))) == {0, 1}
 
 
 @pytest.mark.parametrize(("types", "gpus"), [(16, 15), (40, 2), (64, 1), (64, 15), (130, 1)])
@@ -218,7 +214,7 @@ def test_many_types_are_scanned(types: int, gpus: int) -> None:
     """Where states overflow 64 bits, or memory, jobs are scanned, and the reason states it."""
     rows = [job(5, {f"T{i}": (7 * i + j) % 5 + 1 for i in range(types)}, 2) for j in range(4)]
     made = instance(rows, {f"T{i}": gpus for i in range(types)}, slots=3)
-    for method in ("hadar", "hadar_pooled", "hadar_literal"):
+    for method in ("hadar", "hadar_literal"):
         result = dlsched.solve(made, method)
         assert result.objective[0] == 20  # every job in one slot, on types of rate 5
         assert method == "hadar_literal" or "scanned by payoff in 1 slots" in result.reason
@@ -248,11 +244,11 @@ GANG_AND_FASTER_JOB = instance([job(1, {"A": 2, "B": 1}, 2), job(2, 2)], {"A": 1
 @pytest.mark.parametrize(
     ("made", "method", "utility"),
     [
-        # Two GPUs of two types are no gang to `tiresias`, and are one to `fifo`.
+        # Two GPUs of two types are no gang to `tiresias`, and are one to `srtf`.
         (GANG_OF_TWO_TYPES, "tiresias", 0),
-        (GANG_OF_TWO_TYPES, "fifo", 1),
+        (GANG_OF_TWO_TYPES, "srtf", 1),
         # At the speed of B the gang takes both B rather than an A that would not help it.
-        (GANG_AND_FASTER_JOB, "fifo", 1 + 2),
+        (GANG_AND_FASTER_JOB, "srtf", 1 + 2),
     ],
 )
 def test_types_of_gangs(made: Instance, method: str, utility: int) -> None:
@@ -266,13 +262,13 @@ def test_insertion_is_no_worse_than_its_order() -> None:
     few = dlsched.solve(made, "insertion", rounds=0).objective
     many = dlsched.solve(made, "insertion", rounds=500).objective
     assert not few.better_than(many)
-    for rule in ("hadar", "fifo", "srtf", "tiresias"):
+    for rule in ("hadar", "srtf", "tiresias"):
         assert not dlsched.solve(made, rule).objective.better_than(many)
 
 
 @drawn(150, strategies.utility(max_jobs=4, max_slots=6, forking=True))
 def test_no_node_idles_before_the_last_slot(made: Instance) -> None:
-    """Theorem 3: with rates everywhere and all jobs there at first, HadarE uses every node."""
+    """Theorem 3: with rates everywhere and all jobs there at first, `forked` uses every node."""
     kinds = list(made.supply)
     jobs = [
         job.model_copy(update={"arrival": 1, "rates": {k: job.rates[k] or 1 for k in kinds}})
@@ -282,7 +278,7 @@ def test_no_node_idles_before_the_last_slot(made: Instance) -> None:
     machines = {m.id for m in full.machines if any(m.gpus.values())}
     if full.utility.kind == "table":
         return
-    schedule = dlsched.solve(full, "hadare").solution.schedule
+    schedule = dlsched.solve(full, "forked").solution.schedule
     used: dict[int, set[str]] = {}
     for rows in schedule.values():
         for held in rows:
@@ -291,7 +287,7 @@ def test_no_node_idles_before_the_last_slot(made: Instance) -> None:
 
 
 def test_the_divisible_load_bounds_every_fork() -> None:
-    """Five nodes as in Figure 6: HadarE's duration is no less than the linear program's."""
+    """Five nodes as in Figure 6: `forked`'s duration is no less than the linear program's."""
     rng = np.random.default_rng(6)
 
     def drawn() -> dict[str, Any]:
@@ -300,7 +296,7 @@ def test_the_divisible_load_bounds_every_fork() -> None:
 
     for count in (1, 3, 5, 8):
         made = forking([drawn() for _ in range(count)], 300)
-        result = dlsched.solve(made, "hadare")
+        result = dlsched.solve(made, "forked")
         last = dlsched.verify(made, result.solution).details["last_slot"]
         assert divisible_load(made) - 1e-9 <= last <= divisible_load(made) * 1.6 + count
 

@@ -25,7 +25,7 @@ def starts(instance: Instance) -> list[Start]:
     solution before.
     """
     if instance.forking:
-        return [Start("hadare")]
+        return [Start("forked")]
     return [Start("insertion", When.LAST if few_runs(instance) else When.LIMITED)]
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import dlsched
 from dlsched.errors import OptionError, UnknownName, has_no_option
+from dlsched.registry.retired import RETIRED
 from dlsched.simulation.engine.policy import BasePolicy, Policy
 
 GROUP = "dlsched.policies"
@@ -40,7 +41,7 @@ BUILT_IN: Mapping[str, str] = {
     "gavel": "dlsched.simulation.policies.gavel:Gavel",
     "hadar": "dlsched.simulation.policies.hadar:Hadar",
     "hadare": "dlsched.simulation.policies.hadare:HadarE",
-    "hadare_copies": "dlsched.simulation.policies.hadare_copies:HadarECopies",
+    "forked": "dlsched.simulation.policies.forked:Forked",
     "yarn_cs": "dlsched.simulation.policies.yarn:YarnCs",
 }
 """Where each policy of dlsched is; a module is imported when its policy is asked for."""
@@ -64,7 +65,7 @@ def find_policy(name: str) -> Any:
         return getattr(importlib.import_module(module), attribute)
     for entry in entry_points(group=GROUP, name=name):
         return entry.load()
-    raise UnknownName("policy", name, list_policies())
+    raise UnknownName("policy", name, list_policies(), RETIRED.get(("simulation", name), ""))
 
 
 SOLVING = ("time_limit", "gap", "threads", "solver")

@@ -20,7 +20,7 @@ from dlsched.simulation.engine.state import JobView, State
 from dlsched.simulation.policies.solving import solved_by
 from dlsched.simulation.policies.typed import UNTYPED, held_by_type, realize, views_by_submission
 
-OWN: Final = ("hadar", "hadar_pooled", "hadar_literal")
+OWN: Final = ("hadar", "hadar_literal")
 """Methods of utility that decide slot by slot: only the slot of the round is decided."""
 MODES: Final = ("sticky", "full", "keep")
 
@@ -45,9 +45,9 @@ class Hadar(BasePolicy):
     Parameters
     ----------
     method
-        None for the paper's, ``"hadar"``. ``"hadar_pooled"`` and ``"hadar_literal"`` likewise
-        decide the round alone. Any other method of utility plans all jobs present to the horizon,
-        and the first slot of the plan is the round; if it finds no plan, `hadar` decides.
+        None for the paper's, ``"hadar"``. ``"hadar_literal"`` likewise decides the round alone.
+        Any other method of utility plans all jobs present to the horizon, and the first slot of
+        the plan is the round; if it finds no plan, `hadar` decides.
     mode
         ``"sticky"``: until a job completes, running jobs keep their GPUs, and only jobs that are
         new are placed, on free GPUs (section IV-B, Scalability). ``"full"``: every round decides
@@ -149,7 +149,6 @@ class Hadar(BasePolicy):
             rounds = adapter.moment(seen, **self._how, slots=slots)
         decider = Decider(
             rounds.instance,
-            by_machine=method != "hadar_pooled",
             factors=adapter.factors(rounds.instance, self.utility),
         )
         grants = decider.literal(rounds) if method == "hadar_literal" else decider.decide(rounds)

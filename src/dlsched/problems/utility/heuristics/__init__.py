@@ -8,14 +8,14 @@ from dataclasses import replace
 from dlsched.errors import OptionError
 from dlsched.problems.utility.definition.check import completions
 from dlsched.problems.utility.definition.schema import Instance, Solution
+from dlsched.problems.utility.heuristics.forked import by_least_time
 from dlsched.problems.utility.heuristics.hadar import Hadar
 from dlsched.problems.utility.heuristics.hadar_committed import committed
-from dlsched.problems.utility.heuristics.hadare import forked
-from dlsched.problems.utility.heuristics.hadare_copies import Copies
+from dlsched.problems.utility.heuristics.hadare import Copies
 from dlsched.problems.utility.heuristics.insertion import Insertion, by_density
 from dlsched.problems.utility.heuristics.slot_policies import (
     CapacityQueue,
-    listed,
+    shortest_first,
     two_queues,
 )
 from dlsched.problems.utility.structures.gangs import Gangs, require_gangs
@@ -41,17 +41,14 @@ def hadar(instance: Instance, run: Run) -> Claim:
     `hadar.Hadar` and the card. Where the program over machines and types is too large, jobs are
     scanned by payoff, and the result's reason states it.
     """
-    return _hadar(instance, run, by_machine=True)
-
-
-@method("utility", kind="heuristic", preload=(".heuristics.hadar_program",), small=few_gpus)
-def hadar_pooled(instance: Instance, run: Run) -> Claim:
-    """`hadar` with one price for each type over all machines.
-
-    Ours: the program has a state for each number of GPUs in use of each type, which is small enough
-    at the size of section IV, where the program over machines is not.
-    """
-    return _hadar(instance, run, by_machine=False)
+    decider = Hadar(instance)
+    claim = _simulate(instance, decider.decide, run)
+    if not decider.scanned:
+        return claim
+    states = f"{decider.states:.1e}" if decider.states <= 10**300 else "too many"
+    scanned = f"jobs scanned by payoff in {decider.scanned} slots: {states} states"
+    ended = claim.reason or (claim.termination and claim.termination.sentence)
+    return replace(claim, reason=f"{ended}; {scanned}" if ended else scanned)
 
 
 @method("utility", kind="baseline", preload=(".heuristics.hadar_program",), small=few_gpus)
@@ -105,20 +102,13 @@ def tiresias(instance: Instance, run: Run, threshold: float = 3250) -> Claim:
 
 
 @method("utility", kind="baseline")
-def fifo(instance: Instance, run: Run) -> Claim:
-    """First come first served with backfilling and preemption. Ours; see `yarn_cs`.
-
-    In each slot the jobs in the order of arrival, each at its fastest possible speed; a gang that
-    does not fit is skipped.
-    """
-    return _simulate(instance, listed(lambda rounds, queue: queue), run)
-
-
-@method("utility", kind="baseline")
 def srtf(instance: Instance, run: Run) -> Claim:
-    """Shortest remaining time at the fastest speed first, slot by slot; otherwise `fifo`. Ours."""
-    order = listed(lambda rounds, queue: sorted(queue, key=rounds.slots_left))
-    return _simulate(instance, order, run)
+    """Shortest remaining time first, with backfilling and preemption. Ours.
+
+    In each slot the jobs by the slots that they would need at their fastest speed, each at its
+    fastest possible speed; a gang that does not fit is skipped.
+    """
+    return _simulate(instance, shortest_first, run)
 
 
 @method(
@@ -149,22 +139,9 @@ def insertion(instance: Instance, run: Run, rounds: int = 500) -> Claim:
     return Claim(solution=solution_of(instance, schedule.levels), termination=run.stop_reason())
 
 
-@method("utility", kind="heuristic")
-def hadare(instance: Instance, run: Run) -> Claim:
-    """HadarE (section V): every job is forked onto many nodes; steps divided by throughput.
-
-    In each slot the job with the least time left on all nodes takes nodes, slowest first, until
-    they do the rest of its work; remaining nodes run further copies, so that none is idle while
-    there is work. Only for forking instances.
-    """
-    if not instance.forking:
-        raise OptionError("hadare forks jobs: the instance needs forking true; use hadar")
-    return _finished_jobs(instance, forked(instance), run)
-
-
 @method("utility", kind="heuristic", preload=(".heuristics.hadar_program",), small=few_gpus)
-def hadare_copies(instance: Instance, run: Run, divided: bool = False) -> Claim:
-    """HadarE with its copies decided on by Hadar, as section V-A has it; see `hadare` for ours.
+def hadare(instance: Instance, run: Run, divided: bool = False) -> Claim:
+    """HadarE: Hadar decides which copies of forked jobs run, as section V-A has it.
 
     In each slot Hadar takes every job's copies, one for each machine, as jobs of their own. Only
     for forking instances.
@@ -176,21 +153,23 @@ def hadare_copies(instance: Instance, run: Run, divided: bool = False) -> Claim:
         V-B), instead of all of it.
     """
     if not instance.forking:
-        raise OptionError("hadare_copies forks jobs: the instance needs forking true; use hadar")
+        raise OptionError("hadare copies jobs: the instance needs forking true; use hadar")
     copies = Copies(instance, divided)
     solution = Rounds(instance).run(copies.decide, run.stop_reason)
     return _finished_jobs(instance, solution, run)
 
 
-def _hadar(instance: Instance, run: Run, by_machine: bool) -> Claim:
-    decider = Hadar(instance, by_machine)
-    claim = _simulate(instance, decider.decide, run)
-    if not decider.scanned:
-        return claim
-    states = f"{decider.states:.1e}" if decider.states <= 10**300 else "too many"
-    scanned = f"jobs scanned by payoff in {decider.scanned} slots: {states} states"
-    ended = claim.reason or (claim.termination and claim.termination.sentence)
-    return replace(claim, reason=f"{ended}; {scanned}" if ended else scanned)
+@method("utility", kind="heuristic")
+def forked(instance: Instance, run: Run) -> Claim:
+    """Jobs forked onto many nodes, as HadarE forks them (section V), by a rule of ours.
+
+    In each slot the job with the least time left on all nodes takes nodes, slowest first, until
+    they do the rest of its work; remaining nodes run further copies, so that none is idle while
+    there is work. Only for forking instances.
+    """
+    if not instance.forking:
+        raise OptionError("forked copies jobs: the instance needs forking true; use hadar")
+    return _finished_jobs(instance, by_least_time(instance), run)
 
 
 def _simulate(instance: Instance, policy: Callable[[Rounds], Grants], run: Run) -> Claim:

@@ -21,7 +21,6 @@ from dlsched.problems.utility.heuristics.hadar_prices import (
     terms_of,
 )
 from dlsched.problems.utility.heuristics.hadar_program import fill
-from dlsched.problems.utility.structures.machines import place
 from dlsched.problems.utility.structures.slot_simulation import Grants, Rounds
 from dlsched.schema import Id
 
@@ -39,8 +38,7 @@ class Hadar:
     factors
         What each job's utility is multiplied by; None for 1.
     machines
-        For each job the only machine on which it may run; None where each may run on all. Needs
-        prices by machine.
+        For each job the only machine on which it may run; None where each may run on all.
 
     Attributes
     ----------
@@ -51,14 +49,12 @@ class Hadar:
     def __init__(
         self,
         instance: Instance,
-        by_machine: bool = True,
         factors: Sequence[Fraction] | None = None,
         machines: Sequence[Id] | None = None,
     ) -> None:
         self.instance = instance
-        self.by_machine = by_machine
         self.factors = factors or [Fraction(1)] * len(instance.jobs)
-        self.pools = pools_of(instance, by_machine)
+        self.pools = pools_of(instance)
         self.usable = [
             [self._pools(s, machines[j] if machines else None) for s in speeds]
             for j, speeds in enumerate(instance.speeds)
@@ -135,9 +131,6 @@ class Hadar:
 
     def _grants(self, taken: dict[int, dict[int, int]]) -> Grants:
         """Return GPUs by pool as GPUs on machines."""
-        if not self.by_machine:
-            kinds = {j: {self.pools[p].kind: n for p, n in row.items()} for j, row in taken.items()}
-            return place(self.instance, kinds)
         return {j: on_machines(self.pools, row) for j, row in taken.items()}
 
     def scan(

@@ -18,17 +18,15 @@ _LEAST_SHARE = 1e-6
 
 
 class Pool(NamedTuple):
-    """GPUs with one price: those of a type on a machine, or of a type on all of them."""
+    """GPUs with one price: those of a type on a machine."""
 
-    machine: str | None
+    machine: str
     kind: str
     gpus: int
 
 
-def pools_of(instance: Instance, by_machine: bool = True) -> list[Pool]:
-    """Return the pools with a price each: per machine and type (eq. 5), or per type."""
-    if not by_machine:
-        return [Pool(None, kind, count) for kind, count in instance.supply.items()]
+def pools_of(instance: Instance) -> list[Pool]:
+    """Return the pools with a price each: per machine and type (eq. 5)."""
     return [
         Pool(machine.id, kind, count)
         for machine in instance.machines
@@ -38,12 +36,10 @@ def pools_of(instance: Instance, by_machine: bool = True) -> list[Pool]:
 
 
 def on_machines(pools: Sequence[Pool], taken: Mapping[int, int]) -> GpusByMachine:
-    """Return GPUs by pool, of one machine and type each, as GPUs on machines."""
+    """Return GPUs by pool as GPUs on machines."""
     gpus: GpusByMachine = {}
     for p, count in taken.items():
-        machine = pools[p].machine
-        assert machine is not None
-        gpus.setdefault(machine, {})[pools[p].kind] = count
+        gpus.setdefault(pools[p].machine, {})[pools[p].kind] = count
     return gpus
 
 

@@ -1,121 +1,128 @@
-"""Forking jobs (HadarE, section V): copies on many machines at once, whose progress adds up."""
+"""HadarE: Hadar decides which copies of forked jobs run (section V-A)."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-import numpy as np
+from dlsched.problems.utility.definition.schema import Instance, Job
+from dlsched.problems.utility.heuristics.hadar import Hadar
+from dlsched.problems.utility.structures.slot_simulation import Grants, Rounds
+from dlsched.schema import Id, Number
 
-from dlsched.errors import SolverFailure
-from dlsched.problems.utility.definition.schema import Held, Instance, Solution
-from dlsched.schema import Number
 
+class Copies:
+    """Decides slot by slot: every job has a copy for each machine, and Hadar takes them as jobs.
 
-def forked(instance: Instance) -> Solution:
-    """Return HadarE's schedule, slot by slot.
+    The copy for a machine runs nowhere else, so that two copies of a job are never on one machine.
+    Its utility is its job's, and its work is the job's, or its share of it: section V-B divides the
+    steps left into portions by throughput before a round; section V-A sends all copies to Hadar and
+    does not say whether Hadar sees these portions or the whole **(D)**.
 
-    Jobs by the time that they would need on all machines, shortest first. A job takes machines,
-    slowest for it first, until they do the rest of its work; remaining machines then take copies
-    of the jobs in the same order, as many as they have GPUs.
+    Parameters
+    ----------
+    divided
+        Whether the work of a copy is its share of its job's: what all copies do in the same time.
+    factors
+        What each job's utility is multiplied by; None for 1.
+    limits
+        The most copies of each job; None for one on each machine. Where Hadar chooses more, the
+        fastest are kept, and it decides again on what is left.
+
+    Attributes
+    ----------
+    scanned
+        The number of decisions in which the program of Hadar would have been too large.
     """
-    left = [job.iterations for job in instance.jobs]
-    fastest = instance.fastest
-    rows: dict[str, list[Held]] = {}
-    for slot in range(1, instance.slots + 1):
-        present = [
-            j
-            for j, job in enumerate(instance.jobs)
-            if job.arrival <= slot and left[j] > 0 and fastest[j]
+
+    def __init__(
+        self,
+        instance: Instance,
+        divided: bool,
+        factors: Sequence[Fraction] | None = None,
+        limits: Sequence[int] | None = None,
+    ) -> None:
+        self.instance, self.divided = instance, divided
+        self.factors = factors or [Fraction(1)] * len(instance.jobs)
+        self.limits = limits or [len(instance.machines)] * len(instance.jobs)
+        self.scanned = 0
+
+    def decide(self, rounds: Rounds) -> Grants:
+        """Return the machines of the copies that run in the slot."""
+        free = {machine.id: dict(machine.gpus) for machine in self.instance.machines}
+        held: dict[int, dict[Id, dict[str, int]]] = {j: {} for j in rounds.queue}
+        while chosen := self._choose(rounds, free, held):
+            for j, machine, kind in chosen:
+                held[j][machine] = {kind: self.gpus(j)}
+                free[machine][kind] -= self.gpus(j)
+        return {j: machines for j, machines in held.items() if machines}
+
+    def gpus(self, job: int) -> int:
+        """Return the GPUs of a copy: one where the instance forks its jobs, else the job's."""
+        return 1 if self.instance.forking else self.instance.jobs[job].workers
+
+    def _choose(
+        self,
+        rounds: Rounds,
+        free: Mapping[Id, Mapping[str, int]],
+        held: Mapping[int, Mapping[Id, Mapping[str, int]]],
+    ) -> list[tuple[int, Id, str]]:
+        """Return copies that Hadar runs on what is free, fastest first, within the limits."""
+        fits = [
+            (j, machine)
+            for machine in free
+            for j in held
+            if machine not in held[j]
+            and len(held[j]) < self.limits[j]
+            and self.rate(j, free[machine])
         ]
-        queue = sorted(present, key=lambda j: Fraction(left[j]) / fastest[j])
-        free = {m: dict(machine.gpus) for m, machine in enumerate(instance.machines)}
-        held: dict[int, dict[int, str]] = {j: {} for j in queue}
-        missing = {j: left[j] for j in queue}
-        for j in queue:
-            for m in sorted(free, key=lambda m: _rate(instance, j, free[m])):
-                if missing[j] > 0:
-                    missing[j] -= _take(instance, j, m, free, held)
-        for m in free:
-            for j in queue:
-                if m not in held[j]:
-                    _take(instance, j, m, free, held)
-        for j in queue:
-            if held[j]:
-                job = instance.jobs[j]
-                left[j] -= sum(instance.gain(job, job.rates[k]) for k in held[j].values())
-                gpus = {instance.machines[m].id: {k: 1} for m, k in sorted(held[j].items())}
-                rows.setdefault(job.id, []).append(Held(slot=slot, gpus=gpus))
-    return Solution(schedule={name: tuple(held_by_job) for name, held_by_job in rows.items()})
+        if not fits:
+            return []
+        inst, jobs = self.instance, self.instance.jobs
+        copies = Rounds(
+            Instance(
+                name=inst.name,
+                slots=inst.slots,
+                slot_seconds=inst.slot_seconds,
+                progress=inst.progress,
+                utility=inst.utility,
+                machines=tuple(
+                    machine.model_copy(update={"gpus": free[machine.id]})
+                    for machine in inst.machines
+                ),
+                jobs=tuple(self._copy(jobs[j], f"c{c}") for c, (j, _) in enumerate(fits)),
+            )
+        )
+        copies.slot = rounds.slot
+        copies.left = [self._left(rounds, j, machine) for j, machine in fits]
+        hadar = Hadar(
+            copies.instance,
+            factors=[self.factors[j] for j, _ in fits],
+            machines=[machine for _, machine in fits],
+        )
+        grants = hadar.decide(copies)
+        self.scanned += hadar.scanned
+        chosen: list[tuple[int, Id, str]] = []
+        for c in sorted(grants, key=lambda c: -self.rate(fits[c][0], grants[c][fits[c][1]])):
+            j, machine = fits[c]
+            if len(held[j]) + sum(j == other for other, _, _ in chosen) < self.limits[j]:
+                chosen.append((j, machine, next(iter(grants[c][machine]))))
+        return chosen
 
+    def _copy(self, job: Job, name: str) -> Job:
+        update: dict[str, object] = {"id": name}
+        return job.model_copy(update=update | ({"workers": 1} if self.instance.forking else {}))
 
-def divisible_load(instance: Instance) -> float:
-    """Return the fewest slots in which all work could be done if it were divisible at will.
+    def _left(self, rounds: Rounds, job: int, machine: Id) -> Number:
+        """Return the iterations of a copy: what is left of its job, or its share."""
+        left = rounds.left[job]
+        if not self.divided:
+            return left
+        rates = {m.id: self.rate(job, m.gpus) for m in self.instance.machines}
+        fastest = sorted(rates.values(), reverse=True)[: self.limits[job]]
+        return Fraction(left) * Fraction(rates[machine]) / sum(map(Fraction, fastest))
 
-    A linear program: shares of slots of every machine's GPUs for each job. No forked schedule in
-    which all jobs finish is shorter.
-
-    Raises
-    ------
-    SolverFailure
-        If the program has no optimum: some job has no rate anywhere.
-    """
-    from scipy.optimize import linprog
-
-    places = [
-        (j, m, kind, float(instance.gain(job, job.rates[kind])))
-        for j, job in enumerate(instance.jobs)
-        for m, machine in enumerate(instance.machines)
-        for kind, count in machine.gpus.items()
-        if count and job.rates.get(kind)
-    ]
-    if not instance.jobs:
-        return 0.0
-    # Columns: slots of each place, then the duration.
-    work = np.zeros((len(instance.jobs), len(places) + 1))
-    pairs: dict[object, list[int]] = {}
-    for c, (j, m, kind, gain) in enumerate(places):
-        work[j, c] = -gain / float(instance.jobs[j].iterations)
-        pairs.setdefault((m, kind), []).append(c)
-        pairs.setdefault((m, j, "job"), []).append(c)
-    rows = []
-    for key, columns in pairs.items():
-        row = np.zeros(len(places) + 1)
-        row[columns] = 1
-        assert isinstance(key, tuple)
-        row[-1] = -1 if len(key) == 3 else -instance.machines[key[0]].gpus[key[1]]
-        rows.append(row)
-    cost = np.zeros(len(places) + 1)
-    cost[-1] = 1
-    solved = linprog(
-        cost,
-        A_ub=np.vstack([work, *rows]),
-        b_ub=np.append(-np.ones(len(instance.jobs)), np.zeros(len(rows))),
-        method="highs",
-    )
-    if solved.x is None:
-        raise SolverFailure(f"the divisible load has no optimum: {solved.message}")
-    return float(solved.x[-1])
-
-
-def _rate(instance: Instance, job: int, gpus: dict[str, int]) -> Number:
-    """Return a job's best rate on the GPUs that a machine has free."""
-    return max((instance.rate(instance.jobs[job], k) for k, n in gpus.items() if n), default=0)
-
-
-def _take(
-    instance: Instance,
-    job: int,
-    machine: int,
-    free: dict[int, dict[str, int]],
-    held: dict[int, dict[int, str]],
-) -> Number:
-    """Put a copy of a job on a machine's best free GPU for it; return its progress."""
-    owner = instance.jobs[job]
-    rates = {k: instance.rate(owner, k) for k, n in free[machine].items() if n}
-    usable = {k: r for k, r in rates.items() if r}
-    if not usable:
-        return 0
-    kind = max(usable, key=lambda k: usable[k])
-    free[machine][kind] -= 1
-    held[job][machine] = kind
-    return instance.gain(owner, usable[kind])
+    def rate(self, job: int, gpus: Mapping[str, int]) -> Number:
+        """Return the best rate of a copy on these GPUs of one machine; 0 if it does not fit."""
+        owner, need = self.instance.jobs[job], self.gpus(job)
+        return max((self.instance.rate(owner, k) for k, n in gpus.items() if n >= need), default=0)

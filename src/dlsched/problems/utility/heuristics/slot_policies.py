@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from dlsched.problems.utility.definition.schema import Instance
 from dlsched.problems.utility.structures.machines import place, take
 from dlsched.problems.utility.structures.slot_simulation import Grants, Rounds
 
 
-def listed(order: Callable[[Rounds, list[int]], Iterable[int]]) -> Callable[[Rounds], Grants]:
-    """Return the policy that gives jobs GPUs in an order, each at its fastest possible speed.
+def shortest_first(rounds: Rounds) -> Grants:
+    """Give jobs GPUs by remaining time, shortest first, each at its fastest possible speed.
 
     Jobs are preempted; a job that does not fit is skipped.
     """
-
-    def policy(rounds: Rounds) -> Grants:
-        free = dict(rounds.instance.supply)
-        counts = {j: rounds.take_fastest(j, free) for j in order(rounds, rounds.queue)}
-        return place(rounds.instance, {j: gpus for j, gpus in counts.items() if gpus})
-
-    return policy
+    free = dict(rounds.instance.supply)
+    queue = sorted(rounds.queue, key=rounds.slots_left)
+    counts = {j: rounds.take_fastest(j, free) for j in queue}
+    return place(rounds.instance, {j: gpus for j, gpus in counts.items() if gpus})
 
 
 def most_free(instance: Instance, job: int, free: dict[str, int]) -> list[str]:

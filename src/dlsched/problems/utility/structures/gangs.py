@@ -60,8 +60,7 @@ def require_gangs(instance: Instance) -> None:
     """Raise `OptionError` if the instance's jobs fork."""
     if instance.forking:
         raise OptionError(
-            "this method schedules gangs, and the instance is forking; "
-            "use milp, hadare or hadare_copies"
+            "this method schedules gangs, and the instance is forking; use milp, forked or hadare"
         )
 
 

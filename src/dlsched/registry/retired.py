@@ -1,0 +1,9 @@
+"""Methods that are gone, and what to use instead; an entry is kept until 0.2."""
+
+RETIRED: dict[tuple[str, str], str] = {
+    ("simulation", "hadare_copies"): "hadare",
+    ("utility", "fifo"): "srtf",
+    ("utility", "hadar_pooled"): "hadar",
+    ("utility", "hadare_copies"): "hadare",
+}
+"""By problem and method, and ``simulation`` and policy; a lookup of the name says the value."""
