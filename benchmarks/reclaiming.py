@@ -25,7 +25,7 @@ from dlsched.results.result import Result
 SEEDS = 10
 SERVERS = 520
 DEMANDS = (26, 52, 130, 260)
-RULES = ("lyra", "gpu_fraction", "scf", "scf_updated", "densest", "random")
+RULES = ("lyra", "gpu_fraction", "scf", "densest", "random")
 LOANED = 291
 """Most servers on loan: 42 % of the paper's 520 are used at least, and 2 % are never lent."""
 FLEETS: dict[str, dict[str, Any]] = {
@@ -46,7 +46,6 @@ VARIANTS: tuple[tuple[str, dict[str, str]], ...] = (
     *(("lyra", {"ties": ties}) for ties in ("absorbed", "collateral", "random")),
     *(("gpu_fraction", {"ties": ties}) for ties in ("absorbed", "random")),
     *(("scf", {"ties": ties}) for ties in ("file", "random")),
-    ("scf_updated", {}),
     ("densest", {}),
     ("random", {}),
 )

@@ -11,7 +11,7 @@ import dlsched
 METHODS: list[tuple[str, str, dict[str, Any], str]] = [
     *(
         ("lyra-fig5", rule, {"ties": "first"}, "ties='first'")
-        for rule in ("lyra", "gpu_fraction", "scf", "scf_updated")
+        for rule in ("lyra", "gpu_fraction", "scf")
     ),
     ("lyra-table2", "lyra", {"shortest": "size"}, "shortest='size'"),
     ("workers-48", "chosen_first", {"trials": 0}, "trials"),

@@ -23,5 +23,5 @@ PROBLEM = Problem(
     size="servers",
     package=__name__,
     paper_method="lyra",
-    starts=(Start("densest"), Start("lyra"), Start("gpu_fraction"), Start("scf_updated")),
+    starts=(Start("densest"), Start("lyra"), Start("gpu_fraction")),
 )

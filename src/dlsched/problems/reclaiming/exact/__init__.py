@@ -25,7 +25,7 @@ def _is_weighted(instance: Instance) -> bool:
 @method(
     "reclaiming",
     kind="exact",
-    preload=(".heuristics.even_loads", ".heuristics.densest_loops", *SOLVER_LIBRARIES),
+    preload=(".heuristics.densest_loops", *SOLVER_LIBRARIES),
     small=_needs_no_loops,
     begins_with="lp",
 )

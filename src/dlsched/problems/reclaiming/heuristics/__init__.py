@@ -1,7 +1,7 @@
 """Lyra's heuristic for reclaiming (section 4), the paper's baselines, and two of this library.
 
-`lyra`, `gpu_fraction` and `scf_updated` share one greedy loop: take the server of least cost,
-preempt its jobs, update the costs of the jobs' other servers. They differ in what a job adds to the
+`lyra` and `gpu_fraction` share one greedy loop: take the server of least cost, preempt its jobs,
+update the costs of the jobs' other servers. They differ in what a job adds to the
 cost of a server. `scf` and `random` choose all servers at once.
 """
 
@@ -76,21 +76,6 @@ def scf(instance: Instance, rng: np.random.Generator, ties: str = "file") -> Sol
     if ties == "random":
         rng.shuffle(order)
     return solution_of(instance, sorted(order, key=counts.__getitem__)[: instance.demand])
-
-
-@method("reclaiming", kind="baseline")
-def scf_updated(instance: Instance, rng: np.random.Generator, ties: str = "absorbed") -> Solution:
-    """Least weight of jobs first, updated: a variant of `scf` by this library.
-
-    The cost of a server is the weight of the jobs with a base worker on it. Loop and ties are
-    those of `lyra`, so the two methods differ in the definition of the cost only.
-
-    Parameters
-    ----------
-    ties
-        As for `lyra`.
-    """
-    return greedy(instance, count_shares(instance), ties, rng)
 
 
 @method("reclaiming", kind="baseline")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +10,6 @@ from dlsched.errors import OptionError
 from dlsched.problems.reclaiming.definition.schema import Instance, Solution, solution_of
 from dlsched.problems.reclaiming.heuristics import densest_loops
 from dlsched.problems.reclaiming.heuristics.densest_loops import empty, ruin
-from dlsched.problems.reclaiming.heuristics.even_loads import even_loads, preempt_first
 from dlsched.problems.reclaiming.structures.job_arrays import Layout, layout_of
 from dlsched.registry.own import method
 from dlsched.run import Run
@@ -19,21 +17,17 @@ from dlsched.solvers.compilation import compiled
 from dlsched.solvers.preparation import prepare
 
 _FEW_JOBS = 2_000
-"""Up to this many jobs one pass takes less time as Python (.24 s at 1,458 jobs) than to load its
-compiled loops (.5 s); to compile them takes 7 s."""
+"""Up to this many jobs both passes take less time as Python (.34 s at 1,989 jobs) than to load
+their compiled loops (.5 s); to compile them takes 7 s."""
 _FEW_PAIRS = 12_500
 """The same for pairs of servers of a job: with 32,000, of 2,000 scattered jobs on 520 servers, a
 pass takes 6.8 s as Python and .05 s compiled; with 12,292, of 691 jobs on as many, .11 s."""
-_DOUBLINGS, _DOUBLINGS_OF_SMALL, _DOUBLINGS_OF_FEW = 2, 3, (2, 6)
-"""Base-2 logarithms of the exponents: 4 on a large fleet, 8 there for a small demand, and the
-better of 4 and 64 on a small fleet."""
-_SMALL_DEMAND = 100
-"""Up to this demand the exponent is 8: with 4 two of 80 fleets were 10 and 14 % above the optimum.
-For larger ones it is 4: .15 % above the optimum on average on 40 fleets, .21 with 8."""
-_SWEEPS = 10
-"""Sweeps of `even_loads`: on 79 drawn fleets 20 were no better than 10, and 5 a tenth worse."""
+_DOUBLINGS, _DOUBLINGS_OF_FEW = (2, 3), (2, 6)
+"""Base-2 logarithms of the exponents, of which the better one counts: 4 and 8, on a small fleet 4
+and 64. On 140 fleets of 520 servers 4 alone was .22 % above the optimum on average, 8 alone .30,
+the better of both .16."""
 _FEW_SERVERS = 100
-"""Up to this many servers a pass takes less time than what is around it (.16 of .42 ms at 100)."""
+"""Up to this many servers the second exponent is 64."""
 _RUINED = 0.3
 """The largest share of the demand whose servers one round makes busy again."""
 
@@ -47,7 +41,7 @@ def few_jobs(instance: Instance) -> bool:
 @method(
     "reclaiming",
     kind="heuristic",
-    preload=(".heuristics.even_loads", ".heuristics.densest_loops"),
+    preload=(".heuristics.densest_loops",),
     small=few_jobs,
 )
 def densest(instance: Instance, run: Run, rounds: int = 0) -> Solution:
@@ -64,10 +58,7 @@ def densest(instance: Instance, run: Run, rounds: int = 0) -> Solution:
     lower the weight is undone. Of the idle servers those with the most GPUs of preempted jobs are
     returned.
 
-    Up to 100 servers the better of p = 4 and p = 64 counts. On more servers p is 8 up to a demand
-    of 100, else 4, and the loop begins with the jobs on servers of low load, where each job divides
-    its weight so that the loads are even (`even_loads`). Of the sets of such servers that have
-    about the least weight for their size, it is the largest one up to the demand.
+    The better of p = 4 and p = 8 counts, up to 100 servers that of p = 4 and p = 64.
 
     Parameters
     ----------
@@ -80,13 +71,14 @@ def densest(instance: Instance, run: Run, rounds: int = 0) -> Solution:
         raise OptionError(f"rounds={rounds!r} must be a whole number from 0")
     layout, demand = layout_of(instance), instance.demand
     order = np.argsort(-layout.weight, kind="stable")
-    found = [
-        (empty(layout, demand, doublings, order, start), start)
-        for start, doublings in _starts(layout, demand)
-    ]
+    few = len(layout.jobs_at) - 1 <= _FEW_SERVERS
+    found = []
+    for doublings in _DOUBLINGS_OF_FEW if few else _DOUBLINGS:
+        preempted = layout.weight == 0
+        found.append((empty(layout, demand, doublings, order, preempted), preempted))
     least = min(weight for weight, _ in found)
-    lightest = {start.tobytes(): start for weight, start in found if weight == least}
-    choices = (_Choice.of(layout, demand, least, start) for start in lightest.values())
+    lightest = {jobs.tobytes(): jobs for weight, jobs in found if weight == least}
+    choices = (_Choice.of(layout, demand, least, jobs) for jobs in lightest.values())
     best = min(choices, key=_Choice.objective)
     if rounds and demand:
         with run.paused():
@@ -94,18 +86,6 @@ def densest(instance: Instance, run: Run, rounds: int = 0) -> Solution:
         with compiled():
             best = _improved(best, layout, demand, rounds, run)
     return solution_of(instance, sorted(best.servers))
-
-
-def _starts(layout: Layout, demand: int) -> Iterator[tuple[Any, int]]:
-    """Yield jobs to preempt first, and the logarithm of the exponent with which to go on."""
-    free = layout.weight == 0
-    if len(layout.jobs_at) - 1 <= _FEW_SERVERS:
-        yield from ((free.copy(), doublings) for doublings in _DOUBLINGS_OF_FEW)
-        return
-    rising = np.argsort(even_loads(layout, _SWEEPS), kind="stable")
-    first = free.copy()
-    preempt_first(layout, demand, rising, first)
-    yield first, _DOUBLINGS_OF_SMALL if demand <= _SMALL_DEMAND else _DOUBLINGS
 
 
 def _improved(best: _Choice, layout: Layout, demand: int, rounds: int, run: Run) -> _Choice:
