@@ -9,11 +9,11 @@ from simulation_cases import ends_by_id
 from test_lyra_policy import cluster, random_jobs, random_loans, workload
 
 import dlsched
-from dlsched.problems.elastic.heuristics.completion_rates import total_rate
 from dlsched.problems.elastic.instances import state as adapter
 from dlsched.registry.cluster_state import JobState
 from dlsched.simulation import Cluster, simulate
 from dlsched.simulation.policies import lyra
+from dlsched.simulation.policies.completion_rates import total_rate
 from dlsched.simulation.policies.lyra_queue import Queue
 from dlsched.simulation.policies.lyra_scaling import remaining_times
 
@@ -36,7 +36,7 @@ class Compared(lyra.Lyra):
                 mixed_efficiency=min(efficiencies, default=1),
                 loan_speed=self._loan_speed,
             )
-            solution = dlsched.solve(instance, self.elastic).solution
+            solution = dlsched.solve(instance, self._scaling).solution
             results.append((instance, solution))
         (_, fewer), (instance, whole) = results
         if self.elastic == "lyra":

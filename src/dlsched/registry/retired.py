@@ -1,6 +1,7 @@
 """Methods that are gone, and what to use instead; an entry is kept until 0.2."""
 
 RETIRED: dict[tuple[str, str], str] = {
+    ("elastic", "completion_rates"): 'the policy lyra with elastic="completion_rates"',
     ("reclaiming", "scf_updated"): "scf",
     ("simulation", "hadare_copies"): "hadare",
     ("utility", "fifo"): "srtf",

@@ -20,8 +20,8 @@ from dlsched.problems.elastic.definition.job_choices import (
     running_time,
     splits,
 )
-from dlsched.problems.elastic.heuristics.completion_rates import total_rate
 from dlsched.problems.elastic.instances.strategy import VARIATIONS, instances
+from dlsched.simulation.policies.completion_rates import completion_rates, total_rate
 from drawing import drawn
 
 PRECISION = Fraction(1, 10**6)
@@ -55,7 +55,7 @@ def test_the_sum_of_the_rates_is_that_of_enumeration(variation: int) -> None:
 
     @drawn(30, instances(**VARIATIONS[variation]))
     def compare(instance: Instance) -> None:
-        solution = dlsched.solve(instance, "completion_rates").solution
+        solution = dlsched.solve(instance, completion_rates).solution
         assert check(instance, solution).feasible
         best = max(rate_of(instance, workers) for workers in allocations(instance))
         reached = total_rate(instance, solution)
@@ -67,9 +67,9 @@ def test_the_sum_of_the_rates_is_that_of_enumeration(variation: int) -> None:
 def test_a_gpu_goes_to_the_least_area_that_is_left() -> None:
     """Of a running job with 90 GPU-seconds left and a waiting one with 80, the second gets it."""
     made = epoch(1, job("runs", 1, 2, 45, running=True), job("waits", 1, 1, 80))
-    assert dlsched.solve(made, "completion_rates").solution.workers == {"runs": 1, "waits": 1}
+    assert dlsched.solve(made, completion_rates).solution.workers == {"runs": 1, "waits": 1}
     other = epoch(1, job("runs", 1, 2, 35, running=True), job("waits", 1, 1, 80))
-    assert dlsched.solve(other, "completion_rates").solution.workers == {"runs": 2}
+    assert dlsched.solve(other, completion_rates).solution.workers == {"runs": 2}
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_a_loss_of_added_workers_lets_a_waiting_job_go_before(
     """With 80 and 90 GPU-seconds left, 1/80 is above 1/90; 0.8/80, with the loss, is not."""
     runs = job("runs", 1, 2, [80, seconds], running=True)
     made = epoch(1, runs, job("waits", 1, 1, 90))
-    assert dlsched.solve(made, "completion_rates").solution.workers == given
+    assert dlsched.solve(made, completion_rates).solution.workers == given
 
 
 def test_without_limits_all_gpus_go_to_the_least_left() -> None:
@@ -89,14 +89,14 @@ def test_without_limits_all_gpus_go_to_the_least_left() -> None:
     both = {"heterogeneous": True}
     rows = [job(name, 1, 9, left, **both) for name, left in (("a", 12), ("b", 10), ("c", 11))]
     made = epoch(4, *rows, loan=5).model_copy(update={"mixed_efficiency": Fraction(1)})
-    given = dlsched.solve(made, "completion_rates").solution.workers
+    given = dlsched.solve(made, completion_rates).solution.workers
     assert given == {"b": {"training": 4, "loan": 5}}
 
 
 def test_equal_sums_keep_the_fewer_workers() -> None:
     """A job that is no faster with a second worker does not get it."""
     made = epoch(3, job("flat", 1, 3, [12, 12, 12]))
-    assert dlsched.solve(made, "completion_rates").solution.workers == {"flat": 1}
+    assert dlsched.solve(made, completion_rates).solution.workers == {"flat": 1}
 
 
 @pytest.mark.parametrize(
@@ -118,12 +118,12 @@ def test_the_declarative_model_with_the_same_values_agrees(options: dict[str, An
     variant = dlsched.Variant("elastic", "completion-rates", levels=[level])
     instance = dlsched.generate("elastic", 1, jobs=12, capacity=20, **options)
     stated = dlsched.solve(instance, variant=variant)
-    reached = total_rate(instance, dlsched.solve(instance, "completion_rates").solution)
+    reached = total_rate(instance, dlsched.solve(instance, completion_rates).solution)
     assert stated.status == "optimal"
     assert float(reached) == pytest.approx(float(stated.objective[0]), rel=1e-9)
 
 
 def test_the_empty_round_has_the_empty_answer() -> None:
     """Without jobs there is nothing to give."""
-    solution = dlsched.solve(epoch(4), "completion_rates").solution
+    solution = dlsched.solve(epoch(4), completion_rates).solution
     assert solution.workers == {}

@@ -17,6 +17,7 @@ from dlsched.schema import Id, Number
 from dlsched.simulation.engine.decision import Decision
 from dlsched.simulation.engine.policy import BasePolicy
 from dlsched.simulation.engine.state import State, job_state
+from dlsched.simulation.policies.completion_rates import completion_rates
 from dlsched.simulation.policies.lyra_draft import Draft
 from dlsched.simulation.policies.lyra_queue import AHEAD, Kinds, Queue
 from dlsched.simulation.policies.lyra_reclaiming import reclaim
@@ -66,8 +67,9 @@ class Lyra(BasePolicy):
     method
         Method of ``reclaiming``; None is the paper's (`lyra`).
     elastic, workers
-        Methods of the other two problems. ``workers="naive_bfd"`` is Table 6: no groups, elastic
-        jobs placed like inelastic ones.
+        Methods of the other two problems. ``elastic="completion_rates"`` is a rule of this library:
+        see `dlsched.simulation.policies.completion_rates`. ``workers="naive_bfd"`` is Table 6: no
+        groups, elastic jobs placed like inelastic ones.
     interval
         Seconds between rounds.
     time_limit
@@ -108,7 +110,8 @@ class Lyra(BasePolicy):
         self.elastic = elastic or "lyra"
         self.workers = workers or "bfd"
         # Otherwise a wrong name would be found when a server is first reclaimed, or never.
-        chosen = {"reclaiming": method, "elastic": self.elastic, "workers": self.workers}
+        self._scaling = completion_rates if self.elastic == "completion_rates" else self.elastic
+        chosen = {"reclaiming": method, "elastic": self._scaling, "workers": self.workers}
         for name, choice in chosen.items():
             if choice not in (None, "exact"):
                 problem(name).resolve(choice)
@@ -174,7 +177,7 @@ class Lyra(BasePolicy):
         instance = elastic_adapter.epoch(
             snapshot, mixed_efficiency=efficiency, loan_speed=self._loan_speed
         )
-        result = dlsched.solve(instance, self.elastic, seed=draft.state.seed, **self.limits)
+        result = dlsched.solve(instance, self._scaling, seed=draft.state.seed, **self.limits)
         if result.solution is None:
             return {}, set()
         workers = {name: by_pool(count) for name, count in result.solution.workers.items()}

@@ -34,7 +34,7 @@ from dlsched.simulation.workload.job import Job
 from dlsched.simulation.workload.workload import Workload
 
 AHEAD: Final = ("lyra", "completion_rates")
-"""Methods of elastic for which the above holds."""
+"""Lyra's options ``elastic`` for which the above holds."""
 RESOLUTION: Final = 0.001
 """Seconds to which ``elastic`` rounds running times: jobs closer than this may be equal to it."""
 Flags = NDArray[np.bool_]

@@ -1,4 +1,4 @@
-"""The round that values what is left of each job: most completions per second.
+"""A round of Lyra that values what is left of each job: most completions per second.
 
 A job that keeps its workers completes at the rate 1 / (its running time with them). The round
 maximises the sum of the rates,
@@ -9,7 +9,8 @@ where n_j is 0 or from min to max workers for a pending job and from min to max 
 Where time falls as 1 / workers, a rate is workers * gpus_per_worker / (the GPU-seconds left), so
 that a GPU is worth the same to a job whatever it has: it goes to the jobs with the least area left.
 With a loss of added workers these are worth less than a base worker, and on two pools a worker is
-worth its GPU's speed. The card's section "Completion rates" has what is optimal about it.
+worth its GPU's speed. The section "Completion rates" of the card of
+``elastic`` has what is optimal about it.
 """
 
 from __future__ import annotations
@@ -32,7 +33,6 @@ from dlsched.problems.elastic.definition.schema import Instance, Solution
 from dlsched.problems.elastic.programs.knapsack_search import KnapsackSearch
 from dlsched.problems.elastic.structures.knapsack import assemble
 from dlsched.problems.elastic.structures.undominated_choices import Choice
-from dlsched.registry.own import method
 from dlsched.results.result import Claim
 from dlsched.run import Run
 
@@ -49,15 +49,14 @@ class _Gain(NamedTuple):
     rate: Fraction
 
 
-@method("elastic", kind="heuristic")
 def completion_rates(instance: Instance, run: Run) -> Claim:
-    """Of this library: the workers with which most jobs complete per second, in one knapsack.
+    """Return the workers with which most jobs complete per second, in one knapsack.
 
     Lyra's two phases (section 5.2) start the jobs with the shortest running times and divide what
     is left; a knapsack over waiting and running jobs weighs both against each other. It maximises
     the sum of 1 / running time over the jobs that run; of allocations with equal sums it takes the
     fewest GPUs. That optimum is exact for rates rounded to whole multiples of at most a millionth
-    of the largest one; it is not that of elastic's own levels, so the method is a heuristic.
+    of the largest one; it is not that of elastic's own levels. Of this library.
     """
     gains = list(_gains(instance))
     items = assemble(_scaled(instance, gains), instance.capacities)
