@@ -27,7 +27,7 @@ SCENARIOS: dict[str, dict[str, Any]] = {
 """Section 7.1, with shares of jobs; in Ideal all jobs scale."""
 
 
-RULES = ("lyra", "prices", "afs", "fifo")
+RULES = ("lyra", "afs", "fifo")
 RUNNING = (0.0, 0.5, 1.0)
 """Shares of the jobs that run already."""
 

@@ -138,7 +138,6 @@ GROUPS = (
     ),
     (
         ELASTIC,
-        Case("Elastic only: prices", loaning=False, options={"elastic": "prices"}),
         Case("Elastic only: exact elastic", loaning=False, options={"elastic": "exact"}),
     ),
     (

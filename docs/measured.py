@@ -119,7 +119,7 @@ GAPS: dict[str, _Gaps] = {
     "elastic": _Gaps(
         "Heuristics by size",
         size=_first("items"),
-        columns=("prices", "lyra", "afs", "fifo"),
+        columns=("lyra", "afs", "fifo"),
         x="items of the knapsack",
         y="gap in launched jobs, %",
         note="The mean of five seeds, all proved.",

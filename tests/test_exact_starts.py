@@ -296,7 +296,7 @@ def test_bounds_of_two_sources(bounds: Any, others: Any, expected: tuple[int | N
 
 def test_a_claim_worse_than_a_heuristic_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a limit, too, where nothing was proved; the reason says whose solution it is."""
-    instance, call = dlsched.generate("elastic", 1, jobs=12), registry.call
+    instance, call = dlsched.generate("elastic", 2, jobs=12), registry.call
     best = dlsched.solve(instance)
     exact = registry.problem("elastic").method("exact", instance).function
 
@@ -309,7 +309,7 @@ def test_a_claim_worse_than_a_heuristic_is_replaced(monkeypatch: pytest.MonkeyPa
     found = dlsched.solve(instance)
     assert (found.status, found.termination) == (Status.FEASIBLE, Termination.UNDECIDED)
     assert found.objective == best.objective and found.solution.method == "dp"
-    assert found.reason == "the solution is that of prices"
+    assert found.reason == "the solution is that of lyra"
 
 
 def test_nothing_is_asked_after_a_heuristic_at_its_certified_bounds(

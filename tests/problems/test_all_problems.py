@@ -26,7 +26,6 @@ HEURISTICS: list[tuple[str, str, dict[str, Any]]] = [
             SMALL_FLEET | {"weighted": False},
         )
     ),
-    ("elastic", "prices", {"examples": draws(40)}),
     ("workers", "chosen_first", {"examples": draws(40)}),
     ("placement", "short_annealing", {"examples": draws(6, 2)}),
     ("placement", "tempering", {"examples": draws(6, 2)}),
@@ -99,8 +98,8 @@ def test_solving_compiles_nothing_beyond_the_declared_signatures(name: str) -> N
 
 
 STARTED: list[tuple[str, dict[str, Any], str, str]] = [
-    ("elastic", {"seed": 3, "jobs": 30}, "dp", "prices"),
-    ("elastic", {"seed": 3, "jobs": 30}, "milp", "prices"),
+    ("elastic", {"seed": 3, "jobs": 30}, "dp", "dp"),
+    ("elastic", {"seed": 3, "jobs": 30}, "milp", "dp"),
     ("placement", {"seed": 3, "tables": 8, "regions": 3, "jobs": 12, "largest": 0.4}, "exact",
      "hill_climbing"),
     ("interleaving", {"seed": 1, "jobs": 24}, "exact", "exact"),

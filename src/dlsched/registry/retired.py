@@ -2,6 +2,7 @@
 
 RETIRED: dict[tuple[str, str], str] = {
     ("elastic", "completion_rates"): 'the policy lyra with elastic="completion_rates"',
+    ("elastic", "prices"): "dp",
     ("reclaiming", "scf_updated"): "scf",
     ("simulation", "hadare_copies"): "hadare",
     ("utility", "fifo"): "srtf",

@@ -19,7 +19,7 @@ PROBLEM = Problem(
     size="jobs",
     package=__name__,
     paper_method="lyra",
-    starts=(Start("prices", When.LAST),),
+    starts=(Start("lyra", When.LAST),),
 )
 
 __all__ = ["PROBLEM", "Completion", "Instance", "Solution", "jct"]

@@ -1,4 +1,4 @@
-"""Lyra's two phases (section 5.2), choices at prices of GPUs, and the baselines."""
+"""Lyra's two phases (section 5.2), and the baselines."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ import numpy as np
 from dlsched.errors import OptionError
 from dlsched.problems.elastic.definition.job_choices import fastest_time
 from dlsched.problems.elastic.definition.schema import Instance, Job, Solution
-from dlsched.problems.elastic.heuristics.core_program import near_prices
 from dlsched.problems.elastic.programs.knapsack_search import KnapsackSearch
-from dlsched.problems.elastic.structures.choice_arrays import choices_of
 from dlsched.problems.elastic.structures.epoch import Epoch
 from dlsched.problems.elastic.structures.knapsack import assemble
 from dlsched.problems.elastic.structures.undominated_choices import Choice
@@ -82,31 +80,6 @@ def _divide(epoch: Epoch, jobs: Iterable[int], pool: int, run: Run) -> None:
     search.solve()
     for i in search.best.chosen or ():
         epoch.add(int(items.job[i]), pool, int(items.workers[i, 0]))
-
-
-@method("elastic", kind="heuristic")
-def prices(
-    instance: Instance, rng: np.random.Generator, within: float = 0.001, steps: int = 6_000_000
-) -> Solution:
-    """Of this library: most jobs, the best choices at prices of GPUs, a table of the doubtful ones.
-
-    The prices of the GPUs are those of the Lagrangian relaxation with as many pending jobs as can
-    start, sought in floating point. At them most jobs have one choice that is clearly the best;
-    the others, first 12 and at most 96, share what is left by a table over the GPUs.
-
-    Parameters
-    ----------
-    within
-        No larger table is filled for a solution within this share of the relaxation's bound.
-    steps
-        Most additions of a table; a larger one is left out.
-    """
-    if within < 0 or steps < 0:
-        raise OptionError("within and steps must be from 0")
-    if not instance.jobs:
-        return Solution(workers={})
-    choices = choices_of(instance)
-    return choices.solution(instance, near_prices(choices, within, steps))
 
 
 @method("elastic", kind="baseline")
