@@ -191,7 +191,7 @@ ORDERS = [
     ("placement", {"tables": 300, "regions": 4, "jobs": 40}, ["tempering", "annealing", "milp"]),
     ("interleaving", {"jobs": 64}, ["column_generation", "regroup", "swap"]),
     ("interleaving", {"jobs": 256}, ["regroup", "swap", "column_generation"]),
-    ("elastic", {"jobs": 12}, ["dp", "prices"]),
+    ("elastic", {"jobs": 12}, ["dp", "lyra"]),
     ("utility", {"jobs": 5, "slots": 10}, ["dantzig_wolfe", "insertion"]),
     ("sensitivity", {"servers": 70}, ["price_round", "pooled", "patterns", "tune"]),
     ("dispatch", {"pending": 6, "machines": 8}, ["classes", "lp", "counted", "reinserted"]),
