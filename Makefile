@@ -27,9 +27,10 @@ test: $(READY)
 	$(MAKE) --no-print-directory -j 2 lint loops
 	$(BIN)/python -m pytest -n $(WORKERS)
 
-# The slow tests as well (proofs of large instances, cold compilation), with coverage.
+# The slow tests as well (proofs of large instances, cold compilation), and those of what is not
+# installed, with coverage.
 test-all: lint
-	$(BIN)/python -m pytest -n $(WORKERS) -m "slow or not slow" --cov --cov-report=term
+	$(BIN)/python -m pytest -n $(WORKERS) -m "slow or not slow" tests benchmarks/claims_only benchmarks/published --cov --cov-report=term
 
 # The lowest versions that pyproject.toml allows, in an environment of their own (1 GB for a while).
 lowest:

@@ -38,4 +38,5 @@ def git(*arguments: str) -> str:
 def _parts() -> list[str]:
     names = [name.split(".") for name in sys.modules if name.startswith("dlsched.")]
     problems = {f"problems/{n[2]}" for n in names if n[1] == "problems" and len(n) > 3}
-    return sorted(problems | {n[1] for n in names if n[1] in _NAMED})
+    beside = {f"benchmarks/{n}" for n in ("published", "claims_only") if n in sys.modules}
+    return sorted(problems | beside | {n[1] for n in names if n[1] in _NAMED})

@@ -15,9 +15,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from claims_only.clairvoyant import clairvoyant
 from figures import ROOT, arguments, write
 
-from dlsched.simulation import Cluster, Simulation, Workload, clairvoyant, simulate
+from dlsched.simulation import Cluster, Simulation, Workload, simulate
 from dlsched.simulation.workload.estimates import with_wrong_estimates
 from dlsched.simulation.workload.generators import (
     hadar_cluster,

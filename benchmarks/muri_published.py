@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from figures import arguments, write
+from published import simulate
 
 from dlsched.simulation import Cluster, Workload
-from dlsched.simulation.api import simulate
 from dlsched.solvers.preparation import prepare
 
 DATA = Path(__file__).parents[1].parent / "shared/data/muri"
@@ -77,9 +77,9 @@ def published() -> Any:
 
 def measure(jobs: Workload, policy: str, **options: Any) -> Run:
     """Simulate, audit, and return the metrics."""
-    prepare("dlsched.simulation.published.muri.blossom_stages")
+    prepare("published.muri.blossom_stages")
     began, cpu = time.perf_counter(), time.process_time()
-    run = simulate(jobs, CLUSTER, policy, variant="published", **options)
+    run = simulate(jobs, CLUSTER, policy, **options)
     took = time.process_time() - cpu, time.perf_counter() - began
     report = run.audit()
     assert report.feasible, report.violations[:3]
@@ -316,10 +316,10 @@ def audits() -> Iterator[str]:
     yield "## Audit of Muri-S\n"
     yield "| trace | decisions | segments | violations | simulation, CPU s | audit, CPU s |"
     yield "|" + "---|" * 6
-    prepare("dlsched.simulation.published.muri.blossom_stages")
+    prepare("published.muri.blossom_stages")
     for trace in ("trace3_pr", "trace1_pr"):
         times = [time.process_time()]
-        run = simulate(workload(trace), CLUSTER, "muri_s", variant="published")
+        run = simulate(workload(trace), CLUSTER, "muri_s")
         times.append(time.process_time())
         details = run.audit().details
         times.append(time.process_time())

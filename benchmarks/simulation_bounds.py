@@ -16,6 +16,7 @@ from fractions import Fraction
 
 import numpy as np
 from figures import ROOT, arguments, write
+from published.bounds import bound as published_bound
 
 from dlsched.simulation import Cluster, Workload, simulate
 from dlsched.simulation.bounds import bound, makespan, mean, pooled
@@ -34,10 +35,10 @@ ONE = (Fraction(1),)
 HOUR = 3600
 
 
-def trace(name: str) -> Workload:
+def trace(name: str, **options: int) -> Workload:
     """Return the jobs of one of Muri's traces; with ``_pr`` they are all submitted at 0."""
     path = DATA / "muri" / f"{name.removesuffix('_pr')}.csv"
-    return Workload.from_trace(path, "muri", together=name.endswith("_pr"))
+    return Workload.from_trace(path, "muri", together=name.endswith("_pr"), **options)
 
 
 def steps(d: Demands) -> list[float]:
@@ -119,10 +120,11 @@ def published() -> Iterator[str]:
     kinds = {"srsf": ("srtf", "srsf", "tiresias"), "muri_s": ("muri_s", "muri_l"),
              "antman": ("antman",)}  # fmt: skip
     for name in ("trace3", "trace3_pr", "trace1"):
+        jobs = trace(name, resources=3)
         for policy, same in kinds.items():
             cells = []
             for metric in ("mean_jct", "makespan"):
-                limit = float(bound(trace(name), CLUSTER, metric, published=policy).value)
+                limit = float(published_bound(jobs, CLUSTER, policy, metric).value)
                 least = min(printed[name][each][metric] for each in same)
                 cells += [f"{limit:,.0f}", f"{least:,.0f}"]
             yield f"| {name} | {', '.join(same)} | {' | '.join(cells)} |"

@@ -21,6 +21,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+import published as published_simulators
 from figures import arguments, write
 
 from dlsched.simulation import Cluster, Simulation, Workload, simulate
@@ -95,7 +96,7 @@ def large(count: int, load: float) -> str:
 
 def traced(label: str, own: str, public: str) -> str:
     """Simulate a published trace; return the line of the table."""
-    run: Simulation
+    run: Any
     cost, run = Cost.of(RUNS[label])
     assert run.audit()
     hours = run.summary["makespan"] / 3600
@@ -105,9 +106,9 @@ def traced(label: str, own: str, public: str) -> str:
     )
 
 
-def _muri(trace: str, policy: str) -> Simulation:
+def _muri(trace: str, policy: str) -> published_simulators.Simulation:
     jobs = Workload.from_trace(SHARED / "muri" / f"{trace}.csv", profiles="muri", resources=3)
-    return simulate(jobs, Cluster.uniform(), policy, variant="published")
+    return published_simulators.simulate(jobs, Cluster.uniform(), policy)
 
 
 def _paper(trace: str, policy: str) -> Simulation:
@@ -115,14 +116,14 @@ def _paper(trace: str, policy: str) -> Simulation:
     return simulate(jobs, Cluster.uniform(), policy)
 
 
-def _synergy() -> Simulation:
+def _synergy() -> published_simulators.Simulation:
     file, measured = (SHARED / "synergy" / name for name in SYNERGY)
     jobs = Workload.from_trace(file, "synergy", measured=measured, together=True)
     cluster = Cluster.uniform(4, 8, cpus=24, memory=500)
-    return simulate(jobs, cluster, "synergy", method="tune", variant="published")
+    return published_simulators.simulate(jobs, cluster, "synergy", method="tune")
 
 
-RUNS: dict[str, Callable[[], Simulation]] = {
+RUNS: dict[str, Callable[[], Any]] = {
     "trace 1, SRTF": lambda: _paper("trace1", "srtf"),
     "trace 1, SRTF, published": lambda: _muri("trace1", "srtf"),
     "trace 1, Muri-S, published": lambda: _muri("trace1", "muri_s"),

@@ -35,7 +35,10 @@ def stale(page: str) -> Iterator[tuple[str, str]]:
         if not git("cat-file", "-t", commit):
             yield section, f"commit {commit} is not in this repository"
             continue
-        paths = [f"src/dlsched/{part}" for part in used.split(", ")]
+        paths = [
+            part if part.startswith("benchmarks/") else f"src/dlsched/{part}"
+            for part in used.split(", ")
+        ]
         changed = changes(commit, f"benchmarks/{page}.py", *paths)
         if changed:
             yield section, f"{changed[0]} and {len(changed) - 1} other files since {commit}"

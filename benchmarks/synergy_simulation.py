@@ -20,12 +20,12 @@ from functools import cache, wraps
 from typing import Any, NamedTuple
 
 import numpy as np
+import published as published_simulators
 from figures import ROOT, arguments, write
 from numpy.typing import NDArray
 
 from dlsched.simulation import Cluster, Workload
 from dlsched.simulation.api import simulate
-from dlsched.simulation.run import Simulation
 from dlsched.simulation.workload.generators import synergy_workload
 
 DATA = ROOT.parent / "shared" / "data"
@@ -54,8 +54,14 @@ def recorded(section: Callable[[], Iterator[str]]) -> Callable[[], Iterator[str]
 
 
 def run(
-    workload: Workload, cluster: Cluster, method: str, *, audit: bool = True, **options: Any
-) -> Simulation:
+    workload: Workload,
+    cluster: Cluster,
+    method: str,
+    *,
+    audit: bool = True,
+    simulate: Callable[..., Any] = simulate,
+    **options: Any,
+) -> Any:
     """Simulate and audit."""
     made = simulate(workload, cluster, "synergy", method=method, **options)
     if audit and not (report := made.audit()):
@@ -112,11 +118,10 @@ def published(
         method,
         audit=seed == SEEDS[0] and order != "ftf_largest",
         order=order,
-        variant="published",
+        simulate=published_simulators.simulate,
     )
     hours = made.jobs["jct"].to_numpy()[MEASURED] / 3600
     use = (0.0, 0.0) if method == "opt" else _use(made, MEASURED)
-    made.log.close()
     return Steady(hours, *use)
 
 
@@ -164,9 +169,9 @@ def static() -> Iterator[str]:
         "opt",
     ):
         cells = []
-        for variant in ("published", "paper"):
+        for simulated in (published_simulators.simulate, simulate):
             began = time.process_time()
-            made = run(jobs, cluster, method, variant=variant)
+            made = run(jobs, cluster, method, simulate=simulated)
             cells.append((made.summary, time.process_time() - began))
         (p, p_seconds), (o, o_seconds) = cells
         code, paper = known.get(method, ("-", "-"))
@@ -403,7 +408,7 @@ def table5_seeds() -> Iterator[str]:
         jobs = synergy_workload(
             1000, load=20, split="30/60/10", scale=0.1, measured=PROFILES, seed=seed
         )
-        made = run(jobs, servers(4), method, order="srtf", variant="published")
+        made = run(jobs, servers(4), method, order="srtf", simulate=published_simulators.simulate)
         times = made.jobs["jct"].to_numpy()[300:700] / 3600
         figures.append((float(times.mean()), float(np.quantile(times, 0.99))))
     fair, tuned, best = (np.array(figures) for figures in hours.values())
@@ -446,7 +451,7 @@ def table5_dynamic() -> Iterator[str]:
     paper = {"proportional": (4.52, 16.85), "tune": (3.19, 8.54), "opt": (3.06, 8.21)}
     first: tuple[float, float] = (0, 0)
     for method in ("proportional", "tune", "exact", "opt"):
-        made = run(jobs, servers(4), method, order="srtf", variant="published")
+        made = run(jobs, servers(4), method, order="srtf", simulate=published_simulators.simulate)
         hours = made.jobs["jct"].to_numpy()[300:700] / 3600
         mean, tail = float(hours.mean()), float(np.quantile(hours, 0.99))
         first = (mean, tail) if method == "proportional" else first
@@ -458,7 +463,7 @@ def table5_dynamic() -> Iterator[str]:
         yield f"| {method} | {ours} | {theirs} |"
 
 
-def _use(made: Simulation, measured: slice) -> tuple[float, float]:
+def _use(made: published_simulators.Simulation, measured: slice) -> tuple[float, float]:
     """Return the shares of GPUs and CPUs in use in the time measured."""
     jobs = made.workload.jobs
     begin, end = float(jobs[measured.start].submit), float(jobs[measured.stop].submit)

@@ -41,8 +41,6 @@ OTHERS = (
     "dlsched.problems.interleaving.heuristics.seeded_groups",
     "dlsched.problems.interleaving.programs.pair_pricing",
     "dlsched.simulation.bounds.relaxation",
-    "dlsched.simulation.list_search",
-    "dlsched.simulation.published.muri.blossom_stages",
 )
 """The modules with loops that no method preloads, those of the simulation among them."""
 _REQUIREMENT = re.compile(

@@ -269,8 +269,7 @@ BAD_ENTRIES = [
     ('"sample-philly"', '"gone.csv"', "simulation[0].trace", "gone.csv"),
     (LIMIT, "kinds = [{ gpus = 0 }]", "simulation[0].kinds[0].gpus", ""),
     (LIMIT, "gpus = 2\nkinds = [{ gpus = 8 }]", "simulation[0].kinds", "beside"),
-    (LIMIT, 'variant = "true"', "simulation[0].variant", "paper, published"),
-    (LIMIT, 'variant = "published"', "simulation[0].policies[0]", "no published"),
+    (LIMIT, 'variant = "published"', "simulation[0].variant", "unknown field"),
 ]
 
 

@@ -17,8 +17,6 @@ from dlsched.simulation.policies import SOLVING, find_policy, policy_options
 
 TRACE = ("simulate", "sample-philly", "--servers", "4")
 SYNERGY = ("--policy", "synergy", "--profiles", "synergy")
-ANTMAN = ("--policy", "antman", "--variant", "published", "--set", "interval=60")
-"""A policy that has a published variant only, which needs the jobs' iterations."""
 
 
 def data(*arguments: str) -> Any:
@@ -70,7 +68,6 @@ def test_a_log_is_complete_and_not_overwritten(tmp_path: Path) -> None:
     ("flags", "message"),
     [
         (("--policy", "srtff"), "did you mean 'srtf'"),
-        (("--policy", "srtf", "--variant", "old"), "neither 'paper' nor 'published'"),
         (("--policy", "srtf", "--set", "speed=2"), "has no 'speed'"),
         (("--policy", "srtf", "--profiles", "nobody"), "set of profiles"),
         (("--policy", "srtf", "--profile-option", "split=1/1/1"), "belongs to --profiles"),
@@ -83,9 +80,7 @@ def test_a_log_is_complete_and_not_overwritten(tmp_path: Path) -> None:
         (("--policy", "hadar", "--set", "speed=2"), "hadar has no 'speed'"),
         (("--policy", "federated", "--set", "speed=2"), "federated has no 'speed'"),
         (("--policy", "yarn_cs", "--set", "interval=0"), "interval is 0; give seconds above 0"),
-        (("--policy", "fifo", "--variant", "published"), "fifo has no published variant"),
         (SYNERGY, "have CPUs and memory"),
-        (ANTMAN, "jobs[0].iterations: is missing"),
     ],
 )
 def test_what_cannot_be_simulated(flags: tuple[str, ...], message: str) -> None:
@@ -109,19 +104,14 @@ def test_list_policies() -> None:
     assert all(row["summary"] for row in rows)
 
 
-@pytest.mark.parametrize(
-    ("variant", "said"), [("paper", "go on with --resume"), ("published", "begins anew with")]
-)
-def test_interrupt(
-    variant: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A simulation that is interrupted can go on; a published simulator cannot."""
+def test_interrupt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A simulation that is interrupted can go on."""
 
     def interrupted(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("dlsched.cli.reading.run_simulation", interrupted)
-    wanted = (*TRACE, "--policy", "srtf", "--variant", variant, "--log", str(tmp_path / "log"))
+    wanted = (*TRACE, "--policy", "srtf", "--log", str(tmp_path / "log"))
     ran = CliRunner().invoke(app, list(wanted))
     assert ran.exit_code != 0
-    assert said in " ".join(ran.output.split())
+    assert "go on with --resume" in " ".join(ran.output.split())

@@ -63,15 +63,3 @@ def test_entries_have_methods_and_options_of_their_own() -> None:
     assert table["method"].fillna("default").tolist() == ["default", "exact", "exact"]
     assert table["mean_jct"][2] < table["mean_jct"][1]
     assert (table["mean_jct_bound"] <= table["mean_jct"]).all()
-
-
-def test_bounds_of_published_variants_are_of_their_simulators() -> None:
-    """In whole rounds of 300 s a job of 100 s takes no less than its bound."""
-    jobs = workload(("modest", 100), ("hungry", 700))
-    table = compare_policies(
-        jobs, server(), ["synergy", ("synergy", "proportional")], bounds=True, variant="published"
-    )
-    for metric in ("mean_jct", "makespan"):
-        expected = float(bound(jobs, server(), metric, published="synergy").value)
-        assert table[f"{metric}_bound"].tolist() == [expected] * 2
-        assert (table[f"{metric}_gap"] >= 0).all()

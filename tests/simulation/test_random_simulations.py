@@ -13,11 +13,8 @@ from simulation_cases import RandomPolicy, profiled_case, random_case
 from dlsched.simulation import Cluster, Decision, State, Workload, simulate
 from dlsched.simulation.bounds import METRICS, bound
 from dlsched.simulation.policies import BUILT_IN
-from dlsched.simulation.published import PUBLISHED
 from dlsched.simulation.workload.clock import TICKS
 
-ALIKE = dict.fromkeys(("srsf", "tiresias", "themis"), "srtf") | {"muri_l": "muri_s"}
-"""Published policies by another one that shares GPUs like them."""
 OPTIONS: tuple[dict[str, Any], ...] = (
     {},
     {"interval": 15},
@@ -60,9 +57,9 @@ def check_random(seeds: Iterable[int]) -> None:
         assert run.audit(), (seed, run.audit())
 
 
-def case_of(policy: str, seed: int, stages: int) -> tuple[Workload, Cluster]:
+def case_of(policy: str, seed: int) -> tuple[Workload, Cluster]:
     """Return a workload that a policy can take: for ``recorded`` with the starts under ``fifo``."""
-    workload, cluster = profiled_case(seed, stages)
+    workload, cluster = profiled_case(seed)
     if policy != "recorded":
         return workload, cluster
     starts = simulate(workload, cluster, "fifo").jobs["start"].tolist()
@@ -73,11 +70,10 @@ def case_of(policy: str, seed: int, stages: int) -> tuple[Workload, Cluster]:
     return workload.model_copy(update={"jobs": tuple(jobs)}), cluster
 
 
-def check_policy(policy: str, seeds: Iterable[int], **options: Any) -> None:
+def check_policy(policy: str, seeds: Iterable[int]) -> None:
     """Audit simulations of a policy on workloads that every policy can take."""
     for seed in seeds:
-        workload, cluster = case_of(policy, seed, 3 if options else 4)
-        run = simulate(workload, cluster, policy, seed=seed, **options)
+        run = simulate(*case_of(policy, seed), policy, seed=seed)
         assert run.audit(), (seed, run.audit())
 
 
@@ -87,20 +83,18 @@ def test_random_decisions_are_audited() -> None:
 
 
 @cache
-def limit(seed: int, stages: int, metric: str, sharing: bool, published: str | None) -> float:
+def limit(seed: int, metric: str, sharing: bool) -> float:
     """Return a bound for the policies that share GPUs alike."""
-    case = profiled_case(seed, stages)
-    return float(bound(*case, metric, sharing=sharing, published=published).value)
+    return float(bound(*profiled_case(seed), metric, sharing=sharing).value)
 
 
-def check_bounds(policy: str, seeds: Iterable[int], stages: int, **options: Any) -> None:
+def check_bounds(policy: str, seeds: Iterable[int]) -> None:
     """Audit simulations of a policy; compare completion time and makespan with lower bounds."""
     for seed in seeds:
-        run = simulate(*case_of(policy, seed, stages), policy, seed=seed, **options)
+        run = simulate(*case_of(policy, seed), policy, seed=seed)
         assert run.audit(), (seed, run.audit())
-        published = ALIKE.get(policy, policy) if options else None
         for metric in METRICS:
-            value = limit(seed, stages, metric, run.shares_gpus and not options, published)
+            value = limit(seed, metric, run.shares_gpus)
             assert value <= run.summary[metric] * (1 + 1e-12), (seed, metric)
 
 
@@ -111,14 +105,7 @@ SEEDS = [0, pytest.param(1, marks=pytest.mark.slow)]
 @pytest.mark.parametrize("policy", BUILT_IN)
 def test_policies_are_audited_and_no_better_than_a_bound(policy: str, seed: int) -> None:
     """Small simulations of every policy have no violation, and none is below its lower bounds."""
-    check_bounds(policy, [seed], 4)
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("policy", PUBLISHED)
-def test_published_policies_are_audited_and_no_better_than_a_bound(policy: str, seed: int) -> None:
-    """So for the published simulators, whose logs are in floats, by how they share GPUs."""
-    check_bounds(policy, [seed], 3, variant="published")
+    check_bounds(policy, [seed])
 
 
 def check_random_bounds(seeds: Iterable[int]) -> None:
@@ -139,9 +126,7 @@ def test_a_thousand_simulations_are_no_better_than_a_bound() -> None:
     """The same for random decisions and all policies, on more workloads."""
     check_random_bounds(range(1000, 1500))
     for policy in BUILT_IN:
-        check_bounds(policy, range(1000, 1020), 4)
-    for policy in PUBLISHED:
-        check_bounds(policy, range(1000, 1020), 3, variant="published")
+        check_bounds(policy, range(1000, 1020))
 
 
 @pytest.mark.slow
@@ -155,10 +140,3 @@ def test_a_thousand_random_simulations() -> None:
 def test_a_thousand_simulations_of_every_policy(policy: str) -> None:
     """The same as above, a thousand times."""
     check_policy(policy, range(1000, 2000))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("policy", PUBLISHED)
-def test_a_thousand_published_simulations(policy: str) -> None:
-    """The same as above, a thousand times."""
-    check_policy(policy, range(1000, 2000), variant="published")

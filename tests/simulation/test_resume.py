@@ -262,7 +262,7 @@ def test_a_full_disk_leaves_what_was_written(
 
 
 def test_a_simulation_stopped_before_its_first_commit_starts_anew(tmp_path: Path) -> None:
-    """Rows without a state to go on from, as a published variant leaves them, are not counted."""
+    """Rows without a state to go on from are not counted."""
     path = tmp_path / "log"
     simulate(**small(), log=path).log.close()
     with sqlite3.connect(path) as database:

@@ -18,7 +18,6 @@ from dlsched.simulation.engine.vectors import Arrays
 from dlsched.simulation.policies.synergy import Synergy, _candidates
 from dlsched.simulation.policies.synergy_orders import ORDERS
 from dlsched.simulation.policies.synergy_rounds import RoundSolver
-from dlsched.simulation.published.synergy.queue import KEYS
 from dlsched.simulation.workload.generators import synergy_workload
 
 
@@ -144,8 +143,7 @@ def test_jobs_stay_where_they_are() -> None:
     assert run.summary["preemptions"] == 0
 
 
-MORE = [(order, "published") for order in ("fifo", "ftf_least", "ftf_largest", "srtf")]
-MORE += [(order, "paper") for order in ("ftf_least", "ftf_largest")]
+MORE = ("ftf_least", "ftf_largest")
 """Orders whose kind is simulated with another one in every run of the tests."""
 
 
@@ -157,27 +155,23 @@ def mixed_case() -> tuple[Workload, Cluster]:
 
 
 @functools.cache
-def least_mean_jct(variant: str) -> Fraction:
+def least_mean_jct() -> Fraction:
     """Return the bound on these jobs, which is the same for all orders."""
-    run = simulate(*mixed_case(), "synergy", method="tune", variant=variant)
+    run = simulate(*mixed_case(), "synergy", method="tune")
     return run.bound("mean_jct").value
 
 
 @pytest.mark.parametrize(
-    ("order", "variant"),
-    [
-        pytest.param(order, variant, marks=pytest.mark.slow if (order, variant) in MORE else ())
-        for variant, orders in (("paper", ORDERS), ("published", KEYS))
-        for order in orders
-    ],
+    "order",
+    [pytest.param(order, marks=pytest.mark.slow if order in MORE else ()) for order in ORDERS],
 )
-def test_audits(order: str, variant: str) -> None:
+def test_audits(order: str) -> None:
     """Simulations of all methods, with jobs of several sizes, agree with their logs."""
     methods = ("proportional", "greedy", "opt", "tune_public") if order == "srtf" else ()
     for method in (*methods, "tune"):
-        run = simulate(*mixed_case(), "synergy", method=method, variant=variant, order=order)
+        run = simulate(*mixed_case(), "synergy", method=method, order=order)
         assert run.audit(), run.audit().violations
-    assert run.summary["mean_jct"] >= least_mean_jct(variant)
+    assert run.summary["mean_jct"] >= least_mean_jct()
 
 
 def test_the_auditor_reads_speeds_from_the_matrix() -> None:

@@ -143,7 +143,7 @@ def homes(problem: str, method: str, options: Options) -> Iterator[str]:
     """Yield the modules that the code of a run comes from, those of dlsched among them."""
     if problem == SIMULATION and method == BOUND:
         return
-    with contextlib.suppress(UnknownName):  # a published simulator, or the run fails with it
+    with contextlib.suppress(UnknownName):  # the run fails with it
         if problem == SIMULATION:
             yield from _homes_of_policy(method, options.get("method"))
         else:

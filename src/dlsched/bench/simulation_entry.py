@@ -32,10 +32,8 @@ from dlsched.schema.document import Document
 from dlsched.schema.fields import Amount, Count, Id, PositiveCount
 from dlsched.schema.flaws import Flaw
 from dlsched.simulation import Cluster
-from dlsched.simulation.api import VARIANTS
 from dlsched.simulation.engine.policy import interval_ticks
 from dlsched.simulation.policies import find_policy, make_policy, policy_options
-from dlsched.simulation.published import PUBLISHED
 from dlsched.simulation.workload.cluster import TRAINING, Loan
 from dlsched.simulation.workload.profiles import validate_options
 
@@ -74,10 +72,10 @@ class PolicyEntry(Document):
     method: Id | None = None
     options: dict[str, Any] = Field(default_factory=dict)
 
-    def arguments(self, variant: str) -> dict[str, Any]:
+    def arguments(self) -> dict[str, Any]:
         """Return the keyword arguments of `simulate` that differ from the defaults."""
-        given = {"method": self.method, "variant": variant if variant != VARIANTS[0] else None}
-        return {n: value for n, value in given.items() if value is not None} | plain(self.options)
+        method = {} if self.method is None else {"method": self.method}
+        return method | plain(self.options)
 
 
 class SimulationEntry(Document):
@@ -119,8 +117,6 @@ class SimulationEntry(Document):
         Names, or tables with ``policy``, ``method``, ``options``.
     seeds
         Random seeds; one run for each.
-    variant
-        ``"paper"`` or ``"published"``, as in `dlsched.simulation.simulate`.
     bounds
         Whether lower bounds over all policies are computed, too.
     """
@@ -143,7 +139,6 @@ class SimulationEntry(Document):
     kinds: tuple[ServerKind, ...] = ()
     loans: tuple[Loan, ...] = ()
     seeds: tuple[Count, ...] = (0,)
-    variant: str = VARIANTS[0]
     bounds: bool = False
 
     @field_validator("policies", mode="before")
@@ -167,8 +162,6 @@ class SimulationEntry(Document):
             raise Flaw(("profiles",), str(error), "see Workload.from_trace") from None
         except DlschedError as error:
             raise Flaw(("profile_options",), str(error), "see Workload.from_trace") from None
-        if self.variant not in VARIANTS:
-            raise Flaw(("variant",), "is no variant", f"write one of: {', '.join(VARIANTS)}")
         if not self.seeds:
             raise Flaw(("seeds",), "is empty", "give one, or leave it out")
         for i, entry in enumerate(self.policies):
@@ -180,16 +173,11 @@ class SimulationEntry(Document):
         if ":" in entry.policy:
             return
         try:
-            kind = find_policy(entry.policy) if self.variant == VARIANTS[0] else None
+            kind = find_policy(entry.policy)
         except DlschedError as error:
             raise Flaw(
                 ("policies", i, "policy"), str(error), "see: dlsched list policies"
             ) from None
-        if kind is None:
-            if entry.policy not in PUBLISHED:
-                remedy = f"those: {', '.join(PUBLISHED)}"
-                raise Flaw(("policies", i, "policy"), "has no published variant", remedy)
-            return
         known = policy_options(kind)
         for name in entry.options:
             if name not in known:
@@ -223,11 +211,10 @@ class SimulationEntry(Document):
         found: dict[str, dict[str, Any]] = {}
         for entry in self.policies:
             layers, shares = False, None if self.profiles == "muri" else False
-            if self.variant == VARIANTS[0] and ":" not in entry.policy:
+            if ":" not in entry.policy:
                 kind = find_policy(entry.policy)
                 layers = getattr(kind, "layers", None) is not None
                 shares = getattr(kind, "problem", None) == _GROUPING
-            arguments = entry.arguments(self.variant)
-            for options in bounds_for(entry.policy, arguments, layers, shares):
+            for options in bounds_for(layers, shares):
                 found[repr(options)] = options
         return list(found.values())

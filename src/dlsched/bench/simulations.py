@@ -27,9 +27,8 @@ OVER: Mapping[str, Mapping[str, bool]] = {
     "layers": {"sharing": True, "layers": True},
 }
 """What the option ``over`` of a bound's run says: policies whose jobs have their GPUs alone, may
-share them in groups, and in layers; each set has all policies of the one before. With the arguments
-of `dlsched.simulation.bounds.bound`. A run for a published simulator has ``published``, a policy,
-and ``method`` instead."""
+share them in groups, and in layers; each set has all policies of the one before, with the
+arguments of `dlsched.simulation.bounds.bound`."""
 _TELL_SECONDS = 0.5
 _logger = logging.getLogger("dlsched")
 
@@ -54,8 +53,7 @@ def run_simulation(
     policy: Any = task.method
     if ":" in policy:
         module, _, name = policy.partition(":")
-        options = {key: value for key, value in arguments.items() if key != "variant"}
-        policy = getattr(importlib.import_module(module), name)(**options)
+        policy = getattr(importlib.import_module(module), name)(**arguments)
         arguments = {}
     run = simulate(workload, cluster, policy, seed=task.seed, on_progress=_progress(), **arguments)
     solved = time.perf_counter()
@@ -71,9 +69,7 @@ def run_simulation(
         columns["reason"] = plain(f"{count}, the first: {report.violations[0]}")
         return None
     summary = {name: _finite(value) for name, value in run.summary.items()}
-    over: dict[str, Any] = {"over": _over(run.shares_gpus, "layers" in run.meta)}
-    if run.meta["variant"] == "published":
-        over = {"published": run.meta["policy"], "method": run.meta["method"]}
+    over = {"over": _over(run.shares_gpus, "layers" in run.meta)}
     content = run.log.to_bytes()
     columns |= {
         "status": "feasible",
@@ -96,8 +92,7 @@ def _run_bound(task: Task, spec: WorkloadSpec, columns: Row) -> None:
     """Compute lower bounds on all metrics that have one."""
     began = time.perf_counter()
     given: Mapping[str, Any] = task.options
-    arguments = dict(OVER[given["over"]]) if "over" in given else dict(given)
-    bounds = {metric: bound_of(spec, metric, **arguments) for metric in METRICS}
+    bounds = {metric: bound_of(spec, metric, **OVER[given["over"]]) for metric in METRICS}
     record = {"bounds": {metric: limit.source for metric, limit in bounds.items()}}
     record |= {"over": dict(given)} | _about(spec)
     seconds = time.perf_counter() - began
@@ -119,22 +114,15 @@ def _about(spec: WorkloadSpec) -> dict[str, Any]:
     return {"family": spec.family, "workload_seed": spec.seed, "varied": dict(spec.varied)}
 
 
-def bounds_for(
-    policy: str, arguments: Mapping[str, Any], layers: bool, shares: bool | None
-) -> Iterator[dict[str, Any]]:
+def bounds_for(layers: bool, shares: bool | None) -> Iterator[dict[str, Any]]:
     """Yield the options of the bounds that a policy is compared with.
 
     Parameters
     ----------
-    policy, arguments
-        Its name, and the keyword arguments of `simulate`.
     layers, shares
         Whether it has layers, and whether it makes jobs share GPUs; ``None`` if only the run will
         tell.
     """
-    if arguments.get("variant") == "published":
-        yield {"published": policy, "method": arguments.get("method")}
-        return
     if layers:
         yield {"over": "layers"}
         return

@@ -280,7 +280,7 @@ class Suite(Document):
         limits = Limits(wall_limit=wall, memory_limit_gib=limits.memory_limit_gib)
         for entry, workloads in zip(self.simulation, self._workloads, strict=True):
             runs = [
-                (policy.policy, policy.arguments(entry.variant), seed, k)
+                (policy.policy, policy.arguments(), seed, k)
                 for (policy, seed), k in itertools.product(entry.runs(), range(self.repetitions))
             ]
             runs += [(BOUND, options, 0, 0) for options in entry.bound_runs()]

@@ -201,14 +201,9 @@ def bound_of(
     metric: str,
     sharing: bool = False,
     layers: bool = False,
-    published: str | None = None,
-    method: str | None = None,
 ) -> MetricBound:
     """Return a bound over all policies; the last ones of this process are cached."""
-    made = spec.make()
-    if published is not None:
-        return bound(*made, metric, published=published, method=method)
-    return bound(*made, metric, sharing=sharing, layers=layers)
+    return bound(*spec.make(), metric, sharing=sharing, layers=layers)
 
 
 def _text(data: object) -> str:

@@ -133,9 +133,6 @@ def simulate(
     setting: Annotated[
         list[str] | None, typer.Option("--set", metavar="K=V", help="An option of the policy.")
     ] = None,
-    variant: Annotated[
-        str, typer.Option("--variant", metavar="V", help="paper, or published.")
-    ] = "paper",
     seed: flags.Seed = 0,
     log: Annotated[
         Path | None, typer.Option("--log", metavar="FILE", help="SQLite file for the log.")
@@ -177,7 +174,7 @@ def simulate(
     """
     if resume and log is None:
         raise OptionError("--resume goes on with a log; name its file: --log FILE")
-    chosen = _options(policy, variant, setting or [])
+    chosen = settings(setting or [], policy_options(find_policy(policy)), f"the policy {policy}")
     outputs = Outputs(sacct, swf, timeline, begin, timezone or "UTC")
     outputs.require_usable()
     added = _profile_options(profiles, profile_option or [])
@@ -205,14 +202,13 @@ def simulate(
     run_policy = source.load()
 
     def on_progress(now: float, completed: int, total: int) -> None:
-        days = now / (TICKS if variant == "paper" else 1) / _DAY
+        days = now / TICKS / _DAY
         note("", f"{completed:,} of {total:,} jobs complete, day {days:,.1f} of the trace")
 
     try:
         run = run_policy(
             policy,
             method=method,
-            variant=variant,
             seed=seed,
             log=log,
             resume=resume,
@@ -221,8 +217,7 @@ def simulate(
         )
     except KeyboardInterrupt:
         if log is not None:
-            again = "go on with" if variant == "paper" else "a published simulator begins anew with"
-            put_note(f"what was simulated is in {log}; {again} --resume")
+            put_note(f"what was simulated is in {log}; go on with --resume")
         raise
     say(Stage.CHECKING, "the log")
     report = run.audit()
@@ -235,14 +230,6 @@ def simulate(
     for violation in report.violations[:_SHOWN]:
         put_note(str(violation))
     raise typer.Exit(Exit.BROKEN if report.violations else Exit.OK)
-
-
-def _options(policy: str, variant: str, pairs: list[str]) -> dict[str, Any]:
-    """Return the options of a policy; those of a published simulator are checked by itself."""
-    if variant == "published":
-        names = {pair.partition("=")[0]: None for pair in pairs}
-        return settings(pairs, names, f"the published variant of {policy}")
-    return settings(pairs, policy_options(find_policy(policy)), f"the policy {policy}")
 
 
 def _profile_options(profiles: str | None, pairs: list[str]) -> dict[str, Any]:

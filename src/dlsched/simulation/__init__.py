@@ -1,7 +1,8 @@
 """Trace-driven simulation: a policy decides, the log says what happened, an auditor checks it."""
 
+from typing import Any
+
 from dlsched.simulation.api import simulate
-from dlsched.simulation.clairvoyant import clairvoyant
 from dlsched.simulation.comparison import compare_policies
 from dlsched.simulation.engine.decision import Allocation, Decision, Share
 from dlsched.simulation.engine.policy import BasePolicy, Policy, PolicyError
@@ -12,6 +13,19 @@ from dlsched.simulation.run import Simulation
 from dlsched.simulation.workload.cluster import Cluster, Loan, Server
 from dlsched.simulation.workload.job import Job
 from dlsched.simulation.workload.workload import Workload
+
+_RETIRED = {
+    "clairvoyant": "benchmarks/claims_only of the repository",
+    "published": "benchmarks/published of the repository",
+}
+"""What has gone, and where it is, until 0.2."""
+
+
+def __getattr__(name: str) -> Any:
+    """Say where a name that has gone is."""
+    instead = f"; it is in {_RETIRED[name]}" if name in _RETIRED else ""
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{instead}")
+
 
 __all__ = [
     "Allocation",
@@ -29,7 +43,6 @@ __all__ = [
     "Simulation",
     "State",
     "Workload",
-    "clairvoyant",
     "compare_policies",
     "list_policies",
     "simulate",

@@ -15,12 +15,10 @@ from dlsched.simulation.engine.guard import STUCK_AFTER, require_possible
 from dlsched.simulation.engine.policy import Policy, policy_name
 from dlsched.simulation.log import VERSION, Log, LogError
 from dlsched.simulation.policies import make_policy
-from dlsched.simulation.published import PUBLISHED
 from dlsched.simulation.run import Simulation
 from dlsched.simulation.workload.cluster import Cluster
 from dlsched.simulation.workload.workload import Workload
 
-VARIANTS = ("paper", "published")
 _THERE = "{} is there already; name another file, or resume it"
 
 
@@ -30,7 +28,6 @@ def simulate(
     policy: str | Policy,
     *,
     method: Any = None,
-    variant: str = "paper",
     seed: int = 0,
     log: str | Path | None = None,
     resume: bool = False,
@@ -47,16 +44,12 @@ def simulate(
     method
         What solves the policy's problem: a name or a function, as in `dlsched.solve`; None for
         the paper's own.
-    variant
-        ``"paper"`` for what the paper's text says; ``"published"`` repeats the authors' public
-        simulator to the digit, its accidents included, where there is one.
     seed
         For policies that draw random numbers; 0 by default.
     log
         SQLite file of the log, written as the simulation goes; None keeps it in memory.
     resume
-        Whether to go on with the log, if it is there, from where it was last written. A published
-        variant cannot go on midway: a log that is not complete is emptied, and it begins anew.
+        Whether to go on with the log, if it is there, from where it was last written.
     on_progress
         Called with the simulated time in microseconds, the jobs completed and their total.
     stuck_after
@@ -68,7 +61,7 @@ def simulate(
     Raises
     ------
     UnknownName
-        If no policy has this name, or the authors of its paper published no simulator.
+        If no policy has this name.
     OptionError
         If the policy has no such option, or solves no problem and a method is given.
     PolicyError
@@ -76,38 +69,32 @@ def simulate(
     LogError
         If the log is there already and `resume` is false, or is of another simulation.
     """
-    if variant not in VARIANTS:
-        raise OptionError(f"variant={variant!r} is neither 'paper' nor 'published'")
-    published = variant == "published"
-    if published and not (isinstance(policy, str) and policy in PUBLISHED):
-        raise OptionError(f"{policy} has no published variant; those: {', '.join(PUBLISHED)}")
+    if "variant" in options:
+        raise OptionError(
+            "variant= has gone: leave it out; the authors' simulators are in benchmarks/published "
+            "of the repository"
+        )
     if stuck_after < 1:
         raise OptionError(f"stuck_after={stuck_after} is no number of decisions; give 1 or more")
-    policy_object = None if published else make_policy(policy, method, **options)
+    policy_object = make_policy(policy, method, **options)
     if not isinstance(policy, str):
         method, options = getattr(policy, "method", None), _settings(policy)
     meta = {
-        "clock": "float seconds" if published else "microseconds",
+        "clock": "microseconds",
         "policy": policy if isinstance(policy, str) else policy_name(policy),
         "method": _plain(method),
         "options": {key: _plain(value) for key, value in options.items()},
-        "variant": variant,
+        "variant": "paper",
         "seed": seed,
         "workload": json.loads(workload.model_dump_json(exclude_defaults=True)),
         "cluster": json.loads(cluster.model_dump_json(exclude_defaults=True)),
     }
     if getattr(policy_object, "layers", None) is not None:
-        meta["layers"] = policy_object.layers  # type: ignore[union-attr]
-    if policy_object is not None:
-        require_possible(workload, cluster, policy_object)
+        meta["layers"] = policy_object.layers  # type: ignore[attr-defined]
+    require_possible(workload, cluster, policy_object)
     with _open(log, resume, meta) as record:
         if "end" not in record.meta("end"):
-            if policy_object is not None:
-                _run(workload, cluster, policy_object, record, on_progress, stuck_after)
-            else:
-                run = PUBLISHED[str(policy)]()
-                options = {"seed": seed, "method": method, "on_progress": on_progress} | options
-                run(workload, cluster, policy, record, **options)
+            _run(workload, cluster, policy_object, record, on_progress, stuck_after)
     return Simulation(record)
 
 
@@ -157,7 +144,7 @@ def _open(path: str | Path | None, resume: bool, meta: Mapping[str, Any]) -> Ite
         else:
             _require_same(path, written, meta)
         if written and written.get("state") is None and "end" not in written:
-            # Nothing to go on from: stopped before its first commit, or a published variant.
+            # Nothing to go on from: stopped before its first commit.
             record.clear()
         yield record
     finally:

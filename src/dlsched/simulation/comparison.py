@@ -37,8 +37,7 @@ def compare_policies(
     bounds
         Whether to add lower bounds over all policies, and the gaps to them relative to the metric:
         ``mean_jct_bound``, ``mean_jct_gap``, ``makespan_bound``, ``makespan_gap``. Where a policy
-        made jobs share GPUs, its bounds allow for sharing; those of a published variant are of its
-        simulator. See `Simulation.bound`.
+        made jobs share GPUs, its bounds allow for sharing. See `Simulation.bound`.
     **options
         Options of `simulate`, for all of them.
 
@@ -59,8 +58,7 @@ def compare_policies(
         if rows:
             row["saved"] = _less(row["mean_jct"], rows[0]["mean_jct"])
         for metric in METRICS if bounds else ():
-            solved = (row["policy"], row["method"]) if run.meta["variant"] == "published" else None
-            kind = (metric, run.shares_gpus, run.meta.get("layers"), solved)
+            kind = (metric, run.shares_gpus, run.meta.get("layers"))
             if kind not in known:
                 known[kind] = float(run.bound(metric).value)
             row[f"{metric}_bound"] = known[kind]

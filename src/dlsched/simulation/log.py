@@ -1,22 +1,18 @@
 """The log of a simulation: an SQLite file, or a database in memory, written as the simulation goes.
 
 Everything that the auditor and the metrics need is in it. Times are whole microseconds
-(``clock = "microseconds"``), or seconds as floats in the published variants (``clock = "float
-seconds"``). Tables:
+(``clock`` is ``"microseconds"``). Tables:
 
 ``meta``
     ``key``, ``value``: version, clock, workload and cluster as JSON, policy, method, options,
-    variant, seed; ``state`` is what a simulation needs to go on from here; ``end`` is the time of
-    the last completion once the simulation is complete. A published variant may add ``unit``
-    (``"iterations"``, its default, or ``"seconds"``: what a job's work is counted in), ``slack``
-    (seconds within which it takes two events as one). ``layers`` is ``"priority"`` where jobs of
-    priority 0 and all others hold GPUs beside each other: each kind holds a GPU at most once.
+    variant (``"paper"``), seed; ``state`` is what a simulation needs to go on from here; ``end`` is
+    the time of the last completion once the simulation is complete.
 ``segments``
     One row per stretch of time in which a job holds the same GPUs at the same speed: ``job`` (its
     position in the workload), ``start``, ``end``, ``gpus``, ``shares`` (JSON: ``[server, GPUs]`` or
-    ``[server, GPUs, CPUs, GB]`` each; with layers a list of the GPUs' numbers is the fifth),
+    ``[server, GPUs, CPUs, GB]`` each),
     ``sharing`` (name of the group that holds these GPUs together, or null), ``speed`` (text: work
-    per unit of time, as "p/q" or a float), ``overhead`` (time without progress, within the
+    per unit of time, as "p/q"), ``overhead`` (time without progress, within the
     stretch), ``work`` (done in it), ``lost`` (work done before, lost at its end), ``ending`` (a
     value of `Ending`).
 ``completions``
@@ -27,8 +23,7 @@ seconds"``). Tables:
 ``starts``
     One row per job that a decision starts, or gives another allocation: ``decision`` (its row, from
     0), ``job``, ``overhead`` (time without progress that the decision states; null where it is the
-    job's own restart overhead), ``speed`` (text; null where it follows from the job's profile). The
-    published variants, which state all speeds, leave this table empty.
+    job's own restart overhead), ``speed`` (text; null where it follows from the job's profile).
 ``loans``
     ``time``, ``server``, ``lent`` (1 if it comes, 0 if it goes).
 ``timings``
@@ -41,13 +36,12 @@ import json
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 
 from dlsched.errors import OptionError
-from dlsched.simulation.workload.clock import TICKS
 
 VERSION: Final = 1
 APPLICATION: Final = int.from_bytes(b"dlsc")
@@ -56,9 +50,6 @@ PATIENCE: Final = 1.0
 """Seconds for which a file that another process has is waited for."""
 BATCH: Final = 2000
 """Rows of a table that are kept in memory before they are written."""
-
-Time = int | float
-"""Microseconds as an int, or seconds as a float in a published variant."""
 
 
 class Ending(StrEnum):
@@ -76,22 +67,22 @@ class Segment(NamedTuple):
     """A row of the table ``segments``."""
 
     job: int
-    start: Time
-    end: Time
+    start: int
+    end: int
     gpus: int
     shares: str
     sharing: str | None
     speed: str
-    overhead: Time
-    work: Time
-    lost: Time
+    overhead: int
+    work: int
+    lost: int
     ending: Ending
 
 
 class DecisionRow(NamedTuple):
     """A row of the table ``decisions``."""
 
-    time: Time
+    time: int
     cause: str
     waiting: int
     running: int
@@ -171,6 +162,11 @@ class Log:
             rows = self.database.execute(f"PRAGMA table_info({name})")
             if tuple(row[1] for row in rows) != columns or stated not in (0, APPLICATION):
                 raise sqlite3.DatabaseError("it is a database of something else")
+        clock = None
+        with suppress(sqlite3.DatabaseError):  # a file that is damaged is read as far as it can be
+            clock = self.database.execute("SELECT value FROM meta WHERE key = 'clock'").fetchone()
+        if clock == ('"float seconds"',):
+            raise sqlite3.DatabaseError("it is of a published simulator, in floats")
         return False
 
     def _create(self) -> None:
@@ -278,25 +274,6 @@ class Log:
                 f"{self.path}: its header cannot be read ({error}); name another file"
             ) from None
         return written | header
-
-    @property
-    def unit(self) -> int:
-        """Units of time per second."""
-        return TICKS if self._clock() == "microseconds" else 1
-
-    def _clock(self) -> object:
-        """Return the header's clock, without reading the workload that stands beside it."""
-        if "clock" in self._header:
-            return self._header["clock"]
-        text = ""
-        if not self.empty:
-            with self._usable("cannot be read", "name another file"):
-                query = "SELECT value FROM meta WHERE key = 'clock'"
-                text = (self.database.execute(query).fetchone() or ("",))[0]
-        # Whatever is no such text is the error of the header as a whole.
-        if text in ('"microseconds"', '"float seconds"'):
-            return json.loads(text)
-        return self.meta()["clock"]
 
     def add(self, table: str, row: tuple[Any, ...]) -> None:
         """Add a row; it is on disk after the next `commit`."""

@@ -40,7 +40,7 @@ class Simulation:
 
     @cached_property
     def meta(self) -> dict[str, Any]:
-        """Header of the log: policy, method, options, variant, seed, workload, cluster."""
+        """Header of the log: policy, method, options, seed, workload, cluster."""
         return self.log.meta()
 
     @cached_property
@@ -62,11 +62,7 @@ class Simulation:
             ``"mean_jct"`` or ``"makespan"``.
         sharing
             Whether the bound allows for jobs that share GPUs; None if this policy made them do so.
-            A published variant shares them as it does.
         """
-        if self.meta["variant"] == "published":
-            policy, method = self.meta["policy"], self.meta["method"]
-            return bound(self.workload, self.cluster, metric, published=policy, method=method)
         if sharing is None:
             sharing = self.shares_gpus
         layers = sharing and "layers" in self.meta
@@ -123,11 +119,7 @@ class Simulation:
             if name not in ("jobs", "completed")
         ]
         jobs = f"{self.summary['completed']:,} of {self.summary['jobs']:,} jobs are complete"
-        settings = (
-            f"{name} {self.meta[name]}"
-            for name in ("options", "variant", "seed")
-            if self.meta[name]
-        )
+        settings = (f"{name} {self.meta[name]}" for name in ("options", "seed") if self.meta[name])
         return block(
             heading("simulation", self._name),
             line("; ".join([jobs, *settings])),

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from dlsched.errors import OptionError
 from dlsched.simulation.log import Ending, Log, Segment
+from dlsched.simulation.workload.clock import TICKS
 
 BEGIN = "2026-01-01T00:00:00"
 """Time 0 of a simulation in a record, UTC, unless it is stated."""
@@ -43,7 +44,6 @@ class JobRun(NamedTuple):
 
 def runs_of(log: Log) -> list[list[JobRun]]:
     """Return the runs of every job in the order of time; none for a job that never started."""
-    unit = log.unit
     jobs = log.meta("workload")["workload"]["jobs"]
     segments: list[list[Segment]] = [[] for _ in jobs]
     for row in log.rows("segments"):
@@ -55,7 +55,7 @@ def runs_of(log: Log) -> list[list[JobRun]]:
         own: list[JobRun] = []
         for part in _joined(sorted(segments[position], key=lambda row: (row.start, row.end))):
             shares = tuple((name, gpus) for name, gpus, *_ in json.loads(part.shares))
-            start, end = int(part.start // unit), int(part.end // unit)
+            start, end = part.start // TICKS, part.end // TICKS
             own.append(JobRun(position, queued, start, end, part.gpus, shares, part.ending))
             queued = end
         runs.append(own)
@@ -108,8 +108,7 @@ def notes_of(log: Log) -> tuple[str, ...]:
             f"{shared:,} stretches share their GPUs with other jobs: the record counts the GPUs "
             "once for each of them, so that it exceeds the cluster"
         )
-    unit = log.unit
-    fractions = sum(segment.start % unit != 0 or segment.end % unit != 0 for segment in segments)
+    fractions = sum(segment.start % TICKS != 0 or segment.end % TICKS != 0 for segment in segments)
     if fractions:
         notes.append(
             f"{fractions:,} stretches begin or end within a second: "

@@ -28,9 +28,8 @@ Summarize = Callable[[Log], Mapping[str, Any]]
 def audit(log: Log, summarize: Summarize | None = None) -> Report:
     """Recompute a simulation from its log, and report what does not agree.
 
-    Times in whole microseconds are compared exactly; the float seconds of the published variants,
-    the CPUs and memory of shares, and the metrics within a relative tolerance of 1e-9. A published
-    variant states speeds and overhead itself: they are not recomputed, only used.
+    Times are compared exactly; the CPUs and memory of shares, and the metrics within a relative
+    tolerance of 1e-9.
 
     Parameters
     ----------
@@ -79,7 +78,6 @@ def _check(record: Record) -> None:
     check_loans(record)
     check_work(record, held)
     above = check_layers(record)
-    if record.exact:
-        check_speeds(record, held, above)
+    check_speeds(record, held, above)
     check_completions(record)
     check_decisions(record)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections import Counter, defaultdict
+from collections import defaultdict
 from itertools import groupby, pairwise
 from typing import Any
 
 from dlsched.simulation.audit.findings import at
-from dlsched.simulation.audit.record import TOLERANCE, Record
+from dlsched.simulation.audit.record import Record
 from dlsched.simulation.log import DecisionRow, Ending
 from dlsched.simulation.workload.clock import ticks
 
@@ -53,17 +53,7 @@ class _Counts:
                 self.stopped[s.end].append(s.job)
             elif s.ending is Ending.CHANGED and s.start < s.end:
                 self.changed[s.end].add(s.job)
-        unit = ticks if record.exact else float
-        self.loans = {unit(loan.time) for loan in record.cluster.loans}
-        # What may start or move at a time in a float log, which does not state it.
-        self.new: Counter[Any] = Counter()
-        self.moved: Counter[Any] = Counter()
-        for stretches in () if record.exact else record.by_job:
-            changed_at = None
-            for stretch in stretches:
-                counter = self.moved if stretch.start == changed_at else self.new
-                counter[stretch.start] += 1
-                changed_at = stretch.end if stretch.ending is Ending.CHANGED else None
+        self.loans = {ticks(loan.time) for loan in record.cluster.loans}
 
     def check(self, number: int, decisions: list[DecisionRow]) -> None:
         """Check all decisions at one time; the first is that of a number."""
@@ -75,22 +65,17 @@ class _Counts:
         running -= done - bisect_left(self.complete, time)
         gone = done + bisect_left(self.at_once, time)
         self._expect("running", where, first.running, running, time)
-        self._expect("waiting", where, first.waiting, self._submitted(time) - gone - running, time)
+        waiting = bisect_right(self.submits, time) - gone - running
+        self._expect("waiting", where, first.waiting, waiting, time)
         stopped = sum(decision.preempted for decision in decisions)
         self._expect("preempted", where, stopped, len(self.stopped[time]), time)
-        if self.record.exact:
-            for i, decision in enumerate(decisions):
-                place = f"decisions[{number + i}]"
-                started = len(self.record.started[number + i])
-                self._expect("started", place, decision.started, started, time)
-            for i, decision in enumerate(decisions):
-                self._check_cause(f"decisions[{number + i}]", decision, first=not i)
-            self._check_later(number, decisions)
-        else:
-            started = sum(decision.started for decision in decisions)
-            least = self.new[time]
-            expected = min(max(started, least), least + self.moved[time])
-            self._expect("started", where, started, expected, time)
+        for i, decision in enumerate(decisions):
+            place = f"decisions[{number + i}]"
+            started = len(self.record.started[number + i])
+            self._expect("started", place, decision.started, started, time)
+        for i, decision in enumerate(decisions):
+            self._check_cause(f"decisions[{number + i}]", decision, first=not i)
+        self._check_later(number, decisions)
 
     def _check_later(self, number: int, decisions: list[DecisionRow]) -> None:
         """Check the decisions after the first one at a time, each against the one before."""
@@ -110,11 +95,6 @@ class _Counts:
             gone = min(max(present - decision.waiting - decision.running, 0), most)
             self._expect("running", where, decision.running, present - gone - waiting, time)
             most -= gone
-
-    def _submitted(self, time: Any) -> int:
-        if self.record.exact:
-            return bisect_right(self.submits, time)
-        return bisect_right(self.submits, time + TOLERANCE * abs(time) + self.record.slack)
 
     def _expect(self, kind: str, where: str, stated: int, counted: int, time: Any) -> None:
         if stated != counted:

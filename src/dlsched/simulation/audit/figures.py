@@ -29,7 +29,7 @@ def check_figures(record: Record, summary: Mapping[str, Any]) -> None:
 
 def figures(record: Record) -> dict[str, Any]:
     """Return metrics by the names of `simulation.measures.metrics.summary`; times in seconds."""
-    unit: Any = Fraction(1, TICKS) if record.exact else 1.0
+    unit = Fraction(1, TICKS)
     ends: dict[int, Any] = {job: time for _, job, time in record.completions}
     if not ends:
         return {"jobs": len(record.jobs), "completed": 0}
@@ -82,4 +82,4 @@ def _held(record: Record) -> Any:
         for begin, end, gpus in sorted(members):
             alone += max(0, end - max(until, begin)) * gpus
             until = max(until, end)
-    return Fraction(alone) if record.exact else alone
+    return Fraction(alone)

@@ -74,8 +74,6 @@ class Findings:
             self.violations.append(Violation(kind, where, message, simplify(Fraction(amount))))
 
 
-def at(time: int | float) -> str:
+def at(time: int) -> str:
     """Return a time of the log in words: seconds, with all digits."""
-    if isinstance(time, float):
-        return f"{time!r} s"
     return f"{float(seconds(time)):.6f}".rstrip("0").rstrip(".") + " s"

@@ -53,27 +53,21 @@ def _check_job(
         _check_place(record, stretch)
         _check_times(record, stretch, before)
         _check_ending(record, stretch, after, moments)
-        if record.exact:
-            stated = record.starts.get((stretch.start, j))
-            if stated is not None:
-                begun.add((stretch.start, j))
-            elif _goes_on(before, stretch):
-                _check_changed(record, before, stretch)
-            else:
-                message = f"job {record.name(j)} starts at {at(stretch.start)} by no decision"
-                record.wrong("undecided", stretch, message)
-                stated = Start(None, None)
-            if stated is not None:
-                start = stated
-                pause = start.overhead
-                ready = stretch.start + (record.jobs[j].restart_ticks if pause is None else pause)
-            due = max(0, min(ready, stretch.end) - stretch.start)
-            _check_overhead(record, stretch, due)
+        stated = record.starts.get((stretch.start, j))
+        if stated is not None:
+            begun.add((stretch.start, j))
+        elif _goes_on(before, stretch):
+            _check_changed(record, before, stretch)
         else:
-            length = stretch.end - stretch.start
-            within = min(max(0.0, stretch.overhead), length)
-            if not record.same(stretch.overhead, within, stretch.end):
-                _check_overhead(record, stretch, within)
+            message = f"job {record.name(j)} starts at {at(stretch.start)} by no decision"
+            record.wrong("undecided", stretch, message)
+            stated = Start(None, None)
+        if stated is not None:
+            start = stated
+            pause = start.overhead
+            ready = stretch.start + (record.jobs[j].restart_ticks if pause is None else pause)
+        due = max(0, min(ready, stretch.end) - stretch.start)
+        _check_overhead(record, stretch, due)
         yield Held(stretch, start.speed, after is None)
         before = stretch
 
@@ -146,10 +140,10 @@ def _check_times(record: Record, stretch: Stretch, before: Stretch | None) -> No
     if stretch.end < stretch.start:
         message = f"it starts at {at(stretch.start)} and ends at {at(stretch.end)}"
         record.wrong("backwards", stretch, message)
-    if stretch.start < submit and not record.same(stretch.start, submit):
+    if stretch.start < submit:
         message = f"job {job.id} starts at {at(stretch.start)}; it is submitted at {at(submit)}"
         record.wrong("early", stretch, message)
-    if record.exact and stretch.start == stretch.end and stretch.ending is Ending.CHANGED:
+    if stretch.start == stretch.end and stretch.ending is Ending.CHANGED:
         message = f"job {job.id} has a stretch of no length at {at(stretch.start)}"
         record.wrong("unchanged", stretch, message)
     if before is not None and stretch.start < before.end:

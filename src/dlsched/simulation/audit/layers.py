@@ -18,10 +18,9 @@ def check_layers(record: Record) -> Above:
     """Check the GPUs that stretches state; return who is above those in the second layer.
 
     Jobs of priority 0, or without one, are the first layer. A log without layers states no GPUs,
-    as any of a server's are as good, nor does that of a published variant, which has nothing to
-    check.
+    as any of a server's are as good.
     """
-    if not (record.layered and record.exact):
+    if not record.layered:
         for stretch in record.stretches:
             if stretch.devices:
                 message = f"job {record.name(stretch.job)} states its GPUs; the log has no layers"

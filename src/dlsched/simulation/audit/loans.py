@@ -47,7 +47,7 @@ def _spans(record: Record, pool: set[str]) -> Spans:
             continue
         if lent not in (0, 1):
             record.findings.add("unreadable", where, f"lent is {lent}, not 0 or 1")
-        if record.exact and time not in (come if lent else go):
+        if time not in (come if lent else go):
             message = f"{server} {'comes' if lent else 'goes'} at {at(time)}; nothing happens then"
             record.findings.add("loan", where, message)
         there = bool(spans[server]) and spans[server][-1][1] is None
@@ -68,8 +68,7 @@ def _spans(record: Record, pool: set[str]) -> Spans:
 
 def _check_schedule(record: Record) -> None:
     """At no moment are more servers lent than the schedule says; as many come as it says."""
-    unit: Any = ticks if record.exact else float
-    schedule = [(unit(loan.time), loan.servers) for loan in record.cluster.loans]
+    schedule = [(ticks(loan.time), loan.servers) for loan in record.cluster.loans]
     moments: dict[Any, int] = {}
     coming: Counter[Any] = Counter()
     for _, time, _, lent in record.loans:
@@ -86,7 +85,7 @@ def _check_schedule(record: Record) -> None:
         while i < len(schedule) and schedule[i][0] <= time:
             limit = schedule[i][1]
             i += 1
-            if record.exact and most < limit:
+            if most < limit:
                 message = f"at {at(time)} {limit} servers are on loan, only {most} of them come"
                 record.findings.add("loan", "loans", message, limit - most)
         if present > limit:

@@ -26,10 +26,7 @@ from dlsched.simulation.workload.cluster import LOAN, Cluster
 from dlsched.simulation.workload.workload import Workload
 
 TOLERANCE: Final = 1e-9
-"""Of the published variants' float seconds, relative; whole microseconds are compared exactly."""
-
-MOST_SLACK: Final = 1e-3
-"""Most seconds between two events that a published variant may state to take as one."""
+"""Of CPUs, memory and metrics, relative; times and work are compared exactly."""
 BROKEN: Final = (
     ArithmeticError,
     AttributeError,
@@ -39,8 +36,6 @@ BROKEN: Final = (
     ValueError,
 )
 """What an entry of another kind than its place is for may raise, beyond what is looked for."""
-PUBLISHED: Final = ("unit", "slack")
-"""Entries of the header that only published variants have."""
 
 COLUMNS: Final = {
     "segments": (
@@ -96,9 +91,6 @@ class Record:
 
     Attributes
     ----------
-    exact
-        Whether times are whole microseconds; otherwise they are float seconds of a published
-        variant.
     pool
         The servers of the loan pool.
     by_job
@@ -108,9 +100,7 @@ class Record:
     starts
         By time and job: what the last decision at that time states.
     started
-        The jobs that each decision starts or moves, by its row; complete only if `exact`.
-    slack
-        Seconds within which a published variant takes two events as one.
+        The jobs that each decision starts or moves, by its row.
     layered
         Whether priorities are layers, each of which holds a GPU at most once.
     """
@@ -119,10 +109,9 @@ class Record:
         self.findings = findings
         meta = log.meta()
         self.meta = meta
-        self.exact = meta["clock"] == "microseconds"
         self._check_header()
         self._fits: dict[str, Callable[[Any], bool]] = {
-            "time": self._is_time,
+            "time": lambda value: isinstance(value, int),
             "count": _is_count,
             "count or null": lambda value: value is None or _is_count(value),
             "text": lambda value: isinstance(value, str),
@@ -130,7 +119,6 @@ class Record:
             "seconds": lambda value: isinstance(value, int | float) and 0 <= value < math.inf,
             "anything": lambda value: True,
         }
-        self.slack = float(meta.get("slack", 0))
         self.layered = meta.get("layers") == "priority"
         self.workload = Workload.parse(meta["workload"], "the log's workload")
         self.cluster = Cluster.parse(meta["cluster"], "the log's cluster")
@@ -152,17 +140,14 @@ class Record:
         self._read_starts(log)
 
     def _check_header(self) -> None:
-        """Check the version, and that entries of published variants are in their logs alone."""
+        """Check the version, the clock and the end."""
         wrong = {}
         if self.meta.get("version") != VERSION:
             wrong["version"] = f"is not {VERSION}"
-        if self.meta.get("variant", "paper") != ("paper" if self.exact else "published"):
-            wrong["variant"] = f"does not have the clock {self.meta['clock']!r}"
-        if self.exact:
-            wrong |= {key: "is for published variants" for key in PUBLISHED if key in self.meta}
-        elif not 0 <= self.meta.get("slack", 0) <= MOST_SLACK:
-            wrong["slack"] = f"is not from 0 to {MOST_SLACK} s"
-        if "end" in self.meta and not self._is_time(self.meta["end"]):
+        for key, expected in (("clock", "microseconds"), ("variant", "paper")):
+            if self.meta.get(key, expected) != expected:
+                wrong[key] = f"is not {expected!r}"
+        if "end" in self.meta and not isinstance(self.meta["end"], int):
             wrong["end"] = "is no time"
         for key, problem in wrong.items():
             message = f"{self.meta.get(key)!r} {problem}"
@@ -174,26 +159,9 @@ class Record:
         """Note that a stretch is wrong."""
         self.findings.add(kind, stretch.where, message, amount)
 
-    def _is_time(self, value: object) -> bool:
-        if self.exact:
-            return isinstance(value, int)
-        return isinstance(value, int | float) and math.isfinite(value)
-
-    def same(self, first: Any, second: Any, scale: Any = 0) -> bool:
-        """Return whether two values are equal: exactly, or within the tolerance.
-
-        Parameters
-        ----------
-        scale
-            A number that the two were computed from, if it is larger than they are.
-        """
-        if self.exact:
-            return bool(first == second)
-        return bool(abs(first - second) <= TOLERANCE * max(abs(first), abs(second), abs(scale)))
-
-    def submit(self, job: int) -> Any:
+    def submit(self, job: int) -> int:
         """Return when a job is submitted, on the clock of the log."""
-        return self.jobs[job].submit_ticks if self.exact else float(self.jobs[job].submit)
+        return self.jobs[job].submit_ticks
 
     def name(self, job: int) -> str:
         """Return a job's id."""
@@ -229,7 +197,7 @@ class Record:
     def _stretches(self, log: Log) -> Iterator[Stretch]:
         endings = {str(ending): ending for ending in Ending}
         parse_shares = cache(_parse_shares)
-        parse_speed = cache(self._parse_speed)
+        parse_speed = cache(_parse_speed)
         held_by = cache(self._held_by)
         for i, row in self._rows(log, "segments"):
             segment = Segment(*row)
@@ -276,27 +244,25 @@ class Record:
             held.append((name, gpus, held_cpus, held_memory))
         return tuple(held)
 
-    def _parse_speed(self, text: str) -> Any:
-        try:
-            # No exponents where it is exact: "1e999999" is a number of a million digits.
-            plain = self.exact or "/" in text
-            value = Fraction(text) if plain and "e" not in text.lower() else float(text)
-        except (ArithmeticError, ValueError):
-            return None
-        if not 0 <= value < math.inf or (self.exact and isinstance(value, float)):
-            return None
-        return value if self.exact else float(value)
-
     def _read_starts(self, log: Log) -> None:
         for i, row in self._rows(log, "starts"):
             decision, job, overhead, speed = row
-            stated = None if speed is None else self._parse_speed(speed)
+            stated = None if speed is None else _parse_speed(speed)
             if decision >= len(self.decisions) or (speed is not None and stated is None):
                 message = f"{row!r} is not what its columns hold"
                 self.findings.add("unreadable", f"starts[{i}]", message)
                 continue
             self.started[decision].append(job)
             self.starts[self.decisions[decision].time, job] = Start(overhead, stated)
+
+
+def _parse_speed(text: str) -> Fraction | None:
+    """Return a speed; not one with an exponent: "1e999999" is a number of a million digits."""
+    try:
+        value = Fraction("" if "e" in text.lower() else text)
+    except (ArithmeticError, ValueError):
+        return None
+    return value if value >= 0 else None
 
 
 class _Held(NamedTuple):

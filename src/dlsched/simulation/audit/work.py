@@ -2,39 +2,36 @@
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 from typing import Any
 
 from dlsched.simulation.audit.findings import at
 from dlsched.simulation.audit.holdings import Held
-from dlsched.simulation.audit.record import TOLERANCE, Record, Stretch
+from dlsched.simulation.audit.record import Record, Stretch
 from dlsched.simulation.log import Ending
-from dlsched.simulation.workload.job import Job
 
 
 def check_work(record: Record, held: list[list[Held]]) -> None:
     """Check work, loss and completion of all jobs."""
-    check = _check_exact if record.exact else _check_float
     for j, stretches in enumerate(held):
-        total = amount(record, record.jobs[j])
+        total = record.jobs[j].work_ticks
         remaining = total
         for entry in stretches:
             stretch = entry.stretch
-            check(record, stretch, remaining)
+            _check_stretch(record, stretch, remaining)
             before = remaining
             remaining -= stretch.work
             lost = 0
             if stretch.ending is Ending.PREEMPTED and not record.jobs[j].checkpoints:
                 lost = total - remaining
-            if not record.same(stretch.lost, lost, total):
+            if stretch.lost != lost:
                 message = (
                     f"job {record.name(j)} loses {stretch.lost} of its work at {at(stretch.end)}; "
                     f"it is {lost}"
                 )
                 record.wrong("lost", stretch, message, abs(stretch.lost - lost))
             remaining += stretch.lost
-            if stretch.ending is Ending.COMPLETED and not record.same(remaining, 0, total):
+            if stretch.ending is Ending.COMPLETED and remaining:
                 message = (
                     f"job {record.name(j)} is complete at {at(stretch.end)}; of its work of "
                     f"{total} there were {before} left, and {stretch.work} is done then"
@@ -42,16 +39,7 @@ def check_work(record: Record, held: list[list[Held]]) -> None:
                 record.wrong("unfinished", stretch, message, abs(remaining))
 
 
-def amount(record: Record, job: Job) -> Any:
-    """Return the work of a job in the unit of the log."""
-    if record.exact:
-        return job.work_ticks
-    if record.meta.get("unit", "iterations") == "iterations" and job.iterations is not None:
-        return job.iterations
-    return float(job.work)
-
-
-def _check_exact(record: Record, stretch: Stretch, left: int) -> None:
+def _check_stretch(record: Record, stretch: Stretch, left: int) -> None:
     """The work is the floor of time times speed, and the rest in a job's last stretch."""
     time = stretch.end - stretch.start - stretch.overhead
     speed: Fraction = stretch.speed
@@ -76,15 +64,6 @@ def _check_exact(record: Record, stretch: Stretch, left: int) -> None:
         record.wrong("late", stretch, message, time - needed)
         work = min(work, left)
     if stretch.work != work:
-        _wrong_work(record, stretch, time, work)
-
-
-def _check_float(record: Record, stretch: Stretch, _left: Any) -> None:
-    """The work is time times speed, within the tolerance of the times that it comes from."""
-    time = stretch.end - stretch.start - stretch.overhead
-    work = max(0.0, time) * stretch.speed
-    slack = stretch.speed * (TOLERANCE * abs(stretch.end) + record.slack) + TOLERANCE * work
-    if not math.isfinite(work) or abs(stretch.work - work) > slack:
         _wrong_work(record, stretch, time, work)
 
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from dlsched.errors import OptionError
-from dlsched.simulation.bounds import makespan, mean, published_bounds
+from dlsched.simulation.bounds import makespan, mean
 from dlsched.simulation.bounds.modes import demands
 from dlsched.simulation.bounds.sharing import stage_sharing
 from dlsched.simulation.workload.clock import TICKS
@@ -38,8 +38,6 @@ def bound(
     *,
     sharing: bool = False,
     layers: bool = False,
-    published: str | None = None,
-    method: str | None = None,
 ) -> MetricBound:
     """Return the greatest lower bound on a metric that holds for every policy.
 
@@ -54,11 +52,6 @@ def bound(
         Whether policies may let jobs share GPUs by interleaving their stages.
     layers
         Whether policies may have layers too (`simulation.engine.policy.BasePolicy`); with sharing.
-    published
-        Name of a policy of a published simulator, as ``"muri_s"``. The bound then holds for all
-        policies of that simulator that share GPUs as this one does, in place of `sharing`.
-    method
-        The method of that policy: times of groups differ between those of Muri-S and Muri-L.
 
     Raises
     ------
@@ -67,11 +60,7 @@ def bound(
     """
     if metric not in METRICS:
         raise OptionError(f"there is no bound on {metric!r}, only on: {', '.join(METRICS)}")
-    if published is not None:
-        total = metric != "makespan"
-        find = published_bounds.total_bound if total else published_bounds.makespan_bound
-        value, source = find(workload, cluster, published, method)
-    elif metric == "makespan":
+    if metric == "makespan":
         d = demands(workload, cluster)
         if sharing or layers:
             d = makespan.sharing_demands(stage_sharing(workload, cluster, layers=layers))

@@ -312,4 +312,4 @@ def job_state(
 
 def number(ticks: int) -> Number:
     """Return a time in microseconds as a number of seconds."""
-    return seconds(int(ticks))  # type: ignore[return-value]
+    return seconds(int(ticks))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from dlsched.simulation.log import Ending, Log, Segment
 from dlsched.simulation.measures.metrics import frame
+from dlsched.simulation.workload.clock import TICKS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,15 +34,14 @@ def waits(log: Log) -> pd.DataFrame:
     begins: list[list[float]] = [[float(job["submit"])] for job in jobs]
     starts: list[list[float]] = [[] for _ in jobs]
     goes_on = [False] * len(jobs)
-    unit = log.unit
     segments = [Segment(*row) for row in log.rows("segments")]
     for segment in sorted(segments, key=attrgetter("start", "end")):
         j = segment.job
         if not goes_on[j]:
-            starts[j].append(segment.start / unit)
+            starts[j].append(segment.start / TICKS)
         goes_on[j] = segment.ending == Ending.CHANGED
         if segment.ending == Ending.PREEMPTED:
-            begins[j].append(segment.end / unit)
+            begins[j].append(segment.end / TICKS)
     ranks: dict[str, list[int]] = defaultdict(list)
     for row in log.rows("decisions"):
         for name, rank in json.loads(row[-1]).get("new", {}).items():

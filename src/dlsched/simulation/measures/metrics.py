@@ -28,7 +28,7 @@ def frame(log: Log, table: str) -> pd.DataFrame:
     """Return a table of a log as a data frame; times in seconds as floats."""
     rows = _rows(log, table)
     times = rows.columns.intersection(TIMES)
-    rows[times] = rows[times].astype(float) / log.unit
+    rows[times] = rows[times].astype(float) / TICKS
     return rows
 
 
@@ -47,24 +47,41 @@ def jobs_frame(log: Log) -> pd.DataFrame:
     ``service`` (GPU-seconds held), ``preemptions``. A job that did not end
     has no ``end`` and ``jct``.
     """
+    workload = log.meta("workload")["workload"]["jobs"]
+    submit = [ticks(job["submit"]) for job in workload]
+    return by_job(workload, submit, _rows(log, "segments"), _rows(log, "completions"), TICKS)
+
+
+def by_job(
+    workload: list[dict[str, Any]],
+    times: list[Any],
+    segments: pd.DataFrame,
+    completed: pd.DataFrame,
+    unit: int,
+) -> pd.DataFrame:
+    """Return what `jobs_frame` does, from times in a unit of a number to the second.
+
+    Parameters
+    ----------
+    workload, times
+        The jobs as the header of a log has them, and when they are submitted.
+    segments, completed
+        The tables ``segments`` and ``completions``.
+    """
     import pandas as pd
 
-    unit = log.unit
-    workload = log.meta("workload")["workload"]["jobs"]
-    on_clock = float if unit == 1 else ticks
-    submit = pd.Series([on_clock(job["submit"]) for job in workload])
+    submit = pd.Series(times)
     jobs = pd.DataFrame([(job["id"], job["gpus"]) for job in workload], columns=["id", "gpus"])
     jobs["submit"] = submit / unit
     jobs["work"] = [float(job["work"]) for job in workload]
-    segments = _rows(log, "segments")
     segments["length"] = segments["end"] - segments["start"]
     segments["service"] = segments["length"] * segments["gpus"]
-    by_job = segments.groupby("job")
-    totals = by_job[["length", "service"]].sum().reindex(jobs.index, fill_value=0)
-    completions = _rows(log, "completions").set_index("job")["time"]
+    groups = segments.groupby("job")
+    totals = groups[["length", "service"]].sum().reindex(jobs.index, fill_value=0)
+    completions = completed.set_index("job")["time"]
     jct = completions - submit.reindex(completions.index)
     queueing = jct - totals["length"].reindex(completions.index)
-    jobs["start"] = by_job["start"].min() / unit
+    jobs["start"] = groups["start"].min() / unit
     jobs["end"] = completions / unit
     jobs["jct"] = jct / unit
     jobs["attained"] = totals["length"] / unit
@@ -101,7 +118,21 @@ def summary(log: Log) -> dict[str, Any]:
     ``decisions``, ``mean_decision_seconds``, ``max_decision_seconds``
         Number of decisions; wall-clock time of one, which depends on the machine.
     """
-    jobs = jobs_frame(log)
+    seconds = [seconds for _, seconds in log.rows("timings")]
+    header = log.meta("workload", "cluster")
+    return summarize(jobs_frame(log), frame(log, "segments"), seconds, header)
+
+
+def summarize(
+    jobs: pd.DataFrame, segments: pd.DataFrame, timings: list[float], header: dict[str, Any]
+) -> dict[str, Any]:
+    """Return what `summary` does, from one row per job, segments and decisions in seconds.
+
+    Parameters
+    ----------
+    header
+        ``workload`` and ``cluster``, as a log has them.
+    """
     ended = jobs.dropna(subset=["jct"])
     if not len(ended):
         return {"jobs": len(jobs), "completed": 0}
@@ -110,8 +141,8 @@ def summary(log: Log) -> dict[str, Any]:
     span = makespan or 1.0
     working = ended[ended["work"] > 0]
     slowdown = working["jct"] / working["work"]
-    fair = fairness(ended, _gpus(log))[working.index]
-    timings = [seconds for _, seconds in log.rows("timings")]
+    gpus = sum(server["gpus"] for server in header["cluster"]["servers"])
+    fair = fairness(ended, gpus)[working.index]
     return {
         "jobs": len(jobs),
         "completed": len(ended),
@@ -121,30 +152,29 @@ def summary(log: Log) -> dict[str, Any]:
         "mean_slowdown": float(slowdown.mean()) if len(working) else 1.0,
         "mean_fairness": float(fair.mean()) if len(working) else 1.0,
         "mean_queue_length": float(ended["queueing"].sum()) / span,
-        "blocking_index": blocking_index(jobs, work_segments(log), makespan),
-        "utilization": gpu_seconds(log) / (_gpus(log) * span),
-        **busy(log, span),
+        "blocking_index": blocking_index(jobs, segments, makespan),
+        "utilization": _gpu_seconds(_by_device(segments)) / (gpus * span),
+        **_busy(segments, header["workload"]["jobs"], gpus * span),
         "preemptions": int(jobs["preemptions"].sum()),
         "preempted_share": float((jobs["preemptions"] > 0).mean()),
-        **other_gpu_type(log),
+        **_other_gpu_type(segments, header),
         "decisions": len(timings),
         "mean_decision_seconds": float(np.mean(timings)) if timings else 0.0,
         "max_decision_seconds": max(timings, default=0.0),
     }
 
 
-def other_gpu_type(log: Log) -> dict[str, int]:
+def _other_gpu_type(segments: pd.DataFrame, header: dict[str, Any]) -> dict[str, int]:
     """Return how many jobs were placed on a GPU of another type than they name, if any name one."""
-    meta = log.meta("workload", "cluster")
-    kinds = {s["id"]: s["gpu_type"] for s in meta["cluster"]["servers"] if s.get("gpu_type")}
+    kinds = {s["id"]: s["gpu_type"] for s in header["cluster"]["servers"] if s.get("gpu_type")}
     named = {
         j: job["gpu_type"].split("|")
-        for j, job in enumerate(meta["workload"]["jobs"])
+        for j, job in enumerate(header["workload"]["jobs"])
         if job.get("gpu_type") and not job.get("rates")
     }
     if not kinds or not named:
         return {}
-    held = _rows(log, "segments")[["job", "shares"]].drop_duplicates()
+    held = segments[["job", "shares"]].drop_duplicates()
     placed = {
         j
         for j, shares in held.itertuples(index=False)
@@ -164,57 +194,28 @@ def _distribution(values: pd.Series[float], name: str) -> dict[str, float]:
     }
 
 
-def _gpus(log: Log) -> int:
-    return sum(server["gpus"] for server in log.meta("cluster")["cluster"]["servers"])
-
-
-def work_segments(log: Log) -> pd.DataFrame:
-    """Return the table ``segments`` with work in seconds alone, whatever unit the log has.
-
-    The published variants count iterations; all that a job did then is its ``work``.
-    """
-    segments = frame(log, "segments")
-    if log.unit == TICKS:
-        return segments
-    work = np.array([float(job["work"]) for job in log.meta("workload")["workload"]["jobs"]])
-    totals = segments.groupby("job")[["work", "lost"]].sum()
-    done = segments["job"].map(totals["work"] - totals["lost"]).to_numpy(float)
-    seconds = work[segments["job"]] / done
-    segments["work"] *= seconds
-    segments["lost"] *= seconds
-    return segments
-
-
-def busy(log: Log, makespan: float) -> dict[str, float]:
-    """Return the share of the cluster's time in which each resource of the stages was used.
+def _busy(segments: pd.DataFrame, jobs: list[dict[str, Any]], gpu_time: float) -> dict[str, float]:
+    """Return the share of the cluster's GPU time in which each resource of the stages was used.
 
     A job that does a second of work uses each resource for its stage's share of that second, on
     each of its GPUs. Nothing is returned where the jobs have no stages, or not equally many.
     """
-    stages_of_jobs = [job.get("stages", ()) for job in log.meta("workload")["workload"]["jobs"]]
+    stages_of_jobs = [job.get("stages", ()) for job in jobs]
     names = STAGES.get(len(stages_of_jobs[0]), ())
     if not names or any(len(stages) != len(names) for stages in stages_of_jobs):
         return {}
     stages = np.array(stages_of_jobs, float)
     iteration = stages.sum(axis=1, keepdims=True)
     shares = stages / np.maximum(iteration, 1e-300)
-    segments = work_segments(log)
-    gpu_time = segments["work"] * segments["gpus"]
-    done = gpu_time.groupby(segments["job"]).sum().reindex(range(len(stages)), fill_value=0.0)
+    work = segments["work"] * segments["gpus"]
+    done = work.groupby(segments["job"]).sum().reindex(range(len(stages)), fill_value=0.0)
     used = done.to_numpy() @ shares
-    total = _gpus(log) * makespan
-    return {f"busy_{name}": float(time / total) for name, time in zip(names, used, strict=True)}
+    return {f"busy_{name}": float(time / gpu_time) for name, time in zip(names, used, strict=True)}
 
 
-def gpu_seconds(log: Log) -> float:
-    """Return the GPU-seconds that jobs held; those of GPUs that several jobs share count once.
-
-    Where priorities are layers, this needs the numbers of the GPUs, which the published variants do
-    not log: there the GPU-seconds of both layers are added up.
-    """
-    segments = frame(log, "segments").sort_values("start", kind="stable")
-    if "layers" in log.meta("layers"):
-        segments = by_device(segments)
+def _gpu_seconds(segments: pd.DataFrame) -> float:
+    """Return the GPU-seconds that jobs held; those of GPUs that several jobs share count once."""
+    segments = segments.sort_values("start", kind="stable")
     shared = segments["sharing"].notna()
     # The jobs of a group hold the same GPUs: what another one held already does not count again.
     before = segments[shared].groupby("sharing")["end"].transform(lambda end: end.cummax().shift())
@@ -224,7 +225,7 @@ def gpu_seconds(log: Log) -> float:
     return float((length * segments["gpus"]).sum())
 
 
-def by_device(segments: pd.DataFrame) -> pd.DataFrame:
+def _by_device(segments: pd.DataFrame) -> pd.DataFrame:
     """Return a row for each GPU of each segment, shared under its number.
 
     The segments are returned as they are if their shares do not state the numbers of the GPUs.

@@ -31,7 +31,7 @@ class ListOrder(BasePolicy):
     starts in the first of its modes that fits: a type of GPU or a cell of servers (region, cluster
     and type, where they matter), a number of GPUs if it is elastic, CPUs and memory if it has a
     matrix of throughput. One that does not fit is skipped. Servers on loan are not used, and jobs
-    do not share GPUs. It is what `dlsched.simulation.clairvoyant` searches over.
+    do not share GPUs.
 
     Parameters
     ----------

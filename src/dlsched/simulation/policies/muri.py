@@ -73,8 +73,7 @@ class Muri(BasePolicy):
         Jobs for which a group of ``"seeded_speeds"`` counts when the first jobs get GPUs, from 1.
     order
         Ids of all jobs, the first to go first, in place of the least remaining service, for
-        ``"seeded_speeds"``; the largest weights go to the first ones. It is what
-        `dlsched.simulation.clairvoyant` searches over where jobs share GPUs.
+        ``"seeded_speeds"``; the largest weights go to the first ones.
 
     Raises
     ------

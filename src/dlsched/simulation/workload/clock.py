@@ -1,8 +1,4 @@
-"""The simulator's clock: whole microseconds, so that times are compared and added exactly.
-
-The published variants, which repeat the floating-point arithmetic of the authors' programs, keep
-their times in seconds as floats instead.
-"""
+"""The simulator's clock: whole microseconds, so that times are compared and added exactly."""
 
 from __future__ import annotations
 
@@ -28,9 +24,7 @@ def ticks(seconds: Number | float) -> int:
     )
 
 
-def seconds(time: int | float) -> Number | float:
-    """Return a time of a log in seconds: exact if it is in ticks, as it is if it is a float."""
-    if isinstance(time, float):
-        return time
+def seconds(time: int) -> Number:
+    """Return a time of a log in seconds, exact."""
     whole, rest = divmod(time, TICKS)
     return Fraction(time, TICKS) if rest else whole

@@ -1,5 +1,0 @@
-"""The public simulator of Muri's authors (github.com/Rivendile/Muri), section 6 of the paper."""
-
-from dlsched.simulation.published.muri.simulator import run
-
-__all__ = ["run"]
