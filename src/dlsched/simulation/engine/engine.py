@@ -259,7 +259,6 @@ class Engine:
             self.shown.present,
             self.shown.holding,
             self.shown.lines,
-            self.shown.front,
             self.shown.vectors,
             holdings.held,
             holdings.resources.gpus,

@@ -14,7 +14,7 @@ from dlsched.registry.cluster_state import ClusterState, JobState
 from dlsched.registry.cluster_state import Server as ServerState
 from dlsched.schema import Id, Number
 from dlsched.simulation.engine.decision import Allocation
-from dlsched.simulation.engine.vectors import Arrays, Front, Key, LinesByGpus, Vector
+from dlsched.simulation.engine.vectors import Arrays, Key, LinesByGpus, Vector
 from dlsched.simulation.workload.clock import seconds
 from dlsched.simulation.workload.cluster import Cluster, Server
 from dlsched.simulation.workload.job import Job
@@ -153,7 +153,6 @@ class State:
     _present: Callable[[], Arrays]
     _holding: Callable[[], Arrays]
     _lines: Callable[[Key], LinesByGpus]
-    _front: Callable[[Key, int, int, bool], Front]
     _vectors: Callable[[Iterable[Id]], Arrays]
     _held: Mapping[Id, Allocation]
     _free: Mapping[Id, int]
@@ -194,7 +193,9 @@ class State:
         Parameters
         ----------
         key
-            By which each line is ordered, as in `front`.
+            By which each line is ordered, least first; ties in the order of submission. It must
+            depend on the job alone, and stay the same as long as it waits: it is computed once for
+            each time that the job begins to wait.
 
         Returns
         -------
@@ -203,25 +204,6 @@ class State:
             goes on with: to be read in this decision, never to be changed.
         """
         return self._lines(key)
-
-    def front(self, key: Key, free: int, count: int, *, running: bool = False) -> Front:
-        """Return the first waiting jobs of every number of GPUs, without looking at the others.
-
-        Parameters
-        ----------
-        key
-            By which jobs are ordered, least first; ties in the order of submission. The key of a
-            waiting job must depend on this job alone, and stay the same as long as it waits: it is
-            computed once for each time that the job begins to wait.
-        free
-            The most GPUs that may be free: of a number of GPUs no more jobs than fit, and one more,
-            are returned.
-        count
-            The most jobs of a number of GPUs.
-        running
-            Whether the running jobs are returned, too.
-        """
-        return self._front(key, free, count, running)
 
     @property
     def allocations(self) -> Mapping[Id, Allocation]:

@@ -30,17 +30,6 @@ class Arrays(NamedTuple):
 Key: TypeAlias = Callable[[Arrays], Vector]
 """Returns a number for each job."""
 
-
-class Front(NamedTuple):
-    """The first waiting jobs of every number of GPUs, in the order of submission.
-
-    ``cut`` are the numbers of GPUs of which more jobs wait than these.
-    """
-
-    jobs: Arrays
-    cut: frozenset[int]
-
-
 Entry: TypeAlias = tuple[Any, int]
 """The key of a job and its position in the workload: ties are in the order of submission."""
 

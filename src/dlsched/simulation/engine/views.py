@@ -12,7 +12,7 @@ from dlsched.schema import Id
 from dlsched.simulation.engine.holdings import Holdings
 from dlsched.simulation.engine.resources import Resources
 from dlsched.simulation.engine.state import JobView, ServerView, Views, number
-from dlsched.simulation.engine.vectors import Arrays, Front, Key, LinesByGpus
+from dlsched.simulation.engine.vectors import Arrays, Key, LinesByGpus
 from dlsched.simulation.workload.cluster import Cluster
 
 
@@ -61,14 +61,6 @@ class Shown:
     def lines(self, key: Key) -> LinesByGpus:
         """Return the waiting jobs by their number of GPUs, in the order of a key."""
         return MappingProxyType(self.holdings.waiting.lines(key).by_gpus)
-
-    def front(self, key: Key, free: int, count: int, running: bool) -> Front:
-        """Return the first waiting jobs of every number of GPUs."""
-        first, cut = self.holdings.waiting.lines(key).first(free, count)
-        index = np.array(sorted(first), np.int64)
-        if running:
-            index = np.sort(np.concatenate((self.holdings.table.running.read(), index)))
-        return Front(self.holdings.arrays(index, self.now), frozenset(cut))
 
     def _view_of_waiting(self, j: int) -> JobView:
         """Return the view of a job, which stays the same as long as it waits."""

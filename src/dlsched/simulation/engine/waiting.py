@@ -107,22 +107,3 @@ class Lines:
         line.remove(entry)
         if not line:
             del self.by_gpus[gpus]
-
-    def first(self, free: int, count: int) -> tuple[list[int], set[int]]:
-        """Return the first jobs of every line, and which lines have more than these.
-
-        Parameters
-        ----------
-        free
-            The most GPUs that may be free: a line needs no more jobs than fit, and one more.
-        count
-            The most jobs of a line.
-        """
-        chosen: list[int] = []
-        cut = set()
-        for gpus, line in self.by_gpus.items():
-            most = min(count, free // gpus + 1)
-            chosen += [job for _, job in line[:most]]
-            if len(line) > most:
-                cut.add(gpus)
-        return chosen, cut
