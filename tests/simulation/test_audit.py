@@ -140,9 +140,6 @@ def not_for_loans(log: Log) -> str | None:
     return f"UPDATE meta SET value = '{json.dumps(workload)}' WHERE key = 'workload'"
 
 
-LAYERED = {"device"}
-"""Kinds of logs in which priorities are layers: see test_muri_baselines.py."""
-
 BY_HAND: dict[str, Callable[[Log], str | None]] = {
     "gpus": lambda log: hold("s0", log.meta()["cluster"]["servers"][0]["gpus"] + 1),
     "cpus": lambda log: hold("s0", 1, 13, 1) if has_cpus(log) else None,
@@ -166,7 +163,7 @@ def has_cpus(log: Log) -> bool:
     return "cpus" in log.meta()["cluster"]["servers"][0]
 
 
-@pytest.mark.parametrize("kind", sorted(KINDS.keys() - LAYERED))
+@pytest.mark.parametrize("kind", sorted(KINDS))
 def test_a_changed_log_is_refused_by_its_kind(kind: str) -> None:
     """Of the logs that the change applies to, at least two, all are refused by its kind."""
     refused = 0

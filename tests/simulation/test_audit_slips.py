@@ -91,7 +91,6 @@ SLIPS: dict[str, tuple[str, tuple[str, ...]]] = {
     "another version": ("unreadable", ("UPDATE meta SET value = '7' WHERE key = 'version'",)),
     "another variant": (
         "unreadable", ("UPDATE meta SET value = '\"published\"' WHERE key = 'variant'",)),
-    "layers": ("device", ("INSERT INTO meta VALUES ('layers', '\"priority\"')",)),
     "another clock": (
         "unreadable", ("UPDATE meta SET value = '\"float seconds\"' WHERE key = 'clock'",)),
 }  # fmt: skip

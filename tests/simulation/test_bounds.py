@@ -135,18 +135,3 @@ def test_a_metric_without_a_bound_is_named() -> None:
     """The message names the metrics that have bounds."""
     with pytest.raises(OptionError, match="mean_jct, makespan"):
         bound(random_workload(1), Cluster.uniform(1, 4), "p99_jct")
-
-
-def test_layers_can_be_faster_than_any_group() -> None:
-    """A group's jobs do an iteration each; in layers b does four while a does one, both by 12 s."""
-    stages = {"a": [0, 2, 2], "b": [1, 0, 0]}
-    jobs = [
-        {"id": name, "submit": 0, "gpus": 1, "work": 12, "stages": times, "priority": layer}
-        for layer, (name, times) in enumerate(stages.items())
-    ]
-    workload = Workload.parse({"name": "layers", "jobs": jobs}, "hand")
-    run = simulate(workload, Cluster.uniform(1, 1), "antman")
-    assert run.jobs["end"].tolist() == [12, 12]
-    assert float(bound(workload, run.cluster, "makespan", sharing=True).value) > 17.9
-    assert run.bound("makespan").value <= 12
-    assert run.bound("mean_jct").value <= 12

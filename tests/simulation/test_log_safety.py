@@ -119,22 +119,13 @@ def test_what_cannot_be_simulated_leaves_no_file(tmp_path: Path) -> None:
     wide = [{"id": "a", "submit": 0, "gpus": 3, "work": 5}]
     wrong: list[dict[str, Any]] = [
         {"workload": Workload.parse({"name": "wide", "jobs": wide}, "wide")},
-        {"policy": Stating({"devices": (0,)})},
+        {"policy": Stating({"cpus": -1})},
         {"policy": Stating({}, speed=-1)},
     ]
     for changes in wrong:
         with pytest.raises((PolicyError, InstanceError)):
             simulate(**small(**changes), log=tmp_path / "log")
         assert not list(tmp_path.iterdir())
-
-
-def test_devices_are_for_policies_with_layers() -> None:
-    """Elsewhere any of a server's GPUs are as good; the utilization would count them."""
-    with pytest.raises(PolicyError, match=r"job j0: its shares state devices.*leave them out"):
-        simulate(**small(policy=Stating({"devices": (0,)})))
-    log = copy(simulate(**small()).log)
-    log.database.execute("""UPDATE segments SET shares = '[["s1", 1, null, null, [0]]]'""")
-    assert {violation.kind for violation in audit(log, summary).violations} == {"device"}
 
 
 EXTREME = {

@@ -210,11 +210,10 @@ class SimulationEntry(Document):
             return []
         found: dict[str, dict[str, Any]] = {}
         for entry in self.policies:
-            layers, shares = False, None if self.profiles == "muri" else False
+            shares = None if self.profiles == "muri" else False
             if ":" not in entry.policy:
                 kind = find_policy(entry.policy)
-                layers = getattr(kind, "layers", None) is not None
                 shares = getattr(kind, "problem", None) == _GROUPING
-            for options in bounds_for(layers, shares):
+            for options in bounds_for(shares):
                 found[repr(options)] = options
         return list(found.values())

@@ -24,10 +24,9 @@ from dlsched.simulation.bounds import METRICS
 OVER: Mapping[str, Mapping[str, bool]] = {
     "alone": {},
     "sharing": {"sharing": True},
-    "layers": {"sharing": True, "layers": True},
 }
 """What the option ``over`` of a bound's run says: policies whose jobs have their GPUs alone, may
-share them in groups, and in layers; each set has all policies of the one before, with the
+share them in groups; each set has all policies of the one before, with the
 arguments of `dlsched.simulation.bounds.bound`."""
 _TELL_SECONDS = 0.5
 _logger = logging.getLogger("dlsched")
@@ -69,7 +68,7 @@ def run_simulation(
         columns["reason"] = plain(f"{count}, the first: {report.violations[0]}")
         return None
     summary = {name: _finite(value) for name, value in run.summary.items()}
-    over = {"over": _over(run.shares_gpus, "layers" in run.meta)}
+    over = {"over": "sharing" if run.shares_gpus else "alone"}
     content = run.log.to_bytes()
     columns |= {
         "status": "feasible",
@@ -81,11 +80,6 @@ def run_simulation(
         "record": json.dumps({"summary": summary, "among": over} | _about(spec), allow_nan=False),
     }
     return gzip.compress(content, compresslevel=6, mtime=0)
-
-
-def _over(sharing: bool, layers: bool) -> str:
-    """Return the least set of policies that one belongs to which did this."""
-    return "layers" if sharing and layers else "sharing" if sharing else "alone"
 
 
 def _run_bound(task: Task, spec: WorkloadSpec, columns: Row) -> None:
@@ -114,18 +108,14 @@ def _about(spec: WorkloadSpec) -> dict[str, Any]:
     return {"family": spec.family, "workload_seed": spec.seed, "varied": dict(spec.varied)}
 
 
-def bounds_for(layers: bool, shares: bool | None) -> Iterator[dict[str, Any]]:
+def bounds_for(shares: bool | None) -> Iterator[dict[str, Any]]:
     """Yield the options of the bounds that a policy is compared with.
 
     Parameters
     ----------
-    layers, shares
-        Whether it has layers, and whether it makes jobs share GPUs; ``None`` if only the run will
-        tell.
+    shares
+        Whether it makes jobs share GPUs; ``None`` if only the run will tell.
     """
-    if layers:
-        yield {"over": "layers"}
-        return
     if not shares:
         yield {"over": "alone"}
     if shares or shares is None:

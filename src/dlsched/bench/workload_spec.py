@@ -200,10 +200,9 @@ def bound_of(
     spec: WorkloadSpec,
     metric: str,
     sharing: bool = False,
-    layers: bool = False,
 ) -> MetricBound:
     """Return a bound over all policies; the last ones of this process are cached."""
-    return bound(*spec.make(), metric, sharing=sharing, layers=layers)
+    return bound(*spec.make(), metric, sharing=sharing)
 
 
 def _text(data: object) -> str:

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from dlsched.errors import OptionError
 from dlsched.schema import Id
 from dlsched.simulation.engine.decision import Allocation, Decision, Share
-from dlsched.simulation.engine.policy import BasePolicy, Policy, policy_name
+from dlsched.simulation.engine.policy import BasePolicy, Policy
 from dlsched.simulation.engine.state import State
 from dlsched.simulation.policies.placement import Placement
 from dlsched.simulation.workload.cluster import Cluster
@@ -29,11 +28,6 @@ class Carrying(BasePolicy):
     """
 
     def __init__(self, policy: Policy, jobs: Sequence[Id]) -> None:
-        if getattr(policy, "layers", None) is not None:
-            raise OptionError(
-                f"the policy {policy_name(policy)} numbers the GPUs, which a record does not: it "
-                "cannot begin with running jobs; choose a window from the record's first submission"
-            )
         super().__init__(getattr(policy, "method", None), **getattr(policy, "options", {}))
         self._policy = policy
         self._jobs = tuple(jobs)

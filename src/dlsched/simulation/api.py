@@ -89,8 +89,6 @@ def simulate(
         "workload": json.loads(workload.model_dump_json(exclude_defaults=True)),
         "cluster": json.loads(cluster.model_dump_json(exclude_defaults=True)),
     }
-    if getattr(policy_object, "layers", None) is not None:
-        meta["layers"] = policy_object.layers  # type: ignore[attr-defined]
     require_possible(workload, cluster, policy_object)
     with _open(log, resume, meta) as record:
         if "end" not in record.meta("end"):

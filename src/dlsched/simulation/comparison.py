@@ -58,7 +58,7 @@ def compare_policies(
         if rows:
             row["saved"] = _less(row["mean_jct"], rows[0]["mean_jct"])
         for metric in METRICS if bounds else ():
-            kind = (metric, run.shares_gpus, run.meta.get("layers"))
+            kind = (metric, run.shares_gpus)
             if kind not in known:
                 known[kind] = float(run.bound(metric).value)
             row[f"{metric}_bound"] = known[kind]

@@ -65,14 +65,12 @@ class Simulation:
         """
         if sharing is None:
             sharing = self.shares_gpus
-        layers = sharing and "layers" in self.meta
-        return bound(self.workload, self.cluster, metric, sharing=sharing, layers=layers)
+        return bound(self.workload, self.cluster, metric, sharing=sharing)
 
     @cached_property
     def shares_gpus(self) -> bool:
-        """Whether the policy made jobs share GPUs, or may have as it has layers."""
-        groups = (row[SHARING] is not None for row in self.log.rows("segments"))
-        return "layers" in self.meta or any(groups)
+        """Whether the policy made jobs share GPUs."""
+        return any(row[SHARING] is not None for row in self.log.rows("segments"))
 
     @property
     def complete(self) -> bool:

@@ -13,7 +13,7 @@ from dlsched.simulation import Job, Workload
 from dlsched.simulation.workload.profiles import PROFILES
 from dlsched.traces import read_trace
 
-NEED_STAGES = ("antman", "muri_l", "muri_s")
+NEED_STAGES = ("muri_l", "muri_s")
 """The policies that need stages."""
 SOURCE = "synthetic-1"
 """The trace that they are drawn from."""

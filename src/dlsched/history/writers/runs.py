@@ -103,7 +103,7 @@ def notes_of(log: Log) -> tuple[str, ...]:
     notes = []
     segments = [Segment(*row) for row in log.rows("segments")]
     shared = sum(segment.sharing is not None for segment in segments)
-    if shared or "layers" in log.meta("layers"):
+    if shared:
         notes.append(
             f"{shared:,} stretches share their GPUs with other jobs: the record counts the GPUs "
             "once for each of them, so that it exceeds the cluster"

@@ -13,7 +13,6 @@ from dlsched.simulation.audit.decisions import check_decisions
 from dlsched.simulation.audit.figures import check_figures
 from dlsched.simulation.audit.findings import KINDS, Findings
 from dlsched.simulation.audit.holdings import check_holdings
-from dlsched.simulation.audit.layers import check_layers
 from dlsched.simulation.audit.loans import check_loans
 from dlsched.simulation.audit.record import BROKEN, Record, read
 from dlsched.simulation.audit.speeds import check_speeds
@@ -77,7 +76,6 @@ def _check(record: Record) -> None:
     check_capacity(record)
     check_loans(record)
     check_work(record, held)
-    above = check_layers(record)
-    check_speeds(record, held, above)
+    check_speeds(record, held)
     check_completions(record)
     check_decisions(record)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from dlsched.simulation.audit.findings import at
 from dlsched.simulation.audit.record import TOLERANCE, Record, Stretch
@@ -30,8 +30,6 @@ def check_capacity(record: Record) -> None:
 
     What ends at a moment is free for what starts at it. Jobs that share GPUs hold them once. CPUs
     and memory are floats in the log: they are added within a relative tolerance of `TOLERANCE`.
-    Where the log's header says that priorities are layers (``layers`` is ``"priority"``), a job
-    shares GPUs with jobs of other priorities, and each priority has the whole server.
     """
     held = _Held(record)
     lasting = [stretch for stretch in record.stretches if stretch.start < stretch.end]
@@ -50,7 +48,7 @@ class _Held:
             )
             for server in record.cluster.servers
         }
-        self.used: dict[tuple[Any, str], list[float]] = defaultdict(lambda: [0, 0, 0])
+        self.used: dict[str, list[float]] = defaultdict(lambda: [0, 0, 0])
         self.groups: dict[str, list[Stretch]] = {}
 
     def take(self, stretch: Stretch) -> None:
@@ -77,13 +75,9 @@ class _Held:
             self._add(first, -1)
             self._add(members[0], 1)
 
-    def _layer(self, stretch: Stretch) -> Any:
-        return self.record.jobs[stretch.job].priority if self.record.layered else None
-
     def _add(self, stretch: Stretch, sign: int) -> None:
-        layer = self._layer(stretch)
         for server, *amounts in stretch.shares:
-            used = self.used[layer, server]
+            used = self.used[server]
             for i, amount in enumerate(amounts):
                 used[i] += sign * (amount or 0)
 
@@ -93,7 +87,7 @@ class _Held:
                 message = f"job {self.record.name(stretch.job)} is on {server}; there is no such"
                 self.record.wrong("unknown_server", stretch, message)
                 continue
-            held = self.used[self._layer(stretch), server]
+            held = self.used[server]
             for resource, used, room in zip(RESOURCES, held, self.size[server], strict=True):
                 if room is not None and used > room * (1 + resource.tolerance):
                     message = (

@@ -73,10 +73,8 @@ def _held(record: Record) -> Any:
     for s in record.stretches:
         if s.sharing is not None:
             groups[s.sharing].append((s.start, s.end, s.gpus))
-        elif not s.devices:
+        else:
             alone += (s.end - s.start) * s.gpus
-        for device in s.devices:
-            groups[device].append((s.start, s.end, 1))
     for members in groups.values():
         until: Any = 0
         for begin, end, gpus in sorted(members):

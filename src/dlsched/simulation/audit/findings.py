@@ -25,7 +25,6 @@ KINDS: Final = {
     "gpus": "jobs hold more GPUs than the server has",
     "cpus": "jobs hold more CPUs than the server has",
     "memory": "jobs hold more memory than the server has",
-    "device": "a job's GPUs are not there, or another job of its layer has them",
     "gang": "a job runs with fewer or more GPUs than it can",
     "shares": "a job's shares do not make up its GPUs",
     "worker": "a worker is not on one server",

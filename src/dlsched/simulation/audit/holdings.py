@@ -78,19 +78,17 @@ def _goes_on(before: Stretch | None, stretch: Stretch) -> bool:
         before is not None
         and before.ending is Ending.CHANGED
         and before.end == stretch.start
-        and (before.shares, before.sharing, before.devices)
-        == (stretch.shares, stretch.sharing, stretch.devices)
+        and (before.shares, before.sharing) == (stretch.shares, stretch.sharing)
     )
 
 
 def _check_changed(record: Record, before: Stretch | None, stretch: Stretch) -> None:
     """Check that the speed changes where the job goes on with what it held.
 
-    Each change rounds the work down, so that needless ones would slow a job. In a group, and
-    beside another layer, the speed may change and change back at the same time.
+    Each change rounds the work down, so that needless ones would slow a job. In a group
+    the speed may change and change back at the same time.
     """
-    alone = stretch.sharing is None and not record.layered
-    if before is not None and before.speed == stretch.speed and alone:
+    if before is not None and before.speed == stretch.speed and stretch.sharing is None:
         message = f"job {record.name(stretch.job)} goes on at {at(stretch.start)} as it did before"
         record.wrong("unchanged", stretch, message)
 

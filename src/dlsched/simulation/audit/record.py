@@ -52,12 +52,10 @@ COLUMNS: Final = {
 
 Shares = tuple[tuple[str, int, float | None, float | None], ...]
 """Server, GPUs, CPUs, GB; sorted by server."""
-Devices = tuple[tuple[str, int], ...]
-"""Server and number of each GPU, sorted."""
 
 
 class Stretch(NamedTuple):
-    """A readable row of the table ``segments``; ``devices`` is empty where shares state none."""
+    """A readable row of the table ``segments``."""
 
     row: int
     job: int
@@ -71,7 +69,6 @@ class Stretch(NamedTuple):
     work: Any
     lost: Any
     ending: Ending
-    devices: Devices = ()
 
     @property
     def where(self) -> str:
@@ -101,8 +98,6 @@ class Record:
         By time and job: what the last decision at that time states.
     started
         The jobs that each decision starts or moves, by its row.
-    layered
-        Whether priorities are layers, each of which holds a GPU at most once.
     """
 
     def __init__(self, log: Log, findings: Findings) -> None:
@@ -119,7 +114,6 @@ class Record:
             "seconds": lambda value: isinstance(value, int | float) and 0 <= value < math.inf,
             "anything": lambda value: True,
         }
-        self.layered = meta.get("layers") == "priority"
         self.workload = Workload.parse(meta["workload"], "the log's workload")
         self.cluster = Cluster.parse(meta["cluster"], "the log's cluster")
         self.jobs = self.workload.jobs
@@ -211,14 +205,13 @@ class Record:
                     start=segment.start,
                     end=segment.end,
                     gpus=segment.gpus,
-                    shares=held_by(self.jobs[segment.job].profile, held.shares),
+                    shares=held_by(self.jobs[segment.job].profile, held),
                     sharing=segment.sharing,
                     speed=speed,
                     overhead=segment.overhead,
                     work=segment.work,
                     lost=segment.lost,
                     ending=ending,
-                    devices=held.devices,
                 )
                 continue
             parsed = {"shares": held, "speed": speed, "ending": ending}
@@ -265,20 +258,11 @@ def _parse_speed(text: str) -> Fraction | None:
     return value if value >= 0 else None
 
 
-class _Held(NamedTuple):
-    """What a text of shares states."""
-
-    shares: Shares
-    devices: Devices
-
-
-def _parse_shares(text: str) -> _Held | None:
+def _parse_shares(text: str) -> Shares | None:
     try:
-        rows = sorted((_share(*row) for row in json.loads(text)), key=lambda row: row[0])
+        return tuple(sorted((_share(*row) for row in json.loads(text)), key=lambda row: row[0]))
     except (TypeError, ValueError):
         return None
-    devices = tuple((row[0], device) for row in rows for device in row[4])
-    return _Held(tuple(row[:4] for row in rows), devices)
 
 
 def _is_count(value: object) -> bool:
@@ -286,16 +270,14 @@ def _is_count(value: object) -> bool:
 
 
 def _share(
-    server: Any, gpus: Any, cpus: Any = None, memory: Any = None, devices: Any = ()
-) -> tuple[Any, ...]:
+    server: Any, gpus: Any, cpus: Any = None, memory: Any = None
+) -> tuple[str, int, float | None, float | None]:
     if not (isinstance(server, str) and isinstance(gpus, int)):
         raise TypeError
     for amount in (cpus, memory):
         if amount is not None and not (isinstance(amount, int | float) and amount >= 0):
             raise TypeError
-    if not all(isinstance(device, int) for device in devices):
-        raise TypeError
-    return server, gpus, cpus, memory, sorted(devices)
+    return server, gpus, cpus, memory
 
 
 def read(log: Log, findings: Findings) -> Record | None:

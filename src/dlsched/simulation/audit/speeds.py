@@ -13,7 +13,6 @@ from dlsched.problems.interleaving.definition.check import iteration_time
 from dlsched.schema import Number
 from dlsched.simulation.audit.findings import at
 from dlsched.simulation.audit.holdings import Held
-from dlsched.simulation.audit.layers import Above
 from dlsched.simulation.audit.record import TOLERANCE, Record, Stretch
 from dlsched.simulation.workload.job import Job
 from dlsched.simulation.workload.workload import Matrix
@@ -22,16 +21,10 @@ Stages = tuple[Number, ...]
 Partners = tuple[Stages, ...]
 
 
-def check_speeds(record: Record, held: Iterable[Iterable[Held]], above: Above) -> None:
+def check_speeds(record: Record, held: Iterable[Iterable[Held]]) -> None:
     """Check the speed of every stretch that takes time.
 
-    The jobs of a group, or of the layer above, may change within a stretch, as long as its speed
-    does not.
-
-    Parameters
-    ----------
-    above
-        By row of a stretch in the second layer: the moments, and who is above it from each on.
+    The jobs of a group may change within a stretch, as long as its speed does not.
     """
     groups: dict[str, list[Held]] = defaultdict(list)
     speeds = _Speeds(record)
@@ -42,9 +35,7 @@ def check_speeds(record: Record, held: Iterable[Iterable[Held]], above: Above) -
         if stretch.sharing is not None:
             groups[stretch.sharing].append(entry)
         elif entry.stated is None:
-            for time, others in above.get(stretch.row, ((stretch.start, ()),)):
-                stages = tuple(sorted(record.jobs[j].stages for j in others))
-                speeds.compare(stretch, (), time, stages)
+            speeds.compare(stretch, (), stretch.start)
         else:
             _compare_stated(record, entry)
     for members in groups.values():
@@ -94,9 +85,7 @@ class _Speeds:
         self.pools = {server.id: server.pool for server in record.cluster.servers}
         self.known: dict[Hashable, Fraction | None] = {}
 
-    def compare(
-        self, stretch: Stretch, partners: Partners, time: Any, above: Partners = ()
-    ) -> None:
+    def compare(self, stretch: Stretch, partners: Partners, time: Any) -> None:
         job = self.record.jobs[stretch.job]
         types: Counter[str | None] = Counter()
         for share in stretch.shares:
@@ -117,17 +106,12 @@ class _Speeds:
             amounts,
             mixed,
             partners,
-            above,
         )
         if key not in self.known:
             recomputed = speed(job, types, partners, mixed)
             if recomputed is not None and amounts is not None:
                 matrix = self.record.workload.matrices[str(job.profile)]
                 recomputed *= min(throughput(matrix, *amount) for amount in amounts)
-            if recomputed is not None and above:
-                idle = [idle_speed(job.stages, other) for other in above]
-                known = [speed for speed in idle if speed is not None]
-                recomputed = recomputed * min(known) if len(known) == len(idle) else None
             self.known[key] = recomputed
         expected = self.known[key]
         if expected is None:
@@ -187,26 +171,6 @@ def throughput(matrix: Matrix, gpus: int, cpus: float | None, memory: float | No
     row, column = reached
     usual_row, usual_column = usual
     return Fraction(matrix.throughput[row][column]) / matrix.throughput[usual_row][usual_column]
-
-
-@cache
-def idle_speed(stages: Stages, above: Stages) -> Fraction | None:
-    """Return the speed of a job on what a job above it leaves idle; None if they cannot share.
-
-    The resource of each stage is idle for the rest of the other's iteration, over and over; a stage
-    goes on only then.
-    """
-    if len(stages) != len(above) or not any(stages) or not any(above):
-        return None
-    whole = Fraction(sum(above))
-    needed = Fraction(0)
-    for stage, other in zip(stages, above, strict=True):
-        idle = 1 - other / whole
-        if stage and not idle:
-            return Fraction(0)
-        if stage:
-            needed += stage / idle
-    return sum(stages) / needed
 
 
 @cache

@@ -37,7 +37,6 @@ def bound(
     metric: str = "mean_jct",
     *,
     sharing: bool = False,
-    layers: bool = False,
 ) -> MetricBound:
     """Return the greatest lower bound on a metric that holds for every policy.
 
@@ -50,8 +49,6 @@ def bound(
         ``"mean_jct"`` or ``"makespan"``.
     sharing
         Whether policies may let jobs share GPUs by interleaving their stages.
-    layers
-        Whether policies may have layers too (`simulation.engine.policy.BasePolicy`); with sharing.
 
     Raises
     ------
@@ -62,11 +59,11 @@ def bound(
         raise OptionError(f"there is no bound on {metric!r}, only on: {', '.join(METRICS)}")
     if metric == "makespan":
         d = demands(workload, cluster)
-        if sharing or layers:
-            d = makespan.sharing_demands(stage_sharing(workload, cluster, layers=layers))
+        if sharing:
+            d = makespan.sharing_demands(stage_sharing(workload, cluster))
         value, source = makespan.of_demands(d)
-    elif sharing or layers:
-        d, proof = mean.prove_sharing(stage_sharing(workload, cluster, layers=layers))
+    elif sharing:
+        d, proof = mean.prove_sharing(stage_sharing(workload, cluster))
         value, source = proof.total(d)
     else:
         d = demands(workload, cluster)

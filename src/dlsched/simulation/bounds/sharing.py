@@ -138,17 +138,11 @@ def _over_alone(sharing: Sharing, charges: Sequence[Fraction]) -> Facet:
     return tuple(charge / alone if alone else Fraction(1) for charge, alone in pairs)
 
 
-def stage_sharing(workload: Workload, cluster: Cluster, *, layers: bool = False) -> Sharing:
+def stage_sharing(workload: Workload, cluster: Cluster) -> Sharing:
     """Return the jobs of a workload, which may share GPUs by the paper's text (Muri, eq. 3).
 
     Jobs can be in a group if they can have equally many GPUs and have stages of the same
     resources; at most as many as there are resources.
-
-    Parameters
-    ----------
-    layers
-        Whether there may be layers too. Two jobs in layers can be faster than any group lets them
-        be, so that groups then bound nothing: they are not listed, and charges are stages.
 
     Raises
     ------
@@ -171,7 +165,6 @@ def stage_sharing(workload: Workload, cluster: Cluster, *, layers: bool = False)
             return sum(stages[group[0]], Fraction(0))
         return least_iteration_time(tuple(sorted(kinds[k].stages for k in group)))
 
-    none_listed = (Family(tuple(range(len(kinds))), None),)
     amounts = list(classes.values())
     return Sharing(
         gpus=Resource("GPUs", weighted_steps([1] * len(amounts), amounts)),
@@ -182,7 +175,7 @@ def stage_sharing(workload: Workload, cluster: Cluster, *, layers: bool = False)
         kind=tuple(number[kind] for kind in kinds_of_jobs),
         alone=tuple(sum(times, Fraction(0)) for times in stages),
         stages=tuple(stages),
-        families=none_listed if layers else families([kind.range for kind in kinds], time),
+        families=families([kind.range for kind in kinds], time),
     )
 
 

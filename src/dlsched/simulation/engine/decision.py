@@ -13,16 +13,13 @@ class Share(NamedTuple):
     """What a job holds on one server.
 
     ``cpus`` and ``memory`` (GB) are None where the policy does not assign them; a job with a matrix
-    of throughput then holds what `Matrix.proportional` says. ``devices`` are the numbers of the
-    GPUs, from 0 on each server, where jobs hold GPUs beside each other (`BasePolicy.layers`); None
-    elsewhere, as any of a server's GPUs are as good.
+    of throughput then holds what `Matrix.proportional` says.
     """
 
     server: Id
     gpus: int
     cpus: Number | None = None
     memory: Number | None = None
-    devices: tuple[int, ...] | None = None
 
 
 class Allocation(NamedTuple):

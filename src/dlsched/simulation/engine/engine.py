@@ -62,9 +62,8 @@ class Engine:
         self.wake: int | None = None
         self.watch = Watch(stuck_after)
         self.latest = HORIZON // cluster.gpus
-        layered = getattr(policy, "layers", None) is not None
         estimated = not getattr(policy, "own_estimates", False)
-        self.holdings = Holdings(workload, cluster, log, layered=layered, estimated=estimated)
+        self.holdings = Holdings(workload, cluster, log, estimated=estimated)
         self.shown = Shown(self.holdings)
         self.holdings.resources.open(s.id for s in cluster.servers if s.pool != LOAN)
         self.pool = [s.id for s in cluster.servers if s.pool == LOAN]

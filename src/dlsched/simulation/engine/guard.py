@@ -11,7 +11,6 @@ from dlsched.errors import DlschedError, InstanceError, describe, plain
 from dlsched.run import Run
 from dlsched.schema import Flaw, Number, exact
 from dlsched.simulation.engine.decision import Allocation, Decision, Share
-from dlsched.simulation.engine.layers import PRIORITY
 from dlsched.simulation.engine.policy import Policy, PolicyError, interval_ticks
 from dlsched.simulation.engine.state import State
 from dlsched.simulation.workload.clock import HORIZON, TICKS, ticks
@@ -33,18 +32,11 @@ def require_possible(workload: Workload, cluster: Cluster, policy: Policy) -> No
     ------
     InstanceError
         If a job needs more GPUs than there are, or its times are too long.
-    PolicyError
-        If the policy cannot have its layers on this cluster.
     OptionError
-        If its interval is not above 0; whatever the policy's own check raises.
+        If the policy's interval is not above 0; whatever the policy's own check raises.
     """
     for j, job in enumerate(workload.jobs):
         check_job(job, f"jobs[{j}]", workload.name, cluster.gpus)
-    layers = getattr(policy, "layers", None)
-    if layers is not None and (layers != PRIORITY or cluster.loan_servers):
-        raise PolicyError(
-            f"layers={layers!r} must be {PRIORITY!r}, on a cluster without servers on loan"
-        )
     interval_ticks(policy)
     check = getattr(policy, "check", None)
     if callable(check):

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 from dlsched.schema import Id, Number
 from dlsched.simulation.engine.decision import Allocation, Share
-from dlsched.simulation.engine.layers import Layers, is_opportunistic
 from dlsched.simulation.engine.policy import PolicyError
 from dlsched.simulation.engine.progress import Progress
 from dlsched.simulation.engine.resources import Resources, amount, checked
@@ -45,18 +44,10 @@ class Holdings:
         The jobs that wait.
     members
         The jobs of each group that shares GPUs.
-    layers
-        Who holds which GPU, where the policy has layers; else None.
     """
 
     def __init__(
-        self,
-        workload: Workload,
-        cluster: Cluster,
-        log: Log,
-        *,
-        layered: bool = False,
-        estimated: bool = True,
+        self, workload: Workload, cluster: Cluster, log: Log, *, estimated: bool = True
     ) -> None:
         self.jobs = workload.jobs
         self.cluster = cluster
@@ -69,7 +60,6 @@ class Holdings:
         self.table = Table(self.jobs, estimated)
         self.waiting = Waiting(self.jobs, self.table.waiting)
         self.resources = Resources(cluster)
-        self.layers = Layers(workload.jobs, cluster) if layered else None
         self._ends: list[_End] = []
         self._unstarted: dict[int, None] = {}
 
@@ -182,11 +172,6 @@ class Holdings:
         j = self.position.get(name)
         if j is None or j not in self.active:
             raise PolicyError(f"job {name} is started, but is not present at this time")
-        if self.layers is None and any(s.devices is not None for s in allocation.shares):
-            raise PolicyError(
-                f"job {name}: its shares state devices, which only a policy with layers may; leave "
-                'them out, or set layers = "priority" in the policy'
-            )
         job = self.jobs[j]
         return checked(job, allocation, self.cluster, self.matrices.get(job.profile or ""))
 
@@ -195,7 +180,7 @@ class Holdings:
         progress = self.active[j]
         members = [] if new.group is None else self.members.setdefault(new.group, [])
         if not members:
-            self._take(j, new)
+            self.resources.take(new.shares, job.id)
         elif self.held[self.jobs[members[0]].id].shares != new.shares:
             raise PolicyError(
                 f"jobs of the group {new.group} hold different GPUs, CPUs or memory; they share "
@@ -226,32 +211,14 @@ class Holdings:
             if self.members[allocation.group]:
                 return allocation.group
             del self.members[allocation.group]
-        if self.layers is not None:
-            self.layers.give(j, allocation.shares)
-        if self.layers is None or not is_opportunistic(job):
-            self.resources.give(allocation.shares)
+        self.resources.give(allocation.shares)
         return None
 
-    def _take(self, j: int, new: Allocation) -> None:
-        """Take what a job holds; in the second layer it is not counted as taken."""
-        job = self.jobs[j]
-        if self.layers is not None:
-            if new.group is not None:
-                raise PolicyError(f"job {job.id} is in a group; a policy with layers has none")
-            self.layers.take(j, new.shares)
-        if self.layers is None or not is_opportunistic(job):
-            self.resources.take(new.shares, job.id)
-
     def _set_speeds(self, groups: Iterable[Id | None], now: int) -> None:
-        """Set the speeds of the jobs of groups that have changed, and of those beside others."""
+        """Set the speeds of the jobs of groups that have changed."""
         for group in sorted(self.members.keys() & groups):
             for j in self.members[group]:
                 self._set_speed(j, now)
-        if self.layers is not None:
-            for j in sorted(self.layers.disturbed):
-                if j in self.active and self.active[j].allocation is not None:
-                    self._set_speed(j, now)
-            self.layers.disturbed.clear()
 
     def _set_speed(self, j: int, now: int) -> None:
         job = self.jobs[j]
@@ -261,8 +228,7 @@ class Holdings:
         members = self.members[allocation.group] if allocation.group is not None else []
         partners = [self.jobs[other] for other in members if other != j]
         matrix = self.matrices.get(job.profile or "")
-        above = [] if self.layers is None else self.layers.beside(j, allocation.shares)
-        new = speed(job, allocation, self.cluster, partners, matrix, above)
+        new = speed(job, allocation, self.cluster, partners, matrix)
         if progress.since < now:
             if new == progress.speed:
                 return
@@ -345,7 +311,7 @@ class Holdings:
             progress.allocation = self._checked(name, progress.allocation)
             self.held[name] = progress.allocation
             if j not in shared:
-                self._take(j, progress.allocation)
+                self.resources.take(progress.allocation.shares, name)
             self._expect_end(j, progress)
 
 
@@ -359,6 +325,4 @@ def _data(share: Share) -> list[Any]:
     held: list[Any] = [share.server, share.gpus]
     if any(extra is not None for extra in share[2:]):
         held += [None if x is None else float(x) for x in (share.cpus, share.memory)]
-    if share.devices is not None:
-        held.append(share.devices)
     return held

@@ -50,11 +50,6 @@ class BasePolicy(ABC):
     own_estimates
         Whether it makes its own use of `Job.estimate`: then the remaining times that it sees are
         the true ones.
-    layers
-        ``"priority"`` if jobs hold GPUs in two layers, each GPU at most once in each: jobs of
-        priority 0, or without one, as if the others were not there; all others beside them, at the
-        speed that `dlsched.simulation.engine.speeds.idle_speed` gives. Its decisions state
-        `Share.devices`. None, the default, for GPUs that one job or group holds.
     memory
         What it remembers from one decision to the next: JSON values, stored in the log, so that an
         interrupted simulation goes on. Anything else that it keeps must follow from its options.
@@ -63,7 +58,6 @@ class BasePolicy(ABC):
 
     name: ClassVar[str] = "policy"
     problem: ClassVar[str | None] = None
-    layers: ClassVar[str | None] = None
     own_methods: ClassVar[bool] = False
     own_estimates: ClassVar[bool] = False
     interval: Number | None = None

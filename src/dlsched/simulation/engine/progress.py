@@ -97,5 +97,6 @@ def _exact(value: Any) -> Number | None:
 
 
 def _share(data: Any) -> Share:
-    server, gpus, cpus, memory, *devices = data
-    return Share(server, gpus, _exact(cpus), _exact(memory), *map(tuple, filter(None, devices)))
+    # A log of an earlier version has one more value.
+    server, gpus, cpus, memory, *_ = data
+    return Share(server, gpus, _exact(cpus), _exact(memory))

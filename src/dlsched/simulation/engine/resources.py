@@ -143,16 +143,10 @@ def checked(
 
 def _exact(job: Job, share: Share) -> Share:
     """Return a share in exact numbers; it itself if it has no others."""
-    server, gpus, cpus, memory, devices = share
-    if type(gpus) is int and cpus is None and memory is None and devices is None:
+    server, gpus, cpus, memory = share
+    if type(gpus) is int and cpus is None and memory is None:
         return share
-    return Share(
-        server,
-        int(gpus),
-        amount(job, "CPUs", cpus),
-        amount(job, "GB", memory),
-        None if devices is None else tuple(map(int, devices)),
-    )
+    return Share(server, int(gpus), amount(job, "CPUs", cpus), amount(job, "GB", memory))
 
 
 def _held(matrix: Matrix, share: Share, cluster: Cluster) -> Share:

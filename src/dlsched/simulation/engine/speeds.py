@@ -28,7 +28,6 @@ def speed(
     cluster: Cluster,
     partners: Sequence[Job],
     matrix: Matrix | None = None,
-    above: Sequence[Job] = (),
 ) -> Fraction:
     """Return the work that a job does per second.
 
@@ -45,8 +44,6 @@ def speed(
         The other jobs that hold the same GPUs.
     matrix
         Throughput by CPUs and memory; None if the job has none.
-    above
-        Jobs that hold some of its GPUs too, and go first there.
 
     Raises
     ------
@@ -69,14 +66,6 @@ def speed(
         group = sorted([job.stages, *(other.stages for other in partners)])
         _require_turns([job, *partners])
         factor *= Fraction(sum(job.stages)) / least_iteration_time(tuple(group))
-    if above:
-        for other in above:
-            if not _have_stages([job, other]):
-                raise PolicyError(
-                    f"jobs {job.id} and {other.id} are on the same GPUs: each needs stages of the "
-                    "same resources, not all 0"
-                )
-        factor *= min(idle_speed(job.stages, other.stages) for other in above)
     return factor
 
 
@@ -103,25 +92,6 @@ def _relative(matrix: Matrix, share: Share) -> Fraction:
     """Return the throughput with a share, relative to the proportional one."""
     assert share.cpus is not None and share.memory is not None, "`checked` states them"
     return matrix.speed(Fraction(share.cpus) / share.gpus, Fraction(share.memory) / share.gpus)
-
-
-@lru_cache(maxsize=100_000)
-def idle_speed(stages: Stages, above: Stages) -> Fraction:
-    """Return the speed of a job with what another one leaves idle, relative to that alone.
-
-    The other runs as if it were alone, and uses each resource for its stage's share of the time.
-    The job's stages come one after another, each slowed to the share in which the other leaves its
-    resource idle **(D)**: so no resource is used for more than all of the time. 0 if it needs a
-    resource that the other uses all the time.
-    """
-    total = sum(above)
-    slowed = Fraction(0)
-    for stage, other in zip(stages, above, strict=True):
-        if stage and other == total:
-            return Fraction(0)
-        if stage:
-            slowed += stage * Fraction(total, total - other)
-    return sum(stages) / slowed
 
 
 def _have_stages(jobs: Sequence[Job]) -> bool:

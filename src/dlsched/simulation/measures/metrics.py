@@ -153,7 +153,7 @@ def summarize(
         "mean_fairness": float(fair.mean()) if len(working) else 1.0,
         "mean_queue_length": float(ended["queueing"].sum()) / span,
         "blocking_index": blocking_index(jobs, segments, makespan),
-        "utilization": _gpu_seconds(_by_device(segments)) / (gpus * span),
+        "utilization": _gpu_seconds(segments) / (gpus * span),
         **_busy(segments, header["workload"]["jobs"], gpus * span),
         "preemptions": int(jobs["preemptions"].sum()),
         "preempted_share": float((jobs["preemptions"] > 0).mean()),
@@ -223,26 +223,6 @@ def _gpu_seconds(segments: pd.DataFrame) -> float:
     start[shared] = np.fmax(start[shared], before)
     length = (segments["end"] - start).clip(lower=0)
     return float((length * segments["gpus"]).sum())
-
-
-def _by_device(segments: pd.DataFrame) -> pd.DataFrame:
-    """Return a row for each GPU of each segment, shared under its number.
-
-    The segments are returned as they are if their shares do not state the numbers of the GPUs.
-    """
-    names = segments["shares"].map(_devices)
-    if not names.map(bool).all():
-        return segments
-    return segments.assign(sharing=names, gpus=1).explode("sharing", ignore_index=True)
-
-
-def _devices(shares: str) -> list[str]:
-    """Return the numbers of the GPUs of a segment; none if its shares do not state them."""
-    names = []
-    for server, *amounts in json.loads(shares):
-        devices = amounts[3] if len(amounts) > 3 else ()
-        names += [f"{server}/{device}" for device in devices]
-    return names
 
 
 def rank(ordered: Any, share: float) -> float:

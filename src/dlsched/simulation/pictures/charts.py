@@ -20,7 +20,6 @@ from dlsched.display.drawing.colours import (
 from dlsched.display.drawing.legend import colour_entries, finish, idle_entry
 from dlsched.display.drawing.style import SMALL, new_axes, set_labels
 from dlsched.errors import OptionError
-from dlsched.simulation.engine.layers import is_opportunistic
 from dlsched.simulation.measures.metrics import frame
 from dlsched.simulation.measures.queue import steps
 from dlsched.simulation.pictures.lanes import stretches
@@ -220,16 +219,11 @@ def _owners(run: Simulation, segments: Any, gpus: int, end: float) -> NDArray[np
     turn = np.arange(COLUMNS) // STRIPE
     shared = segments.dropna(subset="sharing")
     members = {name: sorted(set(jobs)) for name, jobs in shared.groupby("sharing")["job"]}
-    layers = None
-    if "layers" in run.meta:
-        layers = [int(is_opportunistic(job)) for job in run.workload.jobs]
     for lane, start, stop, job, group in stretches(servers, segments):
         first, last = (round(COLUMNS * t / end) for t in (start, stop))
         mine = np.arange(first, max(last, first + 1))[: COLUMNS - first]
         together = members.get(group or "", [job])
         turns = turn[mine] % len(together) == together.index(job)
-        if layers is not None:
-            turns = turn[mine] % 2 == layers[job]
         owner[lane, mine[turns | (owner[lane, mine] < 0)]] = job
     return owner
 

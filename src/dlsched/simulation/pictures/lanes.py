@@ -1,4 +1,4 @@
-"""Which of a server's GPUs a job holds: for pictures, since most logs have only how many."""
+"""Which of a server's GPUs a job holds: for pictures, since logs have only how many."""
 
 from __future__ import annotations
 
@@ -33,9 +33,8 @@ class Stretch(NamedTuple):
 def stretches(servers: Sequence[dict[str, Any]], segments: pd.DataFrame) -> list[Stretch]:
     """Return what every GPU did.
 
-    Where the log says which GPUs a job holds, it has those. Otherwise each job gets the GPUs of its
-    last stretch again if they are free, else those of the lowest numbers. Members of a group share
-    the GPUs; their stretches lie on top of each other.
+    Each job gets the GPUs of its last stretch again if they are free, else those of the lowest
+    numbers. Members of a group share the GPUs; their stretches lie on top of each other.
     """
     import pandas as pd
 
@@ -54,10 +53,7 @@ def stretches(servers: Sequence[dict[str, Any]], segments: pd.DataFrame) -> list
     ].itertuples(index=False):
         alone = pd.isna(sharing)
         owner = str(job) if alone else sharing
-        for name, count, *rest in json.loads(shares):
-            if len(rest) > 2:
-                drawn += [Stretch(first[name] + i, start, end, int(job), None) for i in rest[2]]
-                continue
+        for name, count, *_ in json.loads(shares):
             until = free[name]
             held, busy = held_by.get((owner, name), ([], -1.0))
             if alone or start >= busy or len(held) != count:

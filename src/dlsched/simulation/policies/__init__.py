@@ -25,7 +25,6 @@ BUILT_IN: Mapping[str, str] = {
     "las": "dlsched.simulation.policies.ordering:Las",
     "tiresias": "dlsched.simulation.policies.tiresias:Tiresias",
     "themis": "dlsched.simulation.policies.themis:Themis",
-    "antman": "dlsched.simulation.policies.antman:AntMan",
     "muri_s": "dlsched.simulation.policies.muri:MuriS",
     "muri_l": "dlsched.simulation.policies.muri:MuriL",
     "synergy": "dlsched.simulation.policies.synergy:Synergy",
