@@ -6,10 +6,10 @@ import time
 from typing import Final
 
 import numpy as np
-from claims_only.list_search import Pooled, Whole
-from claims_only.sharing_search import search_order
 from numpy.typing import NDArray
 
+from claims_only.list_search import Pooled, Whole
+from claims_only.sharing_search import search_order
 from dlsched.errors import OptionError
 from dlsched.simulation.api import simulate
 from dlsched.simulation.run import Simulation
