@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -134,3 +135,20 @@ def test_versions() -> None:
     }
     pinned = {line.split("==")[0].lower() for line in (ROOT / "constraints.txt").open()}
     assert names <= pinned
+
+
+def test_fragments_go_into_the_changelog(tmp_path: Path) -> None:
+    """What changes/ has is put above the releases that are in CHANGELOG.md, which stays."""
+    pytest.importorskip("towncrier", reason="a tool for work on dlsched itself")
+    for name in ("pyproject.toml", "CHANGELOG.md"):
+        shutil.copy(ROOT / name, tmp_path)
+    shutil.copytree(ROOT / "changes", tmp_path / "changes")
+    (tmp_path / "changes" / "+spoon.added.md").write_text("There is a spoon.")
+    command = [sys.executable, "-m", "towncrier", "build", "--version", "9.9.9", "--yes"]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    before, after = (folder / "CHANGELOG.md" for folder in (ROOT, tmp_path))
+    head, mark, rest = before.read_text().partition("<!-- towncrier release notes start -->\n")
+    written = after.read_text()
+    assert mark and written.startswith(head + mark) and written.endswith(rest)
+    new = written.removeprefix(head + mark).removesuffix(rest)
+    assert "## 9.9.9" in new and "### Added\n\n- There is a spoon.\n" in new
