@@ -5,14 +5,18 @@ problem and a limit; all by default, which takes hours. Every run has the limit,
 Seconds are of processor time, of which a busy machine gives less than the limit, which is one of
 the clock. Where a run is ended by its limit, the same call has another result the next time: if a
 heuristic is better than the exact method, both run twice more, and the table says how often it was.
+
+Two more tables have every method of the problem: the gap of its solution to the best one of the
+row, and the gap of the best solution to its bound, with the level at which they first differ.
+A test (tests/test_retirement.py) reads from them which methods could be retired.
 """
 
 from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence, Set
+from typing import Any, TypeAlias
 
 from figures import arguments, cell, write
 from machine import load
@@ -20,11 +24,17 @@ from machine import load
 import dlsched
 from dlsched import registry
 from dlsched.registry import Kind
+from dlsched.results.objective import ByLevel, gap
 from dlsched.results.result import Result
 from dlsched.schema import Instance
 from dlsched.text.figures import display
 
 LIMITS = (1, 10, 60)
+HEURISTICS = {Kind.HEURISTIC, Kind.BASELINE}
+TINY = 1e-8
+"""Gaps that are a solver's last digits."""
+Timed: TypeAlias = tuple[Result, float]
+"""A result, and the processor seconds that it took."""
 INSTANCES: dict[str, list[dict[str, Any]]] = {
     "reclaiming": [
         {"servers": 40, "demand": 12, "spread": 0.9},
@@ -39,6 +49,7 @@ INSTANCES: dict[str, list[dict[str, Any]]] = {
     "interleaving": [
         {"jobs": 64},
         {"jobs": 64, "grouping": "cover"},
+        {"jobs": 64, "resources": 2},
         {"jobs": 256},
         {"jobs": 1000, "distinct": False},
         {"jobs": 1000},
@@ -86,36 +97,92 @@ def section(problem: str, limit: float) -> Iterator[str]:
         "| processor s | better than exact |\n|---|---|---|---|---|---|---|---|---|---|"
     )
     _warm_up(dlsched.generate(problem, 0, **INSTANCES[problem][0]))
+    measured: dict[str, dict[str, Timed]] = {}
     for parameters in INSTANCES[problem]:
         instance = dlsched.generate(problem, 0, **parameters)
         exact, seconds = _timed(instance, "exact", limit)
-        others = [*_heuristics(instance, limit)]
+        others = [*_runs(instance, limit, HEURISTICS)]
         better = [_repeated(instance, r, limit) for r, _ in others if _beats(r, exact)]
-        best, own = others[0]
-        for other, taken in others[1:]:
-            best, own = (other, taken) if _beats(other, best) else (best, own)
+        best, own = _best(others)
         yield (
             f"| {instance.name} | {exact.method} | {exact.status} | {_worth(exact)} "
             f"| {_gap(exact)} | {seconds:.2f} | {best.method} | {_worth(best)} "
             f"| {own:.2f} | {', '.join(better) or '-'} |"
         )
+        rest = _runs(instance, limit, set(Kind) - HEURISTICS, besides=exact.method)
+        size = instance.name.removeprefix(f"{problem}-").rpartition("-")[0].replace("-", ", ")
+        runs = [(exact, seconds), *others, *rest]
+        measured[size or "as generated"] = {run[0].method: run for run in runs}
+    for title, kinds, gap_of in (
+        ("Solutions of all methods", HEURISTICS | {Kind.EXACT}, _solution_gap),
+        ("Bounds of all methods", set(Kind) - HEURISTICS, _bound_gap),
+    ):
+        yield f"\n{title}: gap, processor seconds.\n"
+        yield f"| method | {' | '.join(measured)} |\n|---{'|---' * len(measured)}|"
+        for name, method in registry.problem(problem).methods.items():
+            if method.kind in kinds:
+                cells = [
+                    _timed_cell(runs.get(name), gap_of, _best(list(runs.values()))[0])
+                    for runs in measured.values()
+                ]
+                yield f"| `{name}` | {' | '.join(cells)} |"
+
+
+def _best(runs: Sequence[Timed]) -> Timed:
+    """Return the first run whose solution no other one beats."""
+    best = runs[0]
+    for other in runs[1:]:
+        best = other if _beats(other[0], best[0]) else best
+    return best
+
+
+def _timed_cell(run: Timed | None, gap_of: Callable[[Result, Result], str], best: Result) -> str:
+    said = gap_of(run[0], best) if run else ""
+    return f"{said}, {run[1]:.3g} s" if run and said else "-"
+
+
+def _solution_gap(result: Result, best: Result) -> str:
+    """Return the gap to the best solution at the first level at which they differ."""
+    if result.objective is None or best.objective is None:
+        return ""
+    if result.status == "optimal":
+        return "proved"
+    return _first_gap(gap(result.objective, best.objective)) or "0"
+
+
+def _bound_gap(result: Result, best: Result) -> str:
+    """Return the gap of the best solution to a bound; the level is the last one that is bounded."""
+    if best.objective is None or result.bound[0] is None:
+        return ""
+    gaps = best.gap_to(result.bound)
+    stated = [level.name for level, gap in zip(gaps.levels, gaps, strict=True) if gap is not None]
+    closed = "0" if len(stated) == len(gaps) else f"0 ({stated[-1]})" if stated else ""
+    return _first_gap(gaps) or closed
+
+
+def _first_gap(gaps: ByLevel[float | None]) -> str:
+    """Return the first gap that is more than a solver's last digits, and its level."""
+    for level, gap_here in zip(gaps.levels, gaps, strict=True):
+        if gap_here is not None and gap_here > TINY:
+            return f"{cell(gap_here)} ({level.name})"
+    return ""
 
 
 def _warm_up(instance: Instance) -> None:
     """Import and compile everything."""
-    dlsched.solve(instance, time_limit=1)
-    list(_heuristics(instance, 1))
+    list(_runs(instance, 1, set(Kind)))
 
 
-def _timed(instance: Instance, method: str, limit: float) -> tuple[Result, float]:
+def _timed(instance: Instance, method: str, limit: float) -> Timed:
     """Return a method's result and its processor time."""
     began = time.process_time()
     return dlsched.solve(instance, method, time_limit=limit), time.process_time() - began
 
 
-def _heuristics(instance: Instance, limit: float) -> Iterator[tuple[Result, float]]:
+def _runs(instance: Instance, limit: float, kinds: Set[Kind], besides: str = "") -> Iterator[Timed]:
+    """Run the methods of some kinds that take the instance."""
     for method in registry.problem(instance.problem).methods.values():
-        if method.kind in (Kind.HEURISTIC, Kind.BASELINE):
+        if method.kind in kinds and method.name != besides:
             try:
                 yield _timed(instance, method.name, limit)
             except dlsched.OptionError:  # not for this instance

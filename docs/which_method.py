@@ -2,76 +2,150 @@
 
     python docs/which_method.py
 
-A test compares the page with what this writes today.
+A test compares the page with what this writes today; another one reads which methods have a place.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
-from dlsched.registry import problem, problem_names
+from measured import Row, tables
+
+from dlsched.registry import Kind, problem, problem_names
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "which-method.md"
 FIGURES = ROOT / "benchmarks" / "figures" / "exact_against_heuristics.md"
-LIMIT = 10
-"""Seconds that every run of the figures shown had."""
-_TINY = 1e-6
-"""Gaps in per cent that are a solver's last digits."""
+LIMITS = (1, 10)
+"""Seconds of the runs that are shown; the second only where the first ended without a proof."""
 BEGIN = "<!-- Written by docs/which_method.py. -->"
 END = "<!-- End of what docs/which_method.py writes. -->"
-HEAD = "| instance | exact method | ended | seconds | best heuristic | its gap | seconds |"
+HEAD = (
+    "| instance | limit | exact method | ended | seconds | best heuristic | its gap | seconds "
+    "| best bound | its gap | seconds |"
+)
+CELL = re.compile(r"(proved|[\d.e+-]+)(?: %)?(?: \((\w+)\))?, ([\d.e+-]+) s")
+
+
+class Entry(NamedTuple):
+    """A cell of the tables of all methods.
+
+    Attributes
+    ----------
+    level
+        The first level at which a solution differs from the best one, or the best one from a
+        bound; a half more than the last level with a bound if there is no difference up to it.
+    gap
+        The difference at that level.
+    text
+        The gap as it is written.
+    """
+
+    level: float
+    gap: float
+    proved: bool
+    seconds: float
+    text: str
+
+    @property
+    def rank(self) -> tuple[float, float, bool, float]:
+        """A key, least for the best one: of equal ones a proved one, then the fastest."""
+        return -self.level, self.gap, not self.proved, self.seconds
+
+
+def best(entries: Mapping[str, Entry]) -> str | None:
+    """Return the name of the best entry."""
+    return min(entries, key=lambda name: entries[name].rank, default=None)
+
+
+def read(cell: str, levels: Sequence[str], bounds: bool) -> Entry | None:
+    """Read a cell; ``None`` where there is no solution, or a bound says nothing."""
+    match = CELL.fullmatch(cell)
+    if match is None:
+        assert cell == "-", cell
+        return None
+    said, level, seconds = match.groups()
+    gap = 0.0 if said == "proved" else float(said) / 100
+    at = levels.index(level) + (0 if gap else 0.5) if level else math.inf
+    if bounds and gap >= 1:  # it says nothing of this level
+        at, gap = at - 0.5, 0.0
+    text = cell.rpartition(", ")[0]
+    return Entry(at, gap, said == "proved", float(seconds), text) if at >= 0 else None
+
+
+class Case(NamedTuple):
+    """What was measured of an instance under a limit: the row of `exact`, and all methods."""
+
+    instance: str
+    exact: Row
+    solutions: dict[str, Entry]
+    bounds: dict[str, Entry]
+
+
+@cache
+def sections() -> dict[str, list[list[Row]]]:
+    """Return the tables of the figures by problem and limit."""
+    return tables(FIGURES.read_text(encoding="utf-8"))
+
+
+def cases(name: str, limit: int) -> Iterator[Case]:
+    """Yield what was measured of the methods that there are; nothing where not all were."""
+    main, *others = sections().get(f"{name}, {limit} s", [[]])
+    if not others:
+        return
+    owner = problem(name)
+    levels = [level.name for level in owner.levels]
+    for row, instance in zip(main, list(others[0][0])[1:], strict=True):
+        found: list[dict[str, Entry]] = []
+        for bounds, table in enumerate(others):
+            cells = {line["method"].strip("`"): line[instance] for line in table}
+            entries = {n: read(cell, levels, bool(bounds)) for n, cell in cells.items()}
+            found.append({n: e for n, e in entries.items() if e and n in owner.methods})
+        yield Case(instance, row, *found)
 
 
 def rows(name: str) -> Iterator[str]:
-    """Yield a problem's rows: the exact method, and the best heuristic, on each instance."""
-    text = FIGURES.read_text(encoding="utf-8")
-    part = re.search(rf"<!-- {name}-{LIMIT} -->\n(.*?)(?=<!-- |\Z)", text, re.S)
-    assert part, f"{FIGURES.name} has no section {name}-{LIMIT}"
-    for line in part[1].splitlines():
-        cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if len(cells) < 10 or cells[0] == "instance" or set(cells[0]) == {"-"}:
-            continue
-        instance, exact, status, best, gap, seconds, rule, value, own, better = cells
-        size = instance.removeprefix(f"{name}-").rpartition("-")[0].replace("-", ", ")
-        if status == "optimal":
-            ended = "proved"
-        elif gap == "-":
-            ended = "limit, no bound"
-        else:
-            ended = f"limit, gap {gap}"
-        away = "best found" if value == best and status != "optimal" else _gap(name, value, best)
-        if re.search(rf"\b{rule}\b", better):
-            away = f"better than what exact found, by {away}"
-        elif status != "optimal" and value != best:
-            away = f"{away} to what exact found"
-        yield (
-            f"| {size or 'as generated'} | `{exact}` | {ended} | {seconds} | `{rule}` | {away} "
-            f"| {own} |"
-        )
+    """Yield a problem's rows: the exact method, the best heuristic and bound of each instance."""
+    by_limit = [list(cases(name, limit)) for limit in LIMITS]
+    for same in zip(*by_limit, strict=True):
+        for limit, case in zip(LIMITS, same, strict=True):
+            yield f"| {case.instance} | {limit} s | {_exact(case)} | {_others(name, case)} |"
+            if case.exact["status"] == "optimal":
+                break
 
 
-def _gap(name: str, value: str, best: str) -> str:
-    """Return the gap at the first level at which two objectives differ, in words."""
-    pairs = zip(_numbers(value), _numbers(best), problem(name).levels, strict=True)
-    for mine, theirs, level in pairs:
-        if mine != theirs:
-            gap = 100 * abs(mine - theirs) / max(abs(mine), abs(theirs))
-            return f"{gap:.2g} % ({level.name})" if gap > _TINY else "0"
-    return "0"
+def _exact(case: Case) -> str:
+    """Return the cells of the exact method."""
+    exact, status, gap = (case.exact[column] for column in ("exact", "status", "gap"))
+    ended = "proved" if status == "optimal" else "no bound" if gap == "-" else f"gap {gap}"
+    entry = case.solutions.get(exact)
+    if entry and entry.gap:
+        ended += f", {entry.text} from the best"
+    return f"`{exact}` | {ended} | {entry.seconds if entry else '-'}"
 
 
-def _numbers(text: str) -> list[float]:
-    return [float(part.replace(",", "")) for part in text.split(", ")]
+def _others(name: str, case: Case) -> str:
+    """Return the cells of the best heuristic and the best bound."""
+    methods = problem(name).methods
+    solutions = {n: e for n, e in case.solutions.items() if methods[n].kind is Kind.HEURISTIC}
+    chosen = [(best(entries), entries) for entries in (solutions, case.bounds)]
+    cells = [
+        f"`{n}` | {entries[n].text} | {entries[n].seconds}" if n else "- | - | -"
+        for n, entries in chosen
+    ]
+    return " | ".join(cells)
 
 
-def tables() -> str:
+def page_tables() -> str:
     """Return the tables of all problems, each under its advice."""
     lines: list[str] = []
     for name in problem_names():
-        lines += [f"### {name.capitalize()}", "", _advice(name), "", HEAD, "|---" * 7 + "|"]
+        lines += [f"### {name.capitalize()}", "", _advice(name), "", HEAD, "|---" * 11 + "|"]
         lines += [*rows(name), ""]
     return "\n".join(lines)
 
@@ -95,7 +169,7 @@ def page(text: str) -> str:
     """Return the page with today's tables between its marks."""
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n\n{tables()}\n{END}{after}"
+    return f"{before}{BEGIN}\n\n{page_tables()}\n{END}{after}"
 
 
 if __name__ == "__main__":
