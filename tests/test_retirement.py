@@ -1,0 +1,125 @@
+"""A method that is never the one to take, by the measured figures, goes.
+
+Figures are the tables of all methods in benchmarks/figures/exact_against_heuristics.md. A method
+has its place if it is a paper's own, a card's `milp`, or on one of the instances, under one of the
+limits of 1, 10 and 60 s,
+
+- has the best solution or the best bound: of equal solutions that which is proved, then, as of
+  equal bounds, the fastest,
+- or is within 1 % of it in a quarter of its time.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from dlsched import registry
+
+ROOT = Path(__file__).parents[1]
+LIMITS = (1, 10, 60)
+NEAR, SHARE = 0.01, 0.25
+"""The distance from the best one, and the share of its time, that give a method its place."""
+PAPERS = {
+    "reclaiming": "lyra gpu_fraction scf random",
+    "elastic": "lyra afs fifo",
+    "interleaving": "muri muri_needed greedy muri_worst_order",
+    "utility": "hadar hadar_committed hadar_literal hadare yarn_cs tiresias",
+    "placement": "hill_climbing no_moves",
+    "sensitivity": "tune tune_public greedy proportional drf tetris synergy_opt",
+    "workers": "per_server bfd bases_first naive_bfd",
+    "dispatch": "mast top_k federated local regional_queue global_queue regional",
+}
+"""Methods that a paper states or compares with; of workers also the card's model."""
+WAITING = {
+    "workers/chosen_first": "exact has the same answers in 20 to 340 ms",
+    "dispatch/clusters": "classes has the same optima, at most 2 s later",
+    "placement/short_annealing": "becomes an option of annealing",
+    "sensitivity/balance": "price_round is better, in a round's time",
+    "workers/first_fit": "confined_first is better in less time, by this rule alone",
+    "dispatch/aggregated": "lp has bounds as good in a third of the time, by this rule alone",
+}
+"""Methods that go, and why. Whoever removes a method removes its line."""
+KEPT = {
+    "utility/forked": "better than hadare in a tenth of its time where utility is linear",
+    "utility/srtf": "the plain order beside the papers' baselines, in place of fifo",
+    "placement/relaxation": "part of milp and relaxation_tree; the bound that they have",
+    "placement/indivisible_bound": "what the other bounds begin with, in a fifth of their time",
+}
+"""Methods that the figures would retire, and what they are kept for."""
+
+
+@pytest.fixture
+def which(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """Return the module that reads the figures."""
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    return importlib.import_module("which_method")
+
+
+def is_near(entry: Any, best: Any) -> bool:
+    """Whether an entry is as good for its time as the best, as far as it says anything."""
+    there = best.gap if best.level <= entry.level < best.level + 1 else 0
+    return bool(entry.gap - there <= NEAR and entry.seconds <= SHARE * best.seconds)
+
+
+def placed(which: ModuleType, entries: dict[str, Any]) -> Iterator[str]:
+    """Yield the methods that have a place by one instance's solutions or bounds."""
+    name = which.best(entries)
+    if name is not None:
+        yield name
+        yield from (other for other in entries if is_near(entries[other], entries[name]))
+
+
+def without_a_place(which: ModuleType, problem: str) -> set[str]:
+    """Return a problem's methods that would be retired, as if those that wait were gone."""
+    own = {name for name, m in registry.problem(problem).methods.items() if m.own}
+    rest = {name for name in own if f"{problem}/{name}" not in WAITING}
+    found = {"milp", *PAPERS[problem].split()}
+    for limit in LIMITS:
+        for case in which.cases(problem, limit):
+            for entries in (case.solutions, case.bounds):
+                found |= {*placed(which, {n: e for n, e in entries.items() if n in rest})}
+    return {f"{problem}/{name}" for name in rest - found}
+
+
+@pytest.mark.parametrize("problem", registry.BUILT_IN)
+def test_methods_have_a_place(which: ModuleType, problem: str) -> None:
+    """Each method has a place by the figures, waits for its retirement, or is kept for a reason."""
+    assert list(which.cases(problem, 1)), "measure: python benchmarks/exact_against_heuristics.py"
+    retired = without_a_place(which, problem)
+    kept = {name for name in KEPT if name.startswith(f"{problem}/")}
+    assert retired - kept == set(), "these would be retired"
+    assert kept - retired == set(), "these have a place by the figures: remove their lines"
+
+
+@pytest.mark.parametrize(
+    ("bounds", "cells", "have"),
+    [
+        (False, {"a": "0, 1 s", "b": "proved, 2 s", "c": "0, 0.6 s", "d": "0, 0.5 s"}, "bd"),
+        (False, {"a": "0, 2 s", "b": "0, 1 s", "c": "1 % (placed), 0.1 s"}, "bc"),
+        (False, {"a": "0, 2 s", "b": "1.1 % (placed), 0.1 s", "c": "-"}, "a"),
+        (False, {"a": "9 % (flexible), 1 s", "b": "1 % (placed), 0.2 s"}, "ab"),
+        (True, {"a": "0, 1 s", "b": "0 (placed), 0.2 s", "c": "0 (placed), 0.3 s"}, "ab"),
+        (True, {"a": "9 % (placed), 1 s", "b": "9.9 % (placed), 0.2 s", "c": "0, 9 s"}, "c"),
+        (True, {"a": "100 % (flexible), 1 s", "b": "100 % (placed), 0.1 s"}, "a"),
+    ],
+)
+def test_the_rule(which: ModuleType, bounds: bool, cells: dict[str, str], have: str) -> None:
+    """The best one has a place, and what is near it in a quarter of its time, nothing else."""
+    levels = [level.name for level in registry.problem("workers").levels]
+    entries = {name: which.read(cell, levels, bounds) for name, cell in cells.items()}
+    entries = {name: entry for name, entry in entries.items() if entry}
+    assert {*placed(which, entries)} == set(have)
+
+
+def test_lists_name_methods_that_are_there() -> None:
+    """What is gone is in no list, and nothing is in two."""
+    there = {f"{p}/{name}" for p in registry.BUILT_IN for name in registry.problem(p).methods}
+    papers = {f"{p}/{name}" for p, names in PAPERS.items() for name in names.split()}
+    assert {*papers, *WAITING, *KEPT} - there == set()
+    assert len(papers) + len(WAITING) + len(KEPT) == len({*papers, *WAITING, *KEPT})
