@@ -7,6 +7,7 @@ the program in fractions. Where that is too large, nothing is claimed that rests
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 from dlsched.errors import SolverDisagreement, SolverFailure
 from dlsched.results.objective import (
     SLACK,
+    SOLVER_PRECISION,
     TOLERANCE,
     Bound,
     Level,
@@ -59,6 +61,12 @@ def decide(problem: VariantProblem, instance: Instance, run: Run) -> Claim:
     refuted = None if objective is None else _refuted(claim, objective)
     if refuted is not None:
         claim = _without_tolerances(claim, refuted)
+    elif objective is not None and claim.status is Status.OPTIMAL:
+        gap = _gap_of_own(claim, objective, change.expressions)
+        if gap > run.gap + SOLVER_PRECISION:
+            reason = f"{run.solver}'s tolerances leave a gap of {gap:.3g}"
+            ended = Termination.TOLERANCES
+            claim = replace(claim, status=Status.FEASIBLE, reason=reason, termination=ended)
     if not wide and (claim.status is Status.INFEASIBLE or claim.termination in _UNDECIDED):
         proved = [] if objective is None else _proved(claim, objective)
         exactly = whole.solve(claim.solution, proved)
@@ -96,6 +104,16 @@ def _refuted(claim: Claim, objective: Objective) -> int | None:
             return i
         attained = attained and any(at_bound(value, bound) for bound in bounds)
     return None
+
+
+def _gap_of_own(claim: Claim, objective: Objective, own: Container[str]) -> float:
+    """Return the largest gap to its bounds of a level that is the variant's own."""
+    gaps = [
+        min((relative_gap(value, bound.value) for bound in bounds), default=1.0)
+        for (level, value), bounds in zip(objective.pairs(), claim.bounds, strict=False)
+        if level.name in own
+    ]
+    return max(gaps, default=0.0)
 
 
 def _beaten(level: Level, value: Number, bound: Bound) -> bool:
