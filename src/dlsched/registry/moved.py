@@ -8,6 +8,7 @@ from typing import Any
 NOT_INSTALLED = "benchmarks/claims_only of the repository has it"
 MOVED: dict[str, dict[str, str]] = {
     "dlsched.problems.elastic": {"Completion": NOT_INSTALLED, "jct": NOT_INSTALLED},
+    "dlsched.problems.placement.heuristics": {"daily": NOT_INSTALLED},
     "dlsched.problems.reclaiming": {
         "frontier": f"use dlsched.frontier for two levels; for every demand, {NOT_INSTALLED}",
         "nearest_optimum": NOT_INSTALLED,

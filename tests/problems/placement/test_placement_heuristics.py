@@ -14,7 +14,6 @@ import dlsched
 from dlsched.problems.placement import Instance
 from dlsched.problems.placement.definition.check import at_home, check, evaluate, moved
 from dlsched.problems.placement.heuristics import (
-    daily,
     initial_homes,
     local_search,
     rank_of,
@@ -220,22 +219,6 @@ def test_climbing_never_worsens(made: Instance) -> None:
             assert not result.objective.better_than(optimum)
     if now.objective is not None:
         assert not now.objective.better_than(annealed.objective)
-
-
-def test_each_day_has_its_quota() -> None:
-    """Every day moves at most the quota from the placement of the day before, and costs fall."""
-    inst = dlsched.generate("placement", 3, tables=60, regions=4, jobs=90, move_share=0.05)
-    size = {table.id: table.size for table in inst.tables}
-    before = {table.id: table.home for table in inst.tables}
-    costs = []
-    for solution in daily(inst, 6):
-        changed = sum(size[t] for t, r in solution.home.items() if r != before[t])
-        assert changed <= inst.move_quota
-        before = solution.home
-        index = inst.region_index
-        costs.append(evaluate(inst, {t: index[r] for t, r in solution.home.items()}).cost)
-    assert costs == sorted(costs, reverse=True)
-    assert costs[-1] < costs[0]
 
 
 def test_quota_is_kept_by_the_methods() -> None:
