@@ -184,7 +184,7 @@ FORKING = {"jobs": 2, "slots": 4, "gpus": 3, "forking": True}
 GANGS = FORKING | {"forking": False}
 NOT_TAKEN: list[tuple[str, dict[str, Any], str, str]] = [
     *(("utility", FORKING, method, "hadare")
-      for method in ("hadar", "hadar_committed", "srtf", "insertion", "lagrangian",
+      for method in ("hadar", "srtf", "insertion", "lagrangian",
                      "dantzig_wolfe")),
     *(("utility", GANGS, method, "use hadar") for method in ("forked", "hadare")),
     *(("interleaving", {"jobs": 128}, m, "column_generation") for m in ("milp", "aggregated")),

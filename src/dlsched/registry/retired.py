@@ -7,6 +7,7 @@ RETIRED: dict[tuple[str, str], str] = {
     ("simulation", "antman"): "the authors' own, benchmarks/published of the repository",
     ("simulation", "hadare_copies"): "hadare",
     ("utility", "fifo"): "srtf",
+    ("utility", "hadar_committed"): "hadar",
     ("utility", "hadar_pooled"): "hadar",
     ("utility", "hadare_copies"): "hadare",
 }
