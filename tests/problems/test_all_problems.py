@@ -190,8 +190,7 @@ NOT_TAKEN: list[tuple[str, dict[str, Any], str, str]] = [
     *(("interleaving", {"jobs": 128}, m, "column_generation") for m in ("milp", "aggregated")),
     ("sensitivity", {"servers": 64}, "milp", "use patterns"),
     ("dispatch", {"clusters": 10, "machines": 200, "pending": 60}, "milp",
-     "use clusters for the scope one"),
-    ("dispatch", {}, "clusters", "use classes"),
+     "use classes"),
 ]  # fmt: skip
 
 

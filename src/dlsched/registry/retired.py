@@ -1,6 +1,7 @@
 """Methods that are gone, and what to use instead; an entry is kept until 0.2."""
 
 RETIRED: dict[tuple[str, str], str] = {
+    ("dispatch", "clusters"): "classes",
     ("elastic", "completion_rates"): 'the policy lyra with elastic="completion_rates"',
     ("elastic", "prices"): "dp",
     ("reclaiming", "scf_updated"): "scf",
