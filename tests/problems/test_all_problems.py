@@ -27,7 +27,7 @@ HEURISTICS: list[tuple[str, str, dict[str, Any]]] = [
         )
     ),
     ("workers", "chosen_first", {"examples": draws(40)}),
-    ("placement", "short_annealing", {"examples": draws(6, 2)}),
+    ("placement", "annealing", {"examples": draws(6, 2)}),
     ("placement", "tempering", {"examples": draws(6, 2)}),
     ("dispatch", "counted", {"examples": draws(25, 5)}),
     ("utility", "insertion", {"examples": draws(60, 8)}),

@@ -4,6 +4,7 @@ RETIRED: dict[tuple[str, str], str] = {
     ("dispatch", "clusters"): "classes",
     ("elastic", "completion_rates"): 'the policy lyra with elastic="completion_rates"',
     ("elastic", "prices"): "dp",
+    ("placement", "short_annealing"): "annealing",
     ("reclaiming", "scf_updated"): "scf",
     ("simulation", "antman"): "the authors' own, benchmarks/published of the repository",
     ("simulation", "hadare_copies"): "hadare",
