@@ -1,27 +1,21 @@
-"""Names that are gone, and what to use instead; an entry is kept until 0.2."""
-
-from __future__ import annotations
+"""Names that modules had, and what to use instead; an entry is kept until 0.2."""
 
 from collections.abc import Callable
 from typing import Any
 
-NOT_INSTALLED = "benchmarks/claims_only of the repository has it"
+_BENCHMARKS = "benchmarks/claims_only of the repository has it"
 MOVED: dict[str, dict[str, str]] = {
-    "dlsched.problems.elastic": {"Completion": NOT_INSTALLED, "jct": NOT_INSTALLED},
-    "dlsched.problems.placement.heuristics": {"daily": NOT_INSTALLED},
+    "dlsched.problems.elastic": {"Completion": _BENCHMARKS, "jct": _BENCHMARKS},
+    "dlsched.problems.placement.heuristics": {"daily": _BENCHMARKS},
     "dlsched.problems.reclaiming": {
-        "frontier": f"use dlsched.frontier for two levels; for every demand, {NOT_INSTALLED}",
-        "nearest_optimum": NOT_INSTALLED,
+        "frontier": f"use dlsched.frontier for two levels; for every demand, {_BENCHMARKS}",
+        "nearest_optimum": _BENCHMARKS,
     },
 }
-"""By module, and name that it had."""
 
 
 def gone_from(module: str) -> Callable[[str], Any]:
-    """Return the ``__getattr__`` of a module: names that are gone say what to use instead.
-
-    They are an `ImportError`: Python drops the text of an `AttributeError` from an import.
-    """
+    """Return a module's ``__getattr__``; imports drop the text of any but an `ImportError`."""
 
     def getattr_(name: str) -> Any:
         if instead := MOVED[module].get(name):
