@@ -23,11 +23,11 @@ import dlsched
 from dlsched.problems import library
 from dlsched.problems.dispatch import Instance, rank
 from dlsched.problems.dispatch.definition.check import LEVELS
-from dlsched.problems.dispatch.definition.ranking import startable
-from dlsched.problems.dispatch.exact.one_workload import WorkloadSearch
+from dlsched.problems.dispatch.definition.ranking import Ranked, startable
+from dlsched.problems.dispatch.definition.workloads import Tenant
 from dlsched.problems.dispatch.heuristics.dispatcher import Dispatcher
 from dlsched.problems.dispatch.structures.fleet import Fleet
-from dlsched.run import Run
+from dlsched.schema import Number
 
 HEURISTICS = ("counted", "mast", "top_k", "federated", "local", "regional_queue", "global_queue",
               "regional")  # fmt: skip
@@ -225,6 +225,23 @@ def large() -> Iterator[str]:
         yield f"| {name} | {seconds:.1f} | {' | '.join(cells)} | {jobs:.0f} |"
 
 
+def optimum(inst: Instance, ranked: Ranked) -> tuple[tuple[int, ...], Number] | None:
+    """Return the least preempted jobs by priority and youth of a workload alone; None if it waits.
+
+    It has a tenant of its own, of the priority that it is ranked with.
+    """
+    data = {"id": "alone", "priority": ranked.priority, "gpu_quota": 10**9, "cpu_quota": 10**9}
+    workload = inst.pending[ranked.position].model_copy(update={"tenant": "alone"})
+    tenants = (*inst.tenants, Tenant.model_validate(data))
+    alone = inst.model_copy(update={"tenants": tenants, "pending": (workload,), "scope": "one"})
+    found = dlsched.solve(alone, "classes")
+    assert found.status is dlsched.Status.OPTIMAL
+    if not found.solution.start:
+        return None
+    lost = [int(getattr(found.objective, f"preempted_{p}")) for p in range(1, 8)]
+    return (0, *lost), found.objective.young
+
+
 def one() -> Iterator[str]:
     """Yield the time of a decision and of its proof in MAST's largest region."""
     yield "## One workload in the largest region: 20 clusters, 64,000 CPU machines, 20,000 GPUs\n"
@@ -252,12 +269,11 @@ def one() -> Iterator[str]:
                 times.append(time.process_time() - began)
             proof, missed = None, False
             if i < 30:
-                search = WorkloadSearch(fleet, ranked, Run(), best=plan)
                 began = time.process_time()
-                search.solve()
+                best = optimum(inst, ranked)
                 proof = time.process_time() - began
-                if plan is not None and search.best is not None:
-                    missed = search.best.score[:-1] < plan.score[:-1]
+                if plan is not None and best is not None:
+                    missed = best < plan.score[:-1]
             preempts = "cannot start" if plan is None else "yes" if plan.victims else "no"
             is_large = any(job.tasks >= 100 for job in workload.jobs if not job.gpus)
             key = (preempts, is_large)
@@ -270,36 +286,6 @@ def one() -> Iterator[str]:
                 f"| {allocation} | {preempts} | {'yes' if is_large else 'no'} | {len(found)} "
                 f"| {median(mast):.1f} | {max(mast):.1f} | {' | '.join(cells)} | {sum(missed_)} |"
             )
-
-
-def scope_one() -> Iterator[str]:
-    """Yield the times of both exact methods for one workload."""
-    yield "## One workload: `clusters` and `classes`, CPU seconds\n"
-    yield "The library's instances of MAST's largest region, and one region of 4 clusters, 40"
-    yield "pending, seeds 1 to 5 (medians). Both prove the same optimum in all levels.\n"
-    yield "| instances | clusters | classes | same optimum |"
-    yield "|---|---|---|---|"
-    groups: dict[str, list[Instance]] = {
-        instance.name: [instance] for instance in kept("one") if len(instance.pending) == 100
-    }
-    for machines, allocation in product((20, 100), (0.95, 1.0)):
-        groups[f"{machines} machines, allocation {allocation}"] = [
-            dlsched.generate("dispatch", seed, scope="one", regions=1, clusters=4,
-                             machines=machines, pending=40, allocation=allocation)
-            for seed in range(1, 6)
-        ]  # fmt: skip
-    for title, instances in groups.items():
-        spent: dict[str, list[float]] = {"clusters": [], "classes": []}
-        same = 0
-        for instance in instances:
-            proved = []
-            for name, times in spent.items():
-                found, seconds = solved(instance, name)
-                times.append(seconds)
-                proved.append((found.status, found.objective))
-            same += proved[0] == proved[1] and proved[0][0] is dlsched.Status.OPTIMAL
-        cells = [f"{median(times):.3f}" for times in spent.values()]
-        yield f"| {title} | {' | '.join(cells)} | {same} of {len(instances)} |"
 
 
 def missed() -> Iterator[str]:
@@ -328,18 +314,16 @@ def missed() -> Iterator[str]:
                 sites = fleet.sites_of(inst.pending[ranked.position])
                 plan = Dispatcher(fleet).auction(ranked, sites)
                 plain = Dispatcher(fleet, fewest=False).auction(ranked, sites)
-                search = WorkloadSearch(fleet, ranked, Run(), best=plan)
-                search.solve()
-                if search.best is None:
+                best = optimum(inst, ranked)
+                if best is None:
                     continue
                 if plan is None or plain is None:
                     counts[4] += 1
                 elif plan.victims:
-                    best = search.best.score
                     counts[0] += 1
-                    counts[1] += best[:-2] < plan.score[:-2]
-                    counts[2] += best[:-1] < plan.score[:-1]
-                    counts[3] += best[:-2] < plain.score[:-2]
+                    counts[1] += best[0] < plan.score.lost
+                    counts[2] += best < plan.score[:-1]
+                    counts[3] += best[0] < plain.score.lost
         shares = [f"{100 * n / max(1, counts[0]):.3g} %" for n in counts[1:4]]
         cells = " | ".join(shares)
         yield f"| {machines} | {allocation} | {counts[0]} | {cells} | {counts[4]} |"
@@ -541,7 +525,6 @@ SECTIONS = {
     "reach": reach,
     "large": large,
     "one": one,
-    "scope_one": scope_one,
     "missed": missed,
     "cache": cache,
     "ranking": ranking,

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
+from claims_only.hadar_committed import hadar_committed
+
 import dlsched
 from dlsched.problems.utility import Instance
 from dlsched.problems.utility.definition.schema import Held, Solution
@@ -15,7 +17,11 @@ from dlsched.problems.utility.heuristics.hadar import Hadar
 from dlsched.problems.utility.heuristics.hadar_prices import Prices
 from dlsched.problems.utility.structures.slot_simulation import Rounds
 
-ONLINE = ("hadar", "hadar_literal", "hadar_committed")
+ONLINE = {
+    "hadar": "hadar",
+    "hadar_literal": "hadar_literal",
+    "hadar_committed": hadar_committed,
+}
 PROVED, LONGER = (20, 40, 60), (120, 300, 400)
 """Slots of the streams whose optimum is proved, and of those with a schedule to compare with."""
 MOST_STATES = 100_000
@@ -86,7 +92,7 @@ def theorem2() -> Iterator[str]:
             assert best.status == "optimal"
             value, proved = float(best.objective[0]), "yes"
         cells = []
-        for rule in ONLINE:
+        for rule in ONLINE.values():
             found = float(dlsched.solve(made, rule).objective[0])
             cells.append(f"{found:.2f} | {value / found:.1f}")
         alpha = Prices(made, list(range(slots))).alpha

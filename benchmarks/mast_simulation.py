@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
+from claims_only.latency import allocation_rate, preemptions, violations, waits
 from figures import arguments, write
 
 import dlsched
@@ -22,7 +23,6 @@ from dlsched.problems.dispatch.definition.ranking import startable
 from dlsched.problems.dispatch.heuristics.dispatcher import Dispatcher
 from dlsched.problems.dispatch.structures.fleet import Fleet
 from dlsched.simulation import Cluster, Simulation, Workload, simulate
-from dlsched.simulation.measures.latency import allocation_rate, preemptions, violations, waits
 from dlsched.simulation.workload.generators import mast_cluster, mast_workload
 
 HOURS = 8

@@ -25,7 +25,7 @@ from dlsched.problems import library
 from dlsched.problems.placement import Instance, Solution
 from dlsched.problems.placement.exact import Refinement
 from dlsched.problems.placement.heuristics import hill_climb, hill_climbing, initial_homes
-from dlsched.problems.placement.heuristics.annealing import annealing, short_annealing
+from dlsched.problems.placement.heuristics.annealing import annealing
 from dlsched.problems.placement.heuristics.local_search import DRAWS, anneal
 from dlsched.problems.placement.heuristics.tempering import tempering
 from dlsched.problems.placement.instances.replicas import Replica, co_location, replicate
@@ -69,7 +69,7 @@ def enumerated() -> Iterator[str]:
             feasible += 1
             same = result.status == "optimal" and abs(cost(result) - float(optimum[0])) < 1e-9
             equal += same
-            rule = dlsched.solve(inst, "annealing", moves=10_000)
+            rule = dlsched.solve(inst, "annealing", trials=500)
             found += abs(cost(rule) - float(optimum[0])) < 1e-9
         yield f"| {version} | {total} | {feasible} | {equal} | {found} | {slowest:.1f} |"
 
@@ -94,7 +94,7 @@ def random() -> Iterator[str]:
         total["certified"] += dual and float(result.certified[0].value) <= value
         total["bounds"] += float(dlsched.bound(inst, "indivisible_bound")[0].value) <= value
         for rule in ("hill_climbing", "annealing", "no_moves"):
-            options = {"moves": 2000, "restarts": 1} if rule == "annealing" else {}
+            options = {"trials": 100} if rule == "annealing" else {}
             answer = dlsched.solve(inst, rule, **options)
             assert answer.objective is None or cost(answer) >= value * (1 - 1e-12)
 
@@ -219,7 +219,7 @@ def overload() -> Iterator[str]:
                     version=version,
                     utilization=utilization,
                 )
-                details = dlsched.solve(inst, "annealing", moves=300_000, restarts=1).details
+                details = dlsched.solve(inst, "annealing", trials=1_000).details
                 wanted = sum(float(h) for job in inst.jobs for h in job.gpu_hours.values())
                 found.append(
                     [float(details["overload"]) / wanted, details["traffic"], details["placed"]]
@@ -449,7 +449,7 @@ def relaxation() -> Iterator[str]:
             inst = dlsched.generate(
                 "placement", seed, tables=sizes[0], regions=sizes[1], jobs=sizes[2]
             )
-            best = cost(dlsched.solve(inst, "annealing", moves=300_000, restarts=1))
+            best = cost(dlsched.solve(inst, "annealing", trials=1_000))
             indivisible = float(dlsched.bound(inst, "indivisible_bound")[0].value)
             began = time.perf_counter()
             found = []
@@ -599,12 +599,11 @@ def opened() -> Iterator[str]:
 def own() -> Iterator[str]:
     """Yield the paper's heuristic, this library's, and the exact method."""
     yield "## The paper's heuristic, this library's, the exact method\n"
-    yield "`short_annealing` with 100, 300 (the default), 1,000 and 4,000 trials for each table."
+    yield "`annealing` with 100, 300, 1,000 and 4,000 trials for each table."
     yield "`milp`: 30 s. Sizes: tables x regions x jobs, seeds from 1; held back: from 101.\n"
     climbing = Rule("hill_climbing")
     short = [
-        Rule("short_annealing", {"trials": n}, f"`short_annealing`, {n:,}", calls=1)
-        for n in (100, 300, 1000)
+        Rule("annealing", {"trials": n}, f"`annealing`, {n:,}", calls=1) for n in (100, 300, 1000)
     ]
     exact = Rule("milp", exact=True, limit=30)
     yield from rows(
@@ -612,7 +611,7 @@ def own() -> Iterator[str]:
     )
     yield ""
     most = {"trials": 4_000}
-    longest = Rule("short_annealing", most, "`short_annealing`, 4,000", exact=True)
+    longest = Rule("annealing", most, "`annealing`, 4,000", exact=True)
     groups = {}
     for first, title in ((1, ""), (101, ", held back")):
         for sizes, seeds in (
@@ -652,15 +651,15 @@ def near() -> Iterator[str]:
     """Yield how near searches come at which multiple of hill climbing's time."""
     yield "## Heuristics from 100 tables on\n"
     yield "Per cent above the best known cost, mean and worst of the seeds, and processor time as"
-    yield "a multiple of `hill_climbing`'s, both of the method alone. `short_annealing` with 300"
-    yield "(the default), 1,000 and 2,000 trials for each table, the last with another seed;"
+    yield "a multiple of `hill_climbing`'s, both of the method alone. `annealing` with 300,"
+    yield "1,000 and 2,000 trials for each table, the last with another seed;"
     yield "`annealing` and `tempering` by their defaults. Best known: the best of the columns;"
     yield "longer searches may find better ones. `tempering` was tuned on the seeds 1 to 3 of 100"
     yield "and 200 tables.\n"
     searches: dict[str, Callable[[Instance], Claim]] = {
-        "300 trials": lambda inst: short_annealing(inst, Run(), 300),
-        "1,000": lambda inst: short_annealing(inst, Run(), 1_000),
-        "2,000": lambda inst: short_annealing(inst, Run(seed=1), 2_000),
+        "300 trials": lambda inst: annealing(inst, Run(), 300),
+        "1,000": lambda inst: annealing(inst, Run(), 1_000),
+        "2,000": lambda inst: annealing(inst, Run(seed=1), 2_000),
         "`annealing`": lambda inst: annealing(inst, Run()),
         "`tempering`": lambda inst: tempering(inst, Run()),
     }

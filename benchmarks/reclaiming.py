@@ -15,11 +15,12 @@ from functools import partial
 from statistics import mean, median
 from typing import Any
 
+from claims_only.frontier import frontier
+from claims_only.nearest import nearest_optimum
 from figures import arguments, write
 from reclaiming_rules import rules, scattered
 
 import dlsched
-from dlsched.problems.reclaiming import frontier, nearest_optimum
 from dlsched.results.result import Result
 
 SEEDS = 10

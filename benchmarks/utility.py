@@ -16,6 +16,7 @@ from pathlib import Path
 
 import hadar_theorems
 import numpy as np
+from claims_only.divisible_load import divisible_load
 from figures import arguments, cell, rule_gap, write
 from rules_table import Rule, rows, shipped
 
@@ -24,7 +25,6 @@ from dlsched.problems import library
 from dlsched.problems.utility import Instance
 from dlsched.problems.utility.definition.check import completions
 from dlsched.problems.utility.definition.schema import Utility
-from dlsched.problems.utility.heuristics.forked import divisible_load
 from dlsched.problems.utility.heuristics.hadar import Hadar
 from dlsched.problems.utility.instances.from_gavel_throughputs import from_throughputs
 from dlsched.problems.utility.structures.slot_simulation import Rounds

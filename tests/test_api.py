@@ -221,8 +221,8 @@ def test_every_parameter_has_its_type_checked() -> None:
 def test_calls_check_types() -> None:
     """`solve` and `generate` refuse a wrong type before anything runs, and say what is right."""
     instance = dlsched.generate("placement", tables=3, regions=2, jobs=4)
-    with pytest.raises(OptionError, match=r"^moves='x' must be a whole number, or None$"):
-        dlsched.solve(instance, "annealing", moves="x")
+    with pytest.raises(OptionError, match=r"^trials='x' must be a whole number, or None$"):
+        dlsched.solve(instance, "annealing", trials="x")
     with pytest.raises(OptionError, match=r"^days=1.5 must be a whole number, or None$"):
         dlsched.solve(instance, "hill_climbing", days=1.5)
     with pytest.raises(OptionError, match=r"^sizes=.* must be a mapping from whole numbers to num"):

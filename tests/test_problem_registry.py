@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import warnings
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ import dlsched
 from dlsched import registry
 from dlsched.problems.reclaiming.definition.schema import Instance, Solution
 from dlsched.registry import layout, names, registered
+from dlsched.registry.moved import MOVED
 from dlsched.registry.retired import RETIRED
 from dlsched.simulation.policies import find_policy, list_policies
 
@@ -144,6 +146,15 @@ def test_names_that_are_gone(problem: str, name: str) -> None:
         find(name)
     known = {*list_policies(), *(() if simulated else registry.problem(problem).methods)}
     assert known & set(re.findall(r"\w+", raised.value.instead))
+
+
+@pytest.mark.parametrize("module", MOVED)
+def test_names_that_a_module_had(module: str) -> None:
+    """An import of a name that is gone says what to use instead; any other is as usual."""
+    for name, instead in MOVED[module].items():
+        with pytest.raises(ImportError, match=re.escape(instead)):
+            exec(f"from {module} import {name}", {})
+    assert not hasattr(importlib.import_module(module), "never_there")
 
 
 def test_entry_point(instance: Instance, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,7 +29,7 @@ PAPERS = {
     "reclaiming": "lyra gpu_fraction scf random",
     "elastic": "lyra afs fifo",
     "interleaving": "muri muri_needed greedy muri_worst_order",
-    "utility": "hadar hadar_committed hadar_literal hadare yarn_cs tiresias",
+    "utility": "hadar hadar_literal hadare yarn_cs tiresias",
     "placement": "hill_climbing no_moves",
     "sensitivity": "tune tune_public greedy proportional drf tetris synergy_opt",
     "workers": "per_server bfd bases_first naive_bfd",
@@ -38,8 +38,6 @@ PAPERS = {
 """Methods that a paper states or compares with; of workers also the card's model."""
 WAITING = {
     "workers/chosen_first": "exact has the same answers in 20 to 340 ms",
-    "dispatch/clusters": "classes has the same optima, at most 2 s later",
-    "placement/short_annealing": "becomes an option of annealing",
     "sensitivity/balance": "price_round is better, in a round's time",
     "workers/first_fit": "confined_first is better in less time, by this rule alone",
     "dispatch/aggregated": "lp has bounds as good in a third of the time, by this rule alone",

@@ -27,7 +27,7 @@ HEURISTICS: list[tuple[str, str, dict[str, Any]]] = [
         )
     ),
     ("workers", "chosen_first", {"examples": draws(40)}),
-    ("placement", "short_annealing", {"examples": draws(6, 2)}),
+    ("placement", "annealing", {"examples": draws(6, 2)}),
     ("placement", "tempering", {"examples": draws(6, 2)}),
     ("dispatch", "counted", {"examples": draws(25, 5)}),
     ("utility", "insertion", {"examples": draws(60, 8)}),
@@ -184,14 +184,13 @@ FORKING = {"jobs": 2, "slots": 4, "gpus": 3, "forking": True}
 GANGS = FORKING | {"forking": False}
 NOT_TAKEN: list[tuple[str, dict[str, Any], str, str]] = [
     *(("utility", FORKING, method, "hadare")
-      for method in ("hadar", "hadar_committed", "srtf", "insertion", "lagrangian",
+      for method in ("hadar", "srtf", "insertion", "lagrangian",
                      "dantzig_wolfe")),
     *(("utility", GANGS, method, "use hadar") for method in ("forked", "hadare")),
     *(("interleaving", {"jobs": 128}, m, "column_generation") for m in ("milp", "aggregated")),
     ("sensitivity", {"servers": 64}, "milp", "use patterns"),
     ("dispatch", {"clusters": 10, "machines": 200, "pending": 60}, "milp",
-     "use clusters for the scope one"),
-    ("dispatch", {}, "clusters", "use classes"),
+     "use classes"),
 ]  # fmt: skip
 
 

@@ -6,6 +6,13 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
-SHARED = ("benchmarks", "tests", "tests/problems/reclaiming")
+SHARED = (
+    "benchmarks",
+    "tests",
+    "tests/problems/elastic",
+    "tests/problems/reclaiming",
+    "tests/problems/utility",
+    "tests/simulation",
+)
 
 sys.path[:0] = [str(ROOT / folder) for folder in SHARED]

@@ -1,12 +1,15 @@
 """Methods that are gone, and what to use instead; an entry is kept until 0.2."""
 
 RETIRED: dict[tuple[str, str], str] = {
+    ("dispatch", "clusters"): "classes",
     ("elastic", "completion_rates"): 'the policy lyra with elastic="completion_rates"',
     ("elastic", "prices"): "dp",
+    ("placement", "short_annealing"): "annealing",
     ("reclaiming", "scf_updated"): "scf",
     ("simulation", "antman"): "the authors' own, benchmarks/published of the repository",
     ("simulation", "hadare_copies"): "hadare",
     ("utility", "fifo"): "srtf",
+    ("utility", "hadar_committed"): "hadar",
     ("utility", "hadar_pooled"): "hadar",
     ("utility", "hadare_copies"): "hadare",
 }

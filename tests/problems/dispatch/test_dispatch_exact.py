@@ -49,7 +49,7 @@ def test_methods_and_brute_force(scope: str, examples: int) -> None:
     @given(instances(scope=scope, ties=True))
     def run(instance: Instance) -> None:
         optimum = brute_force(instance)
-        for method in ("milp", "classes", *["clusters"] * (scope == "one")):
+        for method in ("milp", "classes"):
             result = dlsched.solve(instance, method)
             assert (result.status, result.objective) == ("optimal", optimum)
             if method == "classes":
@@ -65,10 +65,10 @@ def test_methods_and_brute_force(scope: str, examples: int) -> None:
 
 @settings(max_examples=draws(6, 2), deadline=None)
 @given(SEEDS, st.sampled_from([1.0, 1.0, 0.95]))
-def test_clusters_and_model_on_generated_clusters(seed: int, allocation: float) -> None:
+def test_classes_and_model_on_generated_clusters(seed: int, allocation: float) -> None:
     """Both find the same optimum of instances too large for brute force."""
     instance = one_cluster(seed, allocation=allocation)
-    first, second = dlsched.solve(instance, "clusters"), dlsched.solve(instance, "milp")
+    first, second = dlsched.solve(instance, "classes"), dlsched.solve(instance, "milp")
     assert first.status == second.status == "optimal"
     assert first.objective == second.objective
 
@@ -79,12 +79,12 @@ def test_model_where_highs_mistakes_the_value_of_its_start() -> None:
 
 
 @pytest.mark.slow
-def test_clusters_and_model_on_500_full_clusters() -> None:
+def test_classes_and_model_on_500_full_clusters() -> None:
     """With all GPUs allocated most of these preempt, many of them for two jobs of a workload."""
     preempting = several = 0
     for seed in range(500):
         instance = one_cluster(seed, allocation=1.0)
-        first, second = dlsched.solve(instance, "clusters"), dlsched.solve(instance, "milp")
+        first, second = dlsched.solve(instance, "classes"), dlsched.solve(instance, "milp")
         assert first.objective == second.objective
         if first.solution.preempt:
             preempting += 1
@@ -101,7 +101,7 @@ def test_bounds_are_certified_on_every_level() -> None:
     assert len(result.certified) == 16
 
 
-@pytest.mark.parametrize("method", ["milp", "clusters"])
+@pytest.mark.parametrize("method", ["milp", "classes"])
 def test_one_victim_for_two_jobs_counts_once(method: str) -> None:
     """A victim on the machines of both jobs of a workload is preempted once, in both methods."""
     both = [held({f"m#{k}": 1}, 2, 1, 1, name=f"j{k}") for k in (0, 1)]
@@ -116,7 +116,7 @@ def test_one_victim_for_two_jobs_counts_once(method: str) -> None:
     assert (objective.started_1, objective.preempted_2, objective.spread) == (8, 4, 5)
 
 
-@pytest.mark.parametrize("method", ["milp", "clusters"])
+@pytest.mark.parametrize("method", ["milp", "classes"])
 def test_one_second_of_youth_in_a_million(method: str) -> None:
     """Of 1.4 million seconds that victims lack one is saved, by a plan with more racks."""
     rows = [(5, 1000, 0)] * 14 + [(1, 901, 1), (2, 900, 0), (3, 800, 0)]
@@ -131,11 +131,11 @@ def test_one_second_of_youth_in_a_million(method: str) -> None:
     assert (objective.preempted_2, objective.young, objective.spread) == (16, 1366699, 18)
 
 
-@pytest.mark.parametrize(("method", "seed"), [("milp", 15), ("clusters", 40)])
+@pytest.mark.parametrize(("method", "seed"), [("milp", 15), ("classes", 40)])
 def test_a_gap_makes_no_wrong_claim(method: str, seed: int) -> None:
     """Within a gap a later level may improve an earlier one; no bound is beaten by the optimum."""
     instance = one_cluster(seed, allocation=1.0)
-    best = dlsched.solve(instance, "clusters")
+    best = dlsched.solve(instance, "classes")
     loose = dlsched.solve(instance, method, gap=0.9)
     assert loose.status == "optimal"
     assert beaten_level(loose.bound, best.objective) is None

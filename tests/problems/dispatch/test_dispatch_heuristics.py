@@ -72,7 +72,7 @@ def test_the_smallest_list_on_which_the_scan_misses_the_fewest() -> None:
         for sizes in product((1, 2, 3), repeat=length):
             for need in range(1, sum(sizes) + 1):
                 lists = single_gpus(sizes, need)
-                rule, best = (dlsched.solve(lists, m).solution for m in ("mast", "clusters"))
+                rule, best = (dlsched.solve(lists, m).solution for m in ("mast", "classes"))
                 if len(rule.preempt) > len(best.preempt):
                     missed.append((length, sum(sizes), sizes, need))
     assert min(missed)[2:] == ((1, 1, 2), 2)
@@ -221,7 +221,7 @@ def test_the_last_job_may_find_no_cluster() -> None:
         pending=[waiting("w", *(job(f"j{n}", n, cpus=0, memory=0) for n in (1, 2)))],
         scope="one", lowest_priority=1,
     )  # fmt: skip
-    assert [len(started(both, m)) for m in ("mast", "clusters", "milp")] == [0, 1, 1]
+    assert [len(started(both, m)) for m in ("mast", "classes", "milp")] == [0, 1, 1]
 
 
 def test_first_come_first_served_blocks() -> None:

@@ -9,7 +9,7 @@ import pytest
 from elastic_instances import LOAN, TRAINING, epoch, job
 
 import dlsched
-from dlsched.problems.elastic import Instance, jct
+from dlsched.problems.elastic import Instance
 from dlsched.problems.elastic.instances.generate import lossy_times
 
 
@@ -141,37 +141,13 @@ def test_the_generator_draws_either_loss(scaling: str) -> None:
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_without_loan_the_rules_are_those_of_one_capacity(seed: int) -> None:
-    """With nothing on loan `afs`, `fifo` and completion times are those of training alone."""
+    """With nothing on loan `afs` and `fifo` are those of training alone."""
     one = dlsched.generate("elastic", seed=seed, jobs=12, capacity=30)
     two = dlsched.generate("elastic", seed=seed, jobs=12, capacity=30, loan=0,
                            fungible=0.0, heterogeneous=0.0)  # fmt: skip
     for name in ("afs", "fifo"):
         plain = {j: (n, 0) for j, n in workers_of(one, name).items()}
         assert workers_of(two, name) == plain
-    for rule in ("shortest", "longest", "equal"):
-        assert jct(two, rule) == jct(one, rule)
-
-
-def test_completion_times_on_two_pools_by_hand() -> None:
-    """b is on loan from the start, at half speed; c waits for a, then both GPUs are its own."""
-    # a: 60 s of work on 2 GPUs of training. b: 30 s on one of loan take 60. c: 40 s of work with
-    # two workers follow at 30 s.
-    made = epoch(2, job("a", 2, 2, 30), job("b", 1, 1, 30, fungible=True, running=True,
-                 base_pool="loan"), job("c", 1, 2, 20), loan=1)  # fmt: skip
-    made = made.model_copy(update={"pools": epoch(2, loan=0).pools})
-    assert jct(made, ["a", "b", "c"]).times == {"a": 30, "b": 60, "c": 50}
-
-
-def test_started_jobs_stay_where_their_base_is() -> None:
-    """The elastic e starts on loan; when training is free again, it stays there."""
-    made = epoch(2, job("i", 2, 2, 10), job("e", 1, 2, 10, fungible=True), loan=2)
-    assert jct(made, ["i", "e"]).times == {"i": 10, "e": 20}
-
-
-def test_a_job_that_never_fits_is_named() -> None:
-    """The error has the GPUs of both pools."""
-    with pytest.raises(dlsched.OptionError, match="'a' needs more GPUs than there are: 1 and 5"):
-        jct(epoch(1, job("a", 2, 2, 1), loan=5))
 
 
 def test_the_generator_adds_pools_to_the_same_jobs() -> None:

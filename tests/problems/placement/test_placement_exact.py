@@ -115,14 +115,14 @@ def test_generated_instances_are_proven(version: str, seed: int) -> None:
     result = dlsched.solve(inst)
     assert result.status == "optimal"
     assert float(result.objective.cost) == pytest.approx(float(optimum.cost), abs=1e-9)
-    annealed = dlsched.solve(inst, "annealing", moves=5_000, restarts=2)
+    annealed = dlsched.solve(inst, "annealing", trials=250)
     assert float(annealed.objective.cost) == pytest.approx(float(optimum.cost), abs=1e-9)
 
 
 def test_a_limit_keeps_the_placement_and_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """Stopped after the relaxation, milp returns its start, the relaxation's bound, and why."""
     inst = dlsched.generate("placement", 1, tables=40, regions=5, jobs=60)
-    known = dlsched.solve(inst, "short_annealing")
+    known = dlsched.solve(inst, "annealing", trials=300)
     relax = Refinement.relax
 
     def relax_and_spend_the_limit(search: Refinement, **options: int) -> None:

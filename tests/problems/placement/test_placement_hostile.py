@@ -23,7 +23,7 @@ from dlsched.run import Run
 from dlsched.solvers.standard_form import StandardForm, compile_model
 
 BOUNDS = ("indivisible_bound", "home_tree", "relaxation", "relaxation_tree")
-METHODS = ("hill_climbing", "short_annealing", "tempering", "milp", *BOUNDS)
+METHODS = ("hill_climbing", "annealing", "tempering", "milp", *BOUNDS)
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_a_capacity_without_effect_leaves_sizes_their_digits(
         (bound,) = dlsched.bound(instance, name)
         assert bound.kind == "certified"
         assert cost * (1 - 1e-6) <= bound.value <= Fraction(str(cost))
-    for name, options in (("short_annealing", {}), ("annealing", {"moves": 2000}), ("milp", {})):
+    for name, options in (("annealing", {"trials": 300}), ("milp", {})):
         result = dlsched.solve(instance, name, **options)
         assert result.objective[0] == Fraction(str(cost))
     assert (result.status, result.termination) == ("optimal", "proved")
@@ -194,7 +194,7 @@ def test_costs_below_the_least_double(weights: dict[str, float]) -> None:
 def test_the_search_starts_from_what_heuristics_found() -> None:
     """Before the first program its best placement is the best of these."""
     instance = dlsched.generate("placement", 4, tables=8, regions=3, jobs=12, largest=0.4)
-    found = [dlsched.solve(instance, name) for name in ("no_moves", "short_annealing")]
+    found = [dlsched.solve(instance, name) for name in ("no_moves", "hill_climbing")]
     search = Refinement(instance, Run(found=[result.solution for result in found]))
     search.start()
     assert search.best is not None
@@ -208,25 +208,9 @@ def test_milp_is_never_worse_than_a_heuristic() -> None:
     for seed, tables in product(range(2), (10, 20)):
         instance = dlsched.generate("placement", seed, tables=tables, regions=4, jobs=40)
         ours = dlsched.solve(instance).objective
-        for name in ("no_moves", "hill_climbing", "short_annealing", "annealing"):
+        for name in ("no_moves", "hill_climbing", "annealing"):
             theirs = dlsched.solve(instance, name).objective
             assert theirs is None or (ours and not theirs.better_than(ours)), (seed, tables, name)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("limit", [1e-9, 30])
-@pytest.mark.parametrize("seed", range(3))
-def test_with_a_limit_annealing_begins_with_short_annealing(seed: int, limit: float) -> None:
-    """So it is no worse, however short the limit, and has the better of both with a long one."""
-    instance = dlsched.generate("placement", seed, tables=60, regions=4, jobs=40)
-    short, both = (
-        dlsched.solve(instance, name, seed=3, time_limit=limit)
-        for name in ("short_annealing", "annealing")
-    )
-    assert both.objective is not None and not short.objective.better_than(both.objective)
-    if limit > 1:
-        alone = dlsched.solve(instance, "annealing", seed=3)
-        assert both.objective == min(short.objective, alone.objective)
 
 
 def test_progress_is_reported_while_a_program_is_solved(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,11 +1,10 @@
-"""The model, the integer program and its bounds, the frontier, and the nearest optimum."""
+"""The model, the integer program and its bounds."""
 
 from __future__ import annotations
 
 import math
 import random
 from fractions import Fraction
-from itertools import combinations
 from typing import Any
 
 import pyomo.environ as pyo
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 from reclaiming_instances import hand
 
 import dlsched
-from dlsched.problems.reclaiming import frontier, model, nearest_optimum
+from dlsched.problems.reclaiming import model
 from dlsched.problems.reclaiming.definition.check import check, evaluate
 from dlsched.problems.reclaiming.definition.schema import Instance, Solution
 from dlsched.testing import oracles
@@ -53,7 +52,7 @@ def test_brute_force_agrees(instance: Instance) -> None:
 
 @drawn(50, reclaiming(mixed=True), quick=6)
 def test_weights_far_apart(instance: Instance) -> None:
-    """Weights from 1e-9 to 3e9: milp is within the gap that it states."""
+    """Weights from 1e-9 to 3e9: milp is within the gap that it states, and no rule is better."""
     best = oracles.reclaiming(instance)
     assert best is not None
     model = dlsched.solve(instance, "milp")
@@ -62,9 +61,13 @@ def test_weights_far_apart(instance: Instance) -> None:
     assert model.gap.preempted < 1e-8
     for name in ("lyra", "gpu_fraction", "scf", "densest", "random"):
         assert not dlsched.solve(instance, name).objective.better_than(best)
-    table = frontier(instance)
-    row = table.loc[instance.demand]
-    assert row.bound <= best.preempted <= row.preempted <= row.bound * (1 + Fraction(1, 10**8))
+
+
+@pytest.mark.xfail(reason="HiGHS ends with 1e-9 of level 1 undecided: feasible, not optimal")
+def test_a_weight_of_a_trillionth_of_the_others() -> None:
+    """All servers but one are returned; only that one of the jobs is spared is to be decided."""
+    made = hand(4, {"a": "1 2", "b": "2 3", "c": "", "d": "2"}, servers=5, b=1000, d=1e-9)
+    assert dlsched.solve(made, "milp").status == "optimal"
 
 
 @pytest.mark.parametrize("unit", ["1e-12", "1e-9", "1e9"])
@@ -175,91 +178,3 @@ def test_damage_only_where_there_can_be_any() -> None:
     """A job on one server, or without base workers, has no collateral variable."""
     m = dlsched.model("lyra-fig5")
     assert set(m.DAMAGE) == {("a", "1"), ("a", "2"), ("c", "4"), ("c", "5"), ("d", "5"), ("d", "6")}
-
-
-def demanding(instance: Instance, demand: int) -> Instance:
-    """Return the instance with another demand."""
-    return Instance.parse(instance.to_data() | {"demand": demand}, "test")
-
-
-@drawn(50, reclaiming())
-def test_every_row_is_the_brute_force_optimum(instance: Instance) -> None:
-    """Every demand has the optimum's first level."""
-    table = frontier(instance)
-    n = len(instance.servers)
-    assert list(table.columns) == ["demand", "preempted", "bound", "proven"]
-    assert list(table.demand) == list(range(n + 1))
-    assert table.proven.all()
-    best = [oracles.reclaiming(demanding(instance, k)).preempted for k in range(n + 1)]
-    assert list(table.preempted) == best
-
-
-@pytest.mark.parametrize(("seed", "flexible"), [(1, 0.0), (2, 0.5)])
-def test_one_solve_per_demand(seed: int, flexible: float) -> None:
-    """The values found by bisection are those of the integer program for each demand."""
-    instance = dlsched.generate(
-        "reclaiming", seed, servers=18, spread=0.8, flexible=flexible, sizes={4: 1, 8: 1, 16: 1}
-    )
-    table = frontier(instance)
-    assert table.proven.all()
-    for k in range(0, 19, 3):
-        result = dlsched.solve(demanding(instance, k), levels=1)
-        assert table.preempted[k] == result.objective.preempted
-
-
-def test_the_frontier_of_figure_5() -> None:
-    """Figure 5: a server costs a job, but two, three or five cost no more than one less."""
-    table = frontier(dlsched.load("lyra-fig5"))
-    assert list(table.preempted) == [0, 1, 1, 2, 3, 3, 4]
-
-
-def test_the_frontier_of_no_servers() -> None:
-    """The frontier of nothing has one row."""
-    (row,) = frontier(Instance(name="none", demand=0, servers=(), jobs=())).itertuples(index=False)
-    assert row._asdict() == {"demand": 0, "preempted": 0, "bound": 0, "proven": True}
-
-
-def test_the_frontier_after_a_time_limit() -> None:
-    """Stopped early, values and bounds enclose the minimum, and `proven` says where they agree."""
-    instance = dlsched.generate("reclaiming", 1, servers=30, spread=0.8, sizes={4: 1, 8: 1, 16: 1})
-    full, short = frontier(instance), frontier(instance, time_limit=0)
-    assert full.proven.all()
-    assert not short.proven.all()
-    assert (short.bound <= full.preempted).all()
-    assert (full.preempted <= short.preempted).all()
-    assert ((short.bound == short.preempted) == short.proven).all()
-
-
-@drawn(30, reclaiming(max_servers=5))
-def test_no_optimum_is_nearer(instance: Instance) -> None:
-    """Brute force over all optima of level 1 finds none that shares more servers."""
-    rule = dlsched.solve(instance, "scf").solution
-    near = nearest_optimum(instance, rule)
-    assert dlsched.verify(instance, near)
-    mine = {instance.server_index[s] for s in rule.returned}
-    choices = [set(c) for c in combinations(range(len(instance.servers)), instance.demand)]
-    worth = [evaluate(instance, choice).preempted for choice in choices]
-    best = [c for c, w in zip(choices, worth, strict=True) if w == min(worth)]
-    found = {instance.server_index[s] for s in near.returned}
-    assert found in best
-    assert len(found & mine) == max(len(choice & mine) for choice in best)
-    assert (near.instance, near.method) == (instance.name, "nearest_optimum")
-
-
-def test_an_optimal_choice_is_its_own_nearest() -> None:
-    """Where the rule is optimal, all of its servers are shared, whichever optimum milp returns."""
-    made = dlsched.generate("reclaiming", 2, servers=60, demand=9, placement="together")
-    rule = dlsched.solve(made, "lyra")
-    assert rule.objective.preempted == dlsched.solve(made).objective.preempted
-    assert set(nearest_optimum(made, rule.solution).returned) == set(rule.solution.returned)
-
-
-def test_no_nearest_optimum_is_an_error() -> None:
-    """A time limit or an infeasible instance raises, with the reason."""
-    made = dlsched.generate("reclaiming", 1, servers=60)
-    rule = dlsched.solve(made, "lyra").solution
-    with pytest.raises(dlsched.DlschedError, match="time limit"):
-        nearest_optimum(made, rule, time_limit=0)
-    more = Instance(name="x", demand=9, servers=made.servers[:2], jobs=())
-    with pytest.raises(dlsched.DlschedError, match="nearest optimum was not found"):
-        nearest_optimum(more, rule)

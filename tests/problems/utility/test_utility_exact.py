@@ -30,7 +30,7 @@ from dlsched.solvers.standard_form import compile_model
 from dlsched.testing import oracles, strategies
 from drawing import drawn, draws
 
-RULES = ["hadar", "hadar_literal", "hadar_committed", "insertion"]
+RULES = ["hadar", "hadar_literal", "insertion"]
 RULES += ["yarn_cs", "tiresias", "srtf"]
 
 

@@ -8,7 +8,6 @@ import pytest
 
 import dlsched
 from dlsched.problems.utility.definition.schema import Utility
-from dlsched.problems.utility.exact.total_duration import total_duration
 
 
 def test_figure_1_is_more_than_gangs_allow() -> None:
@@ -33,15 +32,6 @@ def test_optimum_of_section_2(kind: str, optimum: float) -> None:
         result = dlsched.solve(example, method)
         assert result.status == "optimal"
         assert float(result.objective[0]) == pytest.approx(optimum)
-
-
-def test_smallest_total_duration() -> None:
-    """Six slots are the fewest: the six rounds of Figure 1(a) are optimal, five impossible (P1)."""
-    example = dlsched.load("hadar-section2")
-    assert total_duration(example) == 6
-    third = example.model_copy(update={"jobs": example.jobs[2:]})
-    assert total_duration(third) == 5
-    assert total_duration(example.model_copy(update={"slots": 5})) is None
 
 
 def test_the_rates_are_those_printed() -> None:

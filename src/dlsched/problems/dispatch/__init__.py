@@ -11,14 +11,6 @@ _FEW_PAIRS = 10_000
 and `counted` takes a third to a half of its time."""
 
 
-def choose(instance: Instance) -> str:
-    """Return the exact method for an instance: by clusters if one workload may start.
-
-    The model's `milp` was not faster than these on any instance measured, small or large.
-    """
-    return "clusters" if instance.scope == "one" else "classes"
-
-
 _HEURISTICS = (
     "counted",
     "reinserted",
@@ -47,12 +39,11 @@ PROBLEM = Problem(
     solution=Solution,
     definition=check,
     explain=explain,
-    exact="milp",
+    exact="classes",
     bound="lp",
     size="pending",
     package=__name__,
     paper_method="mast",
-    choose=choose,
     starts=starts,
 )
 

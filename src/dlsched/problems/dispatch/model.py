@@ -91,8 +91,7 @@ class _Data:
                 if len(self.tasks) == MOST_VARIABLES:
                     raise OptionError(
                         f"the model of {self.instance.name} would have more than {MOST_VARIABLES} "
-                        f"variables for tasks on machines; use clusters for the scope one, else "
-                        f"classes"
+                        f"variables for tasks on machines; use classes"
                     )
                 name = f"{group.machines.id}#{k}"
                 self.tasks[w, j, name] = most

@@ -2,8 +2,8 @@
 
 from dlsched.problems.elastic.definition.check import LEVELS, check, explain
 from dlsched.problems.elastic.definition.schema import Instance, Solution
-from dlsched.problems.elastic.structures.completion_times import Completion, jct
 from dlsched.registry import Problem, Start, When
+from dlsched.registry.moved import gone_from
 
 PROBLEM = Problem(
     name="elastic",
@@ -22,4 +22,5 @@ PROBLEM = Problem(
     starts=(Start("lyra", When.LAST),),
 )
 
-__all__ = ["PROBLEM", "Completion", "Instance", "Solution", "jct"]
+__all__ = ["PROBLEM", "Instance", "Solution"]
+__getattr__ = gone_from(__name__)

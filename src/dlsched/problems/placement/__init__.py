@@ -17,7 +17,7 @@ def starts(instance: Instance) -> list[Start]:
     that `annealing` does not. It is first as long as a few seconds are enough for it.
     """
     if few_tables(instance):
-        name = "short_annealing" if very_few_tables(instance) else "annealing"
+        name = "hill_climbing" if very_few_tables(instance) else "annealing"
         return [Start(name, When.LAST)]
     names = ["annealing"]
     if len(instance.tables) >= _MANY_TABLES:

@@ -2,11 +2,11 @@
 
 from dlsched.problems.reclaiming.definition.check import LEVELS, check, explain
 from dlsched.problems.reclaiming.definition.schema import Instance, Solution
-from dlsched.problems.reclaiming.exact.frontier import frontier
-from dlsched.problems.reclaiming.exact.nearest import nearest_optimum
 from dlsched.registry import Problem, Start
+from dlsched.registry.moved import gone_from
 
-__all__ = ["PROBLEM", "Instance", "Solution", "frontier", "nearest_optimum"]
+__all__ = ["PROBLEM", "Instance", "Solution"]
+__getattr__ = gone_from(__name__)
 
 
 PROBLEM = Problem(

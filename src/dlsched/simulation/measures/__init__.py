@@ -1,1 +1,1 @@
-"""What a log says of a simulation: completion times, queueing, latency, use of the GPUs."""
+"""What a log says of a simulation: completion times, queueing, use of the GPUs."""

@@ -38,7 +38,7 @@ class Mast(BasePolicy):
     - A preempted workload's GPUs are free at once **(D)**; what that takes is part of the restart.
 
     In the log, ``solved["new"]`` has the priority of each workload that begins to wait, which is
-    the lowest where it is over quota; `dlsched.simulation.measures.latency` reads it.
+    the lowest where it is over quota.
 
     Parameters
     ----------

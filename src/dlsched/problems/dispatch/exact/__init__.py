@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import itertools
-from fractions import Fraction
 
 from dlsched.errors import OptionError
 from dlsched.problems.dispatch import model
-from dlsched.problems.dispatch.definition.check import LEVELS, YOUNG, evaluate
-from dlsched.problems.dispatch.definition.ranking import startable
+from dlsched.problems.dispatch.definition.check import LEVELS
 from dlsched.problems.dispatch.definition.schema import Instance, Solution
 from dlsched.problems.dispatch.exact.beginning import from_best
 from dlsched.problems.dispatch.exact.bounds import bounds_of
-from dlsched.problems.dispatch.exact.one_workload import WorkloadSearch
-from dlsched.problems.dispatch.heuristics.dispatcher import Dispatcher
 from dlsched.problems.dispatch.heuristics.fill_remaining import filled
 from dlsched.problems.dispatch.programs import batch_search
-from dlsched.problems.dispatch.structures.fleet import Barred, Fleet
+from dlsched.problems.dispatch.structures.fleet import Barred
 from dlsched.registry.own import method
-from dlsched.results.objective import SOLVER_PRECISION, TOLERANCE, Bound, strongest
+from dlsched.results.objective import Bound, strongest
 from dlsched.results.result import Claim, Status, Termination
 from dlsched.run import Run
-from dlsched.schema import granularity
 from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels
-from dlsched.solvers.precision import precision_reason
 
 _BOUNDS_PART = 0.1
 """Of a limit, for the bounds of later levels."""
@@ -43,54 +37,6 @@ def milp(instance: Instance, run: Run, levels: int | None = None) -> Claim:
     return from_best(
         instance, run, lambda start: solve_levels(instance, run, model, levels, first=start)
     )
-
-
-@method("dispatch", kind="exact", preload=("highspy", "scipy.sparse"))
-def clusters(instance: Instance, run: Run) -> Claim:
-    """For the scope one: by region and cluster, an integer program over classes of machines.
-
-    Exact because clusters that need victims of a higher priority than others are worse at an
-    earlier level, and equal machines may be exchanged: the program counts, for each class, the
-    machines with each maximal number of tasks.
-
-    Raises
-    ------
-    OptionError
-        If the scope is batch.
-    """
-    if instance.scope != "one":
-        raise OptionError("clusters is for the scope one; use classes for a batch")
-    return from_best(instance, run, lambda start: _clusters(instance, run))
-
-
-def _clusters(instance: Instance, run: Run) -> Claim:
-    """Solve the programs of the first workload's clusters."""
-    fleet = Fleet(instance)
-    dispatcher = Dispatcher(fleet, cache=False)
-    order = startable(instance)
-    stopped = None
-    if order:
-        search = WorkloadSearch(fleet, order[0], run)
-        search.best = dispatcher.auction(order[0], dispatcher.everywhere(order[0]))
-        search.stopped = run.stop_reason()
-        if search.stopped is None:
-            search.solve()
-        stopped = search.stopped
-        if search.best is not None:
-            dispatcher.execute(order[0], search.best)
-    solution = dispatcher.solution()
-    if stopped:
-        return Claim(solution, Status.FEASIBLE, termination=stopped)
-    value = evaluate(instance, solution)
-    bounds = [[Bound(level, "claimed", "clusters")] for level in value]
-    reason = ""
-    if granularity(fleet.young) < value.young * Fraction(
-        TOLERANCE
-    ):  # HiGHS knows the youth to nine digits only
-        weaker = float(value.young) * (1 - SOLVER_PRECISION)
-        bounds[value.levels.index(YOUNG)] = [Bound(weaker, "claimed", "clusters")]
-        reason = precision_reason(YOUNG.name, SOLVER_PRECISION)
-    return Claim(solution, Status.OPTIMAL, reason, objective=list(value), bounds=bounds)
 
 
 @method("dispatch", kind="exact", preload=("highspy", "scipy.sparse"))

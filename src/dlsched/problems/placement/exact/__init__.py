@@ -11,7 +11,7 @@ from dlsched.problems.placement.definition.schema import Instance, Solution
 from dlsched.problems.placement.exact.estimated_program import EstimatedProgram
 from dlsched.problems.placement.exact.spreading_rounds import SPREADING_ROUNDS
 from dlsched.problems.placement.heuristics import initial_state, solution_of
-from dlsched.problems.placement.heuristics.annealing import Schedules, anneal, long_schedules
+from dlsched.problems.placement.heuristics.annealing import Schedules, anneal, schedules
 from dlsched.problems.placement.structures.small import few_tables, very_few_tables
 from dlsched.proofs.forms.limit import Unbuilt
 from dlsched.registry.own import method
@@ -171,11 +171,11 @@ class Refinement(EstimatedProgram):
     def annealed(self) -> Solution:
         """Return a placement by annealing, with few trials if tables are few."""
         self.run.announce(Stage.SEARCHING, "a placement by annealing")
-        schedules = long_schedules(self.data)
+        planned = schedules(self.data)
         if few_tables(self.instance):
-            schedules = Schedules(1, _FEW_TRIALS * len(self.data.size))
+            planned = Schedules(1, _FEW_TRIALS * len(self.data.size))
         state = initial_state(self.instance, self.data, self.run)
-        return solution_of(self.instance, anneal(self.data, state, self.part(), *schedules))
+        return solution_of(self.instance, anneal(self.data, state, self.part(), *planned))
 
     def offer(self, solution: Solution) -> None:
         """Keep a placement if it is the best."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from dlsched.errors import OptionError
@@ -14,11 +12,13 @@ from dlsched.problems.placement.structures.arrays import Data, arrays, homes_of
 from dlsched.problems.placement.structures.flat_state import COST, INFEASIBILITY, MOVED, State
 from dlsched.problems.placement.structures.small import some_tables
 from dlsched.problems.placement.structures.state import recompute, state_of
+from dlsched.registry.moved import gone_from
 from dlsched.registry.own import method
 from dlsched.results.result import Claim, Status, Termination
 from dlsched.run import Run
 from dlsched.solvers.compilation import Floats, Ints
 
+__getattr__ = gone_from(__name__)
 _TABLES_PER_CALL = 2_000
 """Of hill climbing, between two checks of the limits."""
 
@@ -35,8 +35,7 @@ def hill_climbing(instance: Instance, run: Run, days: int | None = None) -> Clai
     Parameters
     ----------
     days
-        Passes at most; until nothing moves by default. The quota is for all of them together; for
-        one quota per day see `daily`.
+        Passes at most; until nothing moves by default. The quota is for all of them together.
     """
     if days is not None and days < 0:
         raise OptionError(f"days={days} must be from 0, or none")
@@ -50,26 +49,6 @@ def no_moves(instance: Instance, run: Run) -> Claim:
     """Every table where it is today; one without a home in the region with most free storage."""
     data = arrays(instance)
     return claim_of(instance, data, initial_state(instance, data, run), run)
-
-
-def daily(instance: Instance, days: int, run: Run | None = None) -> Iterator[Solution]:
-    """Yield the placement of hill climbing after each day; each day has the whole move quota.
-
-    Parameters
-    ----------
-    instance
-        Its tables' homes are those before the first day.
-    days
-        Number of passes.
-    """
-    run = run or Run()
-    data = arrays(instance)
-    state = initial_state(instance, data, run)
-    for _ in range(days):
-        state = hill_climb(data, state, run, 1)
-        yield solution_of(instance, state)
-        data = data._replace(home=state.home.copy())
-        state = state_of(data, data.home)
 
 
 def initial_state(instance: Instance, data: Data, run: Run) -> State:

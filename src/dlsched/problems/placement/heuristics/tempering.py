@@ -7,12 +7,7 @@ import numpy as np
 from dlsched.errors import OptionError
 from dlsched.problems.placement.definition.schema import Instance
 from dlsched.problems.placement.heuristics import claim_of, initial_state, rank_of
-from dlsched.problems.placement.heuristics.annealing import (
-    SHORT_TRIALS,
-    anneal,
-    long_schedules,
-    short_schedules,
-)
+from dlsched.problems.placement.heuristics.annealing import anneal, schedules
 from dlsched.problems.placement.heuristics.annealing_search import Search
 from dlsched.problems.placement.structures.arrays import arrays
 from dlsched.registry.own import method
@@ -23,6 +18,8 @@ from dlsched.solvers.compilation import Floats, IntRows, Ints
 _REPLICAS = 16
 _TRIALS_PER_TABLE = 20_000
 _MOST_TRIALS = 50_000_000
+_FIRST_TRIALS_PER_TABLE = 300
+"""Of the annealing that all replicas begin with."""
 _FEW_TRIALS_PER_TABLE = 5_000
 """With fewer one cooling schedule is better: with so many it is 1.5 % cheaper at 100 tables."""
 _LEAST_SECONDS = 1e-6
@@ -52,10 +49,10 @@ def tempering(
 
     The trials are those of `annealing`. One cooling schedule ends near the homes that the few
     tables which decide had when it became cold; here the cold replicas get others from the hot ones
-    all the time. All begin with the placement of `short_annealing`. At the end the best one goes
-    through a short cooling schedule and hill climbing. With a time limit there are so many trials
-    as `short_annealing` would make in what is left of it; where these are few, it continues as
-    `annealing`, which then finds more. Ours, not the paper's.
+    all the time. All begin with the placement of `annealing` with few trials. At the end the best
+    one goes through a short cooling schedule and hill climbing. With a time limit there are so many
+    trials as can be made in what is left of it; where these are few, it continues as `annealing`,
+    which then finds more. Ours, not the paper's.
 
     Even and odd neighbours take turns to exchange, and twice the temperatures are spaced anew so
     that each exchange is rejected equally often (Syed, Bouchard-Cote, Deligiannidis and Doucet,
@@ -72,14 +69,14 @@ def tempering(
         raise OptionError("trials must be from 1, and replicas from 2")
     data = arrays(instance)
     state = initial_state(instance, data, run)
-    short, began = short_schedules(data, SHORT_TRIALS), run.elapsed()
+    short, began = schedules(data, _FIRST_TRIALS_PER_TABLE), run.elapsed()
     anneal(data, state, run, *short)
     total = trials or min(_TRIALS_PER_TABLE * len(data.size), _MOST_TRIALS)
     if trials is None and run.time_limit is not None:
-        rate = short.restarts * short.trials / max(run.elapsed() - began, _LEAST_SECONDS)
+        rate = short.number * short.trials / max(run.elapsed() - began, _LEAST_SECONDS)
         total = min(total, int(rate * run.remaining()))
         if total < _FEW_TRIALS_PER_TABLE * len(data.size):
-            state = anneal(data, state, run, *long_schedules(data))
+            state = anneal(data, state, run, *schedules(data, _FEW_TRIALS_PER_TABLE))
             return claim_of(instance, data, state, run)
     search = Search(data, state, run)
     if not search.immovable:

@@ -10,7 +10,6 @@ from dlsched.problems.utility.definition.check import completions
 from dlsched.problems.utility.definition.schema import Instance, Solution
 from dlsched.problems.utility.heuristics.forked import by_least_time
 from dlsched.problems.utility.heuristics.hadar import Hadar
-from dlsched.problems.utility.heuristics.hadar_committed import committed
 from dlsched.problems.utility.heuristics.hadare import Copies
 from dlsched.problems.utility.heuristics.insertion import Insertion, by_density
 from dlsched.problems.utility.heuristics.slot_policies import (
@@ -59,18 +58,6 @@ def hadar_literal(instance: Instance, run: Run) -> Claim:
     job takes its best payoff.
     """
     return _simulate(instance, Hadar(instance).literal, run)
-
-
-@method("utility", kind="heuristic", preload=(".programs.pricing",), small=few_gpus)
-def hadar_committed(instance: Instance, run: Run) -> Claim:
-    """Hadar as the proof of Theorem 2 has it: a job is decided on once, and keeps its schedule.
-
-    In the order of arrival, a job gets the schedule over all slots to come of the largest utility
-    minus cost at the prices of each slot (eq. 4 and 8), if that is above 0. Algorithm 1 decides
-    round by round instead, see `hadar`.
-    """
-    require_gangs(instance)
-    return _finished_jobs(instance, committed(instance, run.stop_reason), run)
 
 
 @method("utility", kind="baseline")

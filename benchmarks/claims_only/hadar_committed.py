@@ -10,27 +10,30 @@ from numpy.typing import NDArray
 from dlsched.problems.utility.definition.schema import Held, Instance, Solution
 from dlsched.problems.utility.heuristics.hadar_prices import Prices, on_machines, pools_of
 from dlsched.problems.utility.programs.pricing import best_schedule
-from dlsched.problems.utility.structures.gangs import Gangs, Stop
+from dlsched.problems.utility.structures.gangs import Gangs, require_gangs
+from dlsched.results.result import Claim, Status
+from dlsched.run import Run
 
 
-def committed(instance: Instance, stop: Stop) -> Solution:
-    """Return the schedules of the jobs that are admitted, in the order of arrival.
+def hadar_committed(instance: Instance, run: Run) -> Claim:
+    """Hadar as the proof of Theorem 2 has it: a job is decided on once, and keeps its schedule.
 
-    A job is decided on once. Its schedule is that of the largest utility minus cost (eq. 4 and 8),
-    each slot with its own price by machine and type (eq. 5) before the job's own GPUs; it is
-    admitted if that is above 0. The terms of the prices are those of all jobs of the instance, as
-    Theorem 2 has them.
+    In the order of arrival, a job gets the schedule over all slots to come of the largest utility
+    minus cost (eq. 4 and 8), each slot with its own price by machine and type (eq. 5) before the
+    job's own GPUs; it is admitted if that is above 0. The terms of the prices are those of all jobs
+    of the instance, as Theorem 2 has them.
     """
-    gangs = Gangs(instance, stop)
+    require_gangs(instance)
+    gangs = Gangs(instance, run.stop_reason)
     order = [j for j, speeds in enumerate(instance.speeds) if speeds]
     if not order:
-        return Solution(schedule={})
+        return Claim(solution=Solution(schedule={}))
     order.sort(key=lambda j: instance.jobs[j].arrival)
     offers = _Offers(instance, order)
     work = gangs.rounded_down
     rows = {}
     for j in order:
-        if stop():
+        if run.stop_reason():
             break
         levels = np.full(instance.slots, -1, dtype=np.int8)
         count = len(instance.speeds[j])
@@ -46,7 +49,9 @@ def committed(instance: Instance, stop: Stop) -> Solution:
         )
         if payoff > 0 and (levels >= 0).any():
             rows[instance.jobs[j].id] = tuple(offers.book(j, levels))
-    return Solution(schedule=rows)
+    if instance.must_finish and len(rows) < len(instance.jobs):
+        return Claim(status=Status.NO_SOLUTION, reason="a job is not admitted")
+    return Claim(solution=Solution(schedule=rows), termination=run.stop_reason())
 
 
 class _Offers:
