@@ -24,6 +24,8 @@ from dlsched.registry.moved import MOVED
 from dlsched.registry.retired import RETIRED
 from dlsched.simulation.policies import find_policy, list_policies
 
+ROOT = Path(__file__).parents[1]
+
 
 @pytest.fixture(autouse=True)
 def clean_registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
@@ -145,7 +147,9 @@ def test_names_that_are_gone(problem: str, name: str) -> None:
     with pytest.raises(dlsched.UnknownName, match="it is gone, use ") as raised:
         find(name)
     known = {*list_policies(), *(() if simulated else registry.problem(problem).methods)}
-    assert known & set(re.findall(r"\w+", raised.value.instead))
+    folders = re.findall(r"\w+/\w+", raised.value.instead)
+    assert known & set(re.findall(r"\w+", raised.value.instead)) or folders
+    assert all((ROOT / folder).is_dir() for folder in folders)
 
 
 @pytest.mark.parametrize("module", MOVED)

@@ -81,7 +81,7 @@ def test_inputs_and_results_of_simulations() -> None:
         (trace, ("trace", "synthetic-1", "1,500", "read_trace('synthetic-1')")),
         (workload, ("workload", "synthetic-1", "jobs", "6")),
         (cluster, ("cluster", "28 GPUs", "servers", "GPUs by type: 24 <V100>, 4 of no type")),
-        (ran, ("simulation", "fifo", "6 of 6 jobs are complete; variant paper", "mean_jct", "h")),
+        (ran, ("simulation", "fifo", "6 of 6 jobs are complete", "mean_jct", "h")),
     ):
         text = read(shown).text
         assert all(f"{word}\n" in text for word in words), (text, words)

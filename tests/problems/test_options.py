@@ -33,7 +33,7 @@ METHODS: list[tuple[str, str, dict[str, Any], str]] = [
     ("synergy-two-servers", "tune", {"peers": "all"}, "must be one of"),
     ("synergy-two-servers", "tetris", {"remaining": {"a": 1, "b": 0, "c": 1}},
      "above 0 for job 'b'"),
-    ("synergy-two-servers", "synergy_opt", {"solver": "lucky"}, "highs, scip, glpk"),
+    ("synergy-two-servers", "synergy_opt", {"solver": "cbc"}, "highs, scip, glpk"),
 ]  # fmt: skip
 GENERATORS: dict[str, list[tuple[dict[str, Any], str]]] = {
     "reclaiming": [

@@ -62,7 +62,9 @@ def decide(problem: VariantProblem, instance: Instance, run: Run) -> Claim:
     if refuted is not None:
         claim = _without_tolerances(claim, refuted)
     elif objective is not None and claim.status is Status.OPTIMAL:
-        gap = _gap_of_own(claim, objective, change.expressions)
+        continuous = change.model.UNITS.keys()
+        chosen = {n for n, e in change.levels.items() if not continuous.isdisjoint(e.terms)}
+        gap = _gap_of(chosen, claim, objective)
         if gap > run.gap + SOLVER_PRECISION:
             reason = f"{run.solver}'s tolerances leave a gap of {gap:.3g}"
             ended = Termination.TOLERANCES
@@ -106,12 +108,12 @@ def _refuted(claim: Claim, objective: Objective) -> int | None:
     return None
 
 
-def _gap_of_own(claim: Claim, objective: Objective, own: Container[str]) -> float:
-    """Return the largest gap to its bounds of a level that is the variant's own."""
+def _gap_of(levels: Container[str], claim: Claim, objective: Objective) -> float:
+    """Return the largest gap to its bounds that one of some levels has."""
     gaps = [
         min((relative_gap(value, bound.value) for bound in bounds), default=1.0)
         for (level, value), bounds in zip(objective.pairs(), claim.bounds, strict=False)
-        if level.name in own
+        if level.name in levels
     ]
     return max(gaps, default=0.0)
 
