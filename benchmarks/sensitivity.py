@@ -336,7 +336,7 @@ def mixes() -> Iterator[str]:
 
 HELD_BACK = (101, 102)
 """Seeds that no other section and no instance of the library uses."""
-COMPARED = ("tune", "tune_public", "balance", "price_round", "exact")
+COMPARED = ("tune", "tune_public", "price_round", "exact")
 
 
 def groups() -> Iterator[tuple[str, list[Instance]]]:

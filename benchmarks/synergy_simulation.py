@@ -158,16 +158,7 @@ def static() -> Iterator[str]:
     }  # fmt: skip
     jobs = Workload.from_trace(STATIC, "synergy", measured=PROFILES, together=True)
     cluster = servers(4)
-    for method in (
-        "proportional",
-        "greedy",
-        "tune",
-        "tune_public",
-        "balance",
-        "price_round",
-        "exact",
-        "opt",
-    ):
+    for method in ("proportional", "greedy", "tune", "tune_public", "price_round", "exact", "opt"):
         cells = []
         for simulated in (published_simulators.simulate, simulate):
             began = time.process_time()

@@ -31,7 +31,6 @@ HEURISTICS: list[tuple[str, str, dict[str, Any]]] = [
     ("placement", "tempering", {"examples": draws(6, 2)}),
     ("dispatch", "counted", {"examples": draws(25, 5)}),
     ("utility", "insertion", {"examples": draws(60, 8)}),
-    ("sensitivity", "balance", {"examples": draws(25, 5), "invariant": ("names", "order")}),
     ("sensitivity", "price_round", {"examples": draws(25, 5), "invariant": ("names", "order")}),
 ]
 

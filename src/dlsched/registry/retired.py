@@ -6,6 +6,7 @@ RETIRED: dict[tuple[str, str], str] = {
     ("elastic", "prices"): "dp",
     ("placement", "short_annealing"): "annealing",
     ("reclaiming", "scf_updated"): "scf",
+    ("sensitivity", "balance"): "price_round",
     ("simulation", "antman"): "the authors' own, benchmarks/published of the repository",
     ("simulation", "hadare_copies"): "hadare",
     ("utility", "fifo"): "srtf",

@@ -179,7 +179,7 @@ def test_order_of_the_heuristics(seed: int) -> None:
     instance = dlsched.generate("sensitivity", seed, servers=8)
     best = dlsched.solve(instance).objective
     base = dlsched.solve(instance, "proportional").objective
-    for name in ("tune", "tune_public", "balance"):
+    for name in ("tune", "tune_public", "price_round"):
         found = dlsched.solve(instance, name).objective
         assert found.better_than(base)
         assert not found.better_than(best)

@@ -16,7 +16,7 @@ from dlsched.problems.sensitivity import Instance, model
 from dlsched.problems.sensitivity.definition.oracle import brute_force
 from dlsched.problems.sensitivity.structures import server_patterns
 
-METHODS = ("patterns", "milp", "pooled", "balance", "price_round", "tune")
+METHODS = ("patterns", "milp", "pooled", "price_round", "tune")
 
 
 def one_server(cpus: Any, axis: list[Any], throughput: list[Any], jobs: int = 2) -> Instance:

@@ -1,7 +1,8 @@
-"""The library's own heuristics, `balance` and `price_round`: steps by hand, bounds, dives."""
+"""The library's own heuristic, `price_round`: steps by hand, bounds, dives."""
 
 from __future__ import annotations
 
+import pickle
 from fractions import Fraction
 from itertools import product
 
@@ -17,28 +18,24 @@ from dlsched.problems.sensitivity.definition.oracle import brute_force
 from dlsched.problems.sensitivity.heuristics.diving import Dive
 from dlsched.problems.sensitivity.heuristics.price_round import Rounding
 from dlsched.problems.sensitivity.heuristics.round_patterns import solution_from
-from dlsched.problems.sensitivity.heuristics.spreading import Exchanges, Wanted, spread
 from dlsched.problems.sensitivity.instances.strategy import instances
 from dlsched.problems.sensitivity.programs.dominated_items import Conversion, conversions
 from dlsched.problems.sensitivity.programs.initial_patterns import packing as proportional_patterns
 from dlsched.problems.sensitivity.programs.pattern_matrix import integer
 from dlsched.problems.sensitivity.programs.pattern_program import Program
 from dlsched.problems.sensitivity.programs.pattern_relaxation import Relaxed, relax
-from dlsched.problems.sensitivity.programs.pooled import pooled_targets
 from dlsched.problems.sensitivity.structures import server_patterns
 from dlsched.problems.sensitivity.structures.server_knapsack import Knapsack, least_choices
 from dlsched.problems.sensitivity.structures.server_patterns import Item
 from dlsched.run import Run
 from drawing import drawn
 
-OWN = ("balance", "price_round")
-
 
 @drawn(40, instances(max_jobs=4, max_servers=4))
 def test_price_round_on_small_instances(instance: Instance) -> None:
     """The certified bound is no less than the optimum, and what is found is no less than TUNE's."""
-    # The patterns of `balance` and the near ones are added, so that nearly all are solved to the
-    # optimum; with one server the optimum is always found.
+    # All patterns that can matter are added, so that nearly all are solved to the optimum; with one
+    # server the optimum is always found.
     optimum = brute_force(instance)
     result = dlsched.solve(instance, "price_round")
     if optimum is None:
@@ -92,12 +89,11 @@ BY_HAND: dict[str, tuple[Instance, tuple[int, int] | str, int]] = {
 """Instances, throughput and split jobs or why there is no solution, and how many jobs wait."""
 
 
-@pytest.mark.parametrize("name", OWN)
 @pytest.mark.parametrize("case", BY_HAND)
-def test_own_heuristics_by_hand(case: str, name: str) -> None:
-    """Both find the best there is, or no solution."""
+def test_price_round_by_hand(case: str) -> None:
+    """It finds the best there is, or no solution."""
     made, objective, waiting = BY_HAND[case]
-    result = dlsched.solve(made, name)
+    result = dlsched.solve(made, "price_round")
     if isinstance(objective, str):
         assert (result.solution, result.termination) == (None, objective)
     else:
@@ -105,17 +101,16 @@ def test_own_heuristics_by_hand(case: str, name: str) -> None:
         assert result.details["waiting"] == waiting
 
 
-@pytest.mark.parametrize("name", OWN)
-def test_too_many_sums(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where a server's table would be too large jobs are upgraded one by one; a bound is left."""
+def test_too_many_sums(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a server's table would be too large the solution is that of TUNE; a bound is left."""
     instance = dlsched.generate("sensitivity", 1, servers=4, multi=True)
     monkeypatch.setattr(server_patterns, "MOST_STATES", 10)
-    result = dlsched.solve(instance, name)
-    assert result.objective[0] > dlsched.solve(instance, "proportional").objective[0]
-    assert (result.certified[0] is not None) == (name == "price_round")
+    result = dlsched.solve(instance, "price_round")
+    assert result.solution.allocation == dlsched.solve(instance, "tune").solution.allocation
+    assert result.certified[0] is not None
 
 
-@pytest.mark.parametrize("name", [*OWN, "patterns"])
+@pytest.mark.parametrize("name", ["price_round", "patterns"])
 @pytest.mark.parametrize("small", [1e-300, 3e-320])
 def test_throughputs_that_are_far_apart(name: str, small: float) -> None:
     """1e12 beside 1e-300 and beside 3e-320: multiples of the granularity are no doubles."""
@@ -151,12 +146,18 @@ def test_the_bound_is_a_sum_of_throughputs_that_jobs_can_have() -> None:
     assert result.objective[0] == result.bound[0].value == brute_force(made)[0] == Fraction(23, 10)
 
 
-@pytest.mark.parametrize("name", OWN)
-def test_no_time(name: str) -> None:
-    """With no time left, before there are prices, demands are spread and chosen all the same."""
+def test_no_time() -> None:
+    """With no time left, before there are prices, the solution is that of TUNE."""
     instance = dlsched.generate("sensitivity", 1, servers=4)
-    result = dlsched.solve(instance, name, time_limit=1e-9)
-    assert result.objective[0] > dlsched.solve(instance, "proportional").objective[0]
+    result = dlsched.solve(instance, "price_round", time_limit=1e-9)
+    assert result.solution.allocation == dlsched.solve(instance, "tune").solution.allocation
+
+
+def test_a_retired_method_says_what_to_use_instead() -> None:
+    """Its name is known until 0.2, and a worker process passes the error on."""
+    with pytest.raises(dlsched.UnknownName, match="'balance'; it is gone, use price_round") as said:
+        dlsched.solve("synergy-tables", "balance")
+    assert str(pickle.loads(pickle.dumps(said.value))) == str(said.value)
 
 
 def test_the_knapsack_is_the_best_of_all_combinations() -> None:
@@ -189,32 +190,6 @@ def test_the_knapsack_is_the_best_of_all_combinations() -> None:
             )
         )
         assert sum(choice.throughput for choice in found) == best
-
-
-def test_targets_are_those_of_stage_one() -> None:
-    """Eight CPUs for four jobs that run at 1, 1.5, 2 with 1, 2, 3 CPUs: 2 each, or 3 and 1."""
-    # The relaxation has throughput 6 with all CPUs in use, and only CPUs have a price.
-    table = [[1], [Fraction(3, 2)], [2]]
-    made = made_of(
-        (2, 2, 4, 4), {"p": profile(1, [1, 2, 3], [1, 2], [2 * row for row in table])}, ["p"] * 4
-    )
-    targets = pooled_targets(made, Run())
-    assert sum(c.cpus for c in targets.choices.values()) == 8
-    assert sum(c.throughput for c in targets.choices.values()) == 6
-    assert targets.weights == (1, 0)
-
-
-def test_loads_are_spread_and_exchanged() -> None:
-    """Largest first to the least loaded; exchanges bring loads of 1.5 and 0.5 to 1.1 and 0.9."""
-    # The excess of 0.5 falls to 0.1 if 0.6 and 0.2 change places, or 0.9 and 0.3; the first differ
-    # less.
-    made = made_of((2, 2, 2, 2), {"p": by_cpus(1)}, [])
-    wanted = [Wanted(1, 0.6), Wanted(1, 0.2), Wanted(1, 0.9), Wanted(1, 0.3)]
-    assert spread(made, wanted) == [{1: 1}, {0: 1}, {0: 1}, {1: 1}]
-    placed = [{0: 1}, {1: 1}, {0: 1}, {1: 1}]
-    Exchanges(wanted, placed, 2).run()
-    assert placed == [{1: 1}, {0: 1}, {0: 1}, {1: 1}]
-    assert spread(made, [*wanted, Wanted(1, 0.1)]) is None
 
 
 @pytest.mark.parametrize("allow_split", [True, False])

@@ -27,7 +27,7 @@ from dlsched.simulation.workload.workload import Workload
 
 OPT: Final = "opt"
 """Stage one of Synergy-OPT alone."""
-INDIFFERENT: Final = (OPT, "exact", "patterns", "milp", "price_round", "balance")
+INDIFFERENT: Final = (OPT, "exact", "patterns", "milp", "price_round")
 """Methods that are indifferent to the order of the jobs: they get them sorted by
 profile, so that rounds with the same profiles are one instance, solved once."""
 MOST_KNOWN: Final = 20_000

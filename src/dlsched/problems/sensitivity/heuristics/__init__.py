@@ -2,74 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
 from dlsched.errors import OptionError
 from dlsched.problems.sensitivity.definition.schema import Choice, Instance, Job, Solution
-from dlsched.problems.sensitivity.heuristics.balance import balance  # noqa: F401  (registers it)
 from dlsched.problems.sensitivity.heuristics.price_round import price_round  # noqa: F401  (registers it)
-from dlsched.problems.sensitivity.heuristics.tuning import FITS, Tuner, validate_option
-from dlsched.problems.sensitivity.structures.free_resources import Cluster, solution_of
+from dlsched.problems.sensitivity.heuristics.tuning import (
+    FITS,
+    best_demand,
+    claim_of,
+    runnable,
+    tune,
+    tune_public,
+    tuned_in_order,
+    validate_option,
+)
+from dlsched.problems.sensitivity.structures.free_resources import Cluster
 from dlsched.registry.own import method
-from dlsched.results.result import Claim, Status, Termination
-from dlsched.schema import Number
-
-ORDERS = ("descending demand", "given", "gpus")
-
-
-@method("sensitivity", kind="heuristic")
-def tune(
-    instance: Instance,
-    *,
-    order: str = "descending demand",
-    fit: str = "best",
-    peers: str = "just enough",
-) -> Claim:
-    """Synergy-TUNE (section 4.2): best-case demands, back to the proportional share on conflict.
-
-    (1) A job is placed with its best-case demand, see `Instance.best_cases`, on the server with
-    the least free resources that can take it, or on as few servers as possible. (2) If it does not
-    fit and its demand for CPUs or memory is above the proportional share, both become the share,
-    and it is tried again. (3) If it still does not fit, its demand is kept, and it goes to the
-    server with the fewest free GPUs that suffice, or to as few servers as possible: jobs there
-    that are above their share revert to it, on all their servers, until the demand fits. A server
-    that this overloads (a job above its share of CPUs may be below that of memory) reverts its own
-    jobs in turn.
-
-    Where jobs may wait, the jobs considered are those of `runnable`. A job waits, or there is no
-    solution, only if the servers that it may use have too few free GPUs.
-
-    Parameters
-    ----------
-    order
-        ``"descending demand"``: GPUs, then CPUs, then memory of the best-case demand, largest
-        first. ``"given"``: the file's order, as in the authors' public code (msr-fiddle/synergy,
-        ``simulator/resources/cluster.py``) under all policies but LAS, which sorts by ``"gpus"``.
-    fit, peers
-        ``"best"`` or ``"first"`` (public code); ``"just enough"`` or ``"cpu per gpu"`` (public
-        code). See `Tuner`.
-    """
-    validate_option("order", order, ORDERS)
-    jobs = runnable(instance)
-    if order == "descending demand":
-        jobs.sort(key=lambda job: tuple(-d for d in _best_demand(instance, job)))
-    elif order == "gpus":
-        jobs.sort(key=lambda job: -instance.profile(job).gpus)
-    return _tuned(instance, jobs, fit, peers)
-
-
-@method("sensitivity", kind="heuristic")
-def tune_public(instance: Instance) -> Claim:
-    """TUNE as in the authors' public code: in the file's order, first fit, peers by CPUs per GPU.
-
-    `tune` with ``order="given"``, ``fit="first"`` and ``peers="cpu per gpu"`` (msr-fiddle/synergy,
-    ``_tune`` in ``simulator/resources/cluster.py``, with the placement of ``FIFO+tune``). Where
-    that code would stop because a reverted job needs more memory than is free, further jobs are
-    reverted as in `tune`.
-    """
-    return _tuned(instance, runnable(instance), "first", "cpu per gpu")
+from dlsched.results.result import Claim
 
 
 @method("sensitivity", kind="heuristic")
@@ -92,7 +44,7 @@ def greedy(instance: Instance, *, fit: str = "first") -> Claim:
 def proportional(instance: Instance) -> Claim:
     """Every GPU comes with its server's share of CPUs and memory: today's schedulers."""
     cluster = Cluster(instance)
-    return _claim(cluster, _place_proportional(cluster))
+    return claim_of(cluster, _place_proportional(cluster))
 
 
 @method("sensitivity", kind="baseline")
@@ -159,42 +111,11 @@ def starts(instance: Instance) -> Iterator[Solution]:
 _MANY_JOBS = 500
 
 
-def runnable(instance: Instance, queue: Sequence[Job] | None = None) -> list[Job]:
-    """Return the jobs of the round (section 4.2): the first that fit the cluster's GPUs.
-
-    All jobs unless they may wait. As in the public code, a job with more GPUs than are left is
-    skipped, and smaller ones after it are taken.
-
-    Parameters
-    ----------
-    queue
-        The jobs in the order of the scheduling policy; by default the file's.
-    """
-    queue = instance.jobs if queue is None else queue
-    if not instance.may_wait:
-        return list(queue)
-    servers = instance.servers
-    chosen = []
-    free = servers.count * servers.gpus
-    for job in queue:
-        gpus = instance.profile(job).gpus
-        if gpus <= free and (gpus <= servers.gpus or instance.allow_split):
-            free -= gpus
-            chosen.append(job)
-    return chosen
-
-
-def _tuned(instance: Instance, jobs: Iterable[Job], fit: str, peers: str) -> Claim:
-    cluster = Cluster(instance)
-    tuner = Tuner(cluster, fit, peers)
-    return _claim(cluster, [job for job in jobs if not tuner.place(job)])
-
-
 def _static(instance: Instance, jobs: Iterable[Job], fit: str) -> Claim:
     """Place jobs with their best-case demands; those that do not fit wait."""
     validate_option("fit", fit, FITS)
     cluster = Cluster(instance)
-    return _claim(cluster, _place(cluster, jobs, instance.best_cases, fit))
+    return claim_of(cluster, _place(cluster, jobs, instance.best_cases, fit))
 
 
 def _in_order(instance: Instance, key: Callable[[Job], Fraction], tuned: bool) -> Claim:
@@ -202,7 +123,7 @@ def _in_order(instance: Instance, key: Callable[[Job], Fraction], tuned: bool) -
     ordered = sorted(instance.jobs, key=key)
     if not tuned:
         return _static(instance, ordered, "first")
-    return _tuned(instance, runnable(instance, ordered), "best", "just enough")
+    return tuned_in_order(instance, runnable(instance, ordered), "best", "just enough")
 
 
 def _place_proportional(cluster: Cluster) -> list[Job]:
@@ -230,26 +151,10 @@ def _place(
     return waiting
 
 
-def _claim(cluster: Cluster, waiting: Sequence[Job]) -> Claim:
-    """Return the allocation, or no solution if a job waits that may not."""
-    if waiting and not cluster.instance.may_wait:
-        others = f" and {len(waiting) - 1} more" if len(waiting) > 1 else ""
-        reason = f"job {waiting[0].id}{others} would wait: its demand fits on no servers"
-        return Claim(status=Status.NO_SOLUTION, termination=Termination.FINISHED, reason=reason)
-    return Claim(solution=solution_of(cluster.instance, cluster.given))
-
-
-def _best_demand(instance: Instance, job: Job) -> tuple[Number, Number, Number]:
-    """Return GPUs, CPUs and memory of a job's best-case demand."""
-    gpus = instance.profile(job).gpus
-    choice = instance.best_cases[job.profile]
-    return gpus, gpus * choice.cpus, gpus * choice.memory
-
-
 def _shares(instance: Instance, job: Job) -> tuple[Fraction, Fraction, Fraction]:
     """Return a job's best-case demand as shares of the cluster's GPUs, CPUs and memory."""
     servers = instance.servers
-    (gpus, cpus, memory) = _best_demand(instance, job)
+    (gpus, cpus, memory) = best_demand(instance, job)
     return (
         Fraction(gpus, servers.count * servers.gpus),
         Fraction(cpus) / (servers.count * servers.cpus),

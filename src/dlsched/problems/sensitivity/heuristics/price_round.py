@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
 from fractions import Fraction
 from typing import NamedTuple
 
 from dlsched.problems.sensitivity.definition.check import evaluate
 from dlsched.problems.sensitivity.definition.schema import Choice, Instance, Solution
-from dlsched.problems.sensitivity.heuristics.balance import balanced, best_choices
 from dlsched.problems.sensitivity.heuristics.diving import Dive
 from dlsched.problems.sensitivity.heuristics.round_patterns import given_by, solution_from
-from dlsched.problems.sensitivity.programs.initial_patterns import packing, patterns_of
-from dlsched.problems.sensitivity.programs.lagrangian import Prices
+from dlsched.problems.sensitivity.heuristics.tuning import tune
+from dlsched.problems.sensitivity.programs.initial_patterns import packing
 from dlsched.problems.sensitivity.programs.pattern_matrix import integer
 from dlsched.problems.sensitivity.programs.pattern_program import Program
 from dlsched.problems.sensitivity.programs.pattern_relaxation import Master, relax
 from dlsched.problems.sensitivity.programs.pooled import pooled_bounds, split_bound
 from dlsched.problems.sensitivity.structures.free_resources import Placed, solution_of
+from dlsched.problems.sensitivity.structures.server_knapsack import best_choices
 from dlsched.problems.sensitivity.structures.server_patterns import TooManyStates
 from dlsched.registry.own import method
 from dlsched.results.objective import Bound
@@ -62,15 +61,12 @@ def price_round(instance: Instance, run: Run) -> Claim:
     to it is small. Dives in the relaxation round one column after the other, in two orders, then
     at random; from 100 servers on they end within 0.1 % of the bound. If they do not, or on fewer
     servers not within 0.02 %, the jobs of each server get the choices of the largest sum of
-    throughput, as in `balance`; if that is not enough, an integer program over the few dozen
-    patterns follows. Where its gap is above 0.1 %, the patterns of `balance` are added, and then
-    all patterns that a better solution can use, if there are at most 1,000. The integer programs
-    end at 100 nodes.
+    throughput, by a dynamic program; if that is not enough, an integer program over the few dozen
+    patterns follows. Where its gap is above 0.1 %, all patterns that a better solution can use are
+    added, if there are at most 1,000. The integer programs end at 100 nodes.
 
-    With a time limit `balance` comes first, and its solution is returned if it is better.
-
-    An instance whose servers have too many sums of CPUs or memory for pricing is left to
-    `balance`, with the bound of `pooled`.
+    If a limit strikes before there is a solution, it is that of `tune`. An instance whose servers
+    have too many sums of CPUs or memory for pricing is left to `tune`, with the bound of `pooled`.
     """
     forced = [split_bound(instance)]
     if not instance.jobs:
@@ -79,7 +75,7 @@ def price_round(instance: Instance, run: Run) -> Claim:
     try:
         best = Rounding(instance, run).best()
     except TooManyStates:
-        best = Rounded(balanced(instance, run), pooled_bounds(instance, run))
+        best = Rounded(_tuned(instance), pooled_bounds(instance, run))
     if best.solution is not None:
         return Claim(solution=best.solution, bounds=[best.bounds, forced])
     return Claim(
@@ -88,6 +84,12 @@ def price_round(instance: Instance, run: Run) -> Claim:
         reason="no patterns that were generated hold all jobs",
         bounds=[best.bounds, forced],
     )
+
+
+def _tuned(instance: Instance) -> Solution | None:
+    """Return the solution of `tune`."""
+    solution = tune(instance).solution
+    return solution if isinstance(solution, Solution) else None
 
 
 class Rounded(NamedTuple):
@@ -108,8 +110,6 @@ class Rounding:
         self.value = -1
         """Throughput of the incumbent as a multiple of the granularity; -1 without one."""
         self.solution: Solution | None = None
-        self.even: Solution | None = None
-        """The solution of `balance`, once it is made."""
         self.given: dict[Id, tuple[Choice, Placed]] = {}
         servers = instance.servers.count
         self.large = servers >= _LARGE
@@ -123,8 +123,6 @@ class Rounding:
     def best(self) -> Rounded:
         """Add patterns until the gap is small; return what is found."""
         program = self.program
-        if self.run.time_limit is not None:
-            self._balance()
         program.add(packing(program))
         program.add([program.server.full(i) for i in range(len(program.items))])
         relaxed = relax(program, self.run, gap=_GAP / 2)
@@ -135,9 +133,7 @@ class Rounding:
             if not self.within(self.enough):
                 self._combine()
         if self.solution is None and (relaxed is None or relaxed.fits):
-            self._balance()
-        if self.even is not None and self._even_is_better(self.even):
-            self.solution = self.even
+            self._tune()
         if program.bound is None:
             return Rounded(self.solution, [])
         bound = simplify(program.bound * program.granularity)
@@ -186,50 +182,33 @@ class Rounding:
                 self._offer(value, solution_of(self.instance, given))
 
     def _combine(self) -> None:
-        """Solve integer programs over more and more patterns, until the gap is small."""
-        self.program.conversions.clear()  # integer programs take longer with them
-        relaxed = relax(self.program, self.run)
-        if relaxed is not None:
-            near = relaxed.master.values if self.large else None
-            for _ in self._added(relaxed.prices):
-                self._integer(near)
-                near = None  # of patterns that are added
-                if self.within(_NEAR) or self.run.stop_reason():
-                    break
+        """Solve an integer program over the patterns known, then one over all that can matter."""
+        program = self.program
+        program.conversions.clear()  # integer programs take longer with them
+        relaxed = relax(program, self.run)
+        if relaxed is None:
+            return
+        self._integer(relaxed.master.values if self.large else None)
+        if self.value < 0:
+            self._tune()
+        if self.value < 0 or self.within(_NEAR) or self.run.stop_reason():
+            return
+        better = program.lagrangian(relaxed.prices).cutoff(self.value + 1)
+        if program.complete(_MOST_ENUMERATED, [better], self.run):
+            self._integer(None)
+
+    def _tune(self) -> None:
+        """Make the solution of `tune` the first incumbent."""
+        solution = _tuned(self.instance)
+        if solution is not None:
+            throughput = evaluate(self.instance, solution.allocation)[0]
+            self._offer(int(throughput / self.program.granularity), solution)
 
     def _throughput(self, point: Vector) -> int:
         """Return the throughput of a point, in granularities."""
         counts = point[: len(self.program.values)].tolist()
         pairs = zip(counts, self.program.values, strict=True)
         return sum(round(often) * value for often, value in pairs)
-
-    def _added(self, prices: Prices) -> Iterator[None]:
-        """Add patterns, those that cost least time first, as long as the caller asks for more."""
-        yield
-        program = self.program
-        known = len(self.program.patterns)
-        even = self._balance()
-        if even is not None:
-            program.add(patterns_of(program, even))
-            throughput = evaluate(self.instance, even.allocation)[0]
-            self._offer(int(throughput / program.granularity), even)
-            if len(program.patterns) > known:
-                yield
-        better = program.lagrangian(prices).cutoff(self.value + 1)
-        if self.value >= 0 and program.complete(_MOST_ENUMERATED, [better], self.run):
-            yield
-
-    def _balance(self) -> Solution | None:
-        """Return the solution of `balance`."""
-        if self.even is None:
-            self.even = balanced(self.instance, self.run)
-        return self.even
-
-    def _even_is_better(self, even: Solution) -> bool:
-        if self.solution is None:
-            return True
-        ours = evaluate(self.instance, self.solution.allocation)
-        return evaluate(self.instance, even.allocation).better_than(ours)
 
     def _integer(self, near: Vector | None) -> None:
         """Solve the integer program over the patterns known, or only near a point."""

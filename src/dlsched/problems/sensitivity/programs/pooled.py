@@ -20,9 +20,6 @@ from dlsched.solvers import highs
 from dlsched.solvers.certificate import dual_bound, round_to_granularity
 from dlsched.solvers.standard_form import StandardForm
 
-_ROUNDING = 1e-6
-"""What a solver's value may be below a whole number that it stands for."""
-
 
 class TypeChoice(NamedTuple):
     """A column of the pooled program: jobs of a profile with a choice."""
@@ -88,54 +85,6 @@ def _choice_of_job(
     """Return the choice of each job as long as there are any: the first jobs get the fastest."""
     queues = {name: sorted(choices, key=Choice.rank) for name, choices in of_profile.items()}
     return {job.id: queues[job.profile].pop() for job in instance.jobs if queues[job.profile]}
-
-
-class Targets(NamedTuple):
-    """What jobs would get on pooled servers, about.
-
-    Attributes
-    ----------
-    choices
-        The choice of each job; a job that would wait is absent.
-    weights
-        Prices of all CPUs and of all memory of the cluster, of sum 1: how scarce each is.
-    """
-
-    choices: dict[Id, Choice]
-    weights: tuple[float, float]
-
-
-def pooled_targets(instance: Instance, run: Run) -> Targets | None:
-    """Return rounded choices of the relaxation of stage one; ``None`` if HiGHS ended without one.
-
-    The jobs of a profile that the relaxation gives a choice to are rounded down, and those left
-    over get the choices with the largest remainders. So the choices may exceed the cluster.
-    """
-    if not instance.jobs:
-        return Targets({}, (0.5, 0.5))
-    form, options = pooled_program(instance)
-    try:
-        outcome = highs.solve(form, 0, run, relax=True)
-    except SolverFailure:  # of amounts that are far apart
-        return None
-    if outcome.values is None or outcome.duals is None:
-        return None
-    amounts: dict[Id, dict[Choice, float]] = {}
-    for option, amount in zip(options, outcome.values.tolist(), strict=True):
-        amounts.setdefault(option.profile, {})[option.choice] = amount
-    chosen = {name: _rounded(of_choice) for name, of_choice in amounts.items()}
-    prices = np.abs(outcome.duals[-3:-1] * form.row_upper[-3:-1])
-    weights = prices / prices.sum() if prices.sum() > 0 else np.full(2, 0.5)
-    return Targets(_choice_of_job(instance, chosen), (float(weights[0]), float(weights[1])))
-
-
-def _rounded(amounts: Mapping[Choice, float]) -> list[Choice]:
-    """Return choices as often as in the amounts, rounded down; then those of largest remainder."""
-    whole = {choice: int(amount + _ROUNDING) for choice, amount in amounts.items()}
-    chosen = [choice for choice, count in whole.items() for _ in range(count)]
-    missing = max(0, round(sum(amounts.values())) - len(chosen))
-    by_remainder = sorted(amounts, key=lambda choice: whole[choice] - amounts[choice])
-    return chosen + by_remainder[:missing]
 
 
 def split_bound(instance: Instance) -> Bound:

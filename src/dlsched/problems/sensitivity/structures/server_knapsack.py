@@ -9,7 +9,8 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dlsched.problems.sensitivity.definition.schema import Choice, Instance
+from dlsched.problems.sensitivity.definition.schema import Choice, Instance, Job
+from dlsched.problems.sensitivity.structures.free_resources import Placed
 from dlsched.problems.sensitivity.structures.server_patterns import Item, Server
 from dlsched.schema import Id
 
@@ -105,6 +106,38 @@ class Knapsack:
             sums = [before[self.after[option.item]] + option.value for option in options]
             self.known[path] = np.maximum.reduce(sums)
         return self.known[path]
+
+
+def best_choices(
+    instance: Instance, pairs: Sequence[tuple[Job, Placed]], known: Mapping[Id, Choice]
+) -> dict[Id, tuple[Choice, Placed]]:
+    """Return the choices and places of placed jobs, by a knapsack on each server.
+
+    Jobs on several servers keep the choice that is known by their id.
+
+    Raises
+    ------
+    TooManyStates
+        If choices have too many different sums of CPUs or memory.
+    """
+    hosts: list[list[tuple[Job, Placed, Part]]] = [[] for _ in range(instance.servers.count)]
+    for job, where in pairs:
+        for s, gpus in where.items():
+            hosts[s].append((job, where, (job.profile, gpus)))
+    knapsack = Knapsack(instance, sorted({part for here in hosts for _, _, part in here}))
+    given: dict[Id, tuple[Choice, Placed]] = {}
+    for here in hosts:
+        used = []
+        for job, where, (_, gpus) in here:
+            if len(where) > 1:
+                choice = known[job.id]
+                given[job.id] = choice, where
+                used.append(Item(gpus, choice.cpus, choice.memory))
+        whole = [(job, where, part) for job, where, part in here if len(where) == 1]
+        choices = knapsack.solve([part for _, _, part in whole], used)
+        for (job, where, _), choice in zip(whole, choices, strict=True):
+            given[job.id] = choice, where
+    return given
 
 
 def least_choices(instance: Instance) -> Mapping[Id, Choice]:
