@@ -19,12 +19,11 @@ from dlsched import OptionError, Variant
 from dlsched.problems.interleaving.exact.allowed import pairs_apart
 from dlsched.problems.interleaving.programs.columns import rows_of
 from dlsched.problems.sensitivity.definition.allow import held_by_server
-from dlsched.problems.sensitivity.exact.job_columns import JobColumns
+from dlsched.problems.sensitivity.exact import allowed
 from dlsched.problems.sensitivity.programs import allowed_rows
 from dlsched.problems.sensitivity.programs.allowed_rows import merged, smallest_forbidden
 from dlsched.proofs.check import InvalidProof
 from dlsched.proofs.prove import ProofFailed
-from dlsched.run import Run
 from dlsched.variants import owner_of
 
 SUPPRESSED = list(HealthCheck)
@@ -132,10 +131,6 @@ def validate_rule(problem: str, data: st.DataObject) -> None:
             )
             assert at_least, bound
         assert dlsched.verify(instance, result.solution, variant=variant).feasible
-    if problem == "sensitivity":
-        claim = JobColumns(instance, Run(), variant.rule, [[], []]).solve()
-        assert claim.status == ("infeasible" if best is None else "optimal"), claim
-        assert best is None or list(claim.objective) == list(best)
 
 
 @pytest.mark.parametrize("problem", FORMS)
@@ -368,24 +363,64 @@ def test_a_rule_that_takes_too_many_questions_says_so(monkeypatch: Any) -> None:
         dlsched.prove("sensitivity-small-08", variant=variant)
 
 
-def test_a_rule_that_forbids_a_part_of_what_it_allows() -> None:
-    """It is the mistake that is named, where a disagreement of the solver was raised."""
+def one_server_for_two(gpus: int) -> Any:
+    """Return a server of 3 GPUs and two jobs that run at 5, or wait."""
     data = {
         "dlsched": 1,
         "problem": "sensitivity",
         "name": "one-server",
         "servers": {"count": 1, "gpus": 3, "cpus": 3, "memory": 3},
         "may_wait": True,
-        "profiles": {"p": {"gpus": 2, "cpus": [1], "memory": [1], "throughput": [[5]]}},
+        "profiles": {"p": {"gpus": gpus, "cpus": [1], "memory": [1], "throughput": [[5]]}},
         "jobs": [{"id": job, "profile": "p"} for job in ("j0", "j1")],
     }
+    return dlsched.load(data)
+
+
+@pytest.mark.parametrize(
+    ("limited", "limit", "said"),
+    [
+        (allowed, "MOST_VARIABLES", "the model is too large"),
+        (allowed_rows, "MOST_ASKED", "more than 1 sets of jobs"),
+    ],
+)
+def test_a_rule_that_cannot_be_stated_has_the_bound_without_it(
+    limited: Any, limit: str, said: str, monkeypatch: Any
+) -> None:
+    """One of the two jobs waits, which no exchange of places says; the bound is that of both."""
+    instance = one_server_for_two(gpus=1)
+    alone = Variant("sensitivity", "alone", allow=fewer((), 1))
+    best = dlsched.solve(instance, variant=alone)
+    assert (best.status, list(best.objective)) == ("optimal", [5, 0])
+    monkeypatch.setattr(limited, limit, 1)
+    result = dlsched.solve(instance, variant=alone)
+    assert (result.status, result.termination) == ("no solution", "undecided")
+    assert said in result.reason
+    assert result.certified[0].value == 10
+    begun = dlsched.solve(instance, variant=alone, start=best.solution)
+    assert (begun.status, list(begun.objective)) == ("feasible", [5, 0])
+    assert begun.certified[0].value == 10
+
+
+def test_a_rule_that_forbids_a_part_of_what_it_allows() -> None:
+    """It is the mistake that is named, where a disagreement of the solver was raised."""
 
     def allow(instance: Any, held: Any) -> bool:
         return "j0" in held and held["j0"] < 2
 
     variant = Variant("sensitivity", "partly", allow=allow)
     with pytest.raises(OptionError, match=r"variant partly: .* it must allow with fewer"):
-        dlsched.solve(dlsched.load(data), variant=variant)
+        dlsched.solve(one_server_for_two(gpus=2), variant=variant)
+
+
+def test_a_rule_that_forbids_fewer_gpus_is_an_error_where_not_all_sets_are_asked(
+    monkeypatch: Any,
+) -> None:
+    """A part that is not allowed is tried with more GPUs; the model was called infeasible."""
+    monkeypatch.setattr(allowed_rows, "_MOST_CHECKED", 0)
+    variant = Variant("sensitivity", "whole", allow=lambda _, held: 1 not in held.values())
+    with pytest.raises(OptionError, match=r"variant whole: .* it must allow with fewer"):
+        dlsched.solve(one_server_for_two(gpus=2), "whole_model", variant=variant)
 
 
 def only_together(jobs: frozenset[str]) -> Rule:

@@ -17,6 +17,7 @@ from dlsched.results.objective import TOLERANCE, Bound, relative_gap
 from dlsched.results.result import Claim, Status, Termination
 from dlsched.run import Run
 from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels
+from dlsched.solvers.single_level import ModelModule
 
 _OVERLOADED = "CPUs or memory have too many digits for the solver: its point overloads a server"
 
@@ -42,13 +43,17 @@ def milp(instance: Instance, run: Run, levels: int = 2) -> Claim:
 
 
 def solve_model(
-    instance: Instance, run: Run, first: Solution | None, levels: int | None = None
+    instance: Instance,
+    run: Run,
+    first: Solution | None,
+    levels: int | None = None,
+    module: ModelModule[Instance] = model,
 ) -> Claim:
-    """Solve the model from a first solution; what it returns is within exact capacities."""
+    """Solve a model from a first solution; what it returns is within exact capacities."""
     given = [s for s in (first, run.start) if isinstance(s, Solution)]
     best = _best_of(instance, given)
     try:
-        claim = solve_levels(instance, run, model, levels, first=first)
+        claim = solve_levels(instance, run, module, levels, first=first)
     except SolverFailure as error:
         if best is None:
             return Claim(status=Status.NO_SOLUTION, reason=str(error))

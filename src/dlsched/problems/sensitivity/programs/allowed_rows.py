@@ -22,7 +22,7 @@ MOST_ASKED = 200_000
 _MOST_CHECKED = 20_000
 """Of so many sets of parts that fit a server's GPUs, the rule is asked of every one."""
 _PROBED = 100
-"""Number of the sets that are not allowed that are tried with one more job."""
+"""Number of the sets that are not allowed that are tried with more of a job."""
 
 
 class Part(NamedTuple):
@@ -35,6 +35,10 @@ class Part(NamedTuple):
 Parts = frozenset[Part]
 Counts = tuple[str, list[int]]
 """A job, and the numbers of GPUs that it can have on a server."""
+
+
+class TooManySets(OptionError):
+    """A rule of which more sets would have to be asked than `MOST_ASKED`."""
 
 
 class _Asked:
@@ -50,7 +54,7 @@ class _Asked:
     def __call__(self, held: Parts) -> bool:
         if held and held not in self.known:
             if len(self.known) >= MOST_ASKED:
-                raise OptionError(
+                raise TooManySets(
                     f"to state allow on the model of {self.instance.name} it would have to be "
                     f"asked of more than {MOST_ASKED} sets of jobs; leave out constrain, levels "
                     f"and fix, and use exact, which needs no model"
@@ -70,9 +74,9 @@ class _Asked:
         """Whether a set is known to be allowed that no server may have the GPUs for."""
         try:
             return self(held)
+        except TooManySets:
+            raise
         except OptionError:
-            if len(self.known) >= MOST_ASKED:
-                raise
             return False  # what the rule does beyond a server's GPUs is no error
 
     def in_order(self) -> list[Counts]:
@@ -106,15 +110,11 @@ def _counts(instance: Instance, job: Job) -> list[int]:
     return [gpus] if gpus <= most else []
 
 
-def require_fewer_allowed(instance: Instance, allow: Allow) -> None:
+def _check_all(asked: _Asked) -> None:
     """Raise `OptionError` if the rule allows a set of parts and not one with fewer jobs or GPUs.
 
     It is asked of all sets that fit a server's GPUs, unless these are more than `_MOST_CHECKED`.
     """
-    _check_all(_Asked(instance, allow))
-
-
-def _check_all(asked: _Asked) -> None:
     jobs, most = list(asked.counts.items()), asked.instance.servers.gpus
     sets_of = [1] + [0] * most  # by their GPUs
     for _, counts in jobs:
@@ -162,13 +162,22 @@ def smallest_forbidden(instance: Instance, allow: Allow) -> list[Parts]:
             for gpus in counts:
                 stack.append((held | {Part(job, gpus)}, rest[i + 1 :], free - gpus))
     for held in found[:_PROBED]:
-        used = {part.job for part in held}
-        free = instance.servers.gpus - sum(part.gpus for part in held)
-        for job, counts in jobs:
-            if job not in used and counts[0] <= free:
-                more = held | {Part(job, counts[0])}
-                _require(not asked(more), more)
+        for more in _larger(held, jobs, instance.servers.gpus):
+            _require(not asked(more), more)
     return found
+
+
+def _larger(held: Parts, jobs: Iterable[Counts], most: int) -> Iterator[Parts]:
+    """Yield the sets of at most so many GPUs in which one job has more, or is there besides."""
+    parts = {part.job: part for part in held}
+    free = most - sum(part.gpus for part in held)
+    for job, counts in jobs:
+        part = parts.get(job)
+        more = counts[:1] if part is None else [n for n in counts if n > part.gpus]
+        others = held if part is None else held - {part}
+        for gpus in more:
+            if gpus - (part.gpus if part else 0) <= free:
+                yield others | {Part(job, gpus)}
 
 
 def _extend(
