@@ -106,7 +106,7 @@ def test_too_many_sums(monkeypatch: pytest.MonkeyPatch) -> None:
     instance = dlsched.generate("sensitivity", 1, servers=4, multi=True)
     monkeypatch.setattr(server_patterns, "MOST_STATES", 10)
     result = dlsched.solve(instance, "price_round")
-    assert result.solution.allocation == dlsched.solve(instance, "tune").solution.allocation
+    assert result.objective == dlsched.solve(instance, "tune").objective
     assert result.certified[0] is not None
 
 
@@ -147,10 +147,13 @@ def test_the_bound_is_a_sum_of_throughputs_that_jobs_can_have() -> None:
 
 
 def test_no_time() -> None:
-    """With no time left, before there are prices, the solution is that of TUNE."""
+    """With no time left, before there are prices, jobs are where TUNE has them, or run faster."""
     instance = dlsched.generate("sensitivity", 1, servers=4)
     result = dlsched.solve(instance, "price_round", time_limit=1e-9)
-    assert result.solution.allocation == dlsched.solve(instance, "tune").solution.allocation
+    tuned = dlsched.solve(instance, "tune")
+    places = [{n: j.gpus for n, j in r.solution.allocation.items()} for r in (result, tuned)]
+    assert places[0] == places[1]
+    assert result.objective[0] > tuned.objective[0]
 
 
 def test_a_retired_method_says_what_to_use_instead() -> None:

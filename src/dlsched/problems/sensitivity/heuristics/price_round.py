@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from fractions import Fraction
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
-from dlsched.problems.sensitivity.definition.check import evaluate
 from dlsched.problems.sensitivity.definition.schema import Choice, Instance, Solution
 from dlsched.problems.sensitivity.heuristics.diving import Dive
 from dlsched.problems.sensitivity.heuristics.round_patterns import given_by, solution_from
 from dlsched.problems.sensitivity.heuristics.tuning import tune
-from dlsched.problems.sensitivity.programs.initial_patterns import packing
+from dlsched.problems.sensitivity.programs.initial_patterns import packing, patterns_of
 from dlsched.problems.sensitivity.programs.pattern_matrix import integer
 from dlsched.problems.sensitivity.programs.pattern_program import Program
 from dlsched.problems.sensitivity.programs.pattern_relaxation import Master, relax
@@ -49,6 +48,9 @@ _LARGE = 100
 _MOST_ENUMERATED = 1000
 """Upper limit of the patterns that are enumerated at the end."""
 
+Given: TypeAlias = dict[Id, tuple[Choice, Placed]]
+"""The choice and the places of each job."""
+
 
 @method("sensitivity", kind="heuristic", preload=("highspy", "scipy.sparse"))
 def price_round(instance: Instance, run: Run) -> Claim:
@@ -62,11 +64,13 @@ def price_round(instance: Instance, run: Run) -> Claim:
     at random; from 100 servers on they end within 0.1 % of the bound. If they do not, or on fewer
     servers not within 0.02 %, the jobs of each server get the choices of the largest sum of
     throughput, by a dynamic program; if that is not enough, an integer program over the few dozen
-    patterns follows. Where its gap is above 0.1 %, all patterns that a better solution can use are
-    added, if there are at most 1,000. The integer programs end at 100 nodes.
+    patterns follows. Where its gap is above 0.1 %, the patterns of `tune` are added, its choices
+    replaced by the best on each server, and then all patterns that a better solution can use, if
+    there are at most 1,000. The integer programs end at 100 nodes.
 
-    If a limit strikes before there is a solution, it is that of `tune`. An instance whose servers
-    have too many sums of CPUs or memory for pricing is left to `tune`, with the bound of `pooled`.
+    If a limit strikes before there is a solution, it is that of `tune`, the choices replaced. An
+    instance whose servers have too many sums of CPUs or memory for pricing is left to `tune`, with
+    the bound of `pooled`.
     """
     forced = [split_bound(instance)]
     if not instance.jobs:
@@ -75,7 +79,9 @@ def price_round(instance: Instance, run: Run) -> Claim:
     try:
         best = Rounding(instance, run).best()
     except TooManyStates:
-        best = Rounded(_tuned(instance), pooled_bounds(instance, run))
+        given = _tuned(instance)
+        solution = None if given is None else solution_of(instance, given)
+        best = Rounded(solution, pooled_bounds(instance, run))
     if best.solution is not None:
         return Claim(solution=best.solution, bounds=[best.bounds, forced])
     return Claim(
@@ -86,10 +92,19 @@ def price_round(instance: Instance, run: Run) -> Claim:
     )
 
 
-def _tuned(instance: Instance) -> Solution | None:
-    """Return the solution of `tune`."""
+def _tuned(instance: Instance) -> Given | None:
+    """Return the choices and places of `tune`."""
     solution = tune(instance).solution
-    return solution if isinstance(solution, Solution) else None
+    if not isinstance(solution, Solution):
+        return None
+    profile = {job.id: job.profile for job in instance.jobs}
+    return {
+        name: (
+            instance.replacement(profile[name], job.cpus, job.memory),
+            {int(server): gpus for server, gpus in job.gpus.items()},
+        )
+        for name, job in solution.allocation.items()
+    }
 
 
 class Rounded(NamedTuple):
@@ -110,7 +125,7 @@ class Rounding:
         self.value = -1
         """Throughput of the incumbent as a multiple of the granularity; -1 without one."""
         self.solution: Solution | None = None
-        self.given: dict[Id, tuple[Choice, Placed]] = {}
+        self.given: Given = {}
         servers = instance.servers.count
         self.large = servers >= _LARGE
         self.enough = _NEAR if self.large else _GAP
@@ -129,7 +144,7 @@ class Rounding:
         if relaxed is not None and relaxed.fits:
             self._dive(relaxed.master)
             if self.given and not self.within(self.enough):
-                self._choose()
+                self._choose(self.given)
             if not self.within(self.enough):
                 self._combine()
         if self.solution is None and (relaxed is None or relaxed.fits):
@@ -170,16 +185,20 @@ class Rounding:
         unit = self.program.unit
         return max(float(self.value / unit), (1 - self.enough) * float(bound / unit))
 
-    def _choose(self) -> None:
-        """Replace the choices that the dives found by the best on each server."""
-        pairs = [(job, self.given[job.id][1]) for job in self.instance.jobs if job.id in self.given]
-        known = {name: choice for name, (choice, _) in self.given.items()}
+    def _choose(self, given: Given) -> Solution:
+        """Offer and return the solution of the same places with the best choices on each server."""
+        pairs = [(job, given[job.id][1]) for job in self.instance.jobs if job.id in given]
+        known = {name: choice for name, (choice, _) in given.items()}
         with contextlib.suppress(TooManyStates):
             given = best_choices(self.instance, pairs, known)
-            total = sum(Fraction(choice.throughput) for choice, _ in given.values())
-            value = int(total / self.program.granularity)
-            if value > self.value:
-                self._offer(value, solution_of(self.instance, given))
+        solution = solution_of(self.instance, given)
+        self._offer(self._value(given), solution)
+        return solution
+
+    def _value(self, given: Given) -> int:
+        """Return the throughput of choices, in granularities."""
+        total = sum(Fraction(choice.throughput) for choice, _ in given.values())
+        return int(total / self.program.granularity)
 
     def _combine(self) -> None:
         """Solve an integer program over the patterns known, then one over all that can matter."""
@@ -189,20 +208,24 @@ class Rounding:
         if relaxed is None:
             return
         self._integer(relaxed.master.values if self.large else None)
-        if self.value < 0:
-            self._tune()
+        if self.within(_NEAR) or self.run.stop_reason():
+            return
+        if self._tune():
+            self._integer(None)
         if self.value < 0 or self.within(_NEAR) or self.run.stop_reason():
             return
         better = program.lagrangian(relaxed.prices).cutoff(self.value + 1)
         if program.complete(_MOST_ENUMERATED, [better], self.run):
             self._integer(None)
 
-    def _tune(self) -> None:
-        """Make the solution of `tune` the first incumbent."""
-        solution = _tuned(self.instance)
-        if solution is not None:
-            throughput = evaluate(self.instance, solution.allocation)[0]
-            self._offer(int(throughput / self.program.granularity), solution)
+    def _tune(self) -> bool:
+        """Offer the places of `tune` with the best choices; return whether patterns are new."""
+        given = _tuned(self.instance)
+        if given is None:
+            return False
+        known = len(self.program.patterns)
+        self.program.add(patterns_of(self.program, self._choose(given)))
+        return len(self.program.patterns) > known
 
     def _throughput(self, point: Vector) -> int:
         """Return the throughput of a point, in granularities."""
