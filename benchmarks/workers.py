@@ -2,7 +2,7 @@
 
     python benchmarks/workers.py [SECTION ...]
 
-Sections: fleet, gaps, sizes, groups, own, crowded. Prints markdown, writes it to
+Sections: fleet, gaps, sizes, groups, own. Prints markdown, writes it to
 benchmarks/figures/workers.md. Times are wall-clock seconds of one process on one thread, those of
 own processor time.
 """
@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 from figures import arguments, cell, write
-from rules_table import Rule, measured, rows, shipped
+from rules_table import Rule, rows, shipped
 
 import dlsched
 from dlsched.problems.workers import Instance, to_reclaiming
@@ -203,63 +203,9 @@ def own() -> Iterator[str]:
         Rule("bfd"),
         Rule("bases_first"),
         Rule("confined_first"),
-        Rule("chosen_first"),
         Rule("exact", exact=True, limit=30),
     )
     yield from rows("workers", rules, made)
-
-
-def drawn(seed: int, count: int = 100) -> Iterator[Instance]:
-    """Yield fleets of 12 to 384 servers of which size, load and queue are drawn."""
-    rng = np.random.default_rng(seed)
-    for number in range(count):
-        servers = int(rng.choice([12, 24, 48, 96, 192, 384]))
-        training = max(1, round(servers * rng.uniform(0.2, 0.8)))
-        yield dlsched.generate(
-            "workers",
-            1000 * seed + number,
-            training=training,
-            loan=servers - training,
-            scenario=list(SCENARIOS)[rng.integers(4)],
-            separate_groups=bool(rng.random() < 0.8),
-            admitted=bool(rng.random() < 0.6),
-            training_used=float(rng.uniform(0.3, 0.98)),
-            loan_used=float(rng.uniform(0.3, 0.97)),
-            jobs=int(servers * rng.uniform(0.3, 2)),
-        )
-
-
-def crowded() -> Iterator[str]:
-    """Yield what `chosen_first` loses of the first two levels on fleets of drawn load."""
-    yield "## `chosen_first` on drawn fleets\n"
-    yield "100 fleets for each seed: 12 to 384 servers, 20 to 80 % of them training servers,"
-    yield "all scenarios, 30 to 98 % in use, .3 to 2 jobs per server, 60 % of the queues admitted."
-    yield "Losses of seed 201 were looked at before the last step of the rule was added; those of"
-    yield "the other seeds were not. Flexible: what is below the optimum of level"
-    yield "two where level one is optimal.\n"
-    yield (
-        "| seed | placed as the optimum | flexible, mean | worst | above 5 % "
-        "| most workers missing there | times of `bfd` |"
-    )
-    yield "|---|---|---|---|---|---|---|"
-    for seed in (201, 202, 203):
-        lost, missing, spent = [], [0], {"bfd": 0.0, "chosen_first": 0.0}
-        for instance in drawn(seed):
-            best = dlsched.solve(instance, levels=2)
-            assert not any(best.gap_to(best.bound)[:2])
-            found, seconds = measured(instance, Rule("chosen_first"))
-            spent["chosen_first"] += seconds
-            spent["bfd"] += measured(instance, Rule("bfd"))[1]
-            if found.objective[0] == best.objective[0]:
-                wanted, reached = float(best.objective[1]), float(found.objective[1])
-                lost.append((wanted - reached) / wanted if wanted else 0.0)
-                if lost[-1] > 0.05:
-                    missing.append(round(wanted - reached))
-        yield (
-            f"| {seed} | {len(lost)}/100 | {cell(statistics.mean(lost))} | {cell(max(lost))} "
-            f"| {sum(loss > 0.05 for loss in lost)} | {max(missing)} "
-            f"| {spent['chosen_first'] / spent['bfd']:.1f} |"
-        )
 
 
 SECTIONS = {
@@ -268,7 +214,6 @@ SECTIONS = {
     "sizes": sizes,
     "groups": groups,
     "own": own,
-    "crowded": crowded,
 }
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ HEURISTICS: list[tuple[str, str, dict[str, Any]]] = [
             SMALL_FLEET | {"weighted": False},
         )
     ),
-    ("workers", "chosen_first", {"examples": draws(40)}),
+    ("workers", "confined_first", {"examples": draws(40)}),
     ("placement", "annealing", {"examples": draws(6, 2)}),
     ("placement", "tempering", {"examples": draws(6, 2)}),
     ("dispatch", "counted", {"examples": draws(25, 5)}),

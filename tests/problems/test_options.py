@@ -14,7 +14,6 @@ METHODS: list[tuple[str, str, dict[str, Any], str]] = [
         for rule in ("lyra", "gpu_fraction", "scf")
     ),
     ("lyra-table2", "lyra", {"shortest": "size"}, "shortest='size'"),
-    ("workers-48", "chosen_first", {"trials": 0}, "trials"),
     ("workers-two-groups", "milp", {"levels": 5}, "from 1 to 4"),
     ("mast-ten-gpus", "classes", {"levels": 17}, "levels=17"),
     ("muri-fig4", "muri_needed", {"order": "best"}, "listed"),

@@ -172,7 +172,7 @@ def test_unbounded() -> None:
 def test_attained_bound_needs_no_search(monkeypatch: pytest.MonkeyPatch) -> None:
     """A first solution whose levels are at the relaxations' bounds is optimal without a search."""
     instance = dlsched.generate("workers", 2, training=11, loan=13, jobs=24)
-    first = dlsched.solve(instance, "chosen_first").solution
+    first = dlsched.solve(instance).solution
     program = Program(instance)
     searched = solve_levels(instance, Run(), program)
     monkeypatch.setattr(highs, "solve", partial(relaxation_only, highs.solve))

@@ -1,4 +1,4 @@
-"""Best-fit decreasing step by step (Lyra, sections 5.3 and 6), first fit, and `chosen_first`."""
+"""Best-fit decreasing step by step (Lyra, sections 5.3 and 6), and first fit."""
 
 from __future__ import annotations
 
@@ -11,18 +11,8 @@ from workers_instances import instance, job, server
 import dlsched
 from dlsched.problems.workers import Instance
 from dlsched.problems.workers.definition.schema import KINDS
-from dlsched.problems.workers.heuristics.chosen_first import (
-    WAYS,
-    Trial,
-    choose,
-    sizes_divide,
-)
-from dlsched.problems.workers.heuristics.repair import Placement, repair
 from dlsched.problems.workers.instances.strategy import instances
-from dlsched.problems.workers.programs.room_program import RoomProgram
-from dlsched.problems.workers.structures.best_fit import solution_of
 from dlsched.problems.workers.structures.fleet import BestFit
-from dlsched.run import Run
 from drawing import draws
 
 
@@ -197,139 +187,3 @@ def test_undo_restores_the_lists() -> None:
         fleet.place("loan", kind, 1, 9)
     fleet.undo()
     assert {key: list(keys) for key, keys in fleet.keys.items() if keys} == before
-
-
-THREE_EACH = [server("t1", 3), server("t2", 3)]
-CHOSEN: dict[str, tuple[list[Any], list[Any], str]] = {
-    "two servers with 3 free GPUs have room for two workers of 2": (
-        THREE_EACH, [job(name, 2, 1) for name in "abc"], "ab",
-    ),
-    "small jobs are chosen as long as they fit in number": (
-        THREE_EACH, [job("l", 1, 6), *(job(name, 2, 1) for name in "ab")], "ab",
-    ),
-    "confined jobs are limited by the training servers": (
-        [server("t1", 2), server("l1", 4)],
-        [*(job(name, 1, 1) for name in "abc"), job("f", 1, 4, **MOVES)], "abf",
-    ),
-    "servers of flexible workers have no room for base workers": (
-        [server("l1", 4, group="flexible"), server("l2", 2, group="base")],
-        [job(name, 1, 2, **MOVES) for name in "ab"], "a",
-    ),
-    "of equal jobs those with flexible workers are chosen": (
-        [server("t1", 3)], [job("a", 1, 2), job("b", 1, 2, flexible=2)], "b",
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("rule", CHOSEN)
-def test_chosen_by_hand(rule: str) -> None:
-    """`chosen_first` chooses these jobs."""
-    servers, jobs, names = CHOSEN[rule]
-    assert [row.id for row in choose(instance(servers, jobs))] == [*names]
-
-
-def test_many_small_jobs_come_before_one_large() -> None:
-    """Best-fit decreasing starts the one with the largest workers."""
-    servers = [server("t1", 8)]
-    jobs = [job("large", 8, 1), *(job(name, 1, 2) for name in "abcd")]
-    assert dlsched.solve(instance(servers, jobs), "bfd").objective.placed == 1
-    assert dlsched.solve(instance(servers, jobs), "chosen_first").objective.placed == 4
-
-
-def test_what_is_left_goes_to_jobs_that_were_not_chosen() -> None:
-    """Two jobs of 3 GPUs fit in number, not on servers with 4 and 2; the third one does."""
-    servers = [server("t1", 4), server("t2", 2)]
-    jobs = [job("a", 1, 3, fungible=True), job("b", 3, 1), job("c", 3, 1), job("d", 2, 2)]
-    assert dlsched.solve(instance(servers, jobs), "chosen_first").objective.placed == 2
-
-
-def test_later_trials_place_more_flexible_workers() -> None:
-    """Flexible workers of 3 GPUs first leave room for one only; those of 1 GPU are three."""
-    made = instance(
-        [server("t1", 3), server("t2", 4)],
-        [job("a", 3, 1, flexible=1), job("b", 1, 1, flexible=3)],
-    )
-    trials = [Trial(made, way) for way in WAYS[:2]]
-    for trial in trials:
-        trial.place_all(made.jobs, [])
-    assert [trial.reached for trial in trials] == [(2, 1), (2, 3)]
-    assert dlsched.solve(made, "chosen_first", trials=2).objective[:2] == (2, 3)
-
-
-CROWDED = {"training": 27, "loan": 21, "jobs": 70, "admitted": False, "scenario": "advanced"}
-
-
-def test_few_flexible_workers_are_found_by_counting() -> None:
-    """On a crowded fleet one flexible worker can be placed, and neither trials nor repair do it."""
-    made = dlsched.generate("workers", 201058, training_used=0.6, loan_used=0.44, **CROWDED)
-    assert dlsched.solve(made, "chosen_first").objective[:2] == (51, 1)
-    assert dlsched.solve(made, levels=2).objective[:2] == (51, 1)
-
-
-@pytest.mark.parametrize("seed", [1, 2, 3, 4])
-@pytest.mark.parametrize("separate", [True, False])
-def test_counts_are_enough_where_sizes_divide(separate: bool, seed: int) -> None:
-    """With workers of 1, 2, 4 and 8 GPUs the program's placement is optimal on two levels."""
-    scenario = ("basic", "advanced", "heterogeneous", "ideal")[seed - 1]
-    options = {"training": 9, "loan": 7, "jobs": 14, "training_used": 0.5, "loan_used": 0.5}
-    made = dlsched.generate(
-        "workers", seed, scenario=scenario, separate_groups=separate, admitted=False, **options
-    )
-    best = dlsched.solve(made, levels=2).objective[:2]
-    found = RoomProgram(made, int(best[0])).solution(Run(), 100)
-    assert dlsched.verify(made, found).objective[:2] == best
-
-
-def test_no_program_where_sizes_do_not_divide() -> None:
-    """Workers of 1, 2 and 6 GPUs are counted; with 4 besides, the placement is repaired."""
-    sizes = {(1, 2, 6): True, (1, 2, 4, 6): False, (3,): True}
-    for row, divide in sizes.items():
-        jobs = [job(f"j{size}", size, 1) for size in row]
-        assert sizes_divide(instance([server("t1", 8)], jobs)) == divide
-
-
-def test_counts_are_not_enough_for_other_sizes() -> None:
-    """Workers of 3 GPUs on servers with 4 leave one GPU, of which two are not room for one of 2."""
-    made = instance(
-        [server("t1", 4), server("t2", 4)],
-        [job("a", 3, 2), job("b", 2, 1)],
-    )
-    assert RoomProgram(made, 2).solution(Run(), 100) is None
-    assert RoomProgram(made, 1).solution(Run(), 100) is not None
-
-
-@pytest.mark.parametrize("admitted", [True, False])
-@pytest.mark.parametrize("seed", [1, 2, 3, 4])
-def test_as_many_jobs_as_can_be_placed_on_a_small_fleet(admitted: bool, seed: int) -> None:
-    """The optimum of level 1 in every scenario, whether all jobs fit in total or not."""
-    scenario = ("basic", "advanced", "heterogeneous", "ideal")[seed - 1]
-    options = {"training": 22, "loan": 26, "jobs": 48, "scenario": scenario}
-    made = dlsched.generate("workers", seed, admitted=admitted, **options)
-    best = dlsched.solve(made, levels=1).objective
-    assert dlsched.solve(made, "chosen_first").objective.placed == best.placed
-
-
-def test_a_job_goes_to_a_gap_and_leaves_room_for_flexible_workers() -> None:
-    """One trial puts both base workers of `h` beside `e`; the gap on the loan server is free."""
-    servers = [server("t1", 3), server("l1", 2, group="base")]
-    made = instance(servers, [HETEROGENEOUS_GROWING, job("h", 1, 2, heterogeneous=True)])
-    trial = Trial(made, WAYS[0])
-    trial.place_all(made.jobs, [])
-    assert trial.reached == (2, 0)
-    repair(made, Placement(trial.fleet, trial.bases, trial.flexible, trial.home))
-    assert trial.reached == (2, 2)
-
-
-def test_jobs_leave_a_loan_server_together() -> None:
-    """The base workers of `a` and `b` keep a loan server from flexible workers of `e`."""
-    servers = [server("t1", 2), server("l1", 2, group="base"), server("l2", 2)]
-    growing = job("e", 2, 1, flexible=1, fungible=True, elastic=True)
-    made = instance(servers, [growing, *(job(name, 1, 1, fungible=True) for name in "ab")])
-    fleet = BestFit(made)
-    placed = {"e": fleet.place("loan", "base", 2, 1)}
-    placed |= {name: fleet.place("loan", "base", 1, 1) for name in "ab"}
-    flexible: dict[str, Any] = {name: [] for name in placed}
-    placement = Placement(fleet, placed, flexible, dict.fromkeys(placed, "loan"))
-    repair(made, placement)
-    assert flexible["e"] == [(2, 1)]
-    assert dlsched.verify(made, solution_of(made, placed, flexible)).objective[:2] == (3, 1)

@@ -23,6 +23,6 @@ PROBLEM = Problem(
     size="servers",
     package=__name__,
     paper_method="bfd",
-    starts=(Start("chosen_first"), Start("first_fit")),
+    starts=(Start("confined_first"), Start("first_fit")),
     choose=choose,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dlsched.errors import OptionError
 from dlsched.problems.workers import model
 from dlsched.problems.workers.definition.schema import Instance
-from dlsched.problems.workers.heuristics import chosen_first
+from dlsched.problems.workers.heuristics import confined_placement
 from dlsched.problems.workers.programs.arc_program import ArcProgram, arcs_exceed
 from dlsched.problems.workers.programs.choice import MOST_ARCS, MOST_PATTERNS
 from dlsched.problems.workers.programs.pattern_program import Program
@@ -24,7 +24,7 @@ def milp(instance: Instance, run: Run, levels: int = 4) -> Claim:
     and levels 1 to 3 depend only on the workers by pool; conversely servers of a class, jobs of a
     type, and workers of one size, pool and group can replace each other, so any solution of the
     program is a placement of the same value (models/workers.md). Branch and bound searches all
-    solutions, beginning with that of `chosen_first`; the certified bounds come from the
+    solutions, beginning with that of `confined_first`; the certified bounds come from the
     relaxations' duals.
 
     Parameters
@@ -34,7 +34,7 @@ def milp(instance: Instance, run: Run, levels: int = 4) -> Claim:
     """
     if patterns_exceed(instance, MOST_PATTERNS):
         raise OptionError(f"{instance.name} has more than {MOST_PATTERNS:,} patterns; use arc_flow")
-    first = run.known or chosen_first(instance, run)
+    first = run.known or confined_placement(instance)
     return solve_levels(instance, run, Program(instance), levels, first=first)
 
 
@@ -45,7 +45,7 @@ def arc_flow(instance: Instance, run: Run, levels: int = 4) -> Claim:
     Exact because every placement is a set of such paths, one for each server with workers, and
     paths that supply the workers of each size, pool and group are a placement of the same value
     (models/workers.md). Its relaxation is as strong as that of `milp`, and its size does not depend
-    on the number of patterns. The search begins with the placement of `chosen_first`.
+    on the number of patterns. The search begins with the placement of `confined_first`.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def arc_flow(instance: Instance, run: Run, levels: int = 4) -> Claim:
     """
     if arcs_exceed(instance, MOST_ARCS):
         raise OptionError(f"{instance.name} has more than {MOST_ARCS:,} arcs; use per_server")
-    first = run.known or chosen_first(instance, run)
+    first = run.known or confined_placement(instance)
     return solve_levels(instance, run, ArcProgram(instance), levels, first=first)
 
 

@@ -8,7 +8,6 @@ import numpy as np
 
 from dlsched.errors import OptionError
 from dlsched.problems.workers.definition.schema import Instance, Job, Pool, Solution
-from dlsched.problems.workers.heuristics.chosen_first import best_trial
 from dlsched.problems.workers.structures.best_fit import (
     Pools,
     place_base,
@@ -19,7 +18,6 @@ from dlsched.problems.workers.structures.best_fit import (
 )
 from dlsched.problems.workers.structures.fleet import BestFit, FirstFit, Fleet, Taken
 from dlsched.registry.own import method
-from dlsched.run import Run
 
 
 @method("workers", kind="heuristic")
@@ -53,34 +51,13 @@ def confined_first(instance: Instance, rng: np.random.Generator) -> Solution:
     In `bfd` inelastic jobs that could be on loan servers fill training servers before jobs that
     have no other choice.
     """
+    return confined_placement(instance)
+
+
+def confined_placement(instance: Instance) -> Solution:
+    """Return the placement of `confined_first`, from which exact methods begin."""
     order = sorted(_decreasing(instance), key=lambda job: len(job.pools))
     return _place(instance, BestFit(instance), order, preferred)
-
-
-@method("workers", kind="heuristic")
-def chosen_first(instance: Instance, run: Run, trials: int = 6) -> Solution:
-    """Of this library: as many jobs as fit in number, chosen first, then placed by best fit.
-
-    The jobs with the least base GPUs are chosen, as long as the workers of every size fit in number
-    on the servers of their pools. They are placed as by `confined_first`, the others after them,
-    smallest first. Further trials place flexible workers with few GPUs first, all base workers
-    before any flexible one, or base workers on loan servers or outside their preferred pool first,
-    and begin with the chosen jobs for which there was no room. Where flexible workers are missing
-    in the best trial and each size of worker divides the next larger one, a small integer program
-    of the numbers of workers by type, pool and size (`programs.room_program`) places as many as
-    can be placed beside as many jobs; the nodes of its search are limited. With other sizes jobs
-    leave one by one, a flexible worker takes the room, and the job, or one that waits, is placed in
-    the gaps; what places more flexible workers is kept.
-
-    Parameters
-    ----------
-    trials
-        Most placements, of which the best by all levels is improved; the last is one that places
-        the chosen jobs with as many flexible workers as the free GPUs suffice for.
-    """
-    if trials < 1:
-        raise OptionError(f"trials={trials} must be a whole number from 1")
-    return best_trial(instance, _decreasing(instance), trials, run)
 
 
 @method("workers", kind="baseline")

@@ -24,16 +24,6 @@ def training_first(job: Job, kind: Kind) -> tuple[Pool, ...]:
     return ("training", "loan") if len(job.pools) > 1 else job.pools
 
 
-def loan_first(job: Job, kind: Kind) -> tuple[Pool, ...]:
-    """Return the pools for a worker of a job, loan servers first where it may use them."""
-    return ("loan", "training") if len(job.pools) > 1 else job.pools
-
-
-def not_preferred(job: Job, kind: Kind) -> tuple[Pool, ...]:
-    """Return the pools of `preferred` with the last one first."""
-    return preferred(job, kind)[::-1]
-
-
 def place_base(fleet: Fleet, job: Job, pools: Pools) -> tuple[Taken, Pool] | None:
     """Place all base workers of a job, or none; return where, and the pool of the first."""
     tried = pools(job, "base")

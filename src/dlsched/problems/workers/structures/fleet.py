@@ -39,8 +39,6 @@ class BestFit:
                 self.keys.setdefault((server.pool, group), []).append(self.free[s] * self.count + s)
         for keys in self.keys.values():
             keys.sort()
-        self.first_free = list(self.free)
-        self.first_group = list(self.group)
 
     def place(self, pool: Pool, kind: Kind, size: int, count: int) -> Taken:
         """Place up to `count` workers; ties go to the own group, then to the file's order."""
@@ -94,13 +92,6 @@ class BestFit:
     def keep(self) -> None:
         """Keep what was placed."""
         self.changes.clear()
-
-    def withdraw(self, placed: Iterable[tuple[int, int]], size: int) -> None:
-        """Take workers away again; a server without new workers has the group that it had."""
-        for s, workers in placed:
-            self.changes.append((s, self.free[s], self.group[s]))
-            free = self.free[s] + workers * size
-            self.move(s, free, self.first_group[s] if free == self.first_free[s] else self.group[s])
 
     def release(self, placed: Iterable[tuple[int, int]], size: int, gpus: Sequence[int]) -> None:
         """Free the GPUs of workers that leave; a server without workers becomes empty."""
