@@ -43,11 +43,11 @@ REST = "root and what else is there"
 FOLDERS = [
     Budget("reclaiming", ("problems/reclaiming",), 2350, 2352),
     Budget("elastic", ("problems/elastic",), 3150, 3309),
-    Budget("workers", ("problems/workers",), 2500, 3677),
+    Budget("workers", ("problems/workers",), 2500, 2962),
     Budget("interleaving", ("problems/interleaving",), 6300, 7095),
     Budget("utility", ("problems/utility",), 6200, 6692),
     Budget("placement", ("problems/placement",), 6600, 7302),
-    Budget("sensitivity", ("problems/sensitivity", "profiling"), 6000, 7954),
+    Budget("sensitivity", ("problems/sensitivity", "profiling"), 6000, 6969),
     Budget("dispatch", ("problems/dispatch",), 5600, 6108),
     Budget("shares", ("problems/shares", "gavel"), 1400, 2619),
     Budget("configurations", ("problems/configurations",), 1200),

@@ -37,8 +37,6 @@ PAPERS = {
 }
 """Methods that a paper states or compares with; of workers also the card's model."""
 WAITING = {
-    "workers/chosen_first": "exact has the same answers in 20 to 340 ms",
-    "sensitivity/balance": "price_round is better, in a round's time",
     "workers/first_fit": "confined_first is better in less time, by this rule alone",
     "dispatch/aggregated": "lp has bounds as good in a third of the time, by this rule alone",
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from fractions import Fraction
 from itertools import product
 
@@ -154,13 +153,6 @@ def test_no_time() -> None:
     places = [{n: j.gpus for n, j in r.solution.allocation.items()} for r in (result, tuned)]
     assert places[0] == places[1]
     assert result.objective[0] > tuned.objective[0]
-
-
-def test_a_retired_method_says_what_to_use_instead() -> None:
-    """Its name is known until 0.2, and a worker process passes the error on."""
-    with pytest.raises(dlsched.UnknownName, match="'balance'; it is gone, use price_round") as said:
-        dlsched.solve("synergy-tables", "balance")
-    assert str(pickle.loads(pickle.dumps(said.value))) == str(said.value)
 
 
 def test_the_knapsack_is_the_best_of_all_combinations() -> None:
