@@ -14,7 +14,7 @@ from matplotlib import pyplot as plt
 import dlsched
 from dlsched.display.drawing.style import SMALL, WIDTHS
 
-METHODS = ["milp", "per_server", "bfd", "first_fit"]
+METHODS = ["arc_flow", "milp", "bfd", "first_fit"]
 
 KINDS = ("gaps", "quality", "gap_profile", "profile", "time", "gap_by_size")
 
@@ -39,7 +39,7 @@ def test_gaps_are_those_of_the_table() -> None:
         gaps = 100 * rows[rows["method"] == name]["gap_to_best"].astype(float)
         assert own == pytest.approx(sorted(gaps))
     labels = [label.get_text() for label in ax.get_yticklabels()]
-    assert labels[0] == "milp\n6 of 6 optimal"
+    assert labels[0] == "arc_flow\n6 of 6 optimal"
 
 
 def test_what_is_optimal_to_nine_digits_is_counted_as_optimal() -> None:
@@ -78,7 +78,7 @@ def test_profile_counts_only_proofs() -> None:
     """Both exact methods reach 1; the fastest has factor 1 on some instance; others are not in."""
     ax = dlsched.plot_comparison(table(), "profile")
     lines = {line.get_label(): line for line in ax.lines}
-    assert set(lines) == {"milp", "per_server"}
+    assert set(lines) == {"arc_flow", "milp"}
     assert all(line.get_ydata()[-1] == 1 for line in lines.values())
     assert sum(line.get_ydata()[0] for line in lines.values()) == pytest.approx(1)
 
@@ -89,7 +89,7 @@ def test_time_by_size_has_a_point_for_each_run() -> None:
     assert dlsched.plot_comparison(table(), "time", ax) is ax and ax.get_legend() is not None
     points = [line for line in ax.lines if line.get_linestyle() == "None"]
     assert [len(line.get_xdata()) for line in points] == [6, 6, 6, 6]
-    own = table()[table()["method"] == "per_server"]
+    own = table()[table()["method"] == "milp"]
     assert sorted(points[1].get_ydata()) == pytest.approx(sorted(own["seconds"]))
     assert ax.get_xlabel() == "number of servers" and ax.get_xscale() == "log"
 

@@ -32,10 +32,10 @@ PAPERS = {
     "utility": "hadar hadar_literal hadare yarn_cs tiresias",
     "placement": "hill_climbing no_moves",
     "sensitivity": "tune tune_public greedy proportional drf tetris synergy_opt",
-    "workers": "per_server bfd bases_first naive_bfd",
+    "workers": "bfd bases_first naive_bfd",
     "dispatch": "mast top_k federated local regional_queue global_queue regional",
 }
-"""Methods that a paper states or compares with; of workers also the card's model."""
+"""Methods that a paper states or compares with."""
 WAITING = {
     "workers/first_fit": "confined_first is better in less time, by this rule alone",
     "dispatch/aggregated": "lp has bounds as good in a third of the time, by this rule alone",

@@ -24,7 +24,6 @@ FILE = Path(__file__).resolve().parents[1] / "figures" / "peers.md"
 NAMES = {
     "exact": "ours",
     "milp": "HiGHS, the whole model",
-    "per_server": "HiGHS, the whole model",
     "benchmarks.peers.solvers:scipy_milp": "scipy.optimize.milp",
     "benchmarks.peers.solvers:scip": "SCIP",
     "benchmarks.peers.cp_sat:cp_sat": "CP-SAT",

@@ -144,7 +144,7 @@ def test_a_poor_start_is_said_to_be(name: str, options: dict[str, Any], starter:
     ("name", "options", "method", "levels"),
     [
         ("reclaiming", {"servers": 40}, "exact", 1),
-        ("workers", {"training": 12, "loan": 16, "jobs": 30}, "milp", 1),
+        ("workers", {"training": 12, "loan": 16, "jobs": 30}, "arc_flow", 1),
         ("dispatch", {}, "classes", 4),
     ],
 )

@@ -17,7 +17,7 @@ from dlsched.errors import OptionError, SolverDisagreement
 from dlsched.problems.reclaiming import model
 from dlsched.problems.reclaiming.definition.check import check
 from dlsched.problems.reclaiming.definition.schema import Instance, Solution
-from dlsched.problems.workers.programs.pattern_program import Program
+from dlsched.problems.workers.programs.arc_program import ArcProgram
 from dlsched.results.objective import Bound
 from dlsched.results.result import Point, Status, Termination
 from dlsched.run import Run
@@ -173,7 +173,7 @@ def test_attained_bound_needs_no_search(monkeypatch: pytest.MonkeyPatch) -> None
     """A first solution whose levels are at the relaxations' bounds is optimal without a search."""
     instance = dlsched.generate("workers", 2, training=11, loan=13, jobs=24)
     first = dlsched.solve(instance).solution
-    program = Program(instance)
+    program = ArcProgram(instance)
     searched = solve_levels(instance, Run(), program)
     monkeypatch.setattr(highs, "solve", partial(relaxation_only, highs.solve))
     claim = solve_levels(instance, Run(), program, first=first)
@@ -194,8 +194,8 @@ def test_first_solution_is_improved() -> None:
     """A first solution that is not optimal does not end a level, and is not reported as a start."""
     instance = dlsched.generate("workers", 2, training=22, loan=26, jobs=48)
     first = dlsched.solve(instance, "bfd")
-    claim = solve_levels(instance, Run(), Program(instance), first=first.solution)
-    best = dlsched.solve(instance, "per_server").objective
+    claim = solve_levels(instance, Run(), ArcProgram(instance), first=first.solution)
+    best = dlsched.solve(instance, "milp").objective
     assert claim.status is Status.OPTIMAL and tuple(claim.objective) == best
     assert first.objective != best and claim.start is None
 

@@ -14,5 +14,6 @@ RETIRED: dict[tuple[str, str], str] = {
     ("utility", "hadar_pooled"): "hadar",
     ("utility", "hadare_copies"): "hadare",
     ("workers", "chosen_first"): "exact, or confined_first",
+    ("workers", "per_server"): "milp",
 }
 """By problem and method, and ``simulation`` and policy; a lookup of the name says the value."""

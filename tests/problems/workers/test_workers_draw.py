@@ -20,7 +20,9 @@ def test_rows_name_jobs_pools_and_groups() -> None:
     ax = dlsched.plot(dlsched.solve("workers-two-groups"))
     assert {"a", "b", "training", "on loan, base", "on loan, flexible"} <= texts(ax)
     title = ax.get_title(loc="left").replace("\n", " ")
-    assert "2 jobs; milp: placed 2, flexible 2, off_preference 0 GPUs, opened 1; optimal" in title
+    assert (
+        "2 jobs; arc_flow: placed 2, flexible 2, off_preference 0 GPUs, opened 1; optimal" in title
+    )
     hatched = [patch for patch in ax.patches if patch.get_hatch()]
     assert len(hatched) == 2
 

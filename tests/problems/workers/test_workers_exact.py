@@ -1,23 +1,16 @@
-"""The exact methods, the patterns, the models and the bound of workers."""
+"""The exact methods, the models and the bound of workers."""
 
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from workers_instances import instance, job, server
 
 import dlsched
 from dlsched.problems.workers import exact
 from dlsched.problems.workers.programs import choice
-from dlsched.problems.workers.programs.pattern_program import Program
-from dlsched.problems.workers.structures.patterns import (
-    maximal_patterns,
-    patterns_exceed,
-    server_classes,
-)
+from dlsched.problems.workers.structures.classes import server_classes
 
-EXACT = ("milp", "arc_flow", "per_server")
+EXACT = ("arc_flow", "milp")
 
 
 THREE_FREE = [server("t0", 3), server("t1", 3)]
@@ -52,19 +45,6 @@ def test_later_levels_by_hand(method: str) -> None:
     assert best.solution.placement["i"].base == {"t": 2}
 
 
-@given(st.sets(st.integers(1, 6), min_size=1), st.integers(0, 12))
-def test_maximal_patterns(sizes: set[int], free: int) -> None:
-    """Every set of workers that fits is part of a pattern; none has room for another worker."""
-    found = list(maximal_patterns(sorted(sizes, reverse=True), free))
-    assert len({tuple(sorted(p.items())) for p in found}) == len(found)
-    for pattern in found:
-        left = free - sum(size * count for size, count in pattern.items())
-        assert 0 <= left < min(sizes)
-    for count in range(1, free // max(sizes) + 1):
-        assert any(p.get(max(sizes), 0) >= count for p in found)
-    assert bool(found) == (min(sizes) <= free)
-
-
 def test_servers_alike_are_one_class() -> None:
     """Pool, group, free GPUs and emptiness tell classes apart; size and name do not."""
     servers = [
@@ -77,40 +57,32 @@ def test_servers_alike_are_one_class() -> None:
     assert [entry.servers for entry in shared] == [(0, 1, 3), (4,), (2,)]
 
 
-def test_too_many_patterns_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The pattern program names the other method, which exact then chooses; counts are right."""
+def test_too_many_arcs_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The flow program names the other method, which exact then chooses; its bound is weaker."""
     made = dlsched.generate("workers", 1, training=6, loan=6, jobs=10, training_used=0.5)
-    total = sum(len(found) for found in Program(made).patterns.values())
-    assert patterns_exceed(made, total - 1) and not patterns_exceed(made, total)
-    best = dlsched.solve(made)
-    monkeypatch.setattr(choice, "MOST_PATTERNS", 3)
-    monkeypatch.setattr(exact, "MOST_PATTERNS", 3)
-    with pytest.raises(dlsched.OptionError, match="use arc_flow"):
-        dlsched.solve(made, "milp")
-    arcs, bound = dlsched.solve(made), dlsched.bound(made)[0]
+    best, bound = dlsched.solve(made), dlsched.bound(made)[0]
     monkeypatch.setattr(choice, "MOST_ARCS", 3)
     monkeypatch.setattr(exact, "MOST_ARCS", 3)
-    with pytest.raises(dlsched.OptionError, match="use per_server"):
+    with pytest.raises(dlsched.OptionError, match="use milp"):
         dlsched.solve(made, "arc_flow")
     other = dlsched.solve(made)
-    methods = [result.method for result in (best, arcs, other)]
-    assert methods == ["milp", "arc_flow", "per_server"]
-    assert other.objective == arcs.objective == best.objective
+    assert [result.method for result in (best, other)] == ["arc_flow", "milp"]
+    assert other.objective == best.objective
     assert dlsched.bound(made)[0].value >= bound.value >= best.objective[0]
 
 
 @pytest.mark.parametrize(
     ("free", "sizes", "method", "placed"),
     [
-        # A server of a million GPUs is refused without listing its patterns.
-        (10**6, 5, "per_server", 5),
-        # More sizes than Python's limit of recursion are counted; 1 + 2 + ... + 34 is below 600.
-        (8, 1500, "milp", 3),
-        (600, 1500, "per_server", 34),
+        # A server of a million GPUs is refused without listing its arcs.
+        (10**6, 5, "milp", 5),
+        (8, 1500, "arc_flow", 3),
+        # 1 + 2 + ... + 34 is below 600.
+        (600, 1500, "milp", 34),
     ],
 )
-def test_many_patterns_and_sizes(free: int, sizes: int, method: str, placed: int) -> None:
-    """Patterns are counted without listing them, however many sizes of workers there are."""
+def test_many_arcs_and_sizes(free: int, sizes: int, method: str, placed: int) -> None:
+    """Arcs are counted without listing them, however many sizes of workers there are."""
     jobs = [job(f"j{k}", k, 1) for k in range(1, sizes + 1)]
     best = dlsched.solve(instance([server("s", free, free)], jobs))
     assert (best.method, best.objective[0]) == (method, placed)

@@ -16,7 +16,7 @@ from dlsched.problems.workers.definition.schema import (
     Server,
     Solution,
 )
-from dlsched.problems.workers.structures.patterns import Demand, group_of, groups_of, sizes_by_group
+from dlsched.problems.workers.structures.classes import Demand, group_of, groups_of, sizes_by_group
 from dlsched.problems.workers.structures.placement_counts import (
     Held,
     Share,

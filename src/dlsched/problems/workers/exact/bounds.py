@@ -6,7 +6,6 @@ from dlsched.problems.workers import model
 from dlsched.problems.workers.definition.schema import Instance
 from dlsched.problems.workers.programs.arc_program import ArcProgram
 from dlsched.problems.workers.programs.choice import choose
-from dlsched.problems.workers.programs.pattern_program import Program
 from dlsched.registry.own import method
 from dlsched.results.result import Claim
 from dlsched.run import Run
@@ -15,13 +14,11 @@ from dlsched.solvers.levels import SOLVER_LIBRARIES, relax_first_level
 
 @method("workers", kind="bound", preload=SOLVER_LIBRARIES)
 def lp(instance: Instance, run: Run) -> Claim:
-    """Linear relaxation of level 1 of the pattern program, certified from its duals, rounded down.
+    """Linear relaxation of level 1 of the flow program, certified from its duals, rounded down.
 
-    With too many patterns it is that of the flow program, which is as strong; with too many arcs
-    that of the card's model, which is weaker: there free GPUs count also where no worker fits.
+    With too many arcs it is that of the card's model, which is weaker: there free GPUs count also
+    where no worker fits.
     """
-    chosen = choose(instance)
-    if chosen == "per_server":
+    if choose(instance) == "milp":
         return relax_first_level(instance, run, model)
-    program = Program(instance) if chosen == "milp" else ArcProgram(instance)
-    return relax_first_level(instance, run, program)
+    return relax_first_level(instance, run, ArcProgram(instance))

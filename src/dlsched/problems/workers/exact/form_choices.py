@@ -12,7 +12,6 @@ from dlsched.run import Run
 
 def choices(instance: Instance, solution: Solution, level: int, run: Run) -> Iterator[FormChoice]:
     """Yield the forms to try for a level, the most promising first."""
-    method = choose(instance)
-    if method in ("milp", "arc_flow"):
-        yield FormChoice("patterns" if method == "milp" else "arcs")
+    if choose(instance) == "arc_flow":
+        yield FormChoice("arcs")
     yield FormChoice("model")

@@ -48,7 +48,7 @@ ENTRIES = (
         6,
         {"jobs": 580, "scenario": "advanced", "training_used": 0.3, "loan_used": 0.5},
     ),
-    # Workers of 28 sizes on servers of 64 GPUs have too many patterns: `arc_flow` proves it.
+    # Workers of 28 sizes on servers of 64 GPUs, which hold very many sets of workers.
     LibraryEntry(
         "production",
         "workers-open-120-sizes",

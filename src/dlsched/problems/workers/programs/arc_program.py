@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from dlsched.problems.workers.definition.schema import Instance, Pool
 from dlsched.problems.workers.programs.type_program import TypeProgram, add_to, value_of
-from dlsched.problems.workers.structures.patterns import Demand, Group, sizes_by_group
+from dlsched.problems.workers.structures.classes import Demand, Group, sizes_by_group
 from dlsched.problems.workers.structures.placement_counts import Slot
 
 

@@ -1,8 +1,8 @@
 """Programs over types of jobs: the variables, objectives and rows that do not know the servers.
 
-Jobs alike in all fields are one type with a count. What the servers can hold is added by the
-modules ``pattern_program`` and ``arc_program``. Both programs have the same functions as the module
-``model``, so that the levels are solved the same way.
+Jobs alike in all fields are one type with a count. What the servers can hold is added by the module
+``arc_program``. The program has the same functions as the module ``model``, so that the levels are
+solved the same way.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from dlsched.problems.workers.definition.schema import KINDS, POOLS, Instance, Kind, Pool, Solution
-from dlsched.problems.workers.structures.patterns import (
+from dlsched.problems.workers.structures.classes import (
     Demand,
     Group,
     JobType,

@@ -17,7 +17,7 @@ from dlsched.problems.workers.definition.schema import (
     Solution,
 )
 from dlsched.problems.workers.model import assign, read, slots_of, workers_by_job, workers_of
-from dlsched.problems.workers.structures.patterns import group_of
+from dlsched.problems.workers.structures.classes import group_of
 from dlsched.problems.workers.structures.placement_counts import fill
 
 

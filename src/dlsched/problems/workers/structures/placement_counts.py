@@ -15,7 +15,7 @@ from dlsched.problems.workers.definition.schema import (
     Pool,
     Solution,
 )
-from dlsched.problems.workers.structures.patterns import Demand, Group, group_of
+from dlsched.problems.workers.structures.classes import Demand, Group, group_of
 
 Share = Mapping[tuple[Pool, Kind], int]
 """Workers of a job by pool and kind."""

@@ -1,8 +1,7 @@
-"""Job types, classes of servers, and the maximal patterns of workers that a server can hold."""
+"""Job types, classes of servers, and the workers that can replace each other."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -19,11 +18,6 @@ class Demand(NamedTuple):
     pool: Pool
     group: Group
     size: int
-
-
-_MANY = 10**9
-Pattern = Mapping[int, int]
-"""Number of workers by their GPUs."""
 
 
 @dataclass(frozen=True)
@@ -85,51 +79,3 @@ def server_classes(instance: Instance) -> list[ServerClass]:
             servers_of.setdefault(key, []).append(s)
     classes = [ServerClass(*key, tuple(servers)) for key, servers in servers_of.items()]
     return sorted(classes, key=lambda c: c.empty)
-
-
-def maximal_patterns(sizes: Sequence[int], free: int) -> Iterator[Pattern]:
-    """Yield every pattern of workers that fits the free GPUs and has no room for another worker.
-
-    Parameters
-    ----------
-    sizes
-        GPUs of a worker, largest first, each once.
-    """
-    fitting = tuple(size for size in sizes if size <= free)
-    if fitting:
-        yield from _complete(fitting, 0, free)
-
-
-def _complete(sizes: Sequence[int], first: int, free: int) -> Iterator[Pattern]:
-    """Yield the maximal patterns of sizes from a position on; recursion is by the sizes in one."""
-    for i in range(first, len(sizes) - 1):
-        for count in range(free // sizes[i], 0, -1):
-            for others in _complete(sizes, i + 1, free - count * sizes[i]):
-                yield {sizes[i]: count, **others}
-    # Only with as many of the smallest workers as fit is a pattern maximal.
-    smallest = sizes[-1]
-    yield {smallest: free // smallest} if free >= smallest else {}
-
-
-def patterns_exceed(instance: Instance, most: int) -> bool:
-    """Whether the classes of servers have more than a number of patterns in all."""
-    sizes = sizes_by_group(instance)
-    total = 0
-    for entry in server_classes(instance):
-        for group in entry.groups:
-            total += _count(sizes.get((entry.pool, group), ()), entry.free)
-    return total > most
-
-
-def _count(sizes: Sequence[int], free: int) -> int:
-    """Return the number of maximal patterns, or a large number if it is beyond counting."""
-    fitting = [size for size in sizes if size <= free]
-    if not fitting:
-        return 0
-    if free * len(fitting) > 10**6:
-        return _MANY
-    counts = [1] * (free + 1)  # by free GPUs: of patterns with the sizes seen so far
-    for size in reversed(fitting[:-1]):
-        for gpus in range(size, free + 1):
-            counts[gpus] = min(_MANY, counts[gpus] + counts[gpus - size])
-    return counts[free]
