@@ -56,7 +56,7 @@ FOLDERS = [
     Budget("records", ("records", "traces", "history"), 5200, 8076),
     Budget("studies", ("studies",), 1150, 1769),
     Budget("cli", ("cli",), 3100, 4032),
-    Budget("variants", ("variants",), 2600, 3896),
+    Budget("variants", ("variants",), 2600, 3898),
     Budget("proofs", ("proofs",), 3100, 3224),
     Budget("api and testing", ("api", "testing"), 4700, 4710),
     Budget(
@@ -68,14 +68,14 @@ FOLDERS = [
 ]
 """Lines of code files under src/dlsched. What is in none of the folders is in the last row."""
 WHOLE = [
-    Budget("lines of src", (), 90600, 107479),
-    Budget("files of src", (), 640, 820),
-    Budget("lines of tests", (), 30000, 45385),
+    Budget("lines of src", (), 90600, 105612),
+    Budget("files of src", (), 640, 809),
+    Budget("lines of tests", (), 30000, 45218),
     Budget("lines of tests/internal", (), 6000),
-    Budget("lines of benchmarks", (), 5000, 12850),
+    Budget("lines of benchmarks", (), 5000, 12783),
     Budget("lines of benchmarks/published and claims_only", (), 6000, 6780),
     Budget("lines of scripts in docs", (), 700, 1645),
-    Budget("words of prose", (), 35000, 56759),
+    Budget("words of prose", (), 35000, 56193),
     Budget("words of CHANGELOG.md", (), 800),
 ]
 APART = re.compile(r"benchmarks/(published|claims_only)/")
