@@ -75,7 +75,7 @@ WHOLE = [
     Budget("lines of benchmarks", (), 5000, 12783),
     Budget("lines of benchmarks/published and claims_only", (), 6000, 6780),
     Budget("lines of scripts in docs", (), 700, 1645),
-    Budget("words of prose", (), 35000, 56193),
+    Budget("words of prose", (), 35000, 56182),
     Budget("words of CHANGELOG.md", (), 800),
 ]
 APART = re.compile(r"benchmarks/(published|claims_only)/")

@@ -148,7 +148,7 @@ BAD_SUITES: dict[str, tuple[str, str, str, str]] = {
         FILES,
         f'generate = "reclaiming"\nseeds = {TWENTY}\ngrid = {{{GRID}}}',
         "instances[0]",
-        "64,000,000 runs, more than 1,000,000; split it, or allow so many: --many-runs",
+        "64,000,000 runs, more than 1,000,000; split it, or allow more: --many-runs",
     ),
     "many repetitions": (
         NAME,

@@ -75,7 +75,7 @@ class _Count:
         self.runs += runs
         if self.runs > self.most:
             flaw = f"makes the suite {self.runs:,} runs, more than {self.most:,}"
-            raise Flaw((), flaw, "split it, or allow so many: --many-runs, or many_runs=True")
+            raise Flaw((), flaw, "split it, or allow more: --many-runs, or many_runs=True")
 
 
 class Source(Document):

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from dlsched.errors import DlschedError, OptionError, describe
 from dlsched.solvers.row_scale import ExactRow
 from dlsched.variants.definition import Level, Variant
-from dlsched.variants.exact_values import exact_coefficients
+from dlsched.variants.exact_values import exact_coefficients, sum_of
 from dlsched.variants.kept import OWN, Kept
 from dlsched.variants.names import Names, add_beside, named_jobs
 from dlsched.variants.pyomo_log import pyomo_warnings
@@ -44,7 +44,7 @@ class ExactLevel(NamedTuple):
 
     def at(self, values: Mapping[int, Fraction]) -> Fraction:
         """Return its value where variables have values."""
-        return sum((c * values[key] for key, c in self.terms.items()), self.constant)
+        return sum_of(self.terms, values, self.constant)
 
 
 @dataclass(frozen=True)

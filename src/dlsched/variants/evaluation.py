@@ -11,7 +11,7 @@ from dlsched.schema import Number, simplify
 from dlsched.solvers.row_scale import ExactRow
 from dlsched.variants.changed_model import Change
 from dlsched.variants.exact_program import Choice, best_values, contradiction
-from dlsched.variants.exact_values import exact, exact_value
+from dlsched.variants.exact_values import exact, exact_value, sum_of
 from dlsched.variants.rows import column_of, limits
 
 
@@ -57,20 +57,16 @@ class Evaluation:
         return {name: simplify(level.at(self._values)) for name, level in levels}
 
 
-def _sum(terms: Mapping[int, Fraction], values: Mapping[int, Fraction]) -> Fraction:
-    return sum((c * values[key] for key, c in terms.items()), Fraction(0))
-
-
 def _at(row: ExactRow, values: Mapping[int, Fraction]) -> ExactRow:
     """Return what a row says of the other variables where some have values."""
-    known = sum((c * values[key] for key, c in row.terms.items() if key in values), Fraction(0))
+    known = sum_of({key: c for key, c in row.terms.items() if key in values}, values)
     terms = {key: c for key, c in row.terms.items() if key not in values}
     return ExactRow(terms, *(None if end is None else end - known for end in row[1:]))
 
 
 def _violated(row: Any, stated: ExactRow, values: Mapping[int, Fraction]) -> Iterator[Violation]:
     """Yield how a constraint is violated whose variables all have values."""
-    if stated.holds(_sum(stated.terms, values)):
+    if stated.holds(sum_of(stated.terms, values)):
         return
     lower, body, upper = limits(row)
     value = exact_value(body)

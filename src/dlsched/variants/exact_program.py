@@ -16,6 +16,7 @@ from typing import Literal, NamedTuple
 from dlsched.schema import granularity
 from dlsched.solvers.row_scale import ExactRow
 from dlsched.variants.exact_simplex import Interval, Simplex, Terms, TooLarge
+from dlsched.variants.exact_values import sum_of
 from dlsched.variants.tightening import Column
 
 MOST_NODES = 2_000
@@ -179,10 +180,6 @@ def _parts(
         yield keys, list(positions)
 
 
-def _sum(terms: Terms, values: Mapping[int, Fraction] | Sequence[Fraction]) -> Fraction:
-    return sum((c * values[key] for key, c in terms.items()), Fraction(0))
-
-
 def _rounded_up(
     values: Sequence[Fraction | float], steps: Sequence[Fraction]
 ) -> list[Fraction | float]:
@@ -228,7 +225,7 @@ class _Part:
         best = None if start is None else self._fitting([start[key] for key in self.keys])
         value: list[Fraction | float] = []
         if best is not None:
-            value += [_sum(terms, best) for terms in costs]
+            value += [sum_of(terms, best) for terms in costs]
         steps = [self._step(terms) for terms in costs]
         contradicting: set[int] = set()
         open_boxes = [bounds]
@@ -245,7 +242,7 @@ class _Part:
                 least = _rounded_up(_minimum(simplex, costs), steps)
                 if best is not None and least >= value:
                     continue
-                point = [simplex.value(j) for j in range(len(box))]
+                point = simplex.values[: len(box)]
                 split = self._fractional(point)
                 if split is None:
                     best, value = point, least
@@ -271,7 +268,7 @@ class _Part:
             and (value.denominator == 1 or not column.integer)
             for column, value in zip(self.columns, point, strict=True)
         )
-        fits = inside and all(row.holds(_sum(row.terms, values)) for row in self.rows.values())
+        fits = inside and all(row.holds(sum_of(row.terms, values)) for row in self.rows.values())
         return point if fits else None
 
     def _step(self, costs: Terms) -> Fraction:
@@ -291,7 +288,7 @@ def _minimum(simplex: Simplex, costs: Sequence[Terms]) -> list[Fraction | float]
     for terms in costs:
         if not simplex.minimize(terms):
             return [*least, *[_NO_END] * (len(costs) - len(least))]
-        least.append(sum((c * simplex.value(j) for j, c in terms.items()), Fraction(0)))
+        least.append(sum_of(terms, simplex.values))
     return least
 
 

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple, TypeAlias
 
+from dlsched.variants.exact_values import sum_of
+
 Terms: TypeAlias = Mapping[int, Fraction]
 """Coefficients by column."""
 MOST_OPERATIONS = 200_000
@@ -52,6 +54,11 @@ class Simplex:
         The interval of each sum.
     stop
         Asked at each pivot; what is true counts as too large.
+
+    Attributes
+    ----------
+    values
+        Of the columns and the sums.
     """
 
     def __init__(
@@ -64,20 +71,16 @@ class Simplex:
         self.stop = stop
         self.bounds = [*columns, *limits]
         self.operations = 0
-        self._values = [bounds.nearest(Fraction(0)) for bounds in columns]
+        self.values = [bounds.nearest(Fraction(0)) for bounds in columns]
         self._basic = {len(columns) + i: dict(terms) for i, terms in enumerate(rows)}
-        self._values += [self._sum(terms) for terms in rows]
-
-    def value(self, column: int) -> Fraction:
-        """Return the value of a column."""
-        return self._values[column]
+        self.values += [sum_of(terms, self.values) for terms in rows]
 
     def tighten(self, bounds: Sequence[Interval]) -> None:
         """Give all columns other bounds."""
         self.bounds = list(bounds)
         for column, interval in enumerate(self.bounds):
             if column not in self._basic:
-                change = interval.nearest(self._values[column]) - self._values[column]
+                change = interval.nearest(self.values[column]) - self.values[column]
                 if change:
                     self._move(column, change)
 
@@ -107,13 +110,13 @@ class Simplex:
             if entering is None:
                 for j, cost in reduced.items():
                     if cost:
-                        self.bounds[j] = Interval(self._values[j], self._values[j])
+                        self.bounds[j] = Interval(self.values[j], self.values[j])
                 return True
             step = -1 if reduced[entering] > 0 else 1
-            longest, leaving = self.bounds[entering].room(self._values[entering], step), entering
+            longest, leaving = self.bounds[entering].room(self.values[entering], step), entering
             for b, terms in self._basic.items():
                 rate = step * terms.get(entering, Fraction(0))
-                room = self.bounds[b].room(self._values[b], 1 if rate > 0 else -1) if rate else None
+                room = self.bounds[b].room(self.values[b], 1 if rate > 0 else -1) if rate else None
                 if room is None:
                     continue
                 length = room / abs(rate)
@@ -125,25 +128,22 @@ class Simplex:
             if leaving != entering:
                 self._pivot(leaving, entering)
 
-    def _sum(self, terms: Terms) -> Fraction:
-        return sum((c * self._values[j] for j, c in terms.items()), Fraction(0))
-
     def _outside(self, column: int) -> Fraction:
         """Return what a column's value is to change by to keep its bounds."""
-        return self.bounds[column].nearest(self._values[column]) - self._values[column]
+        return self.bounds[column].nearest(self.values[column]) - self.values[column]
 
     def _may_go(self, column: int, direction: Fraction) -> bool:
         """Whether a column's value may change in the direction of a sign."""
-        room = self.bounds[column].room(self._values[column], 1 if direction > 0 else -1)
+        room = self.bounds[column].room(self.values[column], 1 if direction > 0 else -1)
         return bool(direction) and (room is None or room > 0)
 
     def _move(self, column: int, change: Fraction) -> None:
         """Change the value of a column that is not basic, and of the sums with it."""
-        self._values[column] += change
+        self.values[column] += change
         for b, terms in self._basic.items():
             if column in terms:
                 self._count(1)
-                self._values[b] += terms[column] * change
+                self.values[b] += terms[column] * change
 
     def _reduced(self, costs: Terms) -> dict[int, Fraction]:
         """Return costs as ones of the columns that are not basic."""

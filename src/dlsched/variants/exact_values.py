@@ -5,11 +5,20 @@ A coefficient is the decimal that it prints as: 0.1 + 0.1 + 0.1 is 0.3.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
 from dlsched.errors import OptionError
+
+
+def sum_of(
+    terms: Mapping[int, Fraction],
+    values: Mapping[int, Fraction] | Sequence[Fraction],
+    constant: Fraction = Fraction(0),
+) -> Fraction:
+    """Return what terms add up to where their variables have values, with a constant."""
+    return sum((c * values[key] for key, c in terms.items()), constant)
 
 
 def exact(number: Any) -> Fraction:

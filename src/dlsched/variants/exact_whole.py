@@ -78,10 +78,9 @@ class ExactWhole:
             for i, level in enumerate(levels.values())
         ]
         stated = rows | held
-        free = [*stated.values()]
         costs = signed[len(held) :]
         start = None if known is None else self._point(known)
-        choice = best_values(self._columns, free, costs, start, self.run.stop_reason)
+        choice = best_values(self._columns, [*stated.values()], costs, start, self.run.stop_reason)
         if choice.status == "infeasible" and not held:
             reason = contradiction([*stated], choice.rows)
             return Claim(status=Status.INFEASIBLE, reason=f"{reason} (proved in fractions)")
@@ -105,9 +104,8 @@ class ExactWhole:
     def _columns(self) -> dict[int, Column]:
         """The variables by id."""
         columns = {}
-        for variable, integer in zip(
-            self._form.variables, self._form.integer.tolist(), strict=True
-        ):
+        pairs = zip(self._form.variables, self._form.integer.tolist(), strict=True)
+        for variable, integer in pairs:
             low, high = (None if b is None or np.isinf(b) else exact(b) for b in variable.bounds)
             columns[id(variable)] = Column(low, high, integer)
         return columns

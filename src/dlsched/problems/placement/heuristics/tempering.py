@@ -21,7 +21,7 @@ _MOST_TRIALS = 50_000_000
 _FIRST_TRIALS_PER_TABLE = 300
 """Of the annealing that all replicas begin with."""
 _FEW_TRIALS_PER_TABLE = 5_000
-"""With fewer one cooling schedule is better: with so many it is 1.5 % cheaper at 100 tables."""
+"""Up to this number one cooling schedule is better: 1.5 % cheaper at 100 tables."""
 _LEAST_SECONDS = 1e-6
 _TRIALS_PER_SWEEP = 500
 """Of one replica between two exchanges, at least; half the number of tables if that is more, as
@@ -50,9 +50,9 @@ def tempering(
     The trials are those of `annealing`. One cooling schedule ends near the homes that the few
     tables which decide had when it became cold; here the cold replicas get others from the hot ones
     all the time. All begin with the placement of `annealing` with few trials. At the end the best
-    one goes through a short cooling schedule and hill climbing. With a time limit there are so many
-    trials as can be made in what is left of it; where these are few, it continues as `annealing`,
-    which then finds more. Ours, not the paper's.
+    one goes through a short cooling schedule and hill climbing. A time limit sets the number of
+    trials to what fits in the rest of it; where these are few, it continues as `annealing`, which
+    then finds more. Ours, not the paper's.
 
     Even and odd neighbours take turns to exchange, and twice the temperatures are spaced anew so
     that each exchange is rejected equally often (Syed, Bouchard-Cote, Deligiannidis and Doucet,
@@ -104,7 +104,7 @@ class Replicas:
         self.penalties = search.penalties(_PENALTIES, number)
 
     def run(self, trials: int) -> None:
-        """Make sweeps of trials and exchanges, so many trials in all, until the run must stop.
+        """Make sweeps of trials and exchanges until all are made or the run must stop.
 
         Of a limit a part is left for the cooling schedule.
         """

@@ -20,7 +20,7 @@ from dlsched.problems.sensitivity.definition.schema import Instance, Job, Soluti
 MOST_ASKED = 200_000
 """Most sets of parts of which the rule is asked."""
 _MOST_CHECKED = 20_000
-"""Of so many sets of parts that fit a server's GPUs, the rule is asked of every one."""
+"""Up to this number of sets of parts that fit a server's GPUs, the rule is asked of each."""
 _PROBED = 100
 """Number of the sets that are not allowed that are tried with more of a job."""
 
