@@ -168,7 +168,7 @@ def apply_elapsed(raw: Raw, zone: ZoneInfo, zone_given: bool, local: bool) -> It
 
 
 def _changed(start: float, end: float, change: int, zone: ZoneInfo, known: bool) -> bool:
-    """Return whether a clock was changed by so many seconds between two moments.
+    """Return whether a clock was changed by a number of seconds between two moments.
 
     Parameters
     ----------

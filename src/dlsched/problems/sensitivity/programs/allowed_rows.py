@@ -168,7 +168,7 @@ def smallest_forbidden(instance: Instance, allow: Allow) -> list[Parts]:
 
 
 def _larger(held: Parts, jobs: Iterable[Counts], most: int) -> Iterator[Parts]:
-    """Yield the sets of at most so many GPUs in which one job has more, or is there besides."""
+    """Yield the sets up to a number of GPUs in which one job has more, or is there besides."""
     parts = {part.job: part for part in held}
     free = most - sum(part.gpus for part in held)
     for job, counts in jobs:
