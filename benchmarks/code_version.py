@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-_NAMED = ("simulation", "proofs", "gavel", "profiling", "traces", "bench")
+_NAMED = ("simulation", "proofs", "records", "sweeps")
 """Folders of the package that are named if the section used them; the rest serves all."""
 
 

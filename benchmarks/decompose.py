@@ -25,7 +25,6 @@ from decompose_windows import windows
 from figures import arguments, write
 
 import dlsched
-from dlsched.bench import Dask, Local
 from dlsched.problems.interleaving.programs.column_pool import Pool
 from dlsched.problems.placement.exact.relaxation_tree import RelaxationTree
 from dlsched.problems.utility.programs.lagrangian import Dual
@@ -36,6 +35,7 @@ from dlsched.run import Run
 from dlsched.simulation import Cluster, Workload
 from dlsched.simulation.bounds import bound
 from dlsched.simulation.bounds.prices import Relaxation
+from dlsched.sweeps import Dask, Local
 
 WORKERS = 8
 EXCHANGES = 100

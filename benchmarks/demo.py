@@ -17,9 +17,6 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import dlsched
-from dlsched.bench import Store, read_suite
-from dlsched.bench.report import write_report
-from dlsched.bench.statistics import EvaluatedRun, evaluate_rows
 from dlsched.cli import progress
 from dlsched.cli.exits import put
 from dlsched.cli.output import LeftOut, put_line
@@ -28,6 +25,9 @@ from dlsched.cli.verdict import status_of
 from dlsched.cli.verify import put_report
 from dlsched.registry import problem
 from dlsched.run import Stage
+from dlsched.sweeps import Store, read_suite
+from dlsched.sweeps.report import write_report
+from dlsched.sweeps.statistics import EvaluatedRun, evaluate_rows
 
 ROOT = Path(__file__).resolve().parents[1]
 JOBS = 2

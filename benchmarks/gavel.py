@@ -23,10 +23,10 @@ from typing import Any
 
 from figures import arguments, cell, write
 
-from dlsched.gavel import Job, Rates, Shares, read_rates, shares
+from dlsched.problems.shares import Job, Rates, Shares, read_rates, shares
 
 MEASURED = Path(__file__).parents[1].parent / "shared/data/gavel"
-TESTS = Path(__file__).parents[1] / "tests/gavel"
+TESTS = Path(__file__).parents[1] / "tests/problems/shares"
 CLUSTER, SMALL, LARGE = 20, 8, 400
 TYPES = ("v100", "p100", "k80")
 SIZES = (1024, 4096)

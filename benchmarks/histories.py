@@ -23,7 +23,7 @@ from figures import arguments, write
 from simulation_scale import SHARED, SIZES, WEIGHTS, Cost, _alone
 
 import dlsched
-from dlsched.history import History, Period, read_history, write_sacct
+from dlsched.records import History, Period, read_history, write_sacct
 from dlsched.simulation import Cluster, Workload, simulate
 from dlsched.simulation.bounds import bound
 

@@ -15,7 +15,7 @@ from rules_table import Rule, rows, shipped
 
 import dlsched
 from dlsched.problems.interleaving import Instance
-from dlsched.traces import queue, read_trace
+from dlsched.records import queue, read_trace
 
 RULES = (
     Rule("muri"),

@@ -23,11 +23,11 @@ from pathlib import Path
 import psutil
 from figures import arguments, write
 
-from dlsched.bench import Dask, Local, Store, merge, read_suite, run_suite, write_plan
-from dlsched.bench.execution import Outcome
-from dlsched.bench.report import write_report
-from dlsched.bench.shard_file import shards_of
 from dlsched.display.table import Row
+from dlsched.sweeps import Dask, Local, Store, merge, read_suite, run_suite, write_plan
+from dlsched.sweeps.execution import Outcome
+from dlsched.sweeps.report import write_report
+from dlsched.sweeps.shard_file import shards_of
 
 SUITE = """
 name = "many"

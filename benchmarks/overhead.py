@@ -18,8 +18,8 @@ from typing import Any
 
 from figures import arguments, write
 
-from dlsched.bench import read_suite, run_suite
-from dlsched.traces import read_trace, replay, snapshot
+from dlsched.records import read_trace, replay, snapshot
+from dlsched.sweeps import read_suite, run_suite
 
 SUITE = """
 name = "overhead"

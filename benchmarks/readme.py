@@ -17,12 +17,12 @@ from pathlib import Path
 import matplotlib as mpl
 
 import dlsched
-from dlsched.bench import Store
-from dlsched.bench.plots import OVERVIEW_INCHES
-from dlsched.bench.statistics import evaluate_rows, run_rows
 from dlsched.display.drawing.files import picture_bytes
 from dlsched.display.table import data_frame
 from dlsched.schema.files import write_bytes
+from dlsched.sweeps import Store
+from dlsched.sweeps.plots import OVERVIEW_INCHES
+from dlsched.sweeps.statistics import evaluate_rows, run_rows
 
 ROOT = Path(__file__).resolve().parents[1]
 OUTPUT = re.compile(r"(?<=^```console\n\$ make demo\n).*?(?=^```$)", re.M | re.S)

@@ -20,12 +20,12 @@ import numpy as np
 from code_version import commit_of_code
 from figures import FOLDER
 
-from dlsched.bench import Store, read_suite
-from dlsched.bench.simulation_rows import simulation_rows, table_rows
-from dlsched.bench.spread import label_of
-from dlsched.bench.task import Task
-from dlsched.bench.workload_spec import BOUND
 from dlsched.display.table import Row
+from dlsched.sweeps import Store, read_suite
+from dlsched.sweeps.simulation_rows import simulation_rows, table_rows
+from dlsched.sweeps.spread import label_of
+from dlsched.sweeps.task import Task
+from dlsched.sweeps.workload_spec import BOUND
 
 STUDY = Path(__file__).parent / "suites" / "simulation-study.toml"
 PARTS = (

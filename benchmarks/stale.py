@@ -15,6 +15,13 @@ from functools import cache
 from code_version import git
 from figures import FOLDER
 
+_MOVED = {
+    "bench": ["sweeps"],
+    "gavel": ["problems/shares"],
+    "profiling": ["problems/sensitivity/instances"],
+    "traces": ["records/traces"],
+}
+"""Where the parts are today that older sections name."""
 _SECTION = re.compile(r"^<!-- (\S+) -->$", re.MULTILINE)
 _STAMP = re.compile(r"^Measured in .* with the code of commit (\w+)\+? \((.*)\)\.$", re.MULTILINE)
 
@@ -36,8 +43,9 @@ def stale(page: str) -> Iterator[tuple[str, str]]:
             yield section, f"commit {commit} is not in this repository"
             continue
         paths = [
-            part if part.startswith("benchmarks/") else f"src/dlsched/{part}"
+            path if path.startswith("benchmarks/") else f"src/dlsched/{path}"
             for part in used.split(", ")
+            for path in (part, *_MOVED.get(part, ()))
         ]
         changed = changes(commit, f"benchmarks/{page}.py", *paths)
         if changed:

@@ -33,7 +33,7 @@ NAMED = (
     "exact/bounds",
 )
 """Files that every problem has; the map also has those that say where in a paper they come from."""
-PACKAGES = {"simulation.md": "simulation", "histories.md": "history"}
+PACKAGES = {"simulation.md": "simulation", "histories.md": "records/history"}
 """By page the package of which it has a map."""
 _SECTION = re.compile(
     r"\b(?i:sections?|algorithms?|eqs?\.|equations?|tables?|figures?|theorems?|solutions?) "

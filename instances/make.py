@@ -27,11 +27,11 @@ import dlsched
 from dlsched.errors import OptionError
 from dlsched.problems import library
 from dlsched.problems.library import LibraryEntry
+from dlsched.records import read_trace, snapshot
 from dlsched.registry import BUILT_IN, problem
 from dlsched.results.objective import Bounds, Objective, number_to_data
 from dlsched.schema import Instance
 from dlsched.schema.files import write_bytes
-from dlsched.traces import read_trace, snapshot
 
 HERE = Path(__file__).parent
 MPS = HERE.parent / "models" / "mps"

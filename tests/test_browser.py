@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from calls import FIG5, suite_text
-from dlsched.bench import run_suite
-from dlsched.bench.report import write_report
+from dlsched.sweeps import run_suite
+from dlsched.sweeps.report import write_report
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[1]

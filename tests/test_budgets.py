@@ -41,19 +41,19 @@ class Budget(NamedTuple):
 
 REST = "root and what else is there"
 FOLDERS = [
-    Budget("reclaiming", ("problems/reclaiming",), 2350, 2352),
+    Budget("reclaiming", ("problems/reclaiming",), 2350),
     Budget("elastic", ("problems/elastic",), 3150, 3309),
     Budget("workers", ("problems/workers",), 2500, 2790),
     Budget("interleaving", ("problems/interleaving",), 6300, 7095),
     Budget("utility", ("problems/utility",), 6200, 6692),
     Budget("placement", ("problems/placement",), 6600, 7302),
-    Budget("sensitivity", ("problems/sensitivity", "profiling"), 6000, 6969),
+    Budget("sensitivity", ("problems/sensitivity",), 6000, 6975),
     Budget("dispatch", ("problems/dispatch",), 5600, 6108),
-    Budget("shares", ("problems/shares", "gavel"), 1400, 2619),
+    Budget("shares", ("problems/shares",), 1400, 2619),
     Budget("configurations", ("problems/configurations",), 1200),
     Budget("simulation", ("simulation",), 13200, 14286),
-    Budget("sweeps and execution", ("sweeps", "execution", "bench"), 3900, 7621),
-    Budget("records", ("records", "traces", "history"), 5200, 8076),
+    Budget("sweeps and execution", ("sweeps", "execution"), 3900, 7621),
+    Budget("records", ("records",), 5200, 8099),
     Budget("studies", ("studies",), 1150, 1769),
     Budget("cli", ("cli",), 3100, 4032),
     Budget("variants", ("variants",), 2600, 3898),
@@ -64,18 +64,18 @@ FOLDERS = [
         ("solvers", "registry", "schema", "results", "display", "text"),
         11600,
     ),
-    Budget(REST, (), 750, 1161),
+    Budget(REST, (), 750, 1189),
 ]
 """Lines of code files under src/dlsched. What is in none of the folders is in the last row."""
 WHOLE = [
-    Budget("lines of src", (), 90600, 105612),
+    Budget("lines of src", (), 90600, 105626),
     Budget("files of src", (), 640, 809),
-    Budget("lines of tests", (), 30000, 45218),
+    Budget("lines of tests", (), 30000, 45235),
     Budget("lines of tests/internal", (), 6000),
-    Budget("lines of benchmarks", (), 5000, 12783),
+    Budget("lines of benchmarks", (), 5000, 12791),
     Budget("lines of benchmarks/published and claims_only", (), 6000, 6780),
     Budget("lines of scripts in docs", (), 700, 1645),
-    Budget("words of prose", (), 35000, 56182),
+    Budget("words of prose", (), 35000, 56201),
     Budget("words of CHANGELOG.md", (), 800),
 ]
 APART = re.compile(r"benchmarks/(published|claims_only)/")

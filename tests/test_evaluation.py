@@ -12,11 +12,11 @@ import pytest
 
 import dlsched
 from dlsched import Bound, Claim, Run, SolverDisagreement, Status
-from dlsched.bench.store import TYPES
 from dlsched.display.table import COLUMNS
 from dlsched.problems.reclaiming.definition.schema import Instance, Solution
 from dlsched.registry import trusted
 from dlsched.registry.trusted import trust
+from dlsched.sweeps.store import TYPES
 
 
 def two() -> Instance:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 import dlsched
 from calls import python
-from dlsched.bench import read_suite
+from dlsched.sweeps import read_suite
 
 HEAVY = ["pyomo", "highspy", "pandas", "matplotlib", "scipy", "hypothesis", "numba", "networkx"]
 HEAVY += ["cvxpy", "rustworkx", "rich", "typer"]
@@ -82,18 +83,19 @@ def test_no_first_call_imports_anything() -> None:
     assert python(FIRST_CALLS.format(calls=calls)).stdout == ""
 
 
-def test_public_names_are_those_that_type_checkers_see() -> None:
+@pytest.mark.parametrize("package", [dlsched, dlsched.records])
+def test_public_names_are_those_that_type_checkers_see(package: ModuleType) -> None:
     """What is imported at first use is what type checkers see; modules are attributes."""
-    source = ast.parse(Path(dlsched.__file__).read_text())
+    source = ast.parse(Path(str(package.__file__)).read_text())
     block = next(node for node in source.body if isinstance(node, ast.If))
     seen = {
-        alias.name: f"{node.module}".removeprefix("dlsched.")
+        alias.name: f"{node.module}".removeprefix(f"{package.__name__}.")
         for node in block.body
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
-    assert seen == dlsched._MODULE_OF
-    assert all(getattr(dlsched, name) is not None for name in dlsched.__all__)
+    assert seen == {n: module for module, text in package._NAMES.items() for n in text.split()}
+    assert all(getattr(package, name) is not None for name in package.__all__)
     code = "import dlsched; dlsched.simulation.simulate; assert not hasattr(dlsched, 'no_such')"
     python(code)
 

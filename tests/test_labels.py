@@ -13,9 +13,9 @@ import pandas as pd
 
 import dlsched
 from calls import data
-from dlsched.bench.instance_spec import InstanceSpec
+from dlsched.records import pool, queue, read_trace, snapshot
 from dlsched.registry.labels import distinguish, labelled, method_labels
-from dlsched.traces import pool, queue, read_trace, snapshot
+from dlsched.sweeps.instance_spec import InstanceSpec
 
 VALUES = [1, 1.0, "1", True, "True", None, "None", [1], "[1]", {"1": 0.5}, Fraction(1, 2), "1/2",
           "nan", float("nan"), "many words", "word", "x" * 200, "x" * 199 + "y"]  # fmt: skip

@@ -41,7 +41,7 @@ def test_wheel_brings_the_instances(wheel: Path, tmp_path: Path) -> None:
     """An unpacked wheel, away from the checkout, loads named instances and verifies solutions."""
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path / "site")
-    for file in ("py.typed", "bench/report.html.jinja"):
+    for file in ("py.typed", "sweeps/report.html.jinja"):
         assert (tmp_path / "site" / "dlsched" / file).exists()
     code = (
         "import dlsched; from dlsched import library;"

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 import warnings
 from collections.abc import Iterator
 from functools import partial
 from importlib.metadata import EntryPoint
+from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,9 +18,9 @@ import pytest
 
 import dlsched
 from dlsched import registry
+from dlsched.names import MOVED
 from dlsched.problems.reclaiming.definition.schema import Instance, Solution
 from dlsched.registry import layout, names, registered
-from dlsched.registry.moved import MOVED
 from dlsched.registry.retired import RETIRED
 from dlsched.simulation.policies import find_policy, list_policies
 
@@ -152,13 +152,25 @@ def test_names_that_are_gone(problem: str, name: str) -> None:
     assert all((ROOT / folder).is_dir() for folder in folders)
 
 
-@pytest.mark.parametrize("module", MOVED)
-def test_names_that_a_module_had(module: str) -> None:
-    """An import of a name that is gone says what to use instead; any other is as usual."""
-    for name, instead in MOVED[module].items():
+@pytest.mark.parametrize("name", MOVED)
+def test_modules_and_functions_that_are_gone(name: str) -> None:
+    """An import of a name that is gone says what to use instead, and that is there."""
+    instead = MOVED[name]
+    module, _, attribute = name.rpartition(".")
+    for statement in (f"import {name}", f"from {module} import {attribute}"):
         with pytest.raises(ImportError, match=re.escape(instead)):
-            exec(f"from {module} import {name}", {})
-    assert not hasattr(importlib.import_module(module), "never_there")
+            exec(statement, {})
+    for used in re.findall(r"dlsched[.\w]*", instead):
+        assert find_spec(used) is not None or hasattr(dlsched, used.rpartition(".")[2])
+    assert all((ROOT / folder).is_dir() for folder in re.findall(r"benchmarks/\w+", instead))
+
+
+def test_attributes_of_the_package() -> None:
+    """An attribute that is gone says what to use instead; any other is as usual."""
+    with pytest.raises(AttributeError, match=r"use dlsched\.sweeps"):
+        _ = dlsched.bench
+    with pytest.raises(AttributeError, match="has no attribute 'never_there'"):
+        _ = dlsched.never_there
 
 
 def test_entry_point(instance: Instance, monkeypatch: pytest.MonkeyPatch) -> None:

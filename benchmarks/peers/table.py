@@ -17,8 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-from dlsched.bench import Store, statistics
-from dlsched.bench.statistics import EvaluatedRun
+from dlsched.sweeps import Store, statistics
+from dlsched.sweeps.statistics import EvaluatedRun
 
 FILE = Path(__file__).resolve().parents[1] / "figures" / "peers.md"
 NAMES = {

@@ -5,9 +5,9 @@ The module of a name is imported when the name is first used: ``import dlsched``
 
 import logging
 from importlib import import_module
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from dlsched.names import lazy
 from dlsched.text.rendering import provide
 
 if TYPE_CHECKING:
@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from dlsched.errors import SolverFailure as SolverFailure
     from dlsched.errors import SolverMissing as SolverMissing
     from dlsched.errors import UnknownName as UnknownName
-    from dlsched.history import History as History
-    from dlsched.history import read_history as read_history
+    from dlsched.records import History as History
+    from dlsched.records import read_history as read_history
     from dlsched.registry import method as method
     from dlsched.results.objective import Bound as Bound
     from dlsched.results.objective import ByLevel as ByLevel
@@ -84,85 +84,30 @@ def _load_renderings() -> None:
 provide(_load_renderings)
 
 _NAMES = {
-    "api": [
-        "best_solutions",
-        "bound",
-        "check_bound",
-        "check_proof",
-        "compare",
-        "export",
-        "frame_columns",
-        "from_frames",
-        "frontier",
-        "generate",
-        "list_instances",
-        "list_methods",
-        "list_problems",
-        "load",
-        "load_solution",
-        "model",
-        "prove",
-        "prove_bound",
-        "read_result",
-        "save",
-        "solve",
-        "verify",
-        "what_if",
-    ],
-    "errors": [
-        "DlschedError",
-        "ExtraMissing",
-        "InstanceChanged",
-        "InstanceError",
-        "OptionError",
-        "SolverDisagreement",
-        "SolverFailure",
-        "SolverMissing",
-        "UnknownName",
-    ],
-    "display.charts": ["plot_overview"],
-    "display.difference": ["plot_difference"],
-    "display.plotting": ["plot", "plot_comparison"],
-    "display.search": ["plot_search"],
-    "history": ["History", "read_history"],
-    "registry": ["method"],
-    "results.objective": ["Bound", "ByLevel"],
-    "results.result": ["Claim", "Report", "Result", "Status", "Termination", "Violation"],
-    "run": ["Run", "Stage", "StageEvent"],
-    "schema.envelope": ["Instance"],
-    "schema.solution": ["Solution"],
-    "studies.comparison": ["Study", "study"],
-    "variants": ["Level", "Variant", "variant"],
+    "api": (
+        "best_solutions bound check_bound check_proof compare export frame_columns "
+        "from_frames frontier generate list_instances list_methods list_problems load "
+        "load_solution model prove prove_bound read_result save solve verify what_if"
+    ),
+    "errors": (
+        "DlschedError ExtraMissing InstanceChanged InstanceError OptionError "
+        "SolverDisagreement SolverFailure SolverMissing UnknownName"
+    ),
+    "display.charts": "plot_overview",
+    "display.difference": "plot_difference",
+    "display.plotting": "plot plot_comparison",
+    "display.search": "plot_search",
+    "records": "History read_history",
+    "registry": "method",
+    "results.objective": "Bound ByLevel",
+    "results.result": "Claim Report Result Status Termination Violation",
+    "run": "Run Stage StageEvent",
+    "schema.envelope": "Instance",
+    "schema.solution": "Solution",
+    "studies.comparison": "Study study",
+    "variants": "Level Variant variant",
 }
 """The public names, by the module that has them; a test compares them with the imports above."""
-_MODULE_OF = {name: module for module, names in _NAMES.items() for name in names}
-_MODULES = {"library": "problems.library"}
-"""Modules that are public at the root, by where they are."""
 
-_MOVED = {
-    "objective": "dlsched.results.objective",
-    "result": "dlsched.results.result",
-}
-"""What stands instead of modules that are gone, until 0.2."""
-
-__all__ = [*_MODULE_OF]  # noqa: PLE0604
-
-
-def __getattr__(name: str) -> Any:
-    """Import a public name, or a module of the package, when it is first used."""
-    if name in _MODULE_OF:
-        value = getattr(import_module(f"dlsched.{_MODULE_OF[name]}"), name)
-    elif name in _MODULES:
-        value = import_module(f"dlsched.{_MODULES[name]}")
-    elif not name.startswith("_") and find_spec(f"dlsched.{name}") is not None:
-        value = import_module(f"dlsched.{name}")
-    else:
-        instead = f"; use {_MOVED[name]}" if name in _MOVED else ""
-        raise AttributeError(f"module 'dlsched' has no attribute {name!r}{instead}")
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    """Return the public names, and what is there already."""
-    return sorted({*globals(), *__all__})
+__all__ = [name for names in _NAMES.values() for name in names.split()]
+__getattr__, __dir__ = lazy(__name__, _NAMES, {"library": "problems.library"})

@@ -26,10 +26,10 @@ from bad_input_data import (
 
 import dlsched
 from calls import MAIN, python, refusal
-from dlsched import gavel
-from dlsched.history.capacity import read_nodes
+from dlsched.problems.shares import read_rates
+from dlsched.records import read_trace
+from dlsched.records.history.capacity import read_nodes
 from dlsched.schema.files import MAX_BYTES
-from dlsched.traces import read_trace
 
 GZIP = b"\x1f\x8b"
 # the file's bytes, the field that the error names, words of the error
@@ -237,7 +237,7 @@ SACCT = "JobID|User|Account|Partition|State|Submit|Start|End|NodeList|AllocTRES\
 # What reads a file: (a function, the file's name, how it begins, a row of it, what is limited)
 READERS: dict[str, tuple[Callable[..., object], str, str, str, str]] = {
     "document": (dlsched.load, "x.json", '{"dlsched": 1, "servers": [', "[],", "values"),
-    "rates": (gavel.read_rates, "x.json", "[", "[],", "values"),
+    "rates": (read_rates, "x.json", "[", "[],", "values"),
     "kueue": (dlsched.read_history, "x.json", '{"items": [', "{},", "values"),
     "trace": (read_trace, "x.csv", "job_id,gpu_num,submit_time,duration\n", HELIOS, "rows"),
     "philly": (read_trace, "cluster_job_log", "[", f"{json.dumps(PHILLY)},\n", "jobs"),
@@ -261,8 +261,8 @@ def test_small_files_do_not_take_the_machine(
     with pytest.raises(dlsched.InstanceError, match="unpacks to more than 200 times its size; if"):
         read(file)
     monkeypatch.setattr("dlsched.schema.files.MOST_VALUES", 99)
-    monkeypatch.setattr("dlsched.traces.lines.MOST_ROWS", 99)
-    monkeypatch.setattr("dlsched.traces.lines.MOST_CELLS", 99)
+    monkeypatch.setattr("dlsched.records.traces.lines.MOST_ROWS", 99)
+    monkeypatch.setattr("dlsched.records.traces.lines.MOST_CELLS", 99)
     file.write_bytes(gzip.compress((head + row * 150).encode()))
     with pytest.raises(dlsched.InstanceError, match=f"has more than 99 {what}; split it") as caught:
         read(file)

@@ -16,7 +16,7 @@ import pytest
 
 import dlsched
 from calls import FIG5, MAIN, PATIENCE, python, started, suite_text
-from dlsched.bench import Store
+from dlsched.sweeps import Store
 
 LIST = ["list", "problems", "--problem", "reclaiming"]
 

@@ -13,9 +13,9 @@ import dlsched
 from calls import python
 from dlsched.display import picture
 from dlsched.problems import library
+from dlsched.records import read_trace
 from dlsched.schema.instance_link import linked_instance
 from dlsched.simulation import Cluster, Workload, simulate
-from dlsched.traces import read_trace
 
 ELEMENTS = {"div", "p", "b", "code", "table", "tr", "td", "th", "img"}
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import dlsched
-from dlsched import traces
 from dlsched.errors import InstanceError, OptionError
+from dlsched.records import read_trace, replay, snapshot
 from dlsched.simulation import Cluster, Workload, simulate
 from dlsched.simulation.policies import make_policy
 
@@ -16,10 +16,10 @@ LONGEST = 1200
 
 def test_reprs_are_short() -> None:
     """Trace, workload, cluster, state, replay, snapshot, simulation and proof fit ten lines."""
-    trace = traces.read_trace("synthetic-1")
+    trace = read_trace("synthetic-1")
     workload = Workload.from_trace(trace, limit=50)
     cluster = Cluster.uniform(200, 8)
-    shot = traces.snapshot(trace, "2d")
+    shot = snapshot(trace, "2d")
     run = simulate(workload, cluster, "fifo")
     proof = dlsched.prove("lyra-fig5")
     shown = [
@@ -28,7 +28,7 @@ def test_reprs_are_short() -> None:
         cluster,
         shot,
         shot.state,
-        traces.replay(trace, until="1d"),
+        replay(trace, until="1d"),
         run,
         proof,
     ]
@@ -65,8 +65,8 @@ def test_levels_that_say_nothing_are_counted() -> None:
 
 def test_a_snapshot_in_a_notebook() -> None:
     """Its counts are a table; the trace's name is escaped."""
-    trace = traces.read_trace("synthetic-1").model_copy(update={"name": "<b>"})
-    shown = traces.snapshot(trace, "2d")._repr_html_()
+    trace = read_trace("synthetic-1").model_copy(update={"name": "<b>"})
+    shown = snapshot(trace, "2d")._repr_html_()
     assert "GPUs free" in shown and "<b>at" not in shown and "&lt;b&gt;" in shown
 
 

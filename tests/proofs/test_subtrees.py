@@ -15,8 +15,6 @@ import pytest
 
 import dlsched
 from calls import started
-from dlsched.bench import Dask, Local, Shards
-from dlsched.bench.calls import CallsFailed
 from dlsched.proofs import subtrees
 from dlsched.proofs.forms.form import Form, Goal, Row
 from dlsched.proofs.levels import Aim, aim, kind_of
@@ -24,6 +22,8 @@ from dlsched.proofs.search import Stopped, TooManyNodes, TreeSearch, Unproved
 from dlsched.proofs.subtrees import search_spread
 from dlsched.proofs.tree import Leaf, check_tree
 from dlsched.run import Run
+from dlsched.sweeps import Dask, Local, Shards
+from dlsched.sweeps.calls import CallsFailed
 
 COLUMNS = 9
 LARGE = "placement-15x4x20-v2-3"
@@ -128,7 +128,7 @@ def test_calls_end_with_their_caller() -> None:
     import psutil
 
     script = f"""
-from dlsched.bench import Local
+from dlsched.sweeps import Local
 Local(1).independent(exec, {"import os, time; print(os.getpid(), flush=True); time.sleep(600)"!r},
                      [dict()], lambda: False)
 """

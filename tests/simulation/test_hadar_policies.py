@@ -13,10 +13,10 @@ import dlsched
 from dlsched.errors import DlschedError, InstanceError, OptionError, UnknownName
 from dlsched.problems.utility.definition.schema import Instance
 from dlsched.problems.utility.instances import state as adapter
+from dlsched.records import read_trace
 from dlsched.registry.cluster_state import ClusterState, JobState, Server
 from dlsched.simulation import Cluster, Simulation, Workload, simulate
 from dlsched.simulation.workload.generators import hadar_cluster, hadar_workload
-from dlsched.traces import read_trace
 
 MEASURED = Path(__file__).parents[3] / "shared" / "data" / "gavel" / "isolated_throughputs.json"
 SLOT = 360
@@ -247,7 +247,7 @@ def test_what_cannot_be_used_is_refused(tmp_path: Path) -> None:
 
 def test_an_instance_of_a_moment_of_a_trace() -> None:
     """A trace without rates gives an instance, which a heuristic solves."""
-    from dlsched.traces import snapshot
+    from dlsched.records import snapshot
 
     shot = snapshot(read_trace("sample-philly"), at="3h", servers=3)
     made = shot.instance("utility")

@@ -7,7 +7,6 @@ import random
 import pytest
 from simulation_cases import by_hand
 
-from dlsched import simulation
 from dlsched.errors import OptionError
 from dlsched.simulation import Cluster, Workload, simulate
 
@@ -56,8 +55,5 @@ def test_an_order_of_groups_is_of_all_jobs() -> None:
 
 def test_what_has_gone_says_where_it_is() -> None:
     """The search that knows all jobs, and the authors' simulators, are not installed."""
-    for name in ("clairvoyant", "published"):
-        with pytest.raises(AttributeError, match="benchmarks/"):
-            getattr(simulation, name)
     with pytest.raises(OptionError, match="benchmarks/published"):
         simulate(by_hand({}), CLUSTER, "srtf", variant="published")

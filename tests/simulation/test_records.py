@@ -12,8 +12,8 @@ from simulation_cases import by_hand, profiled_case
 
 from dlsched.cli import app
 from dlsched.errors import OptionError
-from dlsched.history import sacct_text, swf_text, write_sacct
-from dlsched.history.writers.runs import runs_of
+from dlsched.records import sacct_text, swf_text, write_sacct
+from dlsched.records.history.writers.runs import runs_of
 from dlsched.simulation import Cluster, Simulation, simulate, write_timeline
 from dlsched.simulation.pictures.gantt import Block, blocks
 from dlsched.simulation.pictures.lanes import Stretch

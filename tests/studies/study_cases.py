@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from dlsched.history import History, read_history, write_sacct
+from dlsched.records import History, read_history, write_sacct
 from dlsched.simulation import Cluster, Workload, simulate
 
 

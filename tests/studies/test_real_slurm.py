@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import dlsched
-from dlsched.history import read_history
+from dlsched.records import read_history
 from dlsched.studies.commands import command_of
 
 pytestmark = pytest.mark.slow

@@ -12,7 +12,7 @@ from study_cases import record
 
 import dlsched
 from dlsched.errors import OptionError, UnknownName
-from dlsched.history import read_history
+from dlsched.records import read_history
 from dlsched.simulation.bounds import MetricBound
 from dlsched.studies import limits
 from dlsched.studies.groups import GROUPS, size_class

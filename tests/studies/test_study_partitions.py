@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import dlsched
-from dlsched.history import History, read_history
+from dlsched.records import History, read_history
 
 APART = "The partitions of this record do not share all nodes: no saving is claimed for all"
 

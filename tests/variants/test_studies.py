@@ -11,7 +11,7 @@ from test_variants_agree import instances
 
 import dlsched
 from dlsched import registry
-from dlsched.bench import Local
+from dlsched.sweeps import Local
 from dlsched.variants import Variant, owner_of
 
 SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))]

@@ -46,7 +46,7 @@ def what_if(
     variant
         A change of the problem on which the decisions are made.
     on
-        Where parts of `fixes` are solved independently, as ``Local(jobs=2)`` of `dlsched.bench`;
+        Where parts of `fixes` are solved independently, as ``Local(jobs=2)`` of `dlsched.sweeps`;
         by default here, one after the other. The optima are the same; which one of several
         solutions is found, and how tight a bound of an unproved row is, may differ.
     **solve_options

@@ -61,7 +61,7 @@ def prove(
         A change of the problem, for which the solution is proved optimal. The proof says which.
     on
         Where the subtrees of a tree of more than 200 nodes are searched, each as a task of its own:
-        ``dlsched.bench.Local(jobs)`` or ``dlsched.bench.Dask(cluster)``. The tree is the same
+        ``dlsched.sweeps.Local(jobs)`` or ``dlsched.sweeps.Dask(cluster)``. The tree is the same
         whichever it is, but not that of ``on=None``, which is searched as one.
 
     Raises

@@ -7,10 +7,6 @@ from typing import Annotated
 
 import typer
 
-from dlsched.bench import Dask, Local, Plan, Shards, Store, read_suite, write_plan
-from dlsched.bench.places import RETRIES
-from dlsched.bench.simulation_rows import simulation_rows
-from dlsched.bench.statistics import evaluate_rows, run_rows
 from dlsched.cli.flags import Json
 from dlsched.cli.output import put_json, put_line
 from dlsched.cli.progress import say
@@ -18,6 +14,10 @@ from dlsched.cli.sweep import put_simulations, put_sweep, run_shown
 from dlsched.cli.verdict import status_of
 from dlsched.errors import OptionError
 from dlsched.run import Stage
+from dlsched.sweeps import Dask, Local, Plan, Shards, Store, read_suite, write_plan
+from dlsched.sweeps.places import RETRIES
+from dlsched.sweeps.simulation_rows import simulation_rows
+from dlsched.sweeps.statistics import evaluate_rows, run_rows
 
 
 def bench(

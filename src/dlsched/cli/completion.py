@@ -15,9 +15,9 @@ import typer
 from dlsched import registry
 from dlsched.errors import DlschedError
 from dlsched.problems import library
+from dlsched.records import FORMATS, MAPPINGS
+from dlsched.records.traces.reader import SHIPPED
 from dlsched.simulation.policies import list_policies
-from dlsched.traces import FORMATS, MAPPINGS
-from dlsched.traces.reader import SHIPPED
 
 
 def problems(_context: typer.Context, begun: str) -> list[str]:

@@ -15,14 +15,14 @@ from dlsched.cli.progress import say
 from dlsched.cli.reading import columns_of, notes_on_stderr
 from dlsched.cli.settings import parameters, settings, target
 from dlsched.errors import DlschedError, OptionError
+from dlsched.records import parse_duration, read_trace, snapshot
 from dlsched.registry.cluster_state import adapter
 from dlsched.run import Stage
 from dlsched.schema.envelope import Instance
 from dlsched.schema.files import json_text
-from dlsched.traces import parse_duration, read_trace, snapshot
 
 _SHARED = ("elastic", "spread")
-"""Options of `dlsched.traces.snapshot` that ``--set`` takes, whatever the problem."""
+"""Options of `dlsched.records.snapshot` that ``--set`` takes, whatever the problem."""
 
 
 def generate(
@@ -151,7 +151,7 @@ def _from_trace(
         raise OptionError(f"{problem} takes no --demand; leave it out")
     moment = parse_duration(at)
     say(Stage.LOADING, f"the trace {trace}")
-    with notes_on_stderr("dlsched.traces"):
+    with notes_on_stderr("dlsched.records.traces"):
         jobs = read_trace(trace, mapping, **reading)
     say(Stage.BUILDING, f"the cluster at {at}: replaying the trace")
     shot = snapshot(jobs, moment, seed=seed, **chosen)

@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-from dlsched.bench import merge as merge_shards
-from dlsched.bench.merge import Merged
 from dlsched.cli.flags import Json
 from dlsched.cli.output import put_json, put_line
 from dlsched.cli.progress import say
 from dlsched.run import Stage
+from dlsched.sweeps import merge as merge_shards
+from dlsched.sweeps.merge import Merged
 
 _MOST_NAMED = 10
 

@@ -12,14 +12,13 @@ from typing import Any
 from dlsched.cli.exits import put_note
 from dlsched.cli.trace_flags import flag_of
 from dlsched.errors import OptionError
-from dlsched.history import Period, read_history
-from dlsched.history.fields import FORMATS
-from dlsched.history.reader import detect
+from dlsched.records import Period
+from dlsched.records.history.fields import FORMATS
+from dlsched.records.history.reader import detect, read_history
+from dlsched.records.traces.reader import SHIPPED, read_trace
+from dlsched.records.traces.record import counted
 from dlsched.simulation import Cluster, Simulation, Workload
 from dlsched.simulation import simulate as run_simulation
-from dlsched.traces import read_trace
-from dlsched.traces.reader import SHIPPED
-from dlsched.traces.record import counted
 
 SERVERS = 8
 GPUS = 8
@@ -39,7 +38,7 @@ class Source:
     columns
         ``--column``: which column holds which field.
     reading
-        Options of `dlsched.traces.read_trace`, by name, those that were given.
+        Options of `dlsched.records.read_trace`, by name, those that were given.
     record
         Options of `dlsched.read_history` and of a window, by name, those that were given.
     machines
@@ -75,7 +74,7 @@ class Source:
         profiles, options = self.profiles
         trace: Any = self.name
         if mapping != "auto" or self.reading:
-            with notes_on_stderr("dlsched.traces"):
+            with notes_on_stderr("dlsched.records.traces"):
                 trace = read_trace(self.name, mapping, **self.reading)
         workload = Workload.from_trace(trace, profiles, **self.workload, **options)
         cluster = Cluster.uniform(
@@ -119,7 +118,7 @@ class Source:
         columns: Any = named.split(",") if named else None
         if self.columns:
             columns = columns_of(self.columns)
-        with notes_on_stderr("dlsched.history"):
+        with notes_on_stderr("dlsched.records.history"):
             history = read_history(
                 self.name, self.layout, columns=columns, timezone=self.timezone, **options
             )

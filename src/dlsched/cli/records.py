@@ -11,9 +11,9 @@ from dlsched.cli.progress import say
 from dlsched.cli.settings import target
 from dlsched.display.drawing.files import FORMATS, picture_bytes
 from dlsched.extras import require
-from dlsched.history import write_sacct, write_swf
-from dlsched.history.writers.runs import moment
-from dlsched.history.writers.sacct import zone_of
+from dlsched.records import write_swf
+from dlsched.records.history.writers.runs import moment
+from dlsched.records.history.writers.sacct import write_sacct, zone_of
 from dlsched.run import Stage
 from dlsched.schema.files import validate_target, write_bytes
 from dlsched.simulation import Simulation, write_timeline

@@ -8,11 +8,11 @@ from typing import Annotated
 
 import typer
 
-from dlsched.bench.report import write_report
 from dlsched.cli.flags import Json
 from dlsched.cli.output import put_json, put_line
 from dlsched.cli.progress import say
 from dlsched.run import Stage
+from dlsched.sweeps.report import write_report
 
 
 def report(

@@ -17,7 +17,7 @@ from dlsched.cli.records import Outputs
 from dlsched.cli.settings import settings
 from dlsched.cli.trace_flags import given
 from dlsched.errors import OptionError
-from dlsched.history.writers.runs import BEGIN
+from dlsched.records.history.writers.runs import BEGIN
 from dlsched.run import Stage
 from dlsched.simulation import Simulation
 from dlsched.simulation.policies import find_policy, policy_options

@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from dlsched.bench import sweep_state
-from dlsched.bench.status import ShardState, SweepState
 from dlsched.cli.flags import Json
 from dlsched.cli.output import Column, put_json, put_line, put_table
+from dlsched.sweeps import sweep_state
+from dlsched.sweeps.status import ShardState, SweepState
 
 MOST_LINES = 20
 

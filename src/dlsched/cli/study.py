@@ -14,7 +14,7 @@ from dlsched.cli.output import put_json, put_line
 from dlsched.cli.progress import note, say
 from dlsched.errors import OptionError
 from dlsched.extras import require
-from dlsched.history import read_history
+from dlsched.records import read_history
 from dlsched.run import Stage
 from dlsched.schema.files import make_folder, validate_parent
 from dlsched.studies import study as run_study

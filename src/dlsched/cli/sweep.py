@@ -7,17 +7,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dlsched.bench import Plan, Suite, run_suite, statistics
-from dlsched.bench.report import findings, optimum_text
-from dlsched.bench.simulation_rows import SHOWN, table_rows
-from dlsched.bench.spread import METRIC, spread_rows
-from dlsched.bench.statistics import EvaluatedRun, LevelMean
-from dlsched.bench.workload_spec import BOUND
 from dlsched.cli.output import Column, LeftOut, put_line, put_table
 from dlsched.cli.progress import count, note, say
 from dlsched.display.table import Row
 from dlsched.results.status import FAILED
 from dlsched.run import Stage
+from dlsched.sweeps import Plan, Suite, run_suite, statistics
+from dlsched.sweeps.report import findings, optimum_text
+from dlsched.sweeps.simulation_rows import SHOWN, table_rows
+from dlsched.sweeps.spread import METRIC, spread_rows
+from dlsched.sweeps.statistics import EvaluatedRun, LevelMean
+from dlsched.sweeps.workload_spec import BOUND
 from dlsched.text.figures import percent, seconds
 
 MOST_LINES = 20
@@ -40,7 +40,7 @@ _METRICS = dict(zip(SHOWN, (0, 5, 6, 7, 8), strict=True))
 
 
 def run_shown(suite: Suite | Plan, out: Path, **options: Any) -> tuple[int, int]:
-    """Run a suite and show what is done; see `dlsched.bench.run_suite` for the options.
+    """Run a suite and show what is done; see `dlsched.sweeps.run_suite` for the options.
 
     Return the number of runs made, and how many of them failed.
     """

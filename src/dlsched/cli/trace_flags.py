@@ -42,7 +42,7 @@ def reading(
     fractional: str | None,
     plausibility: bool | None,
 ) -> dict[str, Any]:
-    """Return the options of `dlsched.traces.read_trace` that were given."""
+    """Return the options of `dlsched.records.read_trace` that were given."""
     return given(states=state, clusters=cluster, fractional=fractional, plausibility=plausibility)
 
 

@@ -40,7 +40,7 @@ Path: TypeAlias = tuple[ColumnBounds, ...]
 
 
 class Place(Protocol):
-    """Where independent calls are made, as `dlsched.bench.Local` and `dlsched.bench.Dask`."""
+    """Where independent calls are made, as `dlsched.sweeps.Local` and `dlsched.sweeps.Dask`."""
 
     def independent(
         self,

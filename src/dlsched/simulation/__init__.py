@@ -1,7 +1,5 @@
 """Trace-driven simulation: a policy decides, the log says what happened, an auditor checks it."""
 
-from typing import Any
-
 from dlsched.simulation.api import simulate
 from dlsched.simulation.comparison import compare_policies
 from dlsched.simulation.engine.decision import Allocation, Decision, Share
@@ -13,19 +11,6 @@ from dlsched.simulation.run import Simulation
 from dlsched.simulation.workload.cluster import Cluster, Loan, Server
 from dlsched.simulation.workload.job import Job
 from dlsched.simulation.workload.workload import Workload
-
-_RETIRED = {
-    "clairvoyant": "benchmarks/claims_only of the repository",
-    "published": "benchmarks/published of the repository",
-}
-"""What has gone, and where it is, until 0.2."""
-
-
-def __getattr__(name: str) -> Any:
-    """Say where a name that has gone is."""
-    instead = f"; it is in {_RETIRED[name]}" if name in _RETIRED else ""
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{instead}")
-
 
 __all__ = [
     "Allocation",

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from dlsched.records import read_trace
 from dlsched.registry.cluster_state import uniform
 from dlsched.simulation import Job, Workload
 from dlsched.simulation.workload.profiles import PROFILES
-from dlsched.traces import read_trace
 
 NEED_STAGES = ("muri_l", "muri_s")
 """The policies that need stages."""

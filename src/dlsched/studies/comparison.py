@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from dlsched.errors import OptionError, UnknownName
-from dlsched.history import Explanation, History, Period
-from dlsched.history.period import Moment
-from dlsched.history.workload import Knows
+from dlsched.records import Explanation, History
+from dlsched.records.history.period import Moment, Period
+from dlsched.records.history.workload import Knows
 from dlsched.results.result import Report
 from dlsched.schema.files import make_folder
 from dlsched.simulation import Policy, Workload
@@ -212,7 +212,7 @@ def study(
         ``"user_mean"``.
     delay
         Seconds for which every job holds its nodes before it runs, under all policies; see
-        `dlsched.history.period.Period.workload`. The bounds are without it.
+        `dlsched.records.history.period.Period.workload`. The bounds are without it.
     bounds
         Whether certified lower bounds are computed, which may take minutes.
     seed

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import dlsched
-from dlsched.bench.safe_csv import csv_bytes
 from dlsched.schema.files import make_folder, write_bytes, write_json
 from dlsched.studies.groups import GROUPS
 from dlsched.studies.page import study_page
 from dlsched.studies.pictures import draw_pictures
+from dlsched.sweeps.safe_csv import csv_bytes
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dlsched.history import Period
+from dlsched.records import Period
 from dlsched.schema.files import read_json, write_json
 from dlsched.simulation import Workload
 from dlsched.simulation.bounds import bound

@@ -13,11 +13,11 @@ from zoneinfo import ZoneInfo
 
 import dlsched
 from dlsched.extras import require
+from dlsched.records.traces.record import counted
 from dlsched.studies.groups import GROUPS, UNKNOWN
 from dlsched.studies.pictures import Picture
 from dlsched.studies.verdict import DROPPED_TOO_MUCH, amount, span
 from dlsched.text.figures import percent, shorten
-from dlsched.traces.record import counted
 
 if TYPE_CHECKING:
     from dlsched.studies.comparison import Study

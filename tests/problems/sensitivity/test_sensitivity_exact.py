@@ -14,7 +14,6 @@ from typer.testing import CliRunner
 
 import dlsched
 from dlsched import Status
-from dlsched.bench import Store, run_suite
 from dlsched.cli import app
 from dlsched.problems.sensitivity import Instance, Solution, exact
 from dlsched.problems.sensitivity.definition.check import explain
@@ -26,6 +25,7 @@ from dlsched.problems.sensitivity.programs.cvxpy_reference import (
     stage_two,
 )
 from dlsched.run import Run
+from dlsched.sweeps import Store, run_suite
 from dlsched.testing import oracles, strategies
 from drawing import drawn
 

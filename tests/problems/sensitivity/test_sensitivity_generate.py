@@ -20,9 +20,9 @@ from dlsched.problems.sensitivity.instances.job_models import (
 )
 from dlsched.problems.sensitivity.instances.state import Held, Rounds, Wish, held, instance
 from dlsched.problems.sensitivity.programs.pooled import ideal_allocation
+from dlsched.records import read_trace, snapshot
 from dlsched.registry.cluster_state import ClusterState, JobState, Server
 from dlsched.run import Run
-from dlsched.traces import read_trace, snapshot
 
 MEASURED = Path(__file__).parents[3].parent / "shared" / "data" / "synergy" / "profiles.json"
 

@@ -3,7 +3,6 @@
 from dlsched.problems.elastic.definition.check import LEVELS, check, explain
 from dlsched.problems.elastic.definition.schema import Instance, Solution
 from dlsched.registry import Problem, Start, When
-from dlsched.registry.moved import gone_from
 
 PROBLEM = Problem(
     name="elastic",
@@ -23,4 +22,3 @@ PROBLEM = Problem(
 )
 
 __all__ = ["PROBLEM", "Instance", "Solution"]
-__getattr__ = gone_from(__name__)

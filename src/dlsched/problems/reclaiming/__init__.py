@@ -3,10 +3,8 @@
 from dlsched.problems.reclaiming.definition.check import LEVELS, check, explain
 from dlsched.problems.reclaiming.definition.schema import Instance, Solution
 from dlsched.registry import Problem, Start
-from dlsched.registry.moved import gone_from
 
 __all__ = ["PROBLEM", "Instance", "Solution"]
-__getattr__ = gone_from(__name__)
 
 
 PROBLEM = Problem(

@@ -2,6 +2,19 @@
 
 from dlsched.problems.sensitivity.definition.check import LEVELS, check, explain
 from dlsched.problems.sensitivity.definition.schema import Allocation, Instance, Profile, Solution
+from dlsched.problems.sensitivity.instances.cpu_profiles import (
+    CpuProfile,
+    Gap,
+    error_bound,
+    profile_cpus,
+)
+from dlsched.problems.sensitivity.instances.profiling import (
+    Demand,
+    SensitivityMatrix,
+    best_case,
+    fill_memory,
+    sensitivity_profile,
+)
 from dlsched.registry import Problem, Start, When
 
 _MANY_JOBS = 100
@@ -32,4 +45,19 @@ PROBLEM = Problem(
     starts=starts,
 )
 
-__all__ = ["PROBLEM", "Allocation", "Instance", "Profile", "Solution"]
+__all__ = [
+    "PROBLEM",
+    "Allocation",
+    "CpuProfile",
+    "Demand",
+    "Gap",
+    "Instance",
+    "Profile",
+    "SensitivityMatrix",
+    "Solution",
+    "best_case",
+    "error_bound",
+    "fill_memory",
+    "profile_cpus",
+    "sensitivity_profile",
+]

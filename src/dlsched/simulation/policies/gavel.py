@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, ClassVar, Final, NamedTuple
 
-from dlsched import gavel
 from dlsched.errors import UnknownName
+from dlsched.problems.shares import POLICIES, Job, shares
 from dlsched.schema import Id, Number
 from dlsched.simulation.engine.decision import Decision
 from dlsched.simulation.engine.policy import BasePolicy
@@ -41,13 +41,14 @@ class Gavel(BasePolicy):
     one type. Larger gangs are placed first, and jobs of the same type as before stay where they
     are.
 
-    Shares are computed anew, by `dlsched.gavel.shares`, in rounds before which a job arrived or
+    Shares are computed anew, by `dlsched.problems.shares`, in rounds before which a job arrived or
     completed.
 
     Parameters
     ----------
     method
-        One of ``dlsched.gavel.POLICIES``, the program of the shares; None for ``"max_min"``.
+        One of ``dlsched.problems.shares.POLICIES``, the program of the shares; ``"max_min"`` for
+        None.
     interval
         Seconds of a round (section IV: six minutes). A job that completes within a round leaves
         its GPUs idle until the next **(D)**.
@@ -64,8 +65,8 @@ class Gavel(BasePolicy):
 
     def __init__(self, method: Any = None, *, interval: Number = 360) -> None:
         super().__init__("max_min" if method is None else method)
-        if self.method not in gavel.POLICIES:
-            raise UnknownName("program of gavel", str(self.method), list(gavel.POLICIES))
+        if self.method not in POLICIES:
+            raise UnknownName("program of gavel", str(self.method), list(POLICIES))
         self.interval = interval
 
     def decide(self, state: State) -> Decision:
@@ -137,12 +138,12 @@ class Gavel(BasePolicy):
                 remaining = view.remaining or Fraction(1, TICKS)
                 timed["steps"] = float(remaining * base_rate(job))
                 timed["elapsed"] = max(0.0, now - float(job.submit))
-            jobs.append(gavel.Job(job.id, label, job.gpus, **timed))
-        result = gavel.shares(rates, gpus, jobs, policy=self.method, certify=False)
-        shares: ByPair = {}
+            jobs.append(Job(job.id, label, job.gpus, **timed))
+        result = shares(rates, gpus, jobs, policy=self.method, certify=False)
+        granted: ByPair = {}
         for share in result.shares:
-            shares.setdefault(share.job, {})[share.gpu] = float(share.share)
-        self.memory |= {"since": now, "got": {}, "shares": shares, "deficits": deficits}
+            granted.setdefault(share.job, {})[share.gpu] = float(share.share)
+        self.memory |= {"since": now, "got": {}, "shares": granted, "deficits": deficits}
         return {"method": self.method, "objective": [float(result.objective)]}
 
 

@@ -13,11 +13,13 @@ from pydantic import Field, field_validator, model_validator
 
 from dlsched.display.markup import document_html
 from dlsched.errors import InstanceError
+from dlsched.records.traces.job import TraceJob
+from dlsched.records.traces.reader import read_trace
+from dlsched.records.traces.trace import Trace
 from dlsched.schema import Amount, Document, Flaw, Id, Number, derived, require_unique
 from dlsched.simulation.workload.cluster import Server
 from dlsched.simulation.workload.job import Job
 from dlsched.simulation.workload.profiles import PROFILES, READERS, validate_options
-from dlsched.traces import Trace, TraceJob, read_trace
 
 MOMENTS = ("eligible", "start")
 """Fields of a job's record that are times of its clock."""
@@ -117,7 +119,7 @@ class Workload(Document):
         Parameters
         ----------
         trace
-            A trace, or what `dlsched.traces.read_trace` takes: a file's path or a name. With the
+            A trace, or what `dlsched.records.read_trace` takes: a file's path or a name. With the
             profiles of ``"synergy"``, also a trace in its authors' format.
         profiles
             Name of a set of profiles in `simulation.workload.profiles`; None for no more than the

@@ -12,13 +12,11 @@ from dlsched.problems.placement.structures.arrays import Data, arrays, homes_of
 from dlsched.problems.placement.structures.flat_state import COST, INFEASIBILITY, MOVED, State
 from dlsched.problems.placement.structures.small import some_tables
 from dlsched.problems.placement.structures.state import recompute, state_of
-from dlsched.registry.moved import gone_from
 from dlsched.registry.own import method
 from dlsched.results.result import Claim, Status, Termination
 from dlsched.run import Run
 from dlsched.solvers.compilation import Floats, Ints
 
-__getattr__ = gone_from(__name__)
 _TABLES_PER_CALL = 2_000
 """Of hill climbing, between two checks of the limits."""
 

@@ -8,8 +8,8 @@ from typing import Final
 
 import numpy as np
 
-from dlsched import gavel
 from dlsched.errors import InstanceError, OptionError
+from dlsched.problems.shares import read_rates
 from dlsched.problems.utility.instances.generate import MODELS_OF
 from dlsched.simulation.workload.cluster import Cluster
 from dlsched.simulation.workload.workload import Workload
@@ -89,9 +89,9 @@ def hadar_workload(
     jobs
         Number of jobs.
     measured
-        File of iterations per second in a form of `dlsched.gavel.read_rates`; without it those of
-        `SYNTHETIC`. A job whose model was not measured with its number of GPUs has one
-        GPU **(D)**.
+        File of iterations per second as `dlsched.problems.shares.read_rates` reads it;
+        without it those of `SYNTHETIC`. A job whose model was not measured with its number of
+        GPUs has one GPU **(D)**.
     scale
         Factor of the GPU-hours, see `SCALE`.
     sizes
@@ -152,7 +152,7 @@ def _synthetic(sizes: Mapping[int, float]) -> dict[tuple[str, int], dict[str, fl
 def _measured(
     path: str | Path, sizes: Mapping[int, float]
 ) -> dict[tuple[str, int], dict[str, float]]:
-    rates = gavel.read_rates(path)
+    rates = read_rates(path)
     rates_of = {}
     for model, name in JOB_TYPES.items():
         for gpus in sorted({1, *sizes}):

@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from dlsched.errors import OptionError, UnknownName, nearest
+from dlsched.records.traces.trace import Trace
 from dlsched.simulation.workload.profiles.muri import muri
 from dlsched.simulation.workload.profiles.synergy import read_synergy_trace, synergy
-from dlsched.traces import Trace
 
 Rows: TypeAlias = list[dict[str, Any]]
 Profiles: TypeAlias = Callable[..., tuple[Rows, Mapping[str, Any]]]

@@ -1,0 +1,83 @@
+"""Names that are imported when they are first used, and names that are gone."""
+
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+_SHARES = "dlsched.problems.shares"
+_CLAIMS = "benchmarks/claims_only of the repository"
+MOVED = {
+    "dlsched.bench": "dlsched.sweeps",
+    "dlsched.gavel": _SHARES,
+    "dlsched.history": "dlsched.records",
+    "dlsched.objective": "dlsched.results.objective",
+    "dlsched.problems.elastic.Completion": _CLAIMS,
+    "dlsched.problems.elastic.jct": _CLAIMS,
+    "dlsched.problems.placement.heuristics.daily": _CLAIMS,
+    "dlsched.problems.reclaiming.frontier": (
+        f"dlsched.frontier for two levels, or for every demand {_CLAIMS}"
+    ),
+    "dlsched.problems.reclaiming.nearest_optimum": _CLAIMS,
+    "dlsched.profiling": "dlsched.problems.sensitivity",
+    "dlsched.result": "dlsched.results.result",
+    "dlsched.simulation.clairvoyant": _CLAIMS,
+    "dlsched.simulation.published": "benchmarks/published of the repository",
+    "dlsched.traces": "dlsched.records",
+}
+"""What to use instead of modules and functions that are gone; an entry is kept until 0.2."""
+
+
+class Moved:
+    """A finder of modules that says what to use instead of a name that is gone.
+
+    Python asks it first, for ``import dlsched.bench`` as for ``from dlsched import bench``.
+    """
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> None:
+        """Raise an `ImportError` for a name of `MOVED`; find nothing otherwise."""
+        if name in MOVED:
+            raise ImportError(f"{name} is gone; use {MOVED[name]}", name=name)
+
+
+sys.meta_path.insert(0, Moved)
+
+
+def lazy(
+    package: str, names: Mapping[str, str], modules: Mapping[str, str] | None = None
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return ``__getattr__`` and ``__dir__`` of a package that imports a name when it is used.
+
+    Parameters
+    ----------
+    package
+        The package's name.
+    names
+        Its public names with blanks between them, by the module below it that has them.
+    modules
+        Modules below it that are its attributes under another name.
+    """
+    module_of = {name: module for module, text in names.items() for name in text.split()}
+    modules = modules or {}
+
+    def getattr_(name: str) -> Any:
+        if name in module_of:
+            value = getattr(import_module(f"{package}.{module_of[name]}"), name)
+        else:
+            full = f"{package}.{modules.get(name, name)}"
+            try:
+                found = not name.startswith("_") and find_spec(full) is not None
+            except ImportError as error:
+                raise AttributeError(str(error)) from None
+            if not found:
+                raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            value = import_module(full)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    def dir_() -> list[str]:
+        return sorted({*vars(sys.modules[package]), *module_of})
+
+    return getattr_, dir_

@@ -1,0 +1,1 @@
+"""A cluster's own history: what a scheduler recorded, read, checked, explained and replayed."""

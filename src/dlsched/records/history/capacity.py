@@ -1,0 +1,238 @@
+"""What the cluster had: its nodes, from a file, or the peak of the recorded occupancy."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from dlsched.errors import InstanceError, OptionError
+from dlsched.records.history.hostlist import expand_hosts
+from dlsched.records.history.tres import parse_gres
+from dlsched.records.traces.lines import open_text, whole
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COLUMNS: Final = ("name", "gpus", "gpu_type", "partitions")
+POOL: Final = "pool"
+"""Name of the one node of a cluster whose record has no nodes."""
+_SINFO = 'sinfo -N -h -o "%N|%G|%P"'
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """The nodes of a cluster.
+
+    Attributes
+    ----------
+    nodes
+        Data frame with one row per node: ``name``, ``gpus`` (amount of the resource), ``gpu_type``
+        (None if it is not known) and ``partitions`` (tuple of names; empty for all).
+    source
+        A sentence that says where it is known from: the file of the nodes, or the peak of the
+        recorded occupancy.
+    measured
+        Whether it is the peak of the recorded occupancy, so that the cluster may have had more.
+    """
+
+    nodes: pd.DataFrame
+    source: str
+    measured: bool
+
+    def __repr__(self) -> str:
+        """Return the amount and the number of nodes."""
+        return f"<capacity of {self.total:,} on {len(self.nodes):,} nodes>"
+
+    @property
+    def total(self) -> int:
+        """Amount of the resource on all nodes."""
+        return int(self.nodes["gpus"].sum())
+
+    def of_partition(self, partition: str | None) -> Capacity:
+        """Return the nodes of a partition; all of them for None."""
+        if partition is None:
+            return self
+        chosen = [not names or partition in names for names in self.nodes["partitions"]]
+        return Capacity(self.nodes[chosen].reset_index(drop=True), self.source, self.measured)
+
+
+def read_nodes(source: str | Path | pd.DataFrame) -> pd.DataFrame:
+    """Return the nodes of a file or data frame, one row each.
+
+    Raises
+    ------
+    InstanceError
+        Naming row, column and remedy.
+    """
+    import pandas as pd
+
+    if isinstance(source, pd.DataFrame):
+        return _nodes(source, "nodes")
+    where = str(source)
+    with open_text(Path(source), where) as text:
+        content = whole(text, where)
+    lines = [line for line in content.splitlines() if line.strip()]
+    if not lines:
+        raise InstanceError(where, "row 1", "the file is empty", f"write it by: {_SINFO}")
+    if "|" in lines[0]:
+        head = lines[0].upper().startswith(("NODELIST|", "NAME|"))
+        rows = [line.split("|") for line in lines[head:]]
+        for number, row in enumerate(rows, 1 + head):
+            if len(row) != 3:
+                problem = f"has {len(row)} fields, not 3"
+                raise InstanceError(where, f"row {number}", problem, f"write it by: {_SINFO}")
+        return _nodes(pd.DataFrame(rows, columns=["name", "gres", "partitions"]), where)
+    frame = pd.read_csv(StringIO(content), dtype=str, na_filter=False, skipinitialspace=True)
+    return _nodes(frame, where)
+
+
+def _nodes(frame: pd.DataFrame, where: str) -> pd.DataFrame:
+    """Return one row per node; rows of the same node in several partitions are joined."""
+    import pandas as pd
+
+    known = {str(name).strip().lower(): name for name in frame.columns}
+    for name in ("name", "gpus"):
+        if name not in known and not (name == "gpus" and "gres" in known):
+            some = ", ".join(map(str, frame.columns))
+            raise InstanceError(
+                where, "row 1", f"there is no column {name}", f"it has: {some}; write {COLUMNS}"
+            )
+    nodes: dict[str, dict[str, Any]] = {}
+    for number, row in enumerate(frame.to_dict("records"), 2):
+        cells = {name: row[column] for name, column in known.items()}
+        amount, kind = _amount(cells, where, number)
+        partitions = _partitions(cells.get("partitions"))
+        try:
+            names = expand_hosts(str(cells["name"]).strip())
+        except OptionError as error:
+            raise InstanceError(where, f"row {number}, name", str(error), "name a node") from None
+        for name in names:
+            node = nodes.setdefault(name, {"gpus": amount, "gpu_type": kind, "partitions": ()})
+            for column, value in (("gpus", amount), ("gpu_type", kind)):
+                if node[column] != value:
+                    problem = f"{name} has {value} here and {node[column]} above"
+                    remedy = "correct one of the two"
+                    raise InstanceError(where, f"row {number}, {column}", problem, remedy)
+            node["partitions"] = tuple(dict.fromkeys((*node["partitions"], *partitions)))
+    rows = [{"name": name, **node} for name, node in nodes.items() if node["gpus"]]
+    if not rows:
+        raise InstanceError(where, "gpus", "no node has any", "name the nodes with GPUs")
+    return pd.DataFrame(rows, columns=list(COLUMNS)).astype({"gpu_type": object})
+
+
+def _amount(cells: dict[str, Any], where: str, row: int) -> tuple[int, str | None]:
+    if "gpus" not in cells:
+        try:
+            gpus = parse_gres(str(cells["gres"]).strip())
+        except OptionError as error:
+            raise InstanceError(where, f"row {row}, gres", str(error), "as gpu:a100:8") from None
+        return gpus.number, gpus.kind
+    text = str(cells["gpus"]).strip()
+    if not re.fullmatch(r"\d{1,9}(\.0)?", text):
+        raise InstanceError(
+            where, f"row {row}, gpus", f"{text!r:.40} is no whole number", "write one, as 8"
+        )
+    kind = cells.get("gpu_type")
+    kind = None if kind is None or str(kind).strip().lower() in ("", "nan", "none") else str(kind)
+    return int(float(text)), kind
+
+
+def _partitions(cell: Any) -> tuple[str, ...]:
+    if isinstance(cell, list | tuple):
+        return tuple(map(str, cell))
+    if cell is None or (isinstance(cell, float) and np.isnan(cell)):
+        return ()
+    # sinfo marks the default partition with a star
+    return tuple(name.rstrip("*") for name in re.split(r"[,;\s]+", str(cell).strip()) if name)
+
+
+def peaks(jobs: pd.DataFrame, horizon: float) -> pd.DataFrame:
+    """Return the most that was held on each node at the same time.
+
+    Parameters
+    ----------
+    jobs
+        Columns ``start``, ``end``, ``nodes`` (tuples of name and amount), ``partition``,
+        ``gpu_type``.
+    horizon
+        When jobs end that have no end.
+    """
+    import pandas as pd
+
+    ran = jobs[jobs["start"].notna() & (jobs["end"].fillna(horizon) > jobs["start"])]
+    flat = pd.DataFrame(
+        {
+            "start": ran["start"],
+            "end": ran["end"].fillna(horizon),
+            "held": ran["nodes"],
+            "partition": ran["partition"],
+            "kind": ran["gpu_type"],
+        }
+    ).explode("held")
+    flat = flat[flat["held"].notna()]
+    flat["name"] = [name for name, _ in flat["held"]]
+    flat["amount"] = [amount for _, amount in flat["held"]]
+    codes, names = pd.factorize(flat["name"])
+    most = highest(
+        codes, flat["start"].to_numpy(), flat["end"].to_numpy(), flat["amount"].to_numpy()
+    )
+    by_node = flat.groupby(codes)
+    rows = pd.DataFrame({"name": names.astype(object), "gpus": most})
+    rows["gpu_type"] = by_node["kind"].agg(_single).astype(object)
+    rows["partitions"] = by_node["partition"].agg(_distinct)
+    return rows.sort_values("name", key=_natural, ignore_index=True)
+
+
+def highest(codes: Any, start: Any, end: Any, amount: Any) -> np.ndarray:
+    """Return the highest sum of amounts held at the same time, by code; ends come before starts."""
+    time = np.concatenate((end, start))
+    change = np.concatenate((-amount, amount))
+    code = np.concatenate((codes, codes))
+    rank = np.repeat([0, 1], len(start))
+    order = np.lexsort((rank, time, code))
+    code, change = code[order], change[order]
+    level = np.cumsum(change)
+    size = int(code.max()) + 1 if len(code) else 0
+    most = np.zeros(size, np.int64)
+    # what a node's jobs took is given back at its end, so that the sum goes on from 0
+    np.maximum.at(most, code, level.astype(np.int64))
+    return most
+
+
+def _single(values: pd.Series[str]) -> str | None:
+    """Return the type of a node's GPUs; None if jobs state none, or several."""
+    kinds = values.dropna().unique()
+    return str(kinds[0]) if len(kinds) == 1 else None
+
+
+def _distinct(values: pd.Series[str]) -> tuple[str, ...]:
+    return tuple(sorted(map(str, values.dropna().unique())))
+
+
+def _natural(names: pd.Series[str]) -> pd.Series[str]:
+    """Return keys by which n2 comes before n10."""
+    return names.map(lambda name: re.sub(r"\d+", lambda m: m[0].zfill(12), name))
+
+
+def spread(names: Sequence[str], amount: int) -> tuple[tuple[str, int], ...]:
+    """Return how much of an amount is on each node, evenly; what is over on the first."""
+    if not names:
+        return ()
+    each, over = divmod(amount, len(names))
+    parts = ((name, each + (i < over)) for i, name in enumerate(names))
+    return tuple(part for part in parts if part[1])
+
+
+def together(parts: Iterable[tuple[str, int]]) -> tuple[tuple[str, int], ...]:
+    """Return how much is held on each node, each named once."""
+    held: Counter[str] = Counter()
+    for name, amount in parts:
+        held[name] += amount
+    return tuple(held.items())

@@ -1,0 +1,192 @@
+"""What is right and wrong about the rows of a record, whatever its format."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from dlsched.errors import InstanceError
+from dlsched.records.history.raw import Raw, tuples
+from dlsched.records.history.times import Flags
+from dlsched.records.traces.record import counted
+from dlsched.schema import brief
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+WAITING: Final = frozenset({"PENDING", "SUSPENDED_PENDING", "REQUEUE_HOLD", "SPECIAL_EXIT"})
+RUNNING: Final = frozenset({"RUNNING", "SUSPENDED", "COMPLETING", "STOPPED", "RESIZING"})
+SLURM: Final = frozenset(
+    {
+        *WAITING,
+        *RUNNING,
+        *("COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL"),
+        *("DEADLINE", "OUT_OF_MEMORY", "REVOKED", "REQUEUED", "SIGNALING", "CONFIGURING"),
+        *("LAUNCH_FAILED", "RECONFIG_FAIL", "RESV_DEL_HOLD", "STAGE_OUT", "POWER_UP_NODE"),
+    }
+)
+"""States of the man page of ``sacct``, section "Job State Codes"."""
+ROUNDING: Final = 1.0
+"""Seconds by which moments may be out of order, as they are rounded to whole ones."""
+_MOST_FAULTS: Final = 0.5
+"""Share of the rows with the same kind of fault from which it is one of the file."""
+_MANY: Final = 5
+_FEW: Final = 0.01
+
+
+def settle_starts(raw: Raw) -> Iterator[str]:
+    """Settle which jobs started and which ended; yield notes."""
+    columns = raw.columns
+    start, end, elapsed = columns["start"], columns["end"], columns["elapsed"]
+    states = columns["state"]
+    waiting = np.array([state in WAITING for state in states], np.bool_)
+    nothing = (np.nan_to_num(elapsed) == 0) & ((start == end) | np.isnan(end) | np.isnan(start))
+    never = waiting | np.isnan(start) | (columns["unassigned"] & nothing)
+    start[never] = np.nan
+    end[never] = np.nan
+    columns["nodes"][never] = tuples([()] * int(never.sum()))
+    running = np.array([state in RUNNING for state in states], np.bool_) & ~never
+    seen = running & ~np.isnan(end)
+    # sacct prints the moment of the export, or the end of its window, as the end of what still runs
+    elapsed[seen] = np.fmax(elapsed[seen], end[seen] - start[seen])
+    end[running] = np.nan
+    unended = np.isnan(end) & ~never & ~running & ~np.isnan(elapsed) & (elapsed > 0)
+    end[unended] = start[unended] + elapsed[unended]
+    if unended.any():
+        yield f"{counted(int(unended.sum()), 'job')} without an end: Elapsed after the start"
+
+
+def refuse_faults(raw: Raw, names: dict[str, str]) -> None:
+    """Refuse rows whose moments cannot be true.
+
+    Parameters
+    ----------
+    names
+        What the file calls a field, for errors.
+    """
+    columns = raw.columns
+    submit, start, end = (columns[name] for name in ("submit", "start", "end"))
+    missing = np.isnan(submit)
+    raw.refuse(missing, names["submit"], "there is no time of submission")
+    nameless = np.array([not name for name in columns["id"]], np.bool_)
+    raw.refuse(nameless, names["id"], "there is no id")
+    early = start < submit - ROUNDING
+    reasons = [f"starts {s:,.0f} s before its submission" for s in (submit - start)[early]]
+    raw.refuse(early, names["start"], reasons)
+    back = end < start - ROUNDING
+    reasons = [f"ends {s:,.0f} s before it starts" for s in (start - end)[back]]
+    raw.refuse(back, names["end"], reasons)
+
+
+def settle_order(raw: Raw) -> Iterator[str]:
+    """Put submission, eligibility, start and end in order; yield notes."""
+    columns = raw.columns
+    submit, eligible, start, end = (
+        columns[name] for name in ("submit", "eligible", "start", "end")
+    )
+    np.fmax(start, submit, out=start, where=~np.isnan(start))
+    np.fmax(end, start, out=end, where=~np.isnan(end))
+    unknown = np.isnan(eligible)
+    eligible[unknown] = submit[unknown]
+    np.maximum(eligible, submit, out=eligible)
+    late = eligible > start
+    if late.any():
+        eligible[late] = start[late]
+        yield f"{counted(int(late.sum()), 'job')} eligible after the start: eligible at the start"
+
+
+def refuse_repeated(raw: Raw) -> Iterator[str]:
+    """Refuse rows that are there twice, and give further runs of an id their own; yield notes."""
+    import pandas as pd
+
+    usable = np.flatnonzero(raw.usable)
+    frame = pd.DataFrame(
+        {name: raw.columns[name][usable] for name in ("id", "submit", "start", "end")}
+    )
+    again = frame.duplicated().to_numpy()
+    flags = np.zeros(raw.size, np.bool_)
+    flags[usable[again]] = True
+    raw.refuse(flags, "id", "is there twice", fault=False)
+    usable = usable[~again]
+    runs = frame[~again].sort_values(["submit", "start"], kind="stable").groupby("id").cumcount()
+    numbers = runs.sort_index().to_numpy() + 1
+    ids = raw.columns["id"]
+    for place, number in zip(usable[numbers > 1], numbers[numbers > 1], strict=True):
+        ids[place] = f"{ids[place]}#{number}"
+    more = int((numbers > 1).sum())
+    if more:
+        yield f"{counted(more, 'further run')} of an id: id#2, id#3, and so on"
+
+
+def require_whole(raw: Raw, where: str, names: dict[str, str]) -> None:
+    """Refuse a file whose start times were cut to the window of the export (``sacct -T``).
+
+    Raises
+    ------
+    InstanceError
+        If many jobs, submitted at different times, start in the first second of the record.
+    """
+    usable = raw.usable
+    start, submit = raw.columns["start"][usable], raw.columns["submit"][usable]
+    started = ~np.isnan(start)
+    if not started.any():
+        return
+    first = np.nanmin(start)
+    cut = started & (start == first) & (submit < first)
+    many = cut.sum() >= max(_MANY, _FEW * started.sum())
+    if many and len(np.unique(submit[cut])) >= _MANY and not first % 60:
+        row = raw.columns["row"][usable][cut][0]
+        problem = (
+            f"{counted(int(cut.sum()), 'job')} submitted at different times start in the same "
+            "second, the first of the record: the times seem cut to the window (sacct -T)"
+        )
+        path = f"row {row}, {names['start']}"
+        raise InstanceError(where, path, problem, "export without -T (--truncate)")
+
+
+def require_some(raw: Raw, where: str) -> None:
+    """Raise the fault of the first row if most rows have one.
+
+    Raises
+    ------
+    InstanceError
+        Naming row and column.
+    """
+    jobs = int((raw.fault | raw.usable).sum())
+    if not raw.fault.sum() > _MOST_FAULTS * jobs:
+        return
+    kinds = Counter(raw.column[raw.fault].tolist())
+    column, count = kinds.most_common(1)[0]
+    places = [i for i in np.flatnonzero(raw.fault) if raw.column[i] == column]
+    row = raw.columns["row"][places[0]]
+    problem = f"{raw.reason[places[0]]}; so are {count:,} of {counted(jobs, 'row')}"
+    remedy = "see whether the columns are in the order that is stated, and the format is right"
+    raise InstanceError(where, ", ".join(filter(None, (f"row {row}", column))), problem, remedy)
+
+
+def strange_states(states: pd.Series[str]) -> Iterator[str]:
+    """Yield a note on states that Slurm does not have."""
+    count = Counter(state for state in states if state and state not in SLURM)
+    if count:
+        some = ", ".join(f"{brief(state)} ({n:,})" for state, n in count.most_common(4))
+        yield f"unknown states, of which the moments alone count: {some}"
+
+
+def dropped_share(raw: Raw, kept: Flags) -> float:
+    """Return the share of the GPU-seconds that dropped jobs held.
+
+    A dropped row of which it is not known counts as the mean of the others.
+    """
+    columns = raw.columns
+    jobs = kept | raw.fault
+    held = columns["gpus"] * (columns["end"] - columns["start"])
+    held = np.where(held >= 0, held, np.nan)
+    lost = raw.fault & ~kept
+    known = held[kept & ~np.isnan(held)]
+    mean = float(known.mean()) if len(known) else 1.0
+    filled = np.where(np.isnan(held), np.where(lost, mean, 0.0), held)
+    total = float(filled[jobs].sum())
+    return float(filled[lost].sum()) / total if total else 0.0

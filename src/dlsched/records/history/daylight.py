@@ -1,0 +1,195 @@
+"""Times of a local clock in the night in which it is put back, and what Elapsed says against End.
+
+A time of the repeated hour stands for two moments. Of the possible ones those are taken in which
+the submission, the eligibility, the start and the end follow each other and the run is as long as
+Elapsed says; submissions follow each other in the order of the jobs' numbers. A job that is still
+open, since it began and ended within the hour, began when it was submitted or when another ended,
+if that was in the same second for one of the two hours alone; else it counts as of the first.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from itertools import product
+from typing import Final
+from zoneinfo import ZoneInfo, available_timezones
+
+import numpy as np
+
+from dlsched.records.history.fields import MOMENTS
+from dlsched.records.history.raw import Raw
+from dlsched.records.history.times import Flags
+from dlsched.records.traces.record import counted
+
+Choice = list[tuple[float, ...]]
+"""The moments that a job may have had, in the order of `MOMENTS`."""
+HOUR: Final = 3600
+DAY: Final = 86400
+_SLACK: Final = 1.0
+"""Seconds by which Elapsed may differ, as all times are rounded to whole ones."""
+
+
+def resolve_repeated(raw: Raw) -> Iterator[str]:
+    """Choose the moments of times that the clock showed twice; yield notes."""
+    columns = raw.columns
+    later = np.array([columns[f"{moment}_later"] for moment in MOMENTS])
+    ambiguous = (later > 0).any(axis=0)
+    if not ambiguous.any():
+        return
+    _resolve_submissions(raw)
+    open_jobs: dict[int, Choice] = {}
+    for i in np.flatnonzero(ambiguous).tolist():
+        fitting = _resolve_job(raw, i)
+        if len(fitting) > 1:
+            open_jobs[i] = fitting
+    total = len(open_jobs)
+    _resolve_by_others(raw, open_jobs)
+    if total:
+        yield (
+            f"{counted(total, 'job')} with times of an hour that the clock showed twice: "
+            f"{total - len(open_jobs):,} told apart by what ended in the same second, "
+            f"{len(open_jobs):,} taken as of the first hour; export in UTC (TZ=UTC)"
+        )
+
+
+def _resolve_submissions(raw: Raw) -> None:
+    """Decide by the jobs' numbers: in a night, from where the clock goes back on, it is later."""
+    columns = raw.columns
+    submit, later = columns["submit"], columns["submit_later"]
+    known = np.flatnonzero((later > 0) & ~np.isnan(columns["order"]))
+    nights = (submit[known] // DAY).astype(int)
+    for night in np.unique(nights):
+        jobs = known[nights == night]
+        jobs = jobs[np.argsort(columns["order"][jobs], kind="stable")]
+        back = np.flatnonzero(np.diff(submit[jobs]) < 0)
+        if len(back):
+            second = jobs[back[0] + 1 :]
+            submit[second] += later[second]
+            later[jobs] = 0
+
+
+def _resolve_job(raw: Raw, i: int) -> Choice:
+    """Set the first possible moments of one job; return all that differ in more than a submission.
+
+    A submission that nothing tells apart is that of the first hour, with the start and end that
+    follow.
+    """
+    columns = raw.columns
+    choices = []
+    for moment in MOMENTS:
+        first = columns[moment][i]
+        shift = columns[f"{moment}_later"][i]
+        choices.append((first, first + shift) if shift else (first,))
+    elapsed = columns["elapsed"][i]
+    fitting = [c for c in product(*choices) if _in_order(c) and _lasts(c[2], c[3], elapsed)]
+    if fitting:
+        _set(raw, i, fitting[0])
+    distinct: dict[tuple[float, ...], tuple[float, ...]] = {}
+    for one in fitting:
+        distinct.setdefault((one[0], *one[2:]), one)
+    return list(distinct.values())
+
+
+def _set(raw: Raw, i: int, moments: tuple[float, ...]) -> None:
+    for moment, value in zip(MOMENTS, moments, strict=True):
+        raw.columns[moment][i] = value
+
+
+def _resolve_by_others(raw: Raw, open_jobs: dict[int, Choice]) -> None:
+    """Decide the open jobs whose start follows on another's end in one of the two hours alone."""
+    closed = np.ones(raw.size, np.bool_)
+    closed[list(open_jobs)] = False
+    ends = set(raw.columns["end"][closed].tolist())
+    found = True
+    while found:
+        found = False
+        for i, choices in list(open_jobs.items()):
+            starts = {c[2] for c in choices if c[2] in ends or c[2] in c[:2]}
+            if len(starts) != 1:
+                continue
+            chosen = next(c for c in choices if c[2] in starts)
+            if sum(c[2] in starts for c in choices) == 1:
+                _set(raw, i, chosen)
+                ends.add(chosen[3])
+                del open_jobs[i]
+                found = True
+
+
+def _in_order(moments: tuple[float, ...]) -> bool:
+    known = [moment for moment in moments if not np.isnan(moment)]
+    return known == sorted(known)
+
+
+def _lasts(start: float, end: float, elapsed: float) -> bool:
+    return bool(np.isnan(start + end + elapsed) or abs(end - start - elapsed) <= _SLACK)
+
+
+def apply_elapsed(raw: Raw, zone: ZoneInfo, zone_given: bool, local: bool) -> Iterator[str]:
+    """Compare End - Start with Elapsed; yield notes.
+
+    Elapsed counts if they differ by the hour by which a clock was changed during the run: that of
+    the zone, or of any zone if none was given. Any other difference is none of the clock's.
+
+    Parameters
+    ----------
+    local
+        Whether the times may be those of a local clock.
+    """
+    columns = raw.columns
+    start, end, elapsed = columns["start"], columns["end"], columns["elapsed"]
+    difference = end - start - elapsed
+    by_hour = local & (np.abs(np.abs(difference) - HOUR) <= _SLACK)
+    if by_hour.any():
+        names = [zone.key] if zone_given else sorted(available_timezones())
+        zones = [ZoneInfo(name) for name in names]
+        for i in np.flatnonzero(by_hour).tolist():
+            run = start[i], end[i], round(difference[i] / HOUR) * HOUR
+            by_hour[i] = any(_changed(*run, clock, zone_given) for clock in zones)
+    if by_hour.any():
+        nights = _nights(raw, by_hour, zone)
+        end[by_hour] = start[by_hour] + elapsed[by_hour]
+        remedy = "" if zone_given else "; the times seem not to be in UTC: name their zone"
+        yield (
+            f"{counted(int(by_hour.sum()), 'job')} with End - Start an hour off Elapsed (most on "
+            f"{nights}, daylight saving): Elapsed counts{remedy}"
+        )
+    longer = (difference > _SLACK) & ~by_hour
+    if longer.any():
+        yield (
+            f"{counted(int(longer.sum()), 'job')} with End - Start longer than Elapsed, as of "
+            "suspended jobs: End counts, since their nodes were kept"
+        )
+    shorter = (difference < -_SLACK) & ~by_hour
+    if shorter.any():
+        jobs = counted(int(shorter.sum()), "job")
+        yield f"{jobs} with End - Start shorter than Elapsed: End counts"
+
+
+def _changed(start: float, end: float, change: int, zone: ZoneInfo, known: bool) -> bool:
+    """Return whether a clock was changed by a number of seconds between two moments.
+
+    Parameters
+    ----------
+    known
+        Whether the moments were computed by this clock: then it may have been another one that went
+        by UTC, so that the change appears either way. Otherwise they are what the clock showed, in
+        the first or the second of two equal hours.
+    """
+    offsets = []
+    for moment in (start, end):
+        time = datetime.fromtimestamp(moment, UTC)
+        shown = [time.replace(tzinfo=zone, fold=fold) for fold in (0, 1)]
+        clocks = [time.astimezone(zone)] if known else shown
+        ahead = [clock.utcoffset() or timedelta() for clock in clocks]
+        offsets.append([offset.total_seconds() for offset in ahead])
+    changes = {after - before for before in offsets[0] for after in offsets[1]}
+    return change in changes or (known and -change in changes)
+
+
+def _nights(raw: Raw, where: Flags, zone: ZoneInfo) -> str:
+    """Return the days on which most of some jobs ended."""
+    ends = raw.columns["end"][where]
+    days = Counter(datetime.fromtimestamp(end, UTC).astimezone(zone).date() for end in ends)
+    return " and ".join(str(day) for day, _ in days.most_common(2))

@@ -1,0 +1,84 @@
+"""Whether a record can be true: its starts are replayed, on its nodes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from dlsched.records.history.capacity import highest
+from dlsched.results.result import Report, Violation
+from dlsched.simulation.workload.clock import TICKS
+from dlsched.solvers.garbage import no_collection
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from dlsched.records.history.period import Period
+
+SHOWN: Final = 100
+"""Most violations of a kind that are listed."""
+
+
+def check_replay(period: Period) -> Report:
+    """Return whether a simulation of the recorded starts agrees with the record.
+
+    See `dlsched.records.history.period.Period.check`.
+    """
+    jobs = period.simulated
+    overfull = list(_overfull(period, jobs))
+    with no_collection():
+        run = period.simulate("recorded", knows="truth")
+        audit = run.audit()
+    ran = run.jobs.set_index("id").loc[jobs["id"]]
+    expected = np.maximum(jobs["start"].to_numpy(float), period.since)
+    carried = (jobs["role"] == "carried").to_numpy()
+    expected[carried] = period.origin
+    difference = np.abs(ran["start"].to_numpy(float) + period.origin - expected)
+    difference = np.round(difference * TICKS) / TICKS
+    late = np.flatnonzero(difference > 0)
+    late = late[np.argsort(-difference[late], kind="stable")]
+    violations = [
+        Violation(
+            "difference",
+            f"jobs.{jobs['id'][j]}",
+            f"it starts {difference[j]:,.6g} s off its recorded start, as its nodes were not free",
+            float(difference[j]),  # type: ignore[arg-type]
+        )
+        for j in late[:SHOWN].tolist()
+    ]
+    details = {
+        "jobs": len(jobs),
+        "largest_difference": float(difference.max(initial=0.0)),
+        "different": len(late),
+        "overfull": len(overfull),
+        "audit": len(audit.violations),
+    }
+    found = (*overfull[:SHOWN], *violations, *audit.violations[:SHOWN])
+    return Report(found, None, details)
+
+
+def _overfull(period: Period, jobs: pd.DataFrame) -> list[Violation]:
+    """Return a violation for each node that holds more than it has."""
+    import pandas as pd
+
+    end = jobs["end"].fillna(period.horizon)
+    flat = pd.DataFrame({"start": jobs["start"], "end": end, "held": jobs["nodes"]})
+    flat = flat.explode("held").dropna(subset=["held"])
+    if not len(flat):
+        return []
+    codes, names = pd.factorize(pd.Series([name for name, _ in flat["held"]], dtype=object))
+    amounts = np.array([amount for _, amount in flat["held"]], np.int64)
+    most = highest(codes, flat["start"].to_numpy(float), flat["end"].to_numpy(float), amounts)
+    nodes = period.capacity.nodes
+    size = dict(zip(nodes["name"], nodes["gpus"], strict=True))
+    return [
+        Violation(
+            "overfull",
+            f"nodes.{name}",
+            f"{peak} are held at the same time, it has {size.get(name, 0)}",
+            int(peak - size.get(name, 0)),
+        )
+        for name, peak in zip(names, most.tolist(), strict=True)
+        if peak > size.get(name, 0)
+    ]

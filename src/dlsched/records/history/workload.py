@@ -1,0 +1,155 @@
+"""The jobs of a period as a workload, with what policies know of their durations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dlsched.errors import UnknownName
+from dlsched.simulation import Workload
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Knows: TypeAlias = Literal["limit", "truth", "user_mean"]
+LEAD: Final = 1.0
+"""Seconds of the clock before the window, if jobs ran at its start: these are started first."""
+Floats = NDArray[np.float64]
+_LEAST: Final = 1e-6
+
+
+class Clock(NamedTuple):
+    """The times of a period.
+
+    Attributes
+    ----------
+    origin
+        The moment at which the simulation's clock is 0.
+    since
+        The start of the window.
+    horizon
+        The end of the jobs that have none.
+    delay
+        Seconds for which every job holds its nodes before it begins to run.
+    """
+
+    origin: float
+    since: float
+    horizon: float
+    delay: float = 0.0
+
+
+def make_workload(jobs: pd.DataFrame, everyone: pd.DataFrame, clock: Clock, knows: str) -> Workload:
+    """Return the jobs of a period as a workload; see `dlsched.records.Period.workload`.
+
+    Parameters
+    ----------
+    jobs
+        The simulated jobs, with their ``role``.
+    everyone
+        All jobs of the history, of which users' means are taken.
+
+    Raises
+    ------
+    UnknownName
+        If `knows` is none of the three.
+    """
+    origin = clock.origin
+    carried = (jobs["role"] == "carried").to_numpy()
+    start = jobs["start"].to_numpy(float)
+    end = jobs["end"].fillna(clock.horizon).to_numpy(float)
+    work = np.where(carried, end - origin, end - start)
+    submit = np.maximum(
+        np.where(carried, origin, jobs["eligible"]), np.where(carried, origin, clock.since)
+    )
+    begin = np.where(carried, origin, start)
+    estimate = known_durations(jobs, everyone, end - start, knows)
+    # Of a job that runs already, what has passed is known.
+    passed = np.where(carried, origin - start, 0.0)
+    estimate = np.maximum(estimate - passed, _LEAST) + clock.delay
+    rows = []
+    columns = zip(
+        jobs["id"],
+        jobs["gpus"],
+        _rounded(submit - origin),
+        _rounded(work),
+        _rounded(begin - origin),
+        _rounded(estimate),
+        _rounded(jobs["limit"].to_numpy(float)),
+        jobs["nodes"],
+        *(jobs[name] for name in ("user", "account", "partition", "gpu_type", "state")),
+        strict=True,
+    )
+    for name, gpus, arrival, length, starts, known, limit, nodes, *texts in columns:
+        row: dict[str, Any] = {
+            "id": name,
+            "submit": arrival,
+            "gpus": int(gpus),
+            "work": length,
+            "start": starts,
+            "nodes": nodes,
+        }
+        if known is not None and knows != "truth":
+            row["estimate"] = known
+        if clock.delay:
+            row["restart"] = clock.delay
+        if limit is not None:
+            row["limit"] = limit
+        fields = zip(("tenant", "account", "partition", "gpu_type", "state"), texts, strict=True)
+        row |= {field: text for field, text in fields if isinstance(text, str)}
+        rows.append(row)
+    return Workload.parse({"name": "history", "jobs": rows}, "the history")
+
+
+def known_durations(
+    jobs: pd.DataFrame, everyone: pd.DataFrame, truth: Floats, knows: str
+) -> Floats:
+    """Return what policies take for the durations of jobs, from their starts on.
+
+    Raises
+    ------
+    UnknownName
+        If `knows` is none of the three.
+    """
+    if knows not in get_args(Knows):
+        raise UnknownName("knowledge of durations", str(knows), get_args(Knows))
+    if knows == "truth":
+        return truth
+    limit = jobs["limit"].to_numpy(float)
+    has_limit = np.isfinite(limit) & (limit > 0)
+    if knows == "limit":
+        return np.where(has_limit, limit, truth)
+    mean = user_means(jobs, everyone)
+    known = np.where(np.isnan(mean), truth, mean)
+    return np.where(has_limit, np.fmin(np.where(np.isnan(mean), limit, known), limit), known)
+
+
+def user_means(jobs: pd.DataFrame, everyone: pd.DataFrame) -> Floats:
+    """Return the mean duration of each job's user's jobs that had ended when it was submitted.
+
+    NaN for a user without such jobs.
+    """
+    ended = everyone[everyone["end"].notna() & (everyone["end"] > everyone["start"])]
+    ended = ended.sort_values("end", kind="stable")
+    means = np.full(len(jobs), np.nan)
+    submit = jobs["submit"].to_numpy(float)
+    by_user = {str(user): group for user, group in ended.groupby("user")}
+    for user, places in jobs.groupby("user").indices.items():
+        group = by_user.get(str(user))
+        if group is None:
+            continue
+        total = np.cumsum((group["end"] - group["start"]).to_numpy(float))
+        count = np.searchsorted(group["end"].to_numpy(float), submit[places], side="right")
+        means[places] = np.where(count > 0, total[count - 1] / np.maximum(count, 1), np.nan)
+    return means
+
+
+def _rounded(values: Floats) -> list[int | float | None]:
+    """Return seconds rounded to the clock's microseconds; None for what is not finite."""
+    rounded = np.round(values, 6)
+    return [
+        None if not np.isfinite(value) else int(value) if value == int(value) else value
+        for value in rounded.tolist()
+    ]

@@ -1,0 +1,306 @@
+"""The cluster at a moment of a trace, and the instances that the problems' adapters make of it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from dlsched.display.markup import facts_html
+from dlsched.errors import OptionError, has_no_option
+from dlsched.records.traces.duration import format_duration
+from dlsched.records.traces.job import TraceJob
+from dlsched.records.traces.replay import Placement, moment, replay
+from dlsched.records.traces.trace import Trace
+from dlsched.registry.cluster_state import ClusterState, JobState, Server, adapter, uniform
+from dlsched.registry.labels import labelled
+from dlsched.schema.envelope import AnyInstance
+from dlsched.schema.fields import Id
+from dlsched.schema.quantities import Number, to_json
+from dlsched.text.figures import shorten
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A cluster at one moment of a trace.
+
+    Attributes
+    ----------
+    at
+        Seconds from the trace's first submission.
+    servers, gpus
+        Number of servers, and of GPUs on each.
+    demand
+        Servers that `reclaiming` asks to return; None for a tenth.
+    running
+        The jobs that hold GPUs, with where and since when, in the order of their start.
+    queued
+        The jobs that wait, in the order of submission.
+    refused
+        The jobs submitted so far that are larger than the cluster.
+    finished
+        Number of jobs that have ended.
+    elastic_ids
+        Ids of the running and queued jobs that are elastic.
+    name
+        Name of the instances; None for one made of problem, trace, moment, cluster and options.
+    source
+        Python expression that returns the snapshot.
+    settings
+        The options that are not at their defaults, for the instances' names.
+    state
+        What the problems' adapters take. The servers are s1, s2, and so on; an elastic job can run
+        with half of its GPUs, rounded up, and with twice that number.
+    """
+
+    trace: str
+    at: Number
+    servers: int
+    gpus: int
+    demand: int | None
+    running: tuple[Placement, ...]
+    queued: tuple[TraceJob, ...]
+    refused: tuple[TraceJob, ...]
+    finished: int
+    elastic_ids: frozenset[Id]
+    name: str | None
+    source: str
+    settings: Mapping[str, Any]
+    state: ClusterState
+
+    def __repr__(self) -> str:
+        """Return trace, moment, cluster, and the numbers of jobs."""
+        return (
+            f"<snapshot of {shorten(self.trace, 60)!r} at {format_duration(self.at)}: "
+            f"{self.servers:,} servers of {self.gpus:,} GPUs, {self.free_gpus:,} GPUs free; "
+            f"{len(self.running):,} jobs running, {len(self.queued):,} queued, "
+            f"{len(self.refused):,} refused, {self.finished:,} finished>"
+        )
+
+    def _repr_html_(self) -> str:
+        """Return the same as a table for a notebook."""
+        heading = f"at {format_duration(self.at)} of {self.trace}"
+        cluster = f"{self.servers:,} servers of {self.gpus:,} GPUs"
+        rows = [
+            ("GPUs held", self.held_gpus, cluster),
+            ("GPUs free", self.free_gpus, ""),
+            ("jobs running", len(self.running), f"{len(self.elastic_ids):,} elastic, or queued"),
+            ("jobs queued", len(self.queued), f"{sum(j.gpus for j in self.queued):,} GPUs wanted"),
+            ("jobs refused", len(self.refused), "larger than the cluster" if self.refused else ""),
+            ("jobs finished", self.finished, ""),
+        ]
+        return facts_html("snapshot", heading, rows)
+
+    @property
+    def held_gpus(self) -> int:
+        """GPUs that running jobs hold."""
+        return sum(p.job.gpus for p in self.running)
+
+    @property
+    def free_gpus(self) -> int:
+        """GPUs that no job holds."""
+        return self.servers * self.gpus - self.held_gpus
+
+    def instance(self, problem: str, **options: Any) -> AnyInstance:
+        """Return the instance of a problem at this moment.
+
+        Parameters
+        ----------
+        problem
+            Name of a problem that has an adapter: a module ``state``.
+        **options
+            Keyword arguments of the adapter's function ``instance``.
+
+        Raises
+        ------
+        UnknownName
+            If there is no such problem.
+        OptionError
+            If the problem has no adapter, or this has no such option or cannot take the value.
+        """
+        function = adapter(problem).instance
+        known = inspect.signature(function).parameters
+        for name in options:
+            if name not in list(known)[1:]:
+                raise OptionError(has_no_option(f"the state of {problem}", name, list(known)[1:]))
+        adapted: AnyInstance = function(self.state, **options)
+        chosen = {k: v for k, v in options.items() if v != known[k].default}
+        label = f"{problem}-{self.trace}-{format_duration(self.at)}-{self.servers}x{self.gpus}"
+        given = "".join(f", {k}={v!r}" for k, v in options.items() if v is not None)
+        counts = (
+            f"{len(self.running)} jobs running, {len(self.queued)} queued, "
+            f"{len(self.refused)} refused, {self.finished} finished; {self.free_gpus} GPUs free"
+        )
+        labels = {
+            "name": self.name or labelled(label, chosen | dict(self.settings)),
+            "source": f"{self.source}.instance({problem!r}{given})",
+            "notes": "; ".join(filter(None, (counts, adapted.notes))),
+        }
+        return adapted.model_copy(update=labels)
+
+    @cached_property
+    def reclaiming(self) -> AnyInstance:
+        """Which `demand` servers to return (Lyra, section 4)."""
+        return self.instance("reclaiming", demand=self.demand)
+
+    @cached_property
+    def elastic(self) -> AnyInstance:
+        """Which jobs get the GPUs that no base worker holds (Lyra, section 5.2)."""
+        return self.instance("elastic")
+
+
+def snapshot(
+    trace: Trace,
+    at: float | str | Number,
+    *,
+    servers: int = 64,
+    gpus: int = 8,
+    demand: int | None = None,
+    elastic: float = 0.2,
+    seed: int = 0,
+    spread: bool = True,
+    name: str | None = None,
+) -> Snapshot:
+    """Replay a trace up to a moment and return the cluster as it then is.
+
+    Parameters
+    ----------
+    at
+        Seconds from the trace's first submission, or a duration like ``"3d"``. Jobs submitted at
+        that moment are included; jobs that finish at it are not.
+    servers, gpus, spread
+        The cluster, and whether jobs may be spread over it; see `dlsched.records.replay`.
+    demand
+        Servers to return, for `Snapshot.reclaiming`; a tenth by default, at least one.
+    elastic
+        Share of the jobs with two GPUs or more that are elastic, which no trace records. Half of
+        such a job's GPUs, rounded down, are flexible workers.
+    seed
+        With a job's id alone, decides whether the job is elastic.
+    name
+        Name of all instances.
+
+    Raises
+    ------
+    OptionError
+        If an option is out of its range.
+    """
+    if not 0 <= elastic <= 1:
+        raise OptionError(f"elastic={elastic} must be a share from 0 to 1")
+    if demand is not None and demand < 0:
+        raise OptionError(f"demand={demand} must be at least 0 servers")
+    seconds = moment(at)
+    history = replay(trace, servers=servers, gpus=gpus, until=seconds, spread=spread)
+    running = history.running(seconds)
+    present = [*(p.job for p in running), *history.queued]
+    elastic_ids = frozenset(
+        job.id for job in present if job.gpus > 1 and uniform(job.id, seed) < elastic
+    )
+
+    def job_state(job: TraceJob, **progress: Any) -> JobState:
+        least = job.gpus - job.gpus // 2
+        bounds = (least, 2 * least) if job.id in elastic_ids else (job.gpus, job.gpus)
+        return _job_state(trace, job, *bounds, **progress)
+
+    state = ClusterState(
+        time=seconds,
+        servers=tuple(Server(f"s{i + 1}", gpus) for i in range(servers)),
+        running=tuple(
+            job_state(
+                p.job,
+                remaining=p.finish - seconds,
+                attained=seconds - p.start,
+                allocation=tuple((f"s{server + 1}", count) for server, count in p.gpus),
+            )
+            for p in running
+        ),
+        waiting=tuple(job_state(job, remaining=job.duration) for job in history.queued),
+    )
+    chosen = {"elastic": elastic, "seed": seed, "spread": spread}
+    defaults = {"elastic": 0.2, "seed": 0, "spread": True}
+    options = f"{servers=}, {gpus=}, {elastic=}, {seed=}, {spread=}"
+    options += "" if demand is None else f", {demand=}"
+    return Snapshot(
+        trace=trace.name,
+        at=seconds,
+        servers=servers,
+        gpus=gpus,
+        demand=demand,
+        running=running,
+        queued=history.queued,
+        refused=history.refused,
+        finished=len(history.placements) - len(running),
+        elastic_ids=elastic_ids,
+        name=name,
+        source=f"dlsched.records.snapshot({trace.source or trace.name}, "
+        f"at={to_json(seconds)}, {options})",
+        settings={k: v for k, v in chosen.items() if v != defaults[k]},
+        state=state,
+    )
+
+
+def queue(
+    trace: Trace,
+    at: float | str | Number,
+    *,
+    servers: int = 8,
+    gpus: int = 8,
+    resources: int = 3,
+    order: str = "srsf",
+    name: str | None = None,
+) -> AnyInstance:
+    """Return the jobs that Muri would group at a moment (Algorithm 1, lines 3-5).
+
+    Parameters
+    ----------
+    at, servers, gpus, name
+        As in `snapshot`.
+    resources, order
+        As in `dlsched.problems.interleaving.instances.state.instance`.
+
+    Raises
+    ------
+    UnknownName
+        If there is no such order.
+    """
+    shot = snapshot(trace, at, servers=servers, gpus=gpus, name=name)
+    return shot.instance("interleaving", resources=resources, order=order)
+
+
+def pool(
+    trace: Trace, *, resources: int = 3, budget: float | None = None, name: str | None = None
+) -> AnyInstance:
+    """Return all jobs of a trace as one cover of interleaving, as if they waited at once.
+
+    Parameters
+    ----------
+    resources, budget
+        As in `dlsched.problems.interleaving.instances.state.pool`.
+    name
+        Name of the instance.
+    """
+    jobs = [
+        _job_state(trace, job, job.gpus, job.gpus, remaining=job.duration) for job in trace.jobs
+    ]
+    pooled: AnyInstance = adapter("interleaving").pool(jobs, resources=resources, budget=budget)
+    label = f"interleaving-{trace.name}-k{resources}"
+    label += "" if budget is None else f"-budget={budget}"
+    source = f"dlsched.records.traces.pool({trace.source or trace.name}, {resources=}, {budget=})"
+    return pooled.model_copy(update={"name": name or label, "source": source})
+
+
+def _job_state(
+    trace: Trace, job: TraceJob, min_gpus: int, max_gpus: int, **progress: Any
+) -> JobState:
+    return JobState(
+        id=job.id,
+        gpus=job.gpus,
+        min_gpus=min_gpus,
+        max_gpus=max_gpus,
+        submit=job.submit - trace.first,
+        model=job.model,
+        stages=job.stages,
+        **progress,
+    )

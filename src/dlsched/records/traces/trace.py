@@ -1,0 +1,118 @@
+"""A trace: jobs with their time of submission, GPUs and duration."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import TYPE_CHECKING, Self
+
+from pydantic import field_validator, model_validator
+
+from dlsched.display.markup import document_html
+from dlsched.records.traces.columns import MappingLike
+from dlsched.records.traces.frame import frame_jobs
+from dlsched.records.traces.job import TraceJob
+from dlsched.schema.document import Document
+from dlsched.schema.fields import Id
+from dlsched.schema.flaws import Flaw, require_unique
+from dlsched.schema.quantities import Number
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Trace(Document):
+    """Jobs in the order of submission; those submitted at the same time, in the order given.
+
+    Attributes
+    ----------
+    source
+        Python expression that returns the trace.
+    notes
+        What was left out or rounded when it was read, with counts; also logged under "dlsched".
+    """
+
+    name: Id
+    jobs: tuple[TraceJob, ...]
+    source: str | None = None
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: pd.DataFrame,
+        mapping: MappingLike | None = None,
+        *,
+        name: str = "frame",
+        plausibility: bool = True,
+    ) -> Self:
+        """Return the jobs of a pandas data frame, one per row, validated as those of a file are.
+
+        Parameters
+        ----------
+        frame
+            Columns of numbers, text, ``datetime64`` (moments) and ``timedelta64`` (durations). A
+            missing value is an empty cell. A float without a fraction counts as a whole number.
+        mapping
+            Which column holds which field, as in `read_trace`; by default the columns are called
+            as the fields of `TraceJob` are, and times are in seconds. ``start`` and ``end``
+            may stand for ``duration``.
+        name
+            Name of the trace.
+        plausibility
+            Whether values are refused that no trace has, as in `read_trace`.
+
+        Raises
+        ------
+        InstanceError
+            Naming the row by its label in the index, the column, the flaw and the remedy.
+        OptionError, UnknownName
+            If the mapping cannot be used.
+        """
+        name = name or "frame"
+        return cls(name=name, jobs=tuple(frame_jobs(frame, mapping, name, plausibility)))
+
+    @field_validator("jobs")
+    @classmethod
+    def _in_order(cls, jobs: tuple[TraceJob, ...]) -> tuple[TraceJob, ...]:
+        require_unique(job.id for job in jobs)
+        return tuple(sorted(jobs, key=lambda job: job.submit))
+
+    @model_validator(mode="after")
+    def _not_empty(self) -> Self:
+        if not self.jobs:
+            raise Flaw(("jobs",), "there is no job", "give at least one")
+        return self
+
+    def _repr_html_(self) -> str:
+        """Return the jobs, with ranges of their fields, and the notes, for a notebook."""
+        source = [self.source] if self.source else []
+        return document_html("trace", self.name, self, *source, *self.notes)
+
+    @property
+    def first(self) -> Number:
+        """Submission of the first job: the origin of a replay's clock."""
+        return self.jobs[0].submit
+
+    @property
+    def span(self) -> Number:
+        """Seconds from the first submission to the last."""
+        return self.jobs[-1].submit - self.first
+
+    @cached_property
+    def ticks_per_second(self) -> int:
+        """Fewest ticks per second such that all times are whole: 1000 for milliseconds."""
+        times = {
+            t.denominator for job in self.jobs for t in (job.submit - self.first, job.duration)
+        }
+        return math.lcm(*times)
+
+    @cached_property
+    def ticks(self) -> tuple[list[int], list[int]]:
+        """Submissions, counted from the first one, and durations; both in ticks."""
+        rate = self.ticks_per_second
+        first = self.first
+        return (
+            [int((job.submit - first) * rate) for job in self.jobs],
+            [int(job.duration * rate) for job in self.jobs],
+        )

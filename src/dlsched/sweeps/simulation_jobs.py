@@ -1,0 +1,169 @@
+"""The jobs and servers of a ``[[simulation]]`` entry: a trace or a generator, and its grid."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from numbers import Real
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dlsched.errors import DlschedError
+from dlsched.schema.flaws import Flaw
+from dlsched.simulation import Cluster
+from dlsched.simulation.workload.generators.generated import GENERATORS, SERVERS
+from dlsched.simulation.workload.profiles import FILES
+from dlsched.sweeps.workload_spec import WorkloadSpec
+
+if TYPE_CHECKING:
+    from dlsched.sweeps.simulation_entry import SimulationEntry
+
+GRID = ("servers", "gpus", "cpus", "memory", "limit", "together", "wrong")
+"""What a grid can vary if the jobs are those of a trace."""
+_OF_TRACES = (
+    *("profiles", "profile_options", "together", "limit", "servers", "gpus", "cpus", "memory"),
+    *("kinds", "loans"),
+)
+"""Fields that an entry with a generator has not."""
+_OF_GENERATORS = ("parameters",)
+WRONG = "wrong"
+
+
+def validate_jobs(entry: SimulationEntry) -> None:
+    """Raise `Flaw` if an entry's jobs and servers are not stated, or in two ways."""
+    given = entry.model_fields_set
+    if (entry.trace is None) == (entry.generate is None):
+        raise Flaw(("trace",), "must stand alone, or generate", "write one of both")
+    if not all(entry.grid.values()):
+        name = next(name for name, values in entry.grid.items() if not values)
+        raise Flaw(("grid", name), "is empty", "give at least one value")
+    if "workload_seeds" in given and not entry.workload_seeds:
+        raise Flaw(("workload_seeds",), "is empty", "give one, or leave it out")
+    if entry.generate is None:
+        _validate_trace(entry)
+    else:
+        _validate_generator(entry, entry.generate)
+
+
+def _validate_trace(entry: SimulationEntry) -> None:
+    given = entry.model_fields_set
+    if "parameters" in given:
+        raise Flaw(("parameters",), "stands beside trace", "they belong to generate")
+    for name, values in entry.grid.items():
+        if name not in GRID:
+            raise Flaw(("grid", name), "cannot be varied", f"for a trace: {', '.join(GRID)}")
+        for value in values:
+            _validate_value(name, value)
+    if entry.kinds and set(entry.grid) & {"servers", "gpus", "cpus", "memory"}:
+        raise Flaw(("grid",), "varies servers that kinds states", "remove one of them")
+    drawn = entry.wrong or any(entry.grid.get(WRONG, ()))
+    if entry.workload_seeds and not drawn:
+        what = "has no effect: nothing of a trace is drawn"
+        raise Flaw(("workload_seeds",), what, "remove it, or state the share of wrong estimates")
+    _validate_value(WRONG, entry.wrong)
+
+
+def _validate_value(name: str, value: Any) -> None:
+    if name == WRONG:
+        number = isinstance(value, Real) and not isinstance(value, bool)
+        if not number or not 0 <= value <= 1:
+            raise Flaw((name,), f"{value!r} is no share", "write a number from 0 to 1")
+    elif name == "together":
+        if not isinstance(value, bool):
+            raise Flaw(("grid", name), f"{value!r} is neither true nor false", "write one of them")
+    elif isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise Flaw(("grid", name), f"{value!r} is no number from 1", "write whole numbers")
+
+
+def _validate_generator(entry: SimulationEntry, name: str) -> None:
+    if name not in GENERATORS:
+        raise Flaw(("generate",), f'"{name}" is no generator', f"those: {', '.join(GENERATORS)}")
+    for field in _OF_TRACES:
+        if field in entry.model_fields_set:
+            remedy = "what the generator takes stands in parameters"
+            raise Flaw((field,), "stands beside generate", remedy)
+    known = {**GENERATORS[name].parameters, SERVERS: None}
+    for field in ("parameters", "grid"):
+        for parameter in getattr(entry, field):
+            if parameter not in known and (field, parameter) != ("grid", WRONG):
+                remedy = f"it has: {', '.join(known)}"
+                raise Flaw((field, parameter), "is no parameter of the generator", remedy)
+    both = set(entry.parameters) & set(entry.grid)
+    if both:
+        raise Flaw(("grid", min(both)), "stands in parameters, too", "remove one of them")
+
+
+def workload_specs(entry: SimulationEntry, folder: Path) -> Iterator[WorkloadSpec]:
+    """Yield the specifications of an entry's workloads; a trace is read now, once.
+
+    Raises
+    ------
+    Flaw
+        If the trace or its profiles cannot be used; with the field's path.
+    """
+    for values in itertools.product(*entry.grid.values()):
+        varied = dict(zip(entry.grid, values, strict=True))
+        for seed in entry.workload_seeds or (None,):
+            if entry.generate is None:
+                yield _of_trace(entry, folder, varied, seed)
+            else:
+                parameters = plain(entry.parameters) | plain(varied)
+                wrong = parameters.pop(WRONG, entry.wrong) if WRONG in varied else entry.wrong
+                yield WorkloadSpec.generated(
+                    entry.generate, parameters, seed or 0, wrong=float(wrong), varied=varied
+                )
+
+
+def _of_trace(
+    entry: SimulationEntry, folder: Path, varied: Mapping[str, Any], seed: int | None
+) -> WorkloadSpec:
+    chosen = {name: getattr(entry, name) for name in GRID} | dict(varied)
+    options = {name: chosen[name] for name in ("together", "limit")}
+    options = {"profiles": entry.profiles} | options | plain(entry.profile_options)
+    files = {
+        name: _path(folder, options[name])
+        for name in FILES.get(entry.profiles or "", ())
+        if name in options
+    }
+    trace = str(entry.trace)
+    try:
+        return WorkloadSpec.of_trace(
+            *(_path(folder, trace), trace, options, cluster_of(entry, chosen), files),
+            wrong=float(chosen[WRONG]),
+            seed=seed,
+            varied=varied,
+        )
+    except (DlschedError, TypeError) as error:
+        remedy = "a path is relative to the suite; profiles must suit the trace"
+        raise Flaw(("trace",), f"cannot be used: {error}", remedy) from None
+
+
+def cluster_of(entry: SimulationEntry, chosen: Mapping[str, Any]) -> Cluster:
+    """Return the servers of an entry with a trace."""
+    if entry.kinds:
+        made = Cluster.of([kind.model_dump(exclude_none=True) for kind in entry.kinds])
+    else:
+        servers, gpus = chosen["servers"], chosen["gpus"]
+        made = Cluster.uniform(servers, gpus, cpus=chosen["cpus"], memory=chosen["memory"])
+    if not entry.loans:
+        return made
+    data = made.model_dump(mode="json", exclude_defaults=True)
+    return Cluster.parse(data | {"loans": [loan.model_dump() for loan in entry.loans]}, "loans")
+
+
+def _path(folder: Path, name: Any) -> Any:
+    """Return the path of a file beside the suite; a name that is no such file as it is."""
+    if not isinstance(name, str) or not (folder / name).exists():
+        return name
+    return str((folder / name).resolve())
+
+
+def plain(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return frozen options as plain data, which can be sent to other processes."""
+    return {name: _plain(value) for name, value in options.items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return plain(value)
+    return [_plain(entry) for entry in value] if isinstance(value, list | tuple) else value

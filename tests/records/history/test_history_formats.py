@@ -1,0 +1,192 @@
+"""The formats of records besides sacct, and real excerpts where they are there."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dlsched import InstanceError, read_history
+
+EXCERPTS = Path(__file__).parents[4] / "shared" / "data" / "history"
+REAL = pytest.mark.skipif(not EXCERPTS.is_dir(), reason="shared/data/history is not there")
+COLUMNS = (
+    "jobid,jobidraw,cluster,partition,qos,account,group,gid,user,uid,submit,eligible,start,end,"
+    "elapsed,exitcode,state,nnodes,ncpus,reqcpus,reqmem,reqtres,alloctres,timelimit,nodelist,"
+    "jobname"
+)
+
+
+@REAL
+def test_an_excerpt_of_a_cluster_explains_an_eighth() -> None:
+    """533 of 563 jobs started; the replay is exact; most of the waiting is held back."""
+    path = EXCERPTS / "sacct_pozidriv_excerpt.txt"
+    history = read_history(path, "sacct", columns=COLUMNS, resource="cpu", timezone="UTC")
+    assert (len(history.jobs), int(history.jobs["start"].notna().sum())) == (563, 533)
+    report = history.check()
+    assert report and report.details["largest_difference"] == 0
+    assert 0.12 < history.explained.share < 0.13
+    assert not history.explained.supported
+
+
+@REAL
+def test_a_record_of_slurm_alone_is_explained() -> None:
+    """Nothing but the scheduler decided the waits; with its delay backfill comes near them."""
+    history = read_history(EXCERPTS / "sacct_slurm2205_8gpu.txt", timezone="UTC")
+    assert len(history.jobs) == 197 and int(history.jobs["start"].notna().sum()) == 177
+    assert history.check()
+    assert history.explained.share > 0.98
+    period = history.within()
+    recorded = period.outcome()["wait"].mean()
+    delay = history.explained.delay
+    assert 4 < delay < 7
+    waits = period.outcome(period.simulate("backfill", delay=delay))["wait"].mean()
+    assert abs(waits / recorded - 1) < 0.05
+
+
+@REAL
+def test_swf_without_a_header() -> None:
+    """25 jobs of HPC2N; nine of ten hours of waiting are not explained by 25 jobs."""
+    history = read_history(EXCERPTS / "seth_accasim_25jobs.swf")
+    assert history.format == "swf" and history.resource == "cpu" and not history.dated
+    assert len(history.jobs) == 25 and history.check()
+    assert history.within().outcome()["wait"].max() == 221_748
+    assert history.explained.share < 0.2
+
+
+@REAL
+def test_forms_of_sacct() -> None:
+    """Ids of arrays, running jobs with an end, unknown states, rows without an account."""
+    path = EXCERPTS / "sacct_forms_xdmod_unit.txt"
+    history = read_history(path, "sacct", columns=COLUMNS, resource="cpu", timezone="UTC")
+    assert "4103947_[9-11,20]" in history.jobs["id"].tolist()
+    running = history.jobs[history.jobs["state"] == "RUNNING"]
+    assert running["end"].isna().all() and len(running) == 1
+    path = EXCERPTS / "sacct_phillips_gpu_excerpt.txt"
+    history = read_history(path, "sacct", columns=COLUMNS, timezone="UTC")
+    assert history.jobs["gpus"].tolist() == [2, 2] and len(history.dropped) == 35
+
+
+@pytest.mark.parametrize("name", ["sample-philly", "sample-helios", "sample-acme", "sample-pai"])
+def test_published_traces_are_histories(name: str) -> None:
+    """Their starts are replayed exactly; there was always room, so that nothing is explained."""
+    history = read_history(name)
+    report = history.check()
+    assert report and report.details["largest_difference"] == 0
+    assert history.explained.share == 0
+    assert history.jobs["user"].notna().all()
+
+
+SWF = """; UnixStartTime: 1700000000
+; MaxProcs: 8
+; TimeZoneString: Europe/Berlin
+1 0 5 10 4 -1 -1 4 60 -1 1 1 1 -1 1 -1 -1 -1
+3 20 -0.0 10.5 8 -1 -1 8 60 -1 0 2 1 -1 1 -1 -1 -1 7 8 9
+2 8 -1 -1 -1 -1 -1 4 60 -1 5 1 1 -1 1 -1 -1 -1
+4 30 1 5 2 -1 -1 4 60 -1 3 1 1 -1 1 -1 -1 -1
+"""
+
+
+def test_swf_with_a_header_and_its_deviations(tmp_path: Path) -> None:
+    """Unsorted, 21 fields, -0.0, fractions, parts of checkpointed jobs, jobs that never started."""
+    path = tmp_path / "log.swf"
+    path.write_text(SWF)
+    history = read_history(path)
+    assert history.dated and history.timezone == "Europe/Berlin"
+    assert history.jobs["id"].tolist() == ["1", "2", "3"]
+    assert history.jobs["submit"].tolist() == [1.7e9, 1.7e9 + 8, 1.7e9 + 20]
+    assert history.jobs["end"].tolist()[2] == 1.7e9 + 30.5
+    assert np.isnan(history.jobs["start"][1])
+    assert history.capacity.total == 8 and history.capacity.source == "the file's header"
+    semicolons = tmp_path / "semicolons.swf"
+    semicolons.write_text("\n".join(line.replace(" ", ";") for line in SWF.splitlines()[3:5]))
+    assert len(read_history(semicolons, "swf").jobs) == 2
+
+
+def test_a_model_of_a_workload_has_no_waits(tmp_path: Path) -> None:
+    """It is said that there is nothing to compare with."""
+    path = tmp_path / "model.swf"
+    lines = [f"{n} {n} -1 10 1 -1 -1 1 60 -1 1 1 1 -1 1 -1 -1 -1" for n in range(1, 30)]
+    path.write_text("\n".join(lines))
+    history = read_history(path)
+    assert not history.recorded_waits
+    assert any("no recorded waits" in note for note in history.notes)
+
+
+def workload(name: str, created: str, admitted: str, finished: str, **more: Any) -> dict[str, Any]:
+    """Return a workload of Kueue."""
+    container = {"resources": {"requests": {"nvidia.com/gpu": "2", "cpu": "500m"}}}
+    times = {"QuotaReserved": admitted, "Admitted": admitted, "Finished": finished}
+    return {
+        "kind": "Workload",
+        "metadata": {"name": name, "namespace": "team", "creationTimestamp": created},
+        "spec": {
+            "queueName": "gpus",
+            "podSets": [{"count": 3, "template": {"spec": {"containers": [container]}}}],
+        },
+        "status": {
+            "admission": {"podSetAssignments": [{"flavors": {"nvidia.com/gpu": "a100"}}]},
+            "conditions": [
+                {"type": kind, "status": "True", "lastTransitionTime": time, **more}
+                for kind, time in times.items()
+                if time
+            ],
+        },
+    }
+
+
+def test_workloads_of_kueue(tmp_path: Path) -> None:
+    """Pod sets are counted, conditions are moments in UTC, and what has no end still runs."""
+    items = [
+        workload("a", "2026-01-08T10:00:00Z", "2026-01-08T10:01:00Z", "2026-01-08T11:00:00Z"),
+        workload("b", "2026-01-08T10:02:00Z", "2026-01-08T11:00:00Z", ""),
+        workload("c", "2026-01-08T10:03:00Z", "", ""),
+    ]
+    path = tmp_path / "workloads.json"
+    path.write_text(json.dumps({"kind": "WorkloadList", "items": items}))
+    history = read_history(path)
+    assert history.format == "kueue"
+    assert history.jobs["gpus"].tolist() == [6, 6, 6]
+    assert history.jobs["state"].tolist() == ["COMPLETED", "RUNNING", "PENDING"]
+    assert history.jobs["gpu_type"][0] == "a100" and history.jobs["id"][0] == "team/a"
+    assert history.jobs["start"].tolist()[:2] == [1767866460.0, 1767870000.0]
+
+
+def test_a_table_with_named_columns(tmp_path: Path) -> None:
+    """Epoch seconds, ISO dates with offsets, D-HH:MM:SS, milliseconds; a data frame, too."""
+    path = tmp_path / "pbs.csv"
+    path.write_text(
+        "jid;qtime;wait;walltime;ngpus;host\n"
+        "1;1767866400;60;0-01:00:00;4;n[1-2]\n"
+        "2;2026-01-08T11:00:00+01:00;00:10:00;1800;2;n1+n2\n"
+    )
+    columns = {
+        "id": "jid",
+        "submit": "qtime",
+        "duration": "walltime",
+        "gpus": "ngpus",
+        "nodes": "host",
+    }
+    history = read_history(path, columns=columns)
+    assert history.format == "csv"
+    assert history.jobs["submit"].tolist() == [1767866400.0, 1767866400.0]
+    assert history.jobs["start"].tolist() == [1767866460.0, 1767867000.0]
+    assert (history.jobs["end"] - history.jobs["start"]).tolist() == [3600.0, 1800.0]
+    assert history.jobs["nodes"][0] == (("n1", 2), ("n2", 2))
+    frame = pd.DataFrame(
+        {
+            "id": [1, 2],
+            "gpus": [4, 2],
+            "submit": pd.to_datetime(["2026-01-08 10:00", "2026-01-08 10:00"]),
+            "wait": pd.to_timedelta([60, 600], "s"),
+            "duration": [3_600_000, 1_800_000],
+        }
+    )
+    same = read_history(frame, columns={"duration": ("duration", "ms")})
+    assert same.jobs[["submit", "start", "end"]].equals(history.jobs[["submit", "start", "end"]])
+    with pytest.raises(InstanceError, match="no column is called id; name it"):
+        read_history(path)

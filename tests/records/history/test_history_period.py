@@ -1,0 +1,150 @@
+"""Windows of a history, and what policies know of durations."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from history_cases import fifo
+
+from dlsched import History, OptionError, UnknownName, read_history
+from dlsched.records import sacct_text
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> History:
+    """Return the record of a simulation of 300 jobs under fifo."""
+    path = tmp_path / "record.txt"
+    path.write_text(sacct_text(fifo(300)))
+    return read_history(path, timezone="UTC")
+
+
+def table(tmp_path: Path, rows: list[str]) -> History:
+    """Return a history of rows of a table: id, user, partition, gpus, times, limit, nodes."""
+    path = tmp_path / "jobs.csv"
+    head = "id,user,partition,gpus,submit,eligible,start,end,limit,nodes"
+    path.write_text("\n".join([head, *rows]))
+    return read_history(path, timezone="UTC")
+
+
+ROWS = [
+    "before,a,p,2,0,0,0,50,60,n1",
+    "runs,a,p,2,10,10,20,200,300,n1",
+    "queued,b,p,2,30,30,200,260,120,n1",
+    "late,b,p,1,110,120,260,300,60,n2",
+    "over,b,q,1,150,150,250,900,2000,n2",
+    "after,b,q,1,450,450,460,480,60,n2",
+    "never,c,q,1,200,200,,,60,",
+    "nothing,c,q,1,210,210,220,220,60,n2",
+]
+
+
+def test_roles_of_a_window(tmp_path: Path) -> None:
+    """What ran before holds its nodes, what was queued keeps its submission, the rest is apart."""
+    period = table(tmp_path, ROWS).within(100, 400)
+    roles = dict(zip(period.jobs["id"], period.jobs["role"], strict=True))
+    assert roles == {
+        "runs": "carried",
+        "queued": "counted",
+        "late": "counted",
+        "over": "censored",
+        "never": "never",
+        "nothing": "instant",
+    }
+    jobs = {job.id: job for job in period.workload("truth").jobs}
+    assert period.origin == 99
+    assert (jobs["runs"].submit, jobs["runs"].work, jobs["runs"].start) == (0, 101, 0)
+    assert (jobs["queued"].submit, jobs["queued"].work, jobs["queued"].start) == (1, 60, 101)
+    assert jobs["late"].submit == 21  # when it became eligible
+    assert period.check()
+    outcome = period.outcome()
+    assert outcome["id"].tolist() == ["queued", "late"]
+    assert outcome["wait"].tolist() == [170, 150]
+
+
+@pytest.mark.parametrize("policy", ["fifo", "backfill", "srsf", "tiresias"])
+def test_policies_begin_with_what_ran(tmp_path: Path, policy: str) -> None:
+    """The carried job runs from the window's start on its nodes, whatever the policy is."""
+    period = table(tmp_path, ROWS).within(100, 400)
+    run = period.simulate(policy)
+    assert run.audit()
+    jobs = run.jobs.set_index("id")
+    assert jobs.loc["runs", "start"] == 0
+    assert period.outcome(run)["wait"].min() >= 10  # late was not eligible before
+
+
+def test_estimates_are_what_policies_know(tmp_path: Path) -> None:
+    """The limit, less what has passed of a job that runs; the mean of a user; or the truth."""
+    period = table(tmp_path, ROWS).within(100, 400)
+    limits = {job.id: job.estimate for job in period.workload("limit").jobs}
+    assert limits == {"runs": 300 - 79, "queued": 120, "late": 60, "over": 2000}
+    means = {job.id: job.estimate for job in period.workload("user_mean").jobs}
+    # Of user a one job of 50 s had ended by 10? None: its limit. Nobody's of user b by 30 or 150.
+    assert means == {"runs": 300 - 79, "queued": 120, "late": 60, "over": 2000}
+    full = table(tmp_path, ROWS).within()
+    means = {job.id: job.estimate for job in full.workload("user_mean").jobs}
+    assert means["after"] == 50  # 60 s and 40 s had ended by 450; that of 650 s had not
+    assert all(job.estimate is None for job in period.workload("truth").jobs)
+    with pytest.raises(UnknownName, match="did you mean 'truth'"):
+        period.workload("thruth")  # type: ignore[arg-type]
+
+
+def test_delays_hold_nodes(tmp_path: Path) -> None:
+    """Every job holds its nodes for the delay before it begins."""
+    period = table(tmp_path, ROWS).within()
+    run = period.simulate("fifo", delay=5)
+    assert run.audit()
+    held = run.jobs["attained"] - run.jobs["work"]
+    assert np.allclose(held, 5)
+
+
+def test_a_partition_has_its_nodes(tmp_path: Path) -> None:
+    """Only its jobs count; what other partitions ran there is noted."""
+    period = table(tmp_path, ROWS).within(partition="q")
+    assert period.jobs["id"].tolist() == ["over", "never", "nothing", "after"]
+    assert period.capacity.nodes["name"].tolist() == ["n2"]
+    assert any("1 job of other partitions ran on these nodes" in note for note in period.notes)
+    with pytest.raises(UnknownName, match="no partition is called 'r'"):
+        table(tmp_path, ROWS).within(partition="r")
+
+
+@pytest.mark.parametrize(
+    ("window", "message"),
+    [
+        ((500, 100), "the window ends at 100, not after 500"),
+        ((10**6, 10**6 + 1), "no job of this window"),
+        (("soon", None), "since='soon' is no date"),
+    ],
+)
+def test_a_window_without_jobs_is_an_error(
+    tmp_path: Path, window: tuple[Any, Any], message: str
+) -> None:
+    """The error says what is wrong with it."""
+    with pytest.raises(OptionError) as caught:
+        table(tmp_path, ROWS).within(*window)
+    assert message in str(caught.value)
+
+
+def test_a_window_in_the_middle_is_replayed(history: History) -> None:
+    """Jobs are carried into it, and the waits of the rest are the recorded ones."""
+    first, last = history.window
+    period = history.within(first + 0.3 * (last - first), first + 0.7 * (last - first))
+    assert (period.jobs["role"] == "carried").any()
+    report = period.check()
+    assert report and report.details["largest_difference"] == 0
+    assert period.explained.share == 1
+    again = period.outcome(period.simulate("fifo"))
+    assert np.abs(again["wait"] - period.outcome()["wait"]).max() < 1e-6
+
+
+def test_a_history_shows_itself_in_a_line(history: History, tmp_path: Path) -> None:
+    """Counts, not the data frames; a notebook shows names as text."""
+    period = history.within()
+    for shown in (history, period, history.explained, history.capacity):
+        assert len(repr(shown)) < 300 and "\n" not in repr(shown)
+    assert "300 jobs, 300 started; 0 rows dropped" in repr(history)
+    assert "300 counted" in repr(period)
+    named = table(tmp_path, ["<i>x</i>,a,p,2,0,0,0,50,60,n1"])._repr_html_()
+    assert "<i>x" not in named and "&lt;i&gt;x" in named

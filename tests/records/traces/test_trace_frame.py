@@ -1,0 +1,119 @@
+"""Data frames as traces: the same jobs and the same errors as a file's."""
+
+import datetime as dt
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dlsched import InstanceError, OptionError, UnknownName
+from dlsched.records import Trace, read_trace, replay
+
+FRAME = pd.DataFrame({"id": [1, 2], "gpus": [8, 4], "submit": [0, 60], "duration": [5400, 0.5]})
+DATES = pd.to_datetime(["2020-06-09 18:41:01.0", "2020-06-09 18:41:02.5"])
+
+
+def test_columns_called_as_the_fields() -> None:
+    """Numbers are exact, ids are text, and the trace replays."""
+    trace = Trace.from_frame(FRAME, name="ours")
+    assert [(j.id, j.gpus, j.submit, j.duration) for j in trace.jobs] == [
+        ("1", 8, 0, 5400),
+        ("2", 4, 60, Fraction(1, 2)),
+    ]
+    assert trace.name == "ours" and len(replay(trace, servers=2).placements) == 2
+
+
+def test_a_frame_of_a_file_is_the_file(tmp_path: Path) -> None:
+    """Read by pandas or by dlsched, a file is the same jobs."""
+    path = tmp_path / "t.csv"
+    path.write_text("j,n,at,long,m\na,1,0,1.5,x\nb,2,2020,60,\n")
+    mapping: Any = {"id": "j", "gpus": "n", "submit": ("at", "min"), "duration": "long"}
+    mapping |= {"model": "m"}
+    assert Trace.from_frame(pd.read_csv(path), mapping).jobs == read_trace(path, mapping).jobs
+
+
+@pytest.mark.parametrize(
+    ("changes", "submit", "duration"),
+    [
+        ({"submit": DATES}, Fraction(3, 2), 5400),
+        ({"submit": DATES.tz_localize("Asia/Shanghai")}, Fraction(3, 2), 5400),
+        ({"submit": DATES.astype(object)}, Fraction(3, 2), 5400),
+        ({"submit": [dt.date(2020, 6, 9), dt.date(2020, 6, 10)]}, 86400, 5400),
+        ({"duration": pd.to_timedelta([90.5, 1], unit="min")}, 60, 5430),
+        ({"duration": [dt.timedelta(minutes=90), dt.timedelta(1)]}, 60, 5400),
+        ({"duration": None, "start": DATES, "end": DATES + pd.Timedelta("3s")}, 60, 3),
+        ({"gpus": [8.0, 4.0]}, 60, 5400),
+        ({"gpus": pd.array([8, 4], dtype="Int64")}, 60, 5400),
+        ({"id": ["a", "b"], "submit": ["0", "60"]}, 60, 5400),
+    ],
+)
+def test_what_pandas_holds(changes: dict[str, Any], submit: Any, duration: Any) -> None:
+    """Moments, spans of time, floats without a fraction and text are what they mean."""
+    frame = FRAME.assign(**{k: v for k, v in changes.items() if v is not None})
+    frame = frame.drop(columns=[k for k, v in changes.items() if v is None])
+    first, second = Trace.from_frame(frame).jobs
+    assert (second.submit - first.submit, first.duration) == (submit, duration)
+    assert (first.gpus, second.gpus) == (8, 4)
+
+
+WRONG: list[tuple[dict[str, Any], str, str]] = [
+    ({"gpus": [1.5, 1]}, "row 0, gpus", "1.5 is not a whole number"),
+    ({"gpus": [np.nan, 1]}, "row 0, gpus", "the cell is empty"),
+    ({"gpus": [True, False]}, "row 0, gpus", "True is not a number"),
+    ({"id": ["a", "a"]}, "row 1, id", 'the id "a" is already used in row 0'),
+    ({"id": ["a", None]}, "row 1, id", "the cell is empty"),
+    ({"duration": [1, -1]}, "row 1, duration", "-1 is too small"),
+    ({"duration": [1, np.inf]}, "row 1, duration", "inf is not a finite number"),
+    ({"duration": DATES}, "row 0, duration", "is no duration"),
+    ({"duration": pd.to_timedelta([1, -1], unit="s")}, "row 1, duration", "is too small"),
+    ({"submit": pd.to_timedelta([1, 2], unit="s")}, "row 0, submit", "is no moment"),
+    ({"submit": ["2020-06-09 18:41:01"] * 2}, "row 0, submit", "is a date"),
+    ({"submit": [[1], [2]]}, "row 0, submit", "[1] is not a number"),
+    ({"duration": [1_591_728_061, 60]}, "row 0, duration", "are 50 years, too long for a job"),
+]
+
+
+@pytest.mark.parametrize(("changes", "place", "problem"), WRONG)
+def test_wrong_cells_are_refused(changes: dict[str, Any], place: str, problem: str) -> None:
+    """The error names the row by its label, the column and the flaw."""
+    with pytest.raises(InstanceError) as caught:
+        Trace.from_frame(FRAME.assign(**changes))
+    assert (caught.value.where, caught.value.path) == ("frame", place)
+    assert problem in caught.value.problem
+
+
+def test_plausibility_can_be_overruled() -> None:
+    """What is implausible is read if one insists."""
+    frame = FRAME.assign(gpus=[200_000, 1])
+    with pytest.raises(InstanceError, match="more than any cluster"):
+        Trace.from_frame(frame)
+    assert Trace.from_frame(frame, plausibility=False).jobs[0].gpus == 200_000
+
+
+def test_unusable_frames_are_refused() -> None:
+    """No jobs, no such column, no frame at all: each in one sentence; rows have their labels."""
+    with pytest.raises(InstanceError, match="there is no job"):
+        Trace.from_frame(FRAME.iloc[:0])
+    with pytest.raises(OptionError, match=r"mapping\['gpus'\] is missing"):
+        Trace.from_frame(FRAME.drop(columns="gpus"))
+    with pytest.raises(InstanceError, match=r"column n: there is no such .* it has: id"):
+        Trace.from_frame(FRAME, {"id": "id", "gpus": "n", "submit": "submit", "duration": "d"})
+    with pytest.raises(InstanceError, match="two columns of this name"):
+        Trace.from_frame(pd.concat([FRAME, FRAME], axis=1))
+    with pytest.raises(OptionError, match="list is no data frame"):
+        Trace.from_frame([1])  # type: ignore[arg-type]
+    with pytest.raises(UnknownName, match="trace format"):
+        Trace.from_frame(FRAME, "heliox")
+    with pytest.raises(OptionError, match="both 'duration' and 'start'"):
+        names: Any = {name: name for name in ("id", "gpus", "submit", "duration", "start")}
+        Trace.from_frame(FRAME, names)
+    with pytest.raises(OptionError, match="not DataFrame; for a data frame there is"):
+        read_trace(FRAME)  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="is no mapping; write"):
+        Trace.from_frame(FRAME, ["id", "gpus"])  # type: ignore[arg-type]
+    frame = FRAME.assign(gpus=[1, -2]).set_index(pd.Index(["first", "second"]))
+    with pytest.raises(InstanceError, match="row second, gpus: -2 is too small"):
+        Trace.from_frame(frame)

@@ -1,0 +1,151 @@
+"""Replays: strictly first come first served, best fit, and never more GPUs than there are."""
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dlsched import OptionError
+from dlsched.records import Placement, Trace, TraceJob, replay
+from dlsched.records.traces.replay import place
+
+SECONDS = st.integers(0, 24).map(lambda n: Fraction(n, 2)) | st.sampled_from(
+    [Fraction("0.1"), Fraction("0.3"), Fraction("1.007")]
+)
+CLUSTERS = {"servers": st.integers(1, 4), "gpus": st.integers(1, 4)}
+
+
+@st.composite
+def traces(draw: st.DrawFn) -> Trace:
+    """Draw a trace in which jobs meet, wait and coincide."""
+    rows = draw(st.lists(st.tuples(st.integers(0, 14), SECONDS, SECONDS), min_size=1, max_size=14))
+    return trace(*rows)
+
+
+def trace(*rows: tuple[Any, ...]) -> Trace:
+    """Build a trace of jobs a, b, c, ... from (gpus, submit, duration)."""
+    jobs = [
+        TraceJob(id="abcdefghijklmn"[i], gpus=gpus, submit=submit, duration=duration)
+        for i, (gpus, submit, duration) in enumerate(rows)
+    ]
+    return Trace(name="hand", jobs=tuple(jobs))
+
+
+@given(t=traces(), spread=st.booleans(), **CLUSTERS)
+def test_no_server_is_ever_over_its_gpus(t: Trace, spread: bool, servers: int, gpus: int) -> None:
+    """At every start, what is held on each server fits it; each job holds exactly its GPUs."""
+    history = replay(t, servers=servers, gpus=gpus, spread=spread)
+    for now in history.placements:
+        held = [0] * servers
+        for p in history.running(now.start):
+            for server, count in p.gpus:
+                held[server] += count
+        assert max(held) <= gpus
+        assert sum(count for _, count in now.gpus) == now.job.gpus
+
+
+@given(t=traces(), spread=st.booleans(), **CLUSTERS)
+def test_every_job_is_accounted_for(t: Trace, spread: bool, servers: int, gpus: int) -> None:
+    """Jobs are started in the order of their submission, or refused for their size, or need no GPU.
+
+    In the end none waits; none has started before it was submitted.
+    """
+    history = replay(t, servers=servers, gpus=gpus, spread=spread)
+    assert not history.queued
+    assert {j.id for j in history.refused} == {j.id for j in t.jobs if j.gpus > servers * gpus}
+    fitting = [j.id for j in t.jobs if 0 < j.gpus <= servers * gpus]
+    assert [p.job.id for p in history.placements] == fitting
+    assert all(p.finish - p.start == p.job.duration for p in history.placements)
+    times = [p.start for p in history.placements]
+    assert times == sorted(times)
+    assert all(p.start >= p.job.submit - t.first for p in history.placements)
+
+
+@given(t=traces(), **CLUSTERS)
+def test_jobs_start_as_early_as_the_order_allows(t: Trace, servers: int, gpus: int) -> None:
+    """A spread job starts when it is first in the queue and the GPUs are there: not a bit later."""
+    before: list[Placement] = []
+    for p in replay(t, servers=servers, gpus=gpus).placements:
+        ready = max([p.job.submit - t.first, *(q.start for q in before[-1:])])
+        moments = sorted({ready, *(q.finish for q in before if q.finish > ready)})
+        held = [sum(q.job.gpus for q in before if q.start <= m < q.finish) for m in moments]
+        free = [servers * gpus - h for h in held]
+        assert p.start == next(m for m, f in zip(moments, free, strict=True) if f >= p.job.gpus)
+        before.append(p)
+
+
+@given(t=traces(), **CLUSTERS)
+def test_jobs_that_may_not_spread_are_kept_together(t: Trace, servers: int, gpus: int) -> None:
+    """Without spreading, every job is on as few servers as can hold it."""
+    for p in replay(t, servers=servers, gpus=gpus, spread=False).placements:
+        assert len(p.gpus) == -(-p.job.gpus // gpus)
+
+
+@given(t=traces(), spread=st.booleans(), until=SECONDS, **CLUSTERS)
+def test_no_future_matters(
+    t: Trace, spread: bool, until: Fraction, servers: int, gpus: int
+) -> None:
+    """Up to a moment, all happens as if the trace went no further."""
+    options: dict[str, Any] = {"servers": servers, "gpus": gpus, "spread": spread}
+    past = tuple(job for job in t.jobs if job.submit - t.first <= until)
+    now = replay(t, until=until, **options)
+    assert now == replay(Trace(name="past", jobs=past), until=until, **options)
+    full = replay(t, **options)
+    assert now.placements == tuple(p for p in full.placements if p.start <= until)
+    waiting = {p.job.id for p in full.placements if p.start > until}
+    assert [j.id for j in now.queued] == [j.id for j in past if j.id in waiting]
+
+
+def test_departures_come_before_arrivals() -> None:
+    """A job submitted when another leaves gets its GPUs at once, also in odd milliseconds."""
+    end = 3 * Fraction("0.1")
+    history = replay(trace((8, 0, end), (8, end, 1)), servers=1)
+    assert [p.start for p in history.placements] == [0, end]
+    assert [p.job.id for p in history.running(end)] == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("free", "size", "spread", "where"),
+    [
+        ([8, 3, 5], 3, True, {1: 3}),  # the fullest server that suffices
+        ([8, 3, 5], 4, True, {2: 4}),
+        ([8, 8, 3, 5], 12, True, {0: 8, 3: 4}),  # a whole server, and the rest by best fit
+        ([8, 8, 8], 16, True, {0: 8, 1: 8}),
+        ([2, 3, 4], 6, True, {0: 2, 1: 3, 2: 1}),  # nowhere together: singles, fullest first
+        ([2, 3, 4], 6, False, None),
+        ([2, 3, 4], 10, True, None),
+        ([8, 3], 10, True, {0: 8, 1: 2}),
+        ([8, 1, 1], 10, True, {1: 1, 2: 1, 0: 8}),
+    ],
+)
+def test_placement(free: list[int], size: int, spread: bool, where: dict[int, int] | None) -> None:
+    """Together on the fullest servers that suffice, else spread; on failure no GPU is taken."""
+    remaining = np.array(free)
+    assert place(remaining, 8, size, spread) == where
+    taken = where or {}
+    assert remaining.tolist() == [f - taken.get(s, 0) for s, f in enumerate(free)]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [({"until": moment}, None) for moment in (-1, float("nan"), float("inf"), "soon", True, int)]
+    + [({size: count}, "must be at least 1") for size, count in (("servers", 0), ("gpus", 0))]
+    + [({"servers": -3}, "servers and gpus must be at least 1")],
+)
+def test_bad_options_are_refused(options: Any, words: str | None) -> None:
+    """A moment is a number of seconds or a duration; a cluster has servers with GPUs."""
+    with pytest.raises(OptionError, match=words):
+        replay(trace((1, 0, 1)), **options)
+
+
+def test_a_trace_has_jobs_with_ids_of_their_own() -> None:
+    """No job, or two of one id, is no trace; the span is from the first submission to the last."""
+    assert trace((1, 5, 1), (1, 3, 1), (1, 9, 0)).span == 6
+    with pytest.raises(ValueError, match="there is no job"):
+        Trace(name="none", jobs=())
+    job = TraceJob(id="x", gpus=1, submit=0, duration=1)
+    with pytest.raises(ValueError, match="already used"):
+        Trace(name="twice", jobs=(job, job))

@@ -1,0 +1,266 @@
+"""Snapshots: the cluster at a moment, and the instances made of it, agree with the replay."""
+
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dlsched
+from dlsched import OptionError
+from dlsched.problems.reclaiming.definition.oracle import brute_force
+from dlsched.records import Snapshot, Trace, TraceJob, read_trace, replay, snapshot, synthesise
+from drawing import draws
+
+HOUR = 3600
+SMALL = settings(max_examples=draws(20), deadline=None)
+MOMENTS: dict[str, Any] = {
+    "seed": st.integers(0, 10**6),
+    "hours": st.integers(0, 60),
+    "share": st.sampled_from([0.0, 0.5, 1.0]),
+    "spread": st.booleans(),
+}
+
+
+def drawn(seed: int, hours: int, share: float, spread: bool) -> tuple[Trace, Snapshot]:
+    """Return a small overloaded trace and a snapshot of it."""
+    trace = synthesise(seed, jobs=40, days=2, busy_gpus=60)
+    return trace, snapshot(
+        trace, hours * HOUR, servers=5, gpus=8, elastic=share, seed=seed, spread=spread
+    )
+
+
+def hand() -> Trace:
+    """Two servers: a fills one and half the other, b the rest, c and d wait, e is too large."""
+    rows = [("a", 12, 0, 100), ("b", 4, 0, 60), ("c", 8, 10, 30), ("d", 1, 20, 5), ("e", 99, 30, 1)]
+    jobs = [TraceJob(id=i, gpus=g, submit=7 + s, duration=d) for i, g, s, d in rows]
+    return Trace(name="hand", jobs=tuple(jobs))
+
+
+def test_a_snapshot_by_hand() -> None:
+    """At 50 s, a and b run on both servers, c and d wait, e was refused, no job has ended."""
+    shot = snapshot(hand(), 50, servers=2, elastic=0)
+    assert [p.job.id for p in shot.running] == ["a", "b"]
+    assert [j.id for j in shot.queued] == ["c", "d"]
+    assert [j.id for j in shot.refused] == ["e"]
+    assert (shot.finished, shot.held_gpus, shot.free_gpus) == (0, 16, 0)
+    assert shot.reclaiming.demand == 1
+    assert shot.reclaiming.to_data()["jobs"] == [
+        {"id": "a", "workers": [{"server": "s1", "gpus": 8}, {"server": "s2", "gpus": 4}]},
+        {"id": "b", "workers": [{"server": "s2", "gpus": 4}]},
+    ]
+    result = dlsched.solve(shot.reclaiming)
+    assert (result.objective.preempted, result.objective.collateral) == (1, 4)
+
+
+def test_flexible_workers_by_hand() -> None:
+    """Half of an elastic job's GPUs are flexible, those it was given last; one GPU is none."""
+    shot = snapshot(hand(), 50, servers=2, elastic=1)
+    assert shot.elastic_ids == {"a", "b", "c"}
+    workers = {
+        job.id: [(w.server, w.gpus, w.flexible) for w in job.workers]
+        for job in shot.reclaiming.jobs
+    }
+    assert workers == {
+        "a": [("s1", 6, False), ("s1", 2, True), ("s2", 4, True)],
+        "b": [("s2", 2, False), ("s2", 2, True)],
+    }
+
+
+def test_the_elastic_epoch_by_hand() -> None:
+    """Base workers hold 8 of 16 GPUs; running jobs have their remaining time, queued ones all."""
+    data = snapshot(hand(), 50, servers=2, elastic=1).elastic.to_data()
+    assert data["capacity"] == 8
+    keys = ["id", "min_workers", "max_workers", "min_running_time", "running"]
+    rows = [tuple(job.get(key, False) for key in keys) for job in data["jobs"]]
+    assert rows == [
+        ("a", 6, 12, 50, True),
+        ("b", 2, 4, 10, True),
+        ("c", 4, 8, 30, False),
+        ("d", 1, 1, 5, False),
+    ]
+    assert all(job["gpus_per_worker"] == 1 for job in data["jobs"])
+
+
+def test_the_elastic_epoch_with_gpus_on_loan() -> None:
+    """With loan, the same jobs on two pools; shares of 1 and 0 are all and none."""
+    shot = snapshot(hand(), 50, servers=2, elastic=1)
+    made = shot.instance("elastic", loan=6, fungible=1, heterogeneous=0)
+    assert [(p.id, p.capacity) for p in made.by_pool] == [("training", 8), ("loan", 6)]
+    assert all(job.fungible and not job.heterogeneous for job in made.jobs)
+    assert [job.base_pool for job in made.jobs] == ["training", "training", None, None]
+    plain = {"fungible": False, "base_pool": None}
+    assert tuple(job.model_copy(update=plain) for job in made.jobs) == shot.elastic.jobs
+    drawn = [shot.instance("elastic", loan=6, fungible=0.5, kind_seed=s).jobs for s in range(9)]
+    assert len({tuple(job.fungible for job in jobs) for jobs in drawn}) > 1
+
+
+def test_running_times_are_rounded_up_to_milliseconds() -> None:
+    """5 GPUs for 1 s are 1 x 5/6 s with twice the base of 3; a job of no duration has 1 ms left."""
+    rows = [("a", 8, 0, 9), ("b", 5, 1, 1), ("c", 1, 2, 0)]
+    jobs = tuple(TraceJob(id=i, gpus=g, submit=s, duration=d) for i, g, s, d in rows)
+    epoch = snapshot(Trace(name="t", jobs=jobs), 2, servers=1, elastic=1).elastic
+    times = [Fraction(job["min_running_time"]) for job in epoch.to_data()["jobs"]]
+    assert [float(t) for t in times] == [7, 0.834, 0.001]
+
+
+@SMALL
+@given(**MOMENTS)
+def test_the_future_does_not_matter(seed: int, hours: int, share: float, spread: bool) -> None:
+    """A trace cut at the moment gives the same jobs, places, flexible workers and instances."""
+    trace, shot = drawn(seed, hours, share, spread)
+    past = tuple(job for job in trace.jobs if job.submit - trace.first <= hours * HOUR)
+    cut = trace.model_copy(update={"jobs": past})
+    options: dict[str, Any] = {"elastic": share, "seed": seed, "spread": spread}
+    again = snapshot(cut, hours * HOUR, servers=5, gpus=8, **options)
+    assert again == shot
+    assert again.reclaiming == shot.reclaiming
+
+
+@SMALL
+@given(**MOMENTS)
+def test_the_reclaiming_instance_is_right(
+    seed: int, hours: int, share: float, spread: bool
+) -> None:
+    """Its free GPUs are the cluster's less those held, and its jobs those that run."""
+    trace, shot = drawn(seed, hours, share, spread)
+    instance = shot.reclaiming
+    held = sum(sum(gpus.values()) for gpus in instance.held)
+    assert sum(s.gpus for s in instance.servers) - held == shot.free_gpus
+    assert [job.id for job in instance.jobs] == [p.job.id for p in shot.running]
+    for job, placement in zip(instance.jobs, shot.running, strict=True):
+        flexible = sum(w.gpus for w in job.workers if w.flexible)
+        elastic = job.id in shot.elastic_ids
+        assert flexible == (placement.job.gpus // 2 if elastic else 0)
+    history = replay(trace, servers=5, gpus=8, spread=spread)
+    left = {p.job.id for p in history.placements if p.finish <= shot.at}
+    assert left.isdisjoint(job.id for job in instance.jobs)
+    assert len(left) == shot.finished
+
+
+@SMALL
+@given(**MOMENTS)
+def test_the_elastic_epoch_is_right(seed: int, hours: int, share: float, spread: bool) -> None:
+    """Running at the recorded GPUs is within everyone's range and fills what is not free."""
+    _, shot = drawn(seed, hours, share, spread)
+    data = shot.elastic.to_data()
+    least, most = (
+        {job["id"]: job[field] for job in data["jobs"]} for field in ("min_workers", "max_workers")
+    )
+    running = {job["id"] for job in data["jobs"] if job.get("running")}
+    assert running == {p.job.id for p in shot.running}
+    assert set(least) - running == {j.id for j in shot.queued}
+    for job in [*(p.job for p in shot.running), *shot.queued]:
+        assert least[job.id] <= job.gpus <= most[job.id] <= job.gpus + 1
+    flexible = sum(p.job.gpus - least[p.job.id] for p in shot.running)
+    assert data["capacity"] == shot.free_gpus + flexible
+
+
+def test_at_both_ends() -> None:
+    """The first submission's jobs, empty servers at the end; a demand of a tenth, at least one."""
+    shot = snapshot(hand(), 0, servers=2)
+    assert [p.job.id for p in shot.running] == ["a", "b"]
+    assert not shot.queued
+    shot = snapshot(hand(), "1d", servers=2)
+    assert (shot.running, shot.queued, shot.finished, shot.free_gpus) == ((), (), 4, 16)
+    assert tuple(dlsched.solve(shot.reclaiming).objective) == (0, 0)
+    made = [snapshot(hand(), 0, servers=s).reclaiming for s in (4, 19, 20, 64)]
+    assert [instance.demand for instance in made] == [1, 1, 2, 6]
+
+
+def test_who_is_elastic_is_decided_job_by_job() -> None:
+    """A larger share keeps the elastic jobs of a smaller one; the seed draws others."""
+    trace = synthesise(seed=1, jobs=300, busy_gpus=5000)
+    sets = [snapshot(trace, "5d", elastic=share).elastic_ids for share in (0, 0.3, 0.6, 1)]
+    assert all(a < b for a, b in pairwise(sets))
+    assert snapshot(trace, "5d", elastic=0.3, seed=1).elastic_ids != sets[1]
+
+
+def test_the_source_makes_the_snapshot_again() -> None:
+    """The source is Python that runs, and gives the same instance."""
+    shot = snapshot(read_trace("synthetic-1"), "4d12h", servers=32, demand=5, elastic=0.4, seed=9)
+    names = {"dlsched": dlsched, "read_trace": read_trace}
+    again = eval(shot.source, names)
+    assert again == shot
+    assert again.reclaiming == shot.reclaiming
+    name = "reclaiming-synthetic-1-4d12h-32x8-demand=5-elastic=0.4-seed=9"
+    assert shot.reclaiming.name == name
+    for made in (shot.reclaiming, shot.elastic):
+        assert eval(made.source, names) == made
+    assert snapshot(read_trace("synthetic-1"), 0, name="mine").reclaiming.name == "mine"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"elastic": 1.5}, "elastic=1.5 must be a share"),
+        ({"elastic": float("nan")}, "must be a share"),
+        ({"demand": -1}, "demand=-1 must be at least 0"),
+        ({"servers": 0}, "servers and gpus must be at least 1"),
+        ({"at": -5}, "is negative"),
+        ({"at": "tomorrow"}, "is not a duration"),
+    ],
+)
+def test_bad_options_are_refused(options: dict[str, Any], message: str) -> None:
+    """The message names the option and what it may be."""
+    with pytest.raises(OptionError, match=message):
+        snapshot(hand(), **({"at": 1} | options))
+
+
+def test_the_shipped_trace_overloads_64_servers() -> None:
+    """After four days jobs wait; the optimum is proved, and Lyra's heuristic preempts more."""
+    shot = snapshot(read_trace("synthetic-1"), "4d")
+    assert len(shot.running) > 50
+    assert len(shot.queued) > 10
+    exact, lyra = (dlsched.solve(shot.reclaiming, method) for method in ("exact", "lyra"))
+    assert exact.status == "optimal"
+    assert 0 < exact.objective.preempted < lyra.objective.preempted
+
+
+@pytest.mark.parametrize("name", ["trace1.csv", "trace3.csv"])
+def test_recorded_traces_begin_slowly(recorded: Callable[[str], Path], name: str) -> None:
+    """Two jobs have come by then, so that 6 of 64 servers are returned for nothing."""
+    shot = snapshot(read_trace(recorded(name)), "3d")
+    assert (len(shot.running), shot.queued) == (2, ())
+    assert tuple(dlsched.solve(shot.reclaiming).objective) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "at", "servers", "demand"),
+    [
+        ("trace1.csv", "30d", 16, 6),
+        ("trace1.csv", "50d", 16, 4),
+        ("trace3.csv", "10d", 16, 4),
+        ("trace1.csv", "53d", 64, 40),
+    ],
+)
+def test_recorded_traces_give_instances_that_are_solved(
+    recorded: Callable[[str], Path], name: str, at: str, servers: int, demand: int
+) -> None:
+    """Later they fill 16 servers, and use half of 64: jobs are lost, and the least is proved."""
+    shot = snapshot(read_trace(recorded(name)), at, servers=servers, demand=demand, elastic=0)
+    exact, lyra = (dlsched.solve(shot.reclaiming, method) for method in ("exact", "lyra"))
+    assert exact.status == "optimal"
+    assert exact.objective.preempted > 0
+    assert tuple(exact.objective) <= tuple(lyra.objective)
+    if servers == 16:
+        assert tuple(exact.objective) == tuple(brute_force(shot.reclaiming) or ())
+
+
+def test_adapters_are_found_by_the_problems_name() -> None:
+    """A problem without one is told which have one; a wrong option which there are."""
+    shot = snapshot(hand(), 50, servers=2)
+    able = "reclaiming, elastic, interleaving"
+    with pytest.raises(OptionError, match=f"placement has no adapter .* those that have: {able}"):
+        shot.instance("placement")
+    with pytest.raises(OptionError, match=r"reclaiming has no option 'order'; it has: demand"):
+        shot.instance("reclaiming", order="srsf")
+    with pytest.raises(dlsched.UnknownName, match="did you mean 'reclaiming'"):
+        shot.instance("reclaimin")
+    assert shot.state.running[0].allocation == (("s1", 8), ("s2", 4))
+    assert [job.attained for job in shot.state.running] == [50, 50]
+    assert [job.submit for job in shot.state.waiting] == [10, 20]

@@ -1,0 +1,165 @@
+"""Random traces, and those that are shipped: made by this project, and solved as documented."""
+
+import gzip
+import json
+import re
+import runpy
+import shutil
+import statistics
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import dlsched
+from calls import data, run
+from dlsched import OptionError
+from dlsched.problems import library
+from dlsched.problems.reclaiming.definition.oracle import brute_force
+from dlsched.records import FORMATS, read_trace, snapshot, synthesise
+from dlsched.records.traces.synthetic import SIZES
+from dlsched.records.traces.writer import trace_text
+
+SHIPPED = library.root() / "traces" / "synthetic-1.csv.gz"
+
+
+def test_the_shipped_trace_is_made_again_byte_by_byte() -> None:
+    """The text is compared, not the gzip stream, in which compressors differ; so are the jobs."""
+    made = synthesise(seed=1)
+    assert gzip.decompress(SHIPPED.read_bytes()) == trace_text(made).encode()
+    assert read_trace(SHIPPED).jobs == made.jobs
+    shipped = read_trace("synthetic-1")
+    assert (shipped.name, len(shipped.jobs)) == ("synthetic-1", 1500)
+    assert shipped.source == "read_trace('synthetic-1')"
+
+
+def test_other_seeds_make_other_traces() -> None:
+    """The seed matters, and nothing else does."""
+    one, two, again = (synthesise(seed, jobs=200) for seed in (1, 2, 2))
+    assert one.jobs != two.jobs and two == again
+
+
+def test_the_statistics_are_those_stated() -> None:
+    """Shares of sizes, the load, the weekend's rest and the tail of the durations."""
+    made = synthesise(seed=3, jobs=6000, days=28, busy_gpus=500)
+    sizes = Counter(job.gpus for job in made.jobs)
+    for size, share in SIZES.items():
+        assert sizes[size] / 6000 == pytest.approx(share, abs=0.02)
+    work = sum(job.gpus * float(job.duration) for job in made.jobs)
+    assert work / (28 * 86400) == pytest.approx(500, rel=1e-3)
+    weekend = sum(float(job.submit) // 86400 % 7 >= 5 for job in made.jobs)
+    assert weekend / 6000 == pytest.approx(1 / 6, abs=0.02)
+    durations = [float(job.duration) for job in made.jobs]
+    assert max(durations) / statistics.median(durations) == pytest.approx(6, rel=0.1)
+
+
+def test_jobs_are_consistent() -> None:
+    """A duration is whole iterations, an iteration the sum of its stages; one GPU sends nothing."""
+    for job in synthesise(seed=4, jobs=200).jobs:
+        assert job.iterations is not None
+        assert job.iteration_time == sum(job.stages)
+        assert job.duration == job.iterations * sum(job.stages)
+        assert (job.stages[2] == 0) == (job.gpus == 1)
+
+
+@pytest.mark.parametrize("option", ["jobs", "days", "busy_gpus"])
+@pytest.mark.parametrize("value", [0, -1])
+def test_parameters_must_be_above_zero(option: str, value: int) -> None:
+    """The message names the parameter."""
+    with pytest.raises(OptionError, match=f"{option}={value} must be above 0"):
+        synthesise(**{option: value})
+
+
+PAGE = Path(__file__).parents[3] / "docs" / "tutorials" / "traces.md"
+FOLDER = library.root() / "traces" / "samples"
+SAMPLES = [f"sample-{name}" for name in FORMATS]
+JOBS = {"philly": 38, "helios": 40, "acme": 39, "pai": 39, "openb": 37}
+
+
+def test_samples_are_what_make_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing in a sample comes from elsewhere: every byte is made by the program beside it."""
+    program = shutil.copy(FOLDER / "make.py", tmp_path)
+    runpy.run_path(program, run_name="__main__")
+    made = {p.relative_to(tmp_path): p for p in tmp_path.rglob("*") if p.parent != tmp_path}
+    files = (p for p in FOLDER.rglob("*/*") if p.is_file() and p.parent.name != "__pycache__")
+    there = {p.relative_to(FOLDER) for p in files}
+    assert {name for name, p in made.items() if p.is_file()} == there
+    for name in there:
+        assert (FOLDER / name).read_bytes() == made[name].read_bytes(), name
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_samples_are_recognised_and_read(name: str) -> None:
+    """The format is found out by content, and said or not, the jobs are the same."""
+    trace = read_trace(f"sample-{name}")
+    assert (trace.name, len(trace.jobs)) == (f"sample-{name}", JOBS[name])
+    assert read_trace(f"sample-{name}", name).jobs == trace.jobs
+    assert trace.source == f"read_trace('sample-{name}')"
+
+
+def test_the_other_cluster_of_acme() -> None:
+    """Both of Acme's tables are read, and their jobs last as long, whatever their columns say."""
+    seren = read_trace(FOLDER / "acme" / "trace_seren.csv")
+    kalos = read_trace("sample-acme")
+    both = {j.id[-5:]: j for j in kalos.jobs}
+    assert len(seren.jobs) == 40
+    for job in seren.jobs:
+        other = both.get(f"{int(job.id) - 700000:05x}")
+        assert other is None or other.duration == job.duration
+
+
+def documented() -> tuple[list[list[str]], list[str]]:
+    """Return the commands of the tutorial's session, as arguments, and the lines it prints."""
+    session = re.findall(r"^```console\n(.*?)^```$", PAGE.read_text(), re.M | re.S)[0]
+    typed = [line[2:].rstrip("\\") for line in session.splitlines() if line[:2] in ("$ ", "> ")]
+    printed = [line for line in session.splitlines() if line[:2] not in ("$ ", "> ")]
+    commands = " ".join(typed).split(" && ")
+    return [command.split()[1:] for command in commands], [p for p in printed if p != "..."]
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_one_command_from_a_sample_to_an_optimum(name: str, workdir: Path) -> None:
+    """The tutorial's command makes an instance and proves the optimum that brute force finds."""
+    (generate, solve), printed = documented()
+    generate = [name if word == "sample-philly" else word for word in generate]
+    made = run(*generate)
+    shown = run(*solve).output
+    if name == "sample-philly":
+        assert set(printed) <= {*made.output.splitlines(), *shown.splitlines()}
+    result = data(*solve)
+    assert result["status"] == "optimal"
+    instance = snapshot(read_trace(name), "3h", servers=4).instance("reclaiming", demand=2)
+    assert dlsched.load("moment.json").sha256 == instance.sha256
+    best = brute_force(instance)
+    assert best is not None and best.preempted >= 2
+    assert [level["value"] for level in result["objective"].values()] == list(best)
+
+
+def test_the_command_says_what_was_left_out() -> None:
+    """Notes go to stderr, a line each, and the instance alone to stdout."""
+    arguments = ["generate", "reclaiming", "--trace", "sample-pai", "--at", "3h", "--servers", "4"]
+    ran = run(*arguments)
+    assert json.loads(ran.stdout)["problem"] == "reclaiming"
+    assert ran.stderr.splitlines() == [
+        "note: sample-pai: 1 of 40 jobs left out: 1 without an end",
+        "note: sample-pai: 12 jobs with a fraction of a GPU: each worker's share is rounded up to "
+        "whole GPUs (fractional='up')",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("flags", "jobs"),
+    [
+        (["--state", "Terminated"], {"states": ["Terminated"]}),
+        (["--cluster", "T4", "--cluster", "V100"], {"clusters": ["T4", "V100"]}),
+        (["--fractional", "drop"], {"fractional": "drop"}),
+        (["--format", "pai", "--no-plausibility"], {"plausibility": False}),
+    ],
+)
+def test_flags_are_the_readers(flags: list[str], jobs: dict[str, object], tmp_path: Path) -> None:
+    """Each flag of the command line is what its option is in Python."""
+    file = tmp_path / "moment.json"
+    moment = ["--trace", "sample-pai", "--at", "2h", "--servers", "4", "-o", str(file)]
+    run("generate", "reclaiming", *moment, *flags)
+    expected = snapshot(read_trace("sample-pai", **jobs), "2h", servers=4).reclaiming  # type: ignore[arg-type]
+    assert dlsched.load(file).jobs == expected.jobs  # type: ignore[attr-defined]

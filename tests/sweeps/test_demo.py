@@ -1,0 +1,96 @@
+"""The demo: what it runs, what it says, and README's copy of its output."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import dlsched
+from dlsched.sweeps import read_suite
+from dlsched.sweeps.statistics import evaluate_rows
+
+ROOT = Path(__file__).parents[2]
+SUITES = ROOT / "benchmarks" / "suites"
+TWO = '[[instances]]\nnames = ["lyra-fig5", "muri-fig4"]\n'
+
+
+@pytest.fixture
+def demo(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """Give the program as a module."""
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    monkeypatch.setenv("COLUMNS", "80")
+    import demo
+
+    return demo
+
+
+def test_runs_of_the_demo(demo: ModuleType) -> None:
+    """It has every paper's examples, and of each problem the exact method and three others."""
+    tasks = read_suite(SUITES / "demo.toml").tasks()
+    names = {task.instance.name for task in tasks}
+    for name in dlsched.list_problems():
+        # Most rules for elastic refuse an instance with two kinds of GPU.
+        assert {example.name for example in demo.examples(name)} <= names | {"lyra-fig6-loan"}
+        methods = {task.method for task in tasks if task.instance.problem == name}
+        assert "exact" in methods and len(methods) >= 4
+    assert len(tasks) < 250
+
+
+@pytest.mark.slow
+def test_every_shipped_instance_is_in_a_suite() -> None:
+    """The suite `library` has what the demo leaves out, apart from the open instances."""
+    names = {task.instance.name for task in read_suite(SUITES / "library.toml").tasks()}
+    assert all("-open-" in name for name in set(dlsched.list_instances()) - names)
+
+
+def test_checker_refuses_the_wrong_answer(
+    demo: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The demo shows a violation, and the file that it names has it."""
+    demo.put_wrong_answer(tmp_path)
+    said = capsys.readouterr().out
+    assert "too_few_servers" in said and "demand 2 servers, 1 are returned" in said
+    report = dlsched.verify("lyra-fig5", tmp_path / "wrong.json")
+    assert [v.kind for v in report.violations] == ["too_few_servers"]
+
+
+def test_readme_shows_what_the_demo_says(
+    demo: ModuleType, workdir: Path, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """README's copy has the methods and the runs of the suite, and ends as the demo does."""
+    monkeypatch.setattr(demo, "COMMAND", Path(".venv/bin/dlsched"))
+    block = re.search(
+        r"^```console\n\$ make demo\n(.*?)^```$", (ROOT / "README.md").read_text(), re.M | re.S
+    )
+    assert block
+    lines = block[1].splitlines()
+    assert max(map(len, lines)) <= 80
+    tasks = read_suite(SUITES / "demo.toml").tasks()
+    for method in {task.method for task in tasks if task.instance.problem == "reclaiming"}:
+        made = sum(t.instance.problem == "reclaiming" and t.method == method for t in tasks)
+        assert any(re.match(rf"  {method} +\d+ of {made} ", line) for line in lines)
+    assert f"{len(tasks)} runs in " in block[1]
+    Path("results/demo").mkdir(parents=True)
+    demo.put_wrong_answer(Path("results/demo"))
+    demo.put_end([], Path("results/demo"), 0)
+    said = capsys.readouterr().out
+    assert said.partition("0 runs in")[0] in block[1]
+    assert said.partition("Three things")[2] == block[1].partition("Three things")[2]
+
+
+@pytest.mark.slow
+def test_whole_demo(demo: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With two instances it runs, and leaves results, a report, pictures and a wrong solution."""
+    short = re.sub(r"^names = \[.*?^\]", "", (SUITES / "demo.toml").read_text(), flags=re.M | re.S)
+    short = short.replace("[[instances]]", "").replace("[[methods]]", TWO + "[[methods]]", 1)
+    (tmp_path / "short.toml").write_text(short)
+    monkeypatch.setattr(demo, "read_suite", lambda path: read_suite(tmp_path / "short.toml"))
+    assert demo.main(tmp_path / "out") == 0
+    with demo.Store(tmp_path / "out") as store:
+        assert {run.ending for run in evaluate_rows(store.rows())} == {"proven", "feasible"}
+    files = ["report/index.html", "pictures/lyra-fig5.png", "pictures/muri-fig4.png", "wrong.json"]
+    assert all((tmp_path / "out" / file).is_file() for file in files)

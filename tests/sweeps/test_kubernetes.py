@@ -1,0 +1,73 @@
+"""The Job of Kubernetes in the tutorial: its fields, and its command where a pod would run it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from calls import FIG5, suite_text
+from dlsched.sweeps import merge, write_plan
+
+FOLDER = Path(__file__).resolve().parents[2] / "benchmarks" / "cluster"
+SPEC_FIELDS = {
+    "completionMode", "completions", "parallelism", "backoffLimitPerIndex", "maxFailedIndexes",
+    "podFailurePolicy", "template",
+}  # fmt: skip
+"""Of a Job of batch/v1 (https://kubernetes.io/docs/reference/kubernetes-api), those used here."""
+
+
+@pytest.fixture
+def job() -> dict[str, Any]:
+    """Give the manifest."""
+    yaml = pytest.importorskip("yaml")
+    manifest: dict[str, Any] = yaml.safe_load((FOLDER / "job.yaml").read_text())
+    return manifest
+
+
+def test_manifest(job: dict[str, Any]) -> None:
+    """It is an indexed Job whose pods mount the volume, with limits that the shard reads."""
+    assert (job["apiVersion"], job["kind"]) == ("batch/v1", "Job")
+    spec = job["spec"]
+    assert spec.keys() <= SPEC_FIELDS and spec["completionMode"] == "Indexed"
+    assert spec["maxFailedIndexes"] <= spec["completions"] == spec["parallelism"]
+    pod = spec["template"]["spec"]
+    assert pod["restartPolicy"] == "Never"  # as backoffLimitPerIndex and podFailurePolicy require
+    (container,) = pod["containers"]
+    assert container["resources"]["limits"].keys() == {"cpu", "memory"}
+    mounted = {mount["name"] for mount in container["volumeMounts"]}
+    assert mounted == {volume["name"] for volume in pod["volumes"]}
+    (argument,) = container["args"]
+    assert argument.startswith("exec dlsched ") and f"/{spec['completions']}" in argument
+
+
+@pytest.mark.slow
+def test_command_of_the_pods(job: dict[str, Any], workdir: Path) -> None:
+    """The pods' command, with the index that Kubernetes sets, makes all shards of a plan."""
+    (workdir / "suite.toml").write_text(suite_text(FIG5, "lyra", "random; seeds = [0, 1, 2]"))
+    write_plan("suite.toml", "r")
+    (container,) = job["spec"]["template"]["spec"]["containers"]
+    (argument,) = container["args"]
+    command = argument.replace("/results/", f"{workdir}/").replace(
+        "dlsched bench", f"{sys.executable} -m dlsched bench"
+    )
+    for index in range(job["spec"]["completions"]):
+        environment = {"JOB_COMPLETION_INDEX": str(index)}
+        subprocess.run([*container["command"], command], env=os.environ | environment, check=True)
+    merged = merge("r")
+    assert (merged.runs, merged.missing) == (4, ())
+
+
+def test_container_file() -> None:
+    """It installs the wheel with extras that there are, and starts dlsched."""
+    text = (FOLDER / "Containerfile").read_text()
+    extras = text.partition(".whl)[")[2].partition("]")[0].split(",")
+    project = tomllib.loads((FOLDER.parents[1] / "pyproject.toml").read_text())["project"]
+    assert set(extras) <= set(project["optional-dependencies"])
+    assert text.rstrip().endswith('ENTRYPOINT ["dlsched"]')
+    assert "dlsched" in project["scripts"]

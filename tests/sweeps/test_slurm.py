@@ -1,0 +1,172 @@
+"""Shards and Dask workers on a real Slurm, where it is installed and nobody else has started it.
+
+A folder ``shared/slurm`` beside the checkout, or above it, has programs that start and stop one.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from calls import PATIENCE, suite_text
+from dlsched.sweeps import Dask, Plan, merge, run_suite, sweep_state, write_plan
+from dlsched.sweeps.shard_file import read_file, shards_of
+from sweeps import settled
+
+SUITE = suite_text(
+    'generate = "reclaiming"; seeds = [1, 2, 3, 4, 5]; grid = { servers = [5, 6] }',
+    "lyra",
+    "slurm_slow:f; seeds = [0, 1]",
+    wall_limit=300,
+)
+RUNS = 30
+SLOW = """
+import os, time
+from pathlib import Path
+
+def f(instance, rng):
+    folder = Path(os.environ["SLURM_TEST"])
+    while len(instance.servers) > 5 and not (folder / "open").exists():
+        time.sleep(0.05)
+    return {"returned": [server.id for server in instance.servers][: instance.demand]}
+"""
+PROGRAMS = [p / "shared" / "slurm" for p in Path(__file__).resolve().parents[2:5]]
+SHARD = f"{sys.executable} -m dlsched bench --planned out --shard $SLURM_ARRAY_TASK_ID/3 --quiet"
+pytestmark = pytest.mark.slow
+
+
+def reason_not_to() -> str | None:
+    """Return why there is no Slurm for these tests."""
+    if not any((folder / "start").exists() for folder in PROGRAMS):
+        return "there is no shared/slurm beside the checkout"
+    if shutil.which("slurmctld") is None or os.geteuid() != 0:
+        return "Slurm is not installed, or this is not root"
+    if subprocess.call(["pgrep", "-x", "slurmctld"], stdout=subprocess.DEVNULL) == 0:
+        return "another Slurm is running on this machine"
+    return None
+
+
+@pytest.fixture(scope="module")
+def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Start a Slurm for these tests, and stop it after them."""
+    why = reason_not_to()
+    if why is not None:
+        pytest.skip(why)
+    programs = next(folder for folder in PROGRAMS if (folder / "start").exists())
+    state = tmp_path_factory.mktemp("slurm")
+    with (state / "printed").open("wb") as printed:
+        how: dict[str, Any] = {"stdout": printed, "stderr": printed, "timeout": PATIENCE}
+        subprocess.call([programs / "start", state], **how)
+        yield
+        subprocess.call([programs / "stop", state], **how)
+
+
+@pytest.fixture
+def place(slurm: None, workdir: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give a working directory with a planned suite; half of it waits for the file ``open``."""
+    (workdir / "suite.toml").write_text(SUITE)
+    (workdir / "slurm_slow.py").write_text(SLOW)
+    monkeypatch.setenv("SLURM_TEST", str(workdir))
+    write_plan("suite.toml", "out")
+    return workdir
+
+
+def submit(array: str, *options: str) -> str:
+    """Submit shards as an array; return the job's number."""
+    command = [
+        *("sbatch", "--parsable", f"--array={array}", "--account=lab1", "--mem=900M"),
+        *("--requeue", "--open-mode=append", "-o", "printed-%a.txt", *options, "--wrap", SHARD),
+    ]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def called(*command: str) -> str:
+    """Return what a command of Slurm prints."""
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def until(condition: object, what: str) -> None:
+    """Wait for a condition."""
+    assert callable(condition)
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, f"{what}: {called('squeue')} {printed()}"
+        time.sleep(0.5)
+
+
+def printed() -> str:
+    """Return what the shards have printed."""
+    return "\n".join(f"{f.name}: {f.read_text()}" for f in sorted(Path().glob("printed-*")))
+
+
+def rows() -> dict[int, int]:
+    """Return the number of rows of each shard of three."""
+    counts = {k: 0 for k in range(3)}
+    for (k, _), files in shards_of(Path("out")).items():
+        counts[k] = sum(1 for file in files for _ in read_file(file)[1])
+    return counts
+
+
+def ended() -> bool:
+    """Whether no job is left."""
+    return not called("squeue", "-h").strip()
+
+
+def expected(place: Path) -> list[dict[str, object]]:
+    """Return the settled rows of one sweep of the same plan."""
+    run_suite(Plan("out"), "one")
+    return settled("one")
+
+
+def test_array_is_one_sweep(place: Path) -> None:
+    """An array of three tasks, merged, has the rows of one sweep."""
+    (place / "open").touch()
+    submit("0-2", "--time=5")
+    until(ended, "the array ends")
+    assert merge("out").runs == RUNS, printed()
+    assert settled("out") == expected(place)
+
+
+def test_cancelled_requeued_and_timed_out(place: Path) -> None:
+    """scancel, requeue and the time limit lose nothing; the missing tasks are submitted again."""
+    job = submit("0-2", "--time=1")
+    until(lambda: min(rows().values()) > 0, "every shard has a row")
+    called("scancel", f"{job}_0")
+    called("scontrol", "requeue", f"{job}_1")
+    until(lambda: "DUE TO TIME LIMIT" in Path("printed-2.txt").read_text(), "the time limit")
+    until(lambda: printed().count("ended by SIGTERM") >= 3, "all say so")
+    before = rows()
+    assert min(before.values()) > 0 and sum(before.values()) < RUNS
+    called("scancel", job)  # the requeued task, which waits for two minutes
+    until(ended, "nothing is left")
+    state = sweep_state("out")
+    assert state.indices == "0-2"
+    (place / "open").touch()
+    submit(state.indices, "--time=5")
+    until(ended, "the second array ends")
+    assert merge("out").runs == RUNS, printed()
+    assert settled("out") == expected(place)
+
+
+def test_jobqueue(place: Path) -> None:
+    """The workers that dask-jobqueue submits make the runs."""
+    jobqueue = pytest.importorskip("dask_jobqueue")
+    (place / "open").touch()
+    folders = {"local_directory": str(place / "dask"), "log_directory": str(place / "logs")}
+    with jobqueue.SLURMCluster(
+        **{"queue": "gpu", "account": "lab1", "interface": "lo", "walltime": "00:10:00"},
+        **{"cores": 1, "processes": 1, "memory": "1GB"},
+        **folders,
+    ) as cluster:
+        cluster.scale(jobs=2)
+        frame = run_suite(Plan("out"), "jobqueue", on=Dask(cluster))
+    assert len(frame) == RUNS and set(frame["status"]) == {"feasible"}
+    assert settled("jobqueue") == expected(place)

@@ -1,0 +1,237 @@
+"""Statistics of a sweep against figures worked out by hand."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dlsched
+from dlsched.results import performance_profiles as profiles
+from dlsched.sweeps import statistics
+from dlsched.sweeps.report import findings, optimum_text
+from dlsched.sweeps.statistics import EvaluatedRun
+
+
+def run(**fields: Any) -> EvaluatedRun:
+    """Return an evaluated run with a gap, the second level's, seconds and other columns."""
+    gap = fields.pop("gap", None)
+    second = fields.pop("second", None)
+    label = fields.pop("method", "m")
+    gaps = [known for known in (gap, second) if known is not None]
+    row = {
+        "problem": "reclaiming", "method": label, "options": "{}", "status": "feasible",
+        "reason": "", "kind": "heuristic", "instance": "i", "instance_sha256": "s", "source": "i",
+        "seed": 0, "repetition": 0, "seconds": 1.0, "size": 10, "solution_sha256": "a",
+        "resolved_method": label, "termination": "finished", "refuted": "",
+        "preempted_gap_to_best": gap, "collateral_gap_to_best": second,
+        "gap_to_best": next(filter(None, gaps), 0.0) if gaps else None,
+        "best_bound_kind": "certified", "at_optimum": gaps == [0, 0],
+    } | fields  # fmt: skip
+    if gap is None:
+        return EvaluatedRun(row, label, None, (), ())
+    objective = dlsched.registry.problem("reclaiming").by_level([1, 1])  # type: ignore[attr-defined]
+    return EvaluatedRun(row, label, objective, (gap, second), ("certified", None))
+
+
+def test_failures_and_limits_are_never_averaged() -> None:
+    """Counts have every run; gaps those with a solution; times those that ended by themselves."""
+    runs = [
+        run(gap=0.0, status="optimal", seconds=1.0),
+        run(gap=0.2, seconds=3.0),
+        run(gap=0.6, termination="time_limit", seconds=60.0),
+        run(status="no solution", termination="time_limit", seconds=60.0),
+        run(status="infeasible", reason="too few servers", seconds=1.0),
+        run(status="wall_timeout", reason="killed", seconds=None),
+        run(status="no solution", kind="bound", seconds=1.0),
+    ]
+    (row,) = statistics.summary(runs).to_dict("records")
+    counts = ["runs", "proven", "feasible", "bound only", "no solution", "failed", "at a limit"]
+    assert [row[name] for name in counts] == [7, 1, 2, 1, 2, 1, 2]
+    assert (row["gaps"], row["p50"], row["worst"]) == (3, 0.2, 0.6)
+    assert row["p90"] == pytest.approx(0.52) and row["p99"] == pytest.approx(0.592)
+    assert row["mean"] == pytest.approx(0.8 / 3)
+    assert row["bounds"] == "3 certified"
+    assert row["seconds"] == pytest.approx((2 * 4 * 2 * 2) ** 0.25 - 1)
+    (none,) = statistics.summary([run(status="error", seconds=None)]).to_dict("records")
+    assert [none[name] for name in ("gaps", "mean", "worst", "seconds")] == [0, None, None, None]
+    assert statistics.shifted_mean([0.0, 3.0]) == pytest.approx(1.0)
+    assert statistics.shifted_mean([]) is None
+
+
+def test_profiles_by_hand() -> None:
+    """Two exact methods on three instances, one unproven; shares within a gap are of all runs."""
+    proven = {"status": "optimal", "kind": "exact"}
+    runs = [
+        run(method="a", instance_sha256="1", seconds=1.0, **proven),
+        run(method="a", instance_sha256="2", seconds=8.0, **proven),
+        run(method="a", instance_sha256="3", kind="exact", termination="time_limit"),
+        run(method="b", instance_sha256="1", seconds=3.0, **proven),
+        run(method="b", instance_sha256="2", seconds=2.0, **proven),
+        run(method="b", instance_sha256="3", status="wall_timeout", kind="exact", seconds=None),
+    ]
+    profile = profiles.time_profile([run.row for run in runs])
+    factors, shares = profile["a"]
+    assert list(factors) == [1, 1, 4] and list(shares) == pytest.approx([1 / 3, 1 / 3, 2 / 3])
+    factors, shares = profile["b"]
+    assert list(factors) == [1, 1, 3] and list(shares) == pytest.approx([1 / 3, 1 / 3, 2 / 3])
+    runs = [run(gap=0.5), run(gap=0.1), run(status="error"), run(status="killed")]
+    gaps, shares = profiles.gap_profile([run.row for run in runs])["m"]
+    assert list(gaps) == [0.1, 0.5] and list(shares) == [0.25, 0.5]
+
+
+def test_growth_is_found() -> None:
+    """Times of 2 n^1.5 fit that power, gaps that rise by 3 points with each doubling that slope."""
+    runs = [run(gap=0.0, size=n, seconds=2 * n**1.5) for n in (10, 20, 40, 80, 160)]
+    power = statistics.growth(runs)
+    assert power is not None and power.slope == pytest.approx(1.5)
+    assert np.exp(power.intercept) == pytest.approx(2)
+    assert (power.low, power.high, power.sizes) == (pytest.approx(1.5), pytest.approx(1.5), 5)
+    assert power.power() == "n^1.50 (1.50 to 1.50)"
+    rising = [run(gap=0.01 + 0.03 * np.log2(n), size=n) for n in (1, 2, 4, 8, 16)]
+    slope = statistics.gap_growth(rising)
+    assert slope is not None and slope.slope == pytest.approx(0.03)
+
+
+def test_one_slow_call_does_not_move_the_growth() -> None:
+    """Neither a slow repetition nor a slow first run changes the exponent; the interval says it."""
+    sizes = (10, 20, 40, 80, 160, 320, 640)
+    runs = [run(size=n, seconds=0.001 * n**0.8, repetition=i) for n in sizes for i in range(3)]
+    slow = [run(size=10, seconds=0.126, repetition=3), *runs]
+    assert statistics.growth(slow).slope == pytest.approx(0.8)  # type: ignore[union-attr]
+    once = [run(size=10, seconds=0.126), *(r for r in runs[3:] if r.row["repetition"] == 0)]
+    power = statistics.growth(once)
+    assert power is not None and power.slope == pytest.approx(0.8)
+    assert power.low < 0.7 and power.high == pytest.approx(0.8)
+
+
+def test_growth_of_many_sizes_takes_little_memory() -> None:
+    """Neighbouring sizes are put together where there are more than the fit can take one by one."""
+    sizes = np.arange(1, 5001, dtype=float)
+    kept, middles = profiles.by_size(sizes, sizes**2, np.median)
+    assert len(kept) == len(middles) == profiles.MAX_SIZES
+    line = profiles.fit(np.log(kept), np.log(middles))
+    assert line is not None and line.slope == pytest.approx(2, abs=0.01)
+
+
+def test_no_growth_is_found() -> None:
+    """Of four sizes, of noise, of runs that a limit ended, and of gaps of 0 there is none."""
+    four = [run(gap=0.0, size=n, seconds=2 * n**1.5) for n in (10, 20, 40, 80) for _ in range(9)]
+    assert statistics.growth(four) is None
+    noise = [run(size=n, seconds=s) for n, s in zip((4, 5, 6, 7, 8), (2, 1, 1, 9, 14), strict=True)]
+    assert statistics.growth(noise) is None
+    limited = [run(size=n, status="feasible", termination="time_limit") for n in range(1, 9)]
+    assert statistics.growth(limited) is None
+    zeros = [run(gap=0.0, size=n) for n in range(1, 9)]
+    assert statistics.gap_growth(zeros) is None
+    assert statistics.growth([]) is None and statistics.gap_growth([]) is None
+
+
+def test_summary_by_size() -> None:
+    """One row per method and size, ascending; runs without a size are left out."""
+    runs = [run(gap=g, size=n) for n, g in ((8, 0.4), (4, 0.0), (8, 0.2), (None, 0.9))]
+    table = statistics.summary_by_size(runs)
+    assert table["size"].tolist() == [4, 8] and table["runs"].tolist() == [1, 2]
+    assert table["mean"].tolist() == pytest.approx([0.0, 0.3])
+    assert list(table.columns.drop("size")) == list(statistics.summary(runs).columns)
+
+
+def test_summary_is_of_a_run_s_first_level_that_is_not_at_its_bound() -> None:
+    """One run of many that differs at the first level hides no gap at the second."""
+    runs = [
+        run(method="a", instance_sha256="1", gap=0.0, second=0.0),
+        run(method="a", instance_sha256="2", gap=0.0, second=0.0),
+        run(method="b", instance_sha256="1", gap=0.0, second=0.5),
+        run(method="b", instance_sha256="2", gap=0.0, second=0.0),
+    ]
+    a, b = statistics.summary(runs).to_dict("records")
+    assert (a["mean"], b["mean"], b["worst"]) == (0, 0.25, 0.5)
+    assert (a["at optimum"], b["at optimum"]) == (2, 1)
+    runs.append(run(method="b", instance_sha256="2", gap=0.3, seed=1))
+    b = statistics.summary(runs).to_dict("records")[1]
+    assert (b["mean"], b["worst"]) == (pytest.approx(0.8 / 3), 0.5)
+    means = statistics.level_means(statistics.gaps_by_level(runs), "reclaiming")
+    assert [*means] == ["preempted", "collateral"]
+    assert [means[level]["b"].text() for level in means] == ["10.00 %", "(2) 25.00 %"]
+    assert [means[level]["a"].text() for level in means] == ["0 %", "0 %"]
+
+
+def test_a_solver_s_last_digit_is_no_gap() -> None:
+    """Where the column says that a run is at the optimum."""
+    tiny = run(gap=1e-10, second=0.0)
+    assert profiles.gap_of(tiny.row) == 1e-10
+    assert profiles.gap_of(tiny.row | {"at_optimum": True}) == 0
+
+
+def row_of(result: dlsched.Result, method: str, **fields: Any) -> dict[str, Any]:
+    """Return a result as a row of the store."""
+    record = {k: v for k, v in result.to_data().items() if k != "solution"}
+    return run(method=method).row | {
+        "instance": result.instance,
+        "instance_sha256": result.instance_sha256,
+        "status": str(result.status),
+        "kind": str(result.kind),
+        "key": f"{method} {result.seed}",
+        "record": json.dumps(record),
+    } | fields  # fmt: skip
+
+
+def test_gaps_are_to_the_strongest_bound_of_any_run() -> None:
+    """A heuristic that proves nothing is measured against what an exact method proved."""
+    made = dlsched.generate("reclaiming", seed=1, servers=40, demand=12, spread=0.9)
+    best, rule = dlsched.solve(made), dlsched.solve(made, "random", seed=3)
+    runs = statistics.evaluate_rows([row_of(best, "exact"), row_of(rule, "random")])
+    assert runs[0].gaps[0] == 0 and runs[0].ending == "proven"
+    assert runs[1].gaps[0] == rule.gap_to(best.bound)[0] > 0
+    assert runs[0].at_optimum and runs[0].optimum_known and runs[1].optimum_known
+    alone = statistics.evaluate_rows([row_of(rule, "random")])
+    assert alone[0].gaps[0] is None and not alone[0].at_optimum
+    (line,) = statistics.summary(alone).to_dict("records")
+    assert (line["at optimum"], line["optimum unknown"], line["mean"]) == (0, 1, None)
+    assert optimum_text(line) == "" and statistics.without_bounds(runs) == []
+    assert findings(alone) == ["reclaiming: no bound computed; add exact or lp"]
+
+
+def test_false_bounds_take_no_part() -> None:
+    """A bound that a checked solution beats is reported; gaps are to the other bounds."""
+    made = dlsched.generate("reclaiming", seed=1, servers=40, demand=12, spread=0.9)
+    best, rule = dlsched.solve(made), dlsched.solve(made, "random", seed=3)
+    poor = rule.bound.map(lambda _: dlsched.Bound(10**6, "claimed", "boasting"))
+    boaster = replace(rule, status=dlsched.Status.OPTIMAL, bound=poor)
+    rows = [row_of(boaster, "boaster"), row_of(best, "exact"), row_of(rule, "random")]
+    false, proven, correct = statistics.evaluate_rows(rows)
+    assert "boaster says that no solution" in false.row["refuted"]
+    assert "boasting" in false.row["refuted"]
+    assert false.ending == "failed" and false.gaps[0] == correct.gaps[0] > 0
+    assert (proven.row["refuted"], correct.row["refuted"], proven.ending) == ("", "", "proven")
+    assert findings([false, proven, correct]) == [false.row["refuted"]]
+    wrong = replace(rule, status=dlsched.Status.INFEASIBLE, objective=None, solution=None)
+    said, _ = statistics.evaluate_rows([row_of(wrong, "wrong"), row_of(best, "exact")])
+    assert f"calls {made.name} infeasible; exact found" in said.row["refuted"]
+
+
+def test_the_library_s_bounds_and_solutions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A recorded bound serves where no run has one; a run better than the best known is named."""
+    rule = dlsched.solve("lyra-fig5", "random", seed=1)
+    (runs,) = statistics.evaluate_rows([row_of(rule, "random")])
+    assert runs.gaps[0] is not None and runs.bound_kinds[0] == "certified"
+    best = dlsched.solve("lyra-fig5")
+    (runs,) = statistics.evaluate_rows([row_of(best, "exact")])
+    assert statistics.improvements([runs]) == []
+    worse = best.objective.map(lambda value: value + 1)
+    monkeypatch.setattr(statistics.library, "best_objective", lambda digest: worse)
+    (found,) = statistics.improvements([runs])
+    assert found[1:] == ("lyra-fig5", worse)
+
+
+def test_unlike_answers_for_one_seed() -> None:
+    """Repetitions must agree; other seeds, and runs stopped by a limit, need not."""
+    same = [run(solution_sha256="a", repetition=i) for i in range(3)]
+    assert statistics.unsteady(same) == []
+    assert statistics.unsteady([*same, run(solution_sha256="b", seed=1)]) == []
+    assert statistics.unsteady([*same, run(solution_sha256="b", termination="time_limit")]) == []
+    (said,) = statistics.unsteady([*same, run(solution_sha256="b", repetition=3)])
+    assert said == "m is not deterministic: 2 different solutions of i in 4 runs with seed 0"
