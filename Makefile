@@ -83,6 +83,7 @@ library: $(READY)
 	$(BIN)/python instances/prove.py
 	$(BIN)/python instances/page.py
 
+# What is built of a kernel that changed is built again.
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'

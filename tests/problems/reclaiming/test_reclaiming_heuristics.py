@@ -12,11 +12,9 @@ from reclaiming_instances import hand
 import dlsched
 from dlsched.problems.reclaiming.definition.oracle import brute_force
 from dlsched.problems.reclaiming.definition.schema import Instance
-from dlsched.problems.reclaiming.heuristics.densest import few_jobs
-from dlsched.problems.reclaiming.heuristics.densest_loops import empty
+from dlsched.problems.reclaiming.kernels.densest import empty
 from dlsched.problems.reclaiming.structures.job_arrays import comparable_weights, layout_of
 from dlsched.problems.reclaiming.structures.job_shares import gpu_shares
-from dlsched.solvers.compilation import interpreted
 from dlsched.testing.strategies import reclaiming
 from drawing import drawn
 
@@ -230,8 +228,7 @@ def test_jobs_that_need_not_stop_are_resumed() -> None:
     layout = layout_of(made)
     preempted = np.ones(3, dtype=np.bool_)
     order = np.argsort(-layout.weight, kind="stable")
-    with interpreted():
-        assert empty(layout, 2, 2, order, preempted) == 2.0
+    assert empty(layout, 2, 2, order, preempted.view(np.uint8)) == 2.0
     assert preempted.tolist() == [False, False, True]
 
 
@@ -316,11 +313,3 @@ def test_rounds_end_with_the_time_limit() -> None:
     plain = dlsched.solve(made, "densest")
     limited = dlsched.solve(made, "densest", rounds=10**9, time_limit=1e-9)
     assert limited.solution.returned == plain.solution.returned
-
-
-@pytest.mark.parametrize(
-    ("name", "few"), [("reclaiming-520-52", True), ("reclaiming-open-520-scattered", False)]
-)
-def test_few_jobs_have_few_neighbours(name: str, few: bool) -> None:
-    """2,000 jobs scattered over 520 servers are too many for Python, 691 that are not are few."""
-    assert few_jobs(dlsched.load(name)) is few

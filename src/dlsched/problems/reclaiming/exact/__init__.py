@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from dlsched.problems.reclaiming import model
 from dlsched.problems.reclaiming.definition.schema import Instance, Solution
-from dlsched.problems.reclaiming.heuristics.densest import densest, few_jobs
+from dlsched.problems.reclaiming.heuristics.densest import densest
 from dlsched.problems.reclaiming.programs.fixed_jobs import Reduced
 from dlsched.registry.own import method
 from dlsched.results.result import Claim
 from dlsched.run import Run
 from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels
-
-
-def _needs_no_loops(instance: Instance) -> bool:
-    """Return whether `milp` calls no compiled loops, or on a small instance only."""
-    return not _is_weighted(instance) or few_jobs(instance)
 
 
 def _is_weighted(instance: Instance) -> bool:
@@ -25,8 +20,7 @@ def _is_weighted(instance: Instance) -> bool:
 @method(
     "reclaiming",
     kind="exact",
-    preload=(".heuristics.densest_loops", *SOLVER_LIBRARIES),
-    small=_needs_no_loops,
+    preload=SOLVER_LIBRARIES,
     begins_with="lp",
 )
 def milp(instance: Instance, run: Run, levels: int = 2) -> Claim:

@@ -8,20 +8,11 @@ import numpy as np
 
 from dlsched.errors import OptionError
 from dlsched.problems.reclaiming.definition.schema import Instance, Solution, solution_of
-from dlsched.problems.reclaiming.heuristics import densest_loops
-from dlsched.problems.reclaiming.heuristics.densest_loops import empty, ruin
+from dlsched.problems.reclaiming.kernels.densest import empty, ruin
 from dlsched.problems.reclaiming.structures.job_arrays import Layout, layout_of
 from dlsched.registry.own import method
 from dlsched.run import Run
-from dlsched.solvers.compilation import compiled
-from dlsched.solvers.preparation import prepare
 
-_FEW_JOBS = 2_000
-"""Up to this many jobs both passes take less time as Python (.34 s at 1,989 jobs) than to load
-their compiled loops (.5 s); to compile them takes 7 s."""
-_FEW_PAIRS = 12_500
-"""The same for pairs of servers of a job: with 32,000, of 2,000 scattered jobs on 520 servers, a
-pass takes 6.8 s as Python and .05 s compiled; with 12,292, of 691 jobs on as many, .11 s."""
 _DOUBLINGS, _DOUBLINGS_OF_FEW = (2, 3), (2, 6)
 """Base-2 logarithms of the exponents, of which the better one counts: 4 and 8, on a small fleet 4
 and 64. On 140 fleets of 520 servers 4 alone was .22 % above the optimum on average, 8 alone .30,
@@ -32,18 +23,7 @@ _RUINED = 0.3
 """The largest share of the demand whose servers one round makes busy again."""
 
 
-def few_jobs(instance: Instance) -> bool:
-    """Return whether an instance is too small for its loops to be compiled."""
-    pairs = sum(len(servers) ** 2 for servers in instance.base_servers)
-    return len(instance.jobs) <= _FEW_JOBS and pairs <= _FEW_PAIRS
-
-
-@method(
-    "reclaiming",
-    kind="heuristic",
-    preload=(".heuristics.densest_loops",),
-    small=few_jobs,
-)
+@method("reclaiming", kind="heuristic")
 def densest(instance: Instance, run: Run, rounds: int = 0) -> Solution:
     """Preempt the jobs of the server with the least weight for what that empties, and repeat.
 
@@ -75,16 +55,14 @@ def densest(instance: Instance, run: Run, rounds: int = 0) -> Solution:
     found = []
     for doublings in _DOUBLINGS_OF_FEW if few else _DOUBLINGS:
         preempted = layout.weight == 0
-        found.append((empty(layout, demand, doublings, order, preempted), preempted))
+        weight = empty(layout, demand, doublings, order, preempted.view(np.uint8))
+        found.append((weight, preempted))
     least = min(weight for weight, _ in found)
     lightest = {jobs.tobytes(): jobs for weight, jobs in found if weight == least}
     choices = (_Choice.of(layout, demand, least, jobs) for jobs in lightest.values())
     best = min(choices, key=_Choice.objective)
     if rounds and demand:
-        with run.paused():
-            prepare(densest_loops.__name__)
-        with compiled():
-            best = _improved(best, layout, demand, rounds, run)
+        best = _improved(best, layout, demand, rounds, run)
     return solution_of(instance, sorted(best.servers))
 
 
@@ -142,7 +120,7 @@ def _round(layout: Layout, demand: int, start: Any, rng: np.random.Generator) ->
     """Ruin and recreate a solution; return its preempted weight and jobs."""
     preempted = start.copy()
     count = int(rng.integers(1, max(1, int(_RUINED * demand)) + 1))
-    ruin(layout, preempted, count, rng.random((count, 2)))
+    ruin(layout, preempted.view(np.uint8), count, rng.random((count, 2)))
     order = np.argsort(-layout.weight * (0.5 + rng.random(len(preempted))), kind="stable")
     doublings = int(rng.integers(1, 7))
-    return empty(layout, demand, doublings, order, preempted), preempted
+    return empty(layout, demand, doublings, order, preempted.view(np.uint8)), preempted
