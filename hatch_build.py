@@ -52,7 +52,7 @@ def build() -> list[Path]:
     command.inplace, command.parallel = True, os.cpu_count()
     command.ensure_finalized()
     command.run()
-    built = (Path(command.get_ext_fullpath(made.name)) for made in extensions)
+    built = (ROOT / command.get_ext_fullpath(made.name) for made in extensions)
     return [path for path in built if path.exists()]
 
 
@@ -67,7 +67,7 @@ class Kernels(BuildHookInterface[Any]):
             self.app.display_warning(f"loops will run as Python, many times slower: {error}")
             return
         if built:
-            build_data["artifacts"] += [path.as_posix() for path in built]
+            build_data["artifacts"] += [path.relative_to(ROOT).as_posix() for path in built]
             build_data["pure_python"], build_data["infer_tag"] = False, True
 
 
