@@ -147,14 +147,6 @@ class Prices:
     rows: Vector
     gpu: float
 
-    def clipped(self) -> Prices:
-        """Return the prices cut off at 2**100 and -2**100, so that no sum of them overflows.
-
-        Beyond that no double resolves an efficiency, and the bound gets no better.
-        """
-        most = 2.0**100
-        return Prices(np.clip(self.rows, -most, most), min(self.gpu, most))
-
     def of(self, members: Indices) -> Vector:
         """Return the price of each group's jobs."""
         with_none = np.append(self.rows, 0.0)
