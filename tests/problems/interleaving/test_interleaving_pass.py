@@ -21,7 +21,7 @@ from dlsched.problems.interleaving.programs.exact_pass import (
     proved,
     search,
 )
-from dlsched.problems.interleaving.programs.representatives import representatives
+from dlsched.problems.interleaving.programs.large_relaxation import representatives
 from dlsched.run import Run
 from dlsched.solvers.compilation import interpreted
 from dlsched.testing import oracles, strategies
