@@ -60,8 +60,7 @@ def build(instance: Instance) -> Any:
     m.MEMBERS = tuple(groups)
     m.x = pyo.Var(m.GROUPS, domain=pyo.Binary)
     m.efficiency = pyo.Objective(
-        expr=pyo.quicksum(value * m.x[i] for i, value in enumerate(values)),
-        sense=pyo.maximize,
+        expr=pyo.quicksum(value * m.x[i] for i, value in enumerate(values)), sense=pyo.maximize
     )
     # All values are multiples of this, so bounds may be rounded to one; 0 if there is none.
     step = granularity(exact)

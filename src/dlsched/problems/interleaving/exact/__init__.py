@@ -86,11 +86,7 @@ def blossom(instance: Instance) -> Claim:
 
 
 @method(
-    "interleaving",
-    kind="exact",
-    preload=COLUMN_LIBRARIES,
-    small=few_jobs,
-    begins_with="lagrangian",
+    "interleaving", kind="exact", preload=COLUMN_LIBRARIES, small=few_jobs, begins_with="lagrangian"
 )
 def aggregated(instance: Instance, run: Run, rounds: int = 200) -> Claim:
     """Set partitioning over multisets of profiles, all of them enumerated.
@@ -121,11 +117,7 @@ def aggregated(instance: Instance, run: Run, rounds: int = 200) -> Claim:
 
 
 @method(
-    "interleaving",
-    kind="exact",
-    preload=COLUMN_LIBRARIES,
-    small=few_jobs,
-    begins_with="lagrangian",
+    "interleaving", kind="exact", preload=COLUMN_LIBRARIES, small=few_jobs, begins_with="lagrangian"
 )
 def column_generation(instance: Instance, run: Run, rounds: int = 200) -> Claim:
     """Column generation: exact pricing, a safe bound, then the groups near the prices.

@@ -13,11 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dlsched.problems.interleaving.definition.schema import Instance, Profile
-from dlsched.problems.interleaving.structures.groups import (
-    Flags,
-    Indices,
-    Vector,
-)
+from dlsched.problems.interleaving.structures.groups import Flags, Indices, Vector
 
 
 class Row(NamedTuple):

@@ -96,11 +96,7 @@ def counted_form(pool: Pool, groups: Groups) -> StandardForm:
         shape=(classes, len(groups)),
     )
     gpus = sparse.csc_array(pool.class_gpus[None, :].astype(float))
-    blocks: list[list[Any]] = [
-        [covers, None],
-        [counts, -sparse.eye_array(classes)],
-        [None, gpus],
-    ]
+    blocks: list[list[Any]] = [[covers, None], [counts, -sparse.eye_array(classes)], [None, gpus]]
     fixed = np.append(pool.multiplicity.astype(float), np.zeros(classes))
     form = StandardForm.of(
         sparse.csc_array(sparse.block_array(blocks, format="csc")),
