@@ -25,7 +25,7 @@ def solve_allowed(instance: Instance, run: Run, allow: Allow) -> Claim:
 
     Exact as `column_generation` is: pricing searches all these groups.
     """
-    return exact.solve_apart(instance, run, pairs_apart(instance, allow))
+    return exact.search_groups(instance, run, apart=pairs_apart(instance, allow))
 
 
 def bound_allowed(instance: Instance, run: Run, allow: Allow) -> Claim:

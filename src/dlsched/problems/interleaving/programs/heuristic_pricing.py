@@ -49,20 +49,16 @@ def climb(
     partners, starts
         Rows with which groups may be filled, and rows to start from; all by default.
     """
+    everything = np.ones(len(pool.multiplicity), dtype=bool)
+    partners = everything if partners is None else partners
+    starts = everything if starts is None else starts
     best = np.full(len(pool.multiplicity), -np.inf)
     climbed = [pool.groups([])]
     for profiles in pool.classes:
         if not len(profiles.rows):
             continue
-        allowed = (
-            np.ones(len(profiles.rows), dtype=bool) if partners is None else partners[profiles.rows]
-        )
-        from_ = (
-            np.arange(len(profiles.rows))
-            if starts is None
-            else np.flatnonzero(starts[profiles.rows])
-        )
-        ascent = _Ascent(pool, profiles, prices, above * profiles.weight, allowed)
+        ascent = _Ascent(pool, profiles, prices, above * profiles.weight, partners[profiles.rows])
+        from_ = np.flatnonzero(starts[profiles.rows])
         step = max(1, _CHUNK // len(profiles.rows))
         for first in range(0, len(from_), step):
             chosen = from_[first : first + step]
@@ -114,18 +110,15 @@ class _Ascent:
 
     def _sums(self, places: Indices) -> tuple[Vector, Vector, Vector]:
         """Return the steps' times, the sum of the stages, and the cost of groups."""
-        profiles = self.one
         busiest = np.zeros((len(places), self.k))
         filled = np.zeros(len(places))
         cost = np.full(len(places), self.fixed)
-        for place in range(self.k):
-            filled_rows = np.flatnonzero(places[:, place] >= 0)
-            members = places[filled_rows, place]
-            busiest[filled_rows] = np.maximum(
-                busiest[filled_rows], profiles.rotated[place, members]
-            )
-            filled[filled_rows] += profiles.sums[members]
-            cost[filled_rows] += self.prices[members]
+        for place, members in enumerate(places.T):
+            rows = np.flatnonzero(members >= 0)
+            some = members[rows]
+            busiest[rows] = np.maximum(busiest[rows], self.one.rotated[place, some])
+            filled[rows] += self.one.sums[some]
+            cost[rows] += self.prices[some]
         return busiest, filled, cost
 
     def _improve(self, places: Indices, place: int, keep: bool) -> Vector:
@@ -148,9 +141,7 @@ class _Ascent:
         value[used, others[used, column]] = -np.inf
         if len(profiles.apart):
             for taken in others.T:
-                filled_rows = np.flatnonzero(taken >= 0)
-                must_not = profiles.apart[taken[filled_rows]]
-                value[filled_rows] = np.where(must_not, -np.inf, value[filled_rows])
+                value[(taken >= 0)[:, None] & profiles.apart[taken]] = -np.inf
         size = (others >= 0).sum(axis=1)
         value[size >= self.pool.largest] = -np.inf
         if keep:

@@ -204,6 +204,12 @@ def _columns(gpus: int, stages: Vector, members: Indices) -> Iterator[Columns]:
         yield Columns(gpus, members, np.concatenate([efficiencies(stages, c) for c in chunks]))
 
 
+def groups_of(instance: Instance, solution: Solution) -> list[tuple[int, ...]]:
+    """Return the groups of a solution, by the positions of their jobs."""
+    index = instance.job_index
+    return [tuple(index[job] for job in group.jobs) for group in solution.groups]
+
+
 def solution_of(instance: Instance, groups: Iterable[Sequence[int]]) -> Solution:
     """Return the solution with these groups of job positions, each at its best offsets."""
     known: dict[tuple[object, ...], tuple[int, ...]] = {}
