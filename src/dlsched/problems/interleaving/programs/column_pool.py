@@ -15,6 +15,7 @@ from dlsched.problems.interleaving.programs.columns import (
     Priced,
     Prices,
     ProfileClass,
+    apart_among,
     rows_of,
 )
 from dlsched.problems.interleaving.programs.pricing import price_class
@@ -101,9 +102,7 @@ class Pool:
                 rotated=np.stack([np.roll(stages, -o, axis=1) for o in range(k)]),
                 fewest=fewest,
                 most=fewest if self.smallest == self.largest else len(jobs),
-                apart=np.ascontiguousarray(self.apart[np.ix_(rows, rows)])
-                if len(self.apart)
-                else self.apart,
+                apart=apart_among(self.apart, rows),
             )
 
     def enumeration(self) -> Groups:

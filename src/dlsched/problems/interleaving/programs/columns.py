@@ -54,6 +54,11 @@ def _interchangeable(apart: Flags, jobs: Sequence[int]) -> Iterator[tuple[int, .
     yield from map(tuple, alike.values())
 
 
+def apart_among(apart: Flags, kept: Indices | list[int]) -> Flags:
+    """Return which of some rows must not share; none are known if there are no rows at all."""
+    return np.ascontiguousarray(apart[np.ix_(kept, kept)]) if len(apart) else apart
+
+
 @dataclass(frozen=True)
 class ProfileClass:
     """The profiles of one number of GPUs, by descending sum of their stages.
@@ -75,14 +80,13 @@ class ProfileClass:
     def subset(self, multiplicity: Indices) -> ProfileClass:
         """Return the profiles that have jobs, with other numbers of jobs; by row."""
         kept = np.flatnonzero(multiplicity[self.rows])
-        apart = self.apart[np.ix_(kept, kept)] if len(self.apart) else self.apart
         return replace(
             self,
             rows=self.rows[kept],
             multiplicity=multiplicity[self.rows[kept]],
             sums=self.sums[kept],
             rotated=np.ascontiguousarray(self.rotated[:, kept]),
-            apart=np.ascontiguousarray(apart),
+            apart=apart_among(self.apart, kept),
         )
 
 
@@ -115,6 +119,10 @@ class Groups:
     def identities(self) -> list[bytes]:
         """Return what identifies each group, whatever the order of its members."""
         return [row.tobytes() for row in np.sort(self.members, axis=1)]
+
+    def without(self, known: set[bytes]) -> Groups:
+        """Return the groups whose identities are not known."""
+        return self[np.array([key not in known for key in self.identities()], dtype=bool)]
 
     @classmethod
     def join(cls, parts: Iterable[Groups]) -> Groups:

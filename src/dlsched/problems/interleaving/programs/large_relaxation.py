@@ -74,9 +74,7 @@ class LargeRelaxation:
         self.incumbent = incumbent
         self.failed = False
         """Whether the interior-point method has failed, so that the last bound need not be good."""
-        self.weights = np.array([float(profiles.weight) for profiles in pool.classes])[
-            pool.class_of
-        ]
+        self.weights = pool.class_weights[pool.class_of]
 
     def bounds(self, deadline: float) -> Iterator[tuple[Prices, Vector]]:
         """Yield prices and each class's largest reduced value there, better and better ones.

@@ -47,13 +47,6 @@ class Master:
         if pool.budget is not None:
             self.program.add_row(-np.inf, float(pool.budget))
 
-    def new(self, groups: Groups) -> Groups:
-        """Return the groups that are no columns yet.
-
-        Within the solver's tolerances, columns can still have a positive reduced value.
-        """
-        return groups[np.array([key not in self.known for key in groups.identities()], dtype=bool)]
-
     def add(self, groups: Groups) -> None:
         """Add columns."""
         self.known.update(groups.identities())
