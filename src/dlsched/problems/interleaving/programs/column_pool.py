@@ -89,14 +89,15 @@ class Pool:
     def _classes(self) -> Iterator[ProfileClass]:
         k = len(self.instance.resources)
         for gpus, jobs in self.instance.classes.items():
-            rows = [i for i, p in enumerate(self.profiles) if p.gpus == gpus]
-            rows.sort(key=lambda i: -sum(self.profiles[i].stages))
+            same = [i for i, p in enumerate(self.profiles) if p.gpus == gpus]
+            same.sort(key=lambda i: -sum(self.profiles[i].stages))
+            rows = np.array(same, dtype=np.int64)
             stages = self.stages[rows]
             fewest = -(-len(jobs) // self.largest)
             yield ProfileClass(
                 gpus=gpus,
                 weight=self.instance.weight(gpus),
-                rows=np.array(rows, dtype=np.int64),
+                rows=rows,
                 multiplicity=self.multiplicity[rows],
                 sums=stages.sum(axis=1),
                 rotated=np.stack([np.roll(stages, -o, axis=1) for o in range(k)]),

@@ -54,7 +54,7 @@ def _interchangeable(apart: Flags, jobs: Sequence[int]) -> Iterator[tuple[int, .
     yield from map(tuple, alike.values())
 
 
-def apart_among(apart: Flags, kept: Indices | list[int]) -> Flags:
+def apart_among(apart: Flags, kept: Indices) -> Flags:
     """Return which of some rows must not share; none are known if there are no rows at all."""
     return np.ascontiguousarray(apart[np.ix_(kept, kept)]) if len(apart) else apart
 

@@ -33,7 +33,7 @@ from dlsched.run import Run
 _SAMPLE = 150
 """Parts of the jobs, roughly, with a representative each."""
 _APART = 0.25
-"""A gap in the values of this share of their range is where jobs are divided; else in the middle."""
+"""Jobs are divided at a gap in their values of this share of the range; else in the middle."""
 _BALANCED = 6
 """Times that jobs share what their groups exceed the prices by, before the rough pass."""
 _ROUNDS = 40
