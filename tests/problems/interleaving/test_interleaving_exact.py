@@ -198,7 +198,7 @@ def test_pricing_finds_what_enumeration_finds_at_every_scale(instance: Instance,
         return
     search, listed = Pool(instance), Pool(instance, listed=True)
     rng = np.random.default_rng(seed)
-    heaviest = max(part.weight for part in search.classes)
+    heaviest = search.class_weights.max()
     prices = Prices(heaviest * rng.uniform(-0.5, 1, len(search.profiles)), 0.1 * rng.random())
     query = Query(-np.inf, 3, 1000)
     highest = [pool.price(prices, query, Run()).highest for pool in (search, listed)]
@@ -252,7 +252,7 @@ EVERYTHING = Query(0.0, 100_000, 100_000)
 def drawn_prices(pool: Pool, seed: int) -> Prices:
     """Return random prices near those of an efficient grouping, in units of the weight."""
     rng = np.random.default_rng(seed)
-    heaviest = max(one.weight for one in pool.classes)
+    heaviest = pool.class_weights.max()
     gpu = 0.02 * rng.random() if pool.budget is not None else 0.0
     return Prices(heaviest * rng.uniform(-0.1, 0.5, len(pool.profiles)), gpu)
 
@@ -293,7 +293,7 @@ def test_raised_prices_are_exceeded_by_no_group(instance: Instance, seed: int) -
     again = Pool(instance, listed=True).price(higher, Query(-np.inf, 1, 10**6), Run())
     assert again is not None
     assert (again.highest <= 0).all()
-    heaviest = max(one.weight for one in pool.classes)
+    heaviest = pool.class_weights.max()
     bound = pool.bound(higher, np.zeros(len(pool.classes)))
     assert oracles.interleaving(instance)[0] <= bound
     assert bound <= pool.bound(prices, priced.highest) + 1e-9 * heaviest

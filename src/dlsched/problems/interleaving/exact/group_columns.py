@@ -286,7 +286,8 @@ class GroupSearch:
             status = Status.OPTIMAL
             termination = None
             # Sums of doubles: the exact value may be larger by this.
-            off = GAMMA_ERROR * sum(c.weight * int(c.multiplicity.sum()) for c in self.pool.classes)
+            pool = self.pool
+            off = GAMMA_ERROR * float(pool.class_weights[pool.class_of] @ pool.multiplicity)
             if self.proved:
                 solved = max(self.solved, self.value) + off
                 bounds.append(Bound(solved, "claimed", "highs on the groups within the gap"))

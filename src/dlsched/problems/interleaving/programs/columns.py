@@ -14,6 +14,7 @@ import numpy as np
 
 from dlsched.problems.interleaving.definition.schema import Instance, Profile
 from dlsched.problems.interleaving.structures.groups import Flags, Indices, Vector
+from dlsched.problems.interleaving.structures.tables import Profiles
 
 
 class Row(NamedTuple):
@@ -63,31 +64,32 @@ def apart_among(apart: Flags, kept: Indices) -> Flags:
 class ProfileClass:
     """The profiles of one number of GPUs, by descending sum of their stages.
 
-    ``rows`` are their rows in the master; ``rotated``, ``multiplicity`` and ``apart`` are as in
-    `tables.Profiles`. The number of groups is from ``fewest`` to ``most``.
+    ``rows`` are their rows in the master, ``profiles`` what pricing has of them, at prices of 0.
+    The number of groups is from ``fewest`` to ``most``.
     """
 
     gpus: int
-    weight: int
     rows: Indices
-    multiplicity: Indices
-    sums: Vector
-    rotated: Vector
     fewest: int
     most: int
-    apart: Flags
+    profiles: Profiles
 
     def subset(self, multiplicity: Indices) -> ProfileClass:
         """Return the profiles that have jobs, with other numbers of jobs; by row."""
         kept = np.flatnonzero(multiplicity[self.rows])
-        return replace(
-            self,
-            rows=self.rows[kept],
-            multiplicity=multiplicity[self.rows[kept]],
-            sums=self.sums[kept],
-            rotated=np.ascontiguousarray(self.rotated[:, kept]),
-            apart=apart_among(self.apart, kept),
+        rows = self.rows[kept]
+        profiles = self.profiles._replace(
+            rotated=np.ascontiguousarray(self.profiles.rotated[:, kept]),
+            sums=self.profiles.sums[kept],
+            multiplicity=multiplicity[rows],
+            apart=apart_among(self.profiles.apart, kept),
         )
+        return replace(self, rows=rows, profiles=profiles)
+
+    def at(self, prices: Prices) -> Profiles:
+        """Return the profiles with their prices, for the compiled search."""
+        rows = np.ascontiguousarray(prices.rows[self.rows])
+        return self.profiles._replace(prices=rows, fixed=float(prices.gpu * self.gpus))
 
 
 @dataclass(frozen=True)

@@ -72,14 +72,14 @@ def search(pool: Pool, prices: Prices, above: float, capacity: int, run: Run) ->
     searched = np.zeros(len(share), dtype=bool)
     parts = [pool.groups([])]
     complete = True
-    for c, part in enumerate(pool.classes):
-        profiles = pool.priced_profiles(c, prices)
+    for part in pool.classes:
+        profiles = part.at(prices)
         tables = growth_tables(profiles)
-        moved = np.ascontiguousarray(part.rotated.transpose(0, 2, 1))
+        moved = np.ascontiguousarray(profiles.rotated.transpose(0, 2, 1))
         n = len(part.rows)
         members = np.full((capacity, pool.largest), -1, dtype=np.int64)
         values = np.zeros(capacity)
-        threshold = above * part.weight
+        threshold = above * profiles.weight
         of_class = np.full(n, threshold / pool.smallest)
         found = first = 0
         while first < n and not run.stop_reason():
@@ -99,7 +99,7 @@ def search(pool: Pool, prices: Prices, above: float, capacity: int, run: Run) ->
 
 def _by_class(pool: Pool, prices: Prices, above: float, capacity: int, run: Run) -> Pass:
     """Search as `search` does, by one job after the other: nothing is known if it is stopped."""
-    least = min((above * part.weight for part in pool.classes), default=0.0)
+    least = min((above * weight for weight in pool.class_weights.tolist()), default=0.0)
     priced = pool.price(prices, Query(least, capacity, capacity), run)
     count = len(pool.multiplicity)
     if priced is None:

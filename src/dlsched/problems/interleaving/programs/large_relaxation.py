@@ -231,7 +231,8 @@ def representatives(pool: Pool, most: int) -> Indices:
     size = 1.3 * float(pool.multiplicity.sum()) / most  # halves are smaller than the largest part
     for part in pool.classes:
         stages = pool.stages[part.rows]
-        place = np.column_stack([stages / part.sums[:, None], np.log(part.sums)])
+        sums = part.profiles.sums
+        place = np.column_stack([stages / sums[:, None], np.log(sums)])
         for near in _divided(place, pool.multiplicity[part.rows], size):
             middle = place[near].mean(axis=0)
             chosen = near[np.abs(place[near] - middle).sum(axis=1).argmin()]
