@@ -111,11 +111,9 @@ class Pool:
     def enumeration(self) -> Groups:
         """Return all groups."""
         parts = [self.groups([])]
-        for columns in profile_groups(self.instance):
-            missing = self.largest - columns.members.shape[1]
-            members = np.pad(columns.members, ((0, 0), (0, missing)), constant_values=-1)
-            classes = self.class_of[members[:, 0]]
-            parts.append(Groups(members, self.class_weights[classes] * columns.gamma, classes))
+        for members in profile_groups(self.instance):
+            missing = ((0, 0), (0, self.largest - members.shape[1]))
+            parts.append(self.groups_of_rows(np.pad(members, missing, constant_values=-1)))
         return Groups.concatenate(parts)
 
     def gpus(self, groups: Groups) -> Indices:
