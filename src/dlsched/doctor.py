@@ -1,9 +1,8 @@
-"""Whether dlsched works on this machine: versions, solvers, the cache of compiled loops."""
+"""Whether dlsched works on this machine: versions, solvers, built loops."""
 
 from __future__ import annotations
 
 import importlib
-import os
 import platform
 import re
 import sys
@@ -22,14 +21,12 @@ import dlsched
 from dlsched import api
 from dlsched.errors import SolverMissing, describe
 from dlsched.problems import library
-from dlsched.registry import BUILT_IN, problem
 from dlsched.results.result import Status, Termination
 from dlsched.run import Run
 from dlsched.schema.files import JsonObject
 from dlsched.solvers import highs
 from dlsched.solvers.backend import find_backend
-from dlsched.solvers.compilation import can_compile, entries, modules_with_entries
-from dlsched.solvers.preparation import prepare
+from dlsched.solvers.kernels import kernels
 from dlsched.solvers.pyomo_backend import INTERFACES
 from dlsched.solvers.standard_form import StandardForm
 
@@ -37,12 +34,6 @@ DEVELOPERS = frozenset({"all", "dev", "docs", "peers"})
 """Extras that are not reported: the sum of the others, and those for work on dlsched itself."""
 EXAMPLE, METHOD = "lyra-fig5", "milp"
 """The instance of the library that is solved, and how."""
-OTHERS = (
-    "dlsched.problems.interleaving.programs.pair_pricing",
-    "dlsched.simulation.bounds.relaxation",
-    "dlsched.simulation.policies.seeded_groups",
-)
-"""The modules with loops that no method preloads, those of the simulation among them."""
 _REQUIREMENT = re.compile(
     r"(?P<name>[\w.-]+)(\[[^]]*])?>=(?P<floor>[\w.]+)(; extra == '(?P<extra>[\w-]+)')?"
 )
@@ -83,31 +74,6 @@ class SolverState:
 
 
 @dataclass(frozen=True)
-class CompiledLoops:
-    """The cache of compiled loops.
-
-    Attributes
-    ----------
-    folders, writable
-        Where numba keeps them, and whether all these can be written to.
-    cached, total
-        How many of all the loops are in the cache for this version of dlsched, numba, Python and
-        processor; ``cached`` is ``None`` if this version of numba does not tell.
-    failure
-        Why the modules with loops cannot be imported, or nothing.
-    interpreted
-        Whether numba is not installed, so that loops run as Python.
-    """
-
-    folders: tuple[str, ...] = ()
-    writable: bool = False
-    cached: int | None = None
-    total: int = 0
-    failure: str = ""
-    interpreted: bool = False
-
-
-@dataclass(frozen=True)
 class Examination:
     """The state of an installation on this machine.
 
@@ -117,8 +83,10 @@ class Examination:
         Of dlsched and of the interpreter.
     packages
         Those that dlsched needs or can use; none if it is only found on the path.
-    solvers, compiled
-        The solvers, each tried, and the cache of compiled loops.
+    solvers
+        Each tried.
+    kernels
+        The modules of loops, and whether each is built; Python runs the others.
     instances, example, seconds
         Instances of the library; why the example is not solved to the known optimum, or nothing;
         how long that took.
@@ -130,7 +98,7 @@ class Examination:
     executable: str
     packages: tuple[Package, ...]
     solvers: tuple[SolverState, ...]
-    compiled: CompiledLoops
+    kernels: dict[str, bool]
     instances: int
     example: str
     seconds: float
@@ -149,9 +117,6 @@ class Examination:
         for solver in self.solvers:
             if solver.name == highs.NAME and not solver.works:
                 yield f"the solver {solver.name} does not work: {solver.failure}; {solver.install}"
-        if self.compiled.failure:
-            remedy = "set NUMBA_CACHE_DIR to a folder that can be written to"
-            yield f"modules with compiled loops fail: {self.compiled.failure}; {remedy}"
         if self.example:
             yield f"{EXAMPLE} is not solved: {self.example}; install dlsched again"
 
@@ -166,7 +131,7 @@ class Examination:
 
 
 def examine(on_part: Callable[[str], None] = lambda part: None) -> Examination:
-    """Examine this installation; it takes a few seconds, and nothing is compiled or written.
+    """Examine this installation; it takes a few seconds, and nothing is written.
 
     Parameters
     ----------
@@ -181,7 +146,6 @@ def examine(on_part: Callable[[str], None] = lambda part: None) -> Examination:
     began = time.perf_counter()
     instances, failure = _core()
     seconds = time.perf_counter() - began
-    on_part("compiled loops")
     return Examination(
         version=dlsched.__version__,
         folder=str(Path(dlsched.__file__).parent),
@@ -189,7 +153,7 @@ def examine(on_part: Callable[[str], None] = lambda part: None) -> Examination:
         executable=sys.executable,
         packages=packages,
         solvers=solvers,
-        compiled=compiled_loops(),
+        kernels=kernels(),
         instances=instances,
         example=failure,
         seconds=seconds,
@@ -276,51 +240,3 @@ def _core() -> tuple[int, str]:
         return count, describe(error)
     solved = result.status is Status.OPTIMAL and result.objective == best
     return count, "" if solved else f"{result.status}, {result.objective} where {best} is known"
-
-
-def compile_loops(on_compile: Callable[[str], None] | None = None) -> CompiledLoops:
-    """Compile every loop of the library that is not in numba's cache yet, on all cores.
-
-    Without it each problem compiles what it needs when it is first used.
-
-    Parameters
-    ----------
-    on_compile
-        Called with the name of each module that has such loops.
-    """
-    prepare(*_preloaded(), *OTHERS, package="dlsched", on_compile=on_compile)
-    return compiled_loops()
-
-
-def _preloaded() -> list[str]:
-    """Return the modules of the problems' packages that methods preload."""
-    owners = map(problem, BUILT_IN)
-    parts = ((o.package, part) for o in owners for m in o.methods.values() for part in m.preload)
-    return sorted({package + part for package, part in parts if part.startswith(".")})
-
-
-def compiled_loops() -> CompiledLoops:
-    """Import the modules with loops, and look their signatures up in numba's cache."""
-    if not can_compile():
-        return CompiledLoops(interpreted=True)
-    try:
-        for module in (*_preloaded(), *OTHERS):
-            importlib.import_module(module)
-        modules = [m for m in modules_with_entries() if m.partition(".")[0] == "dlsched"]
-        loops = [entry for module in sorted(modules) for entry in entries(module)]
-        states = [loop.is_cached(known) for loop in loops for known in loop.signatures]
-        folders = {str(loop.compiled.stats.cache_path) for loop in loops}
-    except Exception as error:  # numba raises errors of several kinds
-        return CompiledLoops(failure=describe(error))
-    cached = None if None in states else sum(map(bool, states))
-    return CompiledLoops(
-        tuple(sorted(folders)), all(map(_is_writable, folders)), cached, len(states)
-    )
-
-
-def _is_writable(folder: str) -> bool:
-    """Whether a folder, or the nearest folder above it that exists, can be written to."""
-    path = Path(folder)
-    while not path.exists() and path != path.parent:
-        path = path.parent
-    return os.access(path, os.W_OK)

@@ -1,9 +1,6 @@
-"""``dlsched doctor``: whether dlsched works here, and with which versions, solvers and caches."""
+"""``dlsched doctor``: whether dlsched works here, and with which versions and solvers."""
 
 from __future__ import annotations
-
-import os
-from typing import Annotated
 
 import typer
 
@@ -11,30 +8,16 @@ from dlsched.cli.exits import Exit
 from dlsched.cli.flags import Json
 from dlsched.cli.output import Column, fields, put_json, put_line, put_table, stdout_for_answers
 from dlsched.cli.progress import say
-from dlsched.doctor import (
-    EXAMPLE,
-    CompiledLoops,
-    Examination,
-    Package,
-    SolverState,
-    compile_loops,
-    examine,
-)
+from dlsched.doctor import EXAMPLE, Examination, Package, SolverState, examine
 from dlsched.run import Stage
 
-Compile = Annotated[
-    bool, typer.Option("--compile", help="Compile all loops now, so that nothing waits for it.")
-]
 
-
-def doctor(as_json: Json = False, compiled: Compile = False) -> None:
-    """Show versions, solvers and the cache of compiled loops; try the core.
+def doctor(as_json: Json = False) -> None:
+    """Show versions, solvers and built loops; try the core.
 
     Exit status 1 if the core does not work.
     """
     with stdout_for_answers():  # solvers print
-        if compiled:
-            compile_loops(lambda module: say(Stage.COMPILING, module))
         examination = examine(lambda part: say(Stage.CHECKING, part))
     if as_json:
         put_json(examination.to_data())
@@ -61,7 +44,7 @@ def _put(found: Examination) -> None:
     solved = f"{EXAMPLE} solved and verified in {found.seconds:.2f} s"
     fields(
         {
-            "compiled loops": _compiled(found.compiled),
+            "loops": _built(found.kernels),
             "instances": f"{found.instances}; {'failed' if found.example else solved}",
         }
     )
@@ -83,21 +66,11 @@ def _solver(solver: SolverState) -> str:
     return ("ok" if solver.works else "failed") if solver.installed else "not installed"
 
 
-def _compiled(loops: CompiledLoops) -> str:
-    if loops.interpreted:
-        return "run as Python, which is slow on large instances: pip install 'dlsched[fast]'"
-    if loops.failure:
-        return "failed"
-    cached = "an unknown number" if loops.cached is None else str(loops.cached)
-    state = "writable" if loops.writable else "not writable: set NUMBA_CACHE_DIR"
+def _built(kernels: dict[str, bool]) -> str:
+    slow = [name for name, built in kernels.items() if not built]
+    if not slow:
+        return f"all {len(kernels)} modules built"
     return (
-        f"{cached} of {loops.total} in the cache of this version; {state}, {_common(loops.folders)}"
+        f"{len(slow)} of {len(kernels)} modules not built, many times slower as Python; "
+        "install a C compiler, then dlsched again"
     )
-
-
-def _common(folders: tuple[str, ...]) -> str:
-    """Return the folders, or the one that they are in and what tells them apart."""
-    if len(folders) < 2:
-        return "".join(folders)
-    top = os.path.commonpath(folders)
-    return f"{top}: {', '.join(os.path.relpath(folder, top) for folder in folders)}"
