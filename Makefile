@@ -8,13 +8,13 @@ WORKERS ?= auto
 # Tests start hundreds of processes, each of which would compile the package's modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo library-runs readme test test-all lowest newest lint loops docs dist schema claims library certificates clean
+.PHONY: demo library-runs readme test test-all lowest newest lint kernels docs dist schema claims library certificates clean
 
-demo: $(READY)
+demo: kernels
 	$(BIN)/python benchmarks/demo.py results/demo
 
 # Every shipped instance and some generated ones, by more methods: about five minutes on two cores.
-library-runs: $(READY)
+library-runs: kernels
 	mkdir -p results
 	$(BIN)/dlsched bench benchmarks/suites/library.toml -o results/library --jobs 2 --resume
 	$(BIN)/dlsched report results/library
@@ -23,13 +23,12 @@ library-runs: $(READY)
 readme: $(READY)
 	$(BIN)/python benchmarks/readme.py
 
-test: $(READY)
-	$(MAKE) --no-print-directory -j 2 lint loops
+test: kernels lint
 	$(BIN)/python -m pytest -n $(WORKERS)
 
-# The slow tests as well (proofs of large instances, cold compilation), and those of what is not
+# The slow tests as well (proofs of large instances), and those of what is not
 # installed, with coverage.
-test-all: lint
+test-all: kernels lint
 	$(BIN)/python -m pytest -n $(WORKERS) -m "slow or not slow" tests benchmarks/claims_only benchmarks/published --cov --cov-report=term
 
 # The lowest versions that pyproject.toml allows, in an environment of their own (1 GB for a while).
@@ -45,9 +44,9 @@ lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# Every loop compiled: done at installation, so after a change of the code only what it touches.
-loops: $(READY)
-	$(BIN)/python -c 'from dlsched.doctor import compile_loops; compile_loops()'
+# Kernels are built at installation; a changed one is built again. Without a compiler Python runs them.
+kernels: $(READY)
+	-@$(BIN)/python hatch_build.py
 
 # Files that the code writes and a test compares with it.
 schema: $(READY)
@@ -83,13 +82,11 @@ library: $(READY)
 	$(BIN)/python instances/prove.py
 	$(BIN)/python instances/page.py
 
-# What is built of a kernel that changed is built again.
-$(READY): pyproject.toml constraints.txt
+$(READY): pyproject.toml constraints.txt hatch_build.py
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
-	@echo "Compiling all loops, once per machine; this takes about half a minute to a minute." >&2
-	-$(BIN)/python -c 'from dlsched.doctor import compile_loops; compile_loops()'
 	touch $@
 
 clean:
-	rm -rf $(VENV) results site dist .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find src -path '*/kernels/*' -name '*.so' -delete
+	rm -rf $(VENV) results site dist build .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis

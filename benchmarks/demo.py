@@ -31,18 +31,10 @@ from dlsched.sweeps.statistics import EvaluatedRun, evaluate_rows
 
 ROOT = Path(__file__).resolve().parents[1]
 JOBS = 2
-SLOW_TO_COMPILE = ("utility", "interleaving", "placement")
 EXAMPLE = "lyra-fig5"
 _BESIDE = Path(sys.executable).parent / "dlsched"
 COMMAND = _BESIDE.relative_to(Path.cwd()) if _BESIDE.is_relative_to(Path.cwd()) else _BESIDE
 """The command line of the environment that the demo runs in."""
-
-
-def compile_loops(name: str) -> None:
-    """Compile the loops of a problem's methods, or find them in the cache."""
-    owner = problem(name)
-    for method in owner.methods.values():
-        method.prepare(owner.package)
 
 
 def examples(name: str) -> list[dlsched.Instance]:
@@ -113,12 +105,9 @@ def main(out: Path) -> int:
     """Run everything; return 1 if a run failed."""
     began = time.monotonic()
     sweep = read_suite(ROOT / "benchmarks" / "suites" / "demo.toml")
-    names = dlsched.list_problems()
     shutil.rmtree(out, ignore_errors=True)
     context = multiprocessing.get_context("spawn")
     with progress.shown(), ProcessPoolExecutor(JOBS, context) as pool:
-        progress.say(Stage.LOADING, "all methods; their loops are compiled once per machine")
-        list(pool.map(compile_loops, sorted(names, key=lambda name: name not in SLOW_TO_COMPILE)))
         out.parent.mkdir(parents=True, exist_ok=True)
         run_shown(sweep, out, jobs=JOBS)
         with Store(out) as store:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,7 +12,7 @@ from typing import Any
 import pytest
 
 import dlsched
-from calls import python, run
+from calls import run
 from dlsched import doctor
 from dlsched.doctor import Examination, examine
 from dlsched.problems import library
@@ -53,7 +52,7 @@ def test_json_has_all_of_it(here: Examination, monkeypatch: pytest.MonkeyPatch) 
     parts = {field.name for field in dataclasses.fields(Examination)}
     assert set(said) == parts | {"ok", "problems"}
     assert [s["name"] for s in said["solvers"]] == [s.name for s in here.solvers]
-    assert said["compiled"]["total"] == here.compiled.total > 0
+    assert said["kernels"] == here.kernels
 
 
 def test_text_fits_80_columns(here: Examination, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,48 +160,16 @@ def test_a_library_that_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     assert "problem: " in said and said.endswith("the core does not work\n")
 
 
-@pytest.mark.slow
-def test_the_cache_of_compiled_loops(tmp_path: Path) -> None:
-    """An empty cache has none of the loops; what is compiled is found there by other processes."""
-    look = (
-        "from dlsched.solvers.compilation import entries;"
-        "from dlsched.doctor import compiled_loops as c; x = c();"
-        "print(x.cached, x.total, x.writable, *x.folders);"
-    )
-    fill = (
-        "loop, *_ = entries('dlsched.problems.utility.heuristics.hadar_program');"
-        "loop.compiled.compile(loop.signatures[0])"
-    )
-    cache = {"NUMBA_CACHE_DIR": str(tmp_path)}
-    cached, total, writable, *folders = python(look + fill, env=cache).stdout.split()
-    assert (cached, writable) == ("0", "True") and int(total) > 5
-    assert all(Path(folder).is_relative_to(tmp_path) for folder in folders)
-    assert 0 < int(python(look, env=cache).stdout.split()[0]) < int(total)
-
-
-def test_all_loops_are_compiled_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of every problem and of the simulation: here they are in the cache, and only loaded."""
-    given: list[str] = []
-    monkeypatch.setattr(doctor, "prepare", lambda *modules, **_: given.extend(modules))
-    found = doctor.compile_loops()
-    assert found.cached is None or found.cached <= found.total
-    script = "import sys; from dlsched.solvers.compilation import modules_with_entries as known;"
-    script += (
-        "import importlib; [importlib.import_module(m) for m in sys.argv[1:]]; print(*known())"
-    )
-    reached = set(python(script, *given).stdout.split())
-    sources = Path(doctor.__file__).parent.rglob("*.py")
-    marked = {path for path in sources if "\n@entry(" in path.read_text(encoding="utf-8")}
-    assert marked
-    names = {
-        ".".join(path.relative_to(Path(doctor.__file__).parents[1]).with_suffix("").parts)
-        for path in marked
+def test_loops_that_are_not_built(here: Examination, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Doctor says how many modules of loops are built, and the remedy if some are not."""
+    assert here.kernels and all(here.kernels.values())
+    some = dict.fromkeys(here.kernels, True) | {
+        "dlsched.problems.reclaiming.kernels.densest": False
     }
-    assert names <= reached
-
-
-def test_a_cache_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Then every process compiles anew, and the variable to set is named."""
-    monkeypatch.setattr(os, "access", lambda *_: False)
-    assert not doctor.compiled_loops().writable
-    assert "NUMBA_CACHE_DIR" in run("doctor").stdout
+    for found, words in (
+        (here, "modules built"),
+        (dataclasses.replace(here, kernels=some), "C comp"),
+    ):
+        monkeypatch.setattr("dlsched.cli.doctor.examine", lambda *_, found=found: found)
+        assert words in run("doctor").stdout
+    assert dataclasses.replace(here, kernels=some).ok

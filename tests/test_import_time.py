@@ -12,7 +12,7 @@ import dlsched
 from calls import python
 from dlsched.sweeps import read_suite
 
-HEAVY = ["pyomo", "highspy", "pandas", "matplotlib", "scipy", "hypothesis", "numba", "networkx"]
+HEAVY = ["pyomo", "highspy", "pandas", "matplotlib", "scipy", "hypothesis", "networkx"]
 HEAVY += ["cvxpy", "rustworkx", "rich", "typer"]
 
 
@@ -57,7 +57,7 @@ for name, asked in {calls!r}:
         instance = dlsched.load(name)
         owner = registry.problem(instance.problem)
         method = owner.resolve(asked, instance)
-        method.prepare(owner.package)
+        method.load()
         before = set(sys.modules)
         dlsched.solve(instance, method, time_limit=60)
         for module in sorted(set(sys.modules) - before):
@@ -114,7 +114,7 @@ def test_pyomo_is_imported_without_what_it_does_not_need() -> None:
 import sys, dlsched
 dlsched.solve("lyra-fig5")
 assert "pyomo.core" in sys.modules
-assert not {"pyomo.environ", "scipy.stats", "numpy.f2py", "numba"} & {*sys.modules}
+assert not {"pyomo.environ", "scipy.stats", "numpy.f2py"} & {*sys.modules}
 from scipy.stats.distributions import norm
 import numpy, scipy, scipy.spatial
 assert norm.cdf(0.0) == 0.5 and scipy.stats.norm is norm and scipy.spatial.distance

@@ -14,7 +14,7 @@ CHILD = """
 import os, select, signal, sys
 
 # Other libraries find out for themselves what a system has.
-import highspy, numba, numpy, pandas, psutil, pydantic, pyomo.environ, rich, scipy.optimize, typer
+import highspy, numpy, pandas, psutil, pydantic, pyomo.environ, rich, scipy.optimize, typer
 import hypothesis, subprocess, tempfile, multiprocessing, asyncio, socket, filelock, rustworkx
 
 for module in ("resource", "fcntl", "pwd", "grp", "termios", "posix"):

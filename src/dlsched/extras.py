@@ -15,7 +15,6 @@ EXTRAS = {
     "hypothesis": "testing",
     "jinja2": "bench",
     "matplotlib": "plot",
-    "numba": "fast",
     "psutil": "bench",
     "pyarrow": "report",
     "pytest": "testing",

@@ -39,8 +39,6 @@ class Stage(StrEnum):
 
     LOADING = "loading"
     """Reading the instance, importing the method and the libraries that it uses."""
-    COMPILING = "compiling"
-    """Compiling loops, which is done once per machine; not announced if they are cached."""
     BUILDING = "building"
     """Building a model, or the tables that a method works on."""
     SEARCHING = "searching"

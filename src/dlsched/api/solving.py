@@ -20,7 +20,6 @@ from dlsched.api.starting import (
     bounds_of,
     joined,
     no_worse,
-    prepare_all,
     proved,
     solutions_of,
     stages_of,
@@ -119,8 +118,8 @@ def solve(
     chosen = owner.resolve(method, inst)
     chosen.validate_options(method_options)
     validate_limits(time_limit, gap, threads, solver)
-    chosen.prepare(owner.package, on_stage, inst)
-    prepare_all(stages_of(owner, chosen, inst, time_limit).first, owner, on_stage, inst)
+    for needed in (chosen, *stages_of(owner, chosen, inst, time_limit).first):
+        needed.load(on_stage)
     cores = os.cpu_count() or 1
     if threads > cores:
         logger.info("%d threads instead of %d: there are no more cores", cores, threads)
@@ -203,7 +202,8 @@ def _started(
         return claim
     try:
         with run.paused():
-            prepare_all(stages.last, owner, run.on_stage, instance)
+            for later in stages.last:
+                later.load(run.on_stage)
         if stages.bound_after is not None and not run.interrupted:
             bounds = bounds_of(stages.bound_after, instance, run, division)
         found = solutions_of(stages.after, owner, instance, run, division)

@@ -19,7 +19,7 @@ from dlsched.registry import Method, Problem, When
 from dlsched.results.claims import read_claim
 from dlsched.results.objective import Bound, Level, Objective, strongest
 from dlsched.results.result import Claim, Status
-from dlsched.run import Run, Stage, StageListener
+from dlsched.run import Run, Stage
 from dlsched.schema.envelope import Instance
 from dlsched.schema.solution import Solution
 from dlsched.solvers.division import Division
@@ -79,14 +79,6 @@ def stages_of(
     if before or not after:
         return Stages(before, bound, after)
     return Stages(after=after, bound_after=bound)
-
-
-def prepare_all(
-    methods: Sequence[Method], owner: Problem, listener: StageListener | None, instance: Instance
-) -> None:
-    """Import and compile what methods need, before a clock starts."""
-    for method in methods:
-        method.prepare(owner.package, listener, instance)
 
 
 def solutions_of(

@@ -16,10 +16,9 @@ from dlsched.registry.option_types import validate_types
 from dlsched.registry.trusted import is_trusted
 from dlsched.results.result import Claim
 from dlsched.run import Stage, StageListener, announce
-from dlsched.schema.envelope import Instance
 from dlsched.schema.solution import Solution
+from dlsched.solvers.kernels import warn_if_slow
 from dlsched.solvers.left_out import left_out
-from dlsched.solvers.preparation import is_ready, prepare
 
 SOLVE_KEYWORDS = {
     "instance",
@@ -84,12 +83,7 @@ class Method:
         parameter, ``rng`` or ``run``, decides which. A solution may also be a dict of the problem's
         own fields, as ``{"returned": [...]}``. Labels (instance, digest, method) are added here.
     preload
-        Modules that are imported, and their compiled loops compiled, before the clock starts:
-        ``".pricing"`` is a module of the problem's package, ``"highspy"`` a library.
-    small
-        ``small(instance) -> bool``: whether the instance is so small that its loops take less time
-        as Python than to be compiled. They then run as Python, with the same result, unless they
-        have been compiled already.
+        Libraries that are imported before the clock starts, ``"highspy"``.
     begins_with
         Of an exact method, the method of bounds that its search begins with, if there is one: it
         is not called before, as `dlsched.api.starting` does otherwise.
@@ -106,7 +100,6 @@ class Method:
     kind: Kind
     function: Callable[..., Solution | Claim]
     preload: tuple[str, ...] = ()
-    small: Callable[[Any], bool] | None = None
     begins_with: str = ""
 
     def __post_init__(self) -> None:
@@ -166,39 +159,17 @@ class Method:
         """First line of the docstring."""
         return (inspect.getdoc(self.function) or "").partition("\n")[0]
 
-    def interprets(self, instance: Instance, package: str) -> bool:
-        """Whether its loops run as Python on an instance; see `small`."""
-        return bool(self.small and self.small(instance)) and not is_ready(
-            *self._loops(package), package=package
-        )
-
-    def _loops(self, package: str) -> list[str]:
-        """Return the modules of the package that `preload` names."""
-        return [package + name for name in self.preload if name.startswith(".")]
-
-    def prepare(
-        self,
-        package: str,
-        on_stage: StageListener | None = None,
-        instance: Instance | None = None,
-    ) -> None:
-        """Import and compile what `preload` names, so that no run's clock counts it.
-
-        With an instance, nothing is compiled if its loops will run as Python.
-        """
-
-        def on_compile(module: str) -> None:
-            announce(on_stage, Stage.COMPILING, f"the loops of {module}, once per machine")
-
+    def load(self, on_stage: StageListener | None = None) -> None:
+        """Import what `preload` names, so that no run's clock counts it."""
         announce(on_stage, Stage.LOADING, f"the method {self.name} and its libraries")
         with left_out(*_UNUSED_BY_SCIPY):
             for name in (*_PARTS_OF_NUMPY, *self.preload):
                 if name.partition(".")[0] in EXTRAS:
                     require(name, f"the method {self.name}")
                 else:
-                    importlib.import_module(name, package)
-        if instance is None or not self.interprets(instance, package):
-            prepare(*self._loops(package), package=package, on_compile=on_compile)
+                    importlib.import_module(name)
+        if self.own:
+            warn_if_slow()
 
     def validate_options(self, options: Options) -> None:
         """Check options before anything runs: their names, and their types.
@@ -224,7 +195,7 @@ class Method:
         """Return the method as an object of this class: a derived one may state its origin."""
         if type(self) is Method:
             return self
-        return Method(self.name, self.problem, self.kind, self.function, self.preload, self.small)
+        return Method(self.name, self.problem, self.kind, self.function, self.preload)
 
     @property
     def own(self) -> bool:

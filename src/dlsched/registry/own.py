@@ -17,7 +17,6 @@ def method(
     kind: str,
     name: str | None = None,
     preload: Sequence[str] = (),
-    small: Callable[[Any], bool] | None = None,
     begins_with: str = "",
 ) -> Callable[[F], F]:
     """Register a function as `dlsched.method` does, as one that may certify bounds and prove.
@@ -28,7 +27,7 @@ def method(
 
     def decorate(function: F) -> F:
         trust(function, problem)
-        register(function, problem, kind, name, preload, small, begins_with)
+        register(function, problem, kind, name, preload, begins_with)
         return function
 
     return decorate

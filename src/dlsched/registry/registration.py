@@ -28,7 +28,6 @@ def method(
     kind: str,
     name: str | None = None,
     preload: Sequence[str] = (),
-    small: Callable[[Any], bool] | None = None,
     begins_with: str = "",
 ) -> Callable[[F], F]:
     """Register a function as a method of a problem; use it as a decorator.
@@ -42,9 +41,7 @@ def method(
     name
         Its name; the function's own by default.
     preload
-        Modules to import and compile before the clock starts; see `Method`.
-    small
-        Which instances are too small to compile for; see `Method`.
+        Libraries to import before the clock starts.
     begins_with
         The method of bounds that an exact method begins with; see `Method`.
 
@@ -58,7 +55,7 @@ def method(
     """
 
     def decorate(function: F) -> F:
-        register(function, problem, kind, name, preload, small, begins_with)
+        register(function, problem, kind, name, preload, begins_with)
         return function
 
     _validate(problem, kind)
@@ -71,7 +68,6 @@ def register(
     kind: str,
     name: str | None,
     preload: Sequence[str],
-    small: Callable[[Any], bool] | None,
     begins_with: str,
 ) -> None:
     """Register a function as `method` does; a name of this library's own method stays taken."""
@@ -82,7 +78,6 @@ def register(
         Kind(kind),
         function,
         tuple(preload),
-        small,
         begins_with,
     )
     ours = is_trusted(function, problem)

@@ -148,7 +148,7 @@ def _run(task: Task, columns: Row, begin: Callable[[], None]) -> bytes | None:
     columns["instance_sha256"] = instance.sha256
     columns["size"] = len(getattr(instance, owner.size))
     method = owner.resolve(task.method, instance)
-    method.prepare(owner.package)
+    method.load()
     begin()
     limits = task.limits.for_solve()
     changed = owner if isinstance(owner, VariantProblem) else None

@@ -8,7 +8,7 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-PACKAGES = ("dlsched", "highspy", "pyomo", "numpy", "scipy", "numba", "rustworkx", "cvxpy")
+PACKAGES = ("dlsched", "highspy", "pyomo", "numpy", "scipy", "rustworkx", "cvxpy")
 """Packages that results and times depend on."""
 
 

@@ -35,9 +35,9 @@ def methods_of(problem: VariantProblem) -> dict[str, Method]:
     """Return the variant's own methods, and the problem's heuristics and baselines."""
     base, name = problem.base, problem.name
     loops = base.methods[base.exact] if problem.refined else None
-    preload, small = (loops.preload, loops.small) if loops else (SOLVER_LIBRARIES, None)
-    exact = Method(EXACT, name, Kind.EXACT, _whole_model(problem), preload, small, BOUND)
-    bound = Method(BOUND, name, Kind.BOUND, _relaxation(problem), preload, small)
+    preload = loops.preload if loops else SOLVER_LIBRARIES
+    exact = Method(EXACT, name, Kind.EXACT, _whole_model(problem), preload, BOUND)
+    bound = Method(BOUND, name, Kind.BOUND, _relaxation(problem), preload)
     heuristics = {
         name: method
         for name, method in base.methods.items()
@@ -136,7 +136,5 @@ def _with_rule(problem: VariantProblem) -> dict[str, Method]:
         (BOUND, Kind.BOUND, relaxation, ""),
     ):
         trust(function, problem.name)
-        methods[name] = Method(
-            name, problem.name, kind, function, allowed.PRELOAD, allowed.small, begins_with
-        )
+        methods[name] = Method(name, problem.name, kind, function, allowed.PRELOAD, begins_with)
     return methods
