@@ -163,13 +163,8 @@ def test_a_library_that_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 def test_loops_that_are_not_built(here: Examination, monkeypatch: pytest.MonkeyPatch) -> None:
     """Doctor says how many modules of loops are built, and the remedy if some are not."""
     assert here.kernels and all(here.kernels.values())
-    some = dict.fromkeys(here.kernels, True) | {
-        "dlsched.problems.reclaiming.kernels.densest": False
-    }
-    for found, words in (
-        (here, "modules built"),
-        (dataclasses.replace(here, kernels=some), "C comp"),
-    ):
+    partly = dataclasses.replace(here, kernels=dict.fromkeys(here.kernels, False))
+    for found, words in ((here, "modules built"), (partly, "C compiler")):
         monkeypatch.setattr("dlsched.cli.doctor.examine", lambda *_, found=found: found)
-        assert words in run("doctor").stdout
-    assert dataclasses.replace(here, kernels=some).ok
+        assert words in " ".join(run("doctor").stdout.split())
+    assert partly.ok
