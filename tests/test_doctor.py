@@ -14,9 +14,8 @@ import pytest
 
 import dlsched
 from calls import python, run
-from dlsched import doctor
+from dlsched import doctor, library
 from dlsched.doctor import Examination, examine
-from dlsched.problems import library
 from dlsched.results.result import Termination
 
 INSTALLED = cache(doctor.packages_distributions)

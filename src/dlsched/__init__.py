@@ -110,4 +110,4 @@ _NAMES = {
 """The public names, by the module that has them; a test compares them with the imports above."""
 
 __all__ = [name for names in _NAMES.values() for name in names.split()]
-__getattr__, __dir__ = lazy(__name__, _NAMES, {"library": "problems.library"})
+__getattr__, __dir__ = lazy(__name__, _NAMES)

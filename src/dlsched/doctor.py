@@ -19,9 +19,8 @@ from importlib.metadata import (
 from pathlib import Path
 
 import dlsched
-from dlsched import api
+from dlsched import api, library
 from dlsched.errors import SolverMissing, describe
-from dlsched.problems import library
 from dlsched.registry import BUILT_IN, problem
 from dlsched.results.result import Status, Termination
 from dlsched.run import Run

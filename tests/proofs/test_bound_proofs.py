@@ -15,8 +15,8 @@ from proof_cases import drawn
 
 import dlsched
 from calls import data, run
+from dlsched import library
 from dlsched.errors import InstanceError
-from dlsched.problems import library
 from dlsched.proofs.bounds import BoundProof, read_bound, write_bound
 from dlsched.proofs.check import InvalidProof
 from dlsched.proofs.prove import ProofFailed, prove_bound

@@ -8,10 +8,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
+from dlsched import library
 from dlsched.api.loading import InstanceLike, SolutionLike, load, load_solution
 from dlsched.api.solving import solve
 from dlsched.errors import InstanceError, OptionError
-from dlsched.problems import library
 from dlsched.proofs import bounds
 from dlsched.proofs.bounds import BoundProof, CheckedBound
 from dlsched.proofs.check import CheckedProof

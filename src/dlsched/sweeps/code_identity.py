@@ -41,7 +41,7 @@ _OF_ROWS = (
         f"sweeps/{name}.py"
         for name in ("execution", "instance_spec", "simulations", "workload_spec")
     ),
-    *("display/__init__.py", "display/table.py", "problems/__init__.py", "problems/library.py"),
+    *("display/__init__.py", "display/table.py", "problems/__init__.py"),
 )
 """Files in those folders that make the rows, or their instances."""
 _OF_SOLVERS = ("cvxopt", "pyscipopt")
