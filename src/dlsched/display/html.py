@@ -11,8 +11,8 @@ from dlsched.display.text import (
     objective_text,
     verdict,
 )
-from dlsched.proofs.document import Proof
 from dlsched.results.objective import Bound, ByLevel
+from dlsched.results.proof import Proof
 from dlsched.results.result import Report, Result, Violation
 from dlsched.results.summary import ending, meaning, next_step, setting, status_text, times
 from dlsched.schema.content import number_text
