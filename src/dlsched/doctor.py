@@ -18,9 +18,9 @@ from importlib.metadata import (
 )
 from pathlib import Path
 
-import dlsched
 from dlsched import api, library
 from dlsched.errors import SolverMissing, describe
+from dlsched.names import VERSION
 from dlsched.registry import BUILT_IN, problem
 from dlsched.results.result import Status, Termination
 from dlsched.run import Run
@@ -182,8 +182,8 @@ def examine(on_part: Callable[[str], None] = lambda part: None) -> Examination:
     seconds = time.perf_counter() - began
     on_part("compiled loops")
     return Examination(
-        version=dlsched.__version__,
-        folder=str(Path(dlsched.__file__).parent),
+        version=VERSION,
+        folder=str(Path(__file__).parent),
         python=f"{platform.python_version()}, {platform.python_implementation()}",
         executable=sys.executable,
         packages=packages,

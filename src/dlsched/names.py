@@ -1,10 +1,12 @@
-"""Names that are imported when they are first used, and names that are gone."""
+"""Names that are imported when they are first used, names that are gone, and the version."""
 
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
+
+VERSION = "0.1.0"
 
 _SHARES = "dlsched.problems.shares"
 _CLAIMS = "benchmarks/claims_only of the repository"

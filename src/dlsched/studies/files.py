@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import dlsched
+from dlsched.names import VERSION
 from dlsched.schema.files import make_folder, write_bytes, write_json
 from dlsched.studies.groups import GROUPS
 from dlsched.studies.page import study_page
@@ -57,7 +57,7 @@ def study_data(study: Study) -> dict[str, Any]:
     explained = study.explained
     return {
         "dlsched_study": FORMAT,
-        "version": dlsched.__version__,
+        "version": VERSION,
         "verdict": {
             "headline": verdict.headline,
             "supported": verdict.supported,

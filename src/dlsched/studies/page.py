@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
-import dlsched
 from dlsched.extras import require
+from dlsched.names import VERSION
 from dlsched.records.traces.record import counted
 from dlsched.studies.groups import GROUPS, UNKNOWN
 from dlsched.studies.pictures import Picture
@@ -97,7 +97,7 @@ def _context(study: Study, pictures: Sequence[Picture]) -> dict[str, Any]:
         "notes": [*history.notes[:MOST_NOTES], *period.notes],
         "reasons": _reasons(study),
         "assumptions": study.assumptions,
-        "version": dlsched.__version__,
+        "version": VERSION,
     }
 
 

@@ -14,7 +14,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import dlsched
 from dlsched import registry
 from dlsched.errors import UnknownName
 from dlsched.registry.methods import Options
@@ -120,7 +119,7 @@ def forget() -> None:
 @cache
 def library_digest(problem: str) -> str:
     """Return the digest of dlsched's own code that a result of this problem depends on."""
-    root = Path(dlsched.__file__).parent
+    root = Path(__file__).parents[1]
     total = hashlib.sha256()
     for file in sorted(_library_files(root, problem)):
         name = ".".join(("dlsched", *file.relative_to(root).with_suffix("").parts))

@@ -101,7 +101,6 @@ def _by_estimates(problem: ChangedProblem, instance: Instance, run: Run) -> Esti
         adapt=model.adapt(instance),
         read=lambda built: model.read(instance, built),
         assign=assign,
-        estimated=problem.estimated,
     )
 
 
