@@ -54,15 +54,11 @@ def tree(name: str) -> ast.Module:
 
 def targets(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
     """Yield the modules of dlsched that a statement imports."""
+    assert isinstance(node, ast.Import) or node.level == 0, "imports are absolute"
     for alias in node.names:
-        if isinstance(node, ast.Import):
-            name = alias.name
-        else:
-            assert node.level == 0, "imports are absolute"
-            inside = f"{node.module}.{alias.name}"
-            name = inside if inside in MODULES else str(node.module)
-        if name in MODULES:
-            yield name
+        home = "" if isinstance(node, ast.Import) else f"{node.module}"
+        found = [name for name in (f"{home}.{alias.name}".lstrip("."), home) if name in MODULES]
+        yield from found[:1]
 
 
 def imports(name: str) -> Iterator[str]:
