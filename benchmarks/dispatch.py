@@ -20,7 +20,7 @@ from rules_table import Rule, rows, shipped
 from scipy.stats import binomtest
 
 import dlsched
-from dlsched.problems import library
+from dlsched import library
 from dlsched.problems.dispatch import Instance, rank
 from dlsched.problems.dispatch.definition.check import LEVELS
 from dlsched.problems.dispatch.definition.ranking import Ranked, startable

@@ -15,7 +15,7 @@ import numpy as np
 from figures import cell
 
 import dlsched
-from dlsched.problems import library
+from dlsched import library
 from dlsched.problems.interleaving import PROBLEM, Instance
 from dlsched.problems.interleaving.exact import group_columns
 from dlsched.problems.interleaving.heuristics import consecutive_groups

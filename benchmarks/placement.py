@@ -21,7 +21,7 @@ from machine import load
 from rules_table import Rule, least, rows, shipped
 
 import dlsched
-from dlsched.problems import library
+from dlsched import library
 from dlsched.problems.placement import Instance, Solution
 from dlsched.problems.placement.exact import Refinement
 from dlsched.problems.placement.heuristics import hill_climb, hill_climbing, initial_homes

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import dlsched
-from dlsched.problems import library
+from dlsched import library
 from dlsched.problems.reclaiming import Instance
 from dlsched.registry import problem
 from dlsched.run import Run

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import dlsched
-from dlsched.problems import library
+from dlsched import library
 from dlsched.registry import problem
 from dlsched.results.objective import Objective
 from dlsched.results.result import Result

@@ -21,7 +21,7 @@ from figures import arguments, cell, rule_gap, write
 from rules_table import Rule, rows, shipped
 
 import dlsched
-from dlsched.problems import library
+from dlsched import library
 from dlsched.problems.utility import Instance
 from dlsched.problems.utility.definition.check import completions
 from dlsched.problems.utility.definition.schema import Utility

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from dlsched.registry import problem, problem_names
-from dlsched.schema.document import Document
-from dlsched.schema.meanings import meanings
+from dlsched.schema.document import Document, meanings
 
 FOLDER = Path(__file__).resolve().parent / "fields"
 _UNIT = "Unit: "

@@ -22,9 +22,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from dlsched import api
+from dlsched import api, library
 from dlsched.errors import OptionError
-from dlsched.problems import library
 
 SMALL = "small"
 

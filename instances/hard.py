@@ -17,9 +17,9 @@ from make import HERE, index_line, make, published, write_index
 from rich.console import Console
 
 import dlsched
+from dlsched import library
 from dlsched.display.table import strongest
-from dlsched.problems import library
-from dlsched.problems.library import LibraryEntry
+from dlsched.library import LibraryEntry
 from dlsched.registry import BUILT_IN, problem
 from dlsched.results.objective import Bounds, Objective, closed, gap
 from dlsched.schema import Solution

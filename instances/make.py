@@ -24,9 +24,9 @@ from rich.console import Console
 from rich.progress import track
 
 import dlsched
+from dlsched import library
 from dlsched.errors import OptionError
-from dlsched.problems import library
-from dlsched.problems.library import LibraryEntry
+from dlsched.library import LibraryEntry
 from dlsched.records import read_trace, snapshot
 from dlsched.registry import BUILT_IN, problem
 from dlsched.results.objective import Bounds, Objective, number_to_data

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from dlsched import registry
-from dlsched.problems import library
+from dlsched import library, registry
 from dlsched.registry import problem_names
 from dlsched.results.objective import bound_from_data, gap, number_from_data
 from dlsched.schema.files import write_bytes

@@ -22,7 +22,7 @@ from make import HERE, write_index
 from rich.console import Console
 
 import dlsched
-from dlsched.problems import library
+from dlsched import library
 from dlsched.proofs.bounds import write_bound
 from dlsched.proofs.document import write_proof
 from dlsched.proofs.prove import ProofFailed

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import dlsched
-from dlsched.problems import library
+from dlsched import library
 
 
 class Drawn(NamedTuple):

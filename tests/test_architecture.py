@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 import networkx as nx
@@ -41,28 +42,8 @@ def module_name(path: Path) -> str:
 
 MODULES = {module_name(path): path for path in (SRC / "dlsched").rglob("*.py")}
 
-
-def imports(tree: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
-    """Yield the import statements of a module, those inside functions included.
-
-    What is imported for type checkers alone is left out.
-    """
-    for node in ast.iter_child_nodes(tree):
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
-            yield node
-        elif isinstance(node, ast.expr):  # has no statements
-            yield from imports_by_name(node)
-        elif not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
-            yield from imports(node)
-
-
-def imports_by_name(expression: ast.expr) -> Iterator[ast.Import]:
-    """Yield the modules that an expression imports by their names, as statements."""
-    for node in ast.walk(expression):
-        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
-            match node.args[:1]:
-                case [ast.Constant(value=str(name))]:
-                    yield ast.Import([ast.alias(name)])
+NAMING = ("dlsched.registry.lookup", "dlsched.names")
+"""What imports the problem that its caller names, and what says where names are that are gone."""
 
 
 @cache
@@ -71,35 +52,52 @@ def tree(name: str) -> ast.Module:
     return ast.parse(MODULES[name].read_text(encoding="utf-8"))
 
 
-@cache
-def found_imports(name: str) -> list[ast.Import | ast.ImportFrom]:
-    """Return a module's import statements."""
-    return list(imports(tree(name)))
-
-
 def targets(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
     """Yield the modules of dlsched that a statement imports."""
+    assert isinstance(node, ast.Import) or node.level == 0, "imports are absolute"
     for alias in node.names:
-        if isinstance(node, ast.Import):
-            name = alias.name
-        else:
-            assert node.level == 0, "imports are absolute"
-            inside = f"{node.module}.{alias.name}"
-            name = inside if inside in MODULES else str(node.module)
-        if name in MODULES:
-            yield name
+        home = "" if isinstance(node, ast.Import) else f"{node.module}"
+        found = [name for name in (f"{home}.{alias.name}".lstrip("."), home) if name in MODULES]
+        yield from found[:1]
+
+
+def imports(name: str) -> Iterator[str]:
+    """Yield what a module imports, also in functions, for type checkers alone, and by names.
+
+    Names are those in a call of `import_module`, in a table of `dlsched.names.lazy`, in a text
+    ``module:function``, and of modules two packages down. (Shorter ones are entry points, too.)
+    """
+    for node in ast.walk(tree(name)):
+        match node:
+            case ast.Import() | ast.ImportFrom():
+                yield from targets(node)
+            case _ if name in NAMING:
+                continue
+            case ast.Call(func=ast.Name("lazy"), args=[_, ast.Name(table)]):
+                yield from (f"{name}.{module}" for module in vars(import_module(name))[table])
+            case ast.Call(func=function, args=[text]):
+                if ast.unparse(function).endswith("import_module"):
+                    yield from meant(text, name)
+            case ast.Constant(value=str(text)):
+                module, _, function = text.partition(":")
+                if module in MODULES and (function.isidentifier() or module.count(".") > 1):
+                    yield module
+
+
+def meant(text: ast.expr, name: str) -> list[str]:
+    """Return the modules that a text in a module may name; none if it begins with a variable."""
+    parts = text.values if isinstance(text, ast.JoinedStr) else [text]
+    values = [getattr(part, "value", None) for part in parts]
+    constants = vars(import_module(name))
+    known = [constants.get(ast.unparse(v)) if isinstance(v, ast.expr) else v for v in values]
+    written = "".join(re.escape(k) if isinstance(k, str) else r"\w+" for k in known)
+    return [m for m in MODULES if isinstance(known[0], str) and re.fullmatch(written, m)]
 
 
 @cache
 def graph() -> nx.DiGraph[str]:
     """Return the graph of imports between modules of dlsched."""
-    edges = [
-        (name, target)
-        for name in MODULES
-        for node in found_imports(name)
-        for target in targets(node)
-        if target != name
-    ]
+    edges = [(name, target) for name in MODULES for target in imports(name) if target != name]
     found: nx.DiGraph[str] = nx.DiGraph(edges)
     return found
 
@@ -194,7 +192,9 @@ def test_lazy_imports_are_of_other_libraries() -> None:
     own = [
         (name, ast.unparse(node))
         for name in MODULES
-        for node in found_imports(name)
-        if hasattr(node, "lineno") and node not in tree(name).body and list(targets(node))
+        for function in ast.walk(tree(name))
+        if isinstance(function, ast.FunctionDef)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Import | ast.ImportFrom) and list(targets(node))
     ]
     assert own == []

@@ -19,8 +19,7 @@ import networkx as nx
 import pytest
 
 import dlsched
-from dlsched import registry
-from dlsched.problems import library
+from dlsched import library, registry
 from dlsched.proofs.available import MODEL, Forms
 from dlsched.proofs.document import read_proof
 from dlsched.run import Run

@@ -7,7 +7,7 @@ import logging
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from dlsched.names import lazy
+from dlsched.names import VERSION, lazy
 from dlsched.text.rendering import provide
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     from dlsched.variants import Variant as Variant
     from dlsched.variants import variant as variant
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 logging.getLogger(__name__).addHandler(logging.NullHandler())
 
@@ -110,4 +110,4 @@ _NAMES = {
 """The public names, by the module that has them; a test compares them with the imports above."""
 
 __all__ = [name for names in _NAMES.values() for name in names.split()]
-__getattr__, __dir__ = lazy(__name__, _NAMES, {"library": "problems.library"})
+__getattr__, __dir__ = lazy(__name__, _NAMES)

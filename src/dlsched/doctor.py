@@ -17,10 +17,9 @@ from importlib.metadata import (
 )
 from pathlib import Path
 
-import dlsched
-from dlsched import api
+from dlsched import api, library
 from dlsched.errors import SolverMissing, describe
-from dlsched.problems import library
+from dlsched.names import VERSION
 from dlsched.results.result import Status, Termination
 from dlsched.run import Run
 from dlsched.schema.files import JsonObject
@@ -147,8 +146,8 @@ def examine(on_part: Callable[[str], None] = lambda part: None) -> Examination:
     instances, failure = _core()
     seconds = time.perf_counter() - began
     return Examination(
-        version=dlsched.__version__,
-        folder=str(Path(dlsched.__file__).parent),
+        version=VERSION,
+        folder=str(Path(__file__).parent),
         python=f"{platform.python_version()}, {platform.python_implementation()}",
         executable=sys.executable,
         packages=packages,

@@ -1,10 +1,12 @@
-"""Names that are imported when they are first used, and names that are gone."""
+"""Names that are imported when they are first used, names that are gone, and the version."""
 
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
+
+VERSION = "0.1.0"
 
 _SHARES = "dlsched.problems.shares"
 _CLAIMS = "benchmarks/claims_only of the repository"
@@ -15,6 +17,7 @@ MOVED = {
     "dlsched.objective": "dlsched.results.objective",
     "dlsched.problems.elastic.Completion": _CLAIMS,
     "dlsched.problems.elastic.jct": _CLAIMS,
+    "dlsched.problems.library": "dlsched.library",
     "dlsched.problems.placement.heuristics.daily": _CLAIMS,
     "dlsched.problems.reclaiming.frontier": (
         f"dlsched.frontier for two levels, or for every demand {_CLAIMS}"
@@ -46,7 +49,7 @@ sys.meta_path.insert(0, Moved)
 
 
 def lazy(
-    package: str, names: Mapping[str, str], modules: Mapping[str, str] | None = None
+    package: str, names: Mapping[str, str]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return ``__getattr__`` and ``__dir__`` of a package that imports a name when it is used.
 
@@ -56,17 +59,14 @@ def lazy(
         The package's name.
     names
         Its public names with blanks between them, by the module below it that has them.
-    modules
-        Modules below it that are its attributes under another name.
     """
     module_of = {name: module for module, text in names.items() for name in text.split()}
-    modules = modules or {}
 
     def getattr_(name: str) -> Any:
         if name in module_of:
             value = getattr(import_module(f"{package}.{module_of[name]}"), name)
         else:
-            full = f"{package}.{modules.get(name, name)}"
+            full = f"{package}.{name}"
             try:
                 found = not name.startswith("_") and find_spec(full) is not None
             except ImportError as error:

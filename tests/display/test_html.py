@@ -11,8 +11,8 @@ import pytest
 
 import dlsched
 from calls import python
-from dlsched.display import picture
-from dlsched.problems import library
+from dlsched import library
+from dlsched.display import html
 from dlsched.records import read_trace
 from dlsched.schema.instance_link import linked_instance
 from dlsched.simulation import Cluster, Workload, simulate
@@ -154,9 +154,9 @@ def test_picture_is_the_same_each_time(fig5: dlsched.Result) -> None:
 def test_no_picture_of_large_instances(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether there is a picture depends on the number of entries, not on the clock."""
     instance = dlsched.load("lyra-fig5")
-    monkeypatch.setattr(picture, "MOST_ENTRIES", 9)
+    monkeypatch.setattr(html, "MOST_ENTRIES", 9)
     assert "img" not in read(instance).seen
-    monkeypatch.setattr(picture, "MOST_ENTRIES", 10)
+    monkeypatch.setattr(html, "MOST_ENTRIES", 10)
     assert instance.server_index and "img" in read(instance).seen
 
 
@@ -168,7 +168,7 @@ def test_no_picture_hides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_args: Any, **_options: Any) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(picture, "plot", fail)
+    monkeypatch.setattr(html, "plot", fail)
     tags = read(dlsched.load("lyra-fig5"))
     assert "table" in tags.seen and "img" not in tags.seen
 

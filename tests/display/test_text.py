@@ -12,8 +12,7 @@ import pytest
 from pydantic import Field
 
 import dlsched
-from dlsched import Bound, Report, Status, Termination, Violation
-from dlsched.problems import library
+from dlsched import Bound, Report, Status, Termination, Violation, library
 from dlsched.problems.elastic.definition.schema import Instance as ElasticInstance
 from dlsched.problems.elastic.definition.schema import Job
 from dlsched.registry import Kind

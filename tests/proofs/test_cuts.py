@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from proof_cases import checked, value
 
-from dlsched.proofs.cuts import Cut, InvalidCut, row_of, with_cuts
+from dlsched.proofs.cuts import InvalidCut, row_of, with_cuts
 from dlsched.proofs.forms.form import Form, Row
+from dlsched.results.proof import Cut
 
 SMALL = st.integers(-5, 5)
 

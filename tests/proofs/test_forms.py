@@ -98,7 +98,7 @@ def after(calls: int) -> Callable[[], Termination | None]:
 )
 def test_a_limit_ends_the_building_of_a_form(name: str) -> None:
     """It strikes between two rows, or before the first; without one, the form is built."""
-    instance, file = dlsched.load(name), dlsched.problems.library.proof_file(name)
+    instance, file = dlsched.load(name), dlsched.library.proof_file(name)
     assert file is not None
     proof = read_proof(file)
     level, targets = proof.levels[0], [level.target for level in proof.levels]

@@ -13,10 +13,10 @@ from proof_cases import assert_no_proof, set_item
 
 import dlsched
 from dlsched.proofs.check import InvalidProof
-from dlsched.proofs.cuts import Cut
 from dlsched.proofs.document import proof_from_data, read_proof, write_proof
 from dlsched.proofs.prove import prove_solution
 from dlsched.proofs.separation import keep
+from dlsched.results.proof import Cut
 from dlsched.run import Run
 from dlsched.schema import Instance
 from dlsched.testing import strategies

@@ -14,7 +14,7 @@ import pytest
 from scipy import sparse
 
 import dlsched
-from dlsched.problems import library
+from dlsched import library
 from dlsched.problems.dispatch.structures.blocks import coarsest, shape_of
 from dlsched.problems.interleaving.programs.column_pool import Pool
 from dlsched.problems.sensitivity.programs.form_columns import columns_of

@@ -20,7 +20,8 @@ from dlsched.proofs.forms.form import Form, Goal, Row
 from dlsched.proofs.levels import Aim, aim, kind_of
 from dlsched.proofs.search import Stopped, TooManyNodes, TreeSearch, Unproved
 from dlsched.proofs.subtrees import search_spread
-from dlsched.proofs.tree import Leaf, check_tree
+from dlsched.proofs.tree import check_tree
+from dlsched.results.proof import Leaf
 from dlsched.run import Run
 from dlsched.sweeps import Dask, Local, Shards
 from dlsched.sweeps.calls import CallsFailed

@@ -19,7 +19,8 @@ from dlsched.proofs.levels import aim, kind_of
 from dlsched.proofs.relaxation import Relaxation
 from dlsched.proofs.search import TreeSearch, Unproved
 from dlsched.proofs.separation import separate
-from dlsched.proofs.tree import InvalidTree, Leaf, Split, bound, check_tree
+from dlsched.proofs.tree import InvalidTree, bound, check_tree
+from dlsched.results.proof import Leaf, Split
 from dlsched.run import Run
 
 SMALL = st.integers(-4, 4)

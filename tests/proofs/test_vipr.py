@@ -18,10 +18,10 @@ from dlsched.errors import OptionError
 from dlsched.proofs import vipr
 from dlsched.proofs.available import Forms
 from dlsched.proofs.check import InvalidProof
-from dlsched.proofs.cuts import Cut, with_cuts
-from dlsched.proofs.document import LevelProof
+from dlsched.proofs.cuts import with_cuts
 from dlsched.proofs.forms.form import Row
 from dlsched.proofs.levels import aim
+from dlsched.results.proof import Cut, LevelProof
 
 SENSES = {"G": 1, "L": -1, "E": 0}
 

@@ -12,7 +12,7 @@ import pyomo.environ as pyo
 import pytest
 
 import dlsched
-from dlsched.problems import library
+from dlsched import library
 from dlsched.problems.reclaiming.definition.schema import Instance
 from dlsched.registry import problem
 from dlsched.results.objective import number_from_data

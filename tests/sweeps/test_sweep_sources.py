@@ -149,7 +149,7 @@ def test_code_of_a_result(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyP
     for each in USED + UNUSED:
         (tmp_path / each).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / each).write_text("")
-    monkeypatch.setattr(dlsched, "__file__", str(tmp_path / "__init__.py"))
+    monkeypatch.setattr(code_identity, "__file__", str(tmp_path / "sweeps" / "code_identity.py"))
     code_identity.forget()
     before = code_identity.library_digest("elastic")
     (tmp_path / name).write_text("changed = True\n")

@@ -19,8 +19,9 @@ import dlsched
 from dlsched import Level, Variant
 from dlsched.cli import app
 from dlsched.proofs.check import InvalidProof
-from dlsched.proofs.document import KINDS, read_proof, write_proof
+from dlsched.proofs.document import read_proof, write_proof
 from dlsched.proofs.prove import ProofFailed
+from dlsched.results.proof import KINDS
 from dlsched.variants import owner_of
 
 

@@ -6,10 +6,10 @@ import logging
 
 from dlsched.errors import DlschedError, describe
 from dlsched.proofs.check import CheckedProof, check_proof
-from dlsched.proofs.document import Proof
 from dlsched.proofs.prove import prove_solution
 from dlsched.registry import Problem
 from dlsched.results.objective import Bound, Bounds, ByLevel, gap, strongest
+from dlsched.results.proof import Proof
 from dlsched.results.refutation import beaten_level, refutation
 from dlsched.results.result import Result, Status, Termination
 from dlsched.run import Run

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dlsched import registry
-from dlsched.problems import library
+from dlsched import library, registry
 
 if TYPE_CHECKING:
     import pandas

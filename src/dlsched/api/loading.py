@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
-from dlsched import registry
+from dlsched import library, registry
 from dlsched.errors import InstanceError
-from dlsched.problems import library
 from dlsched.registry import Problem
 from dlsched.results.result import Result
 from dlsched.schema.envelope import SCHEMA_VERSION, AnyInstance, Instance

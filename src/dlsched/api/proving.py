@@ -8,20 +8,21 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
+from dlsched import library
 from dlsched.api.loading import InstanceLike, SolutionLike, load, load_solution
 from dlsched.api.solving import solve
 from dlsched.errors import InstanceError, OptionError
-from dlsched.problems import library
 from dlsched.proofs import bounds
 from dlsched.proofs.bounds import BoundProof, CheckedBound
 from dlsched.proofs.check import CheckedProof
 from dlsched.proofs.check import check_proof as check
-from dlsched.proofs.document import Proof, read_proof
+from dlsched.proofs.document import read_proof
 from dlsched.proofs.prove import ProofFailed, prove_solution
 from dlsched.proofs.prove import prove_bound as search_bound
 from dlsched.proofs.subtrees import Place, Spread
 from dlsched.proofs.vipr import certificates
 from dlsched.registry import Problem
+from dlsched.results.proof import Proof
 from dlsched.results.status import Termination
 from dlsched.run import Run, StageListener
 from dlsched.schema.envelope import Instance

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from dlsched import library
 from dlsched.api.loading import InstanceLike, SolutionLike, load, load_solution
 from dlsched.errors import InstanceError
-from dlsched.problems import library
 from dlsched.results.objective import Bounds, gap
 from dlsched.results.result import Report
 from dlsched.variants import VariantLike, owner_of

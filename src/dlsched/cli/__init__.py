@@ -17,9 +17,9 @@ from typing import Annotated, Any
 
 import typer
 
-from dlsched import __version__
 from dlsched.cli import flags
 from dlsched.cli.exits import Commands, errors_handled
+from dlsched.names import VERSION
 
 COMMANDS = {
     "list": "List problems, shipped instances, methods and scheduling policies.",
@@ -71,7 +71,7 @@ def _not_imported() -> None:
 
 def _version(asked: bool) -> None:
     if asked:
-        typer.echo(f"dlsched {__version__}")
+        typer.echo(f"dlsched {VERSION}")
         raise typer.Exit
 
 

@@ -14,8 +14,8 @@ from dlsched.cli.output import put_json, put_line, put_table
 from dlsched.cli.progress import say
 from dlsched.proofs.bounds import CheckedBound
 from dlsched.proofs.check import InvalidProof
-from dlsched.proofs.document import KINDS
 from dlsched.results.objective import number_to_data
+from dlsched.results.proof import KINDS
 from dlsched.run import Stage
 from dlsched.text.figures import display
 

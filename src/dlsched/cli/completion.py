@@ -12,9 +12,8 @@ from glob import escape, glob
 
 import typer
 
-from dlsched import registry
+from dlsched import library, registry
 from dlsched.errors import DlschedError
-from dlsched.problems import library
 from dlsched.records import FORMATS, MAPPINGS
 from dlsched.records.traces.reader import SHIPPED
 from dlsched.simulation.policies import list_policies

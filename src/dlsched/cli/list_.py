@@ -8,11 +8,10 @@ from typing import Annotated
 
 import typer
 
-from dlsched import registry
+from dlsched import library, registry
 from dlsched.cli.flags import Json, offered
 from dlsched.cli.output import Column, put_json, put_rows
 from dlsched.display.table import Row
-from dlsched.problems import library
 from dlsched.registry import Problem
 from dlsched.results.objective import bound_from_data
 from dlsched.simulation.policies import find_policy, list_policies

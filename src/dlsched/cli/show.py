@@ -9,12 +9,12 @@ from typing import Annotated, Any
 
 import typer
 
+from dlsched import library
 from dlsched.api import load
 from dlsched.cli.flags import INSTANCE_HELP, Json, offered
 from dlsched.cli.output import Column, fields, put_json, put_line, put_rows
 from dlsched.cli.progress import say
 from dlsched.cli.settings import parameters
-from dlsched.problems import library
 from dlsched.registry import problem, problem_names
 from dlsched.run import Stage
 from dlsched.schema.files import JsonObject

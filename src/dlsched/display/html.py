@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import logging
+from html import escape
+from typing import Any
+
+from dlsched.display.drawing.files import picture_bytes
 from dlsched.display.markup import block, content, heading, line, table
-from dlsched.display.picture import picture
+from dlsched.display.plotting import plot
 from dlsched.display.text import (
     LABELS,
     kinds_text,
@@ -11,18 +17,26 @@ from dlsched.display.text import (
     objective_text,
     verdict,
 )
-from dlsched.proofs.document import Proof
+from dlsched.extras import require
 from dlsched.results.objective import Bound, ByLevel
+from dlsched.results.proof import Proof
 from dlsched.results.result import Report, Result, Violation
 from dlsched.results.summary import ending, meaning, next_step, setting, status_text, times
-from dlsched.schema.content import number_text
+from dlsched.schema.content import entries, number_text
 from dlsched.schema.envelope import Instance
+from dlsched.schema.instance_link import linked_instance
 from dlsched.schema.solution import Solution
 from dlsched.text.figures import percent
 from dlsched.text.rendering import html
 
+logger = logging.getLogger(__name__)
+
 _ROWS = 10
 """The most rows of violations, and of lists."""
+MOST_ENTRIES = 5000
+"""Instances whose lists have more entries are shown without a picture. Up to here it takes about
+0.3 seconds at most, and at its first time the import of matplotlib."""
+_INCHES = 5.5
 _VIOLATION = ("kind", "where", "message", "amount")
 
 
@@ -38,7 +52,7 @@ def instance_html(instance: Instance) -> str:
         heading(f"{instance.problem} instance", instance.name),
         *(line(text) for text in notes),
         table(("", "", ""), rows, numbers=(1,)),
-        picture(instance),
+        _picture(instance),
     )
 
 
@@ -50,7 +64,7 @@ def solution_html(solution: Solution) -> str:
     return block(
         heading(f"{solution.problem} solution", name),
         table(("", "", ""), [*content(solution, LABELS)], numbers=(1,)),
-        picture(solution),
+        _picture(solution),
     )
 
 
@@ -72,7 +86,7 @@ def result_html(result: Result) -> str:
         line(f"ended: {ending(result)}"),
         line(f"next: {step}") if step else "",
         line(f"seconds: {times(result)}; {setting(result)}"),
-        picture(result),
+        _picture(result),
     )
 
 
@@ -149,3 +163,38 @@ def levels_html(entries: ByLevel) -> str:  # type: ignore[type-arg]
 
 def _bound_cells(bound: Bound | None) -> tuple[str, str, str]:
     return (number_text(bound.value), bound.kind, bound.method) if bound else ("none", "", "")
+
+
+def _picture(shown: Instance | Solution | Result) -> str:
+    """Return a picture as an ``img`` element.
+
+    Empty if matplotlib is missing, a solution's instance is not known, or it is too large.
+    """
+    instance = shown if isinstance(shown, Instance) else linked_instance(shown)
+    if instance is None or entries(instance) > MOST_ENTRIES:
+        return ""
+    try:
+        content = _svg(shown, instance)
+    except Exception:  # a picture is an extra: whatever fails in it must not hide the tables
+        logger.debug("no picture of %s", instance.name, exc_info=True)
+        return ""
+    data = base64.b64encode(content).decode("ascii")
+    style = "max-width:100%;height:auto;background:none"
+    name = escape(f"picture of {instance.name}"[:200])
+    return f'<img alt="{name}" style="{style}" src="data:image/svg+xml;base64,{data}">'
+
+
+def _svg(shown: Instance | Solution | Result, instance: Instance) -> bytes:
+    """Return the picture on a white plate, as legible on a dark page as on a light one."""
+    mpl, plt = require("matplotlib", "drawing"), require("matplotlib.pyplot", "drawing")
+    open_before = plt.get_fignums()
+    if not open_before:  # a notebook's backend sets itself up once, which rc_context would undo
+        plt.switch_backend(mpl.get_backend())
+    with mpl.rc_context({"figure.figsize": (_INCHES, 3.0)}), plt.ioff():
+        try:
+            axes = plot(shown, instance=None if shown is instance else instance)
+            figure: Any = axes.figure
+            return picture_bytes(figure, "svg", "plate")
+        finally:
+            for number in set(plt.get_fignums()) - set(open_before):
+                plt.close(number)  # else the notebook shows the figure once more

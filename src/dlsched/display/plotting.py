@@ -6,14 +6,13 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dlsched import registry
+from dlsched import library, registry
 from dlsched.display import charts, quality
 from dlsched.display.drawing.legend import add_to_title, finish
 from dlsched.display.drawing.style import new_axes, require_axes, set_title
 from dlsched.display.table import strongest
 from dlsched.errors import InstanceError, OptionError
 from dlsched.extras import require
-from dlsched.problems import library
 from dlsched.registry import Problem
 from dlsched.results import performance_profiles as profiles
 from dlsched.results.objective import closed, gap

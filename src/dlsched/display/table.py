@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from dlsched import library
 from dlsched.errors import plain
-from dlsched.problems import library
 from dlsched.results import objective
 from dlsched.results.objective import Bounds, ByLevel, closed, gap
 from dlsched.results.refutation import standing

@@ -17,9 +17,10 @@ from typing import Any
 from dlsched.errors import InstanceError
 from dlsched.proofs.available import Forms
 from dlsched.proofs.check import InvalidProof, check_level, validate_label
-from dlsched.proofs.document import KINDS, LevelProof, label_of, level_from_data, text_of
+from dlsched.proofs.document import label_of, level_from_data, text_of
 from dlsched.proofs.levels import bound_aim
 from dlsched.registry import Problem
+from dlsched.results.proof import KINDS, LevelProof
 from dlsched.results.result import VariantLabel
 from dlsched.schema.envelope import Instance
 from dlsched.schema.files import JsonObject, read_json, write_json

@@ -10,11 +10,11 @@ from functools import partial
 from dlsched.errors import DlschedError
 from dlsched.proofs.available import Forms
 from dlsched.proofs.cuts import InvalidCut, with_cuts
-from dlsched.proofs.document import Kind, LevelProof, Proof
 from dlsched.proofs.forms.form import Form
 from dlsched.proofs.levels import Aim, aim
 from dlsched.proofs.tree import InvalidTree, check_tree
 from dlsched.registry import Problem
+from dlsched.results.proof import Kind, LevelProof, Proof
 from dlsched.results.result import VariantLabel
 from dlsched.schema.envelope import Instance
 from dlsched.schema.quantities import Number

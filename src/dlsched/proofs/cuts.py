@@ -33,39 +33,11 @@ divided by the greatest common divisor of its coefficients, and its right side i
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from dlsched.proofs.forms.form import Form, Row
-
-
-@dataclass(frozen=True)
-class Cut:
-    """What a cut is derived from.
-
-    Attributes
-    ----------
-    denominator
-        q: the multipliers are in units of one over this.
-    multipliers
-        ``{row: integer}``, of rows of the form, of earlier levels and of earlier cuts.
-    from_upper
-        The columns whose distance to the upper bound is taken, not to the lower one.
-    """
-
-    denominator: int
-    multipliers: Mapping[int, int]
-    from_upper: frozenset[int] = frozenset()
-
-    def to_data(self) -> list[int | list[int]]:
-        """Return plain JSON data."""
-        return [
-            self.denominator,
-            list(self.multipliers),
-            list(self.multipliers.values()),
-            sorted(self.from_upper),
-        ]
+from dlsched.results.proof import Cut
 
 
 class InvalidCut(ValueError):

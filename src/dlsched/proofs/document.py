@@ -2,140 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from fractions import Fraction
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from dlsched.errors import InstanceError
-from dlsched.proofs.cuts import Cut
-from dlsched.proofs.forms.parameters import Parameters, ratio
-from dlsched.proofs.tree import Leaf, Node, Split
-from dlsched.results.result import VariantLabel
-from dlsched.schema.files import JsonObject, read_json, write_json
-from dlsched.schema.quantities import to_json
-from dlsched.text.figures import shorten
-from dlsched.text.rendering import Rendered
+from dlsched.proofs.forms.parameters import ratio
+from dlsched.results.proof import (
+    KINDS,
+    VERSION,
+    Cut,
+    Leaf,
+    LevelProof,
+    Node,
+    Proof,
+    Split,
+    VariantLabel,
+)
+from dlsched.schema.files import read_json, write_json
 
-VERSION = 1
-Kind = Literal["certified", "certified to nine digits"]
-KINDS: tuple[Kind, Kind] = ("certified", "certified to nine digits")
-_LONGEST_REPR = 300
-"""Characters of a proof's ``repr``."""
 _REMEDY = "make the proof again: dlsched prove INSTANCE"
 _KIND_NAMES: Mapping[type, str] = {str: "a text", dict: "an object", list: "a list"}
 _NODE_SHAPE = "must be [column, at] or [bits, empty, rows, multipliers], all of them integers"
 _CUT_SHAPE = "must be [denominator, rows, multipliers, columns], all of them integers"
-
-
-@dataclass(frozen=True)
-class LevelProof:
-    """The proof of one level.
-
-    Attributes
-    ----------
-    level, target
-        The level's name; the value of the solution, which is proved to be optimal.
-    kind
-        Whether the target itself is proved, or all but a billionth of it.
-    form, parameters, digest
-        Name of the form, what it is derived from beside the instance, and its digest.
-    nodes
-        The tree in preorder.
-    cuts
-        What is derived from the rows of the form and of earlier levels; the tree uses it, too.
-    """
-
-    level: str
-    target: Fraction
-    kind: Kind
-    form: str
-    digest: str
-    nodes: Sequence[Node]
-    parameters: Parameters = field(default_factory=dict)
-    cuts: Sequence[Cut] = ()
-
-    @property
-    def leaves(self) -> int:
-        """The number of leaves of the tree."""
-        return sum(isinstance(node, Leaf) for node in self.nodes)
-
-    def __repr__(self) -> str:
-        """Return the level, the form, and the size of the tree."""
-        return (
-            f"<proof of {self.level}={shorten(str(self.target), 20)} ({self.kind}) by the form "
-            f"{self.form}: {len(self.nodes):,} nodes, {len(self.cuts):,} cuts>"
-        )
-
-    def to_data(self) -> JsonObject:
-        """Return plain JSON data; without cuts there is no field for them."""
-        cuts = {"cuts": [cut.to_data() for cut in self.cuts]} if self.cuts else {}
-        return {
-            "level": self.level,
-            "target": str(self.target),
-            "kind": self.kind,
-            "form": self.form,
-            "parameters": dict(self.parameters),
-            "digest": self.digest,
-            **cuts,
-            "tree": [node.to_data() for node in self.nodes],
-        }
-
-
-@dataclass(frozen=True)
-class Proof(Rendered):
-    """That a solution of an instance is optimal, level by level: of its problem or a variant."""
-
-    problem: str
-    instance: str
-    instance_sha256: str
-    solution: Mapping[str, Any]
-    levels: Sequence[LevelProof]
-    variant: VariantLabel | None = None
-
-    def __repr__(self) -> str:
-        """Return the instance, the levels with what they are proved to be, and the trees' size."""
-        targets = ", ".join(
-            f"{level.level}={shorten(str(level.target), 20)}" for level in self.levels
-        )
-        return shorten(
-            f"<proof for {self.problem} instance {self.instance!r}: {targets}; "
-            f"{self.leaves:,} leaves>",
-            _LONGEST_REPR,
-        )
-
-    @property
-    def leaves(self) -> int:
-        """The number of leaves of all trees."""
-        return sum(level.leaves for level in self.levels)
-
-    @property
-    def exact(self) -> bool:
-        """Whether every level is proved exactly."""
-        return all(level.kind == KINDS[0] for level in self.levels)
-
-    def to_data(self) -> JsonObject:
-        """Return plain JSON data; only a proof of a variant has a field for it."""
-        changed = {"variant": self.variant._asdict()} if self.variant else {}
-        return {
-            "dlsched_proof": VERSION,
-            "problem": self.problem,
-            **changed,
-            "instance": self.instance,
-            "instance_sha256": self.instance_sha256,
-            "solution": _plain(self.solution),
-            "levels": [level.to_data() for level in self.levels],
-        }
-
-
-def _plain(value: Any) -> Any:
-    """Return data as JSON has them: reading a file makes fractions of decimals."""
-    if isinstance(value, Mapping):
-        return {key: _plain(part) for key, part in value.items()}
-    if isinstance(value, list):
-        return [_plain(part) for part in value]
-    return to_json(value) if isinstance(value, Fraction) else value
 
 
 def write_proof(proof: Proof, path: str | Path) -> None:

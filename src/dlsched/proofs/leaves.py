@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from dlsched.proofs.levels import Aim
-from dlsched.proofs.tree import Leaf, proves
+from dlsched.proofs.tree import proves
+from dlsched.results.proof import Leaf
 from dlsched.solvers.outcome import Vector
 
 BITS = (0, 1, 2, 4, 6, 8, 11, 15, 20, 26, 33, 41, 50, 60)

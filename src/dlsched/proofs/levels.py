@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dlsched.proofs.document import KINDS, Kind
 from dlsched.proofs.forms.form import ROUNDING, Form, Goal, Row
+from dlsched.results.proof import KINDS, Kind
 from dlsched.schema.quantities import Number
 
 NINE_DIGITS = Fraction(1, 10**9)

@@ -10,8 +10,7 @@ from functools import partial
 from dlsched.errors import DlschedError, OptionError, SolverFailure
 from dlsched.proofs.available import MODEL, Forms
 from dlsched.proofs.bounds import BoundProof
-from dlsched.proofs.cuts import Cut, with_cuts
-from dlsched.proofs.document import KINDS, Kind, LevelProof, Proof
+from dlsched.proofs.cuts import with_cuts
 from dlsched.proofs.forms.choice import FormChoice
 from dlsched.proofs.forms.form import Form
 from dlsched.proofs.forms.limit import Unbuilt, until
@@ -19,8 +18,8 @@ from dlsched.proofs.levels import Aim, aim, bound_aim, kind_of
 from dlsched.proofs.search import Stopped, TooManyNodes, TreeSearch, Unproved
 from dlsched.proofs.separation import keep, renumbered, separate
 from dlsched.proofs.subtrees import Spread, search_spread
-from dlsched.proofs.tree import Leaf, Node, Split
 from dlsched.registry import Problem
+from dlsched.results.proof import KINDS, Cut, Kind, Leaf, LevelProof, Node, Proof, Split
 from dlsched.run import Run, Stage
 from dlsched.schema.envelope import Instance
 from dlsched.schema.solution import Solution

@@ -19,7 +19,7 @@ from dlsched.proofs.forms.form import Form
 from dlsched.proofs.leaves import leaf_of
 from dlsched.proofs.levels import Aim
 from dlsched.proofs.relaxation import Flags, Relaxation, Solved
-from dlsched.proofs.tree import Leaf, Node, Split
+from dlsched.results.proof import Leaf, Node, Split
 from dlsched.run import Run
 
 _FRACTIONAL = 1e-6

@@ -16,10 +16,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dlsched.proofs.cuts import Cut, InvalidCut, row_of
+from dlsched.proofs.cuts import InvalidCut, row_of
 from dlsched.proofs.forms.form import Form, Row
 from dlsched.proofs.levels import Aim
 from dlsched.proofs.relaxation import INF, Relaxation, Solved
+from dlsched.results.proof import Cut
 from dlsched.run import Run
 from dlsched.solvers.outcome import Vector
 

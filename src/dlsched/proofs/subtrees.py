@@ -25,7 +25,8 @@ from dlsched.proofs.search import (
     TreeSearch,
     Unproved,
 )
-from dlsched.proofs.tree import InvalidTree, Leaf, Node, Split, check_tree
+from dlsched.proofs.tree import InvalidTree, check_tree
+from dlsched.results.proof import Leaf, Node, Split
 from dlsched.run import Run
 
 SUBTREES = 32

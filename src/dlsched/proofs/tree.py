@@ -14,55 +14,12 @@ no such x.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
 from dlsched.proofs.forms.form import Form, Row
 from dlsched.proofs.forms.parameters import MOST_BITS
-
-
-@dataclass(frozen=True)
-class Split:
-    """A node with two children: first ``x[column] <= at``, then ``x[column] >= at + 1``."""
-
-    column: int
-    at: int
-
-    def to_data(self) -> list[int]:
-        """Return plain JSON data."""
-        return [self.column, self.at]
-
-
-@dataclass(frozen=True)
-class Leaf:
-    """A node without children.
-
-    Attributes
-    ----------
-    bits
-        The multipliers are of the rows' integers, times ``2**bits``.
-    multipliers
-        ``{row: integer}``; other rows have 0.
-    empty
-        Whether they prove that the node has no point; otherwise, that none reaches the target.
-    """
-
-    bits: int
-    multipliers: Mapping[int, int]
-    empty: bool = False
-
-    def to_data(self) -> list[int | list[int]]:
-        """Return plain JSON data."""
-        return [
-            self.bits,
-            int(self.empty),
-            list(self.multipliers),
-            list(self.multipliers.values()),
-        ]
-
-
-Node = Split | Leaf
+from dlsched.results.proof import Leaf, Node
 
 
 class _Bounds(NamedTuple):

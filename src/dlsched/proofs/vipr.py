@@ -14,12 +14,11 @@ from fractions import Fraction
 from dlsched.errors import OptionError, plain
 from dlsched.proofs.available import Forms
 from dlsched.proofs.cuts import with_cuts
-from dlsched.proofs.document import LevelProof, Proof
 from dlsched.proofs.forms.form import Form, Row
 from dlsched.proofs.levels import Aim, aim
-from dlsched.proofs.tree import Leaf, Split
 from dlsched.proofs.vipr_cuts import Derivation, derivation_of, lines_of, sparse
 from dlsched.registry import Problem
+from dlsched.results.proof import Leaf, LevelProof, Proof, Split
 from dlsched.schema.envelope import Instance
 from dlsched.schema.quantities import Number
 

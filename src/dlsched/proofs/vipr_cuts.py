@@ -11,8 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
-from dlsched.proofs.cuts import Cut, equation, side_of
+from dlsched.proofs.cuts import equation, side_of
 from dlsched.proofs.forms.form import Form, Row
+from dlsched.results.proof import Cut
 
 
 class Distance(NamedTuple):

@@ -10,9 +10,8 @@ from dlsched.registry.names import (
     is_problem,
     problem_names,
 )
-from dlsched.registry.problems import Problem
+from dlsched.registry.problems import Problem, Start, When
 from dlsched.registry.registration import method
-from dlsched.registry.starts import Start, When
 
 __all__ = [
     "BUILT_IN",

@@ -5,17 +5,39 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from enum import Enum
+from typing import Any, NamedTuple, TypeAlias
 
 from dlsched.errors import OptionError, UnknownName
 from dlsched.registry import layout, registered
 from dlsched.registry.methods import Kind, Method, MethodLike, function_name
 from dlsched.registry.retired import RETIRED
-from dlsched.registry.starts import Start, Starts
 from dlsched.results.objective import ByLevel, Level
 from dlsched.results.result import Report, VariantLabel, Violation
 from dlsched.schema.envelope import Instance
 from dlsched.schema.solution import Solution
+
+
+class When(Enum):
+    """When a heuristic runs for the exact method of its problem."""
+
+    FIRST = "before the search"
+    """The search begins from its solution, or from the bound that comes with it."""
+    LIMITED = "before the search with a time limit, else after a search that proved nothing"
+    """Without a limit the search finds as much by itself."""
+    LAST = "after a search that proved nothing"
+    """For an instance on which it takes a good part of the exact method's time, or more."""
+
+
+class Start(NamedTuple):
+    """A heuristic by name, and when it runs; see `dlsched.api.starting`."""
+
+    name: str
+    when: When = When.LIMITED
+
+
+Starts: TypeAlias = Sequence[Start] | Callable[[Any], Sequence[Start]]
+"""The heuristics of a problem in the order in which they run, for all or for one instance."""
 
 
 @dataclass(frozen=True)

@@ -5,19 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from dlsched.errors import OptionError
 from dlsched.results.objective import Bound, Bounds, ByLevel, Level, Objective, gap, number_to_data
+from dlsched.results.proof import Proof, VariantLabel
 from dlsched.results.status import Status, Termination, default_termination
 from dlsched.schema.files import JsonObject
 from dlsched.schema.instance_link import link_instance, linked_instance, without_link
 from dlsched.schema.quantities import Number
 from dlsched.schema.solution import AnySolution
 from dlsched.text.rendering import Rendered, register, summary
-
-if TYPE_CHECKING:
-    from dlsched.proofs.document import Proof
 
 __all__ = [
     "Claim",
@@ -130,13 +128,6 @@ class Limits(NamedTuple):
     time_limit: float | None
     gap: float
     threads: int
-
-
-class VariantLabel(NamedTuple):
-    """The change of the problem that was solved: its name, and the digest of what it says."""
-
-    name: str
-    sha256: str
 
 
 class Start(NamedTuple):

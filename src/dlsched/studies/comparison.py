@@ -3,80 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from dlsched.errors import OptionError, UnknownName
-from dlsched.records import Explanation, History
+from dlsched.errors import OptionError
+from dlsched.records import History, read_trace
 from dlsched.records.history.period import Moment, Period
 from dlsched.records.history.workload import Knows
-from dlsched.results.result import Report
+from dlsched.registry.cluster_state import uniform
 from dlsched.schema.files import make_folder
-from dlsched.simulation import Policy, Workload
+from dlsched.simulation import Job, Policy, Workload
 from dlsched.simulation.engine.policy import policy_name
-from dlsched.studies.assumed import NEED_STAGES, SOURCE, with_stages
+from dlsched.simulation.workload.profiles import PROFILES
+from dlsched.studies.figures import Figures
 from dlsched.studies.files import save_study
-from dlsched.studies.groups import GROUPS, group_rows
-from dlsched.studies.limits import Limit, lower_limit
-from dlsched.studies.outcome import (
-    Outcome,
-    earlier,
-    later,
-    recorded_outcome,
-    simulated_outcome,
-)
+from dlsched.studies.limits import lower_limit
+from dlsched.studies.outcome import recorded_outcome, simulated_outcome
 from dlsched.studies.page import study_html
 from dlsched.studies.verdict import Verdict, reach_verdict
 from dlsched.text.figures import shorten
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Entry = str | Policy | tuple[str, Any] | tuple[str, Any, Mapping[str, Any]]
 Listener = Callable[[str, int, int], None]
 """Called with what is done, how many jobs of it are done, and of how many."""
 POLICIES: Final = ("fifo", "backfill", "srsf")
-BOUND: Final = "no schedule below"
-"""Name of the certified bound in the table."""
-BOUND_SHARING: Final = "no schedule below, GPUs shared"
-HOUR = 3600.0
+_NEED_STAGES = ("muri_l", "muri_s")
+"""The policies that need stages."""
+_SOURCE = "synthetic-1"
+"""The trace that they are drawn from."""
 
 
-@dataclass(frozen=True)
-class Study:
-    """A history, its check, its explained share, and what became of its jobs under policies.
-
-    Attributes
-    ----------
-    history, period
-        The record, and the part of it that is studied.
-    knows
-        What policies took for the durations of jobs.
-    check
-        Whether a replay of the recorded starts agrees with the record.
-    recorded, outcomes
-        What became of the counted jobs in the record, and under each policy.
-    limits
-        The certified lower bounds; empty if none was asked for.
-    assumptions
-        Sentences.
-    """
-
-    history: History
-    period: Period
-    knows: Knows
-    check: Report
-    recorded: Outcome
-    outcomes: tuple[Outcome, ...]
-    limits: tuple[Limit, ...]
-    assumptions: tuple[str, ...] = field(repr=False)
-
-    @property
-    def explained(self) -> Explanation:
-        """The recorded waiting of the counted jobs, divided by its causes."""
-        return self.period.explained
+class Study(Figures):
+    """A history, its check, its explained share, and what became of its jobs under policies."""
 
     @cached_property
     def verdict(self) -> Verdict:
@@ -87,73 +46,6 @@ class Study:
     def supported(self) -> bool:
         """Whether the record supports savings at all."""
         return self.verdict.supported
-
-    @cached_property
-    def table(self) -> pd.DataFrame:
-        """One row for the record, each policy and each bound; times in seconds.
-
-        ``policy``; ``jobs``; mean, median, p95, p99 of ``jct`` (submission to end) and ``wait``;
-        ``mean_slowdown`` (over the running time); ``utilization`` in the window; ``preemptions``;
-        ``saved_wait`` and ``saved_jct``, the recorded mean less this one; ``gap``, the share of the
-        mean completion time above the bound; ``wait_hours``, ``saved_hours``, ``idle_gpu_hours``
-        (idle while jobs waited), ``earlier`` and ``later`` (jobs whose wait differs from the
-        recorded one by more than a second): their sums over any `by` are these.
-        """
-        import pandas as pd
-
-        rows = []
-        for outcome in (self.recorded, *self.outcomes):
-            row = outcome.row
-            row["saved_wait"] = self.recorded.row["mean_wait"] - row["mean_wait"]
-            row["saved_jct"] = self.recorded.row["mean_jct"] - row["mean_jct"]
-            limit = self.limit_of(outcome)
-            row["gap"] = None
-            if limit is not None and row["mean_jct"]:
-                row["gap"] = 1 - limit.mean_jct / row["mean_jct"]
-            row |= self.sums(outcome)
-            rows.append(row)
-        for limit in self.limits:
-            name = BOUND_SHARING if limit.sharing else BOUND
-            rows.append({"policy": name, "jobs": len(self.recorded.jobs)})
-            rows[-1] |= {"mean_jct": limit.mean_jct, "mean_wait": limit.mean_wait}
-        return pd.DataFrame(rows)
-
-    def sums(self, outcome: Outcome) -> dict[str, float]:
-        """Return what is added up over jobs."""
-        wait, recorded = outcome.jobs["wait"].sum(), self.recorded.jobs["wait"].sum()
-        return {
-            "wait_hours": float(wait) / HOUR,
-            "saved_hours": float(recorded - wait) / HOUR,
-            "idle_gpu_hours": float(outcome.jobs["idle"].sum()) / HOUR,
-            "earlier": int(earlier(outcome, self.recorded).sum()),
-            "later": int(later(outcome, self.recorded).sum()),
-        }
-
-    def limit_of(self, outcome: Outcome) -> Limit | None:
-        """Return the bound that holds for an outcome; None if there is none."""
-        fitting = [limit for limit in self.limits if limit.sharing == outcome.shares_gpus]
-        return fitting[0] if fitting else None
-
-    def by(self, what: str) -> pd.DataFrame:
-        """Return who gains and who loses: one row for each group and policy.
-
-        Columns: the group, ``policy``, ``jobs``, ``mean_wait`` (seconds), ``wait_hours``,
-        ``saved_hours``, ``idle_gpu_hours``, ``earlier``, ``later``; groups with most recorded
-        waiting first. The sums over groups are those of `table`.
-
-        Parameters
-        ----------
-        what
-            ``"user"``, ``"account"``, ``"partition"`` or ``"size"`` (GPUs, in powers of two).
-
-        Raises
-        ------
-        UnknownName
-            If it is none of these.
-        """
-        if what not in GROUPS:
-            raise UnknownName("group", str(what), GROUPS)
-        return group_rows(what, self.recorded, self.outcomes)
 
     def save(self, folder: str | Path) -> list[Path]:
         """Write ``study.html``, ``study.json``, ``jobs.csv``, ``dropped.csv``, tables and pictures.
@@ -251,8 +143,8 @@ def study(
     outcomes = []
     for name, policy, method, options in chosen:
         jobs = workload
-        if isinstance(policy, str) and policy in NEED_STAGES:
-            staged = with_stages(workload, seed) if staged is None else staged
+        if isinstance(policy, str) and policy in _NEED_STAGES:
+            staged = _with_stages(workload, seed) if staged is None else staged
             jobs = staged
 
         def report(_now: float, done: int, total: int, name: str = name) -> None:
@@ -290,6 +182,26 @@ def study(
         tuple(limits),
         _assumptions(period, knows, delay, staged is not None),
     )
+
+
+def _with_stages(workload: Workload, seed: int) -> Workload:
+    """Return a workload whose jobs have stages, models and the restart overheads of these.
+
+    No scheduler records stages: those of a job are a shipped trace's, drawn by its id and a seed.
+    What a policy gains by them is what it would gain if the cluster's jobs were like that trace's.
+    """
+    known = [job for job in read_trace(_SOURCE).jobs if job.stages]
+    rows: list[dict[str, Any]] = []
+    for job in workload.jobs:
+        drawn = known[int(uniform(job.id, seed) * len(known))]
+        rows.append({"gpus": job.gpus, "model": drawn.model, "stages": drawn.stages})
+    rows, _ = PROFILES["muri"](rows)
+    jobs = tuple(_with(job, row) for job, row in zip(workload.jobs, rows, strict=True))
+    return workload.model_copy(update={"jobs": jobs})
+
+
+def _with(job: Job, row: dict[str, Any]) -> Job:
+    return job.model_copy(update={name: row[name] for name in ("model", "stages", "restart")})
 
 
 def _silent(_what: str, _done: int, _total: int) -> None:
@@ -345,6 +257,6 @@ def _assumptions(period: Period, knows: Knows, delay: float, staged: bool) -> tu
     if staged:
         sentences.append(
             "Policies that interleave jobs need the stages of their iterations, which no scheduler "
-            f"records: they are drawn, with models and restart overheads, from the trace {SOURCE}."
+            f"records: they are drawn, with models and restart overheads, from the trace {_SOURCE}."
         )
     return tuple(sentences)

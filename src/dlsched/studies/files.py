@@ -6,23 +6,23 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import dlsched
+from dlsched.names import VERSION
 from dlsched.schema.files import make_folder, write_bytes, write_json
+from dlsched.studies.figures import Figures
 from dlsched.studies.groups import GROUPS
 from dlsched.studies.page import study_page
 from dlsched.studies.pictures import draw_pictures
+from dlsched.studies.verdict import reach_verdict
 from dlsched.sweeps.safe_csv import csv_bytes
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from dlsched.studies.comparison import Study
-
 FORMAT = 1
 """Version of study.json."""
 
 
-def save_study(study: Study, folder: Path) -> list[Path]:
+def save_study(study: Figures, folder: Path) -> list[Path]:
     """Write the files of a study; see `dlsched.studies.comparison.Study.save`."""
     pictures = list(draw_pictures(study))
     contents: dict[str, bytes] = {
@@ -41,7 +41,7 @@ def save_study(study: Study, folder: Path) -> list[Path]:
     return [*written, folder / "study.json"]
 
 
-def jobs_frame(study: Study) -> pd.DataFrame:
+def jobs_frame(study: Figures) -> pd.DataFrame:
     """Return one row per counted job: what was recorded, and start, end and wait by policy."""
     columns = ["id", "user", "account", "partition", "gpus", "submit", "start", "end", "wait"]
     jobs = study.recorded.jobs[columns].copy()
@@ -51,13 +51,13 @@ def jobs_frame(study: Study) -> pd.DataFrame:
     return jobs
 
 
-def study_data(study: Study) -> dict[str, Any]:
+def study_data(study: Figures) -> dict[str, Any]:
     """Return the figures of a study as plain JSON data; moments are seconds since 1970."""
-    history, period, verdict = study.history, study.period, study.verdict
+    history, period, verdict = study.history, study.period, reach_verdict(study)
     explained = study.explained
     return {
         "dlsched_study": FORMAT,
-        "version": dlsched.__version__,
+        "version": VERSION,
         "verdict": {
             "headline": verdict.headline,
             "supported": verdict.supported,

@@ -8,19 +8,17 @@ from datetime import datetime
 from html import escape
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from zoneinfo import ZoneInfo
 
-import dlsched
 from dlsched.extras import require
+from dlsched.names import VERSION
 from dlsched.records.traces.record import counted
+from dlsched.studies.figures import Figures
 from dlsched.studies.groups import GROUPS, UNKNOWN
 from dlsched.studies.pictures import Picture
-from dlsched.studies.verdict import DROPPED_TOO_MUCH, amount, span
+from dlsched.studies.verdict import DROPPED_TOO_MUCH, amount, reach_verdict, span
 from dlsched.text.figures import percent, shorten
-
-if TYPE_CHECKING:
-    from dlsched.studies.comparison import Study
 
 CAUSE_COLOURS = {
     "not yet eligible": (
@@ -57,7 +55,7 @@ class PageTable:
     marked: Sequence[str] = ()
 
 
-def study_page(study: Study, pictures: Sequence[Picture]) -> str:
+def study_page(study: Figures, pictures: Sequence[Picture]) -> str:
     """Return the page.
 
     Raises
@@ -72,20 +70,20 @@ def study_page(study: Study, pictures: Sequence[Picture]) -> str:
     return page
 
 
-def _context(study: Study, pictures: Sequence[Picture]) -> dict[str, Any]:
+def _context(study: Figures, pictures: Sequence[Picture]) -> dict[str, Any]:
     history, period = study.history, study.period
     unit = UNITS[history.resource]
-    causes = _causes(study)
+    causes, verdict = _causes(study), reach_verdict(study)
     return {
         "title": f"What other schedulers would have done: {Path(history.where).name}",
         "subtitle": f"{len(study.recorded.jobs):,} jobs, {_window(study)}"
         + (f", partition {period.partition}" if period.partition else "")
         + f"; {period.capacity.total:,} {unit}s on {counted(len(period.capacity.nodes), 'node')}",
-        "verdict": study.verdict,
+        "verdict": verdict,
         "warnings": [*history.warnings, *_dropped_much(study)],
         "causes": causes,
         "causes_text": "; ".join(cause["text"] for cause in causes),
-        "remedies": study.verdict.remedies,
+        "remedies": verdict.remedies,
         "waits": wait_table(study),
         "waits_text": _waits_text(study),
         "completions": completion_table(study),
@@ -97,24 +95,24 @@ def _context(study: Study, pictures: Sequence[Picture]) -> dict[str, Any]:
         "notes": [*history.notes[:MOST_NOTES], *period.notes],
         "reasons": _reasons(study),
         "assumptions": study.assumptions,
-        "version": dlsched.__version__,
+        "version": VERSION,
     }
 
 
-def moment_text(study: Study, moment: float) -> str:
+def moment_text(study: Figures, moment: float) -> str:
     """Return a moment of the record in its zone, or the seconds from its origin."""
     if not study.history.dated:
         return f"{moment:,.0f} s"
     return f"{datetime.fromtimestamp(moment, ZoneInfo(study.history.timezone)):%Y-%m-%d %H:%M}"
 
 
-def _window(study: Study) -> str:
+def _window(study: Figures) -> str:
     since, until = (moment_text(study, m) for m in (study.period.since, study.period.until))
     zone = f" ({study.history.timezone})" if study.history.dated else ""
     return f"{since} to {until}{zone}"
 
 
-def _causes(study: Study) -> list[dict[str, Any]]:
+def _causes(study: Figures) -> list[dict[str, Any]]:
     """Return the parts of the recorded waiting, for the bar."""
     table = study.explained.table
     if not study.history.recorded_waits or not table["hours"].sum():
@@ -133,7 +131,7 @@ def _causes(study: Study) -> list[dict[str, Any]]:
     ]
 
 
-def _dropped_much(study: Study) -> list[str]:
+def _dropped_much(study: Figures) -> list[str]:
     if study.history.rows and len(study.history.dropped) > DROPPED_TOO_MUCH * study.history.rows:
         return [
             f"{len(study.history.dropped):,} of {study.history.rows:,} rows were left out; "
@@ -142,7 +140,7 @@ def _dropped_much(study: Study) -> list[str]:
     return []
 
 
-def wait_table(study: Study) -> PageTable:
+def wait_table(study: Figures) -> PageTable:
     """Return the table of waits."""
     import pandas as pd
 
@@ -182,7 +180,7 @@ def wait_table(study: Study) -> PageTable:
     return PageTable(heads, rows, range(1, len(heads)), (study.recorded.name,))
 
 
-def completion_table(study: Study) -> PageTable:
+def completion_table(study: Figures) -> PageTable:
     """Return the table of times from submission to end."""
     import pandas as pd
 
@@ -216,7 +214,7 @@ def _difference(seconds: float) -> str:
     return f"{span(abs(seconds))} {'less' if seconds > 0 else 'more'}"
 
 
-def _waits_text(study: Study) -> str:
+def _waits_text(study: Figures) -> str:
     shares = [outcome.name for outcome in study.outcomes if outcome.shares_gpus]
     text = (
         "Waiting is the time without "
@@ -232,7 +230,7 @@ def _waits_text(study: Study) -> str:
     return text
 
 
-def _groups(study: Study) -> list[dict[str, Any]]:
+def _groups(study: Figures) -> list[dict[str, Any]]:
     """Return who gains and who loses, of the groups with most waiting."""
     shown = []
     for what in GROUPS:
@@ -259,7 +257,7 @@ def _groups(study: Study) -> list[dict[str, Any]]:
     return shown
 
 
-def _facts(study: Study) -> list[tuple[str, str]]:
+def _facts(study: Figures) -> list[tuple[str, str]]:
     history, period = study.history, study.period
     roles = period.jobs["role"].value_counts()
     counts = ", ".join(f"{count:,} {role}" for role, count in roles.items())
@@ -283,20 +281,21 @@ def _facts(study: Study) -> list[tuple[str, str]]:
     ]
 
 
-def _reasons(study: Study) -> PageTable:
+def _reasons(study: Figures) -> PageTable:
     counts = study.history.dropped["reason"].value_counts()
     rows = [[shorten(str(reason), 90), f"{count:,}"] for reason, count in counts.head(12).items()]
     return PageTable(["reason", "rows"], rows, [1])
 
 
-def study_html(study: Study) -> str:
+def study_html(study: Figures) -> str:
     """Return the verdict and the table of waits for a notebook."""
     table = wait_table(study)
     head = "".join(f"<th>{escape(text)}</th>" for text in table.heads)
     rows = "".join(
         "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in table.rows
     )
+    headline = reach_verdict(study).headline
     return (
-        f'<div style="overflow-x:auto;color:inherit"><p><b>{escape(study.verdict.headline)}</b></p>'
+        f'<div style="overflow-x:auto;color:inherit"><p><b>{escape(headline)}</b></p>'
         f"<table><tr>{head}</tr>{rows}</table></div>"
     )

@@ -19,6 +19,7 @@ from dlsched.display.drawing.style import short_name
 from dlsched.extras import require
 from dlsched.simulation.measures.metrics import frame
 from dlsched.simulation.pictures.lanes import stretches
+from dlsched.studies.figures import Figures
 from dlsched.studies.outcome import Outcome
 from dlsched.studies.waiting import Floats, Spans
 
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from dlsched.studies.comparison import Study
 
 SIZE = (4.2, 2.5)
 """Inches of a picture: its letters are legible on a page of 390 pixels, and at 640."""
@@ -66,7 +65,7 @@ class Picture:
         return body.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)
 
 
-def draw_pictures(study: Study) -> Iterator[Picture]:
+def draw_pictures(study: Figures) -> Iterator[Picture]:
     """Yield the pictures; those of which the record says nothing are left out.
 
     Raises
@@ -98,7 +97,7 @@ def draw_pictures(study: Study) -> Iterator[Picture]:
     yield from _day(study, unit)
 
 
-def _with_record(study: Study) -> Sequence[Outcome]:
+def _with_record(study: Figures) -> Sequence[Outcome]:
     record = [study.recorded] if study.history.recorded_waits else []
     return [*record, *study.outcomes]
 
@@ -139,7 +138,7 @@ def bucketed(spans: Spans, since: float, until: float) -> tuple[Floats, Floats]:
 
 
 def _curve(
-    study: Study, axes: Axes, spans: Spans, look: dict[str, Any], most: float = np.inf
+    study: Figures, axes: Axes, spans: Spans, look: dict[str, Any], most: float = np.inf
 ) -> None:
     """Draw a curve, no higher than `most`: GPUs that jobs share count once."""
     period = study.period
@@ -148,7 +147,7 @@ def _curve(
     axes.stairs(means, _moments(study, borders), baseline=None, **look)
 
 
-def _moments(study: Study, seconds: Floats) -> Any:
+def _moments(study: Figures, seconds: Floats) -> Any:
     """Return times of the simulations' clock for an axis: dates, or hours from the beginning."""
     period = study.period
     if not study.history.dated:
@@ -159,7 +158,7 @@ def _moments(study: Study, seconds: Floats) -> Any:
     return date2num([begin + timedelta(seconds=float(second)) for second in seconds])
 
 
-def _finished(study: Study, axes: Axes, name: str, caption: str, label: str) -> Picture:
+def _finished(study: Figures, axes: Axes, name: str, caption: str, label: str) -> Picture:
     """Label the axes of curves over time."""
     axes.set_ylim(bottom=0)
     axes.set_ylabel(label, fontsize=8)
@@ -168,7 +167,7 @@ def _finished(study: Study, axes: Axes, name: str, caption: str, label: str) -> 
     return _picture(name, caption, axes)
 
 
-def _time_axis(study: Study, axes: Axes) -> None:
+def _time_axis(study: Figures, axes: Axes) -> None:
     if not study.history.dated:
         axes.set_xlabel("hours", fontsize=8)
         return
@@ -191,7 +190,7 @@ def _legend(axes: Axes) -> None:
     )
 
 
-def _waits(study: Study, outcomes: Sequence[Outcome]) -> Picture:
+def _waits(study: Figures, outcomes: Sequence[Outcome]) -> Picture:
     axes = _axes(SIZE[1])
     for look, outcome in _looks(outcomes):
         waits = np.sort(outcome.jobs["wait"].to_numpy(float))
@@ -215,7 +214,7 @@ def _span(seconds: float) -> str:
     return f"{seconds:g} s"
 
 
-def _day(study: Study, unit: str) -> Iterator[Picture]:
+def _day(study: Figures, unit: str) -> Iterator[Picture]:
     """Yield Gantt charts of the day with most waiting: of the record, and of the first policy."""
     period = study.period
     midnight = chosen_day(study)
@@ -244,7 +243,7 @@ def _day(study: Study, unit: str) -> Iterator[Picture]:
         yield _picture(name, caption, axes)
 
 
-def chosen_day(study: Study) -> float:
+def chosen_day(study: Figures) -> float:
     """Return when the day begins in which counted jobs waited longest in the record.
 
     It is in seconds of the simulations' clock; days are those of the history's zone.
@@ -268,7 +267,7 @@ def chosen_day(study: Study) -> float:
     return float(borders[int(np.argmax(np.diff(np.interp(borders, times, total))))])
 
 
-def _recorded_segments(study: Study) -> pd.DataFrame:
+def _recorded_segments(study: Figures) -> pd.DataFrame:
     """Return the record as the segments of a log."""
     import pandas as pd
 
@@ -281,7 +280,7 @@ def _recorded_segments(study: Study) -> pd.DataFrame:
 
 
 def _gantt(
-    study: Study,
+    study: Figures,
     axes: Axes,
     nodes: Sequence[dict[str, Any]],
     segments: pd.DataFrame,

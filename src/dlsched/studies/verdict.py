@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from dlsched.studies.figures import Figures
 from dlsched.studies.outcome import Outcome, later
-
-if TYPE_CHECKING:
-    from dlsched.studies.comparison import Study
 
 BASELINE = "backfill"
 """The policy that most clusters run, by which the model is compared with the record."""
@@ -59,7 +56,7 @@ def span(seconds: float) -> str:
     return f"{seconds / 86400:,.1f} days"
 
 
-def reach_verdict(study: Study) -> Verdict:
+def reach_verdict(study: Figures) -> Verdict:
     """Return what a study may say."""
     mean = study.recorded.row["mean_wait"]
     share = study.explained.share
@@ -101,7 +98,7 @@ def reach_verdict(study: Study) -> Verdict:
     return Verdict(headline, True, tuple(sentences), remedies)
 
 
-def _other_room(study: Study) -> str:
+def _other_room(study: Figures) -> str:
     """Return a headline if policies have other nodes for a job than its partition; else ""."""
     nodes, others = study.period.partitions, study.period.others
     if len(set(nodes.values())) > 1:
@@ -119,7 +116,7 @@ def _other_room(study: Study) -> str:
     return ""
 
 
-def _policies(study: Study) -> str:
+def _policies(study: Figures) -> str:
     """Return what each policy and any schedule would wait, and how many jobs would wait longer."""
     known = {
         "limit": "Knowing the jobs' limits",
@@ -143,12 +140,12 @@ def _policies(study: Study) -> str:
     )
 
 
-def best_of(study: Study) -> Outcome:
+def best_of(study: Figures) -> Outcome:
     """Return the outcome with the least mean waiting."""
     return min(study.outcomes, key=lambda outcome: float(outcome.jobs["wait"].mean()))
 
 
-def _baseline(study: Study) -> list[str]:
+def _baseline(study: Figures) -> list[str]:
     """Return how far simulated backfill is from the record: the size of the model's error."""
     found = [outcome for outcome in study.outcomes if outcome.name == BASELINE]
     if not found:
@@ -164,7 +161,7 @@ def _baseline(study: Study) -> list[str]:
     ]
 
 
-def _other_types(study: Study) -> list[str]:
+def _other_types(study: Figures) -> list[str]:
     """Return how many jobs the policies placed on another type of GPU than recorded."""
     counts = [(o.name, o.run.summary.get("other_gpu_type")) for o in study.outcomes if o.run]
     placed = ", ".join(f"{name} {count:,}" for name, count in counts if count)
@@ -176,7 +173,7 @@ def _other_types(study: Study) -> list[str]:
     ]
 
 
-def _unexplained(study: Study) -> str:
+def _unexplained(study: Figures) -> str:
     """Return what is not known of the waiting, and what follows."""
     table = study.explained.table.set_index("cause")
     held = table.loc["held back"].to_dict()
@@ -197,7 +194,7 @@ def amount(hours: float) -> str:
     return f"{hours:,.0f}" if hours >= 10 else f"{hours:.2g}"
 
 
-def _remedies(study: Study) -> tuple[str, ...]:
+def _remedies(study: Figures) -> tuple[str, ...]:
     """Return what to export besides."""
     found = []
     if study.period.capacity.measured:

@@ -14,7 +14,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import dlsched
 from dlsched import registry
 from dlsched.errors import UnknownName
 from dlsched.registry.methods import Options
@@ -41,7 +40,7 @@ _OF_ROWS = (
         f"sweeps/{name}.py"
         for name in ("execution", "instance_spec", "simulations", "workload_spec")
     ),
-    *("display/__init__.py", "display/table.py", "problems/__init__.py", "problems/library.py"),
+    *("display/__init__.py", "display/table.py", "problems/__init__.py"),
 )
 """Files in those folders that make the rows, or their instances."""
 _OF_SOLVERS = ("cvxopt", "pyscipopt")
@@ -120,7 +119,7 @@ def forget() -> None:
 @cache
 def library_digest(problem: str) -> str:
     """Return the digest of dlsched's own code that a result of this problem depends on."""
-    root = Path(dlsched.__file__).parent
+    root = Path(__file__).parents[1]
     total = hashlib.sha256()
     for file in sorted(_library_files(root, problem)):
         name = ".".join(("dlsched", *file.relative_to(root).with_suffix("").parts))

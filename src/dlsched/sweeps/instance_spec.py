@@ -8,9 +8,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from dlsched import api, registry
+from dlsched import api, library, registry
 from dlsched.errors import DlschedError
-from dlsched.problems import library
 from dlsched.registry import Problem
 from dlsched.registry.labels import labelled
 from dlsched.schema.envelope import Instance

@@ -97,4 +97,4 @@ if __name__ == "__main__":
     worker = importlib.import_module("dlsched.sweeps.worker")
     gc.freeze()
     gc.enable()
-    worker.main(recorder)
+    worker.main(recorder.seen, recorder.refused)

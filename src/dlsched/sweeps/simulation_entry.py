@@ -25,34 +25,18 @@ from typing import Any, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from dlsched.errors import DlschedError, UnknownName
+from dlsched.errors import DlschedError
 from dlsched.schema.document import Document
-from dlsched.schema.fields import Amount, Count, Id, PositiveCount
+from dlsched.schema.fields import Count, Id
 from dlsched.schema.flaws import Flaw
 from dlsched.simulation import Cluster
 from dlsched.simulation.engine.policy import interval_ticks
 from dlsched.simulation.policies import find_policy, make_policy, policy_options
-from dlsched.simulation.workload.cluster import TRAINING, Loan
-from dlsched.simulation.workload.profiles import validate_options
-from dlsched.sweeps.simulation_jobs import GRID, cluster_of, plain, validate_jobs
+from dlsched.sweeps.simulation_jobs import GRID, JobsEntry, cluster_of, plain, validate_jobs
 from dlsched.sweeps.simulations import bounds_for
 
-_UNIFORM = ("servers", "gpus", "cpus", "memory")
-"""Fields that say what all servers have."""
 _GROUPING = "interleaving"
 """The problem of policies that make jobs share GPUs."""
-
-
-class ServerKind(Document):
-    """Servers that are alike: the fields of `dlsched.simulation.Server`, and how many."""
-
-    gpus: PositiveCount
-    count: PositiveCount = 1
-    gpu_type: str | None = None
-    cpus: Amount | None = None
-    memory: Amount | None = None
-    pool: str = TRAINING
-    region: str | None = None
 
 
 class PolicyEntry(Document):
@@ -78,41 +62,11 @@ class PolicyEntry(Document):
         return method | plain(self.options)
 
 
-class SimulationEntry(Document):
+class SimulationEntry(JobsEntry):
     """Jobs on a cluster, and the policies that are simulated on it.
 
     Attributes
     ----------
-    trace
-        A file's path, relative to the suite, or the name of a trace that comes with dlsched.
-    generate
-        Instead of a trace, what draws jobs and servers: hadar, lyra, mast or synergy
-        (`dlsched.simulation.workload.generators`).
-    parameters
-        Parameters of the generator.
-    grid
-        ``{parameter: values}``: all combinations. Of the generator's parameters, ``servers`` for
-        the number of servers whatever it calls it, and ``wrong``; for a trace of `GRID`.
-    workload_seeds
-        Seeds of the generator, and of the drawing of wrong estimates; for each the same policies.
-    wrong
-        Share of the jobs whose running time policies are told wrongly, by up to 25 %.
-    profiles, profile_options
-        A set of profiles, and its options, as in `Workload.from_trace`; paths among these are
-        relative to the suite.
-    together
-        Whether all jobs count as submitted at the start.
-    limit
-        The first jobs only.
-    servers, gpus
-        Number of servers, and of GPUs on each; 8 by default.
-    cpus, memory
-        CPUs and GB of memory of each server, for policies that ask.
-    kinds
-        Several kinds of servers, instead.
-    loans
-        How many servers of the pool ``loan`` are lent, by time: tables with ``time``, ``servers``.
-        The generator of ``lyra`` has its own.
     policies
         Names, or tables with ``policy``, ``method``, ``options``.
     seeds
@@ -122,22 +76,6 @@ class SimulationEntry(Document):
     """
 
     policies: tuple[PolicyEntry, ...]
-    trace: Id | None = None
-    generate: Id | None = None
-    parameters: dict[str, Any] = Field(default_factory=dict)
-    grid: dict[str, tuple[Any, ...]] = Field(default_factory=dict)
-    workload_seeds: tuple[Count, ...] = ()
-    wrong: Amount = 0
-    profiles: Id | None = None
-    profile_options: dict[str, Any] = Field(default_factory=dict)
-    together: bool = False
-    limit: PositiveCount | None = None
-    servers: PositiveCount = 8
-    gpus: PositiveCount = 8
-    cpus: PositiveCount | None = None
-    memory: PositiveCount | None = None
-    kinds: tuple[ServerKind, ...] = ()
-    loans: tuple[Loan, ...] = ()
     seeds: tuple[Count, ...] = (0,)
     bounds: bool = False
 
@@ -153,15 +91,6 @@ class SimulationEntry(Document):
         if not self.policies:
             raise Flaw(("policies",), "is empty", "name at least one policy")
         validate_jobs(self)
-        beside = [name for name in _UNIFORM if name in self.model_fields_set]
-        if self.kinds and beside:
-            raise Flaw(("kinds",), f"stands beside {beside[0]}", "remove one of them")
-        try:
-            validate_options(self.profiles, self.profile_options)
-        except UnknownName as error:
-            raise Flaw(("profiles",), str(error), "see Workload.from_trace") from None
-        except DlschedError as error:
-            raise Flaw(("profile_options",), str(error), "see Workload.from_trace") from None
         if not self.seeds:
             raise Flaw(("seeds",), "is empty", "give one, or leave it out")
         for i, entry in enumerate(self.policies):

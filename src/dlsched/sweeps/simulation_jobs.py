@@ -6,30 +6,97 @@ import itertools
 from collections.abc import Iterator, Mapping
 from numbers import Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from dlsched.errors import DlschedError
+from pydantic import Field
+
+from dlsched.errors import DlschedError, UnknownName
+from dlsched.schema.document import Document
+from dlsched.schema.fields import Amount, Count, Id, PositiveCount
 from dlsched.schema.flaws import Flaw
 from dlsched.simulation import Cluster
+from dlsched.simulation.workload.cluster import TRAINING, Loan
 from dlsched.simulation.workload.generators.generated import GENERATORS, SERVERS
-from dlsched.simulation.workload.profiles import FILES
+from dlsched.simulation.workload.profiles import FILES, validate_options
 from dlsched.sweeps.workload_spec import WorkloadSpec
 
-if TYPE_CHECKING:
-    from dlsched.sweeps.simulation_entry import SimulationEntry
-
-GRID = ("servers", "gpus", "cpus", "memory", "limit", "together", "wrong")
+UNIFORM = ("servers", "gpus", "cpus", "memory")
+"""Fields that say what all servers have."""
+GRID = (*UNIFORM, "limit", "together", "wrong")
 """What a grid can vary if the jobs are those of a trace."""
-_OF_TRACES = (
-    *("profiles", "profile_options", "together", "limit", "servers", "gpus", "cpus", "memory"),
-    *("kinds", "loans"),
-)
+_OF_TRACES = ("profiles", "profile_options", "together", "limit", *UNIFORM, "kinds", "loans")
 """Fields that an entry with a generator has not."""
-_OF_GENERATORS = ("parameters",)
 WRONG = "wrong"
 
 
-def validate_jobs(entry: SimulationEntry) -> None:
+class ServerKind(Document):
+    """Servers that are alike: the fields of `dlsched.simulation.Server`, and how many."""
+
+    gpus: PositiveCount
+    count: PositiveCount = 1
+    gpu_type: str | None = None
+    cpus: Amount | None = None
+    memory: Amount | None = None
+    pool: str = TRAINING
+    region: str | None = None
+
+
+class JobsEntry(Document):
+    """Jobs on a cluster.
+
+    Attributes
+    ----------
+    trace
+        A file's path, relative to the suite, or the name of a trace that comes with dlsched.
+    generate
+        Instead of a trace, what draws jobs and servers: hadar, lyra, mast or synergy
+        (`dlsched.simulation.workload.generators`).
+    parameters
+        Parameters of the generator.
+    grid
+        ``{parameter: values}``: all combinations. Of the generator's parameters, ``servers`` for
+        the number of servers whatever it calls it, and ``wrong``; for a trace of `GRID`.
+    workload_seeds
+        Seeds of the generator, and of the drawing of wrong estimates; for each the same policies.
+    wrong
+        Share of the jobs whose running time policies are told wrongly, by up to 25 %.
+    profiles, profile_options
+        A set of profiles, and its options, as in `Workload.from_trace`; paths among these are
+        relative to the suite.
+    together
+        Whether all jobs count as submitted at the start.
+    limit
+        The first jobs only.
+    servers, gpus
+        Number of servers, and of GPUs on each; 8 by default.
+    cpus, memory
+        CPUs and GB of memory of each server, for policies that ask.
+    kinds
+        Several kinds of servers, instead.
+    loans
+        How many servers of the pool ``loan`` are lent, by time: tables with ``time``, ``servers``.
+        The generator of ``lyra`` has its own.
+    """
+
+    trace: Id | None = None
+    generate: Id | None = None
+    parameters: dict[str, Any] = Field(default_factory=dict)
+    grid: dict[str, tuple[Any, ...]] = Field(default_factory=dict)
+    workload_seeds: tuple[Count, ...] = ()
+    wrong: Amount = 0
+    profiles: Id | None = None
+    profile_options: dict[str, Any] = Field(default_factory=dict)
+    together: bool = False
+    limit: PositiveCount | None = None
+    servers: PositiveCount = 8
+    gpus: PositiveCount = 8
+    cpus: PositiveCount | None = None
+    memory: PositiveCount | None = None
+    kinds: tuple[ServerKind, ...] = ()
+    loans: tuple[Loan, ...] = ()
+
+
+def validate_jobs(entry: JobsEntry) -> None:
     """Raise `Flaw` if an entry's jobs and servers are not stated, or in two ways."""
     given = entry.model_fields_set
     if (entry.trace is None) == (entry.generate is None):
@@ -43,9 +110,18 @@ def validate_jobs(entry: SimulationEntry) -> None:
         _validate_trace(entry)
     else:
         _validate_generator(entry, entry.generate)
+    beside = [name for name in UNIFORM if name in given]
+    if entry.kinds and beside:
+        raise Flaw(("kinds",), f"stands beside {beside[0]}", "remove one of them")
+    try:
+        validate_options(entry.profiles, entry.profile_options)
+    except UnknownName as error:
+        raise Flaw(("profiles",), str(error), "see Workload.from_trace") from None
+    except DlschedError as error:
+        raise Flaw(("profile_options",), str(error), "see Workload.from_trace") from None
 
 
-def _validate_trace(entry: SimulationEntry) -> None:
+def _validate_trace(entry: JobsEntry) -> None:
     given = entry.model_fields_set
     if "parameters" in given:
         raise Flaw(("parameters",), "stands beside trace", "they belong to generate")
@@ -54,7 +130,7 @@ def _validate_trace(entry: SimulationEntry) -> None:
             raise Flaw(("grid", name), "cannot be varied", f"for a trace: {', '.join(GRID)}")
         for value in values:
             _validate_value(name, value)
-    if entry.kinds and set(entry.grid) & {"servers", "gpus", "cpus", "memory"}:
+    if entry.kinds and set(entry.grid) & set(UNIFORM):
         raise Flaw(("grid",), "varies servers that kinds states", "remove one of them")
     drawn = entry.wrong or any(entry.grid.get(WRONG, ()))
     if entry.workload_seeds and not drawn:
@@ -75,7 +151,7 @@ def _validate_value(name: str, value: Any) -> None:
         raise Flaw(("grid", name), f"{value!r} is no number from 1", "write whole numbers")
 
 
-def _validate_generator(entry: SimulationEntry, name: str) -> None:
+def _validate_generator(entry: JobsEntry, name: str) -> None:
     if name not in GENERATORS:
         raise Flaw(("generate",), f'"{name}" is no generator', f"those: {', '.join(GENERATORS)}")
     for field in _OF_TRACES:
@@ -93,7 +169,7 @@ def _validate_generator(entry: SimulationEntry, name: str) -> None:
         raise Flaw(("grid", min(both)), "stands in parameters, too", "remove one of them")
 
 
-def workload_specs(entry: SimulationEntry, folder: Path) -> Iterator[WorkloadSpec]:
+def workload_specs(entry: JobsEntry, folder: Path) -> Iterator[WorkloadSpec]:
     """Yield the specifications of an entry's workloads; a trace is read now, once.
 
     Raises
@@ -115,7 +191,7 @@ def workload_specs(entry: SimulationEntry, folder: Path) -> Iterator[WorkloadSpe
 
 
 def _of_trace(
-    entry: SimulationEntry, folder: Path, varied: Mapping[str, Any], seed: int | None
+    entry: JobsEntry, folder: Path, varied: Mapping[str, Any], seed: int | None
 ) -> WorkloadSpec:
     chosen = {name: getattr(entry, name) for name in GRID} | dict(varied)
     options = {name: chosen[name] for name in ("together", "limit")}
@@ -138,7 +214,7 @@ def _of_trace(
         raise Flaw(("trace",), f"cannot be used: {error}", remedy) from None
 
 
-def cluster_of(entry: SimulationEntry, chosen: Mapping[str, Any]) -> Cluster:
+def cluster_of(entry: JobsEntry, chosen: Mapping[str, Any]) -> Cluster:
     """Return the servers of an entry with a trace."""
     if entry.kinds:
         made = Cluster.of([kind.model_dump(exclude_none=True) for kind in entry.kinds])

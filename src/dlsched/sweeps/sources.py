@@ -21,8 +21,6 @@ from importlib.machinery import ModuleSpec, PathFinder
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from pathlib import Path
 
-import dlsched
-
 MODULE = "module "
 """What stands before a module's name, so that it is not taken for a package's."""
 _CALLS = ("import_module", "__import__")
@@ -222,7 +220,7 @@ def _foreign_folders() -> tuple[Path, ...]:
     places = [paths[key] for key in ("stdlib", "platstdlib", "purelib", "platlib")]
     places += [*site.getsitepackages(), site.getusersitepackages()]
     folders = [Path(place).resolve() for place in places]
-    return (*dict.fromkeys(folders), Path(dlsched.__file__).resolve().parent)
+    return (*dict.fromkeys(folders), Path(__file__).resolve().parents[1])
 
 
 def _is_foreign(origin: str) -> bool:

@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dlsched import registry
+from dlsched import library, registry
 from dlsched.api.records import result_from_data
 from dlsched.display.table import Row, best_columns, best_known, gaps_to
 from dlsched.errors import InstanceError, describe
-from dlsched.problems import library
 from dlsched.results import performance_profiles as profiles
 from dlsched.results.objective import SLACK, Level, Objective, closed
 from dlsched.results.performance_profiles import Fit

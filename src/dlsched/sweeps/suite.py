@@ -44,9 +44,8 @@ from typing import Any, Self
 
 from pydantic import Field, PrivateAttr, model_validator
 
-from dlsched import api, registry
+from dlsched import api, library, registry
 from dlsched.errors import DlschedError, InstanceError, OptionError
-from dlsched.problems import library
 from dlsched.registry import Problem
 from dlsched.schema.document import Document
 from dlsched.schema.fields import Amount, Count, Id, PositiveAmount, PositiveCount

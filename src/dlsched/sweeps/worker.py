@@ -15,16 +15,12 @@ import sys
 import threading
 import time
 from functools import partial
-from typing import TYPE_CHECKING
 
 from dlsched.errors import describe
 from dlsched.schema.files import JsonObject
 from dlsched.sweeps import sources, wire
 from dlsched.sweeps.execution import execute, set_up
 from dlsched.sweeps.task import Task
-
-if TYPE_CHECKING:
-    from dlsched.sweeps.recorder import Recorder
 
 _WATCH_SECONDS = 0.5
 _TELL_SECONDS = 0.5
@@ -91,8 +87,8 @@ def _set_up(task: Task) -> JsonObject:
         return {"failure": describe(error)}
 
 
-def main(recorder: Recorder) -> None:
-    """Execute tasks until stdin ends."""
+def main(seen: dict[str, str], refused: list[str]) -> None:
+    """Execute tasks until stdin ends; what modules came from is in the lists of `recorder`."""
     process = os.getpid()
     tasks, answers = os.dup(0), os.dup(1)
     with open(os.devnull) as nothing:
@@ -101,7 +97,7 @@ def main(recorder: Recorder) -> None:
     watch = threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True)
     watch.start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the runner handles Ctrl-C
-    sources.seen = recorder.seen
+    sources.seen = seen
     wire.write_all(answers, wire.answer(bytes.fromhex(sys.argv[1]), {}))
     teller = _Teller(answers)
     logger = logging.getLogger("dlsched")
@@ -122,6 +118,6 @@ def main(recorder: Recorder) -> None:
         rest = {
             "resident_bytes": outcome.resident_bytes,
             "unclean": _leaves_something(threads),
-            "refused": recorder.refused,
+            "refused": refused,
         }
         teller.send({"row": outcome.row, **rest}, outcome.solution, last=True)

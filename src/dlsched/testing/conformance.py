@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from dlsched import library
 from dlsched.errors import ExtraMissing, OptionError, describe
-from dlsched.problems import library
 from dlsched.registry import problem as find
 from dlsched.testing import (
     document_checks,

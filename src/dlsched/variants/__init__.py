@@ -2,7 +2,7 @@
 
 from dlsched.variants.definition import Level, Variant, variant
 from dlsched.variants.lookup import find_variant
-from dlsched.variants.problem import (
+from dlsched.variants.owner import (
     VariantLike,
     VariantProblem,
     changed_problem,

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Container
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from dlsched.errors import SolverDisagreement, SolverFailure
 from dlsched.results.objective import (
@@ -31,12 +30,10 @@ from dlsched.solvers.levels import solve_levels
 from dlsched.solvers.precision import BEYOND_PRECISION, undecided_level, undecided_row
 from dlsched.solvers.standard_form import compile_model
 from dlsched.variants.exact_whole import ExactWhole
-
-if TYPE_CHECKING:
-    from dlsched.variants.problem import VariantProblem
+from dlsched.variants.problem import ChangedProblem
 
 
-def decide(problem: VariantProblem, instance: Instance, run: Run) -> Claim:
+def decide(problem: ChangedProblem, instance: Instance, run: Run) -> Claim:
     """Return the optimum of a variant by its whole model, or what is known of it."""
     change = problem.model.change(instance)
     check = partial(problem.check, instance)

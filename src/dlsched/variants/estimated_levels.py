@@ -11,13 +11,13 @@ tolerances, is excluded.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, Protocol
 
 from dlsched.results.objective import Bound, Objective
 from dlsched.results.objective import Level as ObjectiveLevel
-from dlsched.results.result import Claim, Report, Status, Termination
+from dlsched.results.result import Claim, Status, Termination
 from dlsched.run import Run
 from dlsched.schema import Number
 from dlsched.schema.envelope import Instance
@@ -25,6 +25,7 @@ from dlsched.schema.solution import Solution
 from dlsched.solvers.levels import relax_first_level, solve_levels
 from dlsched.variants.changed_model import Change
 from dlsched.variants.names import add_beside
+from dlsched.variants.problem import ChangedProblem
 from dlsched.variants.rows import row_scale, state_row
 
 TIE = Fraction(1, 10**11)
@@ -52,17 +53,6 @@ class Refinable(Protocol):
         """Return the estimated level's bound."""
 
 
-class Problem(Protocol):
-    """What is needed of a variant's problem."""
-
-    @property
-    def levels(self) -> tuple[ObjectiveLevel, ...]:
-        """The objective."""
-
-    def check(self, instance: Instance, solution: Solution) -> Report:
-        """Check a solution of the variant."""
-
-
 class EstimatedLevels:
     """The state between the levels: the values that are held, the best solution, the bounds.
 
@@ -77,20 +67,19 @@ class EstimatedLevels:
 
     def __init__(
         self,
-        problem: Problem,
+        problem: ChangedProblem,
         instance: Instance,
         run: Run,
         refinable: Callable[[Callable[[Any], Any], Callable[[Any], bool]], Refinable],
         adapt: Callable[[Any], Change],
         read: Callable[[Any], Any],
         assign: Callable[[Change, Any], None],
-        estimated: Sequence[str],
     ) -> None:
         self.problem = problem
         self.instance = instance
         self.run = run
         self.adapt, self._read, self._assign = adapt, read, assign
-        self.estimated = estimated
+        self.estimated = problem.estimated
         self.refinable = refinable(self._alone, self._accepted)
         self.held: list[Number] = []
         self.best: Solution | None = None

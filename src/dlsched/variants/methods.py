@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from dlsched.errors import OptionError
 from dlsched.registry import Kind, Method
@@ -16,9 +15,7 @@ from dlsched.solvers.levels import SOLVER_LIBRARIES, relax_first_level
 from dlsched.variants.changed_model import Change
 from dlsched.variants.decision import decide
 from dlsched.variants.estimated_levels import EstimatedLevels
-
-if TYPE_CHECKING:
-    from dlsched.variants.problem import VariantProblem
+from dlsched.variants.problem import ChangedProblem
 
 EXACT = "whole_model"
 """The exact method of all variants."""
@@ -31,7 +28,7 @@ COLUMNS = "columns"
 Function = Callable[[Instance, Run], Claim]
 
 
-def methods_of(problem: VariantProblem) -> dict[str, Method]:
+def methods_of(problem: ChangedProblem) -> dict[str, Method]:
     """Return the variant's own methods, and the problem's heuristics and baselines."""
     base, name = problem.base, problem.name
     loops = base.methods[base.exact] if problem.refined else None
@@ -50,7 +47,7 @@ def methods_of(problem: VariantProblem) -> dict[str, Method]:
     return {**_with_rule(problem), **whole, **heuristics}
 
 
-def _whole_model(problem: VariantProblem) -> Function:
+def _whole_model(problem: ChangedProblem) -> Function:
     def whole_model(instance: Instance, run: Run) -> Claim:
         """Integer program of the problem's whole model with the variant's changes.
 
@@ -66,7 +63,7 @@ def _whole_model(problem: VariantProblem) -> Function:
     return whole_model
 
 
-def _better(problem: VariantProblem, instance: Instance, known: Solution | None) -> Solution | None:
+def _better(problem: ChangedProblem, instance: Instance, known: Solution | None) -> Solution | None:
     """Return the better one of a known solution and `first`, which may be none of the variant."""
     other = problem.first
     if other is None:
@@ -78,7 +75,7 @@ def _better(problem: VariantProblem, instance: Instance, known: Solution | None)
     return other if before is None or report.objective.better_than(before) else known
 
 
-def _relaxation(problem: VariantProblem) -> Function:
+def _relaxation(problem: ChangedProblem) -> Function:
     def relaxation(instance: Instance, run: Run) -> Claim:
         """Bound of the first level by the duals of the whole model's linear relaxation."""
         if problem.refined:
@@ -89,7 +86,7 @@ def _relaxation(problem: VariantProblem) -> Function:
     return relaxation
 
 
-def _by_estimates(problem: VariantProblem, instance: Instance, run: Run) -> EstimatedLevels:
+def _by_estimates(problem: ChangedProblem, instance: Instance, run: Run) -> EstimatedLevels:
     """Return the search for variants of a problem whose model is refined."""
     exact, model = problem.base.module("exact"), problem.model
 
@@ -104,11 +101,10 @@ def _by_estimates(problem: VariantProblem, instance: Instance, run: Run) -> Esti
         adapt=model.adapt(instance),
         read=lambda built: model.read(instance, built),
         assign=assign,
-        estimated=problem.estimated,
     )
 
 
-def _with_rule(problem: VariantProblem) -> dict[str, Method]:
+def _with_rule(problem: ChangedProblem) -> dict[str, Method]:
     """Return the problem's structured methods, under the variant's rule."""
     allowed = problem.base.module("allowed")
     rule = problem.variant.rule

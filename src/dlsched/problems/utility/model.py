@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -16,9 +16,6 @@ from dlsched.problems.utility.structures.gangs import Gangs, Stop, levels_of, re
 from dlsched.problems.utility.structures.machines import solution_of
 from dlsched.problems.utility.structures.work_units import units
 from dlsched.schema import granularity
-
-if TYPE_CHECKING:
-    from dlsched.problems.utility.programs.reduced_cost_fixing import Part
 
 Run: TypeAlias = tuple[str, int, int]
 """Job, slot and speed; of a forking instance the number of the copy instead of the speed."""
@@ -37,6 +34,24 @@ _BLOCK = 32
 """Slots over which work is summed in a row; rows of all slots before would be too long."""
 _ROWS = 200
 """The limits are checked each time after this many rows."""
+
+
+class Part(NamedTuple):
+    """A part of an instance's schedules, by job id.
+
+    Attributes
+    ----------
+    runs
+        The slots, from 1, and speeds in which a job may run.
+    ends
+        The slots in which it may finish.
+    certain
+        The jobs that finish in all of these schedules.
+    """
+
+    runs: dict[str, set[tuple[int, int]]]
+    ends: dict[str, range]
+    certain: set[str]
 
 
 def build(instance: Instance, stop: Stop = lambda: None, part: Part | None = None) -> Any:

@@ -6,35 +6,30 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from dlsched.records.history.capacity import highest
+from dlsched.records.history.capacity import Capacity, highest
+from dlsched.records.history.workload import Clock
 from dlsched.results.result import Report, Violation
+from dlsched.simulation import Simulation
 from dlsched.simulation.workload.clock import TICKS
 from dlsched.solvers.garbage import no_collection
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from dlsched.records.history.period import Period
-
 SHOWN: Final = 100
 """Most violations of a kind that are listed."""
 
 
-def check_replay(period: Period) -> Report:
-    """Return whether a simulation of the recorded starts agrees with the record.
-
-    See `dlsched.records.history.period.Period.check`.
-    """
-    jobs = period.simulated
-    overfull = list(_overfull(period, jobs))
+def check_replay(jobs: pd.DataFrame, run: Simulation, clock: Clock, capacity: Capacity) -> Report:
+    """Return whether a simulation of the recorded starts agrees with the jobs' record."""
+    overfull = list(_overfull(jobs, clock.horizon, capacity))
     with no_collection():
-        run = period.simulate("recorded", knows="truth")
         audit = run.audit()
     ran = run.jobs.set_index("id").loc[jobs["id"]]
-    expected = np.maximum(jobs["start"].to_numpy(float), period.since)
+    expected = np.maximum(jobs["start"].to_numpy(float), clock.since)
     carried = (jobs["role"] == "carried").to_numpy()
-    expected[carried] = period.origin
-    difference = np.abs(ran["start"].to_numpy(float) + period.origin - expected)
+    expected[carried] = clock.origin
+    difference = np.abs(ran["start"].to_numpy(float) + clock.origin - expected)
     difference = np.round(difference * TICKS) / TICKS
     late = np.flatnonzero(difference > 0)
     late = late[np.argsort(-difference[late], kind="stable")]
@@ -58,11 +53,11 @@ def check_replay(period: Period) -> Report:
     return Report(found, None, details)
 
 
-def _overfull(period: Period, jobs: pd.DataFrame) -> list[Violation]:
+def _overfull(jobs: pd.DataFrame, horizon: float, capacity: Capacity) -> list[Violation]:
     """Return a violation for each node that holds more than it has."""
     import pandas as pd
 
-    end = jobs["end"].fillna(period.horizon)
+    end = jobs["end"].fillna(horizon)
     flat = pd.DataFrame({"start": jobs["start"], "end": end, "held": jobs["nodes"]})
     flat = flat.explode("held").dropna(subset=["held"])
     if not len(flat):
@@ -70,7 +65,7 @@ def _overfull(period: Period, jobs: pd.DataFrame) -> list[Violation]:
     codes, names = pd.factorize(pd.Series([name for name, _ in flat["held"]], dtype=object))
     amounts = np.array([amount for _, amount in flat["held"]], np.int64)
     most = highest(codes, flat["start"].to_numpy(float), flat["end"].to_numpy(float), amounts)
-    nodes = period.capacity.nodes
+    nodes = capacity.nodes
     size = dict(zip(nodes["name"], nodes["gpus"], strict=True))
     return [
         Violation(

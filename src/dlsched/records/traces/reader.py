@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from os import PathLike
 from pathlib import Path
 
+from dlsched import library
 from dlsched.errors import InstanceError, OptionError, UnknownName
-from dlsched.problems import library
 from dlsched.records.traces import rows
 from dlsched.records.traces.choice import Choice, make_choice
 from dlsched.records.traces.columns import MAPPINGS, Column, MappingLike, columns, record_fields

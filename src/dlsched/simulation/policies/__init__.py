@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from importlib.metadata import entry_points
 from typing import Any
 
-import dlsched
 from dlsched.errors import OptionError, UnknownName, has_no_option
 from dlsched.registry.retired import RETIRED
+from dlsched.run import Run
 from dlsched.simulation.engine.policy import BasePolicy, Policy
 
 GROUP = "dlsched.policies"
@@ -86,8 +86,7 @@ def policy_options(kind: Any) -> dict[str, Any]:
             break
     else:
         if kind.__init__ is not BasePolicy.__init__ and getattr(kind, "problem", None):
-            solve = inspect.signature(dlsched.solve).parameters
-            options |= {name: solve[name].default for name in SOLVING if name not in options}
+            options |= {name: getattr(Run, name) for name in SOLVING if name not in options}
     options.pop("method", None)
     return options
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Final
 
-import dlsched
+from dlsched.api import solve
 from dlsched.errors import OptionError
 from dlsched.problems.utility.heuristics.hadar import Hadar as Decider
 from dlsched.problems.utility.instances import state as adapter
@@ -130,7 +130,7 @@ class Hadar(BasePolicy):
             return {}, {}
         if self.method not in OWN:
             instance = adapter.instance(seen, slots=self.slots, **self._how)
-            result = dlsched.solve(instance, self.method, seed=state.seed, **self.options)
+            result = solve(instance, self.method, seed=state.seed, **self.options)
             if result.solution is not None:
                 schedule = result.solution.schedule
                 first = {job: runs[0] for job, runs in schedule.items() if runs}

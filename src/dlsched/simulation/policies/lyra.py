@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from itertools import chain
 from typing import Any, ClassVar
 
-import dlsched
+from dlsched.api import solve
 from dlsched.errors import OptionError
 from dlsched.problems.elastic.instances import state as elastic_adapter
 from dlsched.problems.workers.instances import state as workers_adapter
@@ -177,7 +177,7 @@ class Lyra(BasePolicy):
         instance = elastic_adapter.epoch(
             snapshot, mixed_efficiency=efficiency, loan_speed=self._loan_speed
         )
-        result = dlsched.solve(instance, self._scaling, seed=draft.state.seed, **self.limits)
+        result = solve(instance, self._scaling, seed=draft.state.seed, **self.limits)
         if result.solution is None:
             return {}, set()
         workers = {name: by_pool(count) for name, count in result.solution.workers.items()}
@@ -233,7 +233,7 @@ class Lyra(BasePolicy):
             pools=pools if self._groups else None,
             separate_groups=self._groups,
         )
-        result = dlsched.solve(instance, self.workers, seed=draft.state.seed, **self.limits)
+        result = solve(instance, self.workers, seed=draft.state.seed, **self.limits)
         if result.solution is None:
             return {}
         for name, placed in result.solution.placement.items():

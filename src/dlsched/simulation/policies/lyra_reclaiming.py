@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import dlsched
+from dlsched.api import solve
 from dlsched.problems.reclaiming.instances import state as adapter
 from dlsched.schema import Id
 from dlsched.simulation.policies.lyra_draft import Draft
@@ -78,7 +78,7 @@ def _solve(
     """Choose the servers to return among those with base workers."""
     servers = draft.lent
     instance = adapter.instance(draft.snapshot(tenants, servers=servers), demand=demand)
-    result = dlsched.solve(instance, method, seed=draft.state.seed, **options)
+    result = solve(instance, method, seed=draft.state.seed, **options)
     assert result.solution is not None, "as many servers as the demand exist"
     chosen = list(result.solution.returned)
     preempted, collateral = vacate(draft, tenants, chosen)

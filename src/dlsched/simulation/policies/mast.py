@@ -9,7 +9,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
-import dlsched
+from dlsched.api import solve
 from dlsched.problems.dispatch import Solution, rank
 from dlsched.problems.dispatch.instances import state as adapter
 from dlsched.registry.cluster_state import ClusterState, JobState, Server
@@ -89,7 +89,7 @@ class Mast(BasePolicy):
             )
             ranking = {ranked.workload: ranked for ranked in rank(instance)}
             before = set(self.memory["waits"])
-            result = dlsched.solve(
+            result = solve(
                 instance, self.method or "mast", time_limit=self.time_limit, seed=state.seed
             )
             arrived = [job.id for job in snapshot.waiting if job.id not in before]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import dlsched
+from dlsched.api import solve
 from dlsched.problems.interleaving.definition.schema import Instance
 from dlsched.schema import Id
 from dlsched.simulation.policies.solving import solved_by
@@ -58,6 +58,6 @@ class KnownRounds:
 def _solve(
     instance: Instance, method: Any, time_limit: float | None, seed: int
 ) -> tuple[Groups, dict[str, Any]]:
-    result = dlsched.solve(instance, method, time_limit=time_limit, seed=seed)
+    result = solve(instance, method, time_limit=time_limit, seed=seed)
     assert result.solution is not None, "a grouping that merges all pairs fits the cluster"
     return [tuple(group.jobs) for group in result.solution.groups], solved_by(result)

@@ -8,12 +8,13 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-import dlsched
+from dlsched.api import solve
 from dlsched.errors import InstanceError, OptionError
 from dlsched.problems.sensitivity.definition.schema import Allocation as JobAllocation
 from dlsched.problems.sensitivity.definition.schema import Choice, Instance, Job, Solution
 from dlsched.problems.sensitivity.instances.state import Rounds, Wish, held, speed
 from dlsched.problems.sensitivity.programs.pooled import ideal_allocation
+from dlsched.results.result import Result
 from dlsched.run import Run
 from dlsched.simulation.engine.decision import Allocation, Share
 from dlsched.simulation.engine.policy import PolicyError
@@ -142,7 +143,7 @@ class RoundSolver:
             options["remaining"] = {
                 job.id: s for job, s in zip(instance.jobs, seconds, strict=True)
             }
-        result = dlsched.solve(instance, self.method, **options)
+        result = solve(instance, self.method, **options)
         if not isinstance(result.solution, Solution):
             raise PolicyError(f"{self.method} gives the round no solution: {result.reason}")
         shares = held(result.solution)
@@ -222,7 +223,7 @@ def _wishes(workload: Workload) -> list[Wish]:
     return wishes
 
 
-def _how(result: dlsched.Result) -> dict[str, Any]:
+def _how(result: Result) -> dict[str, Any]:
     """Return the method, status, throughput and bound of a solved round, for the log."""
     row: dict[str, Any] = {"method": result.method, "status": str(result.status)}
     if result.objective is not None:

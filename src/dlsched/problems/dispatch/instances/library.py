@@ -1,6 +1,6 @@
 """Parameters of the library's instances of dispatch, and the quantities that fuzzing scales."""
 
-from dlsched.problems.library import LibraryEntry
+from dlsched.library import LibraryEntry
 
 _SMALL = {"regions": 2, "clusters": 1, "machines": 4, "pending": 4, "tenants": 4, "types": 1}
 _LARGEST = {

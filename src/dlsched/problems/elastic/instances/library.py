@@ -1,6 +1,6 @@
 """Parameters of the library's instances of elastic, and the quantities that fuzzing scales."""
 
-from dlsched.problems.library import LibraryEntry
+from dlsched.library import LibraryEntry
 
 _EPOCH = {"items": 354, "capacity": 245}
 """The worst epoch of the paper's evaluation."""

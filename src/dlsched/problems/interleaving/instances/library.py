@@ -1,6 +1,6 @@
 """Parameters of the library's instances of interleaving, and the quantities that fuzzing scales."""
 
-from dlsched.problems.library import LibraryEntry
+from dlsched.library import LibraryEntry
 
 _COVER = {"grouping": "cover", "distinct": False, "jobs": 1000}
 

@@ -1,6 +1,6 @@
 """Parameters of the library's instances of placement, and the quantities that fuzzing scales."""
 
-from dlsched.problems.library import LibraryEntry
+from dlsched.library import LibraryEntry
 
 ENTRIES = (
     *(

@@ -1,6 +1,6 @@
 """Parameters of the library's instances of sensitivity, and the quantities that fuzzing scales."""
 
-from dlsched.problems.library import LibraryEntry
+from dlsched.library import LibraryEntry
 
 
 def _small(i: int) -> LibraryEntry:

@@ -10,7 +10,7 @@ from typing import Any
 from dlsched.problems.utility import few_runs, model
 from dlsched.problems.utility.definition.schema import Instance, Solution
 from dlsched.problems.utility.exact.schedule_columns import ScheduleSearch
-from dlsched.problems.utility.programs.reduced_cost_fixing import Part
+from dlsched.problems.utility.model import Part
 from dlsched.problems.utility.structures.gangs import Barred, Stopped
 from dlsched.registry.own import method
 from dlsched.results.objective import Bound

@@ -15,10 +15,11 @@ import numpy as np
 
 from dlsched.problems.utility.definition.schema import Instance, Solution
 from dlsched.problems.utility.heuristics.insertion import Insertion, by_density
+from dlsched.problems.utility.model import Part
 from dlsched.problems.utility.programs.column_generation import generate, refinements
 from dlsched.problems.utility.programs.lagrangian import Dual, Priced
 from dlsched.problems.utility.programs.master import Columns
-from dlsched.problems.utility.programs.reduced_cost_fixing import Part, allowed_part, restrict
+from dlsched.problems.utility.programs.reduced_cost_fixing import allowed_part, restrict
 from dlsched.problems.utility.structures.gangs import (
     Barred,
     Gangs,

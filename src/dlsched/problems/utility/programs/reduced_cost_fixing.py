@@ -9,36 +9,17 @@ finish, and for its not running. Jobs do no more work than they need in such sch
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
 from dlsched.problems.utility.definition.schema import Instance
+from dlsched.problems.utility.model import Part
 from dlsched.problems.utility.programs.lagrangian import Dual
 from dlsched.problems.utility.structures.gangs import Barred, Indices, Levels, Vector
 from dlsched.problems.utility.structures.work_stages import After
 
 _ROUNDING = 1e-9
 """Allowance for rounding errors, relative to the bound."""
-
-
-class Part(NamedTuple):
-    """A part of an instance's schedules, by job id.
-
-    Attributes
-    ----------
-    runs
-        The slots, from 1, and speeds in which a job may run.
-    ends
-        The slots in which it may finish.
-    certain
-        The jobs that finish in all of these schedules.
-    """
-
-    runs: dict[str, set[tuple[int, int]]]
-    ends: dict[str, range]
-    certain: set[str]
 
 
 def restrict(dual: Dual, prices: Vector, levels: Levels, value: float) -> Part:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from dlsched.problems.library import LibraryEntry
+from dlsched.library import LibraryEntry
 
 _SCENARIOS = ("basic", "advanced", "heterogeneous", "ideal")
 

@@ -41,7 +41,7 @@ class LibraryEntry:
 
 def root() -> Path:
     """Return the folder of the instance library: a checkout's, else the installed package's."""
-    package = Path(__file__).parents[1]
+    package = Path(__file__).parent
     checkout = package.parents[1] / "instances"
     return checkout if (checkout / "index.json").exists() else package / "_instances"
 
