@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
+from decimal import Decimal
 from fractions import Fraction
 
 import pytest
@@ -11,8 +13,8 @@ from hypothesis import strategies as st
 
 from dlsched.errors import OptionError
 from dlsched.records.history.hostlist import expand_hosts, fold_hosts
-from dlsched.records.history.job_id import JobId, format_job_id, parse_job_id
-from dlsched.records.history.tres import format_tres, gpus_of, parse_amount, parse_gres, parse_tres
+from dlsched.records.history.job_id import JobId, parse_job_id
+from dlsched.records.history.tres import gpus_of, parse_amount, parse_gres, parse_tres
 
 HOSTS = st.lists(st.from_regex(r"[a-z][a-z0-9-]{0,4}[0-9]{0,4}", fullmatch=True), max_size=12)
 AMOUNTS = st.one_of(st.integers(0, 10**15), st.integers(0, 10**6).map(lambda n: n + Fraction(1, 4)))
@@ -35,6 +37,35 @@ ARRAYS = st.one_of(
 )
 
 
+def spelled_tres(amounts: dict[str, int | Fraction]) -> str:
+    """Return amounts as Slurm writes them."""
+    decimals = {n: Decimal(a.numerator) / Decimal(a.denominator) for n, a in amounts.items()}
+    return ",".join(f"{name}={amount}" for name, amount in decimals.items())
+
+
+def spelled_id(job: JobId) -> str:
+    """Return an id as Slurm writes it."""
+    text = str(job.number)
+    if job.is_open:
+        limit = "" if job.most is None else f"%{job.most}"
+        text += f"_[{spelled_tasks(job.tasks)}{limit}]"
+    elif job.tasks:
+        text += f"_{job.tasks[0]}"
+    text += "" if job.component is None else f"+{job.component}"
+    return text + ("" if job.step is None else f".{job.step}")
+
+
+def spelled_tasks(tasks: Sequence[int]) -> str:
+    """Return the ranges of tasks that follow each other."""
+    runs: list[list[int]] = []
+    for task in tasks:
+        if runs and runs[-1][-1] + 1 == task:
+            runs[-1].append(task)
+        else:
+            runs.append([task])
+    return ",".join(f"{r[0]}-{r[-1]}" if len(r) > 1 else str(r[0]) for r in runs)
+
+
 @given(HOSTS)
 def test_folded_hosts_expand_to_the_same(names: list[str]) -> None:
     """A list of hosts stands for the names that it was folded from, in their order."""
@@ -44,13 +75,13 @@ def test_folded_hosts_expand_to_the_same(names: list[str]) -> None:
 @given(st.dictionaries(NAMES, AMOUNTS, max_size=6))
 def test_resources_read_as_written(amounts: dict[str, int | Fraction]) -> None:
     """Resources are read as they were written."""
-    assert parse_tres(format_tres(amounts)) == amounts
+    assert parse_tres(spelled_tres(amounts)) == amounts
 
 
 @given(IDS | ARRAYS)
 def test_job_ids_read_as_written(job: JobId) -> None:
     """A job's id is read as it was written."""
-    assert parse_job_id(format_job_id(job)) == job
+    assert parse_job_id(spelled_id(job)) == job
 
 
 @given(st.text(alphabet="a[]-,1 0%", max_size=12))
