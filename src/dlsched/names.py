@@ -23,9 +23,11 @@ MOVED = {
         f"dlsched.frontier for two levels, or for every demand {_CLAIMS}"
     ),
     "dlsched.problems.reclaiming.nearest_optimum": _CLAIMS,
+    "dlsched.problems.utility.exact.total_duration": _CLAIMS,
     "dlsched.profiling": "dlsched.problems.sensitivity",
     "dlsched.result": "dlsched.results.result",
     "dlsched.simulation.clairvoyant": _CLAIMS,
+    "dlsched.simulation.measures.latency": _CLAIMS,
     "dlsched.simulation.published": "benchmarks/published of the repository",
     "dlsched.traces": "dlsched.records",
 }
