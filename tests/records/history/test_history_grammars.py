@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
@@ -37,33 +36,14 @@ ARRAYS = st.one_of(
 )
 
 
-def spelled_tres(amounts: dict[str, int | Fraction]) -> str:
-    """Return amounts as Slurm writes them."""
-    decimals = {n: Decimal(a.numerator) / Decimal(a.denominator) for n, a in amounts.items()}
-    return ",".join(f"{name}={amount}" for name, amount in decimals.items())
-
-
 def spelled_id(job: JobId) -> str:
     """Return an id as Slurm writes it."""
     text = str(job.number)
-    if job.is_open:
-        limit = "" if job.most is None else f"%{job.most}"
-        text += f"_[{spelled_tasks(job.tasks)}{limit}]"
-    elif job.tasks:
-        text += f"_{job.tasks[0]}"
+    if job.tasks:
+        listed = ",".join(map(str, job.tasks)) + ("" if job.most is None else f"%{job.most}")
+        text += f"_[{listed}]" if job.is_open else f"_{listed}"
     text += "" if job.component is None else f"+{job.component}"
     return text + ("" if job.step is None else f".{job.step}")
-
-
-def spelled_tasks(tasks: Sequence[int]) -> str:
-    """Return the ranges of tasks that follow each other."""
-    runs: list[list[int]] = []
-    for task in tasks:
-        if runs and runs[-1][-1] + 1 == task:
-            runs[-1].append(task)
-        else:
-            runs.append([task])
-    return ",".join(f"{r[0]}-{r[-1]}" if len(r) > 1 else str(r[0]) for r in runs)
 
 
 @given(HOSTS)
@@ -75,7 +55,8 @@ def test_folded_hosts_expand_to_the_same(names: list[str]) -> None:
 @given(st.dictionaries(NAMES, AMOUNTS, max_size=6))
 def test_resources_read_as_written(amounts: dict[str, int | Fraction]) -> None:
     """Resources are read as they were written."""
-    assert parse_tres(spelled_tres(amounts)) == amounts
+    text = ",".join(f"{n}={Decimal(a.numerator) / a.denominator}" for n, a in amounts.items())
+    assert parse_tres(text) == amounts
 
 
 @given(IDS | ARRAYS)
