@@ -19,9 +19,7 @@ MOVED = {
     "dlsched.problems.elastic.jct": _CLAIMS,
     "dlsched.problems.library": "dlsched.library",
     "dlsched.problems.placement.heuristics.daily": _CLAIMS,
-    "dlsched.problems.reclaiming.frontier": (
-        f"dlsched.frontier for two levels, or for every demand {_CLAIMS}"
-    ),
+    "dlsched.problems.reclaiming.frontier": f"dlsched.frontier for two levels, else {_CLAIMS}",
     "dlsched.problems.reclaiming.nearest_optimum": _CLAIMS,
     "dlsched.problems.utility.exact.total_duration": _CLAIMS,
     "dlsched.profiling": "dlsched.problems.sensitivity",

@@ -6,14 +6,10 @@ may differ from that in the other by rounding, so each direction has its own.
 
 from __future__ import annotations
 
-from typing import Annotated, NamedTuple, TypeAlias
+from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
+from dlsched.solvers.compilation import FloatRows, Floats, Ints, ShortRows
 
-from dlsched.solvers.compilation import FloatRows, Floats, Ints
-
-ShortRows: TypeAlias = Annotated[NDArray[np.uint16], "uint16[:,::1]"]
 FREE, EVEN, ODD = -1, 0, 1
 """Outside the trees; at even and at odd distance from a tree's root."""
 VERTICES, NODES, MARK, HEAD, TAIL, SHOWN = range(6)

@@ -72,7 +72,7 @@ def comparison(
     rows: list[Row] = []
     names = method_labels(methods)
     loaded = list(map(load, instances))
-    _refuse_unknown(loaded, methods, solve_options)
+    _refuse(loaded, methods, solve_options)
     for inst in loaded:
         group: list[Result | Failure] = []
         for chosen in methods:
@@ -84,9 +84,7 @@ def comparison(
     return distinguish(rows)
 
 
-def _refuse_unknown(
-    instances: Sequence[Instance], methods: Sequence[MethodLike], options: Options
-) -> None:
+def _refuse(instances: list[Instance], methods: Sequence[MethodLike], options: Options) -> None:
     """Raise if a keyword is neither one of `solve` nor an option of any of the methods."""
     known: list[Method] = []
     for instance, method in itertools.product(instances if options else (), methods):

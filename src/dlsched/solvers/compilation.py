@@ -34,6 +34,7 @@ FlagRows: TypeAlias = Annotated[NDArray[np.bool_], "boolean[:,::1]"]
 FlagCube: TypeAlias = Annotated[NDArray[np.bool_], "boolean[:,:,::1]"]
 Ints: TypeAlias = Annotated[NDArray[np.int64], "int64[::1]"]
 IntRows: TypeAlias = Annotated[NDArray[np.int64], "int64[:,::1]"]
+ShortRows: TypeAlias = Annotated[NDArray[np.uint16], "uint16[:,::1]"]
 IntCube: TypeAlias = Annotated[NDArray[np.int64], "int64[:,:,::1]"]
 """Types for the fields of named tuples that compiled functions take; see `entry`."""
 
