@@ -84,7 +84,7 @@ def comparison(
     return distinguish(rows)
 
 
-def _refuse(instances: list[Instance], methods: Sequence[MethodLike], options: Options) -> None:
+def _refuse(instances: Sequence[Instance], methods: Sequence[MethodLike], options: Options) -> None:
     """Raise if a keyword is neither one of `solve` nor an option of any of the methods."""
     known: list[Method] = []
     for instance, method in itertools.product(instances if options else (), methods):
