@@ -17,7 +17,4 @@ RETIRED: dict[tuple[str, str], str] = {
     ("workers", "chosen_first"): "exact, or confined_first",
     ("workers", "per_server"): "milp",
 }
-"""By problem and method, and ``simulation`` and policy; a lookup of the name says the value.
-
-Methods of all variants are those of ``variants``.
-"""
+"""By problem, ``simulation`` or ``variants``, and method or policy; a lookup says the value."""
