@@ -44,6 +44,14 @@ def test_a_keyword_that_no_method_takes_is_refused_by_compare(instance: Instance
     assert set(inspect.signature(dlsched.solve).parameters) == SOLVE_KEYWORDS | {"method_options"}
 
 
+def test_compare_takes_an_option_of_the_method_for_any_instance(instance: Instance) -> None:
+    """What ``exact`` is may differ by instance, and in which order they come does not matter."""
+    other = dlsched.generate("elastic", jobs=3)
+    for instances in ([instance, other], [other, instance]):
+        table = dlsched.compare(instances, ["exact"], memory_gib=1.0).set_index("problem")
+        assert dict(table["status"]) == {"reclaiming": "error", "elastic": "optimal"}
+
+
 def test_compare(instance: Instance) -> None:
     """Every method has a row; gaps are to the best bound of all; failures say why."""
     seen: list[Any] = []

@@ -23,6 +23,7 @@ from dlsched.problems.reclaiming.definition.schema import Instance, Solution
 from dlsched.registry import layout, names, registered
 from dlsched.registry.retired import RETIRED
 from dlsched.simulation.policies import find_policy, list_policies
+from dlsched.variants import owner_of
 
 ROOT = Path(__file__).parents[1]
 
@@ -140,13 +141,18 @@ def plug(monkeypatch: pytest.MonkeyPatch, load: Any) -> None:
 
 
 @pytest.mark.parametrize(("problem", "name"), RETIRED)
-def test_names_that_are_gone(problem: str, name: str) -> None:
+def test_names_that_are_gone(problem: str, name: str, instance: Instance) -> None:
     """A name that is gone says what to use instead, and that is there."""
-    simulated = problem == "simulation"
-    find = find_policy if simulated else registry.problem(problem).method
+    known = {*list_policies(), "exact"}
+    find = find_policy
+    if problem != "simulation":
+        changed = dlsched.Variant("reclaiming", "kept", fix={"x[s1]": 0})
+        of_variants = problem == "variants"
+        owner = owner_of(instance, changed) if of_variants else registry.problem(problem)
+        known |= {*owner.methods}
+        find = owner.method
     with pytest.raises(dlsched.UnknownName, match="it is gone, use ") as raised:
         find(name)
-    known = {*list_policies(), *(() if simulated else registry.problem(problem).methods)}
     folders = re.findall(r"\w+/\w+", raised.value.instead)
     assert known & set(re.findall(r"\w+", raised.value.instead)) or folders
     assert all((ROOT / folder).is_dir() for folder in folders)

@@ -19,13 +19,13 @@ MOVED = {
     "dlsched.problems.elastic.jct": _CLAIMS,
     "dlsched.problems.library": "dlsched.library",
     "dlsched.problems.placement.heuristics.daily": _CLAIMS,
-    "dlsched.problems.reclaiming.frontier": (
-        f"dlsched.frontier for two levels, or for every demand {_CLAIMS}"
-    ),
+    "dlsched.problems.reclaiming.frontier": f"dlsched.frontier for two levels, else {_CLAIMS}",
     "dlsched.problems.reclaiming.nearest_optimum": _CLAIMS,
+    "dlsched.problems.utility.exact.total_duration": _CLAIMS,
     "dlsched.profiling": "dlsched.problems.sensitivity",
     "dlsched.result": "dlsched.results.result",
     "dlsched.simulation.clairvoyant": _CLAIMS,
+    "dlsched.simulation.measures.latency": _CLAIMS,
     "dlsched.simulation.published": "benchmarks/published of the repository",
     "dlsched.traces": "dlsched.records",
 }

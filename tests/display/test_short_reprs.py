@@ -9,9 +9,28 @@ from dlsched.errors import InstanceError, OptionError
 from dlsched.records import read_trace, replay, snapshot
 from dlsched.simulation import Cluster, Workload, simulate
 from dlsched.simulation.policies import make_policy
+from dlsched.text import rendering
 
 LONGEST = 1200
 """Characters of a ``repr``."""
+
+
+def test_an_interrupted_import_of_renderings_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise nothing would be shown well until the process ends."""
+    called = []
+
+    def load() -> None:
+        called.append(1)
+        if len(called) == 1:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(rendering, "_waiting", {})
+    rendering.provide(load)
+    with pytest.raises(KeyboardInterrupt):
+        rendering.register()
+    for _ in range(2):
+        rendering.register()
+    assert len(called) == 2
 
 
 def test_reprs_are_short() -> None:

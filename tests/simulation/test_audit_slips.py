@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -110,9 +109,6 @@ def test_what_was_accepted_is_refused(name: str) -> None:
         if refused == 3:
             break
     assert refused >= 2
-
-
-Change = Callable[[Log, random.Random], str]
 
 
 def _any_value(rng: random.Random) -> str:

@@ -135,10 +135,11 @@ def test_candidates_are_all_that_greedy_can_place(seed: int) -> None:
     assert solver.solve(few.tolist(), may_wait=True)[0] == whole
 
 
-def test_jobs_stay_where_they_are() -> None:
+@pytest.mark.parametrize("method", ["exact", "opt"])
+def test_jobs_stay_where_they_are(method: str) -> None:
     """While only waiting jobs start in places that are freed, no running job is moved."""
     jobs = workload(("modest", 900), ("modest", 100), ("modest", 900), ("modest", 900))
-    run = simulate(jobs, server(2, gpus=1), "synergy", method="exact")
+    run = simulate(jobs, server(2, gpus=1), "synergy", method=method)
     assert len(run.log.rows("segments")) == 4
     assert run.summary["preemptions"] == 0
 

@@ -19,7 +19,6 @@ from dlsched.sweeps.dask_crew import on_dask
 from sweeps import stored
 
 SUITE = suite_text('generate = "reclaiming"; seeds = [1, 2, 3]', "lyra", wall_limit=100)
-RUNS = 3
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 from types import ModuleType
 
@@ -25,6 +26,14 @@ def demo(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     import demo
 
     return demo
+
+
+def test_suites_of_the_repository_are_read() -> None:
+    """Each names instances, methods and policies that there are; one includes most of them."""
+    whole = SUITES / "all.toml"
+    included = {SUITES / name for name in tomllib.loads(whole.read_text())["include"]}
+    for path in sorted({*SUITES.glob("*.toml")} - included):
+        assert read_suite(path).tasks()
 
 
 def test_runs_of_the_demo(demo: ModuleType) -> None:

@@ -13,6 +13,9 @@ import pytest
 
 import dlsched
 from dlsched import Level, OptionError, Variant
+from dlsched.solvers.precision import undecided_level
+from dlsched.solvers.standard_form import compile_model
+from dlsched.variants import owner_of
 
 SMALL = dlsched.load("reclaiming-small-10")
 Constrain = Callable[[Any, Any], None]
@@ -52,6 +55,18 @@ def test_a_wide_range_excludes_nothing() -> None:
         m.above = pyo.Constraint(expr=m.t >= 0)
 
     assert list(dlsched.solve(SMALL, variant=variant(wide)).objective) == [2, 4]
+
+
+def test_a_variable_that_is_0_is_no_term_below_a_tolerance() -> None:
+    """A level that has it among its terms can be held by a row, as without it."""
+
+    def zero(m: Any, _: Any) -> None:
+        m.size, m.none = pyo.Var(bounds=(0, 4)), pyo.Var(bounds=(0, 0))
+        m.enough = pyo.Constraint(expr=m.size >= 0.5)
+
+    changed = variant(zero, own("minimize", lambda m: m.size + m.none), "preempted")
+    assert undecided_level(compile_model(owner_of(SMALL, changed).model.build(SMALL))) is None
+    assert dlsched.solve(SMALL, variant=changed).objective == (Fraction(1, 2), 2)
 
 
 def test_a_bound_of_a_wide_integer_is_that_of_the_whole() -> None:

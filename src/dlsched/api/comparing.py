@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -70,10 +71,9 @@ def comparison(
     """Return the rows of `compare`."""
     rows: list[Row] = []
     names = method_labels(methods)
-    for source in instances:
-        inst = load(source)
-        if not rows:
-            _refuse_unknown(inst, methods, solve_options)
+    loaded = list(map(load, instances))
+    _refuse(loaded, methods, solve_options)
+    for inst in loaded:
         group: list[Result | Failure] = []
         for chosen in methods:
             group.append(attempt(inst, chosen, **solve_options))
@@ -84,10 +84,10 @@ def comparison(
     return distinguish(rows)
 
 
-def _refuse_unknown(instance: Instance, methods: Sequence[MethodLike], options: Options) -> None:
+def _refuse(instances: Sequence[Instance], methods: Sequence[MethodLike], options: Options) -> None:
     """Raise if a keyword is neither one of `solve` nor an option of any of the methods."""
     known: list[Method] = []
-    for method in methods:
+    for instance, method in itertools.product(instances if options else (), methods):
         with suppress(Exception, SystemExit):  # its row says what is wrong
             known.append(owner_of(instance, options.get("variant")).resolve(method, instance))
     for name, value in options.items():

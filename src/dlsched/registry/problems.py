@@ -161,7 +161,8 @@ class Problem:
         if name == "exact":
             name = self.choose(instance) if self.choose and instance is not None else self.exact
         if name not in methods:
-            instead = RETIRED.get((self.name, name), "")
+            owners = [self.name, "variants"] if self.label else [self.name]
+            instead = next((RETIRED[o, name] for o in owners if (o, name) in RETIRED), "")
             raise UnknownName(f"method for {self.name}", name, [*methods, "exact"], instead)
         return methods[name]
 

@@ -13,7 +13,8 @@ RETIRED: dict[tuple[str, str], str] = {
     ("utility", "hadar_committed"): "hadar",
     ("utility", "hadar_pooled"): "hadar",
     ("utility", "hadare_copies"): "hadare",
+    ("variants", "search"): "exact",
     ("workers", "chosen_first"): "exact, or confined_first",
     ("workers", "per_server"): "milp",
 }
-"""By problem and method, and ``simulation`` and policy; a lookup of the name says the value."""
+"""By problem, ``simulation`` or ``variants``, and method or policy; a lookup says the value."""

@@ -48,8 +48,6 @@ APPLICATION: Final = int.from_bytes(b"dlsc")
 """SQLite's `application_id` of a log."""
 PATIENCE: Final = 1.0
 """Seconds for which a file that another process has is waited for."""
-BATCH: Final = 2000
-"""Rows of a table that are kept in memory before they are written."""
 
 
 class Ending(StrEnum):

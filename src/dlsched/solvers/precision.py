@@ -96,16 +96,16 @@ def undecided_level(form: StandardForm) -> str | None:
     """Return the name of a level that cannot be held by a row in double precision, if any.
 
     The row that holds it would have rounding errors above a solver's tolerance, or terms of a
-    variant below it, which a solver leaves out: it would cut off points that later levels need. The
-    last level is not held.
+    variant below it, which a solver leaves out: it would cut off points that later levels need.
+    What can only be 0 is no such term. The last level is not held.
     """
     for level, name in enumerate(form.level_names[:-1]):
         costs = form.conditioned(level).costs
-        used = costs != 0
+        ends = np.maximum(np.abs(form.lower), np.abs(form.upper))
+        used = (costs != 0) & (ends > 0)
         if not used.any():
             continue
-        ends = np.maximum(np.abs(form.lower[used]), np.abs(form.upper[used]))
-        farthest = np.where(np.isfinite(ends), ends, 1.0)
+        farthest = np.where(np.isfinite(ends), ends, 1.0)[used]
         if (np.abs(costs[used]) * farthest).max() > LARGEST_TERM:
             return name
         steps = np.where(form.integer[used], 1.0, farthest)

@@ -61,8 +61,6 @@ class _Bounds:
 
     def of(self, sha256: str, among: Row) -> dict[str, tuple[Fraction, str]]:
         """Return the bounds for a policy: those of the least set of policies that has it."""
-        if among.get("over") not in OVER:  # of a sweep of an earlier version
-            return self.found.get((sha256, _text(among)), {})
         names = list(OVER)
         for name in names[names.index(among["over"]) :]:
             if (sha256, _text({"over": name})) in self.found:

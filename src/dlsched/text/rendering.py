@@ -43,16 +43,17 @@ class Rendered:
         return html(self)
 
 
-_waiting: list[Callable[[], object]] = []
-"""What imports implementations that were not needed yet."""
+_waiting: dict[Callable[[], object], None] = {}
+"""What imports implementations that are not there yet."""
 
 
 def provide(load: Callable[[], object]) -> None:
     """Have `load` called before the first object is shown: it imports implementations."""
-    _waiting.append(load)
+    _waiting[load] = None
 
 
 def register() -> None:
-    """Import the implementations that are provided, once."""
-    while _waiting:
-        _waiting.pop()()
+    """Import the implementations that are provided, once; again what was interrupted."""
+    for load in tuple(_waiting):
+        load()
+        _waiting.pop(load, None)  # it may be gone: threads that come meanwhile import it, too

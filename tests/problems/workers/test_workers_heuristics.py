@@ -26,7 +26,6 @@ def place(method: str, servers: Any, jobs: Any, *, separate_groups: bool = True)
 
 MOVES = {"fungible": True}
 GROWS = {"fungible": True, "elastic": True}
-HETEROGENEOUS_GROWING = job("e", 1, 1, 2, heterogeneous=True, elastic=True)
 HETEROGENEOUS = job("h", 2, 3, 5, heterogeneous=True)
 PLACED: dict[str, tuple[str, list[Any], list[Any], dict[str, Any]]] = {
     "a worker goes to the fullest server that fits": (

@@ -10,6 +10,7 @@ import pytest
 from history_cases import HEADER, row
 
 from dlsched import InstanceError, OptionError, UnknownName, read_history
+from dlsched.records.history import daylight
 
 PAGE = (Path(__file__).parents[3] / "docs" / "histories.md").read_text(encoding="utf-8")
 """It has the message of each kind below."""
@@ -126,6 +127,19 @@ def test_an_hour_is_daylight_saving_where_a_clock_was_changed(
                Elapsed="03:00:00")  # fmt: skip
     jobs = read(tmp_path, [HEADER, *GOOD, long], timezone=timezone).jobs.set_index("id")
     assert jobs["end"]["9"] - jobs["start"]["9"] == hours * 3600
+
+
+def test_clocks_are_asked_of_runs_near_their_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There are 600 clocks, and jobs that were suspended for an hour may be many."""
+    asked = []
+    changed = daylight._changed
+    monkeypatch.setattr(daylight, "_changed", lambda *a: bool(asked.append(a)) or changed(*a))
+    more = [row(n, End="2026-01-08T11:15:00", Elapsed="00:10:00") for n in range(9, 59)]
+    history = read(tmp_path, [HEADER, *GOOD, *more])
+    assert any("50 jobs with End - Start longer than Elapsed" in note for note in history.notes)
+    assert len(asked) < len(more)
 
 
 CUT = [

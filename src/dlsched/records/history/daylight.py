@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from itertools import product
+from itertools import pairwise, product
 from typing import Final
 from zoneinfo import ZoneInfo, available_timezones
 
@@ -20,13 +20,14 @@ import numpy as np
 
 from dlsched.records.history.fields import MOMENTS
 from dlsched.records.history.raw import Raw
-from dlsched.records.history.times import Flags
+from dlsched.records.history.times import Flags, Floats
 from dlsched.records.traces.record import counted
 
 Choice = list[tuple[float, ...]]
 """The moments that a job may have had, in the order of `MOMENTS`."""
 HOUR: Final = 3600
 DAY: Final = 86400
+_WEEK: Final = 7 * DAY
 _SLACK: Final = 1.0
 """Seconds by which Elapsed may differ, as all times are rounded to whole ones."""
 
@@ -142,11 +143,12 @@ def apply_elapsed(raw: Raw, zone: ZoneInfo, zone_given: bool, local: bool) -> It
     difference = end - start - elapsed
     by_hour = local & (np.abs(np.abs(difference) - HOUR) <= _SLACK)
     if by_hour.any():
-        names = [zone.key] if zone_given else sorted(available_timezones())
-        zones = [ZoneInfo(name) for name in names]
-        for i in np.flatnonzero(by_hour).tolist():
-            run = start[i], end[i], round(difference[i] / HOUR) * HOUR
-            by_hour[i] = any(_changed(*run, clock, zone_given) for clock in zones)
+        off, by_hour = np.flatnonzero(by_hour), np.zeros(len(start), bool)
+        for name in [zone.key] if zone_given else sorted(available_timezones()):
+            clock = ZoneInfo(name)
+            for i in off[_near_changes(clock, start[off], end[off])].tolist():
+                run = start[i], end[i], round(difference[i] / HOUR) * HOUR
+                by_hour[i] = by_hour[i] or _changed(*run, clock, zone_given)
     if by_hour.any():
         nights = _nights(raw, by_hour, zone)
         end[by_hour] = start[by_hour] + elapsed[by_hour]
@@ -165,6 +167,15 @@ def apply_elapsed(raw: Raw, zone: ZoneInfo, zone_given: bool, local: bool) -> It
     if shorter.any():
         jobs = counted(int(shorter.sum()), "job")
         yield f"{jobs} with End - Start shorter than Elapsed: End counts"
+
+
+def _near_changes(zone: ZoneInfo, start: Floats, end: Floats) -> Flags:
+    """Return which runs are within two weeks of a change of a clock: few of many, if not none."""
+    weeks = np.arange(start.min() - _WEEK, end.max() + 2 * _WEEK, _WEEK)
+    ahead = [datetime.fromtimestamp(week, zone).utcoffset() for week in weeks.tolist()]
+    changes = weeks[:-1][[before != after for before, after in pairwise(ahead)]]
+    near: Flags = changes.searchsorted(end + _WEEK) > changes.searchsorted(start - 2 * _WEEK)
+    return near
 
 
 def _changed(start: float, end: float, change: int, zone: ZoneInfo, known: bool) -> bool:

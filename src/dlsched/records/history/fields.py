@@ -45,8 +45,6 @@ COLUMNS: Final = (
     "row",
 )
 """The columns of `History.jobs`, in this order."""
-DROPPED: Final = ("row", "id", "reason")
-"""The columns of `History.dropped`."""
 RESOURCES: Final = ("gpu", "cpu", "node")
 """What a job may be counted in."""
 FORMATS: Final = ("sacct", "swf", "kueue", "csv")

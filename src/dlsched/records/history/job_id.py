@@ -13,7 +13,6 @@ may run at the same time; ``+0`` is a component of a heterogeneous job; ``.batch
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from dlsched.errors import OptionError
@@ -88,25 +87,3 @@ def _tasks(listed: str, text: str) -> tuple[int, ...]:
             raise OptionError(f"{brief(text)!r} lists no tasks of an array, as 123_[5-9%2]")
         tasks += span
     return tuple(tasks)
-
-
-def format_job_id(job: JobId) -> str:
-    """Return an id as Slurm writes it, which `parse_job_id` reads."""
-    text = str(job.number)
-    if job.is_open:
-        limit = "" if job.most is None else f"%{job.most}"
-        text += f"_[{_ranges(job.tasks)}{limit}]"
-    elif job.tasks:
-        text += f"_{job.tasks[0]}"
-    text += "" if job.component is None else f"+{job.component}"
-    return text + ("" if job.step is None else f".{job.step}")
-
-
-def _ranges(tasks: Sequence[int]) -> str:
-    runs: list[list[int]] = []
-    for task in tasks:
-        if runs and runs[-1][-1] + 1 == task:
-            runs[-1].append(task)
-        else:
-            runs.append([task])
-    return ",".join(f"{r[0]}-{r[-1]}" if len(r) > 1 else str(r[0]) for r in runs)

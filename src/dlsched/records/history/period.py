@@ -29,7 +29,7 @@ Moment: TypeAlias = str | float | datetime
 ROLES: Final = ("counted", "carried", "censored", "never", "instant")
 """What a job of a period is; see `Period.jobs`."""
 SIMULATED: Final = ("counted", "carried", "censored")
-SIMULATE: Final = ("method", "variant", "seed", "log", "resume", "on_progress", "stuck_after")
+SIMULATE: Final = ("method", "seed", "log", "resume", "on_progress", "stuck_after")
 """Options of `dlsched.simulation.simulate` that are none of a policy."""
 SENTENCES: Final = {
     "carried": "ran at the start of the window: they hold their nodes, and are not counted",
@@ -192,8 +192,6 @@ class Period:
         if policy == "recorded" or not carried:
             return simulate(workload, self.cluster, policy, **options)
         own = {name: options.pop(name) for name in SIMULATE if name in options}
-        if own.get("variant", "paper") != "paper":
-            raise OptionError("a published variant begins with an empty cluster: leave variant out")
         made = make_policy(policy, own.pop("method", None), **options)
         return simulate(workload, self.cluster, Carrying(made, carried), **own)
 

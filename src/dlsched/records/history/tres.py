@@ -66,17 +66,6 @@ def parse_tres(text: str) -> dict[str, Number]:
     return amounts
 
 
-def format_tres(amounts: Mapping[str, Number]) -> str:
-    """Return amounts as Slurm writes them, which `parse_tres` reads."""
-    return ",".join(f"{name}={_spelled(amount)}" for name, amount in amounts.items())
-
-
-def _spelled(amount: Number) -> str:
-    if isinstance(amount, int):
-        return str(amount)
-    return str(Decimal(amount.numerator) / Decimal(amount.denominator))
-
-
 def gpus_of(amounts: Mapping[str, Number]) -> Gpus:
     """Return the GPUs among some resources; several types are joined, as ``a100+v100``.
 

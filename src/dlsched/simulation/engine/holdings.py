@@ -294,8 +294,7 @@ class Holdings:
         """Take over what `to_data` returned."""
         self.resources.open(name for name in data["servers"] if name not in self.resources.gpus)
         started = {j: Progress.from_data(values) for j, values in data["active"]}
-        # A log of an earlier version has all jobs among the active ones.
-        for j in sorted({*started, *data.get("unstarted", ())}):
+        for j in sorted({*started, *data["unstarted"]}):
             if j in started:
                 self._add(j, started[j])
             else:
@@ -307,8 +306,6 @@ class Holdings:
             progress = self.active[j]
             assert progress.allocation is not None, "it runs"
             self._stop_waiting(j)
-            # In a log of an earlier version, what no policy stated is not there.
-            progress.allocation = self._checked(name, progress.allocation)
             self.held[name] = progress.allocation
             if j not in shared:
                 self.resources.take(progress.allocation.shares, name)

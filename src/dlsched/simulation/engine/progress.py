@@ -76,9 +76,6 @@ class Progress:
     def from_data(cls, data: list[Any]) -> Progress:
         """Return the progress that `to_data` made the values of."""
         progress = cls(*data)
-        if len(data) < len(fields(cls)):
-            # A log of an earlier version has no least work.
-            progress.least = progress.left
         progress.speed = Fraction(progress.speed)
         if progress.allocation is not None:
             shares, group, stated = progress.allocation
@@ -97,6 +94,5 @@ def _exact(value: Any) -> Number | None:
 
 
 def _share(data: Any) -> Share:
-    # A log of an earlier version has one more value.
-    server, gpus, cpus, memory, *_ = data
+    server, gpus, cpus, memory = data
     return Share(server, gpus, _exact(cpus), _exact(memory))

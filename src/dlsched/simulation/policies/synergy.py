@@ -10,13 +10,13 @@ import numpy as np
 
 from dlsched.errors import UnknownName
 from dlsched.schema import Id, Number
-from dlsched.simulation.engine.decision import Allocation, Decision
+from dlsched.simulation.engine.decision import Allocation, Decision, Share
 from dlsched.simulation.engine.policy import BasePolicy
 from dlsched.simulation.engine.state import State
 from dlsched.simulation.engine.vectors import Arrays, Vector
 from dlsched.simulation.policies.ordering import select
 from dlsched.simulation.policies.synergy_orders import ORDERS, Best
-from dlsched.simulation.policies.synergy_rounds import INDIFFERENT, Given, RoundSolver
+from dlsched.simulation.policies.synergy_rounds import INDIFFERENT, OPT, Given, RoundSolver
 from dlsched.simulation.policies.synergy_servers import renamed
 
 WALKING: Final = ("greedy", "drf", "tetris")
@@ -90,14 +90,14 @@ class Synergy(BasePolicy):
         positions = jobs.job[chosen].tolist()
         remaining = jobs.remaining[chosen].tolist() if self.method == "tetris" else None
         given, solved = solver.solve(positions, may_wait=walking, remaining=remaining)
-        held = state.allocations
+        held = state.allocations if self.method != OPT else _places(state.allocations)
         if given == self._given and held.keys() == {state.workload.jobs[j].id for j, _ in given}:
             # As a round ago: all jobs would stay.
             return Decision(solved=solved)
         self._given = given
         if isinstance(self.method, str) and self.method in INDIFFERENT:
             given = renamed(given, held, [server.id for server in state.cluster.servers])
-        allocations = _allocations(state, given)
+        allocations = _allocations(state, given, held)
         start = {name: new for name, new in allocations.items() if held.get(name) != new}
         preempt = [name for name in held if name not in allocations]
         return Decision(start, preempt, solved=solved)
@@ -123,7 +123,17 @@ def _candidates(jobs: Arrays, order: Vector, kind: Vector, gpus: int) -> Vector:
     return np.sort(np.concatenate(firsts)) if firsts else np.zeros(0, np.int64)
 
 
-def _allocations(state: State, given: Sequence[tuple[int, Given]]) -> dict[Id, Allocation]:
+def _places(allocations: Mapping[Id, Allocation]) -> dict[Id, Allocation]:
+    """Return allocations without CPUs and memory, which stage one alone does not state."""
+    return {
+        name: held._replace(shares=tuple(Share(share.server, share.gpus) for share in held.shares))
+        for name, held in allocations.items()
+    }
+
+
+def _allocations(
+    state: State, given: Sequence[tuple[int, Given]], held: Mapping[Id, Allocation]
+) -> dict[Id, Allocation]:
     """Return what the jobs get; those with equal amounts stay where they were if they can."""
     groups: dict[tuple[int, Number, Number], list[tuple[Id, Allocation]]] = defaultdict(list)
     for j, got in given:
@@ -131,7 +141,7 @@ def _allocations(state: State, given: Sequence[tuple[int, Given]]) -> dict[Id, A
         groups[amounts].append((state.workload.jobs[j].id, got.allocation))
     start: dict[Id, Allocation] = {}
     for members in groups.values():
-        start |= _stay(members, state.allocations)
+        start |= _stay(members, held)
     return start
 
 

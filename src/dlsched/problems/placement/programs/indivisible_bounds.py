@@ -1,8 +1,8 @@
 """Lower bounds on parts of the cost: what indivisible tables and jobs leave.
 
 The searches calculate with doubles, each the nearest to a share that was calculated exactly. Their
-rounding errors are bounded where they are made, in `lumps` and in `rounded_down`, and subtracted;
-weights are applied to what they return in fractions.
+rounding errors are bounded where they are made, in `cell_bound` and in `rounded_down`, and
+subtracted; weights are applied to what they return in fractions.
 """
 
 from __future__ import annotations

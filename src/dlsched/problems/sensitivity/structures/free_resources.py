@@ -120,10 +120,6 @@ class Cluster:
             self.free[s] -= more
         self.given[name] = (choice, placed)
 
-    def fits_changed(self, name: str, choice: Choice) -> bool:
-        """Whether a placed job's servers have the capacity for another choice."""
-        return all((self.free[s] >= more).all() for s, more in self._difference(name, choice))
-
     def _difference(self, name: str, choice: Choice) -> Iterator[tuple[int, Vector]]:
         """Yield what each server of a placed job would give in addition with another choice."""
         old, placed = self.given[name]

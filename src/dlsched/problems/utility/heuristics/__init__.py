@@ -75,7 +75,7 @@ def tiresias(instance: Instance, run: Run, threshold: float = 3250) -> Claim:
     """Tiresias as section IV-B configures it: two queues, no promotion, types not distinguished.
 
     Jobs of little attained service run before the others, in each queue in the order in which they
-    started. A gang gets GPUs of one type. See `policies.two_queues`.
+    started. A gang gets GPUs of one type. See `slot_policies.two_queues`.
 
     Parameters
     ----------
