@@ -124,7 +124,7 @@ def evaluate_claim(
         solver_version=run.solvers[solver] if solver else None,
         solver_message=claim.solver_message,
         limits=Limits(limit, run.gap, run.threads),
-        variant=problem.label,
+        variant=problem.label_of(instance),
         spent=dict(run.spent),
     )
     link_instance(result, instance)

@@ -85,21 +85,18 @@ def check_proof(instance: Instance, proof: Proof, owner: Problem | None = None) 
 
 
 def validate_label(owner: Problem, stated: VariantLabel | None) -> None:
-    """Raise `InvalidProof` if a proof is about another variant, or about none, or about one."""
-    if stated == owner.label:
-        return
-    if owner.label is None and stated is not None:
-        raise InvalidProof(
-            f"the proof is of the variant {stated.name}, not of {owner.name} itself; give the "
-            f"variant: variant=, or --variant FILE:NAME"
-        )
-    if stated is None:
+    """Raise `InvalidProof` if a proof is about a variant of another name, or none, or about one.
+
+    Whether one of this name is the same, whatever its identity, the digests of the forms decide.
+    """
+    if stated is None and owner.label is not None:
         raise InvalidProof(f"the proof is of {owner.name} itself, not of a variant")
-    assert owner.label is not None
-    raise InvalidProof(
-        f"the proof is of the variant {stated.name}, digest {stated.sha256[:12]}, not of "
-        f"{owner.label.name}, digest {owner.label.sha256[:12]}"
-    )
+    if stated is not None and owner.label is None:
+        remedy = "give the variant: variant=, or --variant FILE:NAME"
+        what = f"the variant {stated.name}, not of {owner.name} itself"
+        raise InvalidProof(f"the proof is of {what}; {remedy}")
+    if stated is not None and owner.label is not None and stated.name != owner.label.name:
+        raise InvalidProof(f"the proof is of the variant {stated.name}, not of {owner.label.name}")
 
 
 def _objective(owner: Problem, instance: Instance, proof: Proof) -> Sequence[Number]:
@@ -130,7 +127,9 @@ def check_level(forms: Forms, level: LevelProof, number: int, aim_of: Callable[[
     except (ValueError, DlschedError) as error:
         raise InvalidProof(f"{level.level}: {error}") from None
     if form.digest != level.digest:
-        raise InvalidProof(f"{level.level}: the digest is not that of the form {level.form}")
+        other = ", since the variant says something else here" if forms.owner.label else ""
+        message = f"the digest is not that of the form {level.form}{other}"
+        raise InvalidProof(f"{level.level}: {message}")
     try:
         rows = with_cuts(form, wanted.rows, level.cuts)
         return check_tree(form, rows, wanted.goal.costs, level.nodes, wanted.least, wanted.strict)

@@ -77,7 +77,7 @@ def label_of(data: Mapping[str, Any], where: str) -> VariantLabel | None:
     if "variant" not in data:
         return None
     part = _part(data, "variant", dict, where)
-    texts = (text_of(part, key, where, "variant") for key in VariantLabel._fields)
+    texts = (text_of(part, key, where, "variant") for key in ("name", "sha256"))
     return VariantLabel(*texts)
 
 

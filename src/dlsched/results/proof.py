@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple
 
+from dlsched.errors import OptionError
 from dlsched.schema.files import JsonObject
 from dlsched.schema.quantities import to_json
 from dlsched.text.figures import shorten
@@ -23,10 +24,30 @@ _LONGEST_REPR = 300
 
 
 class VariantLabel(NamedTuple):
-    """The change of the problem that was solved: its name, and the digest of what it says."""
+    """The change of the problem that was solved: its name and identity.
+
+    ``model_sha256`` is the digest of what its functions added to the model, where one was built.
+    """
 
     name: str
-    sha256: str
+    sha256: str | None
+    model_sha256: str | None = None
+
+    @property
+    def identity(self) -> str:
+        """The digest, where something is kept under it; an `OptionError` if there is none."""
+        if self.sha256 is None:
+            raise OptionError(
+                f"variant {self.name} has no identity by which others know it: a function of it is "
+                f"in no file, or was given data other than numbers, text, lists, dicts, sets, "
+                f'arrays, functions and instances; state version="1" where it is made, and another '
+                f"one when it changes"
+            )
+        return self.sha256
+
+    def to_data(self) -> JsonObject:
+        """Return what files have of it."""
+        return {"name": self.name, "sha256": self.identity}
 
 
 @dataclass(frozen=True)
@@ -188,7 +209,7 @@ class Proof(Rendered):
 
     def to_data(self) -> JsonObject:
         """Return plain JSON data; only a proof of a variant has a field for it."""
-        changed = {"variant": self.variant._asdict()} if self.variant else {}
+        changed = {"variant": self.variant.to_data()} if self.variant else {}
         return {
             "dlsched_proof": VERSION,
             "problem": self.problem,

@@ -294,7 +294,7 @@ class Result(Rendered):
 
     def _variant_to_data(self, variant: VariantLabel) -> dict[str, Any]:
         levels = [{"name": level.name, "sense": level.sense} for level in self.bound.levels]
-        return variant._asdict() | {"levels": levels}
+        return variant.to_data() | {"model_sha256": variant.model_sha256, "levels": levels}
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle the fields, not the link to the instance."""
