@@ -249,7 +249,7 @@ def test_a_variant_without_identity_is_solved_but_not_kept(make: Any) -> None:
         lambda: dlsched.prove(NAME, variant=make()),
         lambda: dlsched.prove_bound(NAME, 0, variant=make()),
     ):
-        with pytest.raises(OptionError, match=r'has no identity .* state version="1"'):
+        with pytest.raises(OptionError, match=r'has no identity: .* state version="1"'):
             keep()
     assert make("1").sha256 != make("2").sha256
     kept = dlsched.solve(NAME, variant=make("1"))

@@ -119,8 +119,7 @@ def comparison_rows(answers: Sequence[Result | Failure], asked: Sequence[str]) -
         }
         if isinstance(answer, Result):
             if answer.variant is not None:
-                name_and_digest = {"variant": answer.variant.name}
-                row |= name_and_digest | {"variant_sha256": answer.variant.sha256}
+                row |= {"variant": answer.variant.name, "variant_sha256": answer.variant.sha256}
             row |= run_columns(answer) | best_columns(answer, best)
             row["refuted"] = next(sentences)
         else:

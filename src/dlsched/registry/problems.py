@@ -132,10 +132,6 @@ class Problem:
         """What results say of a change of the problem; ``None`` for the problem itself."""
         return None
 
-    def label_of(self, instance: Instance) -> VariantLabel | None:
-        """Return the same with the digest of what was added to the instance's model, if known."""
-        return self.label
-
     def by_level(self, entries: Sequence[Any]) -> ByLevel[Any]:
         """Pair one entry per level with the level."""
         return ByLevel(self.levels, entries)

@@ -24,30 +24,20 @@ _LONGEST_REPR = 300
 
 
 class VariantLabel(NamedTuple):
-    """The change of the problem that was solved: its name and identity.
-
-    ``model_sha256`` is the digest of what its functions added to the model, where one was built.
-    """
+    """The change of the problem that was solved: name, identity, digest of what it added."""
 
     name: str
     sha256: str | None
     model_sha256: str | None = None
 
-    @property
-    def identity(self) -> str:
-        """The digest, where something is kept under it; an `OptionError` if there is none."""
-        if self.sha256 is None:
-            raise OptionError(
-                f"variant {self.name} has no identity by which others know it: a function of it is "
-                f"in no file, or was given data other than numbers, text, lists, dicts, sets, "
-                f'arrays, functions and instances; state version="1" where it is made, and another '
-                f"one when it changes"
-            )
-        return self.sha256
-
     def to_data(self) -> JsonObject:
-        """Return what files have of it."""
-        return {"name": self.name, "sha256": self.identity}
+        """Return name and identity; without one it is an `OptionError`."""
+        if self.sha256 is None:
+            why = "a function of it is in no file, or was given data that no text states"
+            raise OptionError(
+                f'variant {self.name} has no identity: {why}; state version="1" with it'
+            )
+        return {"name": self.name, "sha256": self.sha256}
 
 
 @dataclass(frozen=True)

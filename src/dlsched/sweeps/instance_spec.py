@@ -36,8 +36,7 @@ class VariantSpec:
         place, _, name = text.rpartition(":")
         if place.endswith(".py"):
             text = f"{(folder / place).resolve()}:{name}"
-        label = changed_problem(find_variant(text)).label
-        return cls(text, label.name, label.identity)
+        return cls(text, **changed_problem(find_variant(text)).label.to_data())
 
     def find(self) -> Variant:
         """Return the variant.

@@ -39,10 +39,6 @@ class ChangedProblem(Problem):
         """What results say of the variant."""
         return VariantLabel(self.variant.name, self.variant.sha256)
 
-    def label_of(self, instance: Instance) -> VariantLabel:
-        """Return what a result for an instance says of the variant."""
-        return self.label._replace(model_sha256=self.model.digest(instance))
-
     @cached_property
     def base(self) -> Problem:
         """The problem that is changed."""
