@@ -101,13 +101,8 @@ def comparison_rows(answers: Sequence[Result | Failure], asked: Sequence[str]) -
     asked
         The methods' names as they were asked for, which may be ``"exact"``.
     """
-    results = []
-    names = []
-    for answer, name in zip(answers, asked, strict=True):
-        if isinstance(answer, Result):
-            results.append(answer)
-            names.append(name)
-    best, refuted = best_known(results, names)
+    known = [(a, name) for a, name in zip(answers, asked, strict=True) if isinstance(a, Result)]
+    best, refuted = best_known([result for result, _ in known], [name for _, name in known])
     sentences = iter(refuted)
     rows = []
     for answer, name in zip(answers, asked, strict=True):
