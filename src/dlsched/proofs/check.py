@@ -9,9 +9,9 @@ from functools import partial
 
 from dlsched.errors import DlschedError
 from dlsched.proofs.available import Forms
-from dlsched.proofs.cuts import InvalidCut, with_cuts
 from dlsched.proofs.forms.form import Form
 from dlsched.proofs.levels import Aim, aim
+from dlsched.proofs.sums import InvalidSum, with_sums
 from dlsched.proofs.tree import InvalidTree, check_tree
 from dlsched.registry import Problem
 from dlsched.results.proof import Kind, LevelProof, Proof
@@ -47,8 +47,8 @@ def check_proof(instance: Instance, proof: Proof, owner: Problem | None = None) 
     """Check that a proof's solution is optimal for an instance.
 
     The solution's objective is recomputed by the problem's checker, and every form is built again
-    from the instance; of the proof's own figures only the multipliers (of leaves and of cuts), the
-    splits and the parameters of the forms are used, and these cannot make a false proof valid.
+    from the instance; of the proof's own figures only the multipliers, the sums, the splits and
+    the parameters of the forms are used, and these cannot make a false proof valid.
     Of a variant the added variables have the values that the check of solutions chooses.
 
     Parameters
@@ -131,7 +131,7 @@ def check_level(forms: Forms, level: LevelProof, number: int, aim_of: Callable[[
         message = f"the digest is not that of the form {level.form}{other}"
         raise InvalidProof(f"{level.level}: {message}")
     try:
-        rows = with_cuts(form, wanted.rows, level.cuts)
-        return check_tree(form, rows, wanted.goal.costs, level.nodes, wanted.least, wanted.strict)
-    except (InvalidCut, InvalidTree) as error:
+        wider, rows = with_sums(form, wanted.rows, level.sums)
+        return check_tree(wider, rows, wanted.goal.costs, level.nodes, wanted.least, wanted.strict)
+    except (InvalidSum, InvalidTree) as error:
         raise InvalidProof(f"{level.level}: {error}") from None
