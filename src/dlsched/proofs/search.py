@@ -96,7 +96,6 @@ class TreeSearch:
     """One search; `nodes` returns the tree in preorder."""
 
     def __init__(self, form: Form, aim: Aim, run: Run) -> None:
-        self.form = form
         self.aim = aim
         self.run = run
         self.first = form.first

@@ -9,6 +9,7 @@ one leaf. The other side then holds, and the next ones are found at its point.
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
@@ -21,6 +22,7 @@ from dlsched.proofs.search import ColumnBounds, TreeSearch
 from dlsched.proofs.sums import with_sums
 from dlsched.results.proof import Node, Split, Sum
 from dlsched.run import Run
+from dlsched.solvers.outcome import Vector
 
 _ROUNDS = 25
 _TRIED = 30
@@ -45,17 +47,17 @@ def useful_sums(form: Form, aim: Aim, run: Run) -> list[Sum]:
         solved = search.lp.solve()
         if solved is None or _closed(search, solved):
             break
-        found = {tuple(entries.items()): (score, entries)
-                 for score, entries in _fractional_sums(search, solved, listed)}  # fmt: skip
-        best = heapq.nlargest(_TRIED, found.values(), key=lambda pair: pair[0])
+        distances = dict(_fractional_sums(search, solved, listed))
+        best = heapq.nlargest(_TRIED, distances, key=distances.__getitem__)
         before = len(sums)
-        listed = [*sums, *(entries for _, entries in best)]
+        listed = [*sums, *map(dict, best)]
         wider, rows = with_sums(form, aim.rows, listed)
         search = TreeSearch(wider, replace(aim, rows=rows), run)
         for bounds in ends:
             search.set_bounds(*bounds)
         for column, entries in enumerate(listed[before:], len(form.lower) + before):
-            side = _open_side(search, column, _value(entries, solved))
+            value = sum(a * float(solved.x[j]) for j, a in entries.items())
+            side = _open_side(search, column, math.floor(value))
             if side is not None:
                 sums.append(entries)
                 ends.append(ColumnBounds(len(form.lower) + len(ends), *side))
@@ -91,14 +93,9 @@ def _closed(search: TreeSearch, solved: Solved | None) -> bool:
     return solved is not None and solved.value > search.cutoff + search.slack
 
 
-def _value(entries: Sum, solved: Solved) -> float:
-    return sum(a * float(solved.x[j]) for j, a in entries.items())
-
-
-def _open_side(search: TreeSearch, column: int, value: float) -> tuple[int, int] | None:
-    """Return the bounds that a column gets if a side of its split is closed; else None."""
+def _open_side(search: TreeSearch, column: int, at: int) -> tuple[int, int] | None:
+    """Set a column to the side of its split that is left if the other is closed, and return it."""
     low, high = search.lower[column], search.upper[column]
-    at = int(np.floor(value))
     sides = (low, at), (at + 1, high)
     for tried, other in (sides, sides[::-1]):
         search.set_bounds(column, *tried)
@@ -111,32 +108,30 @@ def _open_side(search: TreeSearch, column: int, value: float) -> tuple[int, int]
 
 def _fractional_sums(
     search: TreeSearch, solved: Solved, listed: Sequence[Sum]
-) -> Iterator[tuple[float, Sum]]:
-    """Yield sums that are fractional at a point, each with its distance from being whole.
+) -> Iterator[tuple[tuple[tuple[int, int], ...], float]]:
+    """Yield sums that are fractional at a point, as items, and their distances from being whole.
 
-    Distances, to sides of rows and columns, are whole too, and 0 at the point. What they have in
-    the tableau is rounded down up to the fraction of the row, and up beyond it.
+    A row of the tableau is about columns and rows that are at one of their sides. It is multiplied,
+    and the coefficients of how far they are from these are rounded: up if their fractions are above
+    that of the right side, which is then all that is fractional.
     """
     n = len(solved.x) - len(listed)
     lp = search.lp
-    high_columns, high_rows = lp.program.at_upper()
-    rows = search.aim.rows
-    equal = np.array([row.low == row.high for row in rows], dtype=bool)
-    whole = np.array([search.form.whole(row.coefficients) for row in rows], dtype=bool)
+    at_high = lp.program.at_upper()
+    column_signs, row_signs = (np.where(high, -1, 1) for high in at_high)
+    equal = np.array([row.low == row.high for row in search.aim.rows], dtype=bool)
+    whole = abs(lp.matrix) @ (~search.integer).astype(float) == 0
     off = np.abs(solved.x - np.rint(solved.x)) * search.integer
     order = np.argsort(-off, kind="stable")[:_COLUMNS]
     for column, row in lp.tableau([int(j) for j in order if off[j] > _FRACTIONAL]):
         for times in _TIMES:
             part = times * float(solved.x[column]) % 1
+            if not _FRACTIONAL < part < 1 - _FRACTIONAL:
+                continue
             y = times * row
-            up = np.ceil(np.where(high_rows, y, -y) - part - _ROUNDING)
-            less = np.where(equal, np.rint(y), np.where(high_rows, up, -up))
+            less = np.where(equal, np.rint(y), -row_signs * _rounded(-row_signs * y, part))
             entries = (np.where(whole, y - less, y) * lp.scales) @ lp.matrix
-            entries = np.where(
-                high_columns,
-                np.floor(entries + part + _ROUNDING),
-                np.ceil(entries - part - _ROUNDING),
-            )
+            entries = column_signs * _rounded(column_signs * entries, part)
             entries[~search.integer] = 0
             for factor, known in zip(entries[n:].tolist(), listed, strict=True):
                 for j, a in known.items() if factor else ():
@@ -146,5 +141,10 @@ def _fractional_sums(
             value = float(entries @ solved.x[:n])
             distance = abs(value - round(value))
             if distance > _FRACTIONAL and np.abs(entries).max() <= _LARGEST:
-                chosen = dict(zip(columns.tolist(), map(int, entries[columns]), strict=True))
-                yield distance / float(np.linalg.norm(entries)), chosen
+                items = zip(columns.tolist(), map(int, entries[columns]), strict=True)
+                yield tuple(items), distance / float(np.linalg.norm(entries))
+
+
+def _rounded(coefficients: Vector, part: float) -> Vector:
+    """Return whole numbers: what is above one by more than a part of it becomes the next one."""
+    return np.ceil(coefficients - part - _ROUNDING)
