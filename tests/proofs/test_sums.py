@@ -113,7 +113,7 @@ def test_optima_are_proved_with_sums(problem: str) -> None:
     numbers = []
 
     @settings(
-        derandomize=True, deadline=None, max_examples=draws(60), database=None,
+        derandomize=True, deadline=None, max_examples=draws(150), database=None,
         suppress_health_check=list(HealthCheck),
     )  # fmt: skip
     @given(getattr(strategies, problem)())

@@ -25,6 +25,9 @@ from dlsched.run import Run
 from dlsched.solvers.outcome import Vector
 
 _ROUNDS = 25
+_WORTHWHILE = 0.5
+"""Sums are used if what holds of them closes this part of the distance to the target: with fewer of
+them, trees were measured to grow as often as to shrink."""
 _TRIED = 30
 """The most sums that are tried in a round: those that are the furthest from being whole."""
 _COLUMNS = 100
@@ -38,14 +41,21 @@ _LARGEST = 10**6
 
 
 def useful_sums(form: Form, aim: Aim, run: Run) -> list[Sum]:
-    """Return sums of which one side has no better point, where those before have the other."""
+    """Return sums of which one side has no better point, where those before have the other.
+
+    There are none if the bound with all of them is not much nearer to the target.
+    """
     sums: list[Sum] = []
     ends: list[ColumnBounds] = []
     listed: list[Sum] = []
+    values: list[float] = []
     search = TreeSearch(form, aim, run)
     for _ in range(_ROUNDS):
         solved = search.lp.solve()
-        if solved is None or _closed(search, solved):
+        if solved is None:
+            break
+        values.append(solved.value)
+        if _closed(search, solved):
             break
         distances = dict(_fractional_sums(search, solved, listed))
         best = heapq.nlargest(_TRIED, distances, key=distances.__getitem__)
@@ -63,7 +73,8 @@ def useful_sums(form: Form, aim: Aim, run: Run) -> list[Sum]:
                 ends.append(ColumnBounds(len(form.lower) + len(ends), *side))
         if len(sums) == before:
             break
-    return sums
+    closed = values and values[-1] - values[0] >= _WORTHWHILE * (search.cutoff - values[0])
+    return sums if closed else []
 
 
 def only_split(
