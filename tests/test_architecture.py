@@ -154,7 +154,7 @@ def test_the_check_of_proofs_imports_no_search() -> None:
     """What has to be trusted when a proof is checked has nothing of what made the proof."""
     checks = ("dlsched.proofs.check", "dlsched.proofs.bounds")
     used = set().union(*(nx.descendants(graph(), check) for check in checks))
-    parts = ("search", "relaxation", "separation", "leaves", "prove")
+    parts = ("search", "relaxation", "sum_search", "leaves", "prove")
     search = {f"dlsched.proofs.{part}" for part in parts}
     assert search <= set(MODULES) and not used & search
 

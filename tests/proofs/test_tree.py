@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from proof_cases import checked, satisfies
 
 from dlsched.errors import SolverFailure
-from dlsched.proofs.cuts import with_cuts
 from dlsched.proofs.forms.form import Form, Goal, Row
 from dlsched.proofs.levels import aim, kind_of
 from dlsched.proofs.relaxation import Relaxation
 from dlsched.proofs.search import TreeSearch, Unproved
-from dlsched.proofs.separation import separate
+from dlsched.proofs.sum_search import only_split, useful_sums
+from dlsched.proofs.sums import with_sums
 from dlsched.proofs.tree import InvalidTree, bound, check_tree
 from dlsched.results.proof import Leaf, Split
 from dlsched.run import Run
@@ -90,23 +90,24 @@ def test_search_proves_the_optimum_and_nothing_better(form: Form) -> None:
 
 @given(forms(), st.sampled_from([0, 0, 1]))
 @checked
-def test_cuts_leave_every_point(form: Form, more: int) -> None:
-    """All integer points satisfy the cuts that are found for the optimum, or for a step more."""
+def test_sums_prove_the_optimum_and_nothing_better(form: Form, more: int) -> None:
+    """With the sums that are found, the optimum is proved, and a step more is not."""
     found = points(form, form.lower, form.upper)
     if not found:
         return
     goal = form.goals[0]
     least = min(_cost(form, x) for x in found) + more
     wanted = aim(form, 0, [goal.sign * goal.unit * (least + goal.offset)], kind_of(form, 0))
-    rows = with_cuts(form, wanted.rows, separate(form, wanted, Run()))
-    assert all(satisfies(row, x) for row in rows for x in found)
-    search = TreeSearch(form, replace(wanted, rows=rows), Run())
+    sums = useful_sums(form, wanted, Run())
+    wider, rows = with_sums(form, wanted.rows, sums)
+    search = TreeSearch(wider, replace(wanted, rows=rows), Run())
     if more:
         with pytest.raises(Unproved):
             search.nodes(1000)
     else:
-        tree = search.nodes(1000)
-        assert check_tree(form, rows, goal.costs, tree, wanted.least, wanted.strict) >= 1
+        tree, kept = only_split(form, wanted, sums, search.nodes(1000))
+        wider, rows = with_sums(form, wanted.rows, kept)
+        assert check_tree(wider, rows, goal.costs, tree, wanted.least, wanted.strict) >= 1
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import random
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -15,13 +14,11 @@ import pytest
 
 import dlsched
 from dlsched.errors import OptionError
+from dlsched.library import proof_file
 from dlsched.proofs import vipr
-from dlsched.proofs.available import Forms
 from dlsched.proofs.check import InvalidProof
-from dlsched.proofs.cuts import with_cuts
-from dlsched.proofs.forms.form import Row
-from dlsched.proofs.levels import aim
-from dlsched.results.proof import Cut, LevelProof
+from dlsched.proofs.document import read_proof
+from dlsched.results.proof import LevelProof
 
 SENSES = {"G": 1, "L": -1, "E": 0}
 
@@ -180,38 +177,17 @@ def test_certificates_prove_their_bounds(proofs: Any) -> None:
     assert splits > 0
 
 
-def test_cuts(proofs: Any) -> None:
-    """Drawn cuts are derived, each as the row that the check derives, and the bound with them."""
-    rng = random.Random(7)
-    for instance, proof in proofs[:4]:
-        targets = [checked.value for checked in dlsched.check_proof(instance, proof).levels]
-        built, levels, expected = Forms(instance, targets), [], []
-        for number, level in enumerate(proof.levels):
-            form = built.build(level.form, level.parameters, number)
-            stated = aim(form, number, targets, level.kind).rows
-            cuts: list[Cut] = []
-            while len(cuts) < 8:
-                rows = with_cuts(form, stated, cuts)
-                cuts.append(_drawn_cut(rows, rng))
-            levels.append(replace(level, cuts=cuts))
-            expected.append(with_cuts(form, stated, cuts)[len(stated) :])
-        texts = dlsched.api.vipr_texts(instance, replace(proof, levels=levels))
-        for text, cut_rows in zip(texts.values(), expected, strict=True):
-            read = Certificate(text)
-            assert read.proved
-            known = [(line.coefficients, line.side) for line in read.lines if line.sense == -1]
-            for row in cut_rows:
-                assert (row.coefficients, row.high) in known
-
-
-def _drawn_cut(rows: Sequence[Row], rng: random.Random) -> Cut:
-    multipliers = {}
-    for i in rng.sample(range(len(rows)), min(len(rows), 3)):
-        y = rng.choice([-3, -1, 1, 2, 5])
-        multipliers[i] = -y if (rows[i].high if y > 0 else rows[i].low) is None else y
-    columns = sorted({j for i in multipliers for j in rows[i].coefficients})
-    upper = frozenset(j for j in columns if rng.random() < 0.4)
-    return Cut(rng.choice([1, 2, 3, 7]), multipliers, upper)
+def test_sums() -> None:
+    """A sum is a column that a row defines, and is split as the others are."""
+    name = "interleaving-1000-25"
+    [level] = read_proof(proof_file(name)).levels
+    [text] = dlsched.api.vipr_texts(name).values()
+    read = Certificate(text)
+    assert read.proved and level.sums
+    known = [(line.coefficients, line.side) for line in read.lines]
+    for column, entries in enumerate(level.sums, len(read.columns) - len(level.sums)):
+        assert known.count(({**entries, column: -1}, 0)) == 2
+        assert f" 1 {column} 1 {{ asm }}" in text
 
 
 def test_damage_is_noticed(proofs: Any) -> None:

@@ -11,9 +11,10 @@ import pytest
 
 import dlsched
 from calls import suite_text
+from dlsched.execution import sources
 from dlsched.registry import method
 from dlsched.registry.registered import METHODS
-from dlsched.sweeps import code_identity, read_suite, run_suite, sources
+from dlsched.sweeps import code_identity, read_suite, run_suite
 from sweeps import made
 
 # file: text; `main` is the method's module

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import sys
 from pathlib import Path
 
 import pytest
@@ -113,3 +114,56 @@ def test_a_sweep_of_worker_processes_and_a_store_of_before(suite: Path) -> None:
     frame = run_suite(suite, out, resume=True)
     assert frame["variant"].dropna().tolist() == ["few", "few"]
     assert set(frame["status"]) == {"optimal", "feasible"}
+
+
+def loaded_anew() -> None:
+    """Forget the suite's modules, as a new process does."""
+    for name in [name for name in sys.modules if "_of_few" in name]:
+        del sys.modules[name]
+
+
+def test_keys_follow_what_a_variants_file_imports(suite: Path) -> None:
+    """And which variant of a file it is, also where two have one name."""
+    (suite.parent / "few.py").write_text(f"import rules_of_few\n{FILE}\n\nalso = few\n")
+    text = suite.read_text() + '[[instances]]\nnames = ["reclaiming-small-04"]\n'
+    suite.write_text(text + 'variant = "few.py:also"\n')
+    keys = []
+    for limit in (1, 2, 1):
+        (suite.parent / "rules_of_few.py").write_text(f"LIMIT = {limit}\n")
+        tasks = read_suite(suite).tasks()
+        assert len({task.key for task in tasks}) == 6
+        keys.append([task.key for task in tasks])
+        loaded_anew()
+    assert keys[0] == keys[2]
+    assert keys[0][:2] == keys[1][:2]  # of the problem itself
+    assert not set(keys[0][2:]) & set(keys[1])
+
+
+def test_a_variant_without_identity_is_a_flaw(suite: Path) -> None:
+    """Its runs would have no key."""
+    opaque = FILE.replace("    m.few", "    given\n    m.few").replace(
+        "instance):", "instance, given=object()):"
+    )
+    (suite.parent / "few.py").write_text(opaque)
+    with pytest.raises(dlsched.InstanceError, match=r'instances\[1\].variant.*state version="1"'):
+        read_suite(suite)
+    stated = opaque.replace("first])\n", 'first], version="1")\n')
+    (suite.parent / "few.py").write_text(stated)
+    assert len(read_suite(suite).tasks()) == 4
+
+
+def test_runs_of_other_models_are_not_compared(suite: Path) -> None:
+    """Although files and name are the same: a data file was another one."""
+    data = suite.parent / "limit.txt"
+    text = FILE.replace("<= 2", f"<= int(open({str(data)!r}).read())")
+    (suite.parent / "few.py").write_text(text)
+    rows = []
+    for limit in (0, 4):
+        data.write_text(str(limit))
+        task = read_suite(suite).tasks()[2]
+        rows.append(execute(task).row | {"key": limit})
+        loaded_anew()
+    assert rows[0]["variant_sha256"] == rows[1]["variant_sha256"]
+    assert rows[0]["objective"] != rows[1]["objective"]
+    assert [run.row["refuted"] for run in evaluate_rows(rows)] == ["", ""]
+    assert all(run.at_optimum for run in evaluate_rows(rows))

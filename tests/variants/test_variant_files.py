@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
-from typing import Any
 
-import pyomo.environ as pyo
 import pytest
 
-import dlsched
-from dlsched.errors import OptionError
-from dlsched.schema import Instance
-from dlsched.variants import Variant, find_variant
+from dlsched.variants import find_variant
 
 FILE = """import time
 
@@ -63,29 +58,3 @@ def test_an_edit_within_a_second(file: Path) -> None:
     assert before is not None
     assert after is not None
     assert before.__code__.co_consts != after.__code__.co_consts
-
-
-def test_a_file_that_is_read_in_a_call_is_refused(tmp_path: Path) -> None:
-    """An edited one would give another variant the same digest; writing one, or imports, do not."""
-    limit = tmp_path / "limit.txt"
-    limit.write_text("2")
-
-    def reads(m: Any, instance: Instance) -> None:
-        m.few = pyo.Constraint(expr=sum(m.x.values()) <= int(limit.read_text()))
-
-    def writes(m: Any, instance: Instance) -> None:
-        import email.mime.text  # noqa: F401
-
-        limit.write_text("3")
-        m.few = pyo.Constraint(expr=sum(m.x.values()) <= 3)
-
-    def allow(instance: Instance, first: Any, second: Any) -> bool:
-        return bool(limit.read_bytes())
-
-    with pytest.raises(OptionError, match=r"variant reads: its function opens .*limit\.txt"):
-        dlsched.model("lyra-fig5", variant=Variant("reclaiming", "reads", reads))
-    dlsched.model("lyra-fig5", variant=Variant("reclaiming", "writes", writes))
-    instance = dlsched.generate("interleaving", 0, jobs=4)
-    with pytest.raises(OptionError, match=r"variant allow: its function opens .*limit\.txt"):
-        dlsched.solve(instance, variant=Variant("interleaving", "allow", allow=allow))
-    assert limit.read_text() == "3"

@@ -1,13 +1,14 @@
-"""Digests of variants: what two of them differ in that add something else to a model."""
+"""The identity of a variant: which edits, values and versions change it, and where it is needed."""
 
 from __future__ import annotations
 
 import functools
+import json
 import os
+import subprocess
 import sys
-from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -16,254 +17,290 @@ import numpy as np
 import pyomo.environ as pyo
 import pytest
 
+import dlsched
 from dlsched.errors import OptionError
+from dlsched.execution import sources
+from dlsched.proofs.check import InvalidProof
 from dlsched.variants import Variant, find_variant
 
-LIMITS = {"most": 3}
+NAME = "reclaiming-small-04"
+FILES = {
+    "ident_few.py": """import dlsched
+import pyomo.environ as pyo
+
+from ident_pack.rules import LIMITS
 
 
-def digest(data: Any) -> str:
-    """Return the digest of a variant that reads data."""
+def at_most(limits):
+    def constrain(m, instance):
+        m.few = pyo.Constraint(expr=sum(m.x.values()) <= 9 + len(limits))
 
-    def constrain(m: Any, instance: Any) -> None:
-        m.added = pyo.Constraint(expr=sum(m.x.values()) <= data)
-
-    return Variant("reclaiming", "data", constrain).sha256
+    return dlsched.Variant("reclaiming", "few", constrain)
 
 
-class Held(dict[str, int]):
-    """A dict whose method reads a global."""
-
-    def most(self) -> int:
-        """Return the global."""
-        return LIMITS["most"]
-
-
-class Named(NamedTuple):
-    """A tuple whose method reads a global."""
-
-    first: int
-
-    def most(self) -> int:
-        """Return the global."""
-        return LIMITS["most"]
+few = at_most(LIMITS)
+if __name__ == "__main__":
+    print(few.sha256)
+""",
+    "ident_pack/__init__.py": "",
+    "ident_pack/rules.py": "def late():\n    from . import data\n\n\nLIMITS = {'a', 'b', 3}\n",
+    "ident_pack/data.py": "",
+    "ident_other.py": "",
+}
 
 
-class Parent:
-    """What another class inherits."""
-
-    most = np.array([3])
-
-
-class Child(Parent):
-    """Says nothing itself."""
-
-
-class Indexed(type):
-    """A class of classes whose method reads a global."""
-
-    def __getitem__(cls, key: int) -> int:
-        """Return the global and a number."""
-        return LIMITS["most"] + key
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give a folder with a variant's file and what it imports."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    (tmp_path / "ident_pack").mkdir()
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text)
+    return tmp_path
 
 
-class Lazy(metaclass=Indexed):
-    """Entries of a class that are no functions but have them."""
+def identity(folder: Path) -> str | None:
+    """Return the identity of the file's variant, as a new process has it."""
+    for name, module in list(sys.modules.items()):
+        if str(getattr(module, "__file__", None)).startswith(str(folder)):
+            del sys.modules[name]
+    return find_variant(f"{folder / 'ident_few.py'}:few").sha256
 
-    class Inner:
-        """A class inside."""
 
-        def most(self) -> int:
-            """Return the global."""
-            return LIMITS["most"]
+@pytest.mark.parametrize("name", FILES)
+def test_edits_of_what_a_variant_imports_change_it(name: str, folder: Path) -> None:
+    """However indirectly; of another file beside it they do not."""
+    before = identity(folder)
+    (folder / name).write_text(FILES[name] + "# edited\n")
+    assert (identity(folder) != before) == (name != "ident_other.py")
+    (folder / name).write_text(FILES[name])
+    assert identity(folder) == before is not None
 
-    @functools.cached_property
-    def first(self) -> int:
-        """Return the global."""
-        return LIMITS["most"]
+
+def test_a_file_has_one_identity(folder: Path) -> None:
+    """Run, imported or given as a path, in processes that order sets differently."""
+    printed = "print(few.sha256)"
+    calls = [
+        ["ident_few.py"],
+        ["-c", f"from ident_few import few; {printed}"],
+        [
+            "-c",
+            f"from dlsched.variants import find_variant as f; few=f('ident_few:few'); {printed}",
+        ],
+    ]
+    known = {identity(folder)}
+    for seed, call in enumerate(calls):
+        environment = os.environ | {"PYTHONHASHSEED": str(seed)}
+        command = [sys.executable, *call]
+        ran = subprocess.run(
+            command, cwd=folder, env=environment, capture_output=True, text=True, check=True
+        )
+        known.add(ran.stdout.strip())
+    assert len(known) == 1
+
+
+def test_a_file_that_is_edited_later_is_as_it_was_loaded(folder: Path) -> None:
+    """The function of before runs, with the identity of before."""
+    loaded = find_variant(f"{folder / 'ident_few.py'}:few")
+    before = loaded.sha256
+    (folder / "ident_few.py").write_text(FILES["ident_few.py"].replace("<=", ">="))
+    assert dlsched.solve(NAME, variant=loaded).variant.sha256 == before
+    assert identity(folder) != before
+
+
+def test_an_installed_package_has_its_files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the package that states a variant, as of a file of one's own."""
+    monkeypatch.setattr(sources, "_foreign_folders", lambda: (folder,))
+    before = identity(folder)
+    (folder / "ident_few.py").write_text(FILES["ident_few.py"] + "\n")
+    assert identity(folder) != before
 
 
 @dataclass
-class Noted:
-    """An object with an attribute that is no field."""
+class Limit:
+    """Data with a method."""
 
-    first: int
+    most: int
 
+    def constrain(self, m: Any, instance: Any) -> None:
+        """Limit the servers."""
+        m.few = pyo.Constraint(expr=sum(m.x.values()) <= self.most)
 
-def with_attribute(value: Any, most: int) -> Any:
-    """Return an object with one attribute more."""
-    value.most = most
-    return value
-
-
-def masked(mask: list[bool]) -> Any:
-    """Return an array of which some entries are hidden."""
-    return np.ma.array([1, 999999], mask=mask)
+    def __call__(self, m: Any, instance: Any) -> None:
+        """Do the same."""
+        self.constrain(m, instance)
 
 
-def limited(most: int) -> Callable[[], int]:
-    """Return a function of the name of the others."""
-    return lambda: most
+class Fields(NamedTuple):
+    """A tuple with names."""
+
+    most: int
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        (with_attribute(Held(), 3), with_attribute(Held(), 4)),
-        (with_attribute(Noted(1), 3), with_attribute(Noted(1), 4)),
-        (defaultdict(lambda: 3), defaultdict(lambda: 4)),
-        (masked([False, True]), masked([False, False])),
-        ([(a := limited(3)), (b := limited(4)), a], [a, b, b]),
-    ],
-)
-def test_data_that_differ_beside_their_content(one: Any, other: Any) -> None:
-    """Attributes, defaults, hidden entries, which function of several a list has again."""
-    assert digest(one) != digest(other)
+def captured(data: Any) -> Callable[[Any, Any], None]:
+    """Return a function that closes over data."""
+
+    def constrain(m: Any, instance: Any) -> None:
+        m.few = pyo.Constraint(expr=sum(m.x.values()) <= 5 + len(str(data)))
+
+    return constrain
 
 
-@pytest.mark.parametrize("data", [Held(), Named(1), Lazy, Lazy.Inner])
-def test_methods_of_any_class_are_read(data: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of dicts, of tuples, of a class's class, of a class inside, of properties."""
-    before = digest(data)
-    monkeypatch.setitem(LIMITS, "most", 4)
-    assert digest(data) != before
+def decorated(most: int) -> Any:
+    """Return a function whose wrapper has no data of its own."""
+
+    def inner(m: Any, instance: Any) -> None:
+        Limit(most).constrain(m, instance)
+
+    @functools.wraps(inner)
+    def outer(m: Any, instance: Any) -> None:
+        inner(m, instance)
+
+    return outer
 
 
-def test_a_class_has_what_its_parents_have(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Arrays, too."""
-    before = digest(Child)
-    monkeypatch.setattr(Parent, "most", np.array([4]))
-    assert digest(Child) != before
+def recursive(most: int) -> Any:
+    """Return a function that calls itself."""
+
+    def constrain(m: Any, instance: Any, again: bool = True) -> None:
+        if again:
+            constrain(m, instance, False)
+        else:
+            m.few = pyo.Constraint(expr=sum(m.x.values()) <= most)
+
+    return constrain
 
 
-def test_a_list_that_contains_itself() -> None:
-    """One that contains another list of the same is another one; neither is an endless one."""
-    one: list[Any] = [1]
-    one.append(one)
-    assert digest(one) != digest([1, [1]])
-    with pytest.raises(OptionError, match="nested too deeply"):
-        digest(functools.reduce(lambda inner, _: [inner], range(2000), [1]))
+GIVEN: dict[str, Callable[[int], Any]] = {
+    "closure": captured,
+    "keyword": lambda k: functools.partial(lambda m, i, k: captured(k)(m, i), k=k),
+    "default": lambda k: lambda m, i, k=k: captured(k)(m, i),
+    "method": lambda k: Limit(k).constrain,
+    "object": Limit,
+    "wrapped": decorated,
+    "recursive": recursive,
+    "fields": lambda k: captured(Fields(k)),
+    "nested": lambda k: captured({"a": [(1, {k}), None]}),
+    "function": lambda k: captured([captured(k), captured]),
+    "array": lambda k: captured(np.array([1.5, k])),
+    "instance": lambda k: captured(dlsched.generate("reclaiming", k, servers=4)),
+}
 
 
-def test_a_lambda_of_several_lines() -> None:
-    """Python's own text of it ends with its first line."""
-    # fmt: off
-    three = Variant("reclaiming", "few", constrain=
-        lambda m, i:
-            setattr(m, "few", pyo.Constraint(expr=sum(m.x.values()) >= 3)))
-    four = Variant("reclaiming", "few", constrain=
-        lambda m, i:
-            setattr(m, "few", pyo.Constraint(expr=sum(m.x.values()) >= 4)))
-    # fmt: on
-    assert three.sha256 != four.sha256
+@pytest.mark.parametrize("make", GIVEN.values(), ids=GIVEN)
+def test_what_a_function_was_given_counts(make: Callable[[int], Any]) -> None:
+    """As closure, default, bound argument or object, at any depth; so in a loop of lambdas."""
+    three, again, four = (Variant("reclaiming", "few", make(k)).sha256 for k in (3, 3, 4))
+    assert three == again != four
+    assert three is not None
 
 
-CODE = "def constrain(m, instance):\n    m.few = pyo.Constraint(expr=sum(m.x.values()) >= 3)\n"
-
-
-def made(text: str, file: str) -> Any:
-    """Return the function of a text that claims to be of a file."""
-    names: dict[str, Any] = {"pyo": pyo}
-    exec(compile(text, file, "exec"), names)
-    return names["constrain"]
-
-
-def test_code_that_is_not_of_its_file(tmp_path: Path) -> None:
-    """A file that was edited after it was imported, or is another one's."""
-    file = tmp_path / "mine.py"
-    file.write_text(CODE)
-    digests = {
-        Variant("reclaiming", "v", made(CODE.replace("3", n), str(file))).sha256 for n in "34"
-    }
-    assert len(digests) == 2
-
-
-def package(folder: Path, limit: int) -> None:
-    """Write a package of which one module reads another."""
-    folder.mkdir(exist_ok=True)
-    (folder / "__init__.py").touch()
-    (folder / "numbers_of_mine.py").write_text(f"LIMIT = {limit}\n")
-    (folder / "rules.py").write_text(
-        "from . import numbers_of_mine\n\n\ndef limit():\n    return numbers_of_mine.LIMIT\n"
+def test_what_is_stated_counts() -> None:
+    """Name, levels, fixed variables, version, the rule; and which function of a file it is."""
+    levels = (
+        dlsched.Level("own", "minimize", captured(1)),
+        replace(dlsched.Level("own", "minimize", captured(1)), sense="maximize"),
     )
+    variants = [
+        Variant("reclaiming", "few", captured(3)),
+        Variant("reclaiming", "few", Limit(3)),
+        Variant("reclaiming", "other", captured(3)),
+        Variant("reclaiming", "few", captured(3), ["collateral"]),
+        Variant("reclaiming", "few", captured(3), [levels[0]]),
+        Variant("reclaiming", "few", captured(3), [levels[1]]),
+        Variant("reclaiming", "few", captured(3), fix={"x[s1]": 1}),
+        Variant("reclaiming", "few", captured(3), version="1"),
+        Variant("reclaiming", "few", captured(3), version="2"),
+        Variant("utility", "few", allow=captured(3)),
+        Variant("utility", "few", allow=captured(4)),
+    ]
+    assert len({variant.sha256 for variant in variants}) == len(variants)
 
 
-@pytest.mark.parametrize(
-    ("head", "called"),
-    [
-        ("import pack_of_mine.rules", "pack_of_mine.rules.limit()"),
-        ("from pack_of_mine import rules", "rules.limit()"),
-    ],
-)
-def test_a_package_has_what_its_modules_read(
-    head: str, called: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its own text is empty, which was an error."""
-    monkeypatch.syspath_prepend(str(tmp_path))
-    (tmp_path / "mine.py").write_text(
-        f"import dlsched\n{head}\n\n\n@dlsched.variant('reclaiming')\ndef few(m, instance):\n"
-        f"    m.few = {called}\n"
-    )
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    digests = set()
-    for limit in (3, 4):
-        for name in [name for name in sys.modules if name.split(".")[0] == "pack_of_mine"]:
-            monkeypatch.delitem(sys.modules, name)
-        package(tmp_path / "pack_of_mine", limit)
-        (tmp_path / "mine.py").write_text((tmp_path / "mine.py").read_text() + "\n")
-        digests.add(find_variant(f"{tmp_path / 'mine.py'}:few").sha256)
-    assert len(digests) == 2
+CELL = """
+def constrain(m, instance):
+    m.few = pyo.Constraint(expr=sum(m.x.values()) <= 9)
+"""
 
 
-def test_an_installed_package_has_its_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its name alone would be that of the next version, too."""
-    from dlsched.variants import libraries
-
-    monkeypatch.setattr(libraries, "_LIBRARIES", (tmp_path,))
-    monkeypatch.syspath_prepend(str(tmp_path))
-    digests = set()
-    for limit in (3, 4):
-        module = tmp_path / f"installed_{limit}.py"
-        module.write_text(CODE.replace("def", "import pyomo.environ as pyo\n\n\ndef", 1))
-        module.write_text(module.read_text().replace("3", str(limit)))
-        constrain = __import__(module.stem).constrain
-        digests.add(Variant("reclaiming", "few", constrain).sha256)
-    assert len(digests) == 2
+def in_a_cell(version: str | None = None) -> Variant:
+    """Return a variant whose function is in no file."""
+    names: dict[str, Any] = {"pyo": pyo, "__name__": "__main__"}
+    exec(compile(CELL, "<cell>", "exec"), names)
+    return Variant("reclaiming", "few", names["constrain"], version=version)
 
 
-def reads_the_environment(m: Any, instance: Any) -> None:
-    """Read what is another one in the next process."""
-    m.few = pyo.Constraint(expr=sum(m.x.values()) >= int(os.environ["MOST"]))
+def opaque(version: str | None = None) -> Variant:
+    """Return a variant of data that no text states."""
+    return Variant("reclaiming", "few", captured(SimpleNamespace(most=3)), version=version)
 
 
-def reads_the_modules(m: Any, instance: Any) -> None:
-    """Read a module without naming it."""
-    m.few = pyo.Constraint(expr=sum(m.x.values()) >= sys.modules["mine"].LIMIT)
+@pytest.mark.parametrize("make", [in_a_cell, opaque])
+def test_a_variant_without_identity_is_solved_but_not_kept(make: Any) -> None:
+    """Each error names the remedy, which makes it one that is kept."""
+    result = dlsched.solve(NAME, variant=make(), certify=True)
+    assert result.status == "optimal"
+    assert result.variant.sha256 is None
+    assert dlsched.compare([NAME], ["lyra"], variant=make())["variant"].tolist() == ["few"]
+    for keep in (
+        result.to_json,
+        result.proof.to_data,
+        lambda: dlsched.prove(NAME, variant=make()),
+        lambda: dlsched.prove_bound(NAME, 0, variant=make()),
+    ):
+        with pytest.raises(OptionError, match=r'has no identity: .* state version="1"'):
+            keep()
+    assert make("1").sha256 != make("2").sha256
+    kept = dlsched.solve(NAME, variant=make("1"))
+    assert dlsched.read_result(kept.to_json()).variant == kept.variant
+    proof = dlsched.prove(NAME, variant=make("1"))
+    assert dlsched.check_proof(NAME, proof, variant=make()).instance == NAME
 
 
-@pytest.mark.parametrize("constrain", [reads_the_environment, reads_the_modules])
-def test_what_is_read_from_elsewhere_is_refused(constrain: Any) -> None:
-    """No digest has it."""
-    with pytest.raises(OptionError, match="so that no digest has what it reads"):
-        Variant("reclaiming", "elsewhere", constrain)
+@pytest.mark.parametrize("version", [1, ""])
+def test_a_version_is_text(version: Any) -> None:
+    """Said when the variant is made."""
+    with pytest.raises(OptionError, match=r"version=.* must be text, as '1'"):
+        Variant("reclaiming", "few", captured(3), version=version)
 
 
-def reads_an_attribute_of_its_own(m: Any, instance: Any) -> None:
-    """Add a component that is called as what it reads of itself."""
-    limit = reads_an_attribute_of_its_own.few  # type: ignore[attr-defined]
-    m.few = pyo.Constraint(expr=sum(m.x.values()) >= limit)
+def test_results_tell_apart_what_has_one_identity(tmp_path: Path) -> None:
+    """By what was added to the model: here what a file says, which no identity has."""
+    limit = tmp_path / "limit.txt"
+    name = str(limit)
+
+    def reads(m: Any, instance: Any) -> None:
+        m.few = pyo.Constraint(expr=sum(m.x.values()) <= int(Path(name).read_text()))
+
+    labels, proofs = [], []
+    for text in ("7", "8", "7"):
+        limit.write_text(text)
+        variant = Variant("reclaiming", "reads", reads)
+        labels.append(dlsched.solve(NAME, variant=variant).variant)
+        proofs.append(dlsched.prove(NAME, variant=variant))
+    assert len({label.sha256 for label in labels}) == 1
+    assert labels[0] == labels[2] != labels[1]
+    assert dlsched.check_proof(NAME, proofs[0], variant=Variant("reclaiming", "reads", reads))
+    with pytest.raises(InvalidProof, match="the variant says something else here"):
+        dlsched.check_proof(NAME, proofs[1], variant=Variant("reclaiming", "reads", reads))
 
 
-def test_an_attribute_that_is_called_as_a_component() -> None:
-    """It was taken for one that the function itself sets."""
-    digests = set()
-    for limit in (3, 4):
-        reads_an_attribute_of_its_own.few = limit  # type: ignore[attr-defined]
-        digests.add(Variant("reclaiming", "own", reads_an_attribute_of_its_own).sha256)
-    assert len(digests) == 2
+def test_a_proof_of_a_former_identity_is_decided_by_its_model() -> None:
+    """As after an edit that changes nothing, or where versions made other digests."""
+    variant = Variant("reclaiming", "few", captured(100))
+    proof = dlsched.prove(NAME, variant=variant)
+    former = replace(proof, variant=proof.variant._replace(sha256="f" * 64))
+    assert dlsched.check_proof(NAME, former, variant=variant)
+    with pytest.raises(InvalidProof, match="says something else here"):
+        dlsched.check_proof(NAME, former, variant=Variant("reclaiming", "few", captured(10**9)))
+    with pytest.raises(InvalidProof, match="of the variant few, not of other"):
+        dlsched.check_proof(NAME, former, variant=Variant("reclaiming", "other", captured(100)))
 
 
-def test_an_object_is_not_its_namesake() -> None:
-    """What has no digest is refused with its type."""
-    with pytest.raises(OptionError, match=r"SimpleNamespace, whose content has no digest"):
-        digest(SimpleNamespace(most=3))
+def test_a_result_of_before_is_read() -> None:
+    """It has no digest of what was added."""
+    result = dlsched.solve(NAME, variant=Variant("reclaiming", "few", captured(100)))
+    data = json.loads(result.to_json())
+    assert data["variant"].pop("model_sha256") == result.variant.model_sha256
+    assert dlsched.read_result(json.dumps(data)).variant == (*result.variant[:2], None)

@@ -80,28 +80,12 @@ def test_a_level_in_added_variables_is_evaluated_by_itself() -> None:
     assert other.objective.racks == -(-instance.demand // 4)
 
 
-def test_a_variant_and_its_data_have_one_digest() -> None:
-    """The same source and data give the same digest; another limit, name or level another one."""
-
-    def at_most(limit: int) -> Callable[[Any, Any], None]:
-        def constrain(m: Any, instance: Any) -> None:
-            m.few = pyo.Constraint(expr=sum(m.x.values()) <= limit)
-
-        return constrain
-
-    three, again, four = (Variant("reclaiming", "few", at_most(n)) for n in (3, 3, 4))
-    assert three.sha256 == again.sha256 != four.sha256
-    assert Variant("reclaiming", "other", at_most(3)).sha256 != three.sha256
-    assert Variant("reclaiming", "few", at_most(3), ["collateral"]).sha256 != three.sha256
-    assert Variant("reclaiming", "few", at_most(3), fix={"x[s1]": 1}).sha256 != three.sha256
-    assert pickle.loads(pickle.dumps(FEW)).sha256 == FEW.sha256
-
-
 def test_results_say_of_which_variant_they_are() -> None:
     """Name and digest are in the result, its text and its JSON, with levels of one's own."""
     instance = dlsched.load("reclaiming-small-04")
     result = dlsched.solve(instance, variant=RACKS)
-    assert result.variant == ("racks", RACKS.sha256)
+    assert result.variant[:2] == ("racks", RACKS.sha256)
+    assert pickle.loads(pickle.dumps(FEW)).sha256 == FEW.sha256
     assert "(reclaiming, variant racks)" in result.summary()
     read = dlsched.read_result(result.to_json())
     assert (read.variant, read.objective) == (result.variant, result.objective)
@@ -255,34 +239,6 @@ def test_a_variant_is_for_one_problem() -> None:
     """An instance of another one is refused."""
     with pytest.raises(OptionError, match="is for reclaiming"):
         dlsched.solve("elastic-small-01", variant=FEW)
-
-
-def test_data_that_change_later_are_refused() -> None:
-    """A list that a function closes over belongs to the variant's identity."""
-    limit = [3]
-
-    def constrain(m: Any, instance: Any) -> None:
-        m.few = pyo.Constraint(expr=sum(m.x.values()) <= limit[0])
-
-    variant = Variant("reclaiming", "mutable", constrain)
-    limit[0] = 4
-    with pytest.raises(OptionError, match="what its functions read has changed"):
-        dlsched.solve("lyra-fig5", variant=variant)
-
-
-def test_an_object_without_a_digest_is_refused() -> None:
-    """Results could not say of which variant they are."""
-
-    class Opaque:
-        pass
-
-    limit = Opaque()
-
-    def constrain(m: Any, instance: Any) -> None:
-        m.few = pyo.Constraint(expr=sum(m.x.values()) <= id(limit))
-
-    with pytest.raises(OptionError, match=r"reads limit, which is a .*Opaque"):
-        Variant("reclaiming", "opaque", constrain)
 
 
 def fails_the_third_time(m: Any, instance: Any) -> None:

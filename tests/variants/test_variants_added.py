@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import pyomo.environ as pyo
@@ -153,58 +151,6 @@ def test_names_without_quotation_marks_must_be_of_one_variable() -> None:
         dlsched.solve(instance, variant=Variant("placement", "fixed", fix={"x[a,1,2]": 1}))
     one = Variant("placement", "one", fix={"x['a,1','2']": 1})
     assert dlsched.solve(instance, variant=one).solution.home["a,1"] == "2"
-
-
-def test_a_digest_has_what_a_function_imports(tmp_path: Path, monkeypatch: Any) -> None:
-    """Of a module of the user's the names that it reads."""
-    (tmp_path / "limits_of_mine.py").write_text("LIMIT = 3\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
-
-    def constrain(m: Any, instance: Any) -> None:
-        from limits_of_mine import LIMIT  # type: ignore[import-not-found]
-
-        m.few = pyo.Constraint(expr=sum(m.x.values()) >= LIMIT)
-
-    before = Variant("reclaiming", "imports", constrain)
-    sys.modules["limits_of_mine"].LIMIT = 4  # type: ignore[attr-defined]
-    assert Variant("reclaiming", "imports", constrain).sha256 != before.sha256
-    with pytest.raises(OptionError, match="has changed since it was made"):
-        dlsched.solve(INSTANCE, variant=before)
-
-
-def imports_what_is_not_there(m: Any, instance: Any) -> None:
-    """Fail."""
-    import not_there_at_all  # type: ignore[import-not-found]
-
-    m.few = not_there_at_all
-
-
-def reads_by_name(m: Any, instance: Any) -> None:
-    """Read a global that the text does not name."""
-    m.few = pyo.Constraint(expr=sum(m.x.values()) >= globals()["LIMIT"])
-
-
-@pytest.mark.parametrize(
-    ("constrain", "said"),
-    [(imports_what_is_not_there, "cannot be imported"), (reads_by_name, "calls globals")],
-)
-def test_what_has_no_digest_is_refused(constrain: Any, said: str) -> None:
-    """Results could not say of which variant they are."""
-    with pytest.raises(OptionError, match=said):
-        Variant("reclaiming", "unknown", constrain)
-
-
-def reads_its_attribute(m: Any, instance: Any) -> None:
-    """Limit the servers by an attribute of the function."""
-    m.few = pyo.Constraint(expr=sum(m.x.values()) >= reads_its_attribute.limit)  # type: ignore[attr-defined]
-
-
-def test_a_digest_has_a_functions_attributes() -> None:
-    """But for those that the function itself sets, as a counter of calls."""
-    reads_its_attribute.limit = 1  # type: ignore[attr-defined]
-    before = Variant("reclaiming", "attribute", reads_its_attribute).sha256
-    reads_its_attribute.limit = 2  # type: ignore[attr-defined]
-    assert Variant("reclaiming", "attribute", reads_its_attribute).sha256 != before
 
 
 def test_a_refused_model_says_what_can_be_done_for_a_variant() -> None:

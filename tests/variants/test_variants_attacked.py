@@ -1,14 +1,9 @@
-"""Variants that once had a wrong answer, one digest with another, or an error without a remedy."""
+"""Variants that once had a wrong answer or an error without a remedy."""
 
 from __future__ import annotations
 
 import operator
-import os
-import subprocess
-import sys
 from collections.abc import Callable
-from enum import Enum
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -19,7 +14,6 @@ from enumerations import solutions
 
 import dlsched
 from dlsched import Level, OptionError, Variant
-from dlsched.variants.lookup import find_variant
 
 FIRST = "s1"
 
@@ -47,60 +41,6 @@ def test_coefficients_are_summed_exactly(make: Callable[[Any], Any]) -> None:
     fixed = Variant("reclaiming", "one", fix={f"x[{FIRST}]": 1})
     assert same.status == "optimal"
     assert same.objective == dlsched.solve("reclaiming-small-04", variant=fixed).objective
-
-
-def digest(data: Any) -> str:
-    """Return the digest of a variant that reads data."""
-
-    def constrain(m: Any, instance: Any) -> None:
-        m.added = pyo.Constraint(expr=sum(m.x.values()) >= len(data))
-
-    return Variant("reclaiming", "data", constrain).sha256
-
-
-class Few(Enum):
-    """One member."""
-
-    LIMIT = 1
-
-
-class More(Enum):
-    """The same member with another value."""
-
-    LIMIT = 2
-
-
-More.__qualname__ = Few.__qualname__
-# fmt: off
-AT_MOST, AT_LEAST = lambda m, i: m.x[FIRST] <= 0, lambda m, i: m.x[FIRST] >= 1
-# fmt: on
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ([[1], 2], [[1, 2]]),
-        ([{1: [2]}, 3], [{1: [2, 3]}]),
-        ([{frozenset({1}), 2}], [{frozenset({1, 2})}]),
-        ([Few.LIMIT], [More.LIMIT]),
-        ([{"a": 3}.get], [{"a": 4}.get]),
-        ([AT_MOST], [AT_LEAST]),
-    ],
-)
-def test_data_that_differ_have_digests_that_differ(one: Any, other: Any) -> None:
-    """Nesting, values of enumerations, objects of bound methods, lambdas of one line."""
-    assert digest(one) != digest(other)
-
-
-def test_a_class_attribute_that_changes_changes_the_digest() -> None:
-    """Although the source of the class is the same."""
-
-    class Settings:
-        limit = 1
-
-    before = digest([Settings])
-    Settings.limit = 2
-    assert digest([Settings]) != before
 
 
 def test_a_frontier_of_levels_without_a_common_step_ends() -> None:
@@ -208,42 +148,6 @@ def test_components_that_are_not_linear_are_refused() -> None:
         dlsched.solve("lyra-fig5", variant=Variant("reclaiming", "ordered", ordered))
 
 
-def test_a_file_has_one_digest_in_all_processes(tmp_path: Path) -> None:
-    """Results of one command are read by the next; sets have another order in each process."""
-    file = tmp_path / "mine.py"
-    file.write_text(
-        "import dlsched\n\n\ndef first(): return 1\n\n\n"
-        "def second(): return first() + 1\n\n\nDATA = {first, second}, {'a', 'b', 'c'}\n"
-        'exec(\'def text(): return 1 in {1, 2, "a", "b"}\')\n\n\n'
-        "@dlsched.variant('reclaiming')\ndef one(m, instance):\n"
-        "    m.one = 1 in {1, 2, 'a', 'b', 'c'}, DATA, text\n"
-    )
-    code = f"from dlsched.variants import find_variant as f; print(f({f'{file}:one'!r}).sha256)"
-    command = [sys.executable, "-c", code]
-    environments = [os.environ | {"PYTHONHASHSEED": seed} for seed in "12"]
-    runs = [
-        subprocess.run(command, capture_output=True, check=True, env=environment)
-        for environment in environments
-    ]
-    assert runs[0].stdout == runs[1].stdout
-
-
-def test_a_file_that_is_edited_does_not_change_what_was_loaded(tmp_path: Path) -> None:
-    """The function of before runs, with the digest of before; loaded anew it has another."""
-    file = tmp_path / "mine.py"
-    text = (
-        "import dlsched\n\n\n@dlsched.variant('reclaiming')\ndef one(m, instance):\n"
-        "    import pyomo.environ as pyo\n\n"
-        "    m.one = pyo.Constraint(expr=m.x[instance.servers[0].id] == 1)\n"
-    )
-    file.write_text(text)
-    loaded = find_variant(f"{file}:one")
-    before = loaded.sha256
-    file.write_text(text.replace("== 1", "== 0").replace("import dlsched", "\nimport dlsched"))
-    assert dlsched.solve("reclaiming-small-04", variant=loaded).variant.sha256 == before
-    assert find_variant(f"{file}:one").sha256 != before
-
-
 def another_each_time(m: Any, instance: Any) -> None:
     """Hold another server at each call."""
     another_each_time.calls = getattr(another_each_time, "calls", -1) + 1  # type: ignore[attr-defined]
@@ -252,7 +156,7 @@ def another_each_time(m: Any, instance: Any) -> None:
 
 
 def test_a_function_that_adds_something_else_the_next_time_is_one_error() -> None:
-    """No digest has what it reads; one that only adds rows in another order is none."""
+    """It reads a counter; one that only adds rows in another order is none."""
     variant = Variant("reclaiming", "another", another_each_time)
     result = dlsched.solve("reclaiming-small-04", variant=variant)
     with pytest.raises(OptionError, match="variant another: its functions added something else"):

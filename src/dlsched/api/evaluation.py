@@ -124,7 +124,8 @@ def evaluate_claim(
         solver_version=run.solvers[solver] if solver else None,
         solver_message=claim.solver_message,
         limits=Limits(limit, run.gap, run.threads),
-        variant=problem.label,
+        variant=problem.label
+        and problem.label._replace(model_sha256=problem.module("model").digest(instance)),
         spent=dict(run.spent),
     )
     link_instance(result, instance)

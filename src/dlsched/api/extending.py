@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from dlsched.errors import OptionError
@@ -44,7 +45,7 @@ def extended(
             if function is not None:
                 function(m, given)
 
-    changes = constrain if first or add else None
+    added = constrain if first or add else None
     fixed = dict(base.fix) | dict(fix or {})
     for name, value in base.fix.items():
         if fixed[name] != value:
@@ -53,7 +54,7 @@ def extended(
                 f"leave that out, or take a variant that does not fix it"
             )
     name = f"{base.name}-{label}"[:80]
-    return Variant(base.problem, name, changes, levels or base.levels, fixed, base.allow)
+    return replace(base, name=name, constrain=added, levels=levels or base.levels, fix=fixed)
 
 
 def variant_of(variant: VariantLike) -> Variant | None:

@@ -117,9 +117,9 @@ def model_text(
     holds = [float((held or {})[name]) for name in levels[:rank]]
     try:
         label = owner_of(inst, variant).label
-        name = inst.name if label is None else f"{inst.name}-{label.name}-{label.sha256[:8]}"
+        ending = f"-{label.name}-{label.sha256 or 'unknown':.8}" if label else ""
         built = built or model(inst, variant=variant)
-        return _MODEL_FORMATS[format](name, built, rank, holds)
+        return _MODEL_FORMATS[format](inst.name + ending, built, rank, holds)
     except Exception as error:
         why = registry.problem(inst.problem).explain(inst)
         if not why:

@@ -143,8 +143,8 @@ def spread_of(on: Place | None) -> Spread | None:
 
 
 def _run(owner: Problem, time_limit: float | None, on_stage: StageListener | None) -> Run:
-    """Return a run that knows what is feasible in a variant, which chooses forms for its proof."""
-    check = None if owner.label is None else owner.check
+    """Return a run that knows what is feasible in a variant, which needs an identity for proofs."""
+    check = owner.check if owner.label and owner.label.to_data() else None
     return Run(time_limit=time_limit, on_stage=on_stage, check=check)
 
 

@@ -48,7 +48,9 @@ def result_from_data(data: Mapping[str, Any]) -> Result:
     owner = problem(data["problem"])
     changed = data.get("variant")
     levels: Sequence[Level] = owner.levels
+    label = None
     if changed:
+        label = VariantLabel(changed["name"], changed["sha256"], changed.get("model_sha256"))
         levels = [Level(entry["name"], entry["sense"], "") for entry in changed["levels"]]
 
     def by_level(entries: Mapping[str, Any] | None, read: Any) -> Any:
@@ -83,6 +85,6 @@ def result_from_data(data: Mapping[str, Any]) -> Result:
         solver_message=data["solver_message"],
         limits=Limits(**data["limits"]) if data.get("limits") else None,
         proof=proof_from_data(data["proof"], _WHERE) if data.get("proof") else None,
-        variant=VariantLabel(changed["name"], changed["sha256"]) if changed else None,
+        variant=label,
         spent=dict(data.get("spent", {})),
     )

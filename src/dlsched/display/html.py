@@ -120,11 +120,11 @@ def proof_html(proof: Proof) -> str:
             entry.kind,
             entry.form,
             f"{entry.leaves:,}",
-            f"{len(entry.cuts):,}",
+            f"{len(entry.sums):,}",
         )
         for entry in proof.levels
     ]
-    heads = ("level", "optimum", "kind", "form", "leaves", "cuts")
+    heads = ("level", "optimum", "kind", "form", "leaves", "sums")
     return block(
         heading(f"{proof.problem} proof", proof.instance),
         line("The solution in it is optimal if dlsched.check_proof accepts it."),

@@ -101,13 +101,8 @@ def comparison_rows(answers: Sequence[Result | Failure], asked: Sequence[str]) -
     asked
         The methods' names as they were asked for, which may be ``"exact"``.
     """
-    results = []
-    names = []
-    for answer, name in zip(answers, asked, strict=True):
-        if isinstance(answer, Result):
-            results.append(answer)
-            names.append(name)
-    best, refuted = best_known(results, names)
+    known = [(a, name) for a, name in zip(answers, asked, strict=True) if isinstance(a, Result)]
+    best, refuted = best_known([result for result, _ in known], [name for _, name in known])
     sentences = iter(refuted)
     rows = []
     for answer, name in zip(answers, asked, strict=True):
@@ -119,8 +114,7 @@ def comparison_rows(answers: Sequence[Result | Failure], asked: Sequence[str]) -
         }
         if isinstance(answer, Result):
             if answer.variant is not None:
-                name_and_digest = {"variant": answer.variant.name}
-                row |= name_and_digest | {"variant_sha256": answer.variant.sha256}
+                row |= {"variant": answer.variant.name, "variant_sha256": answer.variant.sha256}
             row |= run_columns(answer) | best_columns(answer, best)
             row["refuted"] = next(sentences)
         else:

@@ -42,7 +42,7 @@ class BoundProof:
 
     def to_data(self) -> JsonObject:
         """Return plain JSON data; only a proof of a variant has a field for it."""
-        changed = {"variant": self.variant._asdict()} if self.variant else {}
+        changed = {"variant": self.variant.to_data()} if self.variant else {}
         return {
             "dlsched_bound": VERSION,
             "problem": self.problem,

@@ -9,9 +9,9 @@ from functools import partial
 
 from dlsched.errors import DlschedError
 from dlsched.proofs.available import Forms
-from dlsched.proofs.cuts import InvalidCut, with_cuts
 from dlsched.proofs.forms.form import Form
 from dlsched.proofs.levels import Aim, aim
+from dlsched.proofs.sums import InvalidSum, with_sums
 from dlsched.proofs.tree import InvalidTree, check_tree
 from dlsched.registry import Problem
 from dlsched.results.proof import Kind, LevelProof, Proof
@@ -47,8 +47,8 @@ def check_proof(instance: Instance, proof: Proof, owner: Problem | None = None) 
     """Check that a proof's solution is optimal for an instance.
 
     The solution's objective is recomputed by the problem's checker, and every form is built again
-    from the instance; of the proof's own figures only the multipliers (of leaves and of cuts), the
-    splits and the parameters of the forms are used, and these cannot make a false proof valid.
+    from the instance; of the proof's own figures only the multipliers, the sums, the splits and
+    the parameters of the forms are used, and these cannot make a false proof valid.
     Of a variant the added variables have the values that the check of solutions chooses.
 
     Parameters
@@ -85,21 +85,18 @@ def check_proof(instance: Instance, proof: Proof, owner: Problem | None = None) 
 
 
 def validate_label(owner: Problem, stated: VariantLabel | None) -> None:
-    """Raise `InvalidProof` if a proof is about another variant, or about none, or about one."""
-    if stated == owner.label:
-        return
-    if owner.label is None and stated is not None:
-        raise InvalidProof(
-            f"the proof is of the variant {stated.name}, not of {owner.name} itself; give the "
-            f"variant: variant=, or --variant FILE:NAME"
-        )
-    if stated is None:
+    """Raise `InvalidProof` if a proof is about a variant of another name, or none, or about one.
+
+    Whether one of this name is the same, whatever its identity, the digests of the forms decide.
+    """
+    if stated is None and owner.label is not None:
         raise InvalidProof(f"the proof is of {owner.name} itself, not of a variant")
-    assert owner.label is not None
-    raise InvalidProof(
-        f"the proof is of the variant {stated.name}, digest {stated.sha256[:12]}, not of "
-        f"{owner.label.name}, digest {owner.label.sha256[:12]}"
-    )
+    if stated is not None and owner.label is None:
+        remedy = "give the variant: variant=, or --variant FILE:NAME"
+        what = f"the variant {stated.name}, not of {owner.name} itself"
+        raise InvalidProof(f"the proof is of {what}; {remedy}")
+    if stated is not None and owner.label is not None and stated.name != owner.label.name:
+        raise InvalidProof(f"the proof is of the variant {stated.name}, not of {owner.label.name}")
 
 
 def _objective(owner: Problem, instance: Instance, proof: Proof) -> Sequence[Number]:
@@ -130,9 +127,11 @@ def check_level(forms: Forms, level: LevelProof, number: int, aim_of: Callable[[
     except (ValueError, DlschedError) as error:
         raise InvalidProof(f"{level.level}: {error}") from None
     if form.digest != level.digest:
-        raise InvalidProof(f"{level.level}: the digest is not that of the form {level.form}")
+        other = ", since the variant says something else here" if forms.owner.label else ""
+        message = f"the digest is not that of the form {level.form}{other}"
+        raise InvalidProof(f"{level.level}: {message}")
     try:
-        rows = with_cuts(form, wanted.rows, level.cuts)
-        return check_tree(form, rows, wanted.goal.costs, level.nodes, wanted.least, wanted.strict)
-    except (InvalidCut, InvalidTree) as error:
+        wider, rows = with_sums(form, wanted.rows, level.sums)
+        return check_tree(wider, rows, wanted.goal.costs, level.nodes, wanted.least, wanted.strict)
+    except (InvalidSum, InvalidTree) as error:
         raise InvalidProof(f"{level.level}: {error}") from None

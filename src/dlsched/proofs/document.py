@@ -11,12 +11,12 @@ from dlsched.proofs.forms.parameters import ratio
 from dlsched.results.proof import (
     KINDS,
     VERSION,
-    Cut,
     Leaf,
     LevelProof,
     Node,
     Proof,
     Split,
+    Sum,
     VariantLabel,
 )
 from dlsched.schema.files import read_json, write_json
@@ -24,7 +24,7 @@ from dlsched.schema.files import read_json, write_json
 _REMEDY = "make the proof again: dlsched prove INSTANCE"
 _KIND_NAMES: Mapping[type, str] = {str: "a text", dict: "an object", list: "a list"}
 _NODE_SHAPE = "must be [column, at] or [bits, empty, rows, multipliers], all of them integers"
-_CUT_SHAPE = "must be [denominator, rows, multipliers, columns], all of them integers"
+_SUM_SHAPE = "must be [columns, coefficients], all of them integers"
 
 
 def write_proof(proof: Proof, path: str | Path) -> None:
@@ -77,7 +77,7 @@ def label_of(data: Mapping[str, Any], where: str) -> VariantLabel | None:
     if "variant" not in data:
         return None
     part = _part(data, "variant", dict, where)
-    texts = (text_of(part, key, where, "variant") for key in VariantLabel._fields)
+    texts = (text_of(part, key, where, "variant") for key in ("name", "sha256"))
     return VariantLabel(*texts)
 
 
@@ -95,12 +95,14 @@ def level_from_data(entry: Any, path: str, where: str) -> LevelProof:
         target = ratio(text_of(entry, "target", where, path))
     except ValueError:
         raise InstanceError(where, f"{path}.target", "must be p or p/q", _REMEDY) from None
+    if "cuts" in entry:
+        raise InstanceError(where, f"{path}.cuts", "proofs have no cuts any more", _REMEDY)
     kind = next((known for known in KINDS if known == entry.get("kind")), None)
     if kind is None:
         raise InstanceError(where, f"{path}.kind", f"must be one of {', '.join(KINDS)}", _REMEDY)
-    optional: Mapping[str, Any] = {"parameters": {}, "cuts": []} | entry
+    optional: Mapping[str, Any] = {"parameters": {}, "sums": []} | entry
     tree = _part(entry, "tree", list, where, path)
-    cuts = _part(optional, "cuts", list, where, path)
+    sums = _part(optional, "sums", list, where, path)
     return LevelProof(
         text_of(entry, "level", where, path),
         target,
@@ -109,7 +111,7 @@ def level_from_data(entry: Any, path: str, where: str) -> LevelProof:
         text_of(entry, "digest", where, path),
         [_node(node, f"{path}.tree[{i}]", where) for i, node in enumerate(tree)],
         _part(optional, "parameters", dict, where, path),
-        [_cut(cut, f"{path}.cuts[{i}]", where) for i, cut in enumerate(cuts)],
+        [_sum(entries, f"{path}.sums[{i}]", where) for i, entries in enumerate(sums)],
     )
 
 
@@ -123,15 +125,15 @@ def _node(data: Any, path: str, where: str) -> Node:
     raise InstanceError(where, path, _NODE_SHAPE, _REMEDY)
 
 
-def _cut(data: Any, path: str, where: str) -> Cut:
+def _sum(data: Any, path: str, where: str) -> Sum:
     match data:
-        case [q, rows, values, [*columns]] if _integers([q, *columns]) and _paired(rows, values):
-            return Cut(q, dict(zip(rows, values, strict=True)), frozenset(columns))
-    raise InstanceError(where, path, _CUT_SHAPE, _REMEDY)
+        case [columns, values] if _paired(columns, values):
+            return dict(zip(columns, values, strict=True))
+    raise InstanceError(where, path, _SUM_SHAPE, _REMEDY)
 
 
 def _paired(rows: Any, values: Any) -> bool:
-    """Whether these are lists of integers, one value for each row and no row twice."""
+    """Whether these are lists of integers, one value for each number and no number twice."""
     lists = all(isinstance(part, list) and _integers(part) for part in (rows, values))
     return lists and len(set(rows)) == len(rows) == len(values)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -10,23 +10,23 @@ from functools import partial
 from dlsched.errors import DlschedError, OptionError, SolverFailure
 from dlsched.proofs.available import MODEL, Forms
 from dlsched.proofs.bounds import BoundProof
-from dlsched.proofs.cuts import with_cuts
 from dlsched.proofs.forms.choice import FormChoice
 from dlsched.proofs.forms.form import Form
 from dlsched.proofs.forms.limit import Unbuilt, until
 from dlsched.proofs.levels import Aim, aim, bound_aim, kind_of
 from dlsched.proofs.search import Stopped, TooManyNodes, TreeSearch, Unproved
-from dlsched.proofs.separation import keep, renumbered, separate
 from dlsched.proofs.subtrees import Spread, search_spread
+from dlsched.proofs.sum_search import only_split, useful_sums
+from dlsched.proofs.sums import with_sums
 from dlsched.registry import Problem
-from dlsched.results.proof import KINDS, Cut, Kind, Leaf, LevelProof, Node, Proof, Split
+from dlsched.results.proof import KINDS, Kind, LevelProof, Node, Proof, Sum
 from dlsched.run import Run, Stage
 from dlsched.schema.envelope import Instance
 from dlsched.schema.solution import Solution
 from dlsched.variants import VariantProblem, owner_of
 
 FEW = 200
-"""A tree of more nodes is searched again, with cuts."""
+"""A tree of more nodes is searched again, with sums."""
 
 
 class ProofFailed(DlschedError):
@@ -143,11 +143,11 @@ def _first_proof(
                     form = forms.build(chosen, parameters, number)
                 kind, wanted = wanted_of(form)
                 run.announce(Stage.SEARCHING, f"a proof of {name}, {target}")
-                nodes, cuts = _tree(form, wanted, run, most, spread)
+                nodes, sums = _tree(form, wanted, run, most, spread)
             except (ValueError, OptionError, SolverFailure, Unproved) as error:
                 reason = reason or str(error)
             else:
-                return LevelProof(name, target, kind, chosen, form.digest, nodes, parameters, cuts)
+                return LevelProof(name, target, kind, chosen, form.digest, nodes, parameters, sums)
     except (Stopped, Unbuilt) as error:
         reason = str(error)
     raise ProofFailed(f"{name}: {reason}")
@@ -161,28 +161,19 @@ def _next(choices: Iterator[FormChoice], run: Run) -> FormChoice | None:
 
 def _tree(
     form: Form, wanted: Aim, run: Run, most: int, spread: Spread | None
-) -> tuple[list[Node], list[Cut]]:
-    """Return a tree and the cuts that it uses, which are tried if it is large without them."""
+) -> tuple[list[Node], Sequence[Sum]]:
+    """Return a tree and the sums that it splits, which are tried if it is large without them."""
     try:
         return TreeSearch(form, wanted, run).nodes(min(most, FEW)), []
     except TooManyNodes:
-        cuts = separate(form, wanted, run)
-    rows = with_cuts(form, wanted.rows, cuts)
-    wanted_with_cuts = replace(wanted, rows=rows)
+        sums = useful_sums(form, wanted, run)
+    wider, rows = with_sums(form, wanted.rows, sums)
+    aim_with_sums = replace(wanted, rows=rows)
     if spread is None:
-        nodes = TreeSearch(form, wanted_with_cuts, run).nodes(most)
+        nodes = TreeSearch(wider, aim_with_sums, run).nodes(most)
     else:
-        nodes = search_spread(form, wanted_with_cuts, run, most, spread)
-    leaves = [node for node in nodes if isinstance(node, Leaf)]
-    used = {i for leaf in leaves for i in leaf.multipliers}
-    kept, numbers = keep(cuts, len(wanted.rows), used)
-    return [_renumbered(node, numbers) for node in nodes], kept
-
-
-def _renumbered(node: Node, numbers: Mapping[int, int]) -> Node:
-    if isinstance(node, Split):
-        return node
-    return replace(node, multipliers=renumbered(node.multipliers, numbers))
+        nodes = search_spread(wider, aim_with_sums, run, most, spread)
+    return only_split(form, wanted, sums, nodes)
 
 
 def _choices(

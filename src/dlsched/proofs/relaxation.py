@@ -66,28 +66,24 @@ class Relaxation:
             "dual_feasibility_tolerance": _TOLERANCE,
         }
         self.program = IncrementalProgram(run, options=options)
+        self.matrix = sparse.csr_array(
+            (entries, columns, starts), shape=(len(rows), len(objective))
+        )
         self.program.session.load(
-            sparse.csr_array((entries, columns, starts), shape=(len(rows), len(objective))),
+            self.matrix,
             objective,
             (np.array(form.lower, dtype=float), np.array(form.upper, dtype=float)),
             (low, high),
         )
 
-    def add(self, row: Row) -> None:
-        """Add a row."""
-        self.scales = np.append(self.scales, float(2**row.bits))
-        self.unmet = np.append(self.unmet, _unmet(row))
-        columns = np.fromiter(row.coefficients.keys(), np.int32)
-        self.program.add_row(*_ends(row), columns, _entries(row))
-
-    def tableau(self, columns: Iterable[int]) -> Iterator[Vector]:
-        """Yield multipliers of the rows, for every basic one of some columns.
+    def tableau(self, columns: Iterable[int]) -> Iterator[tuple[int, Vector]]:
+        """Yield of some columns those that are basic, each with multipliers of the rows.
 
         In the sum of the rows times these, the column has the coefficient 1 and other basic ones
         have 0; rows that are not tight have the multiplier 0: a row of the simplex tableau.
         """
-        for multipliers in self.program.tableau(columns):
-            yield multipliers / self.scales
+        for column, multipliers in self.program.tableau(columns):
+            yield column, multipliers / self.scales
 
     def solve(self) -> Solved | None:
         """Solve; None if the solver failed, or at a limit of the run."""

@@ -13,10 +13,9 @@ from fractions import Fraction
 
 from dlsched.errors import OptionError, plain
 from dlsched.proofs.available import Forms
-from dlsched.proofs.cuts import with_cuts
 from dlsched.proofs.forms.form import Form, Row
 from dlsched.proofs.levels import Aim, aim
-from dlsched.proofs.vipr_cuts import Derivation, derivation_of, lines_of, sparse
+from dlsched.proofs.sums import with_sums
 from dlsched.registry import Problem
 from dlsched.results.proof import Leaf, LevelProof, Proof, Split
 from dlsched.schema.envelope import Instance
@@ -24,7 +23,7 @@ from dlsched.schema.quantities import Number
 
 MOST_NUMBERS = 5_000_000
 """The most coefficients and multipliers of a certificate, some 50 MB of text."""
-_WRITTEN = {"level", "target", "kind", "form", "digest", "nodes", "parameters", "cuts"}
+_WRITTEN = {"level", "target", "kind", "form", "digest", "nodes", "parameters", "sums"}
 """The parts of a level's proof that a certificate has; another one that is not empty is refused."""
 
 
@@ -91,13 +90,11 @@ class _Writer:
                 raise self._error(f"{part.name} cannot be written in a certificate")
         self.least = wanted.least + 1 if wanted.strict else wanted.least
         self._lines: list[str] = []
+        form, self.rows = with_sums(form, wanted.rows, level.sums)
         self.lower = self._bounds("G", form.lower)
         self.upper = self._bounds("L", form.upper)
-        self.sides = [self._row(row) for row in wanted.rows]
+        self.sides = [self._row(row) for row in self.rows]
         stated = len(self._lines)
-        self.rows = with_cuts(form, wanted.rows, level.cuts)
-        for cut in level.cuts:
-            self._cut(derivation_of(form, self.rows, cut), self.rows[len(self.sides)])
         self._derive()
         columns = len(form.integer)
         whole = [str(j) for j, flag in enumerate(form.integer) if flag]
@@ -106,7 +103,7 @@ class _Writer:
             " ".join(f"x{j}" for j in range(columns)),
             f"INT {len(whole)}",
             " ".join(whole),
-            f"OBJ min {sparse(wanted.goal.costs)}",
+            f"OBJ min {_sparse(wanted.goal.costs)}",
             f"CON {stated} {2 * columns}",
             *self._lines[:stated],
             f"RTP range {self.least} inf",
@@ -136,7 +133,7 @@ class _Writer:
 
     def _row(self, row: Row) -> tuple[_Side | None, _Side | None]:
         self._count(2 * len(row.coefficients))
-        entries = sparse(row.coefficients)
+        entries = _sparse(row.coefficients)
         low = None
         high = None
         if row.low is not None:
@@ -144,22 +141,6 @@ class _Writer:
         if row.high is not None:
             high = self._state(f"L {row.high} {entries}", row.high)
         return low, high
-
-    def _cut(self, derived: Derivation, row: Row) -> None:
-        """Add the lines of a cut, a row with a high side only."""
-        constraints = []
-        for distance in derived.distances:
-            bounds = self.upper if distance.upper else self.lower
-            side: _Side | None = bounds[distance.number] if distance.what == "column" else None
-            if distance.what == "row":
-                side = self.sides[distance.number][int(distance.upper)]
-            constraints.append(side.constraint if side else -1)
-        lines = lines_of(derived, row, constraints, len(self._lines))
-        self._count(sum(line.count(" ") for line in lines))
-        for line in lines:
-            self._add(line)
-        last = len(self._lines) - 1
-        self.sides.append((None, _Side(last, row.high or 0)))
 
     def _derive(self) -> None:
         """Add the lines of all nodes; the last one is the bound, without assumptions."""
@@ -245,6 +226,12 @@ class _Writer:
         terms = [f"{side.constraint} {Fraction(y, scale or 1)}" for side, y in used]
         total = sum(side.value * y for side, y in used)
         return total, " ".join([str(len(used)), *terms])
+
+
+def _sparse(coefficients: Mapping[int, int]) -> str:
+    """Return coefficients as a certificate has them: their number, then columns and values."""
+    entries = [f"{j} {a}" for j, a in sorted(coefficients.items()) if a]
+    return " ".join([str(len(entries)), *entries])
 
 
 def _header(instance: Instance, level: LevelProof, wanted: Aim) -> str:

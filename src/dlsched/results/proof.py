@@ -1,4 +1,4 @@
-"""A proof that a solution is optimal, as data: trees, cuts, and what they are about.
+"""A proof that a solution is optimal, as data: trees, sums, and what they are about.
 
 What makes proofs and what checks them is `dlsched.proofs`; results only carry them.
 """
@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
+from dlsched.errors import OptionError
 from dlsched.schema.files import JsonObject
 from dlsched.schema.quantities import to_json
 from dlsched.text.figures import shorten
@@ -23,10 +24,18 @@ _LONGEST_REPR = 300
 
 
 class VariantLabel(NamedTuple):
-    """The change of the problem that was solved: its name, and the digest of what it says."""
+    """The change of the problem that was solved: name, identity, digest of what it added."""
 
     name: str
-    sha256: str
+    sha256: str | None
+    model_sha256: str | None = None
+
+    def to_data(self) -> JsonObject:
+        """Return name and identity; without one it is an `OptionError`."""
+        if self.sha256 is None:
+            why = "a function of it is in no file, or was given data that no text states"
+            raise OptionError(f'variant {self.name} has no identity: {why}; state version="1"')
+        return {"name": self.name, "sha256": self.sha256}
 
 
 @dataclass(frozen=True)
@@ -70,34 +79,8 @@ class Leaf:
 
 
 Node = Split | Leaf
-
-
-@dataclass(frozen=True)
-class Cut:
-    """What a cut is derived from.
-
-    Attributes
-    ----------
-    denominator
-        q: the multipliers are in units of one over this.
-    multipliers
-        ``{row: integer}``, of rows of the form, of earlier levels and of earlier cuts.
-    from_upper
-        The columns whose distance to the upper bound is taken, not to the lower one.
-    """
-
-    denominator: int
-    multipliers: Mapping[int, int]
-    from_upper: frozenset[int] = frozenset()
-
-    def to_data(self) -> list[int | list[int]]:
-        """Return plain JSON data."""
-        return [
-            self.denominator,
-            list(self.multipliers),
-            list(self.multipliers.values()),
-            sorted(self.from_upper),
-        ]
+Sum: TypeAlias = Mapping[int, int]
+"""``{column: integer}``, of integer columns of a form."""
 
 
 @dataclass(frozen=True)
@@ -114,8 +97,8 @@ class LevelProof:
         Name of the form, what it is derived from beside the instance, and its digest.
     nodes
         The tree in preorder.
-    cuts
-        What is derived from the rows of the form and of earlier levels; the tree uses it, too.
+    sums
+        Of columns of the form; the tree splits them, too.
     """
 
     level: str
@@ -125,7 +108,7 @@ class LevelProof:
     digest: str
     nodes: Sequence[Node]
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    cuts: Sequence[Cut] = ()
+    sums: Sequence[Sum] = ()
 
     @property
     def leaves(self) -> int:
@@ -136,12 +119,13 @@ class LevelProof:
         """Return the level, the form, and the size of the tree."""
         return (
             f"<proof of {self.level}={shorten(str(self.target), 20)} ({self.kind}) by the form "
-            f"{self.form}: {len(self.nodes):,} nodes, {len(self.cuts):,} cuts>"
+            f"{self.form}: {len(self.nodes):,} nodes, {len(self.sums):,} sums>"
         )
 
     def to_data(self) -> JsonObject:
-        """Return plain JSON data; without cuts there is no field for them."""
-        cuts = {"cuts": [cut.to_data() for cut in self.cuts]} if self.cuts else {}
+        """Return plain JSON data; without sums there is no field for them."""
+        listed = [[list(entries), list(entries.values())] for entries in self.sums]
+        sums = {"sums": listed} if listed else {}
         return {
             "level": self.level,
             "target": str(self.target),
@@ -149,7 +133,7 @@ class LevelProof:
             "form": self.form,
             "parameters": dict(self.parameters),
             "digest": self.digest,
-            **cuts,
+            **sums,
             "tree": [node.to_data() for node in self.nodes],
         }
 
@@ -188,7 +172,7 @@ class Proof(Rendered):
 
     def to_data(self) -> JsonObject:
         """Return plain JSON data; only a proof of a variant has a field for it."""
-        changed = {"variant": self.variant._asdict()} if self.variant else {}
+        changed = {"variant": self.variant.to_data()} if self.variant else {}
         return {
             "dlsched_proof": VERSION,
             "problem": self.problem,

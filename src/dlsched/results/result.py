@@ -260,9 +260,8 @@ class Result(Rendered):
         Raises
         ------
         OptionError
-            If the method was given an option that JSON does not have, as an infinite number.
+            If an option is nothing that JSON has, or the variant has no identity.
         """
-        solved = self.objective is not None
         return {
             "problem": self.problem,
             "instance": self.instance,
@@ -272,9 +271,9 @@ class Result(Rendered):
             "status": str(self.status),
             "termination": str(self.termination),
             "reason": self.reason,
-            "objective": self.objective.map(number_to_data).as_dict() if solved else None,
-            "bound": self.bound.map(_bound_to_data).as_dict(),
-            "certified": self.certified.map(_bound_to_data).as_dict(),
+            "objective": self.objective and self.objective.map(number_to_data).as_dict(),
+            "bound": self.bound.map(lambda b: b and b.to_data()).as_dict(),
+            "certified": self.certified.map(lambda b: b and b.to_data()).as_dict(),
             "gap": self.gap.as_dict(),
             "seconds": self.seconds._asdict(),
             "seed": self.seed,
@@ -294,7 +293,7 @@ class Result(Rendered):
 
     def _variant_to_data(self, variant: VariantLabel) -> dict[str, Any]:
         levels = [{"name": level.name, "sense": level.sense} for level in self.bound.levels]
-        return variant._asdict() | {"levels": levels}
+        return variant.to_data() | {"model_sha256": variant.model_sha256, "levels": levels}
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle the fields, not the link to the instance."""
@@ -314,7 +313,3 @@ def _options_to_data(method: str, options: Mapping[str, Any]) -> JsonObject:
             problem = f"option {name}={value!r} of {method} cannot be written as JSON"
             raise OptionError(f"{problem}; give a finite number, or text") from None
     return dict(options)
-
-
-def _bound_to_data(bound: Bound | None) -> JsonObject | None:
-    return bound and bound.to_data()

@@ -175,11 +175,11 @@ class IncrementalProgram:
         rows = np.array([status == upper for status in basis.row_status], dtype=bool)
         return columns, rows
 
-    def tableau(self, columns: Iterable[int]) -> Iterator[Vector]:
-        """Yield the row of the basis' inverse of every basic one of some columns."""
+    def tableau(self, columns: Iterable[int]) -> Iterator[tuple[int, Vector]]:
+        """Yield of some columns those that are basic, each with its row of the basis' inverse."""
         _, basic = self.solver.getBasicVariables()
         positions = {int(column): position for position, column in enumerate(basic)}
         for column in columns:
             if column in positions:
                 _, row = self.solver.getBasisInverseRow(positions[column])
-                yield np.array(row)
+                yield column, np.array(row)

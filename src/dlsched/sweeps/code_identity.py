@@ -16,11 +16,11 @@ from typing import Any
 
 from dlsched import registry
 from dlsched.errors import UnknownName
+from dlsched.execution import sources
 from dlsched.registry.methods import Options
 from dlsched.simulation.policies import find_policy
 from dlsched.solvers import highs
 from dlsched.solvers.pyomo_backend import PyomoBackend
-from dlsched.sweeps import sources
 from dlsched.sweeps.machine import installed_version, versions
 from dlsched.sweeps.workload_spec import BOUND, SIMULATION
 

@@ -31,13 +31,12 @@ class VariantSpec:
         Raises
         ------
         OptionError, UnknownName
-            If it cannot be loaded, or is no variant.
+            If it cannot be loaded, is no variant, or has no identity.
         """
         place, _, name = text.rpartition(":")
         if place.endswith(".py"):
             text = f"{(folder / place).resolve()}:{name}"
-        found = find_variant(text)
-        return cls(text, found.name, found.sha256)
+        return cls(text, **changed_problem(find_variant(text)).label.to_data())
 
     def find(self) -> Variant:
         """Return the variant.
@@ -54,7 +53,7 @@ class VariantSpec:
         if found.sha256 != self.sha256:
             raise Changed(
                 f"{self.text} is not the variant that the sweep was planned with: its digest is "
-                f"{found.sha256[:12]}, not {self.sha256[:12]}"
+                f"{str(found.sha256)[:12]}, not {self.sha256[:12]}"
             )
         return found
 
@@ -92,7 +91,8 @@ class InstanceSpec:
 
     def changed(self, variant: VariantSpec) -> InstanceSpec:
         """Return the specification of the same instance, solved with a variant."""
-        identity = f"{self.identity} variant {variant.name} {variant.sha256}"
+        called = variant.text.rpartition(":")[2]  # two functions may stand in the same line
+        identity = f"{self.identity} variant {called} {variant.name} {variant.sha256}"
         return replace(self, identity=identity, variant=variant)
 
     @property

@@ -23,11 +23,11 @@ from pathlib import Path
 from typing import Any
 
 from dlsched.errors import InstanceError, describe
+from dlsched.execution.sources import MODULE, own_files
 from dlsched.schema.files import make_folder
 from dlsched.sweeps.code_identity import LIBRARY, Code, differences, users_modules
 from dlsched.sweeps.execution import now
 from dlsched.sweeps.machine import versions
-from dlsched.sweeps.sources import MODULE, own_files
 from dlsched.sweeps.suite import Suite, read_suite
 from dlsched.sweeps.task import Task
 

@@ -109,11 +109,12 @@ def evaluate_rows(rows: Iterable[Row]) -> list[EvaluatedRun]:
         If a record is damaged; it names the run.
     """
     rows = list(rows)
-    groups: dict[tuple[str | None, str | None], list[tuple[Row, Result]]] = defaultdict(list)
+    groups: dict[tuple[str | None, ...], list[tuple[Row, Result]]] = defaultdict(list)
     for row in rows:
         result = _result(row)
         if result is not None:
-            groups[row["instance_sha256"], row.get("variant_sha256")].append((row, result))
+            model = result.variant and result.variant.model_sha256
+            groups[row["instance_sha256"], row.get("variant_sha256"), model].append((row, result))
     evaluated = {
         run.row["key"]: run for group in groups.values() for run in _evaluate_instance(group)
     }

@@ -17,8 +17,9 @@ import time
 from functools import partial
 
 from dlsched.errors import describe
+from dlsched.execution import sources
 from dlsched.schema.files import JsonObject
-from dlsched.sweeps import sources, wire
+from dlsched.sweeps import wire
 from dlsched.sweeps.execution import execute, set_up
 from dlsched.sweeps.task import Task
 

@@ -143,7 +143,7 @@ def _best(owner: VariantProblem, instance: Instance, known: Sequence[Solution]) 
 def _said(variant: Variant) -> str:
     """Return what a drawn variant changes."""
     fixed = ", ".join(f"{name} = {value:g}" for name, value in variant.fix.items())
-    stated = getattr(variant.constrain, "said", "")
+    stated = variant.constrain and variant.constrain.__doc__
     return f"with {fixed or stated or variant.name}"
 
 
@@ -180,12 +180,8 @@ def _rows(instance: Instance, names: Sequence[str], random: Random) -> Variant:
         f"{' + '.join(f'{c} {n}' for n, c in terms.items())} {relation} {limit}"
         for terms, relation, limit in rows
     )
-    return Variant(instance.problem, "drawn-rows", _named(constrain, said))
-
-
-def _named(constrain: Any, said: str) -> Any:
-    constrain.said = said
-    return constrain
+    constrain.__doc__ = said
+    return Variant(instance.problem, "drawn-rows", constrain)
 
 
 def _fixing(instance: Instance, names: Sequence[str], random: Random) -> Variant:

@@ -11,13 +11,12 @@ from typing import Any, NamedTuple
 
 from dlsched.errors import DlschedError, OptionError, describe
 from dlsched.solvers.row_scale import ExactRow
+from dlsched.variants.added import digest_of_added
 from dlsched.variants.definition import Level, Variant
 from dlsched.variants.exact_values import exact_coefficients, sum_of
 from dlsched.variants.kept import OWN, Kept
 from dlsched.variants.names import Names, add_beside, named_jobs
 from dlsched.variants.pyomo_log import pyomo_warnings
-from dlsched.variants.reads import no_reads
-from dlsched.variants.repeated import require_same
 from dlsched.variants.rows import (
     exact_row,
     row_scale,
@@ -63,6 +62,8 @@ class Change:
         Of the variant's own levels, by name.
     signs
         1 for such a level that is minimized, -1 for one that is maximized.
+    digest
+        Of what the variant's functions added.
     """
 
     model: Any
@@ -70,6 +71,7 @@ class Change:
     variables: list[Any]
     expressions: dict[str, Any]
     signs: dict[str, int]
+    digest: str
 
     @cached_property
     def stated(self) -> list[ExactRow]:
@@ -133,6 +135,7 @@ def change_model(
         be fixed is not there.
     """
     import pyomo.core as pyo
+    from pyomo.core.expr import identify_variables
 
     before = Kept(variant, model)
     if variant.constrain is not None:
@@ -169,23 +172,25 @@ def change_model(
         validate_row(variant, row, before, nameable)
     for name, expression in expressions.items():
         validate_linear(variant, f"level {name}", expression, before, nameable)
-    if variant.states_rows:
-        require_same(variant, instance, rows, variables, expressions)
-    jobs = named_jobs(model, [*(row.body for row in rows), *expressions.values()])
+    bodies = [*(row.body for row in rows), *expressions.values()]
+    jobs = named_jobs(model, bodies)
     if jobs and state_named is not None:
-        own = before.added()
+        added = before.added()
         with pyomo_warnings():
             state_named(model, instance, jobs)
-        lost = [c.local_name for c in own if model.component(c.local_name) is not c]
+        lost = [c.local_name for c in added if model.component(c.local_name) is not c]
         if lost:
             raise _taken(variant, lost[0])
     _set_levels(variant, model, expressions)
     stated = {row.name: exact_row(row) for row in rows}
+    own = [row for name, row in stated.items() if not name.startswith(f"{FIXED}[")]
+    names = {id(v): v.name for body in bodies for v in identify_variables(body)}
+    digest = digest_of_added(variant, instance, own, variables, expressions, names)
     _state_impossible(model, [row for row in rows if _impossible(stated[row.name])])
     model.UNITS = units_of(stated.values(), variables)
     model.ROW_SCALES = {row.name: row_scale(row, stated[row.name]) for row in rows}
     signs = {level.name: 1 if level.sense == "minimize" else -1 for level in variant.own_levels}
-    return Change(model, rows, variables, expressions, signs)
+    return Change(model, rows, variables, expressions, signs, digest)
 
 
 def _impossible(row: ExactRow) -> bool:
@@ -236,7 +241,7 @@ def _call(variant: Variant, what: str, function: Any, model: Any, instance: Any)
     """Call a function of the variant's, and turn whatever it raises into one error."""
     try:
         # The error says what Pyomo logs.
-        with pyomo_warnings() as warnings, no_reads(str(variant)):
+        with pyomo_warnings() as warnings:
             result = function(model, instance)
     except (KeyboardInterrupt, MemoryError, DlschedError):
         raise

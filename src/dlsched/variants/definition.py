@@ -14,7 +14,7 @@ import numpy as np
 from dlsched import registry
 from dlsched.errors import OptionError
 from dlsched.variants.allowing import Allow, Rule, validate_form
-from dlsched.variants.identity import digest
+from dlsched.variants.identity import identity
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 _SENSES = ("minimize", "maximize")
@@ -78,13 +78,17 @@ class Variant:
     allow
         A rule for the parts of which solutions consist, which the methods for large instances can
         state; what it is called with is on the problem's card. ``None`` for no rule.
+    version
+        What results call this variant beside its name: needed where its functions are in no file,
+        as in a notebook, or were given data that no text states; change it with the functions.
     sha256
-        Digest of all this, the functions' sources and the data that they read.
+        Digest of all this: of functions, their files, with the user's files that these import, and
+        what they were given. ``None`` where a version is needed.
 
     Raises
     ------
     OptionError, UnknownName
-        If one of these cannot be used, or a function reads data that have no digest.
+        If one of these cannot be used.
     """
 
     problem: str
@@ -93,10 +97,13 @@ class Variant:
     levels: Sequence[str | Level] | None = None
     fix: Mapping[str, float] = field(default_factory=dict)
     allow: Allow | None = None
-    sha256: str = field(init=False, compare=True, default="")
+    version: str | None = None
+    sha256: str | None = field(init=False, default=None)
+    added: dict[str, str] = field(init=False, repr=False, compare=False, default_factory=dict)
+    """Digests of what the functions have added to models, by that of the instance."""
 
     def __post_init__(self) -> None:
-        """Check every part, and compute the digest."""
+        """Check every part, and compute the identity."""
         if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
             raise OptionError(
                 f"variant {self.name!r:.80}: its name must be 1 to 80 letters, digits, '.', '-', "
@@ -126,7 +133,9 @@ class Variant:
         object.__setattr__(self, "fix", MappingProxyType(fix))
         if self.levels is not None:
             object.__setattr__(self, "levels", tuple(self.levels))
-        object.__setattr__(self, "sha256", self.digest())
+        if self.version is not None and not (isinstance(self.version, str) and self.version):
+            raise OptionError(f"{self}: version={self.version!r:.40} must be text, as '1'")
+        object.__setattr__(self, "sha256", self._identity())
 
     def _validate_levels(self, known: Sequence[str]) -> None:
         """Refuse a list of levels that is empty, unknown or ambiguous."""
@@ -151,23 +160,16 @@ class Variant:
         return f"variant {self.name}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle what it is made of; the digest is computed again."""
+        """Pickle what it is made of; the identity is computed again."""
         parts = (self.problem, self.name, self.constrain, self.levels, dict(self.fix), self.allow)
-        return type(self), parts
+        return type(self), (*parts, self.version)
 
-    def digest(self) -> str:
-        """Return the digest of what the variant is now."""
-        parts: dict[str, Any] = {
-            "problem": self.problem,
-            "name": self.name,
-            "constrain": self.constrain,
-            "levels": self.levels,
-            "fix": sorted(self.fix.items()),
-        }
-        if self.allow is not None:  # digests are older than this
-            parts["allow"] = self.allow
+    def _identity(self) -> str | None:
+        """Return the digest of what the variant is."""
+        names = [(e.name, e.sense) if isinstance(e, Level) else e for e in self.levels or ()]
+        stated = [self.problem, self.name, names, sorted(self.fix.items())]
         functions = [self.constrain, self.allow, *(level.expr for level in self.own_levels)]
-        return digest(self.name, parts, functions)
+        return identity(stated, functions, self.version)
 
     @property
     def rule(self) -> Rule | None:
@@ -189,14 +191,6 @@ class Variant:
         """Whether a rule is all that the variant changes, so that structured methods state it."""
         return self.allow is not None and not (self.constrain or self.levels or self.fix)
 
-    def validate_unchanged(self) -> None:
-        """Raise `OptionError` if data that the variant reads have changed since it was made."""
-        if self.digest() != self.sha256:
-            raise OptionError(
-                f"{self}: what its functions read has changed since it was made; make a new "
-                f"variant, or give them data that do not change"
-            )
-
 
 def variant(
     problem: str,
@@ -205,6 +199,7 @@ def variant(
     levels: Sequence[str | Level] | None = None,
     fix: Mapping[str, float] | None = None,
     allow: Allow | None = None,
+    version: str | None = None,
 ) -> Callable[[Constrain], Variant]:
     """Return a decorator that makes a variant of a function ``constrain(m, instance)``.
 
@@ -213,6 +208,6 @@ def variant(
 
     def decorate(constrain: Constrain) -> Variant:
         label = name or constrain.__name__.replace("_", "-")
-        return Variant(problem, label, constrain, levels, fix or {}, allow)
+        return Variant(problem, label, constrain, levels, fix or {}, allow, version)
 
     return decorate

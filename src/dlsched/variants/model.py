@@ -33,6 +33,12 @@ class VariantModel:
             self._changes[instance.sha256] = self.adapt(instance)(self._built(instance))
         return self._changes[instance.sha256]
 
+    def digest(self, instance: Instance) -> str | None:
+        """Return the digest of what the functions added; ``None`` where no model was built."""
+        change = self._changes.get(instance.sha256)
+        called = self.variant.constrain is not None or self.variant.own_levels
+        return change.digest if change is not None and called else None
+
     def _built(self, instance: Instance) -> Any:
         """Return the problem's model; what it refuses has another remedy for a variant."""
         try:
@@ -62,7 +68,6 @@ class VariantModel:
         """Return what changes a model of an instance in place."""
 
         def apply(model: Any) -> Change:
-            self.variant.validate_unchanged()
             if hasattr(self.whole, "complete"):
                 self.whole.complete(model, instance)
             named = getattr(self.module, "NAMEABLE", None)
@@ -70,9 +75,7 @@ class VariantModel:
             if self.variant.rule is not None:
                 self._forbid(model, instance, self.variant.rule)
             state_named = getattr(self.whole, "state_named", None)
-            made = change_model(self.variant, model, instance, allowed, state_named)
-            self.variant.validate_unchanged()
-            return made
+            return change_model(self.variant, model, instance, allowed, state_named)
 
         return apply
 

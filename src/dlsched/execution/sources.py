@@ -1,4 +1,4 @@
-"""The user's own source files that a method depends on: its module and what that imports.
+"""The user's own source files that a method or a variant depends on: a module and its imports.
 
 Imports are found in the source, also inside functions, and followed recursively through the user's
 own modules, but not into the standard library, installed packages or dlsched; of installed packages
@@ -21,6 +21,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from pathlib import Path
 
+_LIBRARY = Path(__file__).resolve().parents[1]
 MODULE = "module "
 """What stands before a module's name, so that it is not taken for a package's."""
 _CALLS = ("import_module", "__import__")
@@ -45,14 +46,14 @@ def modules_of(module: str, folder: str) -> Mapping[str, str]:
         import, by name; empty if there is no such module. Cached until `forget` is called.
     """
     closure = _closure(module, folder)
-    digests = {f"{MODULE}{name}": digest for name, digest in closure.digests.items()}
-    return digests | {name: _version(name) for name in sorted(closure.packages)}
+    digests = {f"{MODULE}{n}": digest_of_file(n, path) for n, path in closure.files.items()}
+    return digests | {name: version_of(name) for name in sorted(closure.packages)}
 
 
 def own_files(module: str, folder: str) -> Mapping[str, Path]:
     """Return the files of the same modules by name, but for those of installed packages."""
     files = _closure(module, folder).files
-    return {name: path for name, path in files.items() if not _is_foreign(str(path))}
+    return {name: path for name, path in files.items() if not is_foreign(str(path))}
 
 
 def digest_of_file(name: str, path: Path) -> str:
@@ -73,19 +74,19 @@ def forget() -> None:
     seen.clear()
 
 
-class _Closure:
+class Closure:
     """The digests of the files of a module and of all that it imports, by module name."""
 
     def __init__(self, module: str, folder: str) -> None:
         importlib.invalidate_caches()
         self.folder = folder
-        self.digests: dict[str, str] = {}
+        self.digests: dict[str, str] = {}  # of the files as they are now
         self.files: dict[str, Path] = {}
         self.packages: set[str] = set()
         self.specs: dict[str, ModuleSpec | None] = {}
         first = module.removesuffix(".*")
         root = self._find(first)
-        foreign = bool(root and root.origin and _is_foreign(root.origin))
+        foreign = bool(root and root.origin and is_foreign(root.origin))
         self.top = first.partition(".")[0] if foreign else None
         waiting = list(_parents(first))
         if module.endswith(".*"):
@@ -112,17 +113,17 @@ class _Closure:
         spec = self._find(name)
         if spec is None or spec.origin is None or not spec.has_location:
             return
-        if self._is_other(name, spec.origin):
-            top = name.partition(".")[0]
-            if top not in sys.stdlib_module_names and top != "dlsched":
+        top = name.partition(".")[0]
+        if is_foreign(spec.origin) and top != self.top:  # of another package than the method's own
+            if top not in sys.stdlib_module_names and top != _LIBRARY.name:
                 self.packages.add(top)
             return
         try:
             content = Path(spec.origin).read_bytes()
-            self.digests[name] = digest_of_file(name, Path(spec.origin))
-            self.files[name] = Path(spec.origin)
         except OSError:
             return
+        self.digests[name] = hashlib.sha256(content).hexdigest()
+        self.files[name] = Path(spec.origin)
         if not spec.origin.endswith(".py"):
             return
         package = name if spec.submodule_search_locations is not None else name.rpartition(".")[0]
@@ -132,10 +133,6 @@ class _Closure:
             return
         for imported in _imports(tree, package):
             yield from _parents(imported)
-
-    def _is_other(self, name: str, origin: str) -> bool:
-        """Whether a file belongs to an installed package other than the method's own."""
-        return _is_foreign(origin) and name.partition(".")[0] != self.top
 
     def _find(self, name: str) -> ModuleSpec | None:
         if name not in self.specs:
@@ -152,8 +149,8 @@ class _Closure:
 
 
 @cache
-def _closure(module: str, folder: str) -> _Closure:
-    return _Closure(module, folder)
+def _closure(module: str, folder: str) -> Closure:
+    return Closure(module, folder)
 
 
 def _spec(name: str, path: Sequence[str] | None) -> ModuleSpec | None:
@@ -170,7 +167,7 @@ def _spec(name: str, path: Sequence[str] | None) -> ModuleSpec | None:
 
 
 @cache
-def _version(package: str) -> str:
+def version_of(package: str) -> str:
     """Return the version of the distribution that an installed package belongs to."""
     try:
         return version(package)
@@ -220,10 +217,11 @@ def _foreign_folders() -> tuple[Path, ...]:
     places = [paths[key] for key in ("stdlib", "platstdlib", "purelib", "platlib")]
     places += [*site.getsitepackages(), site.getusersitepackages()]
     folders = [Path(place).resolve() for place in places]
-    return (*dict.fromkeys(folders), Path(__file__).resolve().parents[1])
+    return (*dict.fromkeys(folders), _LIBRARY)
 
 
-def _is_foreign(origin: str) -> bool:
+def is_foreign(origin: str) -> bool:
+    """Whether a file is Python's, an installed package's or this library's."""
     path = Path(origin).resolve()
     installed = {"site-packages", "dist-packages"} & set(path.parts)
     return bool(installed) or any(path.is_relative_to(folder) for folder in _foreign_folders())

@@ -1,0 +1,1 @@
+"""What runs elsewhere or again: which code it is."""
