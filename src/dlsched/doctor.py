@@ -40,9 +40,8 @@ EXAMPLE, METHOD = "lyra-fig5", "milp"
 OTHERS = (
     "dlsched.problems.interleaving.heuristics.seeded_groups",
     "dlsched.problems.interleaving.programs.pair_pricing",
-    "dlsched.simulation.bounds.relaxation",
 )
-"""The modules with loops that no method preloads, those of the simulation among them."""
+"""The modules with loops that no method preloads."""
 _REQUIREMENT = re.compile(
     r"(?P<name>[\w.-]+)(\[[^]]*])?>=(?P<floor>[\w.]+)(; extra == '(?P<extra>[\w-]+)')?"
 )
