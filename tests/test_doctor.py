@@ -165,14 +165,11 @@ def test_a_library_that_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 def test_the_cache_of_compiled_loops(tmp_path: Path) -> None:
     """An empty cache has none of the loops; what is compiled is found there by other processes."""
     look = (
-        "from dlsched.solvers.compilation import entries;"
+        "from dlsched.solvers.compilation import entries, modules_with_entries;"
         "from dlsched.doctor import compiled_loops as c; x = c();"
         "print(x.cached, x.total, x.writable, *x.folders);"
     )
-    fill = (
-        "loop, *_ = entries('dlsched.problems.utility.heuristics.hadar_program');"
-        "loop.compiled.compile(loop.signatures[0])"
-    )
+    fill = "loop, *_ = entries(modules_with_entries()[0]);loop.compiled.compile(loop.signatures[0])"
     cache = {"NUMBA_CACHE_DIR": str(tmp_path)}
     cached, total, writable, *folders = python(look + fill, env=cache).stdout.split()
     assert (cached, writable) == ("0", "True") and int(total) > 5
