@@ -295,7 +295,6 @@ def test_a_larger_answer_is_the_same() -> None:
     made = [
         ("placement", "hill_climbing", {"tables": 150, "jobs": 150}),
         ("interleaving", "column_generation", {"jobs": 20, "grouping": "cover"}),
-        ("utility", "hadar", {"jobs": 20, "slots": 40}),
     ]
     for name, method, options in made:
         instance = dlsched.generate(name, 3, **options)
@@ -358,7 +357,6 @@ def test_one_warning_without_numba(monkeypatch: pytest.MonkeyPatch) -> None:
         ("elastic", {"jobs": 12}, 0),
         ("placement", {"tables": 6, "regions": 3, "jobs": 8}, 0),
         ("placement", {"tables": 30, "regions": 4, "jobs": 40}, 1),
-        ("utility", {"jobs": 25, "slots": 40}, 1),
     )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

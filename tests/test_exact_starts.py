@@ -192,7 +192,7 @@ ORDERS = [
     ("interleaving", {"jobs": 64}, ["column_generation", "regroup", "swap"]),
     ("interleaving", {"jobs": 256}, ["regroup", "swap", "column_generation"]),
     ("elastic", {"jobs": 12}, ["dp", "lyra"]),
-    ("utility", {"jobs": 5, "slots": 10}, ["dantzig_wolfe", "insertion"]),
+    ("utility", {"jobs": 5, "slots": 10}, ["insertion", "dantzig_wolfe"]),
     ("sensitivity", {"servers": 70}, ["price_round", "pooled", "patterns", "tune"]),
     ("dispatch", {"pending": 6, "machines": 8}, ["classes", "lp", "counted", "reinserted"]),
     ("dispatch", {"pending": 90, "machines": 150}, ["counted", "reinserted"]),

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dlsched.problems.utility.definition.schema import Held, Instance, Solution
 from dlsched.problems.utility.heuristics.hadar_prices import Prices, on_machines, pools_of
-from dlsched.problems.utility.programs.pricing import best_schedule
+from dlsched.problems.utility.kernels.pricing import best_schedule
 from dlsched.problems.utility.structures.gangs import Gangs, require_gangs
 from dlsched.results.result import Claim, Status
 from dlsched.run import Run

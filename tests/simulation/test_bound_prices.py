@@ -11,7 +11,9 @@ import pytest
 from dlsched.errors import OptionError
 from dlsched.simulation.bounds.ascent import PriceAscent
 from dlsched.simulation.bounds.demands import Demands, Mode, Resource
-from dlsched.simulation.bounds.prices import Prices, evaluate, integrals
+from dlsched.simulation.bounds.prices import Prices, Relaxation, evaluate, integrals
+from dlsched.simulation.kernels import relaxation
+from kernel_sources import as_python
 
 BITS = 12
 
@@ -70,6 +72,24 @@ def test_value_of_prices_is_that_of_trying_every_completion_time(seed: int) -> N
     d = random_demands(rng)
     prices = random_prices(rng, d)
     assert evaluate(d, prices) == slow_value(d, prices)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_loop_built_and_not(seed: int) -> None:
+    """Built or run by Python, it has the same costs and times used."""
+    rng = np.random.default_rng(seed)
+    d = random_demands(rng)
+    prices = random_prices(rng, d)
+    made = Relaxation(d, 1, prices.starts)
+    of_kinds, _ = made.kind_prices(np.array(prices.values, object))
+    jobs = (made.release, made.length, made.first, made.kind)
+    answers = []
+    for kernel in (relaxation, as_python("simulation.kernels.relaxation")):
+        worth, used = np.zeros(len(d.work), np.int64), np.zeros(of_kinds.shape, np.int64)
+        looked = kernel.relax(made.starts, of_kinds, *jobs, 1 << BITS, worth, used)
+        answers.append((looked, worth.tolist(), used.tolist()))
+    assert answers[0] == answers[1]
+    assert np.array(answers[0][2]).sum() == sum(d.work)
 
 
 def least_total(d: Demands, gpus: int) -> int:

@@ -2,10 +2,7 @@
 
 from dlsched.problems.utility.definition.check import LEVELS, check, explain
 from dlsched.problems.utility.definition.schema import Held, Instance, Job, Machine, Solution
-from dlsched.registry import Problem, Start, When
-
-_FEW_RUNS = 500
-"""Up to this many triples of job, slot and speed Python takes a second or a few, as measured."""
+from dlsched.registry import Problem, Start
 
 
 def choose(instance: Instance) -> str:
@@ -13,20 +10,9 @@ def choose(instance: Instance) -> str:
     return "milp" if instance.forking else "dantzig_wolfe"
 
 
-def few_runs(instance: Instance) -> bool:
-    """Return whether the exact method takes less time as Python than its loops to be compiled."""
-    return not instance.forking and instance.runs <= _FEW_RUNS
-
-
 def starts(instance: Instance) -> list[Start]:
-    """Return what the exact method begins from: of gangs `insertion`, with loops compiled always.
-
-    With few runs it comes last, so that nothing is compiled where the exact method proves its
-    solution before.
-    """
-    if instance.forking:
-        return [Start("forked")]
-    return [Start("insertion", When.LAST if few_runs(instance) else When.LIMITED)]
+    """Return what the exact method begins from."""
+    return [Start("forked" if instance.forking else "insertion")]
 
 
 PROBLEM = Problem(

@@ -13,12 +13,10 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from dlsched.simulation.bounds import relaxation as loops
 from dlsched.simulation.bounds.capacity import weighted_sum
 from dlsched.simulation.bounds.demands import Demands, pool
 from dlsched.simulation.bounds.intervals import intervals_and_prices
 from dlsched.simulation.bounds.prices import FINE, LARGEST, LONGEST, Prices, Relaxation
-from dlsched.solvers.preparation import prepare
 
 Floats = NDArray[np.float64]
 INTERVALS = 2000
@@ -57,7 +55,6 @@ class PriceAscent:
     """
 
     def __init__(self, relaxation: Relaxation, values: Floats) -> None:
-        prepare(loops.__name__)
         self.relaxation = relaxation
         self.values = values
         self.most = np.array([[float(r.most) or 1.0] for r in relaxation.d.resources])

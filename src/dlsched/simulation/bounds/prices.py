@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from dlsched.errors import OptionError
 from dlsched.simulation.bounds.capacity import Capacity
 from dlsched.simulation.bounds.demands import Demands, Kind, Resource
-from dlsched.simulation.bounds.relaxation import Whole, relax
+from dlsched.simulation.kernels.relaxation import relax
 
 FINE = 20
 """Uses of resources are rounded down to multiples of 2**-FINE per length."""
@@ -101,7 +101,9 @@ class Relaxation:
         self.most = max(int(uses.sum(axis=1).max()) for uses in self.large_uses)
         self.uses = [np.minimum(uses, LARGEST).astype(np.int64) for uses in self.large_uses]
 
-    def kind_prices(self, values: NDArray[np.object_]) -> tuple[Whole, NDArray[np.int64]]:
+    def kind_prices(
+        self, values: NDArray[np.object_]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the price per length of each kind, and its cheapest mode, by interval.
 
         Raises

@@ -7,7 +7,7 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from dlsched.problems.utility import few_runs, model
+from dlsched.problems.utility import model
 from dlsched.problems.utility.definition.schema import Instance, Solution
 from dlsched.problems.utility.exact.schedule_columns import ScheduleSearch
 from dlsched.problems.utility.model import Part
@@ -67,13 +67,7 @@ class _LimitedModel:
         return built
 
 
-@method(
-    "utility",
-    kind="exact",
-    preload=(".heuristics.insertion", *SOLVER_LIBRARIES),
-    small=few_runs,
-    begins_with="lagrangian",
-)
+@method("utility", kind="exact", preload=SOLVER_LIBRARIES, begins_with="lagrangian")
 def dantzig_wolfe(instance: Instance, run: Run) -> Claim:
     """Columns are the jobs' schedules, priced by one dynamic program for all finish slots at once.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from dlsched.errors import OptionError
-from dlsched.problems.utility import few_runs
 from dlsched.problems.utility.definition.allow import Allow, require_form
 from dlsched.problems.utility.definition.schema import Instance
 from dlsched.problems.utility.exact import solve_barred
@@ -16,8 +15,8 @@ from dlsched.results.result import Claim, Status
 from dlsched.run import Run
 from dlsched.solvers.levels import SOLVER_LIBRARIES
 
-PRELOAD = (".programs.pricing", *SOLVER_LIBRARIES)
-small = few_runs
+PRELOAD = SOLVER_LIBRARIES
+small = None
 
 
 def solve_allowed(instance: Instance, run: Run, allow: Allow) -> Claim:

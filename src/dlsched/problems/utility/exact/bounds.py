@@ -14,11 +14,7 @@ from dlsched.solvers.levels import SOLVER_LIBRARIES
 __all__ = ["lagrangian", "lagrangian_bound"]
 
 
-@method(
-    "utility",
-    kind="bound",
-    preload=(".programs.pricing", ".heuristics.partial_schedule", *SOLVER_LIBRARIES),
-)
+@method("utility", kind="bound", preload=SOLVER_LIBRARIES)
 def lagrangian(instance: Instance, run: Run) -> Claim:
     """Lagrangian bound of the best prices found, which `lagrangian_bound` re-checks in one pass.
 

@@ -25,13 +25,7 @@ from dlsched.results.result import Claim, Status
 from dlsched.run import Run
 
 
-def few_gpus(instance: Instance) -> bool:
-    """Return whether loops run as Python: the program of `hadar` then has at most 256 states."""
-    states = sum(instance.supply.values()) <= 8
-    return states and len(instance.jobs) * instance.slots <= 200
-
-
-@method("utility", kind="heuristic", preload=(".heuristics.hadar_program",), small=few_gpus)
+@method("utility", kind="heuristic")
 def hadar(instance: Instance, run: Run) -> Claim:
     """Hadar's Algorithms 1 and 2 (section III-C), repaired: the jobs of the largest payoffs.
 
@@ -50,7 +44,7 @@ def hadar(instance: Instance, run: Run) -> Claim:
     return replace(claim, reason=f"{ended}; {scanned}" if ended else scanned)
 
 
-@method("utility", kind="baseline", preload=(".heuristics.hadar_program",), small=few_gpus)
+@method("utility", kind="baseline")
 def hadar_literal(instance: Instance, run: Run) -> Claim:
     """Algorithm 2 closer to its text: jobs in turn, until the first that does not fit.
 
@@ -98,9 +92,7 @@ def srtf(instance: Instance, run: Run) -> Claim:
     return _simulate(instance, shortest_first, run)
 
 
-@method(
-    "utility", kind="heuristic", preload=(".heuristics.remove_insert", ".heuristics.order_search")
-)
+@method("utility", kind="heuristic")
 def insertion(instance: Instance, run: Run, rounds: int = 500) -> Claim:
     """Jobs inserted one by one, each at its earliest finish; search over orders and schedules.
 
@@ -126,7 +118,7 @@ def insertion(instance: Instance, run: Run, rounds: int = 500) -> Claim:
     return Claim(solution=solution_of(instance, schedule.levels), termination=run.stop_reason())
 
 
-@method("utility", kind="heuristic", preload=(".heuristics.hadar_program",), small=few_gpus)
+@method("utility", kind="heuristic")
 def hadare(instance: Instance, run: Run, divided: bool = False) -> Claim:
     """HadarE: Hadar decides which copies of forked jobs run, as section V-A has it.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from dlsched.problems.utility.heuristics.hadar_prices import (
     pools_of,
     terms_of,
 )
-from dlsched.problems.utility.heuristics.hadar_program import fill
+from dlsched.problems.utility.kernels.hadar_program import States, fill
 from dlsched.problems.utility.structures.slot_simulation import Grants, Rounds
 from dlsched.schema import Id
 
@@ -81,6 +82,10 @@ class Hadar:
             if pool.kind in speed.types and machine in (None, pool.machine)
         )
 
+    @cached_property
+    def _all_states(self) -> States:
+        return States(np.array([pool.gpus for pool in self.pools], dtype=np.int64))
+
     def worth(self, job: int, completion: int) -> float:
         """Return a job's utility, `Instance.worth` times its factor, as a float."""
         if self.instance.utility.kind == "effective_throughput":
@@ -123,9 +128,8 @@ class Hadar:
         for i, (j, offer) in enumerate(utilities.items()):
             worth[i, : len(offer)] = offer
             masks[i, : len(offer)] = [sum(1 << p for p in pools) for pools in self.usable[j]]
-        caps = np.array([pool.gpus for pool in self.pools], dtype=np.int64)
         workers = np.array([self.instance.jobs[j].workers for j in queue], dtype=np.int64)
-        rows = fill(caps, prices.matrix(), worth, masks, workers).tolist()
+        rows = fill(self._all_states, prices.matrix(), worth, masks, workers).tolist()
         by_pool = [{p: n for p, n in enumerate(row) if n} for row in rows]
         return self._grants({j: taken for j, taken in zip(queue, by_pool, strict=True) if taken})
 

@@ -8,10 +8,10 @@ from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dlsched.problems.utility.definition.schema import Instance
 from dlsched.problems.utility.structures.machines import GpusByMachine
-from dlsched.solvers.compilation import FloatRows, Floats
 
 _LEAST_SHARE = 1e-6
 """The lowest price as a share of the highest, where a utility of 0 at the horizon makes it 0."""
@@ -99,14 +99,14 @@ class Prices:
         rows = {(top, gpus): self._row(top, gpus, lowest) for top, gpus in dict.fromkeys(keys)}
         self.table = [rows[key] for key in keys]
 
-    def matrix(self) -> FloatRows:
+    def matrix(self) -> NDArray[np.float64]:
         """Return pools x GPUs in use: the prices, 0 where a pool has fewer GPUs."""
         matrix = np.zeros((len(self.table), max(map(len, self.table))))
         for row, prices in zip(matrix, self.table, strict=True):
             row[: len(prices)] = prices
         return matrix
 
-    def _row(self, top: float, gpus: int, lowest: float) -> Floats:
+    def _row(self, top: float, gpus: int, lowest: float) -> NDArray[np.float64]:
         """Return the prices of a pool by use (eq. 5), from the lowest to `top`."""
         low = lowest if lowest > 0 else _LEAST_SHARE * top
         if not top > low > 0:

@@ -6,10 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from dlsched.problems.utility.heuristics.order_search import anneal_order
-from dlsched.problems.utility.heuristics.partial_schedule import Plan, insert_in_turn
-from dlsched.problems.utility.heuristics.remove_insert import anneal
-from dlsched.problems.utility.programs.pricing import best_schedule
+from dlsched.problems.utility.kernels import insertion as kernel
+from dlsched.problems.utility.kernels.pricing import best_schedule
 from dlsched.problems.utility.structures.gangs import Gangs, Indices, Levels, Vector
 from dlsched.run import Run
 
@@ -113,8 +111,9 @@ class Insertion:
         """
         if price is None:
             plan = self.plan()
-            insert_in_turn(self.gangs.demands, plan, np.array([*order], dtype=np.int64))
-            self.reset(plan.levels)
+            demands = kernel.Demands(*self.gangs.demands)
+            kernel.insert_in_turn(demands, plan, np.array([*order], dtype=np.int64))
+            self.reset(np.asarray(plan.levels))
             return
         for job in order:
             if self.gangs.stop():
@@ -166,12 +165,12 @@ class Insertion:
             annealing.stage(run, part * len(self.levels))
         self.reset(annealing.kept)
 
-    def plan(self, seed: int = 1) -> Plan:
-        """Return a copy of the schedule for the compiled loops."""
+    def plan(self, seed: int = 1) -> kernel.Plan:
+        """Return a copy of the schedule for the built loops."""
         runs = self.levels >= 0
         last = self.levels.shape[1] - 1 - runs[:, ::-1].argmax(axis=1)
         finish = np.where(runs.any(axis=1), last, -1)
-        return Plan(self.levels.copy(), finish, self.free.copy(), np.array([seed]))
+        return kernel.Plan(self.levels.copy(), finish, self.free.copy(), seed)
 
     def reset(self, levels: Levels) -> None:
         """Replace the schedule by these rows of speeds."""
@@ -202,6 +201,7 @@ class _Annealing:
 
     def __init__(self, schedule: Insertion, run: Run, order: Indices | None) -> None:
         self.schedule, self.order = schedule, order
+        self.demands = kernel.Demands(*schedule.gangs.demands)
         self.density = schedule.density()
         self.plan = schedule.plan(int(run.rng.integers(1, 2**31 - 1)))
         self.kept = schedule.levels.copy()
@@ -215,15 +215,14 @@ class _Annealing:
     def begin_from(self, levels: Levels) -> None:
         """Go on from another schedule."""
         if not np.array_equal(levels, self.plan.levels):
-            self.plan = self.schedule.plan(int(self.plan.seed[0]))
+            self.plan = self.schedule.plan(self.plan.seed)
             self.kept = levels.copy()
             self.totals[:] = self._worth()
 
     def stage(self, run: Run, rounds: int) -> None:
         """Do rounds; end early at a limit, or if all jobs have their largest utility."""
-        demands = self.schedule.gangs.demands
         count, slots = self.kept.shape
-        most = demands.value.max(axis=1).sum()
+        most = self.schedule.gangs.value.max(axis=1).sum()
         hottest = _HOTTEST["schedule" if self.order is None else "order"]
         hottest *= max(self.best / count, np.finfo(float).tiny)
         steps = slots if self.order is None else slots * count
@@ -233,18 +232,17 @@ class _Annealing:
             temperature = hottest * _COLDEST ** (done / rounds)
             before = self.best
             part = min(rounds_at_once, rounds - done)
+            made = self.totals, self.kept
             if self.order is None:
-                density, kept = self.density, self.kept
-                anneal(demands, self.plan, density, part, temperature, self.totals, kept)
+                kernel.anneal(self.demands, self.plan, self.density, part, temperature, *made)
             else:
-                order, kept = self.order, self.kept
-                anneal_order(demands, self.plan, order, part, temperature, self.totals, kept)
+                kernel.anneal_order(self.demands, self.plan, self.order, part, temperature, *made)
             done += part
             if self.best > before and not self.schedule.all_needed:
                 run.record(self.schedule.gangs.unscaled(self.best), None)
 
     def _worth(self) -> float:
-        value, finish = self.schedule.gangs.demands.value, self.plan.finish
+        value, finish = self.schedule.gangs.value, np.asarray(self.plan.finish)
         scheduled = np.flatnonzero(finish >= 0)
         return float(value[scheduled, finish[scheduled]].sum())
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from dlsched.errors import OptionError
 from dlsched.problems.utility.definition.schema import Instance
-from dlsched.problems.utility.programs.pricing import Jobs, price_all
+from dlsched.problems.utility.kernels.pricing import Jobs, price_all
 from dlsched.problems.utility.structures.gangs import Gangs, Vector, require
 from dlsched.problems.utility.structures.work_stages import Stages
 
@@ -90,22 +90,21 @@ class Dual:
         work = self.rounded_down if round_down else self.rounded_up
         values = np.zeros(len(inst.jobs))
         rows = np.full((len(inst.jobs), inst.slots), -1, dtype=np.int8)
-        jobs = Jobs(
-            mask_of_speed=gangs.mask_of_speed,
-            after=work.after,
-            begin=work.begin,
-            end=work.end,
-            speeds=gangs.number_of_speeds,
-            first=gangs.first,
-            workers=gangs.workers,
-            worth=gangs.worth,
-            barred=gangs.barred,
-        )
         by_mask = self.by_mask(prices)
         for part in self._parts(work):
             require(gangs.stop)
-            some = Jobs._make(array[part] for array in jobs)._replace(after=work.after)
-            price_all(by_mask, some, inst.must_finish, values[part], rows[part])
+            jobs = Jobs(
+                mask_of_speed=gangs.mask_of_speed[part],
+                after=work.after,
+                begin=work.begin[part],
+                end=work.end[part],
+                speeds=gangs.number_of_speeds[part],
+                first=gangs.first[part],
+                workers=gangs.workers[part],
+                worth=gangs.worth[part],
+                barred=gangs.barred[part],
+            )
+            price_all(by_mask, jobs, inst.must_finish, values[part], rows[part])
         return Priced(float(prices.sum(axis=0) @ self.supply + values.sum()), values, rows)
 
     def _parts(self, work: Stages) -> Iterator[slice]:

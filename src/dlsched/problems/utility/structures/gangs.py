@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +19,7 @@ from numpy.typing import NDArray
 from dlsched.errors import OptionError
 from dlsched.problems.utility.definition.check import completions, progress
 from dlsched.problems.utility.definition.schema import Instance, Solution
-from dlsched.problems.utility.structures.insertion_arrays import Demands, demands_of
-from dlsched.problems.utility.structures.work_units import UNITS, Work
+from dlsched.problems.utility.structures.work_units import UNITS, Work, exact_units
 from dlsched.results.result import Termination
 
 Indices = NDArray[np.int64]
@@ -207,17 +207,26 @@ class Gangs:
         return Work(self.instance, up=False, most=self.most_units)
 
     @cached_property
-    def demands(self) -> Demands:
-        """What the jobs need, for compiled insertion."""
-        return demands_of(
-            self.instance,
-            self.mask_of_speed,
-            self.within,
-            self.first,
-            self.workers,
-            self.worth,
-            self.barred,
-        )
+    def value(self) -> Vector:
+        """`worth`, plus a number that no utilities outweigh where all jobs must finish."""
+        most = 1000.0 * (len(self.instance.jobs) + 1)
+        return self.worth + (most if self.instance.must_finish else 0.0)
+
+    @cached_property
+    def demands(self) -> tuple[NDArray[Any], ...]:
+        """What the jobs need, as the arguments of `kernels.insertion.Demands`."""
+        gains = np.zeros_like(self.mask_of_speed)
+        speeds, needs = np.zeros_like(self.first), np.ones_like(self.first)
+        for j in np.flatnonzero(self.instance.fewest).tolist():
+            work = exact_units(self.instance, j)
+            gains[j, : len(work.gains)] = work.gains
+            speeds[j], needs[j] = np.count_nonzero(work.gains), work.need
+        above = np.full(self.within.shape, -1, dtype=np.int64)
+        for row, contained in zip(above, self.within, strict=True):
+            sets = np.flatnonzero(contained)
+            row[: len(sets)] = sets
+        of_jobs = self.first, self.workers, self.value
+        return self.mask_of_speed, gains, speeds, needs, *of_jobs, above, self.barred
 
     def free(self, levels: Levels) -> Indices:
         """Return slots x sets: the GPUs left free by a schedule."""

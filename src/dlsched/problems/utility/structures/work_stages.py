@@ -126,7 +126,7 @@ def stages(
 
 
 class Stages:
-    """The stages of all jobs, as arrays for the compiled loops.
+    """The stages of all jobs, as arrays for the loops of pricing.
 
     Attributes
     ----------

@@ -191,6 +191,20 @@ def _rounded(gains: list[int], need: int, fewest: int, up: bool, most: int) -> U
     return Units(tuple(scaled), n, exact=False)
 
 
+def exact_units(instance: Instance, j: int) -> Units:
+    """Return a job's work in the units of its gains; with gains rounded down if they are too many.
+
+    Unlike those of `units` they may be any number below `_EXACT_INTEGERS`.
+    """
+    gains = [Fraction(speed.gain) for speed in instance.speeds[j]]
+    work = Fraction(instance.jobs[j].iterations)
+    step = granularity(gains)
+    need = int(-(-work // step))
+    if need <= _EXACT_INTEGERS:
+        return Units(tuple(min(need, int(gain / step)) for gain in gains), need, exact=True)
+    return units(gains, work, instance.slots - instance.jobs[j].arrival + 1, up=False)
+
+
 class Work:
     """Gains and needs of all jobs, as arrays for the compiled loops.
 

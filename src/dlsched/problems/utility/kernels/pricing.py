@@ -1,0 +1,175 @@
+"""The cheapest schedules of a job at given prices: one pass over slots, for every finish at once.
+
+``cost[t, v]`` is the cost of running in slot t at speed v, infinite if not allowed. ``least[p]`` is
+the least cost of doing the work of stage p (see `structures.work_stages`) in the slots so far; each
+slot updates it in place, in descending p, as it is used at most once.
+"""
+
+import cython
+import numpy as np
+
+_INF = cython.declare(cython.double, float("inf"))
+
+
+@cython.final
+@cython.cclass
+class Jobs:
+    """Jobs to be priced.
+
+    Attributes
+    ----------
+    mask_of_speed
+        Jobs x speeds: the position of the mask.
+    after
+        Stages x speeds: the stage after a slot, for all jobs.
+    begin, end
+        By job: its range of `after`.
+    speeds, first, workers
+        By job: the number of speeds, the index of the first slot, GPUs.
+    worth
+        Jobs x slots: the utility of finishing in a slot.
+    barred
+        Jobs x slots x speeds: what a rule does not allow; without rows all is allowed.
+    """
+
+    mask_of_speed: cython.const[cython.longlong][:, ::1]
+    after: cython.const[cython.int][:, ::1]
+    begin: cython.const[cython.longlong][::1]
+    end: cython.const[cython.longlong][::1]
+    speeds: cython.const[cython.longlong][::1]
+    first: cython.const[cython.longlong][::1]
+    workers: cython.const[cython.longlong][::1]
+    worth: cython.const[cython.double][:, ::1]
+    barred: cython.const[cython.uchar][:, :, ::1]
+
+    def __init__(
+        self, mask_of_speed, after, begin, end, speeds, first, workers, worth, barred=None
+    ) -> None:
+        self.mask_of_speed, self.after, self.begin, self.end = mask_of_speed, after, begin, end
+        self.speeds, self.first, self.workers, self.worth = speeds, first, workers, worth
+        self.barred = np.zeros((0, 0, 0), np.uint8) if barred is None else barred.view(np.uint8)
+
+
+def price_all(
+    price: cython.const[cython.double][:, ::1],
+    jobs: Jobs,
+    must: cython.bint,
+    values: cython.double[::1],
+    rows: cython.schar[:, ::1],
+) -> cython.void:
+    """Price every job's schedules; write each job's value and best row of speeds.
+
+    Parameters
+    ----------
+    price
+        Slots x masks: the price of the cheapest type of the mask.
+    must
+        Whether jobs have to finish; if not, not running has value 0.
+    values, rows
+        By job, and jobs x slots. Written.
+    """
+    most = np.subtract(jobs.end, jobs.begin).max(initial=0)
+    cost: cython.double[:, ::1] = np.empty((price.shape[0], jobs.mask_of_speed.shape[1]))
+    least: cython.double[::1] = np.empty(most)
+    choice: cython.schar[:, ::1] = np.empty((price.shape[0], most), np.int8)
+    with cython.nogil:
+        for j in range(jobs.begin.shape[0]):
+            for t in range(price.shape[0]):
+                for v in range(jobs.speeds[j]):
+                    cost[t, v] = jobs.workers[j] * price[t, jobs.mask_of_speed[j, v]]
+                    if jobs.barred.shape[0] > 0 and jobs.barred[j, t, v]:
+                        cost[t, v] = _INF
+            after: cython.const[cython.int][:, ::1] = jobs.after[jobs.begin[j] : jobs.end[j]]
+            worth: cython.const[cython.double][::1] = jobs.worth[j]
+            speeds, first = jobs.speeds[j], jobs.first[j]
+            values[j] = _by_stages(cost, least, choice, after, speeds, first, worth, must, rows[j])
+
+
+def best_schedule(cost, gain, need: int, first: int, worth, must: bool, row) -> float:
+    """Find the schedule of the largest utility minus cost, of one job; see `price_all`.
+
+    Parameters
+    ----------
+    cost
+        Slots x speeds.
+    gain
+        Work of each speed, in units, in a slot; fastest first.
+    need
+        Units to be done.
+    first
+        Index of the first slot.
+    worth
+        The utility by finish slot.
+    row
+        By slot. Written: the speeds of the schedule, -1 where it does not run.
+
+    Returns
+    -------
+    float
+        The value, minus infinity if the job must finish and cannot.
+    """
+    speeds = np.arange(cost.shape[1])[None, :]
+    after = np.maximum(0, np.arange(need + 1)[:, None] - gain[: cost.shape[1]]).astype(np.int32)
+    begin, end, count, start, workers = np.array([0, need + 1, cost.shape[1], first, 1])[:, None]
+    jobs = Jobs(speeds, after, begin, end, count, start, workers, worth[None, :])
+    value = np.empty(1)
+    price_all(cost, jobs, must, value, row[None, :])
+    return value.item()
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _by_stages(
+    cost: cython.double[:, ::1],
+    least: cython.double[::1],
+    choice: cython.schar[:, ::1],
+    after: cython.const[cython.int][:, ::1],
+    speeds: cython.longlong,
+    first: cython.longlong,
+    worth: cython.const[cython.double][::1],
+    must: cython.bint,
+    row: cython.schar[::1],
+) -> cython.double:
+    """Return the value of a job's best schedule, which is written.
+
+    ``choice[t, p]`` is the speed in slot t with which stage p's work is done, -1 for none.
+    """
+    need = after.shape[0] - 1
+    row[:] = -1
+    least[: need + 1] = _INF
+    least[0] = 0.0
+    best = -_INF if must else 0.0
+    finish: cython.longlong = -1
+    reach: cython.longlong = 0
+    for t in range(first, worth.shape[0]):
+        if worth[t] <= best:
+            break
+        before = reach  # stages above it cannot be done in the slots so far
+        for v in range(speeds):
+            if cost[t, v] < _INF:
+                while reach < need and after[reach + 1, v] <= before:
+                    reach += 1
+        for p in range(reach, 0, -1):
+            low = least[p]
+            speed = -1
+            for v in range(speeds):
+                value = least[after[p, v]] + cost[t, v]
+                if value < low:
+                    low = value
+                    speed = v
+            least[p] = low
+            choice[t, p] = speed
+        if least[need] < _INF:
+            value = worth[t] - least[need]
+            if value > best:
+                best = value
+                finish = t
+    rest: cython.longlong = need
+    while rest > 0 and finish >= first:
+        taken: cython.longlong = choice[finish, rest]
+        if taken >= 0:
+            row[finish] = taken
+            rest = after[rest, taken]
+        finish -= 1
+    return best
