@@ -16,7 +16,7 @@ import pytest
 import dlsched
 from dlsched import Status, Termination, registry
 from dlsched.api.starting import joined
-from dlsched.problems.placement.heuristics.annealing_search import Search
+from dlsched.problems.placement.heuristics.annealing import Search
 from dlsched.registry import Kind
 from dlsched.results.objective import Bound, Level, strongest
 from dlsched.run import Run

@@ -20,8 +20,8 @@ from dlsched.problems.placement.heuristics import (
     rank_of,
     solution_of,
 )
+from dlsched.problems.placement.heuristics.annealing import Search
 from dlsched.problems.placement.heuristics.annealing import anneal as schedules_of_annealing
-from dlsched.problems.placement.heuristics.annealing_search import Search
 from dlsched.problems.placement.heuristics.incremental_cost import move_each
 from dlsched.problems.placement.heuristics.local_search import DRAWS, anneal
 from dlsched.problems.placement.heuristics.tempering import Replicas
