@@ -26,13 +26,12 @@ from dlsched.problems.placement import Instance, Solution
 from dlsched.problems.placement.exact import Refinement
 from dlsched.problems.placement.heuristics import hill_climb, hill_climbing, initial_homes
 from dlsched.problems.placement.heuristics.annealing import annealing
-from dlsched.problems.placement.heuristics.local_search import DRAWS, anneal
 from dlsched.problems.placement.heuristics.tempering import tempering
 from dlsched.problems.placement.instances.replicas import Replica, co_location, replicate
+from dlsched.problems.placement.kernels.local_search import DRAWS, anneal
 from dlsched.problems.placement.model import Whole
 from dlsched.problems.placement.structures.arrays import arrays
-from dlsched.problems.placement.structures.flat_state import COST
-from dlsched.problems.placement.structures.state import state_of
+from dlsched.problems.placement.structures.state import COST, state_of
 from dlsched.results.result import Claim
 from dlsched.run import Run
 from dlsched.testing import oracles, strategies

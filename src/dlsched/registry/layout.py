@@ -13,6 +13,7 @@ from dlsched.errors import OptionError
 
 FOLDERS = {
     "definition": "what the problem is: schema, check by the definition, brute force",
+    "kernels": "the loops that are built with the package",
     "structures": "the instance as arrays, and the partial solutions that methods update",
     "instances": "where instances come from: generators, drawn ones for tests, states, files",
     "programs": "linear and integer programs beside the model; forms of proofs",

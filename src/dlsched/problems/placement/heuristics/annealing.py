@@ -12,13 +12,12 @@ from dlsched.problems.placement.heuristics import (
     claim_of,
     hill_climb,
     initial_state,
-    local_search,
     move_to,
     rank_of,
 )
-from dlsched.problems.placement.heuristics.incremental_cost import move_each
+from dlsched.problems.placement.kernels import local_search
 from dlsched.problems.placement.structures.arrays import Data, arrays
-from dlsched.problems.placement.structures.flat_state import State
+from dlsched.problems.placement.structures.state import State
 from dlsched.registry.own import method
 from dlsched.results.result import Claim
 from dlsched.run import Run
@@ -46,7 +45,7 @@ _SAMPLED_MOVES = 500
 _LEAST_TEMPERATURE = 1e-300
 
 
-@method("placement", kind="heuristic", preload=(".heuristics.local_search",))
+@method("placement", kind="heuristic")
 def annealing(instance: Instance, run: Run, trials: int | None = None) -> Claim:
     """Simulated annealing with moves of tables, of a job's tables, and of clusters, and swaps.
 
@@ -131,7 +130,7 @@ class Search:
         tables = self.run.rng.integers(len(self.data.size), size=_SAMPLED_MOVES)
         into = self.run.rng.integers(len(self.data.capacity), size=_SAMPLED_MOVES)
         cost, worse = np.zeros((2, _SAMPLED_MOVES))
-        move_each(*self.state.packed, tables, into, False, cost, worse)
+        local_search.move_each(*self.state.packed, tables, into, False, cost, worse)
         increases = cost[cost > 0]
         # If no move costs anything, any temperature will do.
         self._increase = float(increases.mean()) if len(increases) else 1.0
@@ -164,7 +163,7 @@ class Search:
     def cool(
         self, temperatures: tuple[float, float], penalties: tuple[float, float], trials: int
     ) -> None:
-        """Make trials from the first temperature and penalty to the last; then climb from the best."""
+        """Make trials from the first temperature and penalty to the last; climb from the best."""
         self.anneal(self.temperatures(temperatures, trials), self.penalties(penalties, trials))
         move_to(self.state, self.homes)
         hill_climb(self.data, self.state, self.run, None)

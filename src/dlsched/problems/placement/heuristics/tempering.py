@@ -40,7 +40,7 @@ _COOLING = (0.5, 0.01)
 _COOLING_PENALTIES = (1.0, 10.0)
 
 
-@method("placement", kind="heuristic", preload=(".heuristics.local_search",))
+@method("placement", kind="heuristic")
 def tempering(
     instance: Instance, run: Run, trials: int | None = None, replicas: int = _REPLICAS
 ) -> Claim:
