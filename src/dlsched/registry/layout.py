@@ -1,4 +1,4 @@
-"""Where the modules of a problem's package are: seven folders, or all in the package itself."""
+"""Where the modules of a problem's package are: eight folders, or all in the package itself."""
 
 from __future__ import annotations
 

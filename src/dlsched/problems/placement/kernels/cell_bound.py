@@ -56,8 +56,8 @@ class Cell:
         By region: its slope.
     load, full
         Work space of `_slopes`, by region.
-    used
-        By region: above 0 if something is there; see `_next_item`.
+    used, kept
+        Of the node above: by region, above 0 if something is there; and its homes.
     """
 
     share: cython.const[cython.double][::1]
@@ -78,13 +78,14 @@ class Cell:
     load: cython.double[::1]
     full: cython.double[::1]
     used: cython.double[::1]
+    kept: cython.longlong[::1]
 
     def __init__(self, cell, given):
         self.share, self.penalty, self.voting = cell.share, cell.penalty, cell.voting
         self.first, self.tables, self.order = cell.first, cell.tables, cell.order
         self.target, self.alike = cell.target, cell.alike
         self.items, self.regions = len(cell.share), len(cell.target)
-        self.home = given.copy()
+        self.home, self.kept = given.copy(), given.copy()
         self.decision, self.state = np.full((2, self.items), -1, dtype=np.int64)
         self.base, self.level, self.load, self.full, self.used = np.zeros((5, self.regions))
 
@@ -259,11 +260,12 @@ def _decide(cell: Cell, i: cython.longlong, r: cython.longlong) -> cython.void:
 @cython.nogil
 @cython.exceptval(check=False)
 def _next_item(cell: Cell) -> cython.longlong:
-    """Return the item to decide at a node, -1 if there is none; set its state and ``used``."""
+    """Return the item to decide at a node, -1 if there is none; set what its children need."""
     _sort_out(cell)
     for r in range(cell.regions):
         cell.used[r] = cell.base[r]
     for t in range(cell.home.shape[0]):
+        cell.kept[t] = cell.home[t]
         if cell.home[t] >= 0:
             cell.used[cell.home[t]] = 1.0
     for k in range(cell.items):
@@ -297,6 +299,17 @@ def _may_run(
     return True
 
 
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _child(cell: Cell, i: cython.longlong, r: cython.longlong) -> cython.double:
+    """Return a lower bound with a decision more than at the node that `_next_item` looked at."""
+    for t in range(cell.home.shape[0]):
+        cell.home[t] = cell.kept[t]
+    _decide(cell, i, r)
+    return _divisible(cell)
+
+
 def least_cost(cell, given: cython.longlong[::1], most_nodes: cython.longlong):
     """Return a lower bound on the cost of a cell, given the homes of some tables.
 
@@ -313,29 +326,31 @@ def least_cost(cell, given: cython.longlong[::1], most_nodes: cython.longlong):
         Of the search, each with a bound for every region; 0 for the bound with divisible items.
     """
     work = Cell(cell, given)
-    kept: cython.longlong[::1] = given.copy()
-    number: cython.longlong = 0
-    # Open nodes with their bounds; of equal ones the older comes first. A node is an item and its
-    # region, and the node above it.
-    open_nodes = [(_divisible(work), number, None)]
+    regions, room = work.regions, cython.cast(cython.longlong, 1)
+    for _ in range(work.items):
+        room = min(room * (regions + 1) + 1, most_nodes * (regions + 1) + 1)
+    # By node of the tree: the node above it, the item that it decides, and that item's region.
+    above: cython.longlong[::1] = np.empty(room, dtype=np.int64)
+    item: cython.longlong[::1] = np.empty(room, dtype=np.int64)
+    choice: cython.longlong[::1] = np.empty(room, dtype=np.int64)
+    made: cython.longlong = 1
+    open_nodes = [(_divisible(work), 0)]
     for _ in range(most_nodes):
-        bound, _, above = heapq.heappop(open_nodes)
+        bound, node = heapq.heappop(open_nodes)
         work.home[:] = given
         work.decision[:] = -1
-        node = above
-        while node is not None:
-            i, region, node = node
-            _decide(work, i, region)
-        decided = _next_item(work)
-        if decided < 0:
+        n: cython.longlong = node
+        while n > 0:
+            _decide(work, item[n], choice[n])
+            n = above[n]
+        i = _next_item(work)
+        if i < 0:
             return bound
-        known = work.state[decided]
-        kept[:] = work.home
-        for r in range(work.regions + 1):
-            if _may_run(work, decided, r, known):
-                work.home[:] = kept
-                _decide(work, decided, r)
-                number += 1
-                least = max(bound, _divisible(work))
-                heapq.heappush(open_nodes, (least, number, (decided, r, above)))
+        known = work.state[i]
+        for r in range(regions + 1):
+            if _may_run(work, i, r, known):
+                least = _child(work, i, r)
+                above[made], item[made], choice[made] = node, i, r
+                heapq.heappush(open_nodes, (least if least > bound else bound, made))
+                made += 1
     return open_nodes[0][0]

@@ -504,24 +504,13 @@ def _undo(data: Data, state: State) -> cython.void:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _list_move(
-    state: State, m: cython.longlong, t: cython.longlong, into: cython.longlong
-) -> cython.void:
-    """List a table with its new home as number `m` of the next change."""
-    state.log_table[m] = t
-    state.log_home[m] = into
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
 def _move_table(
     data: Data, state: State, t: cython.longlong, into: cython.longlong, keep: cython.bint
 ) -> tuple[cython.double, cython.double]:
     """Return what moving a table adds to the cost and to the infeasibility; move it if `keep`."""
     if state.home[t] == into:
         return 0.0, 0.0
-    _list_move(state, 0, t, into)
+    state.log_table[0], state.log_home[0] = t, into
     cost = _change(data, state, 1)
     worse = state.sums[_INFEASIBILITY] - state.log_sums[_INFEASIBILITY]
     if not keep:
@@ -623,7 +612,7 @@ def _list_cluster(
     """
     home = state.home[t]
     number = 1 + cython.cast(cython.longlong, draw[4] * (_MODULUS - 2))
-    _list_move(state, count, t, into)
+    state.log_table[count], state.log_home[count] = t, into
     state.listed[t] = 1
     count += 1
     for i in range(data.table_start[t], data.table_start[t + 1]):
@@ -633,18 +622,10 @@ def _list_cluster(
             if state.home[u] == home and not state.listed[u] and data.size[u] <= data.size[t]:
                 number = number * _FACTOR % _MODULUS
                 if number < draw[5] * _MODULUS:
-                    _list_move(state, count, u, into)
+                    state.log_table[count], state.log_home[count] = u, into
                     state.listed[u] = 1
                     count += 1
     return count
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _large_table(data: Data, draw: cython.double) -> cython.longlong:
-    """Return the table, mostly a large one, that a number from 0 to below 1 selects."""
-    return data.by_size[cython.cast(cython.longlong, draw * draw * draw * data.tables)]
 
 
 @cython.cfunc
@@ -655,8 +636,8 @@ def _draw_clusters(data: Data, state: State, draw: cython.double[::1]) -> cython
 
     A cluster is a table, mostly a large one, with tables that are read together with it.
     """
-    t = _large_table(data, draw[1])
-    u = _large_table(data, draw[2])
+    t = data.by_size[cython.cast(cython.longlong, draw[1] * draw[1] * draw[1] * data.tables)]
+    u = data.by_size[cython.cast(cython.longlong, draw[2] * draw[2] * draw[2] * data.tables)]
     out = state.home[t]
     into = cython.cast(cython.longlong, draw[2] * data.regions)
     swap: cython.bint = draw[0] >= _CLUSTER
@@ -690,7 +671,7 @@ def _draw_change(data: Data, state: State, draw: cython.double[::1]) -> cython.l
     if readers > 0 and draw[3] < _GUIDED:
         j = data.table_jobs[first + cython.cast(cython.longlong, draw[4] * readers)]
         into = _drawn_home(data, state, j, draw[5])
-    _list_move(state, 0, t, into)
+    state.log_table[0], state.log_home[0] = t, into
     return 1 if into != state.home[t] else 0
 
 
@@ -706,7 +687,7 @@ def _draw_job(data: Data, state: State, draw: cython.double[::1]) -> cython.long
     moves: cython.longlong = 0
     for i in range(data.job_start[j], data.job_start[j + 1]):
         if state.home[data.job_tables[i]] != into:
-            _list_move(state, moves, data.job_tables[i], into)
+            state.log_table[moves], state.log_home[moves] = data.job_tables[i], into
             moves += 1
     return moves
 
@@ -720,8 +701,8 @@ def _draw_swap(data: Data, state: State, draw: cython.double[::1]) -> cython.lon
     u = cython.cast(cython.longlong, draw[2] * data.tables)
     if state.home[t] == state.home[u]:
         return 0
-    _list_move(state, 0, t, state.home[u])
-    _list_move(state, 1, u, state.home[t])
+    state.log_table[0], state.log_home[0] = t, state.home[u]
+    state.log_table[1], state.log_home[1] = u, state.home[t]
     return 2
 
 
