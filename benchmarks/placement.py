@@ -26,13 +26,12 @@ from dlsched.problems.placement import Instance, Solution
 from dlsched.problems.placement.exact import Refinement
 from dlsched.problems.placement.heuristics import hill_climb, hill_climbing, initial_homes
 from dlsched.problems.placement.heuristics.annealing import annealing
-from dlsched.problems.placement.heuristics.local_search import DRAWS, anneal
 from dlsched.problems.placement.heuristics.tempering import tempering
 from dlsched.problems.placement.instances.replicas import Replica, co_location, replicate
+from dlsched.problems.placement.kernels.local_search import DRAWS, anneal
 from dlsched.problems.placement.model import Whole
 from dlsched.problems.placement.structures.arrays import arrays
-from dlsched.problems.placement.structures.flat_state import COST
-from dlsched.problems.placement.structures.state import state_of
+from dlsched.problems.placement.structures.state import COST, state_of
 from dlsched.results.result import Claim
 from dlsched.run import Run
 from dlsched.testing import oracles, strategies
@@ -183,7 +182,6 @@ def thousand() -> Iterator[str]:
 def day() -> Iterator[str]:
     """Yield one day of hill climbing at full size."""
     yield "## 100,000 x 20 x 300,000: one day of `hill_climbing`\n"
-    dlsched.solve(dlsched.generate("placement", 1), "hill_climbing")  # loads compiled code
     inst = dlsched.generate("placement", 1, tables=100_000, regions=20, jobs=300_000)
     reads = sum(len(job.tables) for job in inst.jobs)
     result = dlsched.solve(inst, "hill_climbing", days=1)

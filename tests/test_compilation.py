@@ -293,7 +293,6 @@ def test_the_answer_is_the_same(method: Method) -> None:
 def test_a_larger_answer_is_the_same() -> None:
     """Beyond the sizes at which they run as Python, loops give the same answer, too."""
     made = [
-        ("placement", "hill_climbing", {"tables": 150, "jobs": 150}),
         ("interleaving", "column_generation", {"jobs": 20, "grouping": "cover"}),
     ]
     for name, method, options in made:
@@ -312,16 +311,6 @@ for name in {problem_names()}:
 print("numba" in sys.modules)
 """
     assert python(code).stdout == "False\n"
-
-
-def test_compiled_loops_are_used_where_there_are_any() -> None:
-    """A small instance runs as Python only while nothing is compiled in the process."""
-    owner = problem("placement")
-    instance, method = dlsched.load("placement-small-01"), owner.methods["no_moves"]
-    method.prepare(owner.package)
-    assert not method.interprets(instance, owner.package)
-    loops = f"{owner.package}.heuristics.local_search"
-    assert preparation.is_ready(loops, package=owner.package)
 
 
 @loop

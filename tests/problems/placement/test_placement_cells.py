@@ -11,7 +11,7 @@ from placement_instances import job
 
 import dlsched
 from dlsched.problems.placement import Instance
-from dlsched.problems.placement.programs.cell_bound import least_cost
+from dlsched.problems.placement.kernels.cell_bound import least_cost
 from dlsched.problems.placement.programs.coefficients import Shares
 from dlsched.problems.placement.programs.gpu_cells import (
     Cell,

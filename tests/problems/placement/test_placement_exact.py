@@ -17,8 +17,8 @@ import dlsched
 from dlsched.problems.placement import Instance, Solution, model
 from dlsched.problems.placement.definition.check import check
 from dlsched.problems.placement.exact import Refinement, estimated_program
+from dlsched.problems.placement.kernels.least_squares import min_squares, relaxed_squares
 from dlsched.problems.placement.programs.coefficients import Shares, at_least, at_most, groups_of
-from dlsched.problems.placement.programs.least_squares_bound import min_squares, relaxed_squares
 from dlsched.problems.placement.programs.piecewise_estimate import Estimate
 from dlsched.problems.placement.structures.arrays import arrays
 from dlsched.problems.placement.structures.state import state_of

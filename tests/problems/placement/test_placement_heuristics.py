@@ -16,18 +16,21 @@ from dlsched.problems.placement.definition.check import at_home, check, evaluate
 from dlsched.problems.placement.heuristics import (
     initial_homes,
     initial_state,
-    local_search,
     rank_of,
     solution_of,
 )
+from dlsched.problems.placement.heuristics.annealing import Search
 from dlsched.problems.placement.heuristics.annealing import anneal as schedules_of_annealing
-from dlsched.problems.placement.heuristics.annealing_search import Search
-from dlsched.problems.placement.heuristics.incremental_cost import move_each
-from dlsched.problems.placement.heuristics.local_search import DRAWS, anneal
 from dlsched.problems.placement.heuristics.tempering import Replicas
+from dlsched.problems.placement.kernels import local_search
 from dlsched.problems.placement.structures.arrays import arrays
-from dlsched.problems.placement.structures.flat_state import AT_HOME, COST, INFEASIBILITY, MOVED
-from dlsched.problems.placement.structures.state import state_of
+from dlsched.problems.placement.structures.state import (
+    AT_HOME,
+    COST,
+    INFEASIBILITY,
+    MOVED,
+    state_of,
+)
 from dlsched.run import Run
 from dlsched.testing import oracles, strategies
 from drawing import drawn
@@ -51,15 +54,12 @@ def test_updated_cost_is_the_full_cost(version: str) -> None:
     state = state_of(data, initial_homes(data))
     tables, into = rng.integers(40, size=(1_000, 1)), rng.integers(4, size=(1_000, 1))
     for number, (t, r) in enumerate(zip(tables, into, strict=True)):
-        before, homes = state.nums.copy(), state.home.copy()
+        kept = state[:-1]
+        before, sums = [values.copy() for values in kept], state.sums.copy()
         tried, done = np.zeros((2, 2, 1))
-        sums = state.sums.copy()
-        move_each(*state.packed, t, r, False, *tried)
-        assert np.array_equal(state.home, homes)
-        assert np.array_equal(state.sums, sums)
-        last = state.layout.log_near  # what follows describes the last change
-        assert np.array_equal(state.nums[:last], before[:last])
-        move_each(*state.packed, t, r, True, *done)
+        local_search.move_each(*state.packed, t, r, False, *tried)
+        assert all(map(np.array_equal, kept, before))
+        local_search.move_each(*state.packed, t, r, True, *done)
         assert np.array_equal(done, tried)
         assert state.sums[INFEASIBILITY] - sums[INFEASIBILITY] == pytest.approx(
             tried[1, 0], abs=1e-12
@@ -85,16 +85,13 @@ def test_annealing_leaves_the_state_of_its_homes(version: str, temperature: floa
     )  # fmt: skip
     data, rng, n = arrays(inst), np.random.default_rng(1), 2_000
     state = state_of(data, initial_homes(data))
-    flat = np.full(n, temperature), np.full(n, 1e-3), rng.random((n, DRAWS))
-    best = anneal(*state.packed, *flat)
+    flat = np.full(n, temperature), np.full(n, 1e-3), rng.random((n, local_search.DRAWS))
+    best = local_search.anneal(*state.packed, *flat)
     fresh = state_of(data, state.home)
-    at = state.layout
-    assert np.array_equal(state.ints[: at.log_table], fresh.ints[: at.log_table])
-    for first, last in ((at.listed, at.changed), (at.marked, at.best)):
-        assert not state.ints[first:last].any()
-    exact = np.r_[at.near : at.part, at.stored : at.sums, at.sums + MOVED : at.log_near]
-    assert np.array_equal(state.nums[exact], fresh.nums[exact])
-    assert state.nums[at.part : at.stored] == pytest.approx(fresh.nums[at.part : at.stored])
+    for name in ("job_region", "near", "demand", "stored", "cpu"):
+        assert np.array_equal(getattr(state, name), getattr(fresh, name))
+    assert np.array_equal(state.sums[MOVED:], fresh.sums[MOVED:])
+    assert state.part == pytest.approx(fresh.part) and state.gpu == pytest.approx(fresh.gpu)
     assert state.sums == pytest.approx(fresh.sums, rel=1e-9, abs=1e-9)
     assert state_of(data, state.best).sums[[COST, INFEASIBILITY]] == pytest.approx(best, rel=1e-9)
 

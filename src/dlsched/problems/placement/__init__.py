@@ -2,7 +2,7 @@
 
 from dlsched.problems.placement.definition.check import LEVELS, check, explain
 from dlsched.problems.placement.definition.schema import Instance, Job, Region, Solution, Table
-from dlsched.problems.placement.structures.small import few_tables, very_few_tables
+from dlsched.problems.placement.structures.small import few_tables
 from dlsched.registry import Problem, Start, When
 
 _MANY_TABLES, _TOO_MANY_TABLES = 100, 700
@@ -13,12 +13,11 @@ _MANY_TABLES, _TOO_MANY_TABLES = 100, 700
 def starts(instance: Instance) -> list[Start]:
     """Return the heuristics of `milp`: after it where tables are few, as it makes some trials.
 
-    Loops are compiled unless tables are very few. From 100 tables on `tempering` finds placements
-    that `annealing` does not. It is first as long as a few seconds are enough for it.
+    From 100 tables on `tempering` finds placements that `annealing` does not. It is first as long
+    as a few seconds are enough for it.
     """
     if few_tables(instance):
-        name = "hill_climbing" if very_few_tables(instance) else "annealing"
-        return [Start(name, When.LAST)]
+        return [Start("annealing", When.LAST)]
     names = ["annealing"]
     if len(instance.tables) >= _MANY_TABLES:
         names.insert(int(len(instance.tables) >= _TOO_MANY_TABLES), "tempering")

@@ -12,7 +12,7 @@ from dlsched.problems.placement.exact.estimated_program import EstimatedProgram
 from dlsched.problems.placement.exact.spreading_rounds import SPREADING_ROUNDS
 from dlsched.problems.placement.heuristics import initial_state, solution_of
 from dlsched.problems.placement.heuristics.annealing import Schedules, anneal, schedules
-from dlsched.problems.placement.structures.small import few_tables, very_few_tables
+from dlsched.problems.placement.structures.small import few_tables
 from dlsched.proofs.forms.limit import Unbuilt
 from dlsched.registry.own import method
 from dlsched.results.objective import SOLVER_PRECISION, TOLERANCE, Bound
@@ -22,14 +22,6 @@ from dlsched.solvers.iis import infeasibility_reason
 from dlsched.solvers.levels import SOLVER_LIBRARIES
 from dlsched.solvers.standard_form import StandardForm
 
-LIBRARIES = (
-    ".heuristics.local_search",
-    ".programs.least_squares_bound",
-    ".programs.cell_bound",
-    ".programs.spreading_paths",
-    *SOLVER_LIBRARIES,
-)
-"""What `milp` preloads."""
 _CLOSED = 3 * SOLVER_PRECISION
 """Relative gap at which a bound in floating point equals a cost."""
 _FEW_TRIALS = 100
@@ -41,8 +33,7 @@ _MOST_EXCLUDED = 100
 @method(
     "placement",
     kind="exact",
-    preload=LIBRARIES,
-    small=very_few_tables,
+    preload=SOLVER_LIBRARIES,
     begins_with="indivisible_bound",
 )
 def milp(instance: Instance, run: Run) -> Claim:

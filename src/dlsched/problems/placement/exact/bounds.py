@@ -14,21 +14,13 @@ from dlsched.problems.placement.exact.tree import HomeTree
 from dlsched.problems.placement.programs.coefficients import Shares
 from dlsched.problems.placement.programs.indivisible_bounds import gpu_bound, storage_bound
 from dlsched.problems.placement.programs.rounding import below
-from dlsched.problems.placement.structures.small import few_tables
 from dlsched.registry.own import method
 from dlsched.results.objective import Bound
 from dlsched.results.result import Claim, Status
 from dlsched.run import Run
 
-_LIBRARIES = (
-    ".programs.least_squares_bound",
-    ".programs.cell_bound",
-    ".programs.spreading_paths",
-)
-"""What a bound preloads."""
 
-
-@method("placement", kind="bound", preload=_LIBRARIES, small=few_tables)
+@method("placement", kind="bound")
 def indivisible_bound(instance: Instance, run: Run) -> Claim:
     """The least imbalances of storage (3) and GPUs (2) with indivisible tables and jobs.
 
@@ -43,7 +35,7 @@ def indivisible_bound(instance: Instance, run: Run) -> Claim:
     return _claim(value, "searches over the largest tables and jobs")
 
 
-@method("placement", kind="bound", preload=_LIBRARIES, small=few_tables)
+@method("placement", kind="bound")
 def home_tree(
     instance: Instance, run: Run, tables: int = 16, nodes: int = 10_000, job_nodes: int = 30
 ) -> Claim:
@@ -68,7 +60,7 @@ def home_tree(
     return _claim(value, "a tree over the homes of tables")
 
 
-@method("placement", kind="bound", preload=_LIBRARIES, small=few_tables)
+@method("placement", kind="bound")
 def relaxation(
     instance: Instance,
     run: Run,
@@ -95,7 +87,7 @@ def relaxation(
     return _relaxed(refinement)
 
 
-@method("placement", kind="bound", preload=_LIBRARIES, small=few_tables)
+@method("placement", kind="bound")
 def relaxation_tree(
     instance: Instance,
     run: Run,

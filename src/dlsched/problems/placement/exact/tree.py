@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 
 from dlsched.problems.placement.definition.schema import Instance
-from dlsched.problems.placement.programs.cell_bound import LEAST, least_cost
+from dlsched.problems.placement.kernels.cell_bound import LEAST, least_cost
+from dlsched.problems.placement.kernels.least_squares import relaxed_squares
 from dlsched.problems.placement.programs.coefficients import Shares
 from dlsched.problems.placement.programs.gpu_cells import cells_of, traffic_of, unplaced, weights_of
 from dlsched.problems.placement.programs.indivisible_bounds import (
@@ -30,7 +31,6 @@ from dlsched.problems.placement.programs.indivisible_bounds import (
     storage_weight,
     table_squares,
 )
-from dlsched.problems.placement.programs.least_squares_bound import relaxed_squares
 from dlsched.run import Run
 
 Homes = tuple[int, ...]

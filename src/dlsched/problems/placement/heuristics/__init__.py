@@ -7,11 +7,15 @@ import numpy as np
 from dlsched.errors import OptionError
 from dlsched.problems.placement.definition.check import check
 from dlsched.problems.placement.definition.schema import Instance, Solution
-from dlsched.problems.placement.heuristics import local_search
+from dlsched.problems.placement.kernels import local_search
 from dlsched.problems.placement.structures.arrays import Data, arrays, homes_of
-from dlsched.problems.placement.structures.flat_state import COST, INFEASIBILITY, MOVED, State
-from dlsched.problems.placement.structures.small import some_tables
-from dlsched.problems.placement.structures.state import recompute, state_of
+from dlsched.problems.placement.structures.state import (
+    COST,
+    INFEASIBILITY,
+    MOVED,
+    State,
+    state_of,
+)
 from dlsched.registry.own import method
 from dlsched.results.result import Claim, Status, Termination
 from dlsched.run import Run
@@ -21,7 +25,7 @@ _TABLES_PER_CALL = 2_000
 """Of hill climbing, between two checks of the limits."""
 
 
-@method("placement", kind="heuristic", preload=(".heuristics.local_search",), small=some_tables)
+@method("placement", kind="heuristic")
 def hill_climbing(instance: Instance, run: Run, days: int | None = None) -> Claim:
     """Tables by the gain of their best move, each re-evaluated before it moves (section 3.4).
 
@@ -42,7 +46,7 @@ def hill_climbing(instance: Instance, run: Run, days: int | None = None) -> Clai
     return claim_of(instance, data, state, run)
 
 
-@method("placement", kind="baseline", preload=(".heuristics.local_search",), small=some_tables)
+@method("placement", kind="baseline")
 def no_moves(instance: Instance, run: Run) -> Claim:
     """Every table where it is today; one without a home in the region with most free storage."""
     data = arrays(instance)
@@ -86,7 +90,7 @@ def hill_climb(data: Data, state: State, run: Run, days: int | None) -> State:
             if run.stop_reason():
                 break
             _best_moves(state, queue[first : first + _TABLES_PER_CALL], apply=True)
-        recompute(*state.packed)  # updates round
+        local_search.recompute(*state.packed)  # updates round
         day += 1
         if np.array_equal(before, state.home):
             break
@@ -96,7 +100,7 @@ def hill_climb(data: Data, state: State, run: Run, days: int | None) -> State:
 def move_to(state: State, homes: Ints) -> None:
     """Change a state in place to that of other homes."""
     state.home[:] = homes
-    recompute(*state.packed)
+    local_search.recompute(*state.packed)
 
 
 def _best_moves(state: State, tables: Ints, apply: bool = False) -> tuple[Ints, Floats, Floats]:

@@ -7,8 +7,7 @@ import numpy as np
 from dlsched.errors import OptionError
 from dlsched.problems.placement.definition.schema import Instance
 from dlsched.problems.placement.heuristics import claim_of, initial_state, rank_of
-from dlsched.problems.placement.heuristics.annealing import anneal, schedules
-from dlsched.problems.placement.heuristics.annealing_search import Search
+from dlsched.problems.placement.heuristics.annealing import Search, anneal, schedules
 from dlsched.problems.placement.structures.arrays import arrays
 from dlsched.registry.own import method
 from dlsched.results.result import Claim
@@ -41,7 +40,7 @@ _COOLING = (0.5, 0.01)
 _COOLING_PENALTIES = (1.0, 10.0)
 
 
-@method("placement", kind="heuristic", preload=(".heuristics.local_search",))
+@method("placement", kind="heuristic")
 def tempering(
     instance: Instance, run: Run, trials: int | None = None, replicas: int = _REPLICAS
 ) -> Claim:
@@ -84,11 +83,7 @@ def tempering(
         search.measure()
         Replicas(search, replicas).run(total - cooling)
         search.end()
-        search.anneal(
-            search.temperatures(_COOLING, cooling), search.penalties(_COOLING_PENALTIES, cooling)
-        )
-        search.climb_from_best()
-        search.record()
+        search.cool(_COOLING, _COOLING_PENALTIES, cooling)
         search.end()
     return claim_of(instance, data, state, run)
 

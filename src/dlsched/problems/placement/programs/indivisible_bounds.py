@@ -13,7 +13,8 @@ import numpy as np
 
 from dlsched.problems.placement.definition.check import TOLERANCE
 from dlsched.problems.placement.definition.schema import Instance
-from dlsched.problems.placement.programs.cell_bound import least_cost
+from dlsched.problems.placement.kernels.cell_bound import least_cost
+from dlsched.problems.placement.kernels.least_squares import min_squares
 from dlsched.problems.placement.programs.coefficients import Shares
 from dlsched.problems.placement.programs.cost_rows import Whole, WholeJobs
 from dlsched.problems.placement.programs.gpu_cells import (
@@ -23,7 +24,6 @@ from dlsched.problems.placement.programs.gpu_cells import (
     weights_of,
     whole_cells_of,
 )
-from dlsched.problems.placement.programs.least_squares_bound import min_squares
 from dlsched.run import Run
 
 MOST_NODES = 20_000

@@ -14,8 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dlsched.problems.placement.kernels.path_sums import sum_pairs
 from dlsched.problems.placement.programs.coefficients import Shares
-from dlsched.solvers.compilation import FloatRows, Floats, IntRows, Ints, entry
+from dlsched.solvers.compilation import FloatRows, Floats, IntRows, Ints
 
 _SHORTEST = 1e-9
 """Length of a step that cannot fail, as a sparse matrix has no entries of 0."""
@@ -100,69 +101,5 @@ class Links:
 
     def sums(self, paths: Paths, rows: Ints, weights: IntRows) -> IntRows:
         """Return the coefficients of weighted sums of pairs; see `sum_pairs`."""
-        return sum_pairs(
-            paths.distance,
-            paths.before,
-            paths.order,
-            paths.sources,
-            paths.reach,
-            rows,
-            weights,
-            self.tables,
-            self.joint,
-        )
-
-
-@entry(
-    "int64[:, ::1](float64[:, ::1], int64[:, ::1], int64[:, ::1], int64[::1], float64[::1], "
-    "int64[::1], int64[:, ::1], int64, int64)"
-)
-def sum_pairs(
-    distance: FloatRows,
-    before: IntRows,
-    order: IntRows,
-    sources: Ints,
-    reach: Floats,
-    rows: Ints,
-    weights: IntRows,
-    tables: int,
-    joint: int,
-) -> IntRows:
-    """Return by sum and node the coefficients of a sum of pairs of one source each.
-
-    The pair of the source g and a node h that is nearer than y_g is h's weight times y_g less the
-    steps on the path to h; a pair with another node counts nothing.
-
-    Parameters
-    ----------
-    distance, before, order, sources, reach
-        As of `Paths`.
-    rows
-        By sum: the number of its source.
-    weights
-        Sums x nodes: not negative.
-    tables, joint
-        As of `Links`.
-    """
-    nodes = weights.shape[1]
-    total = np.zeros_like(weights)
-    beyond = np.zeros(nodes, dtype=np.int64)
-    for i in range(len(rows)):
-        s = rows[i]
-        source = sources[s]
-        near = 0
-        while near < nodes and distance[s, order[s, near]] < reach[s]:
-            beyond[order[s, near]] = weights[i, order[s, near]]
-            near += 1
-        for j in range(near - 1, -1, -1):  # the farthest first: what follows a node is known
-            node = order[s, j]
-            amount = beyond[node]
-            if node == source:
-                total[i, node] += amount
-            elif amount:
-                last = before[s, node]
-                beyond[last] += amount
-                if node >= joint or (node >= tables and last < tables):
-                    total[i, last] -= amount
-                    total[i, node] += amount
-    return total
+        sums: IntRows = sum_pairs(paths, rows, weights, self.tables, self.joint)
+        return sums

@@ -1,4 +1,4 @@
-"""Which instances are so small that loops run as Python: in about half a second at most."""
+"""Which instances are so small that a proof takes about a second."""
 
 from __future__ import annotations
 
@@ -6,17 +6,6 @@ from dlsched.problems.placement.definition.schema import Instance
 
 
 def few_tables(instance: Instance) -> bool:
-    """Return whether an instance is small for a search of a few thousand moves."""
+    """Return whether there are so few tables that a proof follows soon."""
     reads = sum(len(job.tables) for job in instance.jobs)
     return len(instance.tables) <= 15 and reads <= 60
-
-
-def very_few_tables(instance: Instance) -> bool:
-    """Return whether an instance is small for the exact method, which proves it in a second."""
-    return few_tables(instance) and len(instance.tables) <= 8
-
-
-def some_tables(instance: Instance) -> bool:
-    """Return whether an instance is small for hill climbing."""
-    reads = sum(len(job.tables) for job in instance.jobs)
-    return len(instance.tables) <= 100 and reads <= 400
