@@ -38,9 +38,9 @@ DEVELOPERS = frozenset({"all", "dev", "docs", "peers"})
 EXAMPLE, METHOD = "lyra-fig5", "milp"
 """The instance of the library that is solved, and how."""
 OTHERS = (
-    "dlsched.problems.interleaving.heuristics.seeded_groups",
     "dlsched.problems.interleaving.programs.pair_pricing",
     "dlsched.simulation.bounds.relaxation",
+    "dlsched.simulation.policies.seeded_groups",
 )
 """The modules with loops that no method preloads, those of the simulation among them."""
 _REQUIREMENT = re.compile(

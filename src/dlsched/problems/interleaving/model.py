@@ -12,7 +12,12 @@ from dlsched.problems.interleaving.definition.allow import Allow, may_share
 from dlsched.problems.interleaving.definition.check import efficiency
 from dlsched.problems.interleaving.definition.schema import Instance, Solution
 from dlsched.problems.interleaving.structures.group_counts import count_groups
-from dlsched.problems.interleaving.structures.groups import job_groups, solution_of
+from dlsched.problems.interleaving.structures.groups import (
+    efficiencies,
+    job_groups,
+    solution_of,
+    stage_array,
+)
 from dlsched.problems.interleaving.structures.offsets import best_offsets
 from dlsched.schema import granularity
 
@@ -46,10 +51,10 @@ def build(instance: Instance) -> Any:
     ids = [job.id for job in instance.jobs]
     groups: dict[tuple[str, ...], int] = {}
     worth: list[float] = []
-    for columns in job_groups(instance):
-        for row, gamma in zip(columns.members.tolist(), columns.gamma.tolist(), strict=True):
-            groups[tuple(ids[j] for j in row)] = columns.gpus
-            worth.append(gamma * instance.weight(columns.gpus))
+    stages = stage_array(instance)
+    for gpus, members in job_groups(instance):
+        groups |= {tuple(ids[j] for j in row): gpus for row in members.tolist()}
+        worth += (efficiencies(stages, members) * instance.weight(gpus)).tolist()
     exact = [_worth(instance, *entry) for entry in groups.items()] if count <= _MOST_EXACT else []
 
     values = list(map(float, exact)) or worth
@@ -60,8 +65,7 @@ def build(instance: Instance) -> Any:
     m.MEMBERS = tuple(groups)
     m.x = pyo.Var(m.GROUPS, domain=pyo.Binary)
     m.efficiency = pyo.Objective(
-        expr=pyo.quicksum(value * m.x[i] for i, value in enumerate(values)),
-        sense=pyo.maximize,
+        expr=pyo.quicksum(value * m.x[i] for i, value in enumerate(values)), sense=pyo.maximize
     )
     # All values are multiples of this, so bounds may be rounded to one; 0 if there is none.
     step = granularity(exact)
@@ -74,10 +78,10 @@ def build(instance: Instance) -> Any:
     m.partition = pyo.Constraint(
         m.JOBS, rule=lambda m, j: pyo.quicksum(m.x[i] for i in holding[j]) == 1
     )
-    gpus = pyo.quicksum(needed * m.x[i] for i, needed in enumerate(groups.values()))
+    used = pyo.quicksum(needed * m.x[i] for i, needed in enumerate(groups.values()))
     limited = instance.gpu_budget is not None and groups
     m.budget = pyo.Constraint(
-        expr=gpus <= instance.gpu_budget if limited else pyo.Constraint.Feasible
+        expr=used <= instance.gpu_budget if limited else pyo.Constraint.Feasible
     )
     return m
 

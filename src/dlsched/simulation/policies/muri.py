@@ -11,9 +11,7 @@ import numpy as np
 from dlsched.errors import OptionError
 from dlsched.problems.interleaving.definition.schema import Instance, Profile
 from dlsched.problems.interleaving.instances import state as adapter
-from dlsched.problems.interleaving.programs.weighted_speeds import best_grouping
 from dlsched.registry.cluster_state import ClusterState
-from dlsched.results.result import Status
 from dlsched.schema import Id, Number
 from dlsched.simulation.engine.decision import Allocation, Decision
 from dlsched.simulation.engine.policy import BasePolicy
@@ -22,15 +20,14 @@ from dlsched.simulation.engine.state import State
 from dlsched.simulation.policies.muri_rounds import KnownRounds
 from dlsched.simulation.policies.muri_seeded import FILL, SeededRounds
 from dlsched.simulation.policies.placement import Placement
-from dlsched.simulation.workload.clock import TICKS
 from dlsched.simulation.workload.cluster import Cluster
 from dlsched.simulation.workload.workload import Workload
 
 TIES: Final = ("listed", "shortest")
-OBJECTIVES: Final = ("efficiency", "weighted_speeds", "seeded_speeds")
-EXPONENTS: Final = {"weighted_speeds": 0.5, "seeded_speeds": 0.25}
-"""By objective. The first was found on trace 3 with three resources, the second on the first 200
-and 300 jobs of traces 1 to 4 with four (`benchmarks/decisions.py`) **(D)**."""
+OBJECTIVES: Final = ("efficiency", "seeded_speeds")
+EXPONENT: Final = 0.25
+"""Of seeded speeds; found on the first 200 and 300 jobs of traces 1 to 4
+(`benchmarks/decisions.py`) **(D)**."""
 
 
 class Muri(BasePolicy):
@@ -57,18 +54,13 @@ class Muri(BasePolicy):
         same: ``"listed"``, as the method has them; ``"shortest"``, by `settle_ties`.
     objective
         What a round maximises: ``"efficiency"``, the sum of the groups' efficiencies, the paper's
-        and that of ``interleaving``; ``"weighted_speeds"``, not the paper's, the sum of the jobs'
-        speeds, each weighted by 1 / sqrt(remaining time)
-        (`dlsched.problems.interleaving.programs.weighted_speeds`), solved to optimality;
-        ``"seeded_speeds"``, not the paper's either, such a sum over groups that grow from the first
-        jobs of the queue and take in any other (`SeededRounds`), by a local search. The last two
-        take no method. `muri_l` knows no remaining times: it has no ``"weighted_speeds"``, and its
-        seeded speeds all weigh the same.
-    gap
-        Relative distance to the bound at which a round of ``"weighted_speeds"`` ends.
+        and that of ``interleaving``; ``"seeded_speeds"``, not the paper's, the weighted sum of the
+        jobs' speeds over groups that grow from the first jobs of the queue and take in any other
+        (`SeededRounds`), by a local search without a method. `muri_l` knows no remaining times:
+        its speeds all weigh the same.
     exponent
-        What a job's speed weighs in the last two: remaining time to minus this, from 0 to 1. None
-        is `EXPONENTS`.
+        What a job's speed weighs in the last one: remaining time to minus this, from 0 to 1. None
+        is `EXPONENT`.
     fill
         Jobs for which a group of ``"seeded_speeds"`` counts when the first jobs get GPUs, from 1.
     order
@@ -92,7 +84,6 @@ class Muri(BasePolicy):
         time_limit: float | None = None,
         ties: str = "listed",
         objective: str = "efficiency",
-        gap: float = 1e-4,
         exponent: float | None = None,
         fill: int = FILL,
         order: Sequence[Id] | None = None,
@@ -102,14 +93,11 @@ class Muri(BasePolicy):
             raise OptionError(f"ties={ties!r} is none of {', '.join(TIES)}")
         if objective not in OBJECTIVES:
             raise OptionError(f"objective={objective!r} is none of {', '.join(OBJECTIVES)}")
-        knows_remaining = self.priority == "srsf"
-        if objective == "weighted_speeds" and not knows_remaining:
-            raise OptionError(f"objective={objective!r} is for muri_s")
         if objective != "efficiency" and (method or ties != "listed"):
             raise OptionError(f"objective={objective!r} takes no method and leaves no ties")
-        weighs = objective in EXPONENTS and knows_remaining
+        weighs = objective == "seeded_speeds" and self.priority == "srsf"
         if exponent is None:
-            exponent = EXPONENTS[objective] if weighs else 0.0
+            exponent = EXPONENT if weighs else 0.0
         elif not weighs or not 0 <= exponent <= 1:
             raise OptionError(f"exponent={exponent!r} must be from 0 to 1, with weights of speeds")
         if order is not None and objective != "seeded_speeds":
@@ -117,7 +105,7 @@ class Muri(BasePolicy):
         if not isinstance(fill, int) or fill < 1 or (fill != FILL and objective != "seeded_speeds"):
             raise OptionError(f"fill={fill!r} must be a whole number from 1, with seeded speeds")
         self.order, self.fill = order, fill
-        self.objective, self.gap, self.exponent = objective, gap, exponent
+        self.objective, self.exponent = objective, exponent
         self.interval, self.time_limit, self.ties = interval, time_limit, ties
         self.on_events = interval is None
         self._rounds = KnownRounds()
@@ -149,39 +137,12 @@ class Muri(BasePolicy):
         resources = max(len(job.stages) for job in state.workload.jobs)
         first = _first(state, self.priority, gpus, resources)
         instance: Instance = adapter.instance(first, resources=resources, order=self.priority)
-        if self.objective == "weighted_speeds":
-            chosen = self._fastest(state, instance)
-            if chosen is not None:
-                return place_groups(state, *chosen)
         groups, solved = self._rounds.groups(
             instance, self.method or "muri", time_limit=self.time_limit, seed=state.seed
         )
         if self.ties == "shortest":
             groups = settle_ties(instance, groups)
         return place_groups(state, groups, solved)
-
-    def _fastest(
-        self, state: State, instance: Instance
-    ) -> tuple[list[tuple[Id, ...]], dict[str, Any]] | None:
-        """Return the groups with the largest weighted sum of speeds, and what the log keeps.
-
-        None if none were found within the limit.
-        """
-        known = state.vectors([job.id for job in instance.jobs])
-        rows = zip(known.job.tolist(), known.remaining.tolist(), strict=True)
-        left = {state.workload.jobs[j].id: ticks / TICKS for j, ticks in rows}
-        weights = [left[job.id] ** -self.exponent for job in instance.jobs]
-        best = best_grouping(instance, weights, gap=self.gap, time_limit=self.time_limit)
-        if best is None:
-            return None
-        close = best.bound - best.worth <= self.gap * abs(best.worth)
-        solved = {
-            "method": self.objective,
-            "status": str(Status.OPTIMAL if close else Status.FEASIBLE),
-            "objective": [best.worth],
-            "bound": [best.bound],
-        }
-        return [tuple(instance.jobs[j].id for j in group) for group in best.groups], solved
 
 
 def _first(state: State, order: str, gpus: int, largest: int) -> ClusterState:

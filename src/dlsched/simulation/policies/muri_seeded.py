@@ -7,9 +7,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from dlsched.problems.interleaving.heuristics.seeded_groups import Queue, seeded_groups
 from dlsched.schema import Id
 from dlsched.simulation.engine.state import State
+from dlsched.simulation.policies.seeded_groups import Queue, seeded_groups
 from dlsched.simulation.workload.workload import Workload
 
 FILL = 3

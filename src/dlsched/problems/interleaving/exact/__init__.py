@@ -22,6 +22,7 @@ from dlsched.problems.interleaving.structures.group_counts import (
 from dlsched.problems.interleaving.structures.groups import (
     GAMMA_ERROR,
     Flags,
+    groups_of,
     pair_efficiencies,
     solution_of,
     stage_array,
@@ -86,11 +87,7 @@ def blossom(instance: Instance) -> Claim:
 
 
 @method(
-    "interleaving",
-    kind="exact",
-    preload=COLUMN_LIBRARIES,
-    small=few_jobs,
-    begins_with="lagrangian",
+    "interleaving", kind="exact", preload=COLUMN_LIBRARIES, small=few_jobs, begins_with="lagrangian"
 )
 def aggregated(instance: Instance, run: Run, rounds: int = 200) -> Claim:
     """Set partitioning over multisets of profiles, all of them enumerated.
@@ -117,15 +114,11 @@ def aggregated(instance: Instance, run: Run, rounds: int = 200) -> Claim:
             f"{instance.name} has {count} multisets of profiles, the most is {MOST_MULTISETS}; "
             f"use column_generation"
         )
-    return _search(instance, run, rounds, listed=True)
+    return search_groups(instance, run, rounds, listed=True)
 
 
 @method(
-    "interleaving",
-    kind="exact",
-    preload=COLUMN_LIBRARIES,
-    small=few_jobs,
-    begins_with="lagrangian",
+    "interleaving", kind="exact", preload=COLUMN_LIBRARIES, small=few_jobs, begins_with="lagrangian"
 )
 def column_generation(instance: Instance, run: Run, rounds: int = 200) -> Claim:
     """Column generation: exact pricing, a safe bound, then the groups near the prices.
@@ -144,25 +137,17 @@ def column_generation(instance: Instance, run: Run, rounds: int = 200) -> Claim:
     rounds
         The search ends after this many rounds of neighbourhood search without progress.
     """
-    return _search(instance, run, rounds, listed=False)
+    return search_groups(instance, run, rounds)
 
 
-def solve_apart(instance: Instance, run: Run, apart: Flags, rounds: int = 200) -> Claim:
-    """Solve as `column_generation` does, with pairs of jobs that must not share.
-
-    Exact for the same reasons: pricing searches all groups without such a pair.
-
-    Parameters
-    ----------
-    apart
-        Jobs x jobs, symmetric.
-    """
-    return _search(instance, run, rounds, listed=False, apart=apart)
-
-
-def _search(
-    instance: Instance, run: Run, rounds: int, listed: bool, apart: Flags | None = None
+def search_groups(
+    instance: Instance,
+    run: Run,
+    rounds: int = 200,
+    listed: bool = False,
+    apart: Flags | None = None,
 ) -> Claim:
+    """Solve as `aggregated` or `column_generation` does; `listed` and `apart` are as in `Pool`."""
     if rounds < 0:
         raise OptionError(f"rounds={rounds} must be from 0")
     if not instance.jobs:
@@ -174,7 +159,7 @@ def _search(
     search = GroupSearch(pool, run)
     built = time.perf_counter() - began
     if isinstance(run.known, Solution):
-        first = _groups(instance, run.known)
+        first = groups_of(instance, run.known)
     else:
         run.announce(Stage.SEARCHING, "a first grouping, by heuristics")
         first = initial_groups(instance, run)
@@ -184,15 +169,9 @@ def _search(
     for groups in (first, consecutive_groups(instance)):
         search.update_incumbent(pool.groups_of_jobs(groups))
     if isinstance(run.start, Solution):
-        better = search.update_incumbent(pool.groups_of_jobs(_groups(instance, run.start)))
+        better = search.update_incumbent(pool.groups_of_jobs(groups_of(instance, run.start)))
         reason = "the first incumbent" if better else "no better than the heuristics'"
         search.start = Start(True, reason)
     run.announce(Stage.SEARCHING, "groups as columns")
     search.solve(rounds)
     return search.claim(built)
-
-
-def _groups(instance: Instance, solution: Solution) -> list[tuple[int, ...]]:
-    """Return the groups of a solution, by the positions of their jobs."""
-    index = instance.job_index
-    return [tuple(index[job] for job in group.jobs) for group in solution.groups]

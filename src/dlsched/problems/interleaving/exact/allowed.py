@@ -9,7 +9,7 @@ import numpy as np
 from dlsched.problems.interleaving import exact
 from dlsched.problems.interleaving.definition.allow import Allow, may_share
 from dlsched.problems.interleaving.definition.schema import Instance
-from dlsched.problems.interleaving.exact.bounds import bound_apart
+from dlsched.problems.interleaving.exact.bounds import bound_groups
 from dlsched.problems.interleaving.exact.group_columns import COLUMN_LIBRARIES
 from dlsched.problems.interleaving.structures.group_counts import few_jobs
 from dlsched.problems.interleaving.structures.groups import Flags
@@ -25,12 +25,12 @@ def solve_allowed(instance: Instance, run: Run, allow: Allow) -> Claim:
 
     Exact as `column_generation` is: pricing searches all these groups.
     """
-    return exact.solve_apart(instance, run, pairs_apart(instance, allow))
+    return exact.search_groups(instance, run, apart=pairs_apart(instance, allow))
 
 
 def bound_allowed(instance: Instance, run: Run, allow: Allow) -> Claim:
     """Least Lagrangian bound over these groups, proved by an exact pricing pass."""
-    return bound_apart(instance, run, pairs_apart(instance, allow))
+    return bound_groups(instance, run, apart=pairs_apart(instance, allow))
 
 
 def pairs_apart(instance: Instance, allow: Allow) -> Flags:

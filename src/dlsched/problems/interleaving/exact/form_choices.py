@@ -15,7 +15,7 @@ from dlsched.problems.interleaving.exact.group_columns import GroupSearch
 from dlsched.problems.interleaving.programs.column_pool import Pool
 from dlsched.problems.interleaving.programs.columns import Prices, ProfileClass
 from dlsched.problems.interleaving.structures.group_counts import count_groups
-from dlsched.problems.interleaving.structures.groups import REDUCED_ERROR
+from dlsched.problems.interleaving.structures.groups import REDUCED_ERROR, groups_of
 from dlsched.proofs.forms.choice import FormChoice
 from dlsched.run import Run
 
@@ -47,17 +47,15 @@ def _prices(
     """Return the prices of the relaxation; None if a limit struck."""
     pool = Pool(instance)
     search = GroupSearch(pool, run)
-    index = instance.job_index
-    given = ((index[job] for job in group.jobs) for group in solution.groups)
-    search.update_incumbent(pool.groups_of_jobs(given))
+    search.update_incumbent(pool.groups_of_jobs(groups_of(instance, solution)))
     search.solve_relaxation(1.0)
     if search.prices is None:
         return None
     unit = 2.0**_BITS
     prices = Prices(np.rint(search.prices.rows * unit), float(np.rint(search.prices.gpu * unit)))
     highest = [
-        math.ceil(Fraction(value) * 2**_BITS + _rounding(pool, profiles, prices))
-        for profiles, value in zip(pool.classes, search.highest.tolist(), strict=True)
+        math.ceil(Fraction(value) * 2**_BITS + _rounding(pool, part, prices))
+        for part, value in zip(pool.classes, search.highest.tolist(), strict=True)
     ]
     scaled = Prices(prices.rows / unit, prices.gpu / unit)
     missing = target - pool.lagrangian(scaled, np.array(highest) / unit)
@@ -72,12 +70,12 @@ def _prices(
     }
 
 
-def _rounding(pool: Pool, profiles: ProfileClass, prices: Prices) -> Fraction:
+def _rounding(pool: Pool, part: ProfileClass, prices: Prices) -> Fraction:
     """Return how far a reduced value in units may be above the one that the search has.
 
     Prices were rounded by half a unit; the form rounds what a group is worth up to a unit.
     """
-    weight = profiles.weight * 2.0**_BITS
-    price = float(np.abs(prices.rows[profiles.rows]).max())
-    scale = weight + price + prices.gpu * profiles.gpus
-    return 1 + Fraction(pool.largest + profiles.gpus, 2) + Fraction(2 * REDUCED_ERROR * scale)
+    weight = part.profiles.weight * 2.0**_BITS
+    price = float(np.abs(prices.rows[part.rows]).max())
+    scale = weight + price + prices.gpu * part.gpus
+    return 1 + Fraction(pool.largest + part.gpus, 2) + Fraction(2 * REDUCED_ERROR * scale)

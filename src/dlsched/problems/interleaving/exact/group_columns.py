@@ -189,7 +189,8 @@ class GroupSearch:
             assert self.bound is not None
             if float(self.bound) - value <= CLOSE * abs(value) or self.run.elapsed() > deadline:
                 break
-            groups = master.new(priced.groups)
+            # Within the solver's tolerances, columns can still have a positive reduced value.
+            groups = priced.groups.without(master.known)
             helps = self.pool.reduced(prices, groups) > CLOSE * abs(value) / len(self.pool.profiles)
             if helps.any():
                 master.add(groups)
@@ -225,11 +226,9 @@ class GroupSearch:
     def counts(self, groups: Groups) -> Indices:
         """Return how often the incumbent contains each of the groups."""
         assert self.incumbent is not None
-        place = {tuple(sorted(row)): i for i, row in enumerate(groups.members.tolist())}
-        counts = np.zeros(len(groups), dtype=np.int64)
-        for row in self.incumbent.members.tolist():
-            counts[place[tuple(sorted(row))]] += 1
-        return counts
+        place = {key: i for i, key in enumerate(groups.identities())}
+        taken = [place[key] for key in self.incumbent.identities()]
+        return np.bincount(taken, minlength=len(groups))
 
     def solve_within(self, most: int, slack: float | None = None) -> bool:
         """Find the best grouping of groups whose reduced value is within a slack of the largest.
@@ -270,10 +269,9 @@ class GroupSearch:
 
     def bounds(self) -> list[Bound]:
         """Return the certified bound; that of full efficiency before the first pass of pricing."""
-        how = "prices, one exact pricing pass"
         if self.bound is None:
             return [Bound(self.pool.full_efficiency, "certified", "full efficiency of all groups")]
-        return [Bound(self.bound, "certified", how)]
+        return [Bound(self.bound, "certified", "prices, one exact pricing pass")]
 
     def claim(self, build_seconds: float) -> Claim:
         """Return the incumbent with what is proved of it."""
@@ -288,7 +286,8 @@ class GroupSearch:
             status = Status.OPTIMAL
             termination = None
             # Sums of doubles: the exact value may be larger by this.
-            off = GAMMA_ERROR * sum(c.weight * int(c.multiplicity.sum()) for c in self.pool.classes)
+            pool = self.pool
+            off = GAMMA_ERROR * float(pool.class_weights[pool.class_of] @ pool.multiplicity)
             if self.proved:
                 solved = max(self.solved, self.value) + off
                 bounds.append(Bound(solved, "claimed", "highs on the groups within the gap"))

@@ -130,11 +130,9 @@ def match_types(weights: Vector, counts: Indices, run: Run) -> Indices:
     a, b = np.nonzero(np.triu(weights > NO_EDGE))
     if not len(a):
         return often
-    rows = np.zeros((len(counts), len(a)))
-    np.add.at(rows, (a, np.arange(len(a))), 1)
-    np.add.at(rows, (b, np.arange(len(a))), 1)
+    type_rows = np.eye(len(counts))
     form = StandardForm.of(
-        sparse.csc_array(rows),
+        sparse.csc_array(type_rows[:, a] + type_rows[:, b]),
         np.full(len(counts), -np.inf),
         counts.astype(float),
         np.full(len(a), np.inf),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -168,10 +169,8 @@ def _names(resources: int) -> list[str]:
 
 def _divisible(rows: list[dict[str, Any]], k: int) -> list[dict[str, Any]]:
     """Return the jobs without the last ones of each class, so that k divides its number."""
-    quota: dict[int, int] = {}
-    for row in rows:
-        quota[row["gpus"]] = quota.get(row["gpus"], 0) + 1
-    quota = {gpus: count - count % k for gpus, count in quota.items()}
+    counts = Counter(row["gpus"] for row in rows)
+    quota = {gpus: count - count % k for gpus, count in counts.items()}
     kept = []
     for row in rows:
         if quota[row["gpus"]]:

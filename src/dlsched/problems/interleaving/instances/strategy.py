@@ -18,10 +18,7 @@ VARIATIONS: tuple[dict[str, Any], ...] = ({}, {"scales": True, "max_jobs": 6})
 
 @st.composite
 def instances(
-    draw: st.DrawFn,
-    max_jobs: int = 7,
-    max_resources: int = 4,
-    scales: bool = False,
+    draw: st.DrawFn, max_jobs: int = 7, max_resources: int = 4, scales: bool = False
 ) -> Instance:
     """Draw a feasible instance: uniform or a cover, with profiles that repeat.
 

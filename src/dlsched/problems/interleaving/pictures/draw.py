@@ -19,11 +19,7 @@ from dlsched.display.drawing.colours import (
 from dlsched.display.drawing.labels import box_label
 from dlsched.display.drawing.legend import colour_entries, finish, idle_entry
 from dlsched.display.drawing.style import TEXT, new_axes, set_labels, short_name, width_of
-from dlsched.problems.interleaving.definition.check import (
-    efficiency,
-    evaluate,
-    iteration_time,
-)
+from dlsched.problems.interleaving.definition.check import efficiency, evaluate, iteration_time
 from dlsched.problems.interleaving.definition.schema import Group, Instance, Solution
 from dlsched.problems.interleaving.pictures.group_map import draw_map
 from dlsched.results.summary import solution_text
@@ -104,10 +100,7 @@ def differing(instance: Instance, a: Solution, b: Solution) -> Differences:
 
 
 def _title(
-    instance: Instance,
-    solution: Solution | None,
-    groups: Sequence[Group],
-    gammas: Sequence[float],
+    instance: Instance, solution: Solution | None, groups: Sequence[Group], gammas: Sequence[float]
 ) -> str:
     members = sum(len(group.jobs) for group in groups)
     size = f"{members:,} job{'s' * (members != 1)}"

@@ -15,6 +15,7 @@ from dlsched.problems.interleaving.programs.columns import (
     Priced,
     Prices,
     ProfileClass,
+    apart_among,
     rows_of,
 )
 from dlsched.problems.interleaving.programs.pricing import price_class
@@ -79,7 +80,7 @@ class Pool:
         self.row_of = {j: row for row, members in enumerate(jobs) for j in members}
         self.classes = list(self._classes())
         self.class_gpus = np.array([part.gpus for part in self.classes], dtype=np.int64)
-        self.class_weights = np.array([part.weight for part in self.classes], dtype=float)
+        self.class_weights = np.array([part.profiles.weight for part in self.classes])
         self.class_of = np.empty(len(self.profiles), dtype=np.int64)
         for c, part in enumerate(self.classes):
             self.class_of[part.rows] = c
@@ -88,32 +89,31 @@ class Pool:
     def _classes(self) -> Iterator[ProfileClass]:
         k = len(self.instance.resources)
         for gpus, jobs in self.instance.classes.items():
-            rows = [i for i, p in enumerate(self.profiles) if p.gpus == gpus]
-            rows.sort(key=lambda i: -sum(self.profiles[i].stages))
+            same = [i for i, p in enumerate(self.profiles) if p.gpus == gpus]
+            same.sort(key=lambda i: -sum(self.profiles[i].stages))
+            rows = np.array(same, dtype=np.int64)
             stages = self.stages[rows]
             fewest = -(-len(jobs) // self.largest)
-            yield ProfileClass(
-                gpus=gpus,
-                weight=self.instance.weight(gpus),
-                rows=np.array(rows, dtype=np.int64),
-                multiplicity=self.multiplicity[rows],
-                sums=stages.sum(axis=1),
+            most = fewest if self.smallest == self.largest else len(jobs)
+            profiles = Profiles(
                 rotated=np.stack([np.roll(stages, -o, axis=1) for o in range(k)]),
-                fewest=fewest,
-                most=fewest if self.smallest == self.largest else len(jobs),
-                apart=np.ascontiguousarray(self.apart[np.ix_(rows, rows)])
-                if len(self.apart)
-                else self.apart,
+                sums=stages.sum(axis=1),
+                prices=np.zeros(len(rows)),
+                multiplicity=self.multiplicity[rows],
+                weight=float(self.instance.weight(gpus)),
+                fixed=0.0,
+                smallest=self.smallest,
+                largest=self.largest,
+                apart=apart_among(self.apart, rows),
             )
+            yield ProfileClass(gpus, rows, fewest, most, profiles)
 
     def enumeration(self) -> Groups:
         """Return all groups."""
         parts = [self.groups([])]
-        for columns in profile_groups(self.instance):
-            missing = self.largest - columns.members.shape[1]
-            members = np.pad(columns.members, ((0, 0), (0, missing)), constant_values=-1)
-            classes = self.class_of[members[:, 0]]
-            parts.append(Groups(members, self.class_weights[classes] * columns.gamma, classes))
+        for members in profile_groups(self.instance):
+            missing = ((0, 0), (0, self.largest - members.shape[1]))
+            parts.append(self.groups_of_rows(np.pad(members, missing, constant_values=-1)))
         return Groups.concatenate(parts)
 
     def gpus(self, groups: Groups) -> Indices:
@@ -201,24 +201,9 @@ class Pool:
             above = above[np.argpartition(-value[above], query.capacity)[: query.capacity]]
         return Priced(groups[above], highest, complete)
 
-    def priced_profiles(self, c: int, prices: Prices) -> Profiles:
-        """Return the profiles of a class for the compiled search."""
-        part = self.classes[c]
-        return Profiles(
-            rotated=part.rotated,
-            sums=part.sums,
-            prices=np.ascontiguousarray(prices.rows[part.rows]),
-            multiplicity=part.multiplicity,
-            weight=float(part.weight),
-            fixed=float(prices.gpu * part.gpus),
-            smallest=self.smallest,
-            largest=self.largest,
-            apart=part.apart,
-        )
-
     def _price_class(self, c: int, prices: Prices, query: Query, run: Run) -> Priced | None:
         part = self.classes[c]
-        profiles = self.priced_profiles(c, prices)
+        profiles = part.at(prices)
         tables = growth_tables(profiles)
         n = len(part.rows)
         members = np.empty((query.capacity, self.largest), dtype=np.int64)
@@ -270,7 +255,7 @@ class Pool:
     def rounding(self, part: ProfileClass, prices: Prices) -> float:
         """Return the largest rounding error of a reduced value of a class."""
         largest = float(np.abs(prices.rows[part.rows]).max(initial=0.0) + prices.gpu * part.gpus)
-        return REDUCED_ERROR * (part.weight * (1 + 2 * GAMMA_ERROR) + largest)
+        return REDUCED_ERROR * (part.profiles.weight * (1 + 2 * GAMMA_ERROR) + largest)
 
     def bound(self, prices: Prices, highest: Vector) -> Fraction:
         """Return an upper bound on every grouping (Lagrangian duality), rounding included.

@@ -13,11 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from dlsched.problems.interleaving.definition.schema import Instance, Profile
-from dlsched.problems.interleaving.structures.groups import (
-    Flags,
-    Indices,
-    Vector,
-)
+from dlsched.problems.interleaving.structures.groups import Flags, Indices, Vector
+from dlsched.problems.interleaving.structures.tables import Profiles
 
 
 class Row(NamedTuple):
@@ -58,36 +55,41 @@ def _interchangeable(apart: Flags, jobs: Sequence[int]) -> Iterator[tuple[int, .
     yield from map(tuple, alike.values())
 
 
+def apart_among(apart: Flags, kept: Indices) -> Flags:
+    """Return which of some rows must not share; none are known if there are no rows at all."""
+    return np.ascontiguousarray(apart[np.ix_(kept, kept)]) if len(apart) else apart
+
+
 @dataclass(frozen=True)
 class ProfileClass:
     """The profiles of one number of GPUs, by descending sum of their stages.
 
-    ``rows`` are their rows in the master; ``rotated``, ``multiplicity`` and ``apart`` are as in
-    `tables.Profiles`. The number of groups is from ``fewest`` to ``most``.
+    ``rows`` are their rows in the master, ``profiles`` what pricing has of them, at prices of 0.
+    The number of groups is from ``fewest`` to ``most``.
     """
 
     gpus: int
-    weight: int
     rows: Indices
-    multiplicity: Indices
-    sums: Vector
-    rotated: Vector
     fewest: int
     most: int
-    apart: Flags
+    profiles: Profiles
 
     def subset(self, multiplicity: Indices) -> ProfileClass:
         """Return the profiles that have jobs, with other numbers of jobs; by row."""
         kept = np.flatnonzero(multiplicity[self.rows])
-        apart = self.apart[np.ix_(kept, kept)] if len(self.apart) else self.apart
-        return replace(
-            self,
-            rows=self.rows[kept],
-            multiplicity=multiplicity[self.rows[kept]],
-            sums=self.sums[kept],
-            rotated=np.ascontiguousarray(self.rotated[:, kept]),
-            apart=np.ascontiguousarray(apart),
+        rows = self.rows[kept]
+        profiles = self.profiles._replace(
+            rotated=np.ascontiguousarray(self.profiles.rotated[:, kept]),
+            sums=self.profiles.sums[kept],
+            multiplicity=multiplicity[rows],
+            apart=apart_among(self.profiles.apart, kept),
         )
+        return replace(self, rows=rows, profiles=profiles)
+
+    def at(self, prices: Prices) -> Profiles:
+        """Return the profiles with their prices, for the compiled search."""
+        rows = np.ascontiguousarray(prices.rows[self.rows])
+        return self.profiles._replace(prices=rows, fixed=float(prices.gpu * self.gpus))
 
 
 @dataclass(frozen=True)
@@ -120,6 +122,10 @@ class Groups:
         """Return what identifies each group, whatever the order of its members."""
         return [row.tobytes() for row in np.sort(self.members, axis=1)]
 
+    def without(self, known: set[bytes]) -> Groups:
+        """Return the groups whose identities are not known."""
+        return self[np.array([key not in known for key in self.identities()], dtype=bool)]
+
     @classmethod
     def join(cls, parts: Iterable[Groups]) -> Groups:
         """Return the distinct groups of several; of two arrangements of one group the better."""
@@ -146,14 +152,6 @@ class Prices:
 
     rows: Vector
     gpu: float
-
-    def clipped(self) -> Prices:
-        """Return the prices cut off at 2**100 and -2**100, so that no sum of them overflows.
-
-        Beyond that no double resolves an efficiency, and the bound gets no better.
-        """
-        most = 2.0**100
-        return Prices(np.clip(self.rows, -most, most), min(self.gpu, most))
 
     def of(self, members: Indices) -> Vector:
         """Return the price of each group's jobs."""

@@ -5,7 +5,8 @@ a group with it (`pair_pricing`). Prices raised by these shares are exceeded by 
 of a group's jobs add up to its reduced value at least. A pass goes through the groups by the first
 of their jobs in the order of stage sums, so groups that it has not come to when it is stopped have
 jobs only from some place of that order on. For these jobs prices known before are taken where they
-are higher; in the beginning there are those of full efficiency, weight / k for each job.
+are higher; in the beginning there are those of full efficiency, weight / k for each job. If the
+pass lists all groups above its prices, the least increase that none of these exceeds is better.
 """
 
 from __future__ import annotations
@@ -17,10 +18,14 @@ import numpy as np
 from dlsched.problems.interleaving.programs import pair_pricing
 from dlsched.problems.interleaving.programs.column_pool import Pool
 from dlsched.problems.interleaving.programs.columns import Groups, Prices
+from dlsched.problems.interleaving.programs.master import matrix
 from dlsched.problems.interleaving.structures.groups import Flags, Vector
 from dlsched.problems.interleaving.structures.tables import Query, growth_tables
+from dlsched.results.result import Status
 from dlsched.run import Run
+from dlsched.solvers import highs
 from dlsched.solvers.preparation import prepare
+from dlsched.solvers.standard_form import StandardForm
 
 SIZES = (3, 4)
 """Most jobs of a group for which there is such a pass."""
@@ -67,14 +72,14 @@ def search(pool: Pool, prices: Prices, above: float, capacity: int, run: Run) ->
     searched = np.zeros(len(share), dtype=bool)
     parts = [pool.groups([])]
     complete = True
-    for c, part in enumerate(pool.classes):
-        profiles = pool.priced_profiles(c, prices)
+    for part in pool.classes:
+        profiles = part.at(prices)
         tables = growth_tables(profiles)
-        moved = np.ascontiguousarray(part.rotated.transpose(0, 2, 1))
+        moved = np.ascontiguousarray(profiles.rotated.transpose(0, 2, 1))
         n = len(part.rows)
         members = np.full((capacity, pool.largest), -1, dtype=np.int64)
         values = np.zeros(capacity)
-        threshold = above * part.weight
+        threshold = above * profiles.weight
         of_class = np.full(n, threshold / pool.smallest)
         found = first = 0
         while first < n and not run.stop_reason():
@@ -94,7 +99,7 @@ def search(pool: Pool, prices: Prices, above: float, capacity: int, run: Run) ->
 
 def _by_class(pool: Pool, prices: Prices, above: float, capacity: int, run: Run) -> Pass:
     """Search as `search` does, by one job after the other: nothing is known if it is stopped."""
-    least = min((above * part.weight for part in pool.classes), default=0.0)
+    least = min((above * weight for weight in pool.class_weights.tolist()), default=0.0)
     priced = pool.price(prices, Query(least, capacity, capacity), run)
     count = len(pool.multiplicity)
     if priced is None:
@@ -125,6 +130,40 @@ def proved(pool: Pool, prices: Prices, found: Pass, before: Prices) -> Prices:
     known = without_rounding(pool, Prices(before.rows + gpu, prices.gpu))
     rows = np.where(found.searched, higher.rows, np.maximum(higher.rows, known.rows))
     return Prices(rows, prices.gpu)
+
+
+def raised(pool: Pool, prices: Prices, groups: Groups, run: Run) -> Prices | None:
+    """Return prices that no group exceeds, of least increase; None without a group or an optimum.
+
+    The increase is the dual of a packing of the groups by their reduced values.
+
+    Parameters
+    ----------
+    prices
+        Those of the pass.
+    groups
+        All groups above these prices.
+    """
+    if not len(groups):
+        return None
+    limit = pool.multiplicity.astype(float)
+    form = StandardForm.of(
+        matrix(pool, groups)[: len(limit)],
+        np.full(len(limit), -np.inf),
+        limit,
+        np.full(len(groups), np.inf),
+        np.maximum(pool.reduced(prices, groups), 0.0),
+        sense="max",
+    )
+    outcome = highs.solve(form, 0, run, relax=True, quiet=True)
+    if outcome.status is not Status.OPTIMAL or outcome.duals is None:
+        return None
+    higher = Prices(prices.rows + np.maximum(outcome.duals, 0.0), prices.gpu)
+    highest = np.zeros(len(pool.classes))
+    np.maximum.at(highest, groups.class_of, pool.reduced(higher, groups))
+    # The values of the other groups were at most 0 up to the rounding of the pass.
+    highest += [pool.rounding(part, prices) for part in pool.classes]
+    return without_rounding(pool, pool.without_excess(higher, highest))
 
 
 def without_rounding(pool: Pool, prices: Prices) -> Prices:

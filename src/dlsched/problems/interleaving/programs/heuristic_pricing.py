@@ -13,8 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from dlsched.problems.interleaving.programs.column_pool import Pool
-from dlsched.problems.interleaving.programs.columns import Groups, Prices, ProfileClass
+from dlsched.problems.interleaving.programs.columns import Groups, Prices
 from dlsched.problems.interleaving.structures.groups import Flags, Indices, Vector
+from dlsched.problems.interleaving.structures.tables import Profiles
 
 _SWEEPS = 8
 """Most rounds over all places; most starts take three."""
@@ -49,28 +50,25 @@ def climb(
     partners, starts
         Rows with which groups may be filled, and rows to start from; all by default.
     """
+    everything = np.ones(len(pool.multiplicity), dtype=bool)
+    partners = everything if partners is None else partners
+    starts = everything if starts is None else starts
     best = np.full(len(pool.multiplicity), -np.inf)
     climbed = [pool.groups([])]
-    for profiles in pool.classes:
-        if not len(profiles.rows):
+    for part in pool.classes:
+        if not len(part.rows):
             continue
-        allowed = (
-            np.ones(len(profiles.rows), dtype=bool) if partners is None else partners[profiles.rows]
-        )
-        from_ = (
-            np.arange(len(profiles.rows))
-            if starts is None
-            else np.flatnonzero(starts[profiles.rows])
-        )
-        ascent = _Ascent(pool, profiles, prices, above * profiles.weight, allowed)
-        step = max(1, _CHUNK // len(profiles.rows))
+        profiles = part.at(prices)
+        ascent = _Ascent(profiles, above * profiles.weight, partners[part.rows])
+        from_ = np.flatnonzero(starts[part.rows])
+        step = max(1, _CHUNK // len(part.rows))
         for first in range(0, len(from_), step):
             chosen = from_[first : first + step]
-            best[profiles.rows[chosen]] = ascent.climb(chosen)
+            best[part.rows[chosen]] = ascent.climb(chosen)
         if ascent.found:
             rows = np.unique(np.sort(np.concatenate(ascent.found), axis=1), axis=0)
             # Sorting has put the empty places first; in a pool's groups they are the last.
-            members = np.append(profiles.rows, -1)[rows[:, ::-1]]
+            members = np.append(part.rows, -1)[rows[:, ::-1]]
             climbed.append(pool.groups_of_rows(members[:, : pool.largest]))
     return Climbed(best, Groups.concatenate(climbed))
 
@@ -78,16 +76,11 @@ def climb(
 class _Ascent:
     """The ascent within one class."""
 
-    def __init__(
-        self, pool: Pool, one: ProfileClass, prices: Prices, above: float, partners: Flags
-    ) -> None:
-        self.pool = pool
-        self.one = one
+    def __init__(self, profiles: Profiles, above: float, partners: Flags) -> None:
+        self.profiles = profiles
         self.above = above
-        self.k = len(one.rotated)
-        self.prices = prices.rows[one.rows]
-        self.fixed = prices.gpu * one.gpus
-        self.reward = np.where(partners, -self.prices, -np.inf)
+        self.k = len(profiles.rotated)
+        self.reward = np.where(partners, -profiles.prices, -np.inf)
         """What a profile adds beside the efficiency, as a partner."""
         self.found: list[Indices] = []
 
@@ -96,12 +89,12 @@ class _Ascent:
         places = np.full((len(starts), self.k), -1, dtype=np.int64)
         places[:, 0] = starts
         value = self._values(places)
-        best = value if self.pool.smallest == 1 else np.full(len(starts), -np.inf)
+        best = value if self.profiles.smallest == 1 else np.full(len(starts), -np.inf)
         for sweep in range(_SWEEPS):
             before = value
             for place in range(1, self.k):
                 value = self._improve(places, place, sweep > 0)
-            full = (places >= 0).sum(axis=1) >= self.pool.smallest
+            full = (places >= 0).sum(axis=1) >= self.profiles.smallest
             best = np.maximum(best, np.where(full, value, -np.inf))
             if sweep and not (value > before + _LEAST).any():
                 break
@@ -109,28 +102,25 @@ class _Ascent:
 
     def _values(self, places: Indices) -> Vector:
         time, filled, cost = self._sums(places)
-        value: Vector = self.one.weight * filled / (self.k * time.sum(axis=1)) - cost
+        value: Vector = self.profiles.weight * filled / (self.k * time.sum(axis=1)) - cost
         return value
 
     def _sums(self, places: Indices) -> tuple[Vector, Vector, Vector]:
         """Return the steps' times, the sum of the stages, and the cost of groups."""
-        profiles = self.one
         busiest = np.zeros((len(places), self.k))
         filled = np.zeros(len(places))
-        cost = np.full(len(places), self.fixed)
-        for place in range(self.k):
-            filled_rows = np.flatnonzero(places[:, place] >= 0)
-            members = places[filled_rows, place]
-            busiest[filled_rows] = np.maximum(
-                busiest[filled_rows], profiles.rotated[place, members]
-            )
-            filled[filled_rows] += profiles.sums[members]
-            cost[filled_rows] += self.prices[members]
+        cost = np.full(len(places), self.profiles.fixed)
+        for place, members in enumerate(places.T):
+            rows = np.flatnonzero(members >= 0)
+            some = members[rows]
+            busiest[rows] = np.maximum(busiest[rows], self.profiles.rotated[place, some])
+            filled[rows] += self.profiles.sums[some]
+            cost[rows] += self.profiles.prices[some]
         return busiest, filled, cost
 
     def _improve(self, places: Indices, place: int, keep: bool) -> Vector:
         """Fill one place with the best profile, in place; return the reduced values."""
-        profiles = self.one
+        profiles = self.profiles
         others = places.copy()
         others[:, place] = -1
         busiest, filled, cost = self._sums(others)
@@ -148,17 +138,15 @@ class _Ascent:
         value[used, others[used, column]] = -np.inf
         if len(profiles.apart):
             for taken in others.T:
-                filled_rows = np.flatnonzero(taken >= 0)
-                must_not = profiles.apart[taken[filled_rows]]
-                value[filled_rows] = np.where(must_not, -np.inf, value[filled_rows])
+                value[(taken >= 0)[:, None] & profiles.apart[taken]] = -np.inf
         size = (others >= 0).sum(axis=1)
-        value[size >= self.pool.largest] = -np.inf
+        value[size >= self.profiles.largest] = -np.inf
         if keep:
-            self._keep(others, place, value, size + 1 >= self.pool.smallest)
+            self._keep(others, place, value, size + 1 >= self.profiles.smallest)
         rows = np.arange(len(places))
         chosen = value.argmax(axis=1)
         best = value[rows, chosen]
-        if self.pool.smallest == 1:
+        if self.profiles.smallest == 1:
             empty = profiles.weight * filled / (self.k * busiest.sum(axis=1)) - cost
             chosen = np.where(empty > best, -1, chosen)
             best = np.maximum(empty, best)

@@ -48,11 +48,10 @@ class InteriorMaster:
 
     def add(self, groups: Groups) -> int:
         """Add the groups that are no columns; return their number."""
-        keys = groups.identities()
-        fresh = np.array([key not in self.known for key in keys], dtype=bool)
-        self.known.update(keys)
-        self.columns = Groups.concatenate([self.columns, groups[fresh]])
-        return int(fresh.sum())
+        fresh = groups.without(self.known)
+        self.known.update(fresh.identities())
+        self.columns = Groups.concatenate([self.columns, fresh])
+        return len(fresh)
 
     def keep(self, prices: Prices, most: int) -> None:
         """Keep the columns with the largest reduced values."""

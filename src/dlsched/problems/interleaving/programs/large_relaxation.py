@@ -18,23 +18,22 @@ from collections.abc import Iterator
 import numpy as np
 
 from dlsched.problems.interleaving.programs.column_pool import Pool
-from dlsched.problems.interleaving.programs.columns import Groups, Priced, Prices
+from dlsched.problems.interleaving.programs.columns import Groups, Prices
 from dlsched.problems.interleaving.programs.exact_pass import (
-    Pass,
     full_efficiency,
     proved,
+    raised,
     search,
-    without_rounding,
 )
 from dlsched.problems.interleaving.programs.heuristic_pricing import climb
 from dlsched.problems.interleaving.programs.interior_point_master import InteriorMaster
-from dlsched.problems.interleaving.programs.price_increase import raised
-from dlsched.problems.interleaving.programs.representatives import representatives
-from dlsched.problems.interleaving.structures.groups import Flags, Vector
+from dlsched.problems.interleaving.structures.groups import Flags, Indices, Vector
 from dlsched.run import Run
 
 _SAMPLE = 150
 """Parts of the jobs, roughly, with a representative each."""
+_APART = 0.25
+"""Jobs are divided at a gap in their values of this share of the range; else in the middle."""
 _BALANCED = 6
 """Times that jobs share what their groups exceed the prices by, before the rough pass."""
 _ROUNDS = 40
@@ -75,9 +74,7 @@ class LargeRelaxation:
         self.incumbent = incumbent
         self.failed = False
         """Whether the interior-point method has failed, so that the last bound need not be good."""
-        self.weights = np.array([float(profiles.weight) for profiles in pool.classes])[
-            pool.class_of
-        ]
+        self.weights = pool.class_weights[pool.class_of]
 
     def bounds(self, deadline: float) -> Iterator[tuple[Prices, Vector]]:
         """Yield prices and each class's largest reduced value there, better and better ones.
@@ -98,7 +95,7 @@ class LargeRelaxation:
         best = full_efficiency(pool)
         if run.time_limit is not None and not run.stop_reason():
             found = search(pool, prices, _ROUGH_ABOVE, 1, run)
-            best = self._better(best, proved(pool, prices, found, best))
+            best = self._best(best, proved(pool, prices, found, best))
             yield best, none
         master = InteriorMaster(pool, run)
         master.add(Groups.join([self.incumbent, pool.singles()]))
@@ -111,7 +108,8 @@ class LargeRelaxation:
             prices, value = solved
             began = run.elapsed()
             found = search(pool, prices, 0.0, _CAPACITY, run)
-            best = self._better(best, self._proved(prices, found, best))
+            least = raised(pool, prices, found.groups, run) if found.complete else None
+            best = self._best(best, proved(pool, prices, found, best), least)
             yield best, none
             now = run.elapsed()
             late = deadline - _SLOWER * (now - began)
@@ -122,22 +120,10 @@ class LargeRelaxation:
                 return
             close = max(CLOSED, close * _FINER)
 
-    def _better(self, one: Prices, other: Prices) -> Prices:
-        """Return those of two prices that prove the better bound."""
+    def _best(self, *known: Prices | None) -> Prices:
+        """Return those prices, which no group exceeds, that prove the best bound."""
         none = np.zeros(len(self.pool.classes))
-        return other if self.pool.bound(other, none) < self.pool.bound(one, none) else one
-
-    def _proved(self, prices: Prices, found: Pass, before: Prices) -> Prices:
-        """Return prices that no group exceeds, from those of a pass."""
-        shared = proved(self.pool, prices, found, before)
-        if not found.complete:
-            return shared
-        priced = Priced(found.groups, np.zeros(len(self.pool.classes)), True)
-        higher, highest = raised(self.pool, prices, priced, self.run)
-        if higher is prices:  # no group is above them, or no least increase was found
-            return shared
-        least = without_rounding(self.pool, self.pool.without_excess(higher, highest))
-        return self._better(shared, least)
+        return min(filter(None, known), key=lambda prices: self.pool.bound(prices, none))
 
     def _lifted(self, late: float) -> Prices:
         """Return first prices: each job's share of its group or, of many, lifted from few."""
@@ -227,3 +213,47 @@ class LargeRelaxation:
         fixed = 0.0 if pool.budget is None else prices.gpu * pool.budget
         total = fixed + float(rows @ pool.multiplicity)
         return Prices(rows, prices.gpu), total
+
+
+def representatives(pool: Pool, most: int) -> Indices:
+    """Return how many jobs each row stands for: itself and those near it; 0 for the others.
+
+    The profiles of a class are divided in two along the number in which they differ most, until no
+    part has more than its share of jobs. Of each part the profile next to the mean is kept. The
+    numbers are the shares of the stages in their sum, and the logarithm of the sum.
+
+    Parameters
+    ----------
+    most
+        Number of parts, roughly.
+    """
+    kept: Indices = np.zeros_like(pool.multiplicity)
+    size = 1.3 * float(pool.multiplicity.sum()) / most  # halves are smaller than the largest part
+    for part in pool.classes:
+        stages = pool.stages[part.rows]
+        sums = part.profiles.sums
+        place = np.column_stack([stages / sums[:, None], np.log(sums)])
+        for near in _divided(place, pool.multiplicity[part.rows], size):
+            middle = place[near].mean(axis=0)
+            chosen = near[np.abs(place[near] - middle).sum(axis=1).argmin()]
+            kept[part.rows[chosen]] = pool.multiplicity[part.rows[near]].sum()
+    return kept
+
+
+def _divided(place: Vector, jobs: Indices, size: float) -> list[Indices]:
+    """Return parts of some profiles, with no more jobs than a size unless it is one profile."""
+    waiting: list[Indices] = [np.arange(len(place))]
+    parts = []
+    while waiting:
+        some = waiting.pop()
+        if len(some) <= 1 or jobs[some].sum() <= size:
+            parts += [some] if len(some) else []
+            continue
+        widest = int(np.ptp(place[some], axis=0).argmax())
+        some = some[np.argsort(place[some, widest], kind="stable")]
+        apart = np.diff(place[some, widest])
+        cut = int(apart.argmax()) + 1
+        if apart.max() <= _APART * apart.sum():
+            cut = len(some) // 2
+        waiting += [some[:cut], some[cut:]]
+    return parts

@@ -47,13 +47,6 @@ class Master:
         if pool.budget is not None:
             self.program.add_row(-np.inf, float(pool.budget))
 
-    def new(self, groups: Groups) -> Groups:
-        """Return the groups that are no columns yet.
-
-        Within the solver's tolerances, columns can still have a positive reduced value.
-        """
-        return groups[np.array([key not in self.known for key in groups.identities()], dtype=bool)]
-
     def add(self, groups: Groups) -> None:
         """Add columns."""
         self.known.update(groups.identities())
@@ -96,11 +89,7 @@ def counted_form(pool: Pool, groups: Groups) -> StandardForm:
         shape=(classes, len(groups)),
     )
     gpus = sparse.csc_array(pool.class_gpus[None, :].astype(float))
-    blocks: list[list[Any]] = [
-        [covers, None],
-        [counts, -sparse.eye_array(classes)],
-        [None, gpus],
-    ]
+    blocks: list[list[Any]] = [[covers, None], [counts, -sparse.eye_array(classes)], [None, gpus]]
     fixed = np.append(pool.multiplicity.astype(float), np.zeros(classes))
     form = StandardForm.of(
         sparse.csc_array(sparse.block_array(blocks, format="csc")),

@@ -21,12 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from dlsched.problems.interleaving.programs.pricing import (
-    SAFETY,
-    apart_from,
-    copies_of,
-    step_of,
-)
+from dlsched.problems.interleaving.programs.pricing import SAFETY, apart_from, copies_of, step_of
 from dlsched.problems.interleaving.structures.tables import GrowthTables, Profiles
 from dlsched.solvers.compilation import entry, loop
 

@@ -7,7 +7,6 @@ k * k of them by additions, maxima and one division; see `GAMMA_ERROR`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from itertools import combinations, combinations_with_replacement
@@ -101,6 +100,9 @@ def least_times(stages: Vector, members: Indices) -> Vector:
 
 def efficiencies(stages: Vector, members: Indices) -> Vector:
     """Return the largest gamma of each group, within `GAMMA_ERROR`."""
+    if len(members) > _CHUNK:
+        chunks = [members[i : i + _CHUNK] for i in range(0, len(members), _CHUNK)]
+        return np.concatenate([efficiencies(stages, chunk) for chunk in chunks])
     filled = stages[members].sum(axis=(1, 2))
     gammas: Vector = filled / (stages.shape[1] * least_times(stages, members))
     return gammas
@@ -149,15 +151,6 @@ def pair_efficiencies(stages: Vector) -> Vector:
     return gammas
 
 
-@dataclass(frozen=True)
-class Columns:
-    """Groups of one class and size: members (groups x size) and their efficiencies."""
-
-    gpus: int
-    members: Indices
-    gamma: Vector
-
-
 def trivial_bound(instance: Instance) -> Fraction:
     """Return an upper bound on every grouping: size / k in place of each group's gamma.
 
@@ -169,39 +162,35 @@ def trivial_bound(instance: Instance) -> Fraction:
     return Fraction(jobs, k)
 
 
-def job_groups(instance: Instance) -> Iterator[Columns]:
-    """Yield every allowed group of jobs, by class and size."""
-    stages = stage_array(instance)
+def job_groups(instance: Instance) -> Iterator[tuple[int, Indices]]:
+    """Yield every allowed group of jobs, by class and size: its GPUs, and groups x size."""
     for gpus, jobs in instance.classes.items():
         for size in instance.group_sizes:
-            yield from _columns(gpus, stages, _rows(combinations(jobs, size), size))
+            yield gpus, _rows(combinations(jobs, size), size)
 
 
-def profile_groups(instance: Instance) -> Iterator[Columns]:
+def profile_groups(instance: Instance) -> Iterator[Indices]:
     """Yield every multiset of profiles that the jobs can fill, by class and size.
 
     Members are positions in `Instance.profiles`.
     """
     jobs = np.array([len(jobs) for jobs in instance.profiles.values()])
-    stages = profile_array(instance)
     for gpus in instance.classes:
         profiles = [p for p, profile in enumerate(instance.profiles) if profile.gpus == gpus]
         for size in instance.group_sizes:
             members = _rows(combinations_with_replacement(profiles, size), size)
             copies = (members[:, :, None] == members[:, None, :]).sum(axis=2)
-            enough = (copies <= jobs[members]).all(axis=1)
-            yield from _columns(gpus, stages, members[enough])
+            yield members[(copies <= jobs[members]).all(axis=1)]
 
 
 def _rows(groups: Iterable[tuple[int, ...]], size: int) -> Indices:
     return np.array(list(groups), dtype=np.int64).reshape(-1, size)
 
 
-def _columns(gpus: int, stages: Vector, members: Indices) -> Iterator[Columns]:
-    """Yield groups with their efficiencies, unless there are none."""
-    chunks = [members[i : i + _CHUNK] for i in range(0, len(members), _CHUNK)]
-    if chunks:
-        yield Columns(gpus, members, np.concatenate([efficiencies(stages, c) for c in chunks]))
+def groups_of(instance: Instance, solution: Solution) -> list[tuple[int, ...]]:
+    """Return the groups of a solution, by the positions of their jobs."""
+    index = instance.job_index
+    return [tuple(index[job] for job in group.jobs) for group in solution.groups]
 
 
 def solution_of(instance: Instance, groups: Iterable[Sequence[int]]) -> Solution:

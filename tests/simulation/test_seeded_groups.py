@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from dlsched.errors import DlschedError, OptionError
 from dlsched.problems.interleaving.definition.check import iteration_time
-from dlsched.problems.interleaving.heuristics.seeded_groups import Queue, seeded_groups
 from dlsched.problems.interleaving.structures.offsets import best_offsets
 from dlsched.simulation import Cluster, simulate
+from dlsched.simulation.policies.seeded_groups import Queue, seeded_groups
 from dlsched.simulation.workload.workload import Workload
 
 Group = tuple[int, ...]
@@ -178,8 +178,8 @@ def test_options_that_do_not_go_together_are_refused() -> None:
     for options in ({**seeded, "ties": "shortest"}, {**seeded, "method": "exact"}):
         with pytest.raises(OptionError, match="takes no method and leaves no ties"):
             simulate(workload, cluster, "muri_s", **options)
-    with pytest.raises(OptionError, match="is for muri_s"):
-        simulate(workload, cluster, "muri_l", objective="weighted_speeds")
+    with pytest.raises(OptionError, match="'x' is none of efficiency, seeded_speeds"):
+        simulate(workload, cluster, "muri_s", objective="x")
     with pytest.raises(OptionError, match="must be from 0 to 1, with weights of speeds"):
         simulate(workload, cluster, "muri_l", exponent=0.5, **seeded)
     for options in ({"fill": 2}, {**seeded, "fill": 0}, {**seeded, "fill": 2.5}):
