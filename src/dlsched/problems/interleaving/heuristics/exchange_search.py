@@ -133,6 +133,18 @@ def best_exchange(
     return bi, bj
 
 
+@loop
+def look(count: int, number: int, g: int, h: int) -> int:
+    """Return when a pass looks at two groups, the first before the second: pairs in their order."""
+    return (number * count + g) * count + h
+
+
+@loop
+def due(changed: Any, number: int, g: int, h: int) -> bool:
+    """Return whether one of two groups changed since they were looked at in the pass before."""
+    return bool(max(changed[g], changed[h]) >= look(len(changed), number - 1, g, h))
+
+
 @entry("boolean(Jobs, int64[:,::1], int64[::1], boolean, int64[::1], int64)", records=(Jobs,))
 def exchange_pass(
     jobs: Any, groups: Any, sizes: Any, uniform: bool, changed: Any, number: int
@@ -147,7 +159,8 @@ def exchange_pass(
         Whether sizes stay as they are; else a job of a group of two or more may also move to a
         group that is not full.
     changed, number
-        The pass that last changed each group, changed in place, and this pass, counted from 1.
+        When each group last changed, as `look` counts, changed in place; and this pass, from 1. A
+        group that counts as new changed at the end of a pass 0, any other one before it.
     """
     count, largest = groups.shape
     worth = np.empty(count)
@@ -160,15 +173,14 @@ def exchange_pass(
     improved = False
     for g in range(count):
         for h in range(g + 1, count):
-            # Neither group has changed since this pair was last tried.
-            if number > 1 and max(changed[g], changed[h]) < number - 1:
+            if not due(changed, number, g, h):
                 continue
             pair = (g, h)
             i, j = best_exchange(jobs, groups, sizes, pair, uniform, worth[g] + worth[h], a, b)
             if i < 0:
                 continue
             improved = True
-            changed[g] = changed[h] = number
+            changed[g] = changed[h] = look(count, number, g, h)
             exchanged(jobs, groups, sizes, pair, (i, j), a, b)
             gained = int(i == sizes[g]) - int(j == sizes[h])
             sizes[g] += gained

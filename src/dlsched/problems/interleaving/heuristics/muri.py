@@ -257,7 +257,7 @@ def improve(
         class_groups = [g for g in groups if instance.jobs[g[0]].gpus == gpus]
         members = padded(class_groups, instance.group_limit)
         sizes = (members >= 0).sum(axis=1)
-        changed = np.zeros(len(members), dtype=np.int64)
+        changed = np.full(len(members), len(members) ** 2)
         for number in range(1, passes + 1):
             if run.stop_reason() or not exchange_pass(
                 jobs, members, sizes, uniform, changed, number

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dlsched.problems.interleaving.heuristics.exchange_search import Jobs, gamma
+from dlsched.problems.interleaving.heuristics.exchange_search import Jobs, due, gamma, look
 from dlsched.solvers.compilation import Floats, IntRows, Ints, entry, loop
 
 _LEAST_GAIN = 1e-12
@@ -132,9 +132,11 @@ def best_division(
     return kept
 
 
-@entry("boolean(Jobs, int64[:,::1], int64[::1], boolean[::1], boolean, float64)", records=(Jobs,))
+@entry(
+    "boolean(Jobs, int64[:,::1], int64[::1], boolean, int64[::1], int64, float64)", records=(Jobs,)
+)
 def divide_pairs(
-    jobs: Any, groups: Any, sizes: Any, active: Any, uniform: bool, price: float
+    jobs: Any, groups: Any, sizes: Any, uniform: bool, changed: Any, number: int, price: float
 ) -> bool:
     """Divide the jobs of every two groups anew, once; groups change in place.
 
@@ -145,10 +147,10 @@ def divide_pairs(
     ----------
     groups, sizes
         Groups x largest: their jobs, and how many each has. A group may be empty.
-    active
-        Groups that changed since all pairs with them were tried. Changed in place.
     uniform
         Whether sizes stay as they are.
+    changed, number
+        When each group last changed, changed in place, and this pass, as in `exchange_pass`.
     price
         What a group with jobs costs; below 0 if none may become empty or get its first job.
 
@@ -169,9 +171,6 @@ def divide_pairs(
         if sizes[g] > 0:
             worth[g] = gamma(jobs, groups[g], sizes[g])
     again = False
-    before = active.copy()
-    for g in range(count):
-        active[g] = False
     for g in range(count):
         emptied = False
         for h in range(g + 1, count):
@@ -180,7 +179,7 @@ def divide_pairs(
             if sizes[h] == 0 and (price < 0.0 or emptied):
                 continue
             emptied = emptied or sizes[h] == 0
-            if not (before[g] or before[h] or active[g] or active[h]):
+            if not due(changed, number, g, h):
                 continue
             total = joined(groups, sizes, g, h, division.both)
             least = worth[g] + worth[h] + _LEAST_GAIN
@@ -189,11 +188,14 @@ def divide_pairs(
             mask = best_division(jobs, division, sizes[g], sizes[h], uniform, price, least)
             if mask < 0:
                 continue
+            again = True
+            changed[h] = look(count, number, g, h)
+            # Empty groups that follow another one are not tried with the new group in this pass.
+            changed[g] = look(count, number, g, count - 1 if emptied else h)
             divide(jobs, division, total, mask)
             for part, group in enumerate((g, h)):
                 sizes[group] = division.sizes[part]
                 for i in range(largest):
                     groups[group, i] = division.parts[part, i] if i < sizes[group] else -1
                 worth[group] = gamma(jobs, groups[group], sizes[group]) if sizes[group] > 0 else 0.0
-                active[group] = again = True
     return again

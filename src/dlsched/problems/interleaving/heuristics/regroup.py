@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, count
 from typing import NamedTuple
 
 import numpy as np
@@ -98,8 +98,11 @@ class Grouping:
     def _divide(self, gpus: int, active: Flags, price: float = -1.0) -> None:
         members = self.members[gpus]
         sizes = (members >= 0).sum(axis=1)
-        while not self.run.stop_reason():
-            if not divide_pairs(self.jobs, members, sizes, active, self.uniform, price):
+        changed = active * np.int64(len(members) ** 2)
+        for number in count(1):
+            if self.run.stop_reason() or not divide_pairs(
+                self.jobs, members, sizes, self.uniform, changed, number, price
+            ):
                 break
 
     def distribute(self) -> None:
