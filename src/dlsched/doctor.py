@@ -40,7 +40,6 @@ EXAMPLE, METHOD = "lyra-fig5", "milp"
 OTHERS = (
     "dlsched.problems.interleaving.programs.pair_pricing",
     "dlsched.simulation.bounds.relaxation",
-    "dlsched.simulation.policies.seeded_groups",
 )
 """The modules with loops that no method preloads, those of the simulation among them."""
 _REQUIREMENT = re.compile(
