@@ -33,7 +33,6 @@ from dlsched.run import Run
 
 COLUMN_LIBRARIES = (
     ".programs.pricing",
-    ".heuristics.exchange_search",
     "highspy",
     *MATCHING_LIBRARIES,
 )
