@@ -224,29 +224,6 @@ def test_a_loop_is_compiled_once_for_constants(
     assert len(made.doubled.compiled.signatures) == 1
 
 
-OTHER_PROCESS = """
-import sys
-if sys.argv[1] == "fails":
-    sys.executable = "/no/such/python"
-from dlsched.solvers import compilation
-from dlsched.solvers import preparation
-preparation.os.cpu_count = lambda: 2
-told = []
-preparation.prepare("dlsched.problems.interleaving.heuristics.pair_search", on_compile=told.append)
-loops = [loop for name in told for loop in compilation.entries(name)]
-assert len(loops) > 1 and all(loop.ready for loop in loops)
-print(sum(sum(loop.compiled.stats.cache_hits.values()) for loop in loops))
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("case", "hits"), [("works", 1), ("fails", 0)])
-def test_another_process_compiles_a_share(case: str, hits: int, tmp_path: Path) -> None:
-    """Its loops are loaded from the cache here; where it cannot be started all are compiled."""
-    loaded = int(python(OTHER_PROCESS, case, env={"NUMBA_CACHE_DIR": str(tmp_path)}).stdout)
-    assert loaded >= hits and (hits or loaded == 0)
-
-
 def test_installation_compiles_the_loops_and_says_so() -> None:
     """What makes the environment fills the cache of loops after a line about how long it takes."""
     make = shutil.which("make")
@@ -294,7 +271,6 @@ def test_a_larger_answer_is_the_same() -> None:
     """Beyond the sizes at which they run as Python, loops give the same answer, too."""
     made = [
         ("placement", "hill_climbing", {"tables": 150, "jobs": 150}),
-        ("interleaving", "column_generation", {"jobs": 20, "grouping": "cover"}),
         ("utility", "hadar", {"jobs": 20, "slots": 40}),
     ]
     for name, method, options in made:

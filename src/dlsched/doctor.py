@@ -37,11 +37,8 @@ DEVELOPERS = frozenset({"all", "dev", "docs", "peers"})
 """Extras that are not reported: the sum of the others, and those for work on dlsched itself."""
 EXAMPLE, METHOD = "lyra-fig5", "milp"
 """The instance of the library that is solved, and how."""
-OTHERS = (
-    "dlsched.problems.interleaving.programs.pair_pricing",
-    "dlsched.simulation.bounds.relaxation",
-)
-"""The modules with loops that no method preloads, those of the simulation among them."""
+OTHERS = ("dlsched.simulation.bounds.relaxation",)
+"""The modules with loops that no method preloads."""
 _REQUIREMENT = re.compile(
     r"(?P<name>[\w.-]+)(\[[^]]*])?>=(?P<floor>[\w.]+)(; extra == '(?P<extra>[\w-]+)')?"
 )

@@ -105,20 +105,6 @@ def test_commands_on_a_terminal(folder: Path, command: str, words: list[str]) ->
 
 
 @pytest.mark.slow
-def test_compilation_on_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With an empty cache a terminal shows that loops are compiled, in one place."""
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    process, main = terminal(tmp_path, "solve", "interleaving-64-distinct")
-    shown = ""
-    while "once per" not in shown or "searching" not in shown:  # a line may break before "machine"
-        shown += os.read(main, 65536).decode(errors="replace")
-    shown = " ".join(shown.split())
-    assert "compiling the loops of dlsched.problems.interleaving" in shown
-    assert "dlsched: compiling loops" not in shown  # what Python shows without the command line
-    stop(process, main)
-
-
-@pytest.mark.slow
 def test_solve_into_a_pipe(folder: Path) -> None:
     """Without a terminal stderr gets plain lines, with the seconds gone by."""
     process = started(MAIN, "solve", "hard.json", "-m", "milp", cwd=folder)

@@ -86,11 +86,7 @@ def muri_needed(
     return solution_of(known, _completed(rounds))
 
 
-@method(
-    "interleaving",
-    kind="heuristic",
-    preload=MATCHING_LIBRARIES,
-)
+@method("interleaving", kind="heuristic", preload=MATCHING_LIBRARIES)
 def swap(instance: Instance, run: Run, *, passes: int = 100) -> Solution:
     """Local search from Muri's groups: jobs change places, or move to a group that is not full.
 
@@ -104,11 +100,7 @@ def swap(instance: Instance, run: Run, *, passes: int = 100) -> Solution:
     return solution_of(instance, improve(instance, initial_groups(instance, run), passes, run))
 
 
-@method(
-    "interleaving",
-    kind="heuristic",
-    preload=("highspy", *MATCHING_LIBRARIES),
-)
+@method("interleaving", kind="heuristic", preload=("highspy", *MATCHING_LIBRARIES))
 def regroup(instance: Instance, run: Run, *, rounds: int = 3) -> Solution:
     """Divide the jobs of every two groups anew until no division helps (ours).
 
