@@ -136,7 +136,7 @@ def test_the_root_has_six_modules_at_most() -> None:
     assert len(modules - {"__init__", "__main__"}) <= 6
 
 
-SIMULATION = ["workload", "log", "measures", "engine", "policies", "bounds", "audit"]
+SIMULATION = ["kernels", "workload", "log", "measures", "engine", "policies", "bounds", "audit"]
 """Folders of the simulator: none imports one that stands after it; what is left stands last."""
 
 

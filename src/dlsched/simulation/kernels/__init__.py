@@ -1,1 +1,1 @@
-"""The loops that are built with the package."""
+"""Loops that are built with the package."""
