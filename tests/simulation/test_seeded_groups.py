@@ -15,9 +15,12 @@ from dlsched.errors import DlschedError, OptionError
 from dlsched.problems.interleaving.definition.check import iteration_time
 from dlsched.problems.interleaving.structures.offsets import best_offsets
 from dlsched.simulation import Cluster, simulate
+from dlsched.simulation.kernels import seeded_groups as kernel
 from dlsched.simulation.policies.seeded_groups import Queue, seeded_groups
 from dlsched.simulation.workload.workload import Workload
+from kernel_sources import as_python
 
+PYTHON = as_python("simulation.kernels.seeded_groups")
 Group = tuple[int, ...]
 
 
@@ -116,6 +119,20 @@ def test_groups_are_possible_and_no_single_step_helps(
     for a, b in product(speed, repeat=2):
         if queue.profile[a] == queue.profile[b] and queue.weights[a] > queue.weights[b]:
             assert speed[a] >= speed[b] * (1 - 1e-6)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_built_and_not(seed: int) -> None:
+    """The built loops find the same groups as Python does."""
+    rng = np.random.default_rng(seed)
+    kinds = rng.integers(0, 9, size=(3 + seed, 3)) + np.eye(3, dtype=int)[seed % 3]
+    rows = [
+        (int(rng.integers(1, 3)), tuple(kinds[rng.integers(len(kinds))].tolist()), int(remaining))
+        for remaining in rng.integers(1, 1000, size=14)
+    ]
+    queue = queue_of(rows)
+    built, run = (module.grow(*queue, 6, 1 + seed % 3) for module in (kernel, PYTHON))
+    assert built.tolist() == run.tolist()
 
 
 def test_local_search_is_near_the_optimum() -> None:

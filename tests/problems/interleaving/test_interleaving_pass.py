@@ -23,7 +23,6 @@ from dlsched.problems.interleaving.programs.exact_pass import (
 )
 from dlsched.problems.interleaving.programs.large_relaxation import representatives
 from dlsched.run import Run
-from dlsched.solvers.compilation import interpreted
 from dlsched.testing import oracles, strategies
 from drawing import drawn
 
@@ -73,8 +72,7 @@ def test_a_pass_finds_what_enumeration_finds(
         return
     listed = Pool(scaled(instance, exponents), listed=True)
     pool, prices = Pool(listed.instance), prices_of(listed, seed)
-    with interpreted():
-        found = search(pool, prices, 0.0, CAPACITY, Run())
+    found = search(pool, prices, 0.0, CAPACITY, Run())
     assert found.complete and found.searched.all()
     value = listed.reduced(prices, listed.listed)
     known = dict(zip(listed.listed.identities(), value.tolist(), strict=True))
@@ -102,7 +100,7 @@ def test_a_bound_holds_wherever_a_pass_is_stopped(
     optimum = oracles.interleaving(listed.instance)
     for part, more in ((looks, 0), (looks // 2, 1)):
         prices = prices_of(listed, seed + more)
-        with interpreted(), pytest.MonkeyPatch.context() as patch:
+        with pytest.MonkeyPatch.context() as patch:
             patch.setattr(exact_pass, "_STEP", 1)
             found = search(pool, prices, above, CAPACITY, Stopped(part))
         known = proved(pool, prices, found, known)

@@ -6,8 +6,7 @@ from dlsched.problems.interleaving.structures.group_counts import choose
 from dlsched.registry import Problem, Start, When
 
 _FEW_JOBS = 128
-"""Up to this many jobs the exact method ends in seconds if its loops are compiled. Where they are
-not, `regroup` takes a third of its time."""
+"""Up to this many jobs the exact method ends in seconds."""
 
 
 def starts(instance: Instance) -> list[Start]:

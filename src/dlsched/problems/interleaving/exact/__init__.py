@@ -16,7 +16,6 @@ from dlsched.problems.interleaving.programs.column_pool import Pool
 from dlsched.problems.interleaving.structures.group_counts import (
     MOST_MULTISETS,
     count_multisets,
-    few_jobs,
     is_matching,
 )
 from dlsched.problems.interleaving.structures.groups import (
@@ -86,9 +85,7 @@ def blossom(instance: Instance) -> Claim:
     )
 
 
-@method(
-    "interleaving", kind="exact", preload=COLUMN_LIBRARIES, small=few_jobs, begins_with="lagrangian"
-)
+@method("interleaving", kind="exact", preload=COLUMN_LIBRARIES, begins_with="lagrangian")
 def aggregated(instance: Instance, run: Run, rounds: int = 200) -> Claim:
     """Set partitioning over multisets of profiles, all of them enumerated.
 
@@ -117,9 +114,7 @@ def aggregated(instance: Instance, run: Run, rounds: int = 200) -> Claim:
     return search_groups(instance, run, rounds, listed=True)
 
 
-@method(
-    "interleaving", kind="exact", preload=COLUMN_LIBRARIES, small=few_jobs, begins_with="lagrangian"
-)
+@method("interleaving", kind="exact", preload=COLUMN_LIBRARIES, begins_with="lagrangian")
 def column_generation(instance: Instance, run: Run, rounds: int = 200) -> Claim:
     """Column generation: exact pricing, a safe bound, then the groups near the prices.
 

@@ -11,13 +11,12 @@ from dlsched.problems.interleaving.definition.allow import Allow, may_share
 from dlsched.problems.interleaving.definition.schema import Instance
 from dlsched.problems.interleaving.exact.bounds import bound_groups
 from dlsched.problems.interleaving.exact.group_columns import COLUMN_LIBRARIES
-from dlsched.problems.interleaving.structures.group_counts import few_jobs
 from dlsched.problems.interleaving.structures.groups import Flags
 from dlsched.results.result import Claim
 from dlsched.run import Run
 
 PRELOAD = COLUMN_LIBRARIES
-small = few_jobs
+small = None
 
 
 def solve_allowed(instance: Instance, run: Run, allow: Allow) -> Claim:

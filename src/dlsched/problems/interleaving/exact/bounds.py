@@ -6,11 +6,7 @@ from dlsched.problems.interleaving.definition.schema import Instance
 from dlsched.problems.interleaving.exact.group_columns import COLUMN_LIBRARIES, GroupSearch
 from dlsched.problems.interleaving.heuristics import initial_groups
 from dlsched.problems.interleaving.programs.column_pool import Pool
-from dlsched.problems.interleaving.structures.group_counts import (
-    MOST_MULTISETS,
-    count_multisets,
-    few_jobs,
-)
+from dlsched.problems.interleaving.structures.group_counts import MOST_MULTISETS, count_multisets
 from dlsched.problems.interleaving.structures.groups import Flags
 from dlsched.registry.own import method
 from dlsched.results.objective import Bound
@@ -18,7 +14,7 @@ from dlsched.results.result import Claim, Status
 from dlsched.run import Run
 
 
-@method("interleaving", kind="bound", preload=COLUMN_LIBRARIES, small=few_jobs)
+@method("interleaving", kind="bound", preload=COLUMN_LIBRARIES)
 def lagrangian(instance: Instance, run: Run) -> Claim:
     """The least Lagrangian bound that column generation finds, proved by an exact pricing pass."""
     return bound_groups(instance, run, listed=count_multisets(instance) <= MOST_MULTISETS)

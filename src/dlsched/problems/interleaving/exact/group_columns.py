@@ -31,12 +31,7 @@ from dlsched.results.objective import Bound
 from dlsched.results.result import Claim, Start, Status, Termination
 from dlsched.run import Run
 
-COLUMN_LIBRARIES = (
-    ".programs.pricing",
-    ".heuristics.exchange_search",
-    "highspy",
-    *MATCHING_LIBRARIES,
-)
+COLUMN_LIBRARIES = ("highspy", *MATCHING_LIBRARIES)
 """What a method that generates columns preloads."""
 CLOSE = 1e-9
 """Relative distance at which bound and value, both in floats, count as equal."""

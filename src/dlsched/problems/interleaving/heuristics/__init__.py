@@ -12,7 +12,7 @@ from dlsched.problems.interleaving.definition.schema import Group, Instance, Sol
 from dlsched.problems.interleaving.heuristics.matching import MATCHING_LIBRARIES
 from dlsched.problems.interleaving.heuristics.muri import Rounds, improve
 from dlsched.problems.interleaving.heuristics.regroup import Grouping, few_groups
-from dlsched.problems.interleaving.structures.group_counts import count_multisets, few_jobs
+from dlsched.problems.interleaving.structures.group_counts import count_multisets
 from dlsched.problems.interleaving.structures.groups import solution_of
 from dlsched.problems.interleaving.structures.offsets import arrangements
 from dlsched.registry.own import method
@@ -86,12 +86,7 @@ def muri_needed(
     return solution_of(known, _completed(rounds))
 
 
-@method(
-    "interleaving",
-    kind="heuristic",
-    preload=(".heuristics.exchange_search", *MATCHING_LIBRARIES),
-    small=few_jobs,
-)
+@method("interleaving", kind="heuristic", preload=MATCHING_LIBRARIES)
 def swap(instance: Instance, run: Run, *, passes: int = 100) -> Solution:
     """Local search from Muri's groups: jobs change places, or move to a group that is not full.
 
@@ -105,17 +100,7 @@ def swap(instance: Instance, run: Run, *, passes: int = 100) -> Solution:
     return solution_of(instance, improve(instance, initial_groups(instance, run), passes, run))
 
 
-@method(
-    "interleaving",
-    kind="heuristic",
-    preload=(
-        ".heuristics.exchange_search",
-        ".heuristics.pair_search",
-        "highspy",
-        *MATCHING_LIBRARIES,
-    ),
-    small=few_jobs,
-)
+@method("interleaving", kind="heuristic", preload=("highspy", *MATCHING_LIBRARIES))
 def regroup(instance: Instance, run: Run, *, rounds: int = 3) -> Solution:
     """Divide the jobs of every two groups anew until no division helps (ours).
 

@@ -9,12 +9,11 @@ from itertools import repeat
 import numpy as np
 
 from dlsched.problems.interleaving.definition.schema import Instance
-from dlsched.problems.interleaving.heuristics.exchange_search import Jobs, exchange_pass
 from dlsched.problems.interleaving.heuristics.matching import NO_EDGE, match, match_types
+from dlsched.problems.interleaving.kernels.local_search import Jobs, exchange_pass
 from dlsched.problems.interleaving.structures.groups import (
     Flags,
     Vector,
-    offsets_table,
     padded,
     padded_efficiencies,
     pair_efficiencies,
@@ -222,26 +221,10 @@ class Rounds:
         return [group for groups in self.groups.values() for group in groups]
 
 
-def jobs_of(instance: Instance, apart: Flags | None = None) -> Jobs:
-    """Return what the compiled searches know of an instance, and which jobs must not share."""
-    return jobs_of_stages(stage_array(instance), instance.group_limit, apart)
-
-
-def jobs_of_stages(stages: Vector, largest: int, apart: Flags | None = None) -> Jobs:
-    """Return the same of jobs given by their stages, in groups of at most `largest` jobs."""
-    tables = [offsets_table(stages.shape[1], size) for size in range(1, largest + 1)]
-    arrangements = np.array([0, *map(len, tables)], dtype=np.int64)
-    offsets = np.zeros((largest + 1, int(arrangements.max()), largest), dtype=np.int64)
-    for size, table in enumerate(tables, 1):
-        offsets[size, : len(table), :size] = table
-    pairs = np.zeros((0, 0), dtype=np.bool_) if apart is None else np.ascontiguousarray(apart)
-    return Jobs(stages, offsets, arrangements, pairs)
-
-
 def improve(
     instance: Instance, groups: Sequence[Group], passes: int, run: Run, apart: Flags | None = None
 ) -> list[Group]:
-    """Return the groups after the local search of `exchange_search`.
+    """Return the groups after the local search of `exchange_pass`.
 
     Parameters
     ----------
@@ -250,14 +233,14 @@ def improve(
     apart
         Jobs x jobs: whether two must not share; groups with such a pair are left as soon as may be.
     """
-    jobs = jobs_of(instance, apart)
+    jobs = Jobs(stage_array(instance), instance.group_limit, apart)
     uniform = instance.grouping == "uniform"
     improved: list[Group] = []
     for gpus in instance.classes:
         class_groups = [g for g in groups if instance.jobs[g[0]].gpus == gpus]
         members = padded(class_groups, instance.group_limit)
         sizes = (members >= 0).sum(axis=1)
-        changed = np.zeros(len(members), dtype=np.int64)
+        changed = np.full(len(members), len(members) ** 2)
         for number in range(1, passes + 1):
             if run.stop_reason() or not exchange_pass(
                 jobs, members, sizes, uniform, changed, number

@@ -5,14 +5,14 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, count
 from typing import NamedTuple
 
 import numpy as np
 
 from dlsched.problems.interleaving.definition.schema import Instance
-from dlsched.problems.interleaving.heuristics.muri import Group, jobs_of
-from dlsched.problems.interleaving.heuristics.pair_search import divide_pairs
+from dlsched.problems.interleaving.heuristics.muri import Group
+from dlsched.problems.interleaving.kernels.local_search import Jobs, divide_pairs
 from dlsched.problems.interleaving.programs.column_pool import Pool
 from dlsched.problems.interleaving.programs.master import choice_form
 from dlsched.problems.interleaving.structures.groups import (
@@ -22,6 +22,7 @@ from dlsched.problems.interleaving.structures.groups import (
     efficiencies,
     padded,
     padded_efficiencies,
+    stage_array,
     unpadded,
 )
 from dlsched.run import Run
@@ -51,7 +52,7 @@ class _Split(NamedTuple):
 
 
 class Grouping:
-    """The groups of every class, as arrays that the compiled search changes in place.
+    """The groups of every class, as arrays that the search changes in place.
 
     ``members[gpus]`` has a row for each group, filled up with -1; for a cover a row for each job,
     most of them empty. After a limit of the run nothing is divided any more.
@@ -59,7 +60,8 @@ class Grouping:
 
     def __init__(self, instance: Instance, groups: Sequence[Group], run: Run) -> None:
         self.instance = instance
-        self.jobs = jobs_of(instance)
+        self.stages = stage_array(instance)
+        self.jobs = Jobs(self.stages, instance.group_limit)
         self.run = run
         self.uniform = instance.grouping == "uniform"
         self.members: dict[int, Indices] = {}
@@ -87,7 +89,7 @@ class Grouping:
 
     def gamma(self, gpus: int) -> Vector:
         """Return the efficiency of each row of a class; 0 of the empty ones."""
-        return padded_efficiencies(self.jobs.stages, self.members[gpus])
+        return padded_efficiencies(self.stages, self.members[gpus])
 
     def divide(self, price: float | None = None) -> None:
         """Divide all pairs anew; with a price of a GPU groups are merged and split, too."""
@@ -98,8 +100,11 @@ class Grouping:
     def _divide(self, gpus: int, active: Flags, price: float = -1.0) -> None:
         members = self.members[gpus]
         sizes = (members >= 0).sum(axis=1)
-        while not self.run.stop_reason():
-            if not divide_pairs(self.jobs, members, sizes, active, self.uniform, price):
+        changed = active * np.int64(len(members) ** 2)
+        for number in count(1):
+            if self.run.stop_reason() or not divide_pairs(
+                self.jobs, members, sizes, self.uniform, changed, number, price
+            ):
                 break
 
     def distribute(self) -> None:
@@ -143,8 +148,8 @@ class Grouping:
                 for places in _divisions(size):
                     first = members[of_size][:, places]
                     second = np.delete(members[of_size, :size], places, axis=1)
-                    gain = efficiencies(self.jobs.stages, first)
-                    gain += efficiencies(self.jobs.stages, second) - gammas[of_size]
+                    gain = efficiencies(self.stages, first)
+                    gain += efficiencies(self.stages, second) - gammas[of_size]
                     most = int(gain.argmax())
                     gain_per_gpu = gain[most] * self.instance.weight(gpus) / gpus
                     if gain_per_gpu > best:

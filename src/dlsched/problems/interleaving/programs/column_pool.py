@@ -10,6 +10,7 @@ from itertools import combinations
 import numpy as np
 
 from dlsched.problems.interleaving.definition.schema import Instance
+from dlsched.problems.interleaving.kernels.pricing import price_class
 from dlsched.problems.interleaving.programs.columns import (
     Groups,
     Priced,
@@ -18,7 +19,6 @@ from dlsched.problems.interleaving.programs.columns import (
     apart_among,
     rows_of,
 )
-from dlsched.problems.interleaving.programs.pricing import price_class
 from dlsched.problems.interleaving.structures.groups import (
     GAMMA_ERROR,
     REDUCED_ERROR,

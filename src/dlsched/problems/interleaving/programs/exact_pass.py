@@ -1,7 +1,7 @@
 """An exact pass over the groups of many jobs, which proves a bound wherever it is stopped.
 
 A pass at some prices finds, for each job, the largest share that a job has in the reduced value of
-a group with it (`pair_pricing`). Prices raised by these shares are exceeded by no group: the shares
+a group with it (`price_pairs`). Prices raised by these shares are exceeded by no group: the shares
 of a group's jobs add up to its reduced value at least. A pass goes through the groups by the first
 of their jobs in the order of stage sums, so groups that it has not come to when it is stopped have
 jobs only from some place of that order on. For these jobs prices known before are taken where they
@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dlsched.problems.interleaving.programs import pair_pricing
+from dlsched.problems.interleaving.kernels.pricing import price_pairs
 from dlsched.problems.interleaving.programs.column_pool import Pool
 from dlsched.problems.interleaving.programs.columns import Groups, Prices
 from dlsched.problems.interleaving.programs.master import matrix
@@ -24,7 +24,6 @@ from dlsched.problems.interleaving.structures.tables import Query, growth_tables
 from dlsched.results.result import Status
 from dlsched.run import Run
 from dlsched.solvers import highs
-from dlsched.solvers.preparation import prepare
 from dlsched.solvers.standard_form import StandardForm
 
 SIZES = (3, 4)
@@ -66,8 +65,6 @@ def search(pool: Pool, prices: Prices, above: float, capacity: int, run: Run) ->
     """
     if pool.largest not in SIZES:
         return _by_class(pool, prices, above, capacity, run)
-    with run.paused():  # compiled once per machine, for large instances alone
-        prepare(pair_pricing.__name__)
     share = np.zeros(len(pool.multiplicity))
     searched = np.zeros(len(share), dtype=bool)
     parts = [pool.groups([])]
@@ -84,7 +81,7 @@ def search(pool: Pool, prices: Prices, above: float, capacity: int, run: Run) ->
         found = first = 0
         while first < n and not run.stop_reason():
             last = min(n, first + max(1, _STEP // (n - first) ** 2))
-            found = pair_pricing.price_pairs(
+            found = price_pairs(
                 first, last, tables, profiles, moved, threshold, found, members, values, of_class
             )
             searched[part.rows[first:last]] = True

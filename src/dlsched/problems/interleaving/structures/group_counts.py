@@ -38,11 +38,3 @@ def choose(instance: Instance) -> str:
     if alike and count_multisets(instance) <= _FEW_MULTISETS:
         return "aggregated"
     return "column_generation"
-
-
-def few_jobs(instance: Instance) -> bool:
-    """Return whether loops run as Python: pricing and local search then take half a second.
-
-    With eight resources a group has 5,040 arrangements, with five 24.
-    """
-    return len(instance.jobs) <= 16 and len(instance.resources) <= 5

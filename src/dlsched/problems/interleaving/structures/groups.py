@@ -52,6 +52,16 @@ def offsets_table(k: int, size: int) -> Indices:
     return np.array(list(arrangements(k, size)), dtype=np.int64)
 
 
+def offsets_by_size(k: int, largest: int) -> tuple[Indices, Indices]:
+    """Return by size of a group how many arrangements it has, and the offsets, filled up with 0."""
+    tables = [offsets_table(k, size) for size in range(1, largest + 1)]
+    counts = np.array([0, *map(len, tables)])
+    offsets = np.zeros((largest + 1, int(counts.max()), largest), dtype=np.int64)
+    for size, table in enumerate(tables, 1):
+        offsets[size, : len(table), :size] = table
+    return counts, offsets
+
+
 def stage_array(instance: Instance) -> Vector:
     """Return the stages of the jobs, jobs x resources; times below 1e-290 change the unit."""
     return _in_doubles(instance, [job.stages for job in instance.jobs])

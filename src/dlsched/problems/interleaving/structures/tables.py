@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 
-from dlsched.solvers.compilation import (
-    Flag,
-    FlagRows,
-    FloatCube,
-    FloatRows,
-    Floats,
-    IntRows,
-    Ints,
-    Real,
-    Whole,
-)
+from dlsched.problems.interleaving.structures.groups import Flags, Indices, Vector
 
 STEPS_PER_DOUBLING = 64
-DOUBLINGS = 20
-TIME_STEPS = DOUBLINGS * STEPS_PER_DOUBLING
+TIME_STEPS = 20 * STEPS_PER_DOUBLING
 """Iteration times in the tables; longer times are rounded down to the last."""
 
 
@@ -33,10 +21,10 @@ class GrowthTables(NamedTuple):
     the first time.
     """
 
-    suffix: FloatRows
-    order: IntRows
-    adds: FloatRows
-    low: Real
+    suffix: Vector
+    order: Indices
+    adds: Vector
+    low: float
 
 
 class Profiles(NamedTuple):
@@ -47,15 +35,15 @@ class Profiles(NamedTuple):
     ``apart[p, q]``; without rows any may.
     """
 
-    rotated: FloatCube
-    sums: Floats
-    prices: Floats
-    multiplicity: Ints
-    weight: Real
-    fixed: Real
-    smallest: Whole
-    largest: Whole
-    apart: FlagRows
+    rotated: Vector
+    sums: Vector
+    prices: Vector
+    multiplicity: Indices
+    weight: float
+    fixed: float
+    smallest: int
+    largest: int
+    apart: Flags
 
 
 class Query(NamedTuple):
@@ -74,22 +62,10 @@ class Query(NamedTuple):
         the largest reduced value is then unknown.
     """
 
-    threshold: Real
-    quota: Whole
-    capacity: Whole
-    listing: Flag = False
-
-
-def time_step(time: float, low: float) -> int:
-    """Return the step of the suffix-max table at or below an iteration time.
-
-    Steps per doubling are even, as in a float's bits: a logarithm would take most of the search.
-    """
-    if time >= low * 2.0**DOUBLINGS:
-        return TIME_STEPS - 1
-    fraction, exponent = math.frexp(time / low)
-    step = (exponent - 1) * STEPS_PER_DOUBLING + int((2 * fraction - 1) * STEPS_PER_DOUBLING)
-    return min(TIME_STEPS - 1, step)
+    threshold: float
+    quota: int
+    capacity: int
+    listing: bool = False
 
 
 def growth_tables(profiles: Profiles) -> GrowthTables:
@@ -98,13 +74,15 @@ def growth_tables(profiles: Profiles) -> GrowthTables:
     n = len(profiles.sums)
     k = len(profiles.rotated)
     low = float(sums[-1]) * (1 - 1e-12)
-    step = np.arange(1 + time_step(profiles.largest * float(sums[0]), low))
+    step = np.arange(TIME_STEPS)
+    # Even steps within a doubling, as in a float's bits: a logarithm would take most of the search.
     steps = 1 + (step % STEPS_PER_DOUBLING) / STEPS_PER_DOUBLING
     times = low * 2.0 ** (step // STEPS_PER_DOUBLING) * steps
+    times = times[: np.searchsorted(times, profiles.largest * sums[0], side="right")]
     # Dividing the larger by the smaller could overflow where times lie far apart.
     share = np.minimum(sums, times[:, None]) / times[:, None] * (1 + 1e-12)
     add = profiles.weight / k * share - profiles.prices
-    suffix = np.full((n + 1, len(step)), -np.inf)
+    suffix = np.full((n + 1, len(times)), -np.inf)
     suffix[:n] = np.maximum.accumulate(add[:, ::-1], axis=1)[:, ::-1].T
     order = np.argsort(-add, axis=1, kind="stable")
     return GrowthTables(suffix, order, np.take_along_axis(add, order, axis=1), low)

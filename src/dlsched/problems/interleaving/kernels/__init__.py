@@ -1,0 +1,1 @@
+"""The loops that are built with the package."""
