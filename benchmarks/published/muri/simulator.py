@@ -15,21 +15,16 @@ import numpy as np
 from dlsched.errors import InstanceError, OptionError, UnknownName
 from dlsched.simulation.workload.cluster import Cluster
 from dlsched.simulation.workload.workload import Workload
-from dlsched.solvers.preparation import prepare
 from published.log import Log
 from published.muri.antman import AntMan
-from published.muri.blossom_stages import heaviest
-from published.muri.group_time import SHARING, SHARING_UNMATCHED, Stages
-from published.muri.grouping import Grouping, InOrder, Rounds
+from published.muri.grouping import MATCHERS, Grouping, InOrder, Rounds
 from published.muri.jobs import JobState, states
-from published.muri.kinds import Kinds
+from published.muri.kinds import SHARING, SHARING_UNMATCHED, Kinds, Stages
 from published.muri.loop import Policy, replay
-from published.muri.matchers import MATCHERS
 from published.muri.optimum import Optimum
-from published.muri.queued import QueuedSharing
 from published.muri.recorder import Recorder
 from published.muri.servers import Servers
-from published.muri.sharing import Sharing
+from published.muri.sharing import QueuedSharing, Sharing
 from published.muri.shortest import Shortest
 from published.muri.themis import Themis
 from published.muri.tiresias import Tiresias
@@ -154,8 +149,6 @@ def make_sharing(
     elif method == "exact":
         grouping = Optimum(kinds, max_group_size, weigh_by == "gpus")
     else:
-        if method == "template":
-            prepare(heaviest.__module__)
         grouping = Rounds(kinds, max_group_size, MATCHERS[method])
     policy = QueuedSharing if queues else Sharing
     return policy(servers, kinds, grouping, known=known, largest=max_group_size, split=split)
