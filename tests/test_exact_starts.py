@@ -20,7 +20,6 @@ from dlsched.problems.placement.heuristics.annealing import Search
 from dlsched.registry import Kind
 from dlsched.results.objective import Bound, Level, strongest
 from dlsched.run import Run
-from dlsched.solvers.compilation import interpreted
 from dlsched.solvers.division import PARTS, Division
 
 DRAWN: dict[str, list[dict[str, Any]]] = {
@@ -221,10 +220,9 @@ def test_what_is_called(
 
 @pytest.mark.parametrize("problem", registry.BUILT_IN)
 def test_a_limit_does_not_change_what_is_proved(problem: str) -> None:
-    """With loops as Python, the examples of each problem end in the same way."""
+    """The examples of each problem end in the same way with a limit."""
     for instance in registry.problem(problem).module("generate").examples()[:3]:
-        with interpreted():
-            free, limited = dlsched.solve(instance), dlsched.solve(instance, time_limit=600)
+        free, limited = dlsched.solve(instance), dlsched.solve(instance, time_limit=600)
         assert (limited.status, limited.objective) == (free.status, free.objective)
         assert limited.status is Status.OPTIMAL
 

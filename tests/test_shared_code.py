@@ -23,7 +23,6 @@ from dlsched import library, registry
 from dlsched.proofs.available import MODEL, Forms
 from dlsched.proofs.document import read_proof
 from dlsched.run import Run
-from dlsched.solvers.compilation import interpreted
 from test_architecture import MODULES, graph
 
 ROOT = Path(__file__).parents[1]
@@ -112,7 +111,7 @@ def checking() -> frozenset[str]:
         assert file is not None
         proof = read_proof(file)
         targets = [level.target for level in proof.levels]
-        with interpreted(), recording(seen):
+        with recording(seen):
             dlsched.check_proof(instance, proof)
             for form in OTHERS.get(name, ()):
                 Forms(instance, targets).build(form, {}, 0)
@@ -131,12 +130,12 @@ def finding() -> frozenset[str]:
         owner = registry.problem(instance.problem)
         best = dlsched.solve(instance).solution
         for method in owner.methods:
-            with interpreted(), recording(seen), suppress(dlsched.DlschedError):
+            with recording(seen), suppress(dlsched.DlschedError):
                 dlsched.solve(instance, method, time_limit=5)
         if owner.has_module("form_choices"):
             choices = owner.module("form_choices").choices
             for level in range(len(owner.levels)):
-                with interpreted(), recording(seen):
+                with recording(seen):
                     list(choices(instance, best, level, Run()))
     return frozenset(seen)
 

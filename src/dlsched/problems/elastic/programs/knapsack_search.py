@@ -31,7 +31,7 @@ from dlsched.problems.elastic.structures.reduction_units import Integers
 from dlsched.results.objective import SOLVER_PRECISION, Bound, relative_gap
 from dlsched.results.result import Status, Termination
 from dlsched.run import Run
-from dlsched.solvers.compilation import Ints
+from dlsched.solvers.arrays import Ints
 
 Flags: TypeAlias = NDArray[np.bool_]
 

@@ -22,7 +22,7 @@ from dlsched.problems.elastic.structures.knapsack import Items
 from dlsched.problems.elastic.structures.reduction_units import SAFE, Integers
 from dlsched.results.objective import Bound
 from dlsched.run import Run
-from dlsched.solvers.compilation import Floats, Ints
+from dlsched.solvers.arrays import Floats, Ints
 
 LP_LIBRARIES = ("scipy.optimize", "scipy.sparse")
 """What `relax` imports with two capacities, for a method's ``preload``."""

@@ -28,7 +28,7 @@ from dlsched.problems.elastic.definition.schema import Instance, Solution
 from dlsched.problems.elastic.structures.reduction_units import SAFE, Integers, in_units, integers
 from dlsched.problems.elastic.structures.undominated_choices import Choice, undominated
 from dlsched.schema import Number, simplify
-from dlsched.solvers.compilation import IntRows, Ints
+from dlsched.solvers.arrays import IntRows, Ints
 
 
 class Worths(NamedTuple):

@@ -11,7 +11,7 @@ import numpy as np
 from dlsched.problems.elastic.definition.job_choices import Workers
 from dlsched.problems.elastic.structures.knapsack import Items, first_entries
 from dlsched.problems.elastic.structures.reduction_units import Integers
-from dlsched.solvers.compilation import Ints
+from dlsched.solvers.arrays import Ints
 
 Stop: TypeAlias = Callable[[], str | None]
 """Returns a reason to stop, if there is one."""

@@ -19,7 +19,7 @@ from dlsched.problems.placement.structures.state import (
 from dlsched.registry.own import method
 from dlsched.results.result import Claim, Status, Termination
 from dlsched.run import Run
-from dlsched.solvers.compilation import Floats, Ints
+from dlsched.solvers.arrays import Floats, Ints
 
 _TABLES_PER_CALL = 2_000
 """Of hill climbing, between two checks of the limits."""

@@ -21,7 +21,7 @@ from dlsched.problems.placement.structures.state import State
 from dlsched.registry.own import method
 from dlsched.results.result import Claim
 from dlsched.run import Run
-from dlsched.solvers.compilation import Floats, Ints
+from dlsched.solvers.arrays import Floats, Ints
 
 _TRIALS_PER_TABLE = 2_000
 _LEAST_BY_DEFAULT = 200_000

@@ -12,7 +12,7 @@ from dlsched.problems.placement.structures.arrays import arrays
 from dlsched.registry.own import method
 from dlsched.results.result import Claim
 from dlsched.run import Run
-from dlsched.solvers.compilation import Floats, IntRows, Ints
+from dlsched.solvers.arrays import Floats, IntRows, Ints
 
 _REPLICAS = 16
 _TRIALS_PER_TABLE = 20_000

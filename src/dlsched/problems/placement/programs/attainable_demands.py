@@ -11,7 +11,7 @@ import numpy as np
 from dlsched.problems.placement.programs.coefficients import Shares
 from dlsched.proofs.forms.limit import poll
 from dlsched.schema import granularity
-from dlsched.solvers.compilation import Floats
+from dlsched.solvers.arrays import Floats
 
 _MOST_SUMS = 1_000
 """With more demands the gaps between them are too small to matter."""

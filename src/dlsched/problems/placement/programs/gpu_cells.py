@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dlsched.problems.placement.programs.coefficients import Shares
-from dlsched.solvers.compilation import Floats, Ints
+from dlsched.solvers.arrays import Floats, Ints
 
 
 class Cell(NamedTuple):

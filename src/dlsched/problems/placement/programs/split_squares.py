@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dlsched.solvers.compilation import FloatRows, Floats, IntRows, Ints
+from dlsched.solvers.arrays import FloatRows, Floats, IntRows, Ints
 
 BITS = 25
 """Weights and vectors are multiples of two to minus this."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from dlsched.problems.placement.kernels.path_sums import sum_pairs
 from dlsched.problems.placement.programs.coefficients import Shares
-from dlsched.solvers.compilation import FloatRows, Floats, IntRows, Ints
+from dlsched.solvers.arrays import FloatRows, Floats, IntRows, Ints
 
 _SHORTEST = 1e-9
 """Length of a step that cannot fail, as a sparse matrix has no entries of 0."""

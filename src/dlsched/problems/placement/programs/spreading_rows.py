@@ -39,7 +39,7 @@ from dlsched.problems.placement.programs.cost_rows import THOUSAND
 from dlsched.problems.placement.programs.rounding import below
 from dlsched.problems.placement.programs.split_squares import BITS, best_vectors, split
 from dlsched.problems.placement.programs.spreading_paths import Links, Paths
-from dlsched.solvers.compilation import FloatRows, Floats, Ints
+from dlsched.solvers.arrays import FloatRows, Floats, Ints
 from dlsched.solvers.outcome import Vector
 from dlsched.solvers.standard_form import StandardForm
 

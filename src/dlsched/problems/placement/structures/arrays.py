@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dlsched.problems.placement.definition.schema import Instance, Solution
 from dlsched.schema import Number, granularity
-from dlsched.solvers.compilation import FloatRows, Floats, Ints
+from dlsched.solvers.arrays import FloatRows, Floats, Ints
 
 _MOST = 2**50
 """Units in a total: sums of integers below this are exact in doubles."""

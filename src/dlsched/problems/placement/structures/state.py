@@ -8,7 +8,7 @@ import numpy as np
 
 from dlsched.problems.placement.kernels import local_search
 from dlsched.problems.placement.structures.arrays import Data
-from dlsched.solvers.compilation import FloatCube, Floats, Ints
+from dlsched.solvers.arrays import FloatCube, Floats, Ints
 
 COST, INFEASIBILITY, MOVED, AT_HOME, STORAGE_EXCESS, CPU_EXCESS = range(6)
 """In ``sums``: the cost; the broken limits, as a sum of shares; bytes moved; GPU hours at home;

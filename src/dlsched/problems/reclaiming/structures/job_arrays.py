@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dlsched.problems.reclaiming.definition.schema import Instance
-from dlsched.solvers.compilation import Floats, Ints
+from dlsched.solvers.arrays import Floats, Ints
 
 _EXACT = 2**53
 """Whole numbers up to this, and their sums, are exact as doubles."""

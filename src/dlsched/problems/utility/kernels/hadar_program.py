@@ -29,11 +29,12 @@ class States:
     order: cython.longlong[:, ::1]
 
     def __init__(self, caps) -> None:
-        ends = np.cumprod(caps + 1)
-        stride = np.append(1, ends[:-1])
+        ends = np.append(1, np.cumprod(caps + 1))
+        pools = len(caps)
+        stride, states = ends[:pools], ends[pools]
         self.caps, self.stride = caps, stride
-        self.use = np.arange(ends[-1])[:, None] // stride % (caps + 1)
-        self.order = np.empty((ends[-1], len(caps)), np.int64)
+        self.use = np.arange(states)[:, None] // stride % (caps + 1)
+        self.order = np.empty((states, pools), np.int64)
 
 
 def fill(
