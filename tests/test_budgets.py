@@ -46,7 +46,7 @@ FOLDERS = [
     Budget("workers", ("problems/workers",), 2500, 2790),
     Budget("interleaving", ("problems/interleaving",), 6300, 7095),
     Budget("utility", ("problems/utility",), 6200, 6692),
-    Budget("placement", ("problems/placement",), 6600, 7302),
+    Budget("placement", ("problems/placement",), 6600, 7264),
     Budget("sensitivity", ("problems/sensitivity",), 6000, 6975),
     Budget("dispatch", ("problems/dispatch",), 5600, 6108),
     Budget("shares", ("problems/shares",), 1400, 2619),
