@@ -105,7 +105,7 @@ class Data:
     gpu_weight: cython.double
     storage_weight: cython.double
 
-    def __init__(self, data):
+    def __init__(self, data) -> None:
         self.tables, self.jobs = len(data.size), len(data.ml)
         self.regions, self.apps = data.cpu_quota.shape
         self.kinds, self.priorities = data.wanted.shape
@@ -174,7 +174,7 @@ class State:
     marked: cython.longlong[::1]
     votes: cython.longlong[::1]
 
-    def __init__(self, home, best, job_region, near, demand, part, gpu, stored, cpu, sums):
+    def __init__(self, home, best, job_region, near, demand, part, gpu, stored, cpu, sums) -> None:
         self.home, self.best, self.job_region, self.near = home, best, job_region, near
         self.demand, self.part, self.gpu = demand.ravel(), part, gpu
         self.stored, self.cpu, self.sums = stored, cpu, sums

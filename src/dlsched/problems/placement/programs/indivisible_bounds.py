@@ -94,7 +94,8 @@ def whole(shares: Shares, run: Run | None = None) -> Whole:
 def cell_bound(cell: Cell) -> float:
     """Return a lower bound on the cost of a cell in units of its weight, which is not negative."""
     nodes = max(LEAST_NODES, MOST_STEPS // (len(cell.share) * len(cell.target)))
-    return max(0.0, least_cost(cell, unplaced(cell), nodes))
+    least: float = least_cost(cell, unplaced(cell), nodes)
+    return max(0.0, least)
 
 
 def rounded_down(squares: float, items: int, regions: int) -> float:

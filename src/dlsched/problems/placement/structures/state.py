@@ -48,15 +48,16 @@ class State(NamedTuple):
     """The data and these arrays for the loops, which take both."""
 
 
-def state_of(data: Data, home: Any) -> State:
+def state_of(data: Data, homes: Any) -> State:
     """Return the state of a placement."""
     regions, kinds = data.supply_share.shape
-    tables, jobs = np.zeros((2, len(data.size)), np.int64), np.zeros(len(data.ml), np.int64)
-    tables[0] = home
-    demand = np.zeros((regions, *data.wanted.shape))
-    part, cpu = np.zeros(regions * kinds), np.zeros(data.cpu_quota.size)
+    home, best = np.zeros((2, len(data.size)), dtype=np.int64)
+    home[:] = homes
+    job_region, near = np.zeros(len(data.ml), dtype=np.int64), np.zeros(len(data.ml))
+    demand, part = np.zeros((regions, *data.wanted.shape)), np.zeros(regions * kinds)
     gpu, stored = np.zeros((2, regions))
-    kept = (*tables, jobs, np.zeros(len(jobs)), demand, part, gpu, stored, cpu, np.zeros(6))
-    state = State(*kept, (local_search.Data(data), local_search.State(*kept)))
-    local_search.recompute(*state.packed)
-    return state
+    kept = home, best, job_region, near, demand, part, gpu, stored, np.zeros(data.cpu_quota.size)
+    sums = np.zeros(6)
+    packed = local_search.Data(data), local_search.State(*kept, sums)
+    local_search.recompute(*packed)
+    return State(*kept, sums, packed)
