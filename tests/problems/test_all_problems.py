@@ -63,10 +63,6 @@ def test_many_instances_conform(problem: str, checks: tuple[str, ...], examples:
 
 
 SOLVED: dict[str, tuple[tuple[str, ...], list[dict[str, Any]]]] = {
-    "interleaving": (
-        ("column_generation", "aggregated", "swap", "regroup", "lagrangian"),
-        [{"jobs": 20}, {"jobs": 30, "grouping": "cover", "cluster": 16}],
-    ),
     "utility": (
         ("dantzig_wolfe", "insertion", "hadar", "lagrangian"),
         [{"jobs": 4, "slots": 8, "gpus": 9}],
