@@ -38,7 +38,7 @@ class Jobs:
     arrangements: cython.longlong[::1]
     offsets: cython.longlong[:, :, ::1]
 
-    def __init__(self, stages, largest, apart=None):
+    def __init__(self, stages, largest: cython.Py_ssize_t, apart=None):
         """Take the stages, the most jobs of a group, and pairs that must not share, if any."""
         pairs = np.zeros((0, 0), bool) if apart is None else np.ascontiguousarray(apart)
         self.alone = np.ascontiguousarray(np.add.accumulate(stages, axis=1)[:, -1])
