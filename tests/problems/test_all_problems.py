@@ -61,39 +61,6 @@ def test_many_instances_conform(problem: str, checks: tuple[str, ...], examples:
     check_problem(problem, checks=checks, examples=examples).raise_if_any()
 
 
-<<<<<<< HEAD
-=======
-SOLVED: dict[str, tuple[tuple[str, ...], list[dict[str, Any]]]] = {
-    "utility": (
-        ("dantzig_wolfe", "insertion", "hadar", "lagrangian"),
-        [{"jobs": 4, "slots": 8, "gpus": 9}],
-    ),
-}
-"""Methods of a problem, and parameters of the instances to solve."""
-
-
-@pytest.mark.parametrize("name", SOLVED)
-def test_solving_compiles_nothing_beyond_the_declared_signatures(name: str) -> None:
-    """Every call of a compiled function has the types that it was compiled for."""
-    methods, variants = SOLVED[name]
-    for options in variants:
-        made = dlsched.generate(name, 1, **options)
-        for method in methods:
-            dlsched.solve(made, method)
-    owner = problem(name)
-    modules = {part for method in methods for part in owner.methods[method].preload}
-    compiled = [
-        entry
-        for module in modules
-        if module.startswith(".")
-        for entry in entries(owner.package + module)
-    ]
-    assert len(compiled) > 2
-    for entry in compiled:
-        assert len(entry.compiled.signatures) == len(entry.signatures)
-
-
->>>>>>> kinter
 STARTED: list[tuple[str, dict[str, Any], str, str]] = [
     ("elastic", {"seed": 3, "jobs": 30}, "dp", "dp"),
     ("elastic", {"seed": 3, "jobs": 30}, "milp", "dp"),
