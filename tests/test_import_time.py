@@ -44,7 +44,9 @@ dlsched.solve(instance, "milp")
 print(*sorted(set(sys.modules) - before))
 """
     imported = python(code).stdout.split()
-    assert [name for name in imported if name.split(".")[0] != "dlsched"] == []
+    # Kernels that are built register a module of types that they share, which is no import.
+    own = ("dlsched", "_cython")
+    assert [name for name in imported if not name.startswith(own)] == []
 
 
 FIRST_CALLS = """

@@ -12,7 +12,11 @@ import dlsched
 from dlsched.problems.interleaving.kernels import local_search, pricing
 from dlsched.problems.interleaving.programs.column_pool import Pool
 from dlsched.problems.interleaving.programs.columns import Prices
-from dlsched.problems.interleaving.structures.groups import padded, padded_efficiencies
+from dlsched.problems.interleaving.structures.groups import (
+    offsets_by_size,
+    padded,
+    padded_efficiencies,
+)
 from dlsched.problems.interleaving.structures.tables import Query, growth_tables
 from kernel_sources import as_python
 
@@ -26,7 +30,9 @@ def searched(kernel: ModuleType, name: str, seed: int) -> tuple[Any, ...]:
     k, largest = int(rng.integers(2, 5)), int(rng.integers(2, 4))
     stages = np.eye(k)[rng.integers(k, size=9)] + rng.integers(0, 7, (9, k))
     apart = rng.random((9, 9)) < 0.1 * (seed % 2)
-    jobs = kernel.Jobs(stages, min(k, largest), (apart | apart.T) if seed % 2 else None)
+    jobs = kernel.Jobs(
+        stages, *offsets_by_size(k, min(k, largest)), (apart | apart.T) if seed % 2 else None
+    )
     rows = [tuple(part) for part in np.split(rng.permutation(9), [1, 3, 4, 6, 8])]
     if name == "divide_pairs":
         rows += [(), ()]

@@ -14,6 +14,7 @@ from dlsched.problems.interleaving.kernels.local_search import Jobs, exchange_pa
 from dlsched.problems.interleaving.structures.groups import (
     Flags,
     Vector,
+    offsets_by_size,
     padded,
     padded_efficiencies,
     pair_efficiencies,
@@ -233,7 +234,8 @@ def improve(
     apart
         Jobs x jobs: whether two must not share; groups with such a pair are left as soon as may be.
     """
-    jobs = Jobs(stage_array(instance), instance.group_limit, apart)
+    stages = stage_array(instance)
+    jobs = Jobs(stages, *offsets_by_size(stages.shape[1], instance.group_limit), apart)
     uniform = instance.grouping == "uniform"
     improved: list[Group] = []
     for gpus in instance.classes:

@@ -20,6 +20,7 @@ from dlsched.problems.interleaving.structures.groups import (
     Indices,
     Vector,
     efficiencies,
+    offsets_by_size,
     padded,
     padded_efficiencies,
     stage_array,
@@ -61,7 +62,8 @@ class Grouping:
     def __init__(self, instance: Instance, groups: Sequence[Group], run: Run) -> None:
         self.instance = instance
         self.stages = stage_array(instance)
-        self.jobs = Jobs(self.stages, instance.group_limit)
+        sizes = offsets_by_size(self.stages.shape[1], instance.group_limit)
+        self.jobs = Jobs(self.stages, *sizes)
         self.run = run
         self.uniform = instance.grouping == "uniform"
         self.members: dict[int, Indices] = {}

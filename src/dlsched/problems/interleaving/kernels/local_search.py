@@ -7,8 +7,6 @@ The two are one file of more than 300 lines, as both call, as C, what computes a
 import cython
 import numpy as np
 
-from dlsched.problems.interleaving.structures.groups import offsets_by_size
-
 _INF = cython.declare(cython.double, float("inf"))
 _LEAST_GAIN = cython.declare(cython.double, 1e-12)
 _PENALTY = cython.declare(cython.double, 100.0)
@@ -38,12 +36,12 @@ class Jobs:
     arrangements: cython.longlong[::1]
     offsets: cython.longlong[:, :, ::1]
 
-    def __init__(self, stages, largest: cython.Py_ssize_t, apart=None):
-        """Take the stages, the most jobs of a group, and pairs that must not share, if any."""
+    def __init__(self, stages, arrangements, offsets, apart=None):
+        """Take the stages, the offsets by size, and pairs that must not share, if any."""
         pairs = np.zeros((0, 0), bool) if apart is None else np.ascontiguousarray(apart)
         self.alone = np.ascontiguousarray(np.add.accumulate(stages, axis=1)[:, -1])
         self.stages, self.apart = stages, pairs.view(np.uint8)
-        self.arrangements, self.offsets = offsets_by_size(stages.shape[1], largest)
+        self.arrangements, self.offsets = arrangements, offsets
 
 
 @cython.final

@@ -29,10 +29,9 @@ in one order everywhere, so that rounding keeps T(S + c) <= T(S + c + d).
 import cython
 import numpy as np
 
-from dlsched.problems.interleaving.structures import tables as _tables
-
 _INF = cython.declare(cython.double, float("inf"))
-_STEPS = cython.declare(cython.Py_ssize_t, _tables.STEPS_PER_DOUBLING)
+STEPS_PER_DOUBLING = 64
+_STEPS = cython.declare(cython.Py_ssize_t, STEPS_PER_DOUBLING)
 _SMALL_QUOTA = cython.declare(cython.longlong, 64)
 _SAFETY = cython.declare(cython.double, 1e-12)
 """Added to every bound before it prunes, relative to the class's weight plus its largest price; far

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dlsched.problems.interleaving.kernels.pricing import STEPS_PER_DOUBLING
 from dlsched.problems.interleaving.structures.groups import Flags, Indices, Vector
 
-STEPS_PER_DOUBLING = 64
 TIME_STEPS = 20 * STEPS_PER_DOUBLING
 """Iteration times in the tables; longer times are rounded down to the last."""
 
