@@ -100,9 +100,7 @@ def folder_map(name: str) -> Iterator[str]:
     yield "| file | what it has | in the papers |"
     yield "|---|---|---|"
     for folder in ("definition", "model", *list(layout.FOLDERS)[1:]):
-        paths = sorted((package / folder).glob("*.py"))
-        if folder == "model":
-            paths = [package / "model.py"]
+        paths = sorted(package.glob("model.py" if folder == "model" else f"{folder}/*.py"))
         for path in paths:
             file = path.relative_to(package).with_suffix("").as_posix()
             where = places(path)
