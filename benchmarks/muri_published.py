@@ -19,11 +19,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 from figures import arguments, write
 from published import simulate
+from published.muri.blossom import heaviest
 
 from dlsched.simulation import Cluster, Workload
-from dlsched.solvers.preparation import prepare
 
 DATA = Path(__file__).parents[1].parent / "shared/data/muri"
 TRACES = ("trace1", "trace1_pr", "trace3", "trace3_pr")
@@ -75,9 +76,15 @@ def published() -> Any:
     return first | known | {"figure_13": more["figure_13"]}
 
 
+@cache
+def compile_matching() -> None:
+    """Compile or load the matching, before a clock starts."""
+    heaviest(1 - np.eye(2))
+
+
 def measure(jobs: Workload, policy: str, **options: Any) -> Run:
     """Simulate, audit, and return the metrics."""
-    prepare("published.muri.blossom_stages")
+    compile_matching()
     began, cpu = time.perf_counter(), time.process_time()
     run = simulate(jobs, CLUSTER, policy, **options)
     took = time.process_time() - cpu, time.perf_counter() - began
@@ -316,7 +323,7 @@ def audits() -> Iterator[str]:
     yield "## Audit of Muri-S\n"
     yield "| trace | decisions | segments | violations | simulation, CPU s | audit, CPU s |"
     yield "|" + "---|" * 6
-    prepare("published.muri.blossom_stages")
+    compile_matching()
     for trace in ("trace3_pr", "trace1_pr"):
         times = [time.process_time()]
         run = simulate(workload(trace), CLUSTER, "muri_s")

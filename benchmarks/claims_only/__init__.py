@@ -1,1 +1,4 @@
-"""What single claims of the papers are measured with; not installed, and no part of the library."""
+"""What single claims of the papers are measured with; not installed, and no part of the library.
+
+The clairvoyant search needs numba, which the extra ``dev`` has.
+"""

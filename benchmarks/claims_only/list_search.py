@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from dlsched.simulation.policies.list_modes import Modes
 from dlsched.simulation.workload.cluster import Cluster
 from dlsched.simulation.workload.workload import Workload
-from dlsched.solvers.compilation import entry, loop
 
 Vector = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -70,7 +70,7 @@ class Pooled(NamedTuple):
         return float(total_completion(*self, order, only, preemptive, limit))
 
 
-@loop
+@njit
 def _fits(need: Vector, free: Vector) -> bool:
     """Return whether all amounts are free, up to rounding."""
     for k in range(len(need)):  # noqa: SIM110 (compiled)
@@ -79,10 +79,7 @@ def _fits(need: Vector, free: Vector) -> bool:
     return True
 
 
-@entry(
-    "float64(float64[::1], float64[::1], int64[::1], float64[::1], int64[::1], "
-    "float64[:,::1], float64[::1], int64[::1], int64[::1], boolean, float64)"
-)
+@njit(cache=True)
 def total_completion(  # noqa: PLR0912, PLR0915 (one loop over events)
     submit: Vector,
     restart: Vector,

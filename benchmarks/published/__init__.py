@@ -2,7 +2,8 @@
 
     from published import simulate
 
-Scripts in benchmarks/ import it so; it is not installed. Its loops need numba.
+Scripts in benchmarks/ import it so; it is not installed. Its loops need numba, which the extra
+``dev`` has. They are compiled at their first call, for half a minute, and then kept on this machine.
 """
 
 from published.policies import MURI, PUBLISHED

@@ -1,37 +1,128 @@
-"""Maximum-weight matching by a compiled O(n^3) blossom algorithm with a fixed order of search.
+"""Maximum-weight matching by an O(n^3) blossom algorithm with a fixed order of search.
 
 Where jobs are of few kinds, there are many heaviest matchings, and which one is found decides what
 later rounds can merge. The published figures depend on the order in which the widespread program of
 this algorithm searches: all labels start at the heaviest weight; one alternating tree is grown from
 every free vertex at once, vertices in their order; what joins the trees is scanned first in, first
 out, a blossom's vertices level by level; a label within 1e-5 of zero ends the matching.
+
+Vertices are 1 to n and blossoms n + 1 and up; 0 is no node. The weight of an edge in one direction
+may differ from that in the other by rounding, so each direction has its own.
+
+All of it is in one file: numba renews what it has cached of `run_stages` only if this file changes.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
-from dlsched.solvers.compilation import loop
-from published.muri.forest import (
-    EVEN,
-    FREE,
-    MARK,
-    NODES,
-    ODD,
-    TAIL,
-    VERTICES,
-)
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Shorts = NDArray[np.uint16]
+
+FREE, EVEN, ODD = -1, 0, 1
+"""Outside the trees; at even and at odd distance from a tree's root."""
+VERTICES, NODES, MARK, HEAD, TAIL, SHOWN = range(6)
+"""Places in `Forest.counters`."""
+_NEARLY = 1e-5
+"""A label within this share of the step counts as used up by it."""
+_LEAST = 5e-324
+"""The least positive number: a slack is below it if the edge is tight."""
 
 
-@loop
+class Forest(NamedTuple):
+    """The state of the search; arrays are indexed by node.
+
+    Attributes
+    ----------
+    mate
+        Vertex to which a node is matched, 0 if none.
+    outer
+        The outermost blossom that a node is in, itself if none, 0 if the blossom is not in use.
+    side
+        `FREE`, `EVEN` or `ODD`, of outermost nodes.
+    nearest
+        The even vertex with the tightest edge to an outermost node, 0 if none.
+    tightest
+        That edge's slack, infinite if there is none.
+    parent
+        Vertex from which an odd node was reached.
+    marked
+        Number of the last search for a common ancestor that passed a node.
+    label
+        The dual variables.
+    petals, size
+        The nodes of each blossom's odd cycle, from its base, and their number.
+    petal_of
+        The petal of a blossom in which a vertex is, 0 if it is not in it.
+    start
+        The edge of vertices that stands for that between two nodes: from which vertex of the first
+        node it starts. It ends where that from the second node starts. Of nodes within each other
+        it says nothing.
+    doubled
+        Twice the weights of the vertices' edges, minus infinity where there is none.
+    back
+        The transposed matrix; the same one if it is symmetric.
+    waiting
+        Nodes whose petals are still to be visited.
+    chosen, least
+        Where a new blossom's tightest edge to each vertex starts, and its slack, infinite where
+        there is no edge.
+    bar
+        Edges to a vertex matter to the scan if their slack is below this: they are tight, or
+        tighter than the tightest so far.
+    slack
+        The slacks of the vertex that is scanned.
+    first, following
+        The vertices of the outermost blossoms that are not odd, in order; 0 after the last.
+    shown
+        These blossoms, and some that have become odd since.
+    queue
+        Vertices to scan.
+    counters
+        Vertices, nodes in use, number of the search for an ancestor, ends of the queue, length of
+        `shown`.
+    """
+
+    mate: Ints
+    outer: Ints
+    side: Ints
+    nearest: Ints
+    tightest: Floats
+    parent: Ints
+    marked: Ints
+    label: Floats
+    petals: Shorts
+    size: Ints
+    petal_of: Shorts
+    start: Shorts
+    back: Floats
+    doubled: Floats
+    waiting: Ints
+    chosen: Ints
+    least: Floats
+    bar: Floats
+    slack: Floats
+    first: Ints
+    following: Ints
+    shown: Ints
+    queue: Ints
+    counters: Ints
+
+
+@njit
 def slack_of(f: Any, u: int, v: int) -> float:
     """Return the slack of the edge between two vertices, where there is none of a weight of 0."""
     doubled = f.doubled[u, v]
-    return f.label[u] + f.label[v] - (doubled if doubled > -math.inf else 0.0)  # type: ignore[no-any-return]
+    return f.label[u] + f.label[v] - (doubled if doubled > -math.inf else 0.0)
 
 
-@loop
+@njit
 def find_nearest(f: Any, x: int) -> None:
     """Find the nearest even vertex of a node."""
     # Fields are taken out of the state once: in a loop, that would count references.
@@ -46,7 +137,7 @@ def find_nearest(f: Any, x: int) -> None:
     f.nearest[x], f.tightest[x] = nearest, least
 
 
-@loop
+@njit
 def enqueue(f: Any, x: int) -> None:
     """Queue a node's vertices, those of a blossom level by level."""
     n = f.counters[VERTICES]
@@ -65,7 +156,7 @@ def enqueue(f: Any, x: int) -> None:
                 last += 1
 
 
-@loop
+@njit
 def set_outer(f: Any, x: int, b: int) -> None:
     """Let a blossom be the outermost one of a node and of all within it."""
     n, waiting = f.counters[VERTICES], f.waiting
@@ -81,7 +172,7 @@ def set_outer(f: Any, x: int, b: int) -> None:
                 count += 1
 
 
-@loop
+@njit
 def reverse(f: Any, b: int) -> None:
     """Turn a blossom's cycle around; its base stays first."""
     low, high = 1, f.size[b] - 1
@@ -91,7 +182,7 @@ def reverse(f: Any, b: int) -> None:
         high -= 1
 
 
-@loop
+@njit
 def even_place(f: Any, b: int, petal: int) -> int:
     """Return a petal's place in its cycle, turned around so that the place is even."""
     place = 0
@@ -104,7 +195,7 @@ def even_place(f: Any, b: int, petal: int) -> int:
     return turned
 
 
-@loop
+@njit
 def set_mate(f: Any, u: int, v: int) -> None:
     """Match a node to another; within a blossom, petals are matched anew around its new base."""
     waiting = [(u, v)]
@@ -123,7 +214,7 @@ def set_mate(f: Any, u: int, v: int) -> None:
             f.petals[u, i] = cycle[(i + place) % len(cycle)]
 
 
-@loop
+@njit
 def augment(f: Any, u: int, v: int) -> None:
     """Exchange matched and unmatched edges from a node up to its tree's root."""
     while True:
@@ -136,7 +227,7 @@ def augment(f: Any, u: int, v: int) -> None:
         u, v = above, up
 
 
-@loop
+@njit
 def ancestor(f: Any, u: int, v: int) -> int:
     """Return the nearest common ancestor of two even nodes, 0 if they are in different trees."""
     outer, mate, parent, marked = f.outer, f.mate, f.parent, f.marked
@@ -154,7 +245,7 @@ def ancestor(f: Any, u: int, v: int) -> int:
     return 0
 
 
-@loop
+@njit
 def add_branch(f: Any, b: int, x: int, top: int) -> None:
     """Append the nodes from one below the ancestor up to it, to a blossom's cycle."""
     while x != top:
@@ -166,7 +257,7 @@ def add_branch(f: Any, b: int, x: int, top: int) -> None:
         x = f.outer[f.parent[y]]
 
 
-@loop
+@njit
 def choose_vertex(
     petal: int, base: float, label: Any, doubled: Any, chosen: Any, least: Any
 ) -> None:
@@ -180,7 +271,7 @@ def choose_vertex(
         chosen[x] = petal if better else chosen[x]
 
 
-@loop
+@njit
 def choose_petal(f: Any, petal: int, chosen: Any, least: Any) -> None:
     """Choose a petal that is a blossom for the vertices to which its edges are the tightest."""
     label, start, doubled = f.label, f.start[petal], f.doubled
@@ -193,7 +284,7 @@ def choose_petal(f: Any, petal: int, chosen: Any, least: Any) -> None:
             least[x] = tight if exists else math.inf
 
 
-@loop
+@njit
 def find_edges(f: Any, b: int) -> None:
     """Find a blossom's edges to all nodes: to each the tightest of its petals'."""
     start, outer, petals, doubled = f.start, f.outer, f.petals, f.doubled
@@ -221,7 +312,7 @@ def find_edges(f: Any, b: int) -> None:
         start[b, x], start[x, b] = start[best, x], start[x, best]
 
 
-@loop
+@njit
 def shrink(f: Any, u: int, top: int, v: int) -> None:
     """Make a blossom of the cycle that an edge between two even nodes closes."""
     n = f.counters[VERTICES]
@@ -250,7 +341,7 @@ def shrink(f: Any, u: int, top: int, v: int) -> None:
     find_nearest(f, b)
 
 
-@loop
+@njit
 def expand(f: Any, b: int) -> None:
     """Replace an odd blossom whose label is used up by its petals."""
     for i in range(f.size[b]):
@@ -271,7 +362,7 @@ def expand(f: Any, b: int) -> None:
     f.outer[b] = 0
 
 
-@loop
+@njit
 def use(f: Any, a: int, b: int) -> bool:
     """Use a tight edge: grow a tree, close a blossom, or augment, which returns True."""
     start = f.start[a, b]
@@ -292,3 +383,272 @@ def use(f: Any, a: int, b: int) -> bool:
             return True
         shrink(f, u, top, v)
     return False
+
+
+# The scan: even vertices in the queue's order, and their edges.
+
+
+@njit
+def set_bars(f: Any) -> None:
+    """State which slack of an edge to a vertex matters, and which vertices blossoms have."""
+    outer, side, tightest, bar = f.outer, f.side, f.tightest, f.bar
+    first, following = f.first, f.following
+    n, nodes = f.counters[VERTICES], f.counters[NODES]
+    first[: nodes + 1] = 0
+    count = 0
+    for v in range(n, 0, -1):
+        x = outer[v]
+        if side[x] == ODD:
+            bar[v] = -math.inf
+        elif x == v:
+            bar[v] = max(tightest[v], _LEAST)
+        else:
+            bar[v] = _LEAST
+            if first[x] == 0:
+                f.shown[count] = x
+                count += 1
+            following[v] = first[x]
+            first[x] = v
+    f.counters[SHOWN] = count
+
+
+@njit
+def close_bars(f: Any, x: int) -> None:
+    """State that edges to a node that has become odd do not matter, but those to its mate do."""
+    n, bar = f.counters[VERTICES], f.bar
+    even = f.outer[f.mate[x]]
+    if even <= n:
+        bar[even] = math.inf
+    if x <= n:
+        bar[x] = -math.inf
+        return
+    v = f.first[x]
+    f.first[x] = 0
+    while v != 0:
+        bar[v] = -math.inf
+        v = f.following[v]
+
+
+@njit
+def compare_blossoms(f: Any, u: int, lowest: int) -> None:
+    """Compare a vertex's edges to blossoms, by their vertices from one on, with the tightest."""
+    outer, label, doubled = f.outer, f.label, f.doubled
+    first, following = f.first, f.following
+    for i in range(f.counters[SHOWN]):
+        x = f.shown[i]
+        v = first[x]
+        if v == 0 or x == outer[u]:
+            continue
+        while v != 0 and (v < lowest or not 0 < label[u] + label[v] - doubled[u, v] < math.inf):
+            v = following[v]
+        if v != 0:
+            tight = slack_of(f, u, f.start[x, u])
+            if tight < f.tightest[x]:
+                f.nearest[x], f.tightest[x] = u, tight
+
+
+@njit
+def any_below(slack: Any, label: Any, doubled: Any, bar: Any, base: float) -> bool:
+    """Compute a vertex's slacks to all others; return whether any is below its bar."""
+    below = 0
+    for v in range(len(bar)):  # without a branch, for several vertices at once
+        slack[v] = base + label[v] - doubled[v]
+        below += slack[v] < bar[v]
+    return below > 0
+
+
+@njit
+def scan(f: Any) -> bool:
+    """Scan the queue's vertices and use their tight edges; return whether one augments."""
+    # Most of the time is spent here: one vertex is compared with all others by `any_below`, and
+    # those for which that changes something, few, one by one.
+    outer, label, bar, slack = f.outer, f.label, f.bar, f.slack
+    nearest, tightest = f.nearest, f.tightest
+    queue, counters = f.queue, f.counters
+    n = counters[VERTICES]
+    labels = label[: n + 1]
+    set_bars(f)
+    while counters[HEAD] < counters[TAIL]:
+        u = queue[counters[HEAD]]
+        counters[HEAD] += 1
+        if f.side[outer[u]] == ODD:
+            continue
+        compare_blossoms(f, u, 1)
+        if not any_below(slack, labels, f.doubled[u], bar, label[u]):
+            continue
+        for v in range(1, n + 1):
+            if slack[v] >= bar[v]:
+                continue
+            if slack[v] > 0:
+                nearest[v] = u
+                tightest[v] = bar[v] = slack[v]
+            elif outer[v] != outer[u]:
+                x, own = outer[v], outer[u]
+                if use(f, u, v):
+                    return True
+                if outer[u] == own:  # a tree has grown by the other node and its mate
+                    close_bars(f, x)
+                else:
+                    set_bars(f)
+                compare_blossoms(f, u, v + 1)
+    return False
+
+
+# The stages: each ends with one more matched pair, or the matching.
+
+
+@njit
+def step(f: Any) -> float:
+    """Return by how much labels can change before an edge becomes tight or a blossom opens."""
+    outer, side, label = f.outer, f.side, f.label
+    nearest, tightest = f.nearest, f.tightest
+    n, nodes = f.counters[VERTICES], f.counters[NODES]
+    least = math.inf
+    for b in range(n + 1, nodes + 1):
+        if outer[b] == b and side[b] == ODD:
+            least = min(least, label[b] / 2.0)
+    for x in range(1, nodes + 1):
+        if outer[x] == x and nearest[x] != 0:
+            if side[x] == FREE:
+                least = min(least, tightest[x])
+            elif side[x] == EVEN:
+                least = min(least, tightest[x] / 2.0)
+    return least
+
+
+@njit
+def relabel(f: Any, amount: float) -> bool:
+    """Change the labels; return False once an even vertex's label is used up: the matching ends."""
+    outer, side, label = f.outer, f.side, f.label
+    nearest, tightest = f.nearest, f.tightest
+    n, nodes = f.counters[VERTICES], f.counters[NODES]
+    for u in range(1, n + 1):
+        where = side[outer[u]]
+        if where == EVEN:
+            if label[u] <= amount or label[u] - amount <= _NEARLY * label[u]:
+                return False
+            label[u] -= amount
+        elif where == ODD:
+            label[u] += amount
+    for b in range(n + 1, nodes + 1):
+        if outer[b] == b:
+            if side[b] == EVEN:
+                label[b] += amount * 2
+            elif side[b] == ODD:
+                label[b] -= amount * 2
+    for x in range(1, nodes + 1):
+        u = nearest[x]
+        if u != 0 and outer[x] == x:
+            tightest[x] = slack_of(f, u, f.start[x, u])
+    return True
+
+
+@njit
+def use_nearest(f: Any) -> bool:
+    """Use the edges that the labels have made tight, open blossoms; return as `use` does."""
+    outer, side, label = f.outer, f.side, f.label
+    nearest, tightest = f.nearest, f.tightest
+    n = f.counters[VERTICES]
+    for x in range(1, f.counters[NODES] + 1):  # without the blossoms that are made meanwhile
+        near = nearest[x]
+        tight = near != 0 and tightest[x] <= 0 and outer[near] != x
+        if tight and outer[x] == x and use(f, near, x):
+            return True
+    for b in range(n + 1, f.counters[NODES] + 1):
+        if outer[b] == b and side[b] == ODD and label[b] <= 0:
+            expand(f, b)
+    return False
+
+
+@njit
+def stage(f: Any) -> bool:
+    """Grow trees from all free vertices until an edge is added; return False if none can be."""
+    outer, side, mate, parent = f.outer, f.side, f.mate, f.parent
+    queue, counters = f.queue, f.counters
+    n, nodes = counters[VERTICES], counters[NODES]
+    side[: nodes + 1] = FREE
+    f.nearest[: nodes + 1] = 0
+    f.tightest[: nodes + 1] = math.inf
+    counters[HEAD] = counters[TAIL] = 0
+    for x in range(1, nodes + 1):
+        if outer[x] == x and mate[x] == 0:
+            parent[x] = 0
+            side[x] = EVEN
+            if x > n:
+                enqueue(f, x)
+            else:  # most of them; a call takes longer
+                queue[counters[TAIL]] = x
+                counters[TAIL] += 1
+    if f.counters[TAIL] == 0:
+        return False
+    while True:
+        if scan(f):
+            return True
+        if not relabel(f, step(f)):
+            return False
+        f.counters[HEAD] = f.counters[TAIL] = 0
+        if use_nearest(f):
+            return True
+
+
+@njit(cache=True)
+def run_stages(f: Any) -> bool:
+    """Match until no stage adds an edge; return whether any did."""
+    any_added = False
+    while stage(f):
+        any_added = True
+    return any_added
+
+
+def heaviest(weights: Any) -> list[int]:
+    """Return each vertex's mate in the matching that the fixed order of search finds.
+
+    Parameters
+    ----------
+    weights
+        n x n; the weight of an edge as seen from each of its vertices; 0 where there is no edge.
+
+    Returns
+    -------
+    list
+        Positions, -1 for a vertex without mate.
+    """
+    n = len(weights)
+    doubled = np.full((n + 1, n + 1), -math.inf)
+    doubled[1:, 1:] = np.where(weights > 0, weights * 2.0, -math.inf)
+    nodes = n + n // 2 + 2  # blossoms that exist at once, and their slots, are at most n / 2
+    f = Forest(
+        mate=np.zeros(nodes, dtype=np.int64),
+        outer=np.zeros(nodes, dtype=np.int64),
+        side=np.full(nodes, FREE),
+        nearest=np.zeros(nodes, dtype=np.int64),
+        tightest=np.zeros(nodes),
+        parent=np.zeros(nodes, dtype=np.int64),
+        marked=np.zeros(nodes, dtype=np.int64),
+        label=np.zeros(nodes),
+        petals=np.zeros((nodes, n + 2), dtype=np.uint16),
+        size=np.zeros(nodes, dtype=np.int64),
+        petal_of=np.zeros((nodes, n + 1), dtype=np.uint16),
+        start=np.zeros((nodes, nodes), dtype=np.uint16),
+        doubled=doubled,
+        back=doubled if np.array_equal(weights, weights.T) else doubled.T.copy(),
+        waiting=np.zeros(nodes, dtype=np.int64),
+        chosen=np.zeros(n + 1, dtype=np.int64),
+        least=np.zeros(n + 1),
+        bar=np.zeros(n + 1),
+        slack=np.zeros(n + 1),
+        first=np.zeros(nodes, dtype=np.int64),
+        shown=np.zeros(nodes, dtype=np.int64),
+        following=np.zeros(n + 1, dtype=np.int64),
+        queue=np.zeros(2 * n + 2, dtype=np.int64),
+        counters=np.array([n, n, 0, 0, 0, 0]),
+    )
+    vertices = np.arange(n + 1)
+    f.outer[: n + 1] = vertices
+    f.label[: n + 1] = weights.max(initial=0.0)
+    f.petal_of[vertices, vertices] = vertices
+    f.start[: n + 1] = vertices[:, None]
+    if weights.any():
+        run_stages(f)
+    mates: list[int] = (f.mate[1 : n + 1] - 1).tolist()
+    return mates

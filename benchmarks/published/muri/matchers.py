@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dlsched.problems.interleaving.heuristics.matching import SCALE
-from published.muri.blossom_stages import heaviest
+from published.muri.blossom import heaviest
 
 Matcher = Callable[[Any], list[int]]
 """From n x n weights, 0 where there is no edge, to each node's mate, -1 if it has none."""

@@ -15,10 +15,8 @@ import numpy as np
 from dlsched.errors import InstanceError, OptionError, UnknownName
 from dlsched.simulation.workload.cluster import Cluster
 from dlsched.simulation.workload.workload import Workload
-from dlsched.solvers.preparation import prepare
 from published.log import Log
 from published.muri.antman import AntMan
-from published.muri.blossom_stages import heaviest
 from published.muri.group_time import SHARING, SHARING_UNMATCHED, Stages
 from published.muri.grouping import Grouping, InOrder, Rounds
 from published.muri.jobs import JobState, states
@@ -154,8 +152,6 @@ def make_sharing(
     elif method == "exact":
         grouping = Optimum(kinds, max_group_size, weigh_by == "gpus")
     else:
-        if method == "template":
-            prepare(heaviest.__module__)
         grouping = Rounds(kinds, max_group_size, MATCHERS[method])
     policy = QueuedSharing if queues else Sharing
     return policy(servers, kinds, grouping, known=known, largest=max_group_size, split=split)
