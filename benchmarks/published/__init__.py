@@ -3,7 +3,7 @@
     from published import simulate
 
 Scripts in benchmarks/ import it so; it is not installed. Its loops need numba, which the extra
-``dev`` has. They are compiled at their first call, for half a minute, and then kept on this machine.
+``dev`` has. They are compiled at their first call, once on a machine, which takes half a minute.
 """
 
 from published.policies import MURI, PUBLISHED

@@ -26,14 +26,14 @@ from dlsched.simulation.bounds.sharing import GpuRange, Sharing, families
 from dlsched.simulation.workload.clock import TICKS
 from dlsched.simulation.workload.cluster import Cluster
 from dlsched.simulation.workload.workload import Workload
-from published.muri.group_time import (
+from published.muri.jobs import JobState, states
+from published.muri.kinds import (
     GPU,
     NETWORK,
     SHARING,
     SHARING_UNMATCHED,
     arrangement_times,
 )
-from published.muri.jobs import JobState, states
 from published.policies import PUBLISHED
 
 NEAR = Fraction(1, 10**8)

@@ -6,17 +6,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from simulation_cases import audited, by_hand, ends, profiled_case
 
 from dlsched.errors import OptionError, UnknownName
-from dlsched.simulation import (
-    Cluster,
-    Workload,
-    simulate,
-)
+from dlsched.simulation import Cluster, Workload, simulate
 from dlsched.simulation.engine import engine
 from dlsched.simulation.log import COMPARED
+from dlsched.simulation.measures.finish_times import least_ratio_shares
 
 jobs = partial(by_hand, work=12)
 
@@ -76,3 +74,18 @@ def test_themis_refuses_an_interval_of_nothing() -> None:
     """Leases take time."""
     with pytest.raises(OptionError, match="interval=0"):
         simulate(jobs({}), Cluster.uniform(1, 1), "themis", interval=0)
+
+
+def test_themis_shares_have_equal_ratios() -> None:
+    """Jobs below a whole share have the same ratio, others a larger one; all GPUs are used."""
+    rng = np.random.default_rng(0)
+    waited, remaining = rng.uniform(0, 50, 40), rng.uniform(1, 100, 40)
+    fair, gpus = rng.uniform(50, 200, 40), rng.integers(1, 9, 40)
+    shares = least_ratio_shares(waited, remaining, fair, gpus, 64)
+    ratios = (waited + remaining / shares) / fair
+    partial = shares < 1
+    assert partial.any() and not partial.all()
+    assert ratios[partial] == pytest.approx(ratios[partial].max())
+    assert ratios[~partial].min() >= ratios[partial].max()
+    assert gpus @ shares == pytest.approx(64)
+    assert (least_ratio_shares(waited[:4], remaining[:4], fair[:4], gpus[:4], 64) == 1).all()

@@ -13,13 +13,15 @@ from dlsched.simulation.workload.generators import hadar_cluster, hadar_workload
 
 JOBS = ((0, 2, 30), (0, 4, 11), (3, 1, 25), (4, 3, 9), (8, 2, 14))
 """Submission, GPUs and work."""
+STAGES = ((3, 1, 0), (1, 3, 1), (0, 1, 3), (2, 2, 1))
 CLUSTER = Cluster.uniform(2, 2)
 
 
-def workload(jobs: tuple[tuple[int, int, int], ...] = JOBS) -> Workload:
-    """Return a few jobs."""
+def workload(jobs: tuple[tuple[int, int, int], ...] = JOBS, share: bool = False) -> Workload:
+    """Return a few jobs, which may share GPUs."""
     rows = [
         {"id": f"j{i}", "submit": s, "gpus": g, "work": w, "restart": 1}
+        | ({"stages": STAGES[i]} if share else {})
         for i, (s, g, w) in enumerate(jobs)
     ]
     return Workload.parse({"name": "few", "jobs": rows}, "few")
@@ -91,21 +93,9 @@ def test_it_refuses_what_it_cannot_do() -> None:
         clairvoyant(workload(), CLUSTER, iterations=-1)
 
 
-STAGES = ((3, 1, 0), (1, 3, 1), (0, 1, 3), (2, 2, 1))
-
-
-def sharing_workload() -> Workload:
-    """Return four of the jobs, with stages."""
-    rows = [
-        {"id": f"j{i}", "submit": s, "gpus": min(g, 2), "work": w, "stages": list(stages)}
-        for i, ((s, g, w), stages) in enumerate(zip(JOBS[:4], STAGES, strict=True))
-    ]
-    return Workload.parse({"name": "sharing", "jobs": rows}, "sharing")
-
-
 def test_with_sharing_it_finds_the_best_of_all_orders() -> None:
     """On a few jobs that share GPUs as well; the schedule is audited, and above the bound."""
-    jobs = sharing_workload()
+    jobs = workload(tuple((s, min(g, 2), w) for s, g, w in JOBS[:4]), share=True)
     options = {"interval": None, "objective": "seeded_speeds"}
     best = min(
         simulate(jobs, Cluster.uniform(1, 2), "muri_s", order=order, **options).summary["mean_jct"]

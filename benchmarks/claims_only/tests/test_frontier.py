@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-import pytest
 from claims_only.frontier import frontier
 
 import dlsched
@@ -38,19 +37,6 @@ def test_weights_far_apart(instance: Instance) -> None:
     assert best is not None
     row = frontier(instance).loc[instance.demand]
     assert row.bound <= best.preempted <= row.preempted <= row.bound * (1 + Fraction(1, 10**8))
-
-
-@pytest.mark.parametrize(("seed", "flexible"), [(1, 0.0), (2, 0.5)])
-def test_one_solve_per_demand(seed: int, flexible: float) -> None:
-    """The values found by bisection are those of the integer program for each demand."""
-    instance = dlsched.generate(
-        "reclaiming", seed, servers=18, spread=0.8, flexible=flexible, sizes={4: 1, 8: 1, 16: 1}
-    )
-    table = frontier(instance)
-    assert table.proven.all()
-    for k in range(0, 19, 3):
-        result = dlsched.solve(demanding(instance, k), levels=1)
-        assert table.preempted[k] == result.objective.preempted
 
 
 def test_the_frontier_of_figure_5() -> None:

@@ -6,8 +6,8 @@ import math
 from bisect import insort
 from collections.abc import Sequence
 
-from published.muri.group_time import GPU, LOAD, NETWORK, Stages
 from published.muri.jobs import JobState
+from published.muri.kinds import GPU, LOAD, NETWORK, Stages
 from published.muri.loop import Policy
 from published.muri.recorder import Held
 from published.muri.servers import Servers, Shares

@@ -27,12 +27,10 @@ Shorts = NDArray[np.uint16]
 
 FREE, EVEN, ODD = -1, 0, 1
 """Outside the trees; at even and at odd distance from a tree's root."""
-VERTICES, NODES, MARK, HEAD, TAIL, SHOWN = range(6)
+VERTICES, NODES, MARK, HEAD, TAIL = range(5)
 """Places in `Forest.counters`."""
 _NEARLY = 1e-5
 """A label within this share of the step counts as used up by it."""
-_LEAST = 5e-324
-"""The least positive number: a slack is below it if the edge is tight."""
 
 
 class Forest(NamedTuple):
@@ -66,27 +64,15 @@ class Forest(NamedTuple):
         it says nothing.
     doubled
         Twice the weights of the vertices' edges, minus infinity where there is none.
-    back
-        The transposed matrix; the same one if it is symmetric.
     waiting
         Nodes whose petals are still to be visited.
     chosen, least
         Where a new blossom's tightest edge to each vertex starts, and its slack, infinite where
         there is no edge.
-    bar
-        Edges to a vertex matter to the scan if their slack is below this: they are tight, or
-        tighter than the tightest so far.
-    slack
-        The slacks of the vertex that is scanned.
-    first, following
-        The vertices of the outermost blossoms that are not odd, in order; 0 after the last.
-    shown
-        These blossoms, and some that have become odd since.
     queue
         Vertices to scan.
     counters
-        Vertices, nodes in use, number of the search for an ancestor, ends of the queue, length of
-        `shown`.
+        Vertices, nodes in use, number of the search for an ancestor, ends of the queue.
     """
 
     mate: Ints
@@ -101,16 +87,10 @@ class Forest(NamedTuple):
     size: Ints
     petal_of: Shorts
     start: Shorts
-    back: Floats
     doubled: Floats
     waiting: Ints
     chosen: Ints
     least: Floats
-    bar: Floats
-    slack: Floats
-    first: Ints
-    following: Ints
-    shown: Ints
     queue: Ints
     counters: Ints
 
@@ -126,12 +106,12 @@ def slack_of(f: Any, u: int, v: int) -> float:
 def find_nearest(f: Any, x: int) -> None:
     """Find the nearest even vertex of a node."""
     # Fields are taken out of the state once: in a loop, that would count references.
-    outer, side, label, back = f.outer, f.side, f.label, f.back
+    outer, side, label, doubled = f.outer, f.side, f.label, f.doubled
     start = f.start[x]
     nearest, least = 0, math.inf
     for u in range(1, f.counters[VERTICES] + 1):
         if side[outer[u]] == EVEN and outer[u] != x:
-            tight = label[u] + label[start[u]] - back[start[u], u]
+            tight = label[u] + label[start[u]] - doubled[u, start[u]]
             if tight < least:
                 nearest, least = u, tight
     f.nearest[x], f.tightest[x] = nearest, least
@@ -258,22 +238,8 @@ def add_branch(f: Any, b: int, x: int, top: int) -> None:
 
 
 @njit
-def choose_vertex(
-    petal: int, base: float, label: Any, doubled: Any, chosen: Any, least: Any
-) -> None:
-    """Choose a petal that is a vertex for the vertices to which its edges are the tightest."""
-    for x in range(len(least)):  # without a branch, for several vertices at once
-        exists = doubled[x] > -math.inf
-        tight = base + label[x] - (doubled[x] if exists else 0.0)
-        better = tight < least[x]
-        slack = tight if exists else math.inf
-        least[x] = slack if better else least[x]
-        chosen[x] = petal if better else chosen[x]
-
-
-@njit
 def choose_petal(f: Any, petal: int, chosen: Any, least: Any) -> None:
-    """Choose a petal that is a blossom for the vertices to which its edges are the tightest."""
+    """Choose a petal for the vertices to which its edges are the tightest."""
     label, start, doubled = f.label, f.start[petal], f.doubled
     for x in range(1, len(least)):
         u = start[x]
@@ -292,11 +258,7 @@ def find_edges(f: Any, b: int) -> None:
     chosen, least = f.chosen, f.least
     least[:] = math.inf  # and wherever what is chosen is no edge
     for i in range(size):
-        petal = petals[b, i]
-        if petal <= n:
-            choose_vertex(petal, f.label[petal], f.label, doubled[petal], chosen, least)
-        else:
-            choose_petal(f, petal, chosen, least)
+        choose_petal(f, petals[b, i], chosen, least)
     for x in range(1, n + 1):
         start[b, x] = chosen[x]
     for x in range(n + 1, nodes + 1):
@@ -389,108 +351,31 @@ def use(f: Any, a: int, b: int) -> bool:
 
 
 @njit
-def set_bars(f: Any) -> None:
-    """State which slack of an edge to a vertex matters, and which vertices blossoms have."""
-    outer, side, tightest, bar = f.outer, f.side, f.tightest, f.bar
-    first, following = f.first, f.following
-    n, nodes = f.counters[VERTICES], f.counters[NODES]
-    first[: nodes + 1] = 0
-    count = 0
-    for v in range(n, 0, -1):
-        x = outer[v]
-        if side[x] == ODD:
-            bar[v] = -math.inf
-        elif x == v:
-            bar[v] = max(tightest[v], _LEAST)
-        else:
-            bar[v] = _LEAST
-            if first[x] == 0:
-                f.shown[count] = x
-                count += 1
-            following[v] = first[x]
-            first[x] = v
-    f.counters[SHOWN] = count
-
-
-@njit
-def close_bars(f: Any, x: int) -> None:
-    """State that edges to a node that has become odd do not matter, but those to its mate do."""
-    n, bar = f.counters[VERTICES], f.bar
-    even = f.outer[f.mate[x]]
-    if even <= n:
-        bar[even] = math.inf
-    if x <= n:
-        bar[x] = -math.inf
-        return
-    v = f.first[x]
-    f.first[x] = 0
-    while v != 0:
-        bar[v] = -math.inf
-        v = f.following[v]
-
-
-@njit
-def compare_blossoms(f: Any, u: int, lowest: int) -> None:
-    """Compare a vertex's edges to blossoms, by their vertices from one on, with the tightest."""
-    outer, label, doubled = f.outer, f.label, f.doubled
-    first, following = f.first, f.following
-    for i in range(f.counters[SHOWN]):
-        x = f.shown[i]
-        v = first[x]
-        if v == 0 or x == outer[u]:
-            continue
-        while v != 0 and (v < lowest or not 0 < label[u] + label[v] - doubled[u, v] < math.inf):
-            v = following[v]
-        if v != 0:
-            tight = slack_of(f, u, f.start[x, u])
-            if tight < f.tightest[x]:
-                f.nearest[x], f.tightest[x] = u, tight
-
-
-@njit
-def any_below(slack: Any, label: Any, doubled: Any, bar: Any, base: float) -> bool:
-    """Compute a vertex's slacks to all others; return whether any is below its bar."""
-    below = 0
-    for v in range(len(bar)):  # without a branch, for several vertices at once
-        slack[v] = base + label[v] - doubled[v]
-        below += slack[v] < bar[v]
-    return below > 0
-
-
-@njit
 def scan(f: Any) -> bool:
     """Scan the queue's vertices and use their tight edges; return whether one augments."""
-    # Most of the time is spent here: one vertex is compared with all others by `any_below`, and
-    # those for which that changes something, few, one by one.
-    outer, label, bar, slack = f.outer, f.label, f.bar, f.slack
+    # Most of the time is spent here.
+    outer, side, label = f.outer, f.side, f.label
     nearest, tightest = f.nearest, f.tightest
-    queue, counters = f.queue, f.counters
-    n = counters[VERTICES]
-    labels = label[: n + 1]
-    set_bars(f)
+    counters = f.counters
     while counters[HEAD] < counters[TAIL]:
-        u = queue[counters[HEAD]]
+        u = f.queue[counters[HEAD]]
         counters[HEAD] += 1
-        if f.side[outer[u]] == ODD:
+        if side[outer[u]] == ODD:
             continue
-        compare_blossoms(f, u, 1)
-        if not any_below(slack, labels, f.doubled[u], bar, label[u]):
-            continue
-        for v in range(1, n + 1):
-            if slack[v] >= bar[v]:
+        doubled, start = f.doubled[u], f.start
+        for v in range(1, counters[VERTICES] + 1):
+            tight = label[u] + label[v] - doubled[v]
+            if tight == math.inf or outer[u] == outer[v]:
                 continue
-            if slack[v] > 0:
-                nearest[v] = u
-                tightest[v] = bar[v] = slack[v]
-            elif outer[v] != outer[u]:
-                x, own = outer[v], outer[u]
+            x = outer[v]
+            if tight <= 0:
                 if use(f, u, v):
                     return True
-                if outer[u] == own:  # a tree has grown by the other node and its mate
-                    close_bars(f, x)
-                else:
-                    set_bars(f)
-                compare_blossoms(f, u, v + 1)
+                continue
+            if x != v:
+                tight = slack_of(f, u, start[x, u])
+            if tight < tightest[x]:
+                nearest[x], tightest[x] = u, tight
     return False
 
 
@@ -564,8 +449,8 @@ def use_nearest(f: Any) -> bool:
 def stage(f: Any) -> bool:
     """Grow trees from all free vertices until an edge is added; return False if none can be."""
     outer, side, mate, parent = f.outer, f.side, f.mate, f.parent
-    queue, counters = f.queue, f.counters
-    n, nodes = counters[VERTICES], counters[NODES]
+    counters = f.counters
+    nodes = counters[NODES]
     side[: nodes + 1] = FREE
     f.nearest[: nodes + 1] = 0
     f.tightest[: nodes + 1] = math.inf
@@ -574,19 +459,15 @@ def stage(f: Any) -> bool:
         if outer[x] == x and mate[x] == 0:
             parent[x] = 0
             side[x] = EVEN
-            if x > n:
-                enqueue(f, x)
-            else:  # most of them; a call takes longer
-                queue[counters[TAIL]] = x
-                counters[TAIL] += 1
-    if f.counters[TAIL] == 0:
+            enqueue(f, x)
+    if counters[TAIL] == 0:
         return False
     while True:
         if scan(f):
             return True
         if not relabel(f, step(f)):
             return False
-        f.counters[HEAD] = f.counters[TAIL] = 0
+        counters[HEAD] = counters[TAIL] = 0
         if use_nearest(f):
             return True
 
@@ -631,17 +512,11 @@ def heaviest(weights: Any) -> list[int]:
         petal_of=np.zeros((nodes, n + 1), dtype=np.uint16),
         start=np.zeros((nodes, nodes), dtype=np.uint16),
         doubled=doubled,
-        back=doubled if np.array_equal(weights, weights.T) else doubled.T.copy(),
         waiting=np.zeros(nodes, dtype=np.int64),
         chosen=np.zeros(n + 1, dtype=np.int64),
         least=np.zeros(n + 1),
-        bar=np.zeros(n + 1),
-        slack=np.zeros(n + 1),
-        first=np.zeros(nodes, dtype=np.int64),
-        shown=np.zeros(nodes, dtype=np.int64),
-        following=np.zeros(n + 1, dtype=np.int64),
         queue=np.zeros(2 * n + 2, dtype=np.int64),
-        counters=np.array([n, n, 0, 0, 0, 0]),
+        counters=np.array([n, n, 0, 0, 0]),
     )
     vertices = np.arange(n + 1)
     f.outer[: n + 1] = vertices

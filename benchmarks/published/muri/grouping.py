@@ -7,13 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from dlsched.problems.interleaving.heuristics.matching import SCALE
+from published.muri.blossom import heaviest
 from published.muri.kinds import Group, Kind, Kinds
-from published.muri.matchers import Matcher
 
 Buckets = dict[int, list[Group]]
 """Groups by GPUs, in order of first appearance."""
 Grouping = Callable[[Buckets, int], Buckets]
 """From the selected jobs, each a group, and the cluster's GPUs to the groups that run."""
+Matcher = Callable[[Any], list[int]]
+"""From n x n weights, 0 where there is no edge, to each node's mate, -1 if it has none."""
 
 
 class Rounds:
@@ -113,3 +116,22 @@ class InOrder:
                         groups_of_size.append(other)
                 groups_of_size.append(whole)
         return result
+
+
+def library_matching(weights: Any) -> list[int]:
+    """Return the heaviest matching that rustworkx finds on the graph of all edges."""
+    import rustworkx
+
+    graph = rustworkx.PyGraph(multigraph=False)
+    graph.add_nodes_from(range(len(weights)))
+    i, j = np.nonzero(np.triu(weights, 1))
+    units = np.rint(weights[i, j] * SCALE).astype(int)
+    graph.add_edges_from(list(zip(i.tolist(), j.tolist(), units.tolist(), strict=True)))
+    mates = [-1] * len(weights)
+    for a, b in rustworkx.max_weight_matching(graph, max_cardinality=False, weight_fn=int):
+        mates[a], mates[b] = b, a
+    return mates
+
+
+MATCHERS: dict[str, Matcher] = {"template": heaviest, "muri": library_matching}
+"""By the names of methods."""

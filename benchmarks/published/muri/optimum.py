@@ -16,9 +16,8 @@ from dlsched.results.status import Termination
 from dlsched.run import Run
 from dlsched.solvers import highs
 from dlsched.solvers.standard_form import StandardForm
-from published.muri.group_time import SLOTS
 from published.muri.grouping import Buckets
-from published.muri.kinds import Group, Kind, Kinds
+from published.muri.kinds import SLOTS, Group, Kind, Kinds
 
 Counts = tuple[tuple[int, tuple[tuple[int, int], ...]], ...]
 """By GPUs: how many jobs there are of each kind."""

@@ -11,6 +11,7 @@ from published.muri.kinds import Group, Kinds
 from published.muri.loop import Policy
 from published.muri.recorder import Held
 from published.muri.servers import Servers
+from published.muri.tiresias import InQueues
 
 BY_KEY = attrgetter("key")
 BY_SIZE = attrgetter("gpus")
@@ -142,3 +143,26 @@ class Sharing(Policy):
             job.running = True
             self.running.append(job)
         return held
+
+
+class QueuedSharing(InQueues, Sharing):
+    """Muri-L in the queues of Tiresias: jobs are selected, and groups dissolved, in their order.
+
+    It is a function of the public code that none of its policies calls. Muri-L of Figure 13 with
+    one kind of bottleneck was printed with it, the rest of the figure without.
+
+    Parameters
+    ----------
+    *arguments, **options
+        Of `Sharing`; durations are not known.
+    """
+
+    def _groups(self) -> list[Group]:
+        """Return the groups of jobs selected queue by queue."""
+        order = self.in_order()
+        for place, job in enumerate(order):
+            job.key = place
+        return self._grouped(order)
+
+    def _settle(self) -> None:
+        self.put_running_first()

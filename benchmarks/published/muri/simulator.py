@@ -17,17 +17,14 @@ from dlsched.simulation.workload.cluster import Cluster
 from dlsched.simulation.workload.workload import Workload
 from published.log import Log
 from published.muri.antman import AntMan
-from published.muri.group_time import SHARING, SHARING_UNMATCHED, Stages
-from published.muri.grouping import Grouping, InOrder, Rounds
+from published.muri.grouping import MATCHERS, Grouping, InOrder, Rounds
 from published.muri.jobs import JobState, states
-from published.muri.kinds import Kinds
+from published.muri.kinds import SHARING, SHARING_UNMATCHED, Kinds, Stages
 from published.muri.loop import Policy, replay
-from published.muri.matchers import MATCHERS
 from published.muri.optimum import Optimum
-from published.muri.queued import QueuedSharing
 from published.muri.recorder import Recorder
 from published.muri.servers import Servers
-from published.muri.sharing import Sharing
+from published.muri.sharing import QueuedSharing, Sharing
 from published.muri.shortest import Shortest
 from published.muri.themis import Themis
 from published.muri.tiresias import Tiresias

@@ -64,8 +64,6 @@ class Mechanism:
             refuse_unused(self.options, str(method))
         self.known: dict[tuple[tuple[str, int], ...], list[Given]] = {}
         self.tried: list[SimulatedJob] = []
-        self._placed: list[SimulatedJob] = []
-        self._full = False
         servers = rounds.servers
         amounts = map(float, (servers["cpus"], servers["memory"]))
         self.size = Size(servers["count"], servers["gpus"], *amounts)
@@ -82,21 +80,14 @@ class Mechanism:
         return count * gpus, count * cpus, count * memory
 
     def decide(self, jobs: list[SimulatedJob], order: str) -> list[SimulatedJob]:
-        """Give the sorted jobs what they get; return those that run."""
-        placed = self._again(jobs, order)
-        if placed is None:
-            for job in self.tried:
-                job.speedup = job.best_speedup
-                job.shares = {}
-            placed = self._run(jobs, order)
-        return placed
-
-    def _run(self, jobs: list[SimulatedJob], order: str) -> list[SimulatedJob]:
-        """Give the jobs in order what they get; return those that run.
+        """Give the sorted jobs what they get; return those that run.
 
         The public code walks the whole queue while GPUs are free, under LAS only the jobs of the
         round, which TUNE takes with the largest first.
         """
+        for job in self.tried:
+            job.speedup = job.best_speedup
+            job.shares = {}
         if self.method not in PLACING:
             self.tried = fitting(jobs, self.total[0])
             return self._solve(self.tried)
@@ -107,25 +98,14 @@ class Mechanism:
                 queue = sorted(queue, key=lambda job: -job.gpus)
         servers = Servers(*self.size)
         place = getattr(servers, self.method)
-        self.tried, self._placed = [], []
+        self.tried, placed = [], []
         for job in queue:
             self.tried.append(job)
             if job.gpus <= servers.free and place(job):
-                self._placed.append(job)
+                placed.append(job)
             if not servers.free:
                 break
-        self._full = not servers.free
-        return self._placed
-
-    def _again(self, jobs: list[SimulatedJob], order: str) -> list[SimulatedJob] | None:
-        """Return the jobs that run if the last round was the same; None if it has to be run.
-
-        It was if the same jobs are tried in the same order. They then hold what they held.
-        """
-        if self.method not in PLACING or order == "las" or not self._placed:
-            return None
-        tried = jobs[: len(self.tried)] if self._full else jobs
-        return self._placed if tried == self.tried else None
+        return placed
 
     def _solve(self, jobs: list[SimulatedJob]) -> list[SimulatedJob]:
         """Solve the round's instance; a round with jobs of the same profiles is solved once."""

@@ -102,38 +102,10 @@ class Queue:
         return seconds if self.fair else seconds / self.speedup[at]
 
 
-def fifo(queue: Queue, at: NDArray[np.int64], _now: float) -> Keys:
-    """Return the time of arrival."""
-    arrival: Keys = queue.arrival[at]
-    return arrival
-
-
-def srtf(queue: Queue, at: NDArray[np.int64], _now: float) -> Keys:
-    """Return the remaining time."""
-    return queue.remaining(at)
-
-
-def las(queue: Queue, at: NDArray[np.int64], _now: float) -> Keys:
-    """Return the attained GPU time."""
-    attained: Keys = queue.attained[at] * queue.gpus[at]
-    return attained
-
-
-def ftf_least(queue: Queue, at: NDArray[np.int64], now: float) -> Keys:
+def ftf(queue: Queue, at: NDArray[np.int64], now: float) -> Keys:
     """Return the time since arrival with the remaining time, over the time at the fair share."""
     ratio: Keys = (now - queue.arrival[at] + queue.remaining(at)) / queue.alone[at]
     return ratio
-
-
-def ftf_largest(queue: Queue, at: NDArray[np.int64], now: float) -> Keys:
-    """Return minus that, for Themis's order, which the public code does not have."""
-    return -ftf_least(queue, at, now)
-
-
-def drf(queue: Queue, at: NDArray[np.int64], _now: float) -> Keys:
-    """Return the dominant share of the best case."""
-    dominant: Keys = queue.shares[at].max(axis=1)
-    return dominant
 
 
 def tetris(queue: Queue, at: NDArray[np.int64], _now: float) -> Keys:
@@ -148,13 +120,17 @@ def tetris(queue: Queue, at: NDArray[np.int64], _now: float) -> Keys:
 
 
 KEYS: Mapping[str, Callable[[Queue, NDArray[np.int64], float], Keys]] = {
-    "fifo": fifo,
-    "srtf": srtf,
-    "las": las,
-    "ftf": ftf_least,
-    "ftf_least": ftf_least,
-    "ftf_largest": ftf_largest,
-    "drf": drf,
+    "fifo": lambda queue, at, _: queue.arrival[at],
+    "srtf": lambda queue, at, _: queue.remaining(at),
+    "las": lambda queue, at, _: queue.attained[at] * queue.gpus[at],
+    "ftf": ftf,
+    "ftf_least": ftf,
+    "ftf_largest": lambda queue, at, now: -ftf(queue, at, now),
+    "drf": lambda queue, at, _: queue.shares[at].max(axis=1),
     "tetris": tetris,
 }
-"""Keys of the orders, least first; ties by arrival, then as in the round before."""
+"""Keys of the orders, least first; ties by arrival, then as in the round before.
+
+The public code does not have ``ftf_largest``, which is Themis's order; ``drf`` is by the dominant
+share of the best case.
+"""

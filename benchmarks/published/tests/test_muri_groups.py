@@ -13,11 +13,9 @@ import pytest
 import rustworkx
 from muri_cases import STAGES, jobs
 from published.muri.blossom import heaviest
-from published.muri.group_time import SHARING, arrangement_times, cycle_time
-from published.muri.grouping import Buckets, InOrder, Rounds
+from published.muri.grouping import MATCHERS, Buckets, InOrder, Rounds, library_matching
 from published.muri.jobs import states
-from published.muri.kinds import Group, Kinds
-from published.muri.matchers import MATCHERS, library_matching
+from published.muri.kinds import SHARING, Group, Kinds, arrangement_times, cycle_time
 from published.muri.optimum import Optimum
 
 PLAIN = "26db56b3090b15c6b118480b5a008272b569777f99b642ad0ca8980fdf5b376f"

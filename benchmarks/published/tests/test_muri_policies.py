@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 from muri_cases import ends, jobs, random_jobs, run
 from published.log import Log
@@ -16,9 +15,6 @@ from dlsched.errors import InstanceError, OptionError, UnknownName
 from dlsched.simulation import Cluster, Loan
 from dlsched.simulation.engine.policy import PolicyError
 from dlsched.simulation.log import Segment
-from dlsched.simulation.measures.finish_times import least_ratio_shares
-
-POLICIES = ("srtf", "srsf", "tiresias", "antman", "themis", "muri_s", "muri_l")
 
 
 def test_overhead_is_lost_at_every_event_that_a_job_runs_through() -> None:
@@ -74,43 +70,6 @@ def test_antman_reserves_gpus_of_one_server() -> None:
     ]
     done = run(jobs(rows), "antman", Cluster.uniform(2, 4))
     assert ends(done) == [100, 50, 110]
-
-
-def test_themis_shares_have_equal_ratios() -> None:
-    """Jobs below a whole share have the same ratio, others a larger one; all GPUs are used."""
-    rng = np.random.default_rng(0)
-    waited, remaining = rng.uniform(0, 50, 40), rng.uniform(1, 100, 40)
-    fair, gpus = rng.uniform(50, 200, 40), rng.integers(1, 9, 40)
-    shares = least_ratio_shares(waited, remaining, fair, gpus, 64)
-    ratios = (waited + remaining / shares) / fair
-    partial = shares < 1
-    assert partial.any() and not partial.all()
-    assert ratios[partial] == pytest.approx(ratios[partial].max())
-    assert ratios[~partial].min() >= ratios[partial].max()
-    assert gpus @ shares == pytest.approx(64)
-    assert (least_ratio_shares(waited[:4], remaining[:4], fair[:4], gpus[:4], 64) == 1).all()
-
-
-@pytest.mark.parametrize("seeds", [(0, 2), pytest.param((1, 3), marks=pytest.mark.slow)], ids=str)
-@pytest.mark.parametrize("policy", POLICIES)
-def test_random_simulations_are_sound(policy: str, seeds: tuple[int, ...]) -> None:
-    """Random workloads on small clusters are audited, and their jobs all end."""
-    method = "muri" if policy.startswith("muri") else None
-    for seed in seeds:
-        cluster = Cluster.uniform(1 + seed % 3, 8)
-        done = run(random_jobs(seed), policy, cluster, method=method)
-        assert done.summary["completed"] == 14
-
-
-@pytest.mark.parametrize("options", [
-    {"method": "in_order"}, {"method": "exact"}, {"method": "exact", "weigh_by": "gpus"},
-    {"method": "muri", "split": True}, {"method": "muri", "worst_order": True},
-    {"method": "muri", "max_group_size": 3}, {"method": "muri", "profile_error": 1.0},
-])  # fmt: skip
-def test_variants_of_muri_are_sound(options: dict[str, Any]) -> None:
-    """Every method and option gives simulations that the auditor accepts."""
-    for seed in range(2):
-        run(random_jobs(seed), "muri_s", Cluster.uniform(1, 8), seed=seed, **options)
 
 
 def test_profiling_noise_repeats_by_seed() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from muri_cases import random_jobs
 from published import PUBLISHED, Simulation, simulate
+from published.bounds import bound
 from published.log import Log
 from simulation_cases import profiled_case
 
@@ -159,5 +160,7 @@ def test_other_policies_are_refused_and_the_library_says_where_these_are() -> No
     case: tuple[Workload, Cluster] = profiled_case(1, 3)
     with pytest.raises(UnknownName, match="lyra"):
         simulate(*case, "lyra")
+    with pytest.raises(UnknownName, match="lyra"):
+        bound(*case, "lyra")
     with pytest.raises(OptionError, match="benchmarks/published"):
         simulate_ours(*case, "srtf", variant="published")

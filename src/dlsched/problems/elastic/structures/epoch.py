@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -86,25 +85,15 @@ class Epoch:
         workers = added(self.workers[j], pool, more)
         return running_time(self.instance, self.instance.jobs[j], workers)
 
-    def grow_where_started(self, order: Iterable[int], *, at_most: int | None = None) -> bool:
-        """Give started jobs more workers in the pools that hold some, on loan first.
+    def grow_where_started(self, order: Iterable[int]) -> None:
+        """Give started jobs as many workers as they may have, on loan first.
 
-        So their efficiency stays what it is. Each gets as many as it may have, or `at_most`.
-
-        Returns
-        -------
-        bool
-            Whether any got one.
+        They get them in the pools that hold some, so that their efficiency stays what it is.
         """
-        before = sum(self.free)
         for j in order:
-            left = math.inf if at_most is None else at_most
             for pool in reversed(range(len(self.free))):
                 if self.workers[j][pool]:
-                    more = int(min(left, self.room(j, pool)))
-                    self.add(j, pool, more)
-                    left -= more
-        return sum(self.free) < before
+                    self.add(j, pool, self.room(j, pool))
 
     def solution(self) -> Solution:
         """Return the allocation of the started jobs."""

@@ -1,11 +1,11 @@
-"""These tests find `claims_only`, and what the library's own tests share."""
+"""Tests of `published` and `claims_only` find these, and what the library's own tests share."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[1]
 SHARED = (
     "benchmarks",
     "tests",
