@@ -1,18 +1,15 @@
-"""CPU seconds of the import and of the first solve in a fresh process, with and without a cache.
+"""CPU seconds of the import, of first commands, and of the first and second solve of a process.
 
 Usage::
 
-    python benchmarks/cold_start.py [import] [commands] [medium] [seconds] [before]
+    python benchmarks/cold_start.py [import] [commands] [seconds]
 
-Each figure is from a fresh process. "Empty" has an empty cache of compiled loops, as on a new
-machine; "filled" is the same again. "Medium" instances have jobs of several weights, or more jobs
-than those that need no compiled loops. "Small" is the exact method on the problem's first small
-instance, imports included; "larger" on a generated one, for which loops are compiled; "all methods"
-solves the small one with every method. "Before" runs the code of an older commit and today's by
-turns, in processor seconds of all their processes, as machines differ.
+Each figure is from a fresh process. "Small" is the exact method on the problem's first small
+instance, "medium" on a generated one, with a limit of a second. "Process" is all that the process
+has used when it has its first answer, imports included; "first" and "second" are two calls.
 
-CPU seconds are those of the whole process, from its start. On an idle machine they are about what
-one waits; unlike that, they do not depend much on what else runs.
+On an idle machine CPU seconds are about what one waits; unlike that, they do not depend much on
+what else runs.
 """
 
 from __future__ import annotations
@@ -23,30 +20,19 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
-from figures import ROOT, arguments, write
+from figures import arguments, write
+
+import dlsched
 
 # Python's bytecode is written, as pip does, and apart from other processes.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 BYTECODE = tempfile.TemporaryDirectory()
 os.environ["PYTHONPYCACHEPREFIX"] = BYTECODE.name
 
-CODE = """
-import json, sys, time
-import dlsched
-name, size = sys.argv[1:]
-small = f"{name}-small-01"
-first = dlsched.generate(name, seed=1) if size == "larger" else small
-dlsched.solve(first, time_limit=10)
-if size == "all":
-    for method in dlsched.list_methods(name)["method"]:
-        try:
-            dlsched.solve(small, method, time_limit=1)
-        except dlsched.OptionError:
-            pass
-print(json.dumps(time.process_time()))
-"""
 IMPORT = """
 import time
 import dlsched
@@ -58,46 +44,40 @@ import dlsched
 dlsched.solve("lyra-fig5")
 print(time.process_time())
 """
-MEDIUM = """
+TWICE = """
 import sys, time
-began = time.perf_counter()
 import dlsched
-name = sys.argv[1]
-parameters = {
-    "reclaiming": dict(servers=520, demand=130), "utility": dict(jobs=25, slots=40),
-    "placement": dict(tables=40, regions=5, jobs=80), "interleaving": dict(jobs=128),
-}
-data = dlsched.generate(name, seed=1, **parameters[name]).to_data()
-for i, job in enumerate(data["jobs"] if name == "reclaiming" else ()):
-    job["weight"] = 1 + i % 5
-result = dlsched.solve(dlsched.load(data), time_limit=1)
-print(time.perf_counter() - began - result.seconds.total)
+began = time.process_time()
+dlsched.solve(sys.argv[1], time_limit=1)
+first = time.process_time()
+dlsched.solve(sys.argv[1], time_limit=1)
+print([first, first - began, time.process_time() - first])
 """
-MEDIUM_PROBLEMS = ("reclaiming", "interleaving", "utility", "placement")
-PROBLEMS = ("reclaiming", "elastic", "interleaving", "utility", "placement", "sensitivity",
-            "workers", "dispatch")  # fmt: skip
-SIZES = ("small", "larger", "all")
+MEDIUM: dict[str, dict[str, Any]] = {
+    "reclaiming": {"servers": 520, "demand": 130},
+    "elastic": {},
+    "interleaving": {"jobs": 128},
+    "utility": {"jobs": 25, "slots": 40},
+    "placement": {"tables": 40, "regions": 5, "jobs": 80},
+    "sensitivity": {},
+    "workers": {},
+    "dispatch": {},
+}
 TRIES = 5
-BEFORE = "c0c63050"
-"""The commit before the work on cold starts began."""
 COMMANDS = {
     "`dlsched --help`": ["--help"],
+    "`dlsched list`": ["list"],
     "`dlsched solve lyra-fig5`": ["solve", "lyra-fig5"],
     "`dlsched.solve('lyra-fig5')`": [],
 }
 START = "import sys; sys.argv = ['dlsched', *sys.argv[1:]]; from dlsched.cli import main; main()"
 
 
-def fresh(code: str, *arguments: str, cache: str = "") -> float:
-    """Return what some code prints in a fresh process with a cache of compiled loops."""
-    run = subprocess.run(
-        [sys.executable, "-c", code, *arguments],
-        env=os.environ | ({"NUMBA_CACHE_DIR": cache} if cache else {}),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return float(json.loads(run.stdout.splitlines()[-1]))
+def fresh(code: str, *arguments: str) -> Any:
+    """Return what some code prints in a fresh process."""
+    command = [sys.executable, "-c", code, *arguments]
+    run = subprocess.run(command, capture_output=True, text=True, check=True)
+    return json.loads(run.stdout.splitlines()[-1])
 
 
 def imported() -> Iterator[str]:
@@ -107,11 +87,10 @@ def imported() -> Iterator[str]:
     yield f"`python -c 'import dlsched'` takes {best:.2f} CPU seconds, the best of {TRIES}."
 
 
-def used(code: str, *arguments: str, **variables: str) -> tuple[float, float]:
+def used(code: str, *arguments: str) -> tuple[float, float]:
     """Return the processor time of a process and those it starts, and the time that one waits."""
     before, began = os.times(), time.perf_counter()
-    command = [sys.executable, "-c", code, *arguments]
-    subprocess.run(command, env=os.environ | variables, capture_output=True, check=True)
+    subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, check=True)
     after = os.times()
     spent = after.children_user + after.children_system
     return spent - before.children_user - before.children_system, time.perf_counter() - began
@@ -128,85 +107,33 @@ def commands() -> Iterator[str]:
         yield f"| {name} | {min(s for s, _ in ran):.2f} | {min(wall for _, wall in ran):.2f} |"
 
 
-def compared() -> Iterator[str]:
-    """Yield the table of an older commit and today's code, run by turns."""
-    yield f"## Processor seconds before (commit {BEFORE}) and now\n"
-    yield (
-        f"By turns: of commands the best of {TRIES} processes each, of medium instances one with "
-        "an empty cache of compiled loops, a search of a second included.\n"
-    )
-    yield "| what | before | now | ratio |\n|---|---|---|---|"
-    with tempfile.TemporaryDirectory() as folder:
-        parts = ["src", "instances", "pyproject.toml"]
-        archive = subprocess.run(
-            ["git", "archive", BEFORE, *parts], cwd=ROOT, capture_output=True, check=True
-        ).stdout
-        subprocess.run(["tar", "-x", "-C", folder], input=archive, check=True)
-        trees = (folder, str(ROOT))
-        for name, words in COMMANDS.items():
-            code = START if words else FIRST
-            yield row(name, [of_trees(trees, code, *words) for _ in range(TRIES + 1)][1:])
-        for problem in MEDIUM_PROBLEMS:
-            yield row(f"{problem}, medium, empty", [of_trees(trees, MEDIUM, problem)])
-
-
-def of_trees(trees: Sequence[str], code: str, *words: str) -> list[float]:
-    """Return the processor time in each tree of source files, with an empty cache."""
-    times = []
-    for tree in trees:
-        with tempfile.TemporaryDirectory() as cache:
-            times.append(used(code, *words, PYTHONPATH=f"{tree}/src", NUMBA_CACHE_DIR=cache)[0])
-    return times
-
-
-def row(name: str, ran: Sequence[Sequence[float]]) -> str:
-    """Return a row of the table: the best of each tree."""
-    before, now = (min(times) for times in zip(*ran, strict=True))
-    return f"| {name} | {before:.2f} | {now:.2f} | {now / before:.2f} |"
-
-
-def medium() -> Iterator[str]:
-    """Yield the table of medium instances: what a first solve takes without its own seconds."""
-    yield "## Medium instances: wall seconds of a fresh process before its search begins\n"
-    with tempfile.TemporaryDirectory() as compiled:
-        spent, wall = used(START, "doctor", "--compile", NUMBA_CACHE_DIR=compiled)
-        yield (
-            f"`dlsched doctor --compile`, once after installation, takes {wall:.0f} s "
-            f"({spent:.0f} processor s).\n"
-        )
-        yield "| problem | nothing compiled | after `dlsched doctor --compile` |\n|---|---|---|"
-        for problem in MEDIUM_PROBLEMS:
-            with tempfile.TemporaryDirectory() as cache:
-                empty = fresh(MEDIUM, problem, cache=cache)
-            yield f"| {problem} | {empty:.1f} | {fresh(MEDIUM, problem, cache=compiled):.1f} |"
-
-
 def seconds() -> Iterator[str]:
-    """Yield the table of the first solves."""
-    yield "## Cold start: CPU seconds of a fresh process, by the cache of compiled loops\n"
-    sizes = ("small", "larger", "all methods")
-    heads = [f"{size}, {cache}" for size in sizes for cache in ("empty", "filled")]
-    yield f"| problem | {' | '.join(heads)} |"
-    yield "|---|---|---|---|---|---|---|"
-    sums = [0.0] * 6
-    for problem in PROBLEMS:
-        fresh(CODE, problem, "small")  # not measured: it writes bytecode, as pip does
-    for problem in PROBLEMS:
-        figures = []
-        for size in SIZES:
-            with tempfile.TemporaryDirectory() as cache:
-                figures += [fresh(CODE, problem, size, cache=cache) for _ in range(2)]
-        sums = [a + b for a, b in zip(sums, figures, strict=True)]
-        yield f"| {problem} | {' | '.join(f'{x:.1f}' for x in figures)} |"
-    yield f"| all | {' | '.join(f'{x:.1f}' for x in sums)} |"
+    """Yield the table of the first and second solves."""
+    yield "## First and second solve: CPU seconds of a fresh process\n"
+    yield f"The least of {TRIES} processes each.\n"
+    times = ("process", "first", "second")
+    heads = [f"{size}, {what}" for size in ("small", "medium") for what in times]
+    yield f"| problem | {' | '.join(heads)} |\n|" + "---|" * 7
+    with tempfile.TemporaryDirectory() as folder:
+        for problem, parameters in MEDIUM.items():
+            cells = []
+            for instance in (f"{problem}-small-01", medium(problem, parameters, folder)):
+                fresh(TWICE, instance)  # not measured: it writes bytecode, as pip does
+                ran = [fresh(TWICE, instance) for _ in range(TRIES)]
+                cells += [f"{min(of):.2f}" for of in zip(*ran, strict=True)]
+            yield f"| {problem} | {' | '.join(cells)} |"
+
+
+def medium(problem: str, parameters: dict[str, Any], folder: str) -> str:
+    """Write a medium instance to a file; jobs of reclaiming have several weights."""
+    data = dlsched.generate(problem, seed=1, **parameters).to_data()
+    for i, job in enumerate(data["jobs"] if problem == "reclaiming" else ()):
+        job["weight"] = 1 + i % 5
+    file = Path(folder) / f"{problem}.json"
+    dlsched.save(dlsched.load(data), file)
+    return str(file)
 
 
 if __name__ == "__main__":
-    sections = {
-        "import": imported,
-        "commands": commands,
-        "medium": medium,
-        "seconds": seconds,
-        "before": compared,
-    }
+    sections = {"import": imported, "commands": commands, "seconds": seconds}
     write("cold_start", sections, arguments())

@@ -211,7 +211,7 @@ def candidates() -> Iterator[str]:
         "| gain with 8 workers |\n|---|---|---|---|---|---|---|---|"
     )
     for source in sources():
-        source.call()  # compiles loops
+        source.call()  # imports what it needs
         with timed(source.owner, source.function) as calls:
             began = time.process_time()
             source.call()

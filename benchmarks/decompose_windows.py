@@ -33,7 +33,7 @@ def windows() -> Iterator[str]:
         "| jobs | windows | bound, s | waiting, s | waiting of one window's | s in all "
         "| s of the largest | gain |\n|---|---|---|---|---|---|---|---|"
     )
-    bound(drawn(100, 1, 1.0), Cluster.uniform(1, 8))  # compiles loops
+    bound(drawn(100, 1, 1.0), Cluster.uniform(1, 8))  # imports what it needs
     for name, workload, cluster in _workloads():
         alone = _alone(workload, cluster)
         first: tuple[float, float] | None = None

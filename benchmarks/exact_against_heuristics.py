@@ -169,7 +169,7 @@ def _first_gap(gaps: ByLevel[float | None]) -> str:
 
 
 def _warm_up(instance: Instance) -> None:
-    """Import and compile everything."""
+    """Import everything."""
     list(_runs(instance, 1, set(Kind)))
 
 

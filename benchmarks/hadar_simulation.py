@@ -401,7 +401,7 @@ def figure5() -> Iterator[str]:
     yield table(
         ["jobs", "GPUs", "hadar, CPU s", "hadar, longest", "gavel, CPU s", "gavel, longest"]
     )
-    for policy in ("hadar", "gavel"):  # loads libraries and compiles
+    for policy in ("hadar", "gavel"):  # loads libraries
         run(hadar_workload(8, measured=MEASURED, scale=0.02), hadar_cluster(3), policy)
     for jobs in (32, 64, 128, 256, 512, 1024, 2048):
         cluster = hadar_cluster(max(3, jobs // 8))

@@ -247,7 +247,7 @@ def distinct() -> Iterator[str]:
     """Yield the table of uniform groups of distinct jobs."""
     yield "## Distinct jobs in groups of four, `column_generation`\n"
     yield "The gap is 1 - objective / bound, with the certified bound. The heuristics' gaps are to"
-    yield "the best known bound. Compilation is not part of the seconds.\n"
+    yield "the best known bound.\n"
     names = ("swap", "muri", "greedy")
     yield "| jobs | seed | limit, s | status | s | gap, certified | " + " | ".join(names) + " |"
     yield "|" + "---|" * (6 + len(names))

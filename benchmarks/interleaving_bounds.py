@@ -136,10 +136,9 @@ def clustered() -> Iterator[str]:
         "| noise | seed | start | first bound, s | bound | gap | last bound, s | bound | gap "
         "| full efficiency |\n|---|---|---|---|---|---|---|---|---|---|"
     )
-    prepared = PROBLEM.methods["column_generation"]
+    PROBLEM.methods["column_generation"].load()
     for noise, seed in CLUSTERED:
         instance = dlsched.generate("interleaving", seed, jobs=1000, noise=noise)
-        prepared.prepare(PROBLEM.package, None, instance)
         pool = group_columns.Pool(instance)
         groups = improve(instance, consecutive_groups(instance), 20, Run())
         run = ProcessorRun(time_limit=CLUSTERED_LIMIT)

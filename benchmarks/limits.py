@@ -1,8 +1,7 @@
 """How well ``time_limit=1`` and Ctrl-C hold: wall-clock seconds of one call, as a table.
 
 Run ``python benchmarks/limits.py``. Every job sits on 4 servers drawn at random, which no solver
-proves within minutes; the last rows are as large as instances come. The first run on a machine also
-compiles loops, before the clock of a limit starts.
+proves within minutes; the last rows are as large as instances come.
 """
 
 from __future__ import annotations

@@ -28,7 +28,6 @@ from dlsched.problems.utility.definition.schema import Utility
 from dlsched.problems.utility.heuristics.hadar import Hadar
 from dlsched.problems.utility.instances.from_gavel_throughputs import from_throughputs
 from dlsched.problems.utility.structures.slot_simulation import Rounds
-from dlsched.solvers.preparation import prepare
 from dlsched.testing import oracles
 
 RULES = (
@@ -130,7 +129,7 @@ def bound() -> Iterator[str]:
         options = small if jobs == 20 else {"gpus": 60}
         inst = dlsched.generate("utility", seed, jobs=jobs, slots=slots, **options)
         method, limit = ("lagrangian", None) if jobs == 20 else ("dantzig_wolfe", 300)
-        dlsched.solve(inst, method, time_limit=0.1)  # compiles, and imports the solver
+        dlsched.solve(inst, method, time_limit=0.1)  # imports the solver
         began = time.process_time()
         found = dlsched.solve(inst, method, time_limit=limit)
         seconds = time.process_time() - began
@@ -154,7 +153,7 @@ def open_bounds() -> Iterator[str]:
     yield "| instance | bound | s |\n|---|---|---|"
     for name in ("utility-open-20x40-even", "utility-open-60x100-even"):
         inst = dlsched.load(name)
-        dlsched.solve(inst, "lagrangian", time_limit=0.1)  # compiles, and imports the solver
+        dlsched.solve(inst, "lagrangian", time_limit=0.1)  # imports the solver
         began = time.process_time()
         found = float(dlsched.solve(inst, "lagrangian").certified[0].value)
         yield f"| {name} | {found:.4f} | {time.process_time() - began:.1f} |"
@@ -229,7 +228,6 @@ def queue() -> Iterator[str]:
     yield "60 GPUs; every job is in the queue; processor seconds. The paper: below seven minutes"
     yield "for 2,048 jobs. The program of Algorithm 2 is too large: jobs are scanned by payoff.\n"
     yield "| queued jobs | by | s | jobs that run |\n|---|---|---|---|"
-    prepare("dlsched.problems.utility.heuristics.hadar_program")
     for jobs in (64, 512, 1024, 2048):
         inst = dlsched.generate("utility", 1, jobs=jobs, slots=1000, gpus=60, arrivals=0.0)
         hadar, rounds = Hadar(inst), Rounds(inst)

@@ -69,7 +69,7 @@ def nothing() -> Iterator[str]:
     yield "## A variant that adds nothing, against the declarative model\n"
     yield "`milp` solves the declarative model, the variant's `exact` the"
     yield "whole model, which states each variable in both directions. A problem's first size is"
-    yield "solved once before: imports and compilation are not counted."
+    yield "solved once before: imports are not counted."
     yield f"Limit {LIMIT:g} s on the wall, where a shared machine reaches less; seed 1.\n"
     yield "| problem | size | declarative | s | variant | s | ratio |"
     yield "|---|---|---|---|---|---|---|"

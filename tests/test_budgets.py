@@ -42,7 +42,7 @@ class Budget(NamedTuple):
 REST = "root and what else is there"
 FOLDERS = [
     Budget("reclaiming", ("problems/reclaiming",), 2350),
-    Budget("elastic", ("problems/elastic",), 3150, 3309),
+    Budget("elastic", ("problems/elastic",), 3150, 3296),
     Budget("workers", ("problems/workers",), 2500, 2790),
     Budget("interleaving", ("problems/interleaving",), 6300, 6392),
     Budget("utility", ("problems/utility",), 6200, 6692),
@@ -72,8 +72,8 @@ WHOLE = [
     Budget("files of src", (), 640, 809),
     Budget("lines of tests", (), 30000, 45235),
     Budget("lines of tests/internal", (), 6000),
-    Budget("lines of benchmarks", (), 5000, 12791),
-    Budget("lines of benchmarks/published and claims_only", (), 6000, 6780),
+    Budget("lines of benchmarks", (), 5000, 12736),
+    Budget("lines of benchmarks/published and claims_only", (), 6000),
     Budget("lines of scripts in docs", (), 700, 1645),
     Budget("words of prose", (), 35000, 56201),
     Budget("words of CHANGELOG.md", (), 800),
