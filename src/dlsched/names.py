@@ -18,9 +18,7 @@ MOVED = {
     "dlsched.problems.elastic.Completion": _CLAIMS,
     "dlsched.problems.elastic.jct": _CLAIMS,
     "dlsched.problems.library": "dlsched.library",
-    "dlsched.problems.placement.heuristics.daily": (
-        "dlsched.solve(instance, 'hill_climbing', days=1), with the homes of the day before"
-    ),
+    "dlsched.problems.placement.heuristics.daily": "dlsched.solve by hill_climbing with days=1",
     "dlsched.problems.reclaiming.frontier": f"dlsched.frontier for two levels, else {_CLAIMS}",
     "dlsched.problems.reclaiming.nearest_optimum": _CLAIMS,
     "dlsched.problems.utility.exact.total_duration": _CLAIMS,
