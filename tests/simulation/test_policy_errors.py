@@ -27,7 +27,6 @@ from dlsched.simulation import (
     Workload,
     simulate,
 )
-from dlsched.simulation.engine.progress import Progress
 
 CLUSTER = Cluster.uniform(servers=2, gpus=2)
 Decide = Callable[[State], Any]
@@ -265,13 +264,6 @@ def test_times_that_do_not_fit_into_the_clock_are_refused(field: str) -> None:
         simulate(workload(1, **{field: last + 1}), CLUSTER, "fifo")
     shorter = workload(1, **{field: last - 100})
     assert simulate(shorter, CLUSTER, "fifo").complete
-
-
-def test_progress_of_an_earlier_log_is_read() -> None:
-    """A log that was interrupted under the version before has no least work."""
-    progress = Progress(left=7, least=5)
-    assert Progress.from_data(progress.to_data()) == progress
-    assert Progress.from_data(progress.to_data()[:-1]) == Progress(left=7, least=7)
 
 
 def test_a_workload_names_each_server_of_a_job_once() -> None:

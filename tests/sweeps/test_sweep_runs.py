@@ -233,10 +233,10 @@ def test_limits_count_from_the_method() -> None:
     task = read_suite("suite.toml").tasks()[0]
     order: list[str] = []
     with pytest.MonkeyPatch.context() as patch:
-        true_make, true_prepare, true_solve = InstanceSpec.make, Method.prepare, api.attempt
+        true_make, true_load, true_solve = InstanceSpec.make, Method.load, api.attempt
         patch.setattr(InstanceSpec, "make", lambda self: order.append("make") or true_make(self))
-        patch.setattr(Method, "prepare", lambda *a: order.append("prepare") or true_prepare(*a))
+        patch.setattr(Method, "load", lambda *a: order.append("load") or true_load(*a))
         patch.setattr(api, "attempt", lambda *a, **k: order.append("solve") or true_solve(*a, **k))
         outcome = execute(task, lambda: order.append("begin"))
-    assert order[:4] == ["make", "prepare", "begin", "solve"]
+    assert order[:4] == ["make", "load", "begin", "solve"]
     assert outcome.row["status"] == "feasible"

@@ -40,7 +40,7 @@ COMMANDS = {
     "`check-proof` needs no solver.",
     "check-proof": "Check in integers that a proof's solution is optimal; no solver is involved.",
     "plot": "Draw an instance, with a solution or without.",
-    "doctor": "Show versions, solvers and the cache of compiled loops; try the core.",
+    "doctor": "Show versions, solvers and built loops; try the core.",
 }
 """The commands, with the first lines of their docstrings, for `dlsched --help`."""
 

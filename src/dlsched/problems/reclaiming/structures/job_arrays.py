@@ -1,4 +1,4 @@
-"""Which job is on which server, as arrays for compiled loops."""
+"""Which job is on which server, as arrays for loops."""
 
 from __future__ import annotations
 

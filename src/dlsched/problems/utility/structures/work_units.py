@@ -206,7 +206,7 @@ def exact_units(instance: Instance, j: int) -> Units:
 
 
 class Work:
-    """Gains and needs of all jobs, as arrays for the compiled loops.
+    """Gains and needs of all jobs, as arrays for the loops.
 
     Attributes
     ----------
