@@ -96,5 +96,5 @@ def test_the_paper_s_fleet_is_proved(scenario: str) -> None:
     assert (best.status, best.termination) == ("optimal", "proved")
     assert len(made.servers) == 963 and len(made.jobs) == 500
     assert [bound.value for bound in best.bound] == list(best.objective)
-    for method in ("bfd", "bases_first", "first_fit"):
+    for method in ("bfd", "bases_first", "confined_first"):
         assert not dlsched.solve(made, method).objective.better_than(best.objective)

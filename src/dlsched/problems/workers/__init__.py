@@ -23,6 +23,6 @@ PROBLEM = Problem(
     size="servers",
     package=__name__,
     paper_method="bfd",
-    starts=(Start("confined_first"), Start("first_fit")),
+    starts=(Start("confined_first"),),
     choose=choose,
 )

@@ -10,13 +10,14 @@ import numpy as np
 
 from dlsched.errors import OptionError
 from dlsched.problems.workers.definition.schema import KINDS, POOLS, Instance, Job, Kind, Pool
-from dlsched.problems.workers.structures.best_fit import (
+from dlsched.problems.workers.structures.fleet import (
+    BestFit,
+    Taken,
     place_base,
     place_workers,
     preferred,
     training_first,
 )
-from dlsched.problems.workers.structures.fleet import BestFit, Taken
 
 SIZES = {1: 0.25, 2: 0.35, 4: 0.25, 8: 0.15}
 """Shares of the workers by their GPUs."""
