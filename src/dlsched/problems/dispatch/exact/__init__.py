@@ -106,5 +106,5 @@ def _with_later(
     held = [bound.value for bound in itertools.takewhile(lambda bound: bound, known) if bound]
     if run.stop_reason():
         return bounds
-    later = bounds_of(instance, run.nested(), False, barred, held).bounds
+    later = bounds_of(instance, run.nested(), barred, held).bounds
     return [*bounds[: len(held)], *map(list, later[len(held) :])]

@@ -34,7 +34,7 @@ def solve_allowed(instance: Instance, run: Run, allow: Allow) -> Claim:
 
 def bound_allowed(instance: Instance, run: Run, allow: Allow) -> Claim:
     """Linear relaxation of the aggregated program of these machines, level by level."""
-    return bounds_of(instance, run, False, barred_of(instance, allow))
+    return bounds_of(instance, run, barred_of(instance, allow))
 
 
 def barred_of(instance: Instance, allow: Allow) -> Barred:

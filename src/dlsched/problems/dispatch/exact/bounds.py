@@ -1,4 +1,4 @@
-"""Bounds for dispatch, level by level, from the aggregated program."""
+"""Bounds for dispatch, level by level."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dlsched.results.result import Claim, Status, Termination
 from dlsched.run import Run, Stage
 from dlsched.schema import Number
 from dlsched.solvers import highs
-from dlsched.solvers.certificate import claimed_bound, dual_bound, round_to_granularity
+from dlsched.solvers.certificate import dual_bound, round_to_granularity
 
 
 @method("dispatch", kind="bound", preload=("highspy", "scipy.sparse"))
@@ -23,22 +23,12 @@ def lp(instance: Instance, run: Run) -> Claim:
     Machines of a cluster with equal capacity are one pool. A level is bounded with the earlier ones
     held at their bounds.
     """
-    return bounds_of(instance, run, integer=False)
-
-
-@method("dispatch", kind="bound", preload=("highspy", "scipy.sparse"))
-def aggregated(instance: Instance, run: Run) -> Claim:
-    """The aggregated program with whole workloads and victims; stronger and slower than lp.
-
-    The bounds of the integer program are claimed, those of its relaxation certified.
-    """
-    return bounds_of(instance, run, integer=True)
+    return bounds_of(instance, run)
 
 
 def bounds_of(
     instance: Instance,
     run: Run,
-    integer: bool,
     barred: Barred | None = None,
     known: Sequence[Number | float] = (),
 ) -> Claim:
@@ -50,8 +40,7 @@ def bounds_of(
         Bounds of the first levels, which are held; those of later ones are returned.
     """
     run.announce(Stage.BUILDING, f"the aggregated program of {instance.name}")
-    program = Aggregate(instance, barred)
-    form = program.form(program.decisions if integer else ())
+    form = Aggregate(instance, barred).form(whole=False)
     bounds: list[list[Bound]] = []
     termination = Termination.BOUND_ONLY
     for level, costs in enumerate(form.costs):
@@ -65,22 +54,14 @@ def bounds_of(
             continue
         outcome = highs.solve(form, level, run, relax=True)
         value = None if outcome.duals is None else dual_bound(form, level, outcome.duals)
-        held = None
         if value is not None:
             value = round_to_granularity(value, form.granularities[level], form.senses[level])
             of_level.append(Bound(value, "certified", "dual vector of the LP"))
-            held = float(value)
-        if integer and outcome.status is Status.OPTIMAL:
-            outcome = highs.solve(form, level, run.nested())
-            held = outcome.objective  # which the bound may exceed by the slack
-            if outcome.bound is not None:
-                bound = claimed_bound(form, level, outcome.bound)
-                of_level.append(Bound(bound, "claimed", "highs"))
         if outcome.status is not Status.OPTIMAL:
             infeasible = outcome.status is Status.INFEASIBLE  # but to start nothing is feasible
             termination = Termination.TOLERANCES if infeasible else outcome.termination
             break
-        if held is None:
+        if value is None:
             break
-        form = form.held(level, held)
+        form = form.held(level, float(value))
     return Claim(status=Status.NO_SOLUTION, termination=termination, bounds=bounds)

@@ -67,13 +67,7 @@ def pools(fleet: Fleet, victims: list[int]) -> list[Pool]:
 
 
 class Aggregate(ProgramRows):
-    """The program. Columns: region of each workload, tasks by pool, victims, machines in use.
-
-    Attributes
-    ----------
-    decisions
-        The columns of workloads and of victims, which the integer program has whole.
-    """
+    """The program. Columns: region of each workload, tasks by pool, victims, machines in use."""
 
     def __init__(self, instance: Instance, barred: Barred | None = None) -> None:
         super().__init__()
@@ -92,7 +86,6 @@ class Aggregate(ProgramRows):
             self._fit(k)
             self._fit_large_tasks(k)
         self.levels = levels(self.fleet, ranking, self.victims, self.regions, self.machines)
-        self.decisions = (*self.victims.values(), *self.regions.values())
 
     def _place(self, ranked: Ranked) -> None:
         """Add a workload: at most one region, and there all tasks of every job."""

@@ -74,21 +74,13 @@ class ProgramRows:
         smaller, most = rounded_down(whole, high // unit, limits)
         self.row(smaller.items(), -INF, most)
 
-    def form(self, integer: Collection[int] | None = None) -> StandardForm:
-        """Return the program.
-
-        Parameters
-        ----------
-        integer
-            Columns that are whole numbers; all by default.
-        """
+    def form(self, whole: bool = True) -> StandardForm:
+        """Return the program, of whole columns or its linear relaxation."""
         from scipy import sparse
 
         width = len(self.top)
         cells = np.array(self.cells, dtype=float).reshape(-1, 3)
         places = cells[:, :2].astype(int).T
-        whole = np.full(width, integer is None)
-        whole[list(integer or ())] = True
         costs = np.zeros((len(self.levels), width))
         for vector, level in zip(costs, self.levels, strict=True):
             for column, cost in level.costs.items():
@@ -101,7 +93,7 @@ class ProgramRows:
             row_upper=np.array(self.upper, dtype=float),
             lower=np.zeros(width),
             upper=np.array(self.top, dtype=float),
-            integer=whole,
+            integer=np.full(width, whole),
             costs=tuple(costs),
             offsets=(0.0,) * len(costs),
             senses=tuple(level.sense for level in self.levels),
