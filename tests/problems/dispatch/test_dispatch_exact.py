@@ -16,12 +16,11 @@ import dlsched
 from dlsched.problems.dispatch import Instance, Solution
 from dlsched.problems.dispatch.definition.check import check
 from dlsched.problems.dispatch.definition.oracle import brute_force
-from dlsched.problems.dispatch.exact.beginning import from_best
+from dlsched.problems.dispatch.exact import from_best
 from dlsched.problems.dispatch.instances.strategy import instances
 from dlsched.problems.dispatch.programs.batch_search import BatchSearch
 from dlsched.problems.dispatch.programs.loads import capacity
-from dlsched.problems.dispatch.programs.machine_cuts import violated
-from dlsched.problems.dispatch.programs.packing import pack
+from dlsched.problems.dispatch.programs.place_counts import pack, violated
 from dlsched.problems.dispatch.programs.unjustified_victims import justified
 from dlsched.problems.dispatch.structures.blocks import Shape
 from dlsched.results.refutation import beaten_level

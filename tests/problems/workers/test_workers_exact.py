@@ -6,8 +6,7 @@ import pytest
 from workers_instances import instance, job, server
 
 import dlsched
-from dlsched.problems.workers import exact
-from dlsched.problems.workers.programs import choice
+from dlsched.problems.workers.programs import arc_program
 from dlsched.problems.workers.structures.classes import server_classes
 
 EXACT = ("arc_flow", "milp")
@@ -61,8 +60,7 @@ def test_too_many_arcs_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """The flow program names the other method, which exact then chooses; its bound is weaker."""
     made = dlsched.generate("workers", 1, training=6, loan=6, jobs=10, training_used=0.5)
     best, bound = dlsched.solve(made), dlsched.bound(made)[0]
-    monkeypatch.setattr(choice, "MOST_ARCS", 3)
-    monkeypatch.setattr(exact, "MOST_ARCS", 3)
+    monkeypatch.setattr(arc_program, "MOST_ARCS", 3)
     with pytest.raises(dlsched.OptionError, match="use milp"):
         dlsched.solve(made, "arc_flow")
     other = dlsched.solve(made)

@@ -20,7 +20,6 @@ from dlsched.problems.workers.structures.classes import Demand, group_of, groups
 from dlsched.problems.workers.structures.placement_counts import (
     Held,
     Share,
-    Slot,
     fill,
     held_by,
     shares_of,
@@ -176,14 +175,14 @@ def workers_of(m: Any, kind: Kind) -> Any:
 
 def read(instance: Instance, m: Any) -> Solution:
     """Return the solution that the model's variables hold."""
-    return fill(instance, slots_of(instance, m), workers_by_job(instance, m))
+    return fill(instance, places_of(instance, m), workers_by_job(instance, m))
 
 
-def slots_of(instance: Instance, m: Any) -> list[Slot]:
+def places_of(instance: Instance, m: Any) -> dict[Held, int]:
     """Return the places for workers that the variables' values say."""
-    return [
-        Slot(instance.server_index[s], g, k, round(m.n[s, g, k].value or 0)) for s, g, k in m.ROOMS
-    ]
+    return {
+        Held(instance.server_index[s], g, k): round(m.n[s, g, k].value or 0) for s, g, k in m.ROOMS
+    }
 
 
 def workers_by_job(instance: Instance, m: Any) -> dict[int, dict[tuple[Pool, Kind], int]]:

@@ -9,8 +9,7 @@ import numpy as np
 from dlsched.problems.dispatch.definition.machines import RESOURCES
 from dlsched.problems.dispatch.definition.ranking import Ranked, startable
 from dlsched.problems.dispatch.definition.schema import Instance
-from dlsched.problems.dispatch.programs.level_costs import levels
-from dlsched.problems.dispatch.programs.program_rows import Cell, ProgramRows
+from dlsched.problems.dispatch.programs.program_rows import Cell, ProgramRows, levels
 from dlsched.problems.dispatch.structures.blocks import shape_of
 from dlsched.problems.dispatch.structures.fleet import Barred, Fleet, Request, fits
 from dlsched.problems.dispatch.structures.victims import Amounts, Array

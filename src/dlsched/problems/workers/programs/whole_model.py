@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -16,9 +16,9 @@ from dlsched.problems.workers.definition.schema import (
     Server,
     Solution,
 )
-from dlsched.problems.workers.model import assign, read, slots_of, workers_by_job, workers_of
+from dlsched.problems.workers.model import assign, places_of, read, workers_by_job, workers_of
 from dlsched.problems.workers.structures.classes import group_of
-from dlsched.problems.workers.structures.placement_counts import fill
+from dlsched.problems.workers.structures.placement_counts import Held, fill
 
 
 def complete(m: Any, instance: Instance) -> None:
@@ -105,22 +105,19 @@ def read_complete(instance: Instance, m: Any) -> Solution:
     if m.component("NAMED") is None:
         return read(instance, m)
     workers: dict[str, dict[Kind, dict[str, int]]] = {j: {} for j in m.NAMED}
-    taken: dict[tuple[int, str, int], int] = defaultdict(int)
+    taken: Counter[Held] = Counter()
     for (j, kind, s), variable in m.w.items():
         count = round(variable.value or 0)
         if count:
             number = instance.server_index[s]
             job = instance.jobs[instance.job_index[j]]
             group = group_of(instance, instance.servers[number].pool, kind)
-            taken[number, group, job.gpus_per_worker] += count
+            taken[Held(number, group, job.gpus_per_worker)] += count
             workers[j].setdefault(kind, {})[s] = count
-    slots = [
-        slot._replace(number=slot.number - taken[slot.server, slot.group, slot.size])
-        for slot in slots_of(instance, m)
-    ]
+    places = {held: count - taken[held] for held, count in places_of(instance, m).items()}
     shares = workers_by_job(instance, m)
     others = {j: share for j, share in shares.items() if instance.jobs[j].id not in workers}
-    placement = dict(fill(instance, slots, others).placement)
+    placement = dict(fill(instance, places, others).placement)
     for j, held in workers.items():
         if instance.job_index[j] in shares:
             placement[j] = Placed(base=held.get("base", {}), flexible=held.get("flexible", {}))

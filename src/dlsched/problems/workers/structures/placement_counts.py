@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from dlsched.problems.workers.definition.schema import (
@@ -21,41 +21,40 @@ Share = Mapping[tuple[Pool, Kind], int]
 """Workers of a job by pool and kind."""
 
 
-class Slot(NamedTuple):
-    """Places for workers of one size on a server."""
+class Held(NamedTuple):
+    """Workers that can replace each other on a server."""
 
     server: int
     """Its position."""
     group: Group
     size: int
     """GPUs of each worker."""
-    number: int
 
 
-def fill(instance: Instance, slots: Iterable[Slot], shares: Mapping[int, Share]) -> Solution:
-    """Put the workers of each job into slots of their pool, group and size.
+def fill(instance: Instance, places: Mapping[Held, int], shares: Mapping[int, Share]) -> Solution:
+    """Put the workers of each job into places of their pool, group and size.
 
-    Workers of one size can replace each other, so any assignment to the slots is as good as
+    Workers of one size can replace each other, so any assignment to the places is as good as
     another.
 
     Parameters
     ----------
-    slots
-        Those to be used first at the front.
+    places
+        Their numbers, those to be used first at the front.
     shares
         Workers by position of the job.
     """
     free: dict[Demand, deque[str]] = defaultdict(deque)
-    for slot in slots:
-        server = instance.servers[slot.server]
-        free[Demand(server.pool, slot.group, slot.size)] += [server.id] * slot.number
+    for held, number in places.items():
+        server = instance.servers[held.server]
+        free[Demand(server.pool, held.group, held.size)] += [server.id] * number
     placement = {}
     for j, share in shares.items():
         job = instance.jobs[j]
         workers: dict[Kind, Counter[str]] = {kind: Counter() for kind in KINDS}
         for (pool, kind), count in share.items():
-            places = free[Demand(pool, group_of(instance, pool, kind), job.gpus_per_worker)]
-            workers[kind].update(places.popleft() for _ in range(min(count, len(places))))
+            here = free[Demand(pool, group_of(instance, pool, kind), job.gpus_per_worker)]
+            workers[kind].update(here.popleft() for _ in range(min(count, len(here))))
         placement[job.id] = Placed(**{kind: dict(workers[kind]) for kind in KINDS})
     return Solution(placement=placement)
 
@@ -70,16 +69,6 @@ def shares_of(instance: Instance, solution: Solution) -> dict[int, Counter[tuple
                 counts[instance.servers[instance.server_index[server]].pool, kind] += count
         shares[instance.job_index[name]] = counts
     return shares
-
-
-class Held(NamedTuple):
-    """Workers that can replace each other on a server."""
-
-    server: int
-    """Its position."""
-    group: Group
-    size: int
-    """GPUs of each worker."""
 
 
 def held_by(instance: Instance, solution: Solution) -> Counter[Held]:
