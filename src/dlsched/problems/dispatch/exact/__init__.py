@@ -128,10 +128,7 @@ def lp(instance: Instance, run: Run) -> Claim:
 
 
 def bounds_of(
-    instance: Instance,
-    run: Run,
-    barred: Barred | None = None,
-    known: Sequence[Number | float] = (),
+    instance: Instance, run: Run, barred: Barred | None = None, known: Sequence[Number | float] = ()
 ) -> Claim:
     """Bound the levels in turn, under a rule if there is one.
 

@@ -114,10 +114,7 @@ def place(program: Counts, values: Vector, few: bool, run: Run) -> Placement:
 
 
 def _solution(
-    program: Counts,
-    values: Vector,
-    gone: set[int],
-    slots: dict[tuple[int, Shape], list[Slot]],
+    program: Counts, values: Vector, gone: set[int], slots: dict[tuple[int, Shape], list[Slot]]
 ) -> Solution:
     """Distribute tasks of equal shape in a cluster to the jobs there, in any order."""
     fleet = program.fleet

@@ -92,11 +92,7 @@ def _decreasing(instance: Instance) -> list[Job]:
 
 
 def _place(
-    instance: Instance,
-    jobs: Iterable[Job],
-    pools: Pools,
-    *,
-    bases_first: bool = False,
+    instance: Instance, jobs: Iterable[Job], pools: Pools, *, bases_first: bool = False
 ) -> Solution:
     """Place jobs in their order; one whose base workers do not all fit is left out."""
     fleet = BestFit(instance)

@@ -17,20 +17,18 @@ from dlsched.problems.workers.definition.schema import KINDS, POOLS, Instance, K
 from dlsched.problems.workers.structures.classes import (
     Demand,
     Group,
+    Held,
     JobType,
     ServerClass,
-    group_of,
-    job_types,
-    server_classes,
-    sizes_by_group,
-)
-from dlsched.problems.workers.structures.placement_counts import (
-    Held,
     Share,
     divide,
     fill,
+    group_of,
     held_by,
+    job_types,
+    server_classes,
     shares_of,
+    sizes_by_group,
 )
 from dlsched.schema import granularity
 
@@ -48,15 +46,6 @@ class Node(NamedTuple):
     def after(self, size: int) -> Node:
         """Return the node after a worker of some GPUs."""
         return Node(self.pool, self.group, self.free - size)
-
-
-class TypeWorkers(NamedTuple):
-    """The workers of a kind that the jobs of a type have in a pool."""
-
-    type: int
-    """Its position."""
-    pool: Pool
-    kind: Kind
 
 
 class ArcProgram:
@@ -102,7 +91,7 @@ class ArcProgram:
         m = pyo.ConcreteModel(instance.name)
         self._variables(m)
         workers = {
-            TypeWorkers(t, pool, kind): self.workers(m, t, pool, kind)
+            (t, pool, kind): self.workers(m, t, pool, kind)
             for t, entry in enumerate(self.types)
             for pool in entry.job.pools
             for kind in KINDS
@@ -113,10 +102,9 @@ class ArcProgram:
         wanted: dict[Demand, list[Any]] = {
             Demand(*key, size): [] for key, sizes in self.sizes.items() for size in sizes
         }
-        for key, count in workers.items():
-            group = group_of(instance, key.pool, key.kind)
-            size = self.types[key.type].job.gpus_per_worker
-            wanted[Demand(key.pool, group, size)].append(count)
+        for (t, pool, kind), count in workers.items():
+            size = self.types[t].job.gpus_per_worker
+            wanted[Demand(pool, group_of(instance, pool, kind), size)].append(count)
         self._supply(m, {demand: pyo.quicksum(counts) for demand, counts in wanted.items()})
         return m
 
@@ -162,15 +150,15 @@ class ArcProgram:
             bounds=lambda m, p, g, r, k: (0, most[Node(p, g, r)]),
         )
 
-    def _objectives(self, m: Any, workers: Mapping[TypeWorkers, Any]) -> None:
+    def _objectives(self, m: Any, workers: Mapping[tuple[int, Pool, Kind], Any]) -> None:
         """Declare the levels, and of what their values are multiples."""
         import pyomo.core as pyo
 
         away = []
         sizes = []
-        for key, count in workers.items():
-            job = self.types[key.type].job
-            if key.pool != job.pools[0]:
+        for (t, pool, _), count in workers.items():
+            job = self.types[t].job
+            if pool != job.pools[0]:
                 away.append(job.gpus_per_worker * count)
                 sizes.append(job.gpus_per_worker)
         m.placed = pyo.Objective(expr=pyo.quicksum(m.y.values()), sense=pyo.maximize)
