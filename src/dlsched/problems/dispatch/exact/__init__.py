@@ -21,8 +21,6 @@ from dlsched.results.objective import Bound, strongest
 from dlsched.results.result import Claim, Status, Termination
 from dlsched.run import Run, Stage
 from dlsched.schema import Number
-from dlsched.solvers import highs
-from dlsched.solvers.certificate import dual_bound, round_to_granularity
 from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels
 from dlsched.solvers.precision import BEYOND_PRECISION
 
@@ -150,18 +148,16 @@ def bounds_of(
         if not costs.any():
             of_level.append(Bound(0, "certified", "a constant level"))
             continue
-        outcome = highs.solve(form, level, run, relax=True)
-        value = None if outcome.duals is None else dual_bound(form, level, outcome.duals)
-        if value is not None:
-            value = round_to_granularity(value, form.granularities[level], form.senses[level])
-            of_level.append(Bound(value, "certified", "dual vector of the LP"))
+        outcome, bound = batch_search.relaxed(form, level, run)
+        if bound is not None:
+            of_level.append(bound)
         if outcome.status is not Status.OPTIMAL:
             infeasible = outcome.status is Status.INFEASIBLE  # but to start nothing is feasible
             termination = Termination.TOLERANCES if infeasible else outcome.termination
             break
-        if value is None:
+        if bound is None:
             break
-        form = form.held(level, float(value))
+        form = form.held(level, float(bound.value))
     return Claim(status=Status.NO_SOLUTION, termination=termination, bounds=bounds)
 
 

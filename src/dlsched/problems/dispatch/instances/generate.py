@@ -1,4 +1,4 @@
-"""Random instances of dispatch with the paper's distributions."""
+"""Random instances of dispatch with the paper's distributions, and examples worked out by hand."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ import numpy as np
 from dlsched.errors import OptionError
 from dlsched.problems.dispatch.definition.schema import Instance
 from dlsched.problems.dispatch.instances.distributions import LOWEST, TABLES, TYPES, World
-
-__all__ = ["examples", "generate"]
 
 
 def generate(
@@ -65,7 +63,17 @@ def generate(
     OptionError
         If an option is out of its range.
     """
-    _validate(scope, regions, clusters, machines, gpu_share, types, rack, allocation)
+    if scope not in ("one", "batch"):
+        raise OptionError(f"scope={scope!r} must be one or batch")
+    counts = {"regions": regions, "clusters": clusters, "machines": machines, "rack": rack}
+    for name, value in counts.items():
+        if value < 1:
+            raise OptionError(f"{name}={value} must be at least 1")
+    if not 1 <= types <= len(TYPES):
+        raise OptionError(f"types={types} must be from 1 to {len(TYPES)}")
+    for name, part in {"gpu_share": gpu_share, "allocation": allocation}.items():
+        if not 0 <= part <= 1:
+            raise OptionError(f"{name}={part} must be from 0 to 1")
     world = World(rng, types, tenants, over_quota, cpu_only)
     fleet: list[dict[str, Any]] = []
     running: list[dict[str, Any]] = []
@@ -100,41 +108,11 @@ def generate(
     )
 
 
-def _validate(
-    scope: str,
-    regions: int,
-    clusters: int,
-    machines: int,
-    gpu_share: float,
-    types: int,
-    rack: int,
-    allocation: float,
-) -> None:
-    if scope not in ("one", "batch"):
-        raise OptionError(f"scope={scope!r} must be one or batch")
-    counts = {"regions": regions, "clusters": clusters, "machines": machines, "rack": rack}
-    for name, value in counts.items():
-        if value < 1:
-            raise OptionError(f"{name}={value} must be at least 1")
-    if not 1 <= types <= len(TYPES):
-        raise OptionError(f"types={types} must be from 1 to {len(TYPES)}")
-    for name, part in {"gpu_share": gpu_share, "allocation": allocation}.items():
-        if not 0 <= part <= 1:
-            raise OptionError(f"{name}={part} must be from 0 to 1")
-
-
 def _region(name: str, tables: list[str], gpus_of_racks: dict[str, int]) -> dict[str, Any]:
     """Return a region of one cluster, with a machine in each rack."""
     machines = [
-        {
-            "id": machine,
-            "count": 1,
-            "rack": rack,
-            "gpu_type": "A100",
-            "gpus": gpus,
-            "cpus": 12 * gpus,
-            "memory": 96 * gpus,
-        }
+        {"id": machine, "count": 1, "rack": rack, "gpu_type": "A100"}
+        | {"gpus": gpus, "cpus": 12 * gpus, "memory": 96 * gpus}
         for rack, (machine, gpus) in enumerate(gpus_of_racks.items())
     ]
     return {"id": name, "tables": tables, "clusters": [{"id": f"{name}-c", "machines": machines}]}

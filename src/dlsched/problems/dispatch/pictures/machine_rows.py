@@ -17,8 +17,14 @@ from dlsched.display.drawing.style import (
 )
 from dlsched.problems.dispatch.definition.machines import Machines
 from dlsched.problems.dispatch.definition.schema import Instance
-from dlsched.problems.dispatch.pictures.machine_use import Looks, MachineUse, Part, clusters_of
-from dlsched.problems.dispatch.pictures.waiting import draw_waiting, rows_of_chips
+from dlsched.problems.dispatch.pictures.machine_use import (
+    Looks,
+    MachineUse,
+    Part,
+    clusters_of,
+    draw_waiting,
+    rows_of_chips,
+)
 from dlsched.text.figures import shorten
 
 if TYPE_CHECKING:

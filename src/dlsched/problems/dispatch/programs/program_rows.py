@@ -138,18 +138,9 @@ def levels(
     priority = {ranked.position: ranked.priority for ranked in ranking}
     levels: list[LevelCosts] = []
     for p in range(1, MOST_PRIORITIES + 1):
+        lost = {column: fleet.jobs[v] for v, column in victims.items() if fleet.priority[v] == p}
         started = {column: sizes[w] for (w, _), column in regions.items() if priority[w] == p}
-        levels += [jobs_lost(fleet, victims, p), LevelCosts(started, size_granularity, "max")]
-    return [*levels, youth(fleet, victims), LevelCosts(dict.fromkeys(spread, 1), ONE)]
-
-
-def jobs_lost(fleet: Fleet, victims: Mapping[int, int], priority: int) -> LevelCosts:
-    """Return the level of the jobs of a priority that are preempted."""
-    of_priority = {v: column for v, column in victims.items() if fleet.priority[v] == priority}
-    return LevelCosts({column: fleet.jobs[v] for v, column in of_priority.items()}, ONE)
-
-
-def youth(fleet: Fleet, victims: Mapping[int, int]) -> LevelCosts:
-    """Return the level of the victims' youth."""
+        levels += [LevelCosts(lost, ONE), LevelCosts(started, size_granularity, "max")]
     young = {column: fleet.young[v] for v, column in victims.items()}
-    return LevelCosts(young, granularity(young.values()))
+    youth = LevelCosts(young, granularity(young.values()))
+    return [*levels, youth, LevelCosts(dict.fromkeys(spread, 1), ONE)]

@@ -118,27 +118,19 @@ class ArcProgram:
         divided = [key for key in options if not self.one_pool(key[0])]
         scaled = [key for key in options if types[key[0]].job.flexible]
 
-        def jobs(m: Any, t: int, *pool: Pool) -> tuple[int, int]:
-            return 0, len(types[t].jobs)
-
-        def base(m: Any, t: int, pool: Pool) -> tuple[int, int]:
-            return 0, len(types[t].jobs) * types[t].job.base
-
-        def flexible(m: Any, t: int, pool: Pool) -> tuple[int, int]:
-            return 0, len(types[t].jobs) * types[t].job.flexible
-
-        m.y = pyo.Var(range(len(types)), domain=pyo.NonNegativeIntegers, bounds=jobs)
-        m.u = pyo.Var(one_pool, domain=pyo.NonNegativeIntegers, bounds=jobs)
-        m.b = pyo.Var(divided, domain=pyo.NonNegativeIntegers, bounds=base)
-        m.f = pyo.Var(scaled, domain=pyo.NonNegativeIntegers, bounds=flexible)
-        m.z = pyo.Var(
-            list(self.starts),
-            domain=pyo.NonNegativeIntegers,
-            bounds=lambda m, c, g: (0, len(self.classes[c].servers)),
-        )
+        whole = pyo.NonNegativeIntegers
+        jobs = [len(entry.jobs) for entry in types]
+        base = [len(entry.jobs) * entry.job.base for entry in types]
+        flexible = [len(entry.jobs) * entry.job.flexible for entry in types]
+        servers = [len(entry.servers) for entry in self.classes]
+        m.y = pyo.Var(range(len(types)), domain=whole, bounds=lambda m, t: (0, jobs[t]))
+        m.u = pyo.Var(one_pool, domain=whole, bounds=lambda m, t, p: (0, jobs[t]))
+        m.b = pyo.Var(divided, domain=whole, bounds=lambda m, t, p: (0, base[t]))
+        m.f = pyo.Var(scaled, domain=whole, bounds=lambda m, t, p: (0, flexible[t]))
+        m.z = pyo.Var(list(self.starts), domain=whole, bounds=lambda m, c, g: (0, servers[c]))
         most = {
             node: sum(
-                len(self.classes[c].servers)
+                servers[c]
                 for (c, _), start in self.starts.items()
                 if start[:2] == node[:2] and start.free >= node.free
             )
@@ -146,7 +138,7 @@ class ArcProgram:
         }
         m.a = pyo.Var(
             [(*node, size) for node, sizes in self.arcs.items() for size in sizes],
-            domain=pyo.NonNegativeIntegers,
+            domain=whole,
             bounds=lambda m, p, g, r, k: (0, most[Node(p, g, r)]),
         )
 
@@ -249,12 +241,9 @@ class ArcProgram:
             flexible[pool] = value_of(m.f[t, pool]) if job.flexible else 0
         bases = divide(base, job.base, jobs)
         extras = divide(flexible, job.flexible, jobs)
-        for job_base, job_flexible in zip(bases, extras, strict=True):
-            share: dict[tuple[Pool, Kind], int] = {}
-            for pool in POOLS:
-                share[pool, "base"] = job_base[pool]
-                share[pool, "flexible"] = job_flexible[pool]
-            yield share
+        for of_job in zip(bases, extras, strict=True):
+            parts = dict(zip(KINDS, of_job, strict=True))
+            yield {(pool, kind): part[pool] for pool in POOLS for kind, part in parts.items()}
 
     def places(self, m: Any) -> dict[Held, int]:
         """Return the workers on each path, as `fill` takes them; those of empty servers last."""
