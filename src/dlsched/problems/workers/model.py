@@ -1,4 +1,7 @@
-"""The declarative model of workers; components are named as on the card models/workers.md."""
+"""The declarative model of workers; components are named as on the card models/workers.md.
+
+From `complete` on it has what only variants name.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The search of `dp`: bounds, choices ruled out by the bound, and tables of the others."""
+"""The search of `dp`: bounds, choices ruled out by the bound, and tables of the others.
+
+One class, as each step uses the incumbent and the bounds of those before it.
+"""
 
 from __future__ import annotations
 

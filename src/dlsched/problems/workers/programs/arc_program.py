@@ -3,7 +3,8 @@
 For each pool and group there is a network whose nodes are numbers of free GPUs. A server with f
 free GPUs starts at node f; a worker of k GPUs is an arc from a node r to r - k; a path may end
 anywhere. Its size grows with free GPUs times sizes of workers, not with the number of patterns.
-Jobs alike in all fields are one type with a count.
+Jobs alike in all fields are one type with a count. The rows, and the ways from a placement to their
+values and back, are one class, as they share types, classes and nodes.
 """
 
 from __future__ import annotations
