@@ -1,10 +1,9 @@
-"""Workers: Lyra's fleet proved on all levels, gaps of the heuristics, and what groups are worth.
+"""Workers: gaps of the heuristics, seconds of the exact methods, and what groups are worth.
 
     python benchmarks/workers.py [SECTION ...]
 
-Sections: fleet, gaps, sizes, groups, own. Prints markdown, writes it to
-benchmarks/figures/workers.md. Times are wall-clock seconds of one process on one thread, those of
-own processor time.
+Sections: gaps, sizes, groups, own. Prints markdown, writes it to
+benchmarks/figures/workers.md. Times are processor seconds of one process on one thread.
 """
 
 from __future__ import annotations
@@ -20,8 +19,11 @@ from figures import arguments, cell, write
 from rules_table import Rule, rows, shipped
 
 import dlsched
-from dlsched.problems.workers import Instance, to_reclaiming
+from dlsched.problems.workers import Instance, Solution, to_reclaiming
+from dlsched.problems.workers.definition.schema import Kind, Pool
 from dlsched.problems.workers.instances.generate import SCENARIOS, with_tenants
+from dlsched.problems.workers.structures import fleet
+from dlsched.problems.workers.structures.fleet import Taken
 
 SEEDS = range(1, 6)
 QUEUES = {
@@ -33,38 +35,44 @@ QUEUES = {
 LIMIT = 30.0
 
 
-def fleet() -> Iterator[str]:
-    """Yield seconds of the proof of all levels, and milliseconds of bfd, on 963 servers."""
-    yield "## 443 + 520 servers of 8 GPUs: all four levels, five seeds"
-    yield ""
-    yield "| scenario | queue | jobs | proved | median, s | slowest, s | bfd, ms |"
-    yield "|---|---|---|---|---|---|---|"
-    for scenario in SCENARIOS:
-        for queue, parameters in QUEUES.items():
-            made = [
-                dlsched.generate("workers", seed, scenario=scenario, **parameters) for seed in SEEDS
-            ]
-            best = [dlsched.solve(instance) for instance in made]
-            seconds = [result.seconds.total for result in best]
-            proved = sum(result.status == "optimal" for result in best)
-            quick = [
-                min(1000 * dlsched.solve(instance, "bfd").seconds.solve for _ in range(5))
-                for instance in made
-            ]
-            jobs = [len(instance.jobs) for instance in made]
-            yield (
-                f"| {scenario} | {queue} | {min(jobs)} to {max(jobs)} | {proved}/{len(made)} "
-                f"| {statistics.median(seconds):.2f} | {max(seconds):.2f} | {max(quick):.1f} |"
-            )
+class FirstFit(fleet.BestFit):
+    """The first server in the file's order that fits."""
+
+    def place(self, pool: Pool, kind: Kind, size: int, count: int) -> Taken:
+        """Place up to `count` workers, each on the first server that fits."""
+        group = kind if self.separate and pool == "loan" else "open"
+        placed: Taken = []
+        for s, free in enumerate(self.free):
+            workers = min(count, free // size)
+            if workers and self.pool[s] == pool and self.group[s] in ("empty", "open", group):
+                self.changes.append((s, free, self.group[s]))
+                self.move(s, free - workers * size, group)
+                placed.append((s, workers))
+                count -= workers
+        return placed
+
+
+def first_fit(instance: Instance, rng: np.random.Generator) -> Solution:
+    """Take jobs and servers in the file's order, which best fit is measured against."""
+    servers = FirstFit(instance)
+    bases: dict[str, Taken] = {}
+    flexible: dict[str, Taken] = {}
+    for job in instance.jobs:
+        base = fleet.place_base(servers, job, fleet.preferred)
+        if base is not None:
+            bases[job.id], home = base
+            pools = fleet.preferred(job, "flexible") if job.heterogeneous else (home,)
+            more = fleet.place_workers(servers, job, "flexible", job.flexible, pools)
+            flexible[job.id] = more
+    return fleet.solution_of(instance, bases, flexible)
 
 
 def gaps() -> Iterator[str]:
     """Yield mean gaps in placed jobs, with separate groups and without."""
-    rules = ("bfd", "bases_first", "confined_first", "first_fit", "naive_bfd")
-    yield "## Gaps in placed jobs by size"
-    yield ""
-    yield "Admitted queues, the mean of five seeds, all proved."
-    yield ""
+    methods = ("bfd", "bases_first", "confined_first", first_fit, "naive_bfd")
+    rules = {getattr(method, "__name__", method): method for method in methods}
+    yield "## Gaps in placed jobs by size\n"
+    yield "Admitted queues, the mean of five seeds, all proved.\n"
     yield f"| servers | scenario | groups | {' | '.join(rules)} |"
     yield "|---|---|---|---|---|---|---|---|"
     for servers in (48, 96, 192, 384, 963):
@@ -79,9 +87,9 @@ def gaps() -> Iterator[str]:
                     )  # fmt: skip
                     best = dlsched.solve(instance)
                     assert best.status == "optimal"
-                    for rule in rules:
+                    for rule, method in rules.items():
                         if rule != "naive_bfd" or not separate:
-                            result = dlsched.solve(instance, rule)
+                            result = dlsched.solve(instance, method)
                             found[rule].append(float(result.gap_to(best.bound)[0] or 0))
                 cells = [cell(statistics.mean(f)) if f else "-" for f in found.values()]
                 groups = "separate" if separate else "shared"
@@ -91,11 +99,9 @@ def gaps() -> Iterator[str]:
 def sizes() -> Iterator[str]:
     """Yield seconds of the exact methods by size."""
     methods = ("arc_flow", "milp")
-    yield "## The exact methods by size"
-    yield ""
+    yield "## The exact methods by size\n"
     yield "Scenario advanced, all four levels, the mean processor time of two seeds; limit"
-    yield f"{LIMIT:.0f} s."
-    yield ""
+    yield f"{LIMIT:.0f} s.\n"
     yield f"| servers | {' | '.join(methods)} |"
     yield "|---|---|---|"
     dlsched.solve("workers-small-01", "arc_flow")  # imports the solver
@@ -120,11 +126,9 @@ def sizes() -> Iterator[str]:
 
 def groups() -> Iterator[str]:
     """Yield what a demand for loan servers costs after placements with and without groups."""
-    yield "## Reclaiming after a placement, 963 servers"
-    yield ""
+    yield "## Reclaiming after a placement, 963 servers\n"
     yield "Means of five seeds, queue admitted. Flexible only: servers with flexible workers and no"
-    yield "others, as a share of the demand, at most 100 %. Preempted: the least number of jobs."
-    yield ""
+    yield "others, as a share of the demand, at most 100 %. Preempted: the least number of jobs.\n"
     yield ("| scenario | demand | rule | flexible workers on loan | flexible only | preempted |")
     yield "|---|---|---|---|---|---|"
     for scenario in SCENARIOS:
@@ -209,7 +213,6 @@ def own() -> Iterator[str]:
 
 
 SECTIONS = {
-    "fleet": fleet,
     "gaps": gaps,
     "sizes": sizes,
     "groups": groups,

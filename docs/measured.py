@@ -164,7 +164,7 @@ GAPS: dict[str, _Gaps] = {
     "workers": _Gaps(
         "Gaps in placed jobs by size",
         size=_first("servers"),
-        columns=("bfd", "bases_first", "confined_first", "first_fit"),
+        columns=("bfd", "bases_first", "confined_first"),
         x="servers of 8 GPUs",
         y="gap in placed jobs, %",
         keep=lambda row: (row["scenario"], row["groups"]) == ("basic", "separate"),

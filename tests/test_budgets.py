@@ -42,13 +42,13 @@ class Budget(NamedTuple):
 REST = "root and what else is there"
 FOLDERS = [
     Budget("reclaiming", ("problems/reclaiming",), 2350),
-    Budget("elastic", ("problems/elastic",), 3150, 3296),
-    Budget("workers", ("problems/workers",), 2500, 2790),
+    Budget("elastic", ("problems/elastic",), 3150),
+    Budget("workers", ("problems/workers",), 2500, 2535),
     Budget("interleaving", ("problems/interleaving",), 6300, 6392),
     Budget("utility", ("problems/utility",), 6200, 6692),
     Budget("placement", ("problems/placement",), 6600, 7302),
     Budget("sensitivity", ("problems/sensitivity",), 6000, 6971),
-    Budget("dispatch", ("problems/dispatch",), 5600, 6108),
+    Budget("dispatch", ("problems/dispatch",), 5600, 5941),
     Budget("shares", ("problems/shares",), 1400, 2619),
     Budget("configurations", ("problems/configurations",), 1200),
     Budget("simulation", ("simulation",), 13200, 14550),

@@ -14,7 +14,7 @@ from matplotlib import pyplot as plt
 import dlsched
 from dlsched.display.drawing.style import SMALL, WIDTHS
 
-METHODS = ["arc_flow", "milp", "bfd", "first_fit"]
+METHODS = ["arc_flow", "milp", "bfd", "bases_first"]
 
 KINDS = ("gaps", "quality", "gap_profile", "profile", "time", "gap_by_size")
 

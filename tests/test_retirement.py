@@ -36,10 +36,7 @@ PAPERS = {
     "dispatch": "mast top_k federated local regional_queue global_queue regional",
 }
 """Methods that a paper states or compares with."""
-WAITING = {
-    "workers/first_fit": "confined_first is better in less time, by this rule alone",
-    "dispatch/aggregated": "lp has bounds as good in a third of the time, by this rule alone",
-}
+WAITING: dict[str, str] = {}
 """Methods that go, and why. Whoever removes a method removes its line."""
 KEPT = {
     "utility/forked": "better than hadare in a tenth of its time where utility is linear",

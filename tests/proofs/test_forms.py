@@ -39,7 +39,7 @@ BASELINES = {
     "utility": "srtf",
     "placement": "no_moves",
     "sensitivity": "proportional",
-    "workers": "first_fit",
+    "workers": "bfd",
     "dispatch": "local",
 }
 """By problem a method that is often worse than the optimum."""

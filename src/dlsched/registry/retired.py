@@ -1,6 +1,7 @@
 """Methods that are gone, and what to use instead; an entry is kept until 0.2."""
 
 RETIRED: dict[tuple[str, str], str] = {
+    ("dispatch", "aggregated"): "exact, or lp",
     ("dispatch", "clusters"): "classes",
     ("elastic", "completion_rates"): 'the policy lyra with elastic="completion_rates"',
     ("elastic", "prices"): "dp",
@@ -15,6 +16,7 @@ RETIRED: dict[tuple[str, str], str] = {
     ("utility", "hadare_copies"): "hadare",
     ("variants", "search"): "exact",
     ("workers", "chosen_first"): "exact, or confined_first",
+    ("workers", "first_fit"): "exact, or confined_first",
     ("workers", "per_server"): "milp",
 }
 """By problem, ``simulation`` or ``variants``, and method or policy; a lookup says the value."""

@@ -16,12 +16,11 @@ import dlsched
 from dlsched.problems.dispatch import Instance, Solution
 from dlsched.problems.dispatch.definition.check import check
 from dlsched.problems.dispatch.definition.oracle import brute_force
-from dlsched.problems.dispatch.exact.beginning import from_best
+from dlsched.problems.dispatch.exact import from_best
 from dlsched.problems.dispatch.instances.strategy import instances
 from dlsched.problems.dispatch.programs.batch_search import BatchSearch
 from dlsched.problems.dispatch.programs.loads import capacity
-from dlsched.problems.dispatch.programs.machine_cuts import violated
-from dlsched.problems.dispatch.programs.packing import pack
+from dlsched.problems.dispatch.programs.place_counts import pack, violated
 from dlsched.problems.dispatch.programs.unjustified_victims import justified
 from dlsched.problems.dispatch.structures.blocks import Shape
 from dlsched.results.refutation import beaten_level
@@ -54,11 +53,9 @@ def test_methods_and_brute_force(scope: str, examples: int) -> None:
             assert (result.status, result.objective) == ("optimal", optimum)
             if method == "classes":
                 assert tuple(bound.value for bound in result.bound) == tuple(optimum)
-        for method in ("lp", "aggregated"):
-            result = dlsched.solve(instance, method)
-            assert beaten_level(result.bound, optimum) is None
-            assert beaten_level(result.certified, optimum) is None
-            assert result.bound.started_1 is not None
+        result = dlsched.solve(instance, "lp")
+        assert beaten_level(result.certified, optimum) is None
+        assert result.certified.started_1 is not None
 
     run()
 
@@ -139,13 +136,6 @@ def test_a_gap_makes_no_wrong_claim(method: str, seed: int) -> None:
     loose = dlsched.solve(instance, method, gap=0.9)
     assert loose.status == "optimal"
     assert beaten_level(loose.bound, best.objective) is None
-
-
-def test_aggregated_within_a_gap() -> None:
-    """The bound of a level that is solved within a gap need not be attained; all are bounded."""
-    instance = dlsched.generate("dispatch", 9, machines=10, pending=10, allocation=1.0)
-    result = dlsched.solve(instance, "aggregated", gap=0.3)
-    assert None not in result.bound
 
 
 def test_too_many_machines_for_arrays() -> None:

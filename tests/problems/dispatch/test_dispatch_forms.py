@@ -154,7 +154,7 @@ def test_the_reason_says_to_which_precision() -> None:
 )
 def test_hostile_draws(seed: int) -> None:
     """The exact methods, the bounds and `counted`, against brute force."""
-    require_truth(hostile(seed), ("milp", "classes", "lp", "aggregated", "counted"))
+    require_truth(hostile(seed), ("milp", "classes", "lp", "counted"))
 
 
 def test_most_hostile_draws_are_proved() -> None:

@@ -19,8 +19,7 @@ from dlsched.problems.dispatch import Instance, Solution
 from dlsched.problems.dispatch.definition.check import evaluate
 from dlsched.problems.dispatch.definition.ranking import startable
 from dlsched.problems.dispatch.heuristics import counted_plan, largest_first, mast_solution
-from dlsched.problems.dispatch.heuristics.dispatcher import Dispatcher
-from dlsched.problems.dispatch.heuristics.fill_remaining import filled
+from dlsched.problems.dispatch.heuristics.dispatcher import Dispatcher, filled
 from dlsched.problems.dispatch.instances.generate import examples
 from dlsched.problems.dispatch.instances.strategy import _instance, instances
 from dlsched.problems.dispatch.structures.fleet import Fleet

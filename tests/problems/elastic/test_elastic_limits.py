@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 import dlsched
 from dlsched.problems.elastic import Instance, Solution
 from dlsched.problems.elastic.definition.check import check
-from dlsched.problems.elastic.exact import dp
+from dlsched.problems.elastic.definition.job_choices import choices
+from dlsched.problems.elastic.exact import dp, needless, uses
 from dlsched.problems.elastic.programs import knapsack_search
-from dlsched.problems.elastic.programs.dominated_choices import needless, uses
 from dlsched.problems.elastic.programs.lagrangian import relax
 from dlsched.problems.elastic.structures.knapsack import items_of
 from dlsched.problems.elastic.structures.knapsack_table import fill_table, proves
@@ -186,8 +186,8 @@ def test_needless_choices_are_needless(instance: Instance) -> None:
 
 def test_a_start_with_a_needless_choice_is_accepted() -> None:
     """If a start uses choices that milp fixes at 0, milp fixes none."""
-    made = dlsched.generate("elastic", seed=1, items=60, capacity=40)
-    start = dlsched.solve(made, "fifo").solution
+    made = epoch(2, job("a", 1, 3, [10, 20, 9], running=True))
+    start = Solution(workers={"a": 2})
     assert uses(made, start, needless(made))
     result = dlsched.solve(made, "milp", start=start)
     assert result.start is not None
@@ -232,4 +232,5 @@ def test_longer_times_with_more_workers(method: str, capacity: int, saved: int) 
 def test_generator_counts_items(running: float) -> None:
     """The paper's worst epoch has 354 items and 245 GPUs, whatever the mix."""
     made = dlsched.generate("elastic", seed=2, items=354, capacity=245, running=running)
-    assert (sum(map(len, made.items)), made.capacity) == (354, 245)
+    items = [choice for row in choices(made) for choice in row if any(choice.gpus)]
+    assert (len(items), made.capacity) == (354, 245)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dlsched
+from dlsched.problems.elastic.definition.job_choices import choices
 
 
 def test_figure_6_items() -> None:
     """A's one item takes 2 GPUs and saves 50 s; B's four save 20, 30, 36 and 40 s."""
-    a, b = dlsched.load("lyra-fig6").items
-    assert [(i.gpus, i.reduction) for i in a] == [(2, 50)]
-    assert [(i.gpus, i.reduction) for i in b] == [(1, 20), (2, 30), (3, 36), (4, 40)]
+    a, b = choices(dlsched.load("lyra-fig6"))
+    assert [(*i.gpus, i.reduction) for i in a] == [(0, 0), (2, 50)]
+    assert [(*i.gpus, i.reduction) for i in b] == [(0, 0), (1, 20), (2, 30), (3, 36), (4, 40)]
 
 
 def test_the_optimum_of_table_4_is_not_shortest_first() -> None:

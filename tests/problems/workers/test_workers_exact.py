@@ -6,8 +6,7 @@ import pytest
 from workers_instances import instance, job, server
 
 import dlsched
-from dlsched.problems.workers import exact
-from dlsched.problems.workers.programs import choice
+from dlsched.problems.workers.programs import arc_program
 from dlsched.problems.workers.structures.classes import server_classes
 
 EXACT = ("arc_flow", "milp")
@@ -61,8 +60,7 @@ def test_too_many_arcs_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """The flow program names the other method, which exact then chooses; its bound is weaker."""
     made = dlsched.generate("workers", 1, training=6, loan=6, jobs=10, training_used=0.5)
     best, bound = dlsched.solve(made), dlsched.bound(made)[0]
-    monkeypatch.setattr(choice, "MOST_ARCS", 3)
-    monkeypatch.setattr(exact, "MOST_ARCS", 3)
+    monkeypatch.setattr(arc_program, "MOST_ARCS", 3)
     with pytest.raises(dlsched.OptionError, match="use milp"):
         dlsched.solve(made, "arc_flow")
     other = dlsched.solve(made)
@@ -96,5 +94,5 @@ def test_the_paper_s_fleet_is_proved(scenario: str) -> None:
     assert (best.status, best.termination) == ("optimal", "proved")
     assert len(made.servers) == 963 and len(made.jobs) == 500
     assert [bound.value for bound in best.bound] == list(best.objective)
-    for method in ("bfd", "bases_first", "first_fit"):
+    for method in ("bfd", "bases_first", "confined_first"):
         assert not dlsched.solve(made, method).objective.better_than(best.objective)

@@ -87,13 +87,6 @@ PLACED: dict[str, tuple[str, list[Any], list[Any], dict[str, Any]]] = {
         [job("anywhere", 4, 1, **MOVES), job("confined", 2, 2)],
         {"confined": {"t1": 2}, "anywhere": {"l1": 1}},
     ),
-    # t1 has 6 GPUs left for b; c's flexible worker has no loan server that is not of group base.
-    "first fit takes the first job and the first server that fits": (
-        "first_fit",
-        [server("t1", 8), server("t2", 3), server("l1", 8), server("l2", 4, group="base")],
-        [job("a", 1, 2), job("b", 4, 2), job("c", 2, 1, 1, **MOVES)],
-        {"a": {"t1": 2}, "c": {"l1": 1}},
-    ),
 }  # fmt: skip
 
 

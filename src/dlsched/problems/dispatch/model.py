@@ -148,9 +148,7 @@ def build(instance: Instance) -> Any:
     m.x = pyo.Var(m.REGIONS, domain=pyo.Binary)
     m.u = pyo.Var(m.PLACES, domain=pyo.Binary)
     m.y = pyo.Var(
-        m.TASKS,
-        domain=pyo.NonNegativeIntegers,
-        bounds=lambda m, w, j, k: (0, data.tasks[w, j, k]),
+        m.TASKS, domain=pyo.NonNegativeIntegers, bounds=lambda m, w, j, k: (0, data.tasks[w, j, k])
     )
     m.v = pyo.Var(m.VICTIMS, domain=pyo.Binary)
     m.d = pyo.Var(m.MACHINES, domain=pyo.Binary)

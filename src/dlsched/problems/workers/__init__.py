@@ -3,7 +3,7 @@
 from dlsched.problems.workers.definition.check import LEVELS, check, explain
 from dlsched.problems.workers.definition.schema import Instance, Solution
 from dlsched.problems.workers.instances.to_reclaiming import to_reclaiming
-from dlsched.problems.workers.programs.choice import choose
+from dlsched.problems.workers.programs.arc_program import choose
 from dlsched.registry import Problem, Start
 
 __all__ = ["PROBLEM", "Instance", "Solution", "to_reclaiming"]
@@ -23,6 +23,6 @@ PROBLEM = Problem(
     size="servers",
     package=__name__,
     paper_method="bfd",
-    starts=(Start("confined_first"), Start("first_fit")),
+    starts=(Start("confined_first"),),
     choose=choose,
 )

@@ -7,21 +7,8 @@ from typing import Self, TypeAlias
 
 from pydantic import Field, StrictBool, model_validator
 
-from dlsched.problems.dispatch.definition.machines import (
-    Machines,
-    require_distinct,
-    require_type,
-)
-from dlsched.schema import (
-    Amount,
-    Count,
-    Document,
-    Flaw,
-    Id,
-    Number,
-    PositiveCount,
-    require_unique,
-)
+from dlsched.problems.dispatch.definition.machines import Machines, require_distinct, require_type
+from dlsched.schema import Amount, Count, Document, Flaw, Id, Number, PositiveCount, require_unique
 
 MOST_PRIORITIES = 7
 """The largest number of priorities **(D)**; MAST has seven (section 4.2). Each has two levels."""

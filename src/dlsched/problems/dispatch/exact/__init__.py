@@ -1,23 +1,28 @@
-"""The exact methods for dispatch."""
+"""The exact methods for dispatch, and bounds level by level."""
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TypeAlias
 
 from dlsched.errors import OptionError
 from dlsched.problems.dispatch import model
-from dlsched.problems.dispatch.definition.check import LEVELS
+from dlsched.problems.dispatch.definition.check import LEVELS, evaluate
 from dlsched.problems.dispatch.definition.schema import Instance, Solution
-from dlsched.problems.dispatch.exact.beginning import from_best
-from dlsched.problems.dispatch.exact.bounds import bounds_of
-from dlsched.problems.dispatch.heuristics.fill_remaining import filled
+from dlsched.problems.dispatch.heuristics import better_start, reinserted_solution
+from dlsched.problems.dispatch.heuristics.dispatcher import filled
 from dlsched.problems.dispatch.programs import batch_search
+from dlsched.problems.dispatch.programs.aggregated_program import Aggregate
 from dlsched.problems.dispatch.structures.fleet import Barred
 from dlsched.registry.own import method
 from dlsched.results.objective import Bound, strongest
 from dlsched.results.result import Claim, Status, Termination
-from dlsched.run import Run
+from dlsched.run import Run, Stage
+from dlsched.schema import Number
 from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels
+from dlsched.solvers.precision import BEYOND_PRECISION
 
 _BOUNDS_PART = 0.1
 """Of a limit, for the bounds of later levels."""
@@ -106,5 +111,74 @@ def _with_later(
     held = [bound.value for bound in itertools.takewhile(lambda bound: bound, known) if bound]
     if run.stop_reason():
         return bounds
-    later = bounds_of(instance, run.nested(), False, barred, held).bounds
+    later = bounds_of(instance, run.nested(), barred, held).bounds
     return [*bounds[: len(held)], *map(list, later[len(held) :])]
+
+
+@method("dispatch", kind="bound", preload=("highspy", "scipy.sparse"))
+def lp(instance: Instance, run: Run) -> Claim:
+    """Linear relaxation of the aggregated program, each level certified from its duals.
+
+    Machines of a cluster with equal capacity are one pool. A level is bounded with the earlier ones
+    held at their bounds.
+    """
+    return bounds_of(instance, run)
+
+
+def bounds_of(
+    instance: Instance, run: Run, barred: Barred | None = None, known: Sequence[Number | float] = ()
+) -> Claim:
+    """Bound the levels in turn, under a rule if there is one.
+
+    Parameters
+    ----------
+    known
+        Bounds of the first levels, which are held; those of later ones are returned.
+    """
+    run.announce(Stage.BUILDING, f"the aggregated program of {instance.name}")
+    form = Aggregate(instance, barred).form(whole=False)
+    bounds: list[list[Bound]] = []
+    termination = Termination.BOUND_ONLY
+    for level, costs in enumerate(form.costs):
+        of_level: list[Bound] = []
+        bounds.append(of_level)
+        if level < len(known):
+            form = form.held(level, float(known[level])) if costs.any() else form
+            continue
+        if not costs.any():
+            of_level.append(Bound(0, "certified", "a constant level"))
+            continue
+        outcome, bound = batch_search.relaxed(form, level, run)
+        if bound is not None:
+            of_level.append(bound)
+        if outcome.status is not Status.OPTIMAL:
+            infeasible = outcome.status is Status.INFEASIBLE  # but to start nothing is feasible
+            termination = Termination.TOLERANCES if infeasible else outcome.termination
+            break
+        if bound is None:
+            break
+        form = form.held(level, float(bound.value))
+    return Claim(status=Status.NO_SOLUTION, termination=termination, bounds=bounds)
+
+
+ExactSearch: TypeAlias = Callable[[Solution], Claim]
+"""A search from a feasible solution."""
+
+
+def from_best(instance: Instance, run: Run, search: ExactSearch) -> Claim:
+    """Return what an exact search finds, or what it begins from if that is better.
+
+    It begins from what heuristics have found, else from the plan of `reinserted`, or from the run's
+    start if that is better.
+    """
+    known = run.known if isinstance(run.known, Solution) else reinserted_solution(instance, run)
+    best, start = better_start(instance, run, known, "the heuristics' plan")
+    claim = search(best)
+    claim = replace(claim, start=claim.start or start)
+    if not isinstance(claim.solution, Solution):
+        return replace(claim, solution=best, status=Status.FEASIBLE, objective=None)
+    if not evaluate(instance, best).better_than(evaluate(instance, claim.solution)):
+        return claim
+    if claim.status is Status.OPTIMAL:  # of values that are equal to the solver
+        claim = replace(claim, termination=Termination.TOLERANCES, reason=BEYOND_PRECISION)
+    return replace(claim, solution=best, status=Status.FEASIBLE, objective=None)

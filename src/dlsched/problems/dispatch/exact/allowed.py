@@ -5,9 +5,7 @@ from __future__ import annotations
 from dlsched.problems.dispatch.definition.allow import Allow, violations
 from dlsched.problems.dispatch.definition.check import LEVELS
 from dlsched.problems.dispatch.definition.schema import Instance, Solution
-from dlsched.problems.dispatch.exact import solve_classes
-from dlsched.problems.dispatch.exact.beginning import from_best
-from dlsched.problems.dispatch.exact.bounds import bounds_of
+from dlsched.problems.dispatch.exact import bounds_of, from_best, solve_classes
 from dlsched.problems.dispatch.heuristics import mast_solution
 from dlsched.problems.dispatch.structures.fleet import Barred
 from dlsched.results.result import Claim
@@ -34,7 +32,7 @@ def solve_allowed(instance: Instance, run: Run, allow: Allow) -> Claim:
 
 def bound_allowed(instance: Instance, run: Run, allow: Allow) -> Claim:
     """Linear relaxation of the aggregated program of these machines, level by level."""
-    return bounds_of(instance, run, False, barred_of(instance, allow))
+    return bounds_of(instance, run, barred_of(instance, allow))
 
 
 def barred_of(instance: Instance, allow: Allow) -> Barred:

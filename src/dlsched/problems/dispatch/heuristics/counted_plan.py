@@ -15,7 +15,7 @@ import numpy as np
 
 from dlsched.problems.dispatch.definition.schema import Instance, Solution
 from dlsched.problems.dispatch.definition.workloads import MOST_PRIORITIES
-from dlsched.problems.dispatch.heuristics.fill_remaining import filled
+from dlsched.problems.dispatch.heuristics.dispatcher import filled
 from dlsched.problems.dispatch.programs.batch_search import BatchSearch
 from dlsched.problems.dispatch.programs.place_counts import place, point_of
 from dlsched.results.result import Status

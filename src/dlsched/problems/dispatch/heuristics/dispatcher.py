@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from dlsched.problems.dispatch.definition.ranking import Ranked
-from dlsched.problems.dispatch.definition.schema import Placed, Solution, Started
+import numpy as np
+
+from dlsched.problems.dispatch.definition.ranking import Ranked, startable
+from dlsched.problems.dispatch.definition.schema import Instance, Placed, Solution, Started
 from dlsched.problems.dispatch.definition.workloads import MOST_PRIORITIES
 from dlsched.problems.dispatch.heuristics.job_plan import (
     JobPlan,
@@ -15,7 +17,7 @@ from dlsched.problems.dispatch.heuristics.job_plan import (
     plan_without_victims,
     view,
 )
-from dlsched.problems.dispatch.structures.fleet import Fleet, Labels, Request
+from dlsched.problems.dispatch.structures.fleet import Barred, Fleet, Labels, Request
 from dlsched.schema import Number
 
 Sites: TypeAlias = Mapping[int, Sequence[int]]
@@ -229,3 +231,25 @@ class Dispatcher:
         """Return what was started and preempted."""
         names = tuple(self.fleet.instance.running[v].id for v in self.preempt)
         return Solution(start=dict(self.start), preempt=names)
+
+
+def filled(instance: Instance, solution: Solution, barred: Barred | None = None) -> Solution:
+    """Return a feasible solution with more workloads: by priority, of equal priority by size."""
+    fleet = Fleet(instance, barred)
+    dispatcher = Dispatcher(fleet, preempts=False)
+    fleet.stop(instance.running_index[name] for name in solution.preempt)
+    order = startable(instance)
+    for ranked in order:
+        started = solution.start.get(ranked.workload)
+        if started is None:
+            continue
+        jobs = instance.pending[ranked.position].jobs
+        for job, request in zip(jobs, fleet.requests[ranked.position], strict=True):
+            placed = started.jobs[job.id]
+            s = fleet.site_index[placed.cluster]
+            machines = np.array([fleet.position(s, name) for name in placed.on])
+            fleet.take(s, request, machines, np.array(list(placed.on.values())))
+    waiting = [ranked for ranked in order if ranked.workload not in solution.start]
+    waiting.sort(key=lambda r: (r.priority, -instance.size(instance.pending[r.position])))
+    dispatcher.dispatch(waiting, dispatcher.everywhere)
+    return Solution(start={**solution.start, **dispatcher.start}, preempt=solution.preempt)

@@ -34,13 +34,7 @@ ENTRIES = (
         for seed in (1, 2, 3)
     ),
     *(
-        LibraryEntry(
-            "production",
-            f"dispatch-largest-region-{seed}",
-            seed,
-            _LARGEST,
-            mps=False,
-        )
+        LibraryEntry("production", f"dispatch-largest-region-{seed}", seed, _LARGEST, mps=False)
         for seed in (2, 4, 6, 9, 12)
     ),
     LibraryEntry(

@@ -21,8 +21,13 @@ from dlsched.display.drawing.style import (
     width_of,
 )
 from dlsched.problems.dispatch.definition.schema import Instance
-from dlsched.problems.dispatch.pictures.machine_use import Looks, MachineUse, clusters_of
-from dlsched.problems.dispatch.pictures.waiting import draw_waiting, rows_of_chips
+from dlsched.problems.dispatch.pictures.machine_use import (
+    Looks,
+    MachineUse,
+    clusters_of,
+    draw_waiting,
+    rows_of_chips,
+)
 from dlsched.text.figures import shorten
 
 if TYPE_CHECKING:

@@ -22,8 +22,9 @@ from dlsched.problems.dispatch.pictures.machine_use import (
     MachineUse,
     Part,
     clusters_of,
+    draw_waiting,
+    rows_of_chips,
 )
-from dlsched.problems.dispatch.pictures.waiting import draw_waiting, rows_of_chips
 from dlsched.text.figures import shorten
 
 if TYPE_CHECKING:

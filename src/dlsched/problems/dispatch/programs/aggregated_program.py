@@ -9,8 +9,7 @@ import numpy as np
 from dlsched.problems.dispatch.definition.machines import RESOURCES
 from dlsched.problems.dispatch.definition.ranking import Ranked, startable
 from dlsched.problems.dispatch.definition.schema import Instance
-from dlsched.problems.dispatch.programs.level_costs import levels
-from dlsched.problems.dispatch.programs.program_rows import Cell, ProgramRows
+from dlsched.problems.dispatch.programs.program_rows import Cell, ProgramRows, levels
 from dlsched.problems.dispatch.structures.blocks import shape_of
 from dlsched.problems.dispatch.structures.fleet import Barred, Fleet, Request, fits
 from dlsched.problems.dispatch.structures.victims import Amounts, Array
@@ -67,13 +66,7 @@ def pools(fleet: Fleet, victims: list[int]) -> list[Pool]:
 
 
 class Aggregate(ProgramRows):
-    """The program. Columns: region of each workload, tasks by pool, victims, machines in use.
-
-    Attributes
-    ----------
-    decisions
-        The columns of workloads and of victims, which the integer program has whole.
-    """
+    """The program. Columns: region of each workload, tasks by pool, victims, machines in use."""
 
     def __init__(self, instance: Instance, barred: Barred | None = None) -> None:
         super().__init__()
@@ -92,7 +85,6 @@ class Aggregate(ProgramRows):
             self._fit(k)
             self._fit_large_tasks(k)
         self.levels = levels(self.fleet, ranking, self.victims, self.regions, self.machines)
-        self.decisions = (*self.victims.values(), *self.regions.values())
 
     def _place(self, ranked: Ranked) -> None:
         """Add a workload: at most one region, and there all tasks of every job."""

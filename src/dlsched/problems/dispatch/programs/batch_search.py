@@ -126,15 +126,11 @@ class BatchSearch:
 
     def certify(self, form: StandardForm, level: int) -> bool:
         """Bound a level by its linear relaxation; whether the best solution attains the bound."""
-        outcome = highs.solve(form, level, self.run, relax=True)
-        if outcome.duals is None:
+        _, bound = relaxed(form, level, self.run)
+        if bound is None:
             return False
-        value = dual_bound(form, level, outcome.duals)
-        if value is None:
-            return False
-        value = round_to_granularity(value, form.granularities[level], form.senses[level])
-        self.bounds[level].append(Bound(value, "certified", "dual vector of the LP"))
-        return bool(value == self.value[level])
+        self.bounds[level].append(bound)
+        return bool(bound.value == self.value[level])
 
     def stop(self, form: StandardForm, level: int, outcome: Outcome) -> None:
         """Keep the bound of a level that was not solved."""
@@ -170,3 +166,13 @@ class BatchSearch:
         if value.better_than(self.value):
             self.best = solution
             self.value = value
+
+
+def relaxed(form: StandardForm, level: int, run: Run) -> tuple[Outcome, Bound | None]:
+    """Return what becomes of a level's linear relaxation, and the bound that its duals certify."""
+    outcome = highs.solve(form, level, run, relax=True)
+    value = None if outcome.duals is None else dual_bound(form, level, outcome.duals)
+    if value is None:
+        return outcome, None
+    value = round_to_granularity(value, form.granularities[level], form.senses[level])
+    return outcome, Bound(value, "certified", "dual vector of the LP")

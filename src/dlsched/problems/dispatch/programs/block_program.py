@@ -10,9 +10,8 @@ from functools import lru_cache
 
 from dlsched.problems.dispatch.definition.machines import RESOURCES
 from dlsched.problems.dispatch.definition.ranking import Ranked
-from dlsched.problems.dispatch.programs.level_costs import levels
 from dlsched.problems.dispatch.programs.loads import Weights, capacity
-from dlsched.problems.dispatch.programs.program_rows import Cell, ProgramRows
+from dlsched.problems.dispatch.programs.program_rows import Cell, ProgramRows, levels
 from dlsched.problems.dispatch.structures.blocks import Batch, Shape, by_rack, shape_of
 
 

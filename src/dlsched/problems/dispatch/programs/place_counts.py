@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from dlsched.problems.dispatch.definition.schema import Placed, Solution, Started
 from dlsched.problems.dispatch.programs.block_program import Counts
-from dlsched.problems.dispatch.programs.loads import Weights
-from dlsched.problems.dispatch.programs.machine_cuts import violated
-from dlsched.problems.dispatch.programs.packing import pack
+from dlsched.problems.dispatch.programs.loads import Load, Weights, capacity, full_loads, loads_of
 from dlsched.problems.dispatch.structures.blocks import Shape, shape_of
+from dlsched.problems.dispatch.structures.victims import Amounts
 from dlsched.run import Run
+from dlsched.solvers import highs
 from dlsched.solvers.outcome import Vector
+from dlsched.solvers.standard_form import INF, StandardForm
 
 
 def point_of(program: Counts, solution: Solution) -> Vector:
@@ -112,10 +114,7 @@ def place(program: Counts, values: Vector, few: bool, run: Run) -> Placement:
 
 
 def _solution(
-    program: Counts,
-    values: Vector,
-    gone: set[int],
-    slots: dict[tuple[int, Shape], list[Slot]],
+    program: Counts, values: Vector, gone: set[int], slots: dict[tuple[int, Shape], list[Slot]]
 ) -> Solution:
     """Distribute tasks of equal shape in a cluster to the jobs there, in any order."""
     fleet = program.fleet
@@ -154,3 +153,105 @@ def _take(slots: list[Slot], tasks: int) -> dict[int, int]:
         if slot.tasks > some:
             slots.append(Slot(slot.machine, slot.tasks - some))
     return places
+
+
+_MOST_STEPS = 500
+"""Machines filled in the search, after which it gives up."""
+
+
+def pack(
+    counts: Sequence[int], needs: Sequence[Amounts], have: Amounts, machines: int
+) -> list[Load] | None:
+    """Return what to put on each of some machines with equal room, or ``None`` if nothing is found.
+
+    Machine after machine is filled with a maximal choice of tasks, those with more of the earlier
+    shapes first. On one machine nothing is missed; on several the search has a limit.
+
+    Parameters
+    ----------
+    counts, needs
+        Tasks to place by shape, and what one of them needs.
+    have
+        What each machine has.
+    machines
+        How many there are.
+    """
+    steps = 0
+    failed: set[tuple[Load, int]] = set()
+
+    def fill(counts: Load, machines: int) -> list[Load] | None:
+        """Place the rest of the tasks on the rest of the machines."""
+        nonlocal steps
+        if not any(counts):
+            return []
+        if (counts, machines) in failed or not in_total(counts, machines):
+            return None
+        for load in full_loads(needs, have, counts):
+            if not any(load):
+                continue
+            steps += 1
+            if steps > _MOST_STEPS:
+                return None
+            often = min(machines, *(a // b for a, b in zip(counts, load, strict=True) if b))
+            for times in sorted({often, 1}, reverse=True):
+                waiting = tuple(a - times * b for a, b in zip(counts, load, strict=True))
+                rest = fill(waiting, machines - times)
+                if rest is not None:
+                    return [load] * times + rest
+        failed.add((counts, machines))
+        return None
+
+    def in_total(counts: Load, machines: int) -> bool:
+        """Whether the machines have room enough, taken as one."""
+        for free, *needed in zip(have, *needs, strict=True):
+            if sum(n * need for n, need in zip(counts, needed, strict=True)) > machines * free:
+                return False
+        return True
+
+    return fill(tuple(counts), machines)
+
+
+_SCALES = (2520, 2520 * 2**20)
+"""Weights are rounded to whole parts of the first that will do; 2520 has all divisors up to ten."""
+
+
+def violated(
+    shapes: Sequence[Shape], counts: Sequence[int], have: Amounts, machines: int, run: Run
+) -> Weights | None:
+    """Return weights of which the counts have more than all machines can; ``None`` if none exist.
+
+    The weights are the duals of the fractional bin packing of the counts: no load of one machine
+    has more than 1, and the counts have the most that is possible. Rounding them costs no
+    validity, as `capacity` computes anew what a machine can have.
+
+    Parameters
+    ----------
+    shapes, counts
+        Tasks by shape.
+    have, machines
+        What each machine has, and how many there are.
+    """
+    from scipy import sparse
+
+    loads = loads_of(tuple(shapes), have)
+    if loads is None:
+        return None
+    form = StandardForm.of(
+        sparse.csc_array(np.array(loads, dtype=float)),
+        np.full(len(loads), -INF),
+        np.ones(len(loads)),
+        np.ones(len(shapes)),
+        np.array(counts, dtype=float),
+        sense="max",
+    )
+    outcome = highs.solve(form, 0, run, relax=True)
+    if outcome.values is None:
+        return None
+    for scale in _SCALES:
+        parts = np.rint(scale * np.maximum(outcome.values, 0.0)).astype(int).tolist()
+        weights = tuple((shape, part) for shape, part in zip(shapes, parts, strict=True) if part)
+        total = sum(part * count for part, count in zip(parts, counts, strict=True))
+        most = capacity(weights, have) if weights else None
+        if most is not None and total > machines * most:
+            return weights
+    return None

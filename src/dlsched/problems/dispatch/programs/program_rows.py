@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from dlsched.schema import Number, simplify
+from dlsched.problems.dispatch.definition.ranking import Ranked
+from dlsched.problems.dispatch.definition.workloads import MOST_PRIORITIES
+from dlsched.problems.dispatch.structures.fleet import Fleet
+from dlsched.schema import Number, granularity, simplify
 from dlsched.solvers.digits import rounded_down
 from dlsched.solvers.outcome import Vector
 from dlsched.solvers.standard_form import INF, StandardForm
@@ -74,21 +77,13 @@ class ProgramRows:
         smaller, most = rounded_down(whole, high // unit, limits)
         self.row(smaller.items(), -INF, most)
 
-    def form(self, integer: Collection[int] | None = None) -> StandardForm:
-        """Return the program.
-
-        Parameters
-        ----------
-        integer
-            Columns that are whole numbers; all by default.
-        """
+    def form(self, whole: bool = True) -> StandardForm:
+        """Return the program, of whole columns or its linear relaxation."""
         from scipy import sparse
 
         width = len(self.top)
         cells = np.array(self.cells, dtype=float).reshape(-1, 3)
         places = cells[:, :2].astype(int).T
-        whole = np.full(width, integer is None)
-        whole[list(integer or ())] = True
         costs = np.zeros((len(self.levels), width))
         for vector, level in zip(costs, self.levels, strict=True):
             for column, cost in level.costs.items():
@@ -101,7 +96,7 @@ class ProgramRows:
             row_upper=np.array(self.upper, dtype=float),
             lower=np.zeros(width),
             upper=np.array(self.top, dtype=float),
-            integer=whole,
+            integer=np.full(width, whole),
             costs=tuple(costs),
             offsets=(0.0,) * len(costs),
             senses=tuple(level.sense for level in self.levels),
@@ -113,3 +108,39 @@ class ProgramRows:
         """Return the exact value of a level at an integer point."""
         costs = self.levels[level].costs
         return simplify(Fraction(sum(cost * int(values[j]) for j, cost in costs.items())))
+
+
+ONE = Fraction(1)
+"""Granularity of levels that count."""
+
+
+def levels(
+    fleet: Fleet,
+    ranking: Sequence[Ranked],
+    victims: Mapping[int, int],
+    regions: Mapping[tuple[int, int], int],
+    spread: Iterable[int],
+) -> list[LevelCosts]:
+    """Return the levels of the problem.
+
+    Parameters
+    ----------
+    victims
+        Column of each running workload that may be preempted, by position.
+    regions
+        Column of each workload, by position, in each region where it may start.
+    spread
+        Columns of machines and racks in use.
+    """
+    instance = fleet.instance
+    sizes = {r.position: instance.size(instance.pending[r.position]) for r in ranking}
+    size_granularity = granularity(sizes.values())
+    priority = {ranked.position: ranked.priority for ranked in ranking}
+    levels: list[LevelCosts] = []
+    for p in range(1, MOST_PRIORITIES + 1):
+        lost = {column: fleet.jobs[v] for v, column in victims.items() if fleet.priority[v] == p}
+        started = {column: sizes[w] for (w, _), column in regions.items() if priority[w] == p}
+        levels += [LevelCosts(lost, ONE), LevelCosts(started, size_granularity, "max")]
+    young = {column: fleet.young[v] for v, column in victims.items()}
+    youth = LevelCosts(young, granularity(young.values()))
+    return [*levels, youth, LevelCosts(dict.fromkeys(spread, 1), ONE)]

@@ -67,10 +67,7 @@ def _evaluate(instance: Instance, given: Sequence[tuple[Job, Workers]]) -> tuple
 
 
 def _violations(
-    instance: Instance,
-    solution: Solution,
-    given: Sequence[tuple[Job, Workers]],
-    used: Workers,
+    instance: Instance, solution: Solution, given: Sequence[tuple[Job, Workers]], used: Workers
 ) -> Iterator[Violation]:
     known = {job.id for job in instance.jobs}
     for job_id, stated in solution.workers.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
 from pydantic import Field, PlainValidator, StrictBool, WithJsonSchema, model_validator
 
@@ -121,15 +121,6 @@ class Job(Document):
         return self.gpus_per_worker * (workers - self.min_workers * self.running)
 
 
-class Item(NamedTuple):
-    """One choice of the multiple-choice knapsack: a job with a number of workers."""
-
-    job: str
-    workers: int
-    gpus: int
-    reduction: Number
-
-
 _Share = Annotated[PositiveAmount, Field(json_schema_extra={"default": 0.7, "maximum": 1})]
 
 
@@ -229,25 +220,6 @@ class Instance(schema.Instance):
     def by_pool(self) -> tuple[Pool, ...]:
         """The training pool, then the loan pool; none if there is one capacity."""
         return tuple(sorted(self.pools, key=lambda pool: POOLS.index(pool.id)))
-
-    @derived
-    def choices(self) -> tuple[tuple[Item, ...], ...]:
-        """For each job its numbers of workers from min to max, with the GPUs and the reduction.
-
-        Of an instance with one capacity; one with two has `choices` of the module `job_choices`.
-        """
-        return tuple(
-            tuple(
-                Item(job.id, w, job.gpus(w), job.reduction(w))
-                for w in range(job.min_workers, job.max_workers + 1)
-            )
-            for job in self.jobs
-        )
-
-    @property
-    def items(self) -> tuple[tuple[Item, ...], ...]:
-        """For each job the choices that take GPUs: the knapsack's items, as in Figure 6."""
-        return tuple(tuple(item for item in row if item.gpus) for row in self.choices)
 
 
 def _workers(value: object) -> int | dict[str, int]:

@@ -50,8 +50,8 @@ def generate(
     jobs
         Number of jobs; ignored if `items` is given.
     items
-        Draw jobs until the knapsack has this many items (`Instance.items`), as in the paper's worst
-        epoch of 354 items and 245 GPUs; the last job gets fewer workers if needed.
+        Draw jobs until the knapsack has this many items, choices that take GPUs, as in the paper's
+        worst epoch of 354 items and 245 GPUs; the last job gets fewer workers if needed.
     capacity
         Free GPUs; by default 2 per job.
     running
@@ -178,38 +178,20 @@ def _with_loan(pair: Instance) -> Instance:
     }
     del data["capacity"]
     data["jobs"][1] |= {"fungible": True, "base_pool": "loan"}
-    data["jobs"].append(
-        {
-            "id": "C",
-            "gpus_per_worker": 1,
-            "min_workers": 2,
-            "max_workers": 3,
-            "min_running_time": 60,
-            "heterogeneous": True,
-        }
-    )
+    third = {"id": "C", "gpus_per_worker": 1, "min_workers": 2, "max_workers": 3}
+    data["jobs"].append({**third, "min_running_time": 60, "heterogeneous": True})
     return Instance.parse(data, "the generator")
 
 
 def _pair(name: str, where: str, capacity: int, a: tuple[int, int, int], running: bool) -> Instance:
-    per_worker, most, seconds = a
-    jobs = [("A", per_worker, most, seconds), ("B", 1, 6, 20)]
+    fields = ("id", "gpus_per_worker", "max_workers", "min_running_time")
+    jobs = [dict(zip(fields, row, strict=True)) for row in (("A", *a), ("B", 1, 6, 20))]
     data: dict[str, Any] = {
         "dlsched": 1,
         "problem": "elastic",
         "name": name,
         "source": f"Lyra (EuroSys'23), {where}",
         "capacity": capacity,
-        "jobs": [
-            {
-                "id": job,
-                "gpus_per_worker": gpus,
-                "min_workers": 2,
-                "max_workers": workers,
-                "min_running_time": time,
-                "running": running,
-            }
-            for job, gpus, workers, time in jobs
-        ],
+        "jobs": [{"min_workers": 2, "running": running, **job} for job in jobs],
     }
     return Instance.parse(data, "the generator")

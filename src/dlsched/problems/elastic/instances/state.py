@@ -145,17 +145,15 @@ def _throughput(job: JobState, gpus: int) -> Fraction:
 
 
 def _milliseconds(seconds: Fraction) -> Fraction:
-    """Return a time rounded up to whole milliseconds, at least one."""
+    """Return a time rounded up to whole milliseconds; the schema has no running time of 0."""
     return Fraction(max(1, math.ceil(seconds * 1000)), 1000)
 
 
 def _job(job: JobState) -> dict[str, Any]:
-    milliseconds = math.ceil(Fraction(job.remaining) * 1000 * job.gpus / job.max_gpus)
     return {
         "id": job.id,
         "gpus_per_worker": 1,
         "min_workers": job.min_gpus,
         "max_workers": job.max_gpus,
-        # The schema has no running time of 0, which a job of no duration would have.
-        "min_running_time": Fraction(max(1, milliseconds), 1000),
+        "min_running_time": _milliseconds(Fraction(job.remaining) * job.gpus / job.max_gpus),
     }

@@ -17,20 +17,22 @@ from dlsched.display.drawing.colours import (
 )
 from dlsched.display.drawing.legend import colour_entries, entry, finish, idle_entry
 from dlsched.display.drawing.style import SMALL, TEXT, new_axes, set_labels, short_name
-from dlsched.problems.elastic.definition.check import check
-from dlsched.problems.elastic.definition.job_choices import Workers
-from dlsched.problems.elastic.definition.schema import Instance, Job, Solution
-from dlsched.problems.elastic.pictures.outcome import (
-    given_to,
-    hatch_loan,
-    loan_entry,
-    outcome,
+from dlsched.problems.elastic.definition.check import check, of_job
+from dlsched.problems.elastic.definition.job_choices import (
+    Workers,
+    base_of,
+    held_by,
+    reduction,
+    running_time,
+    workers_of,
 )
+from dlsched.problems.elastic.definition.schema import Instance, Job, Solution
 from dlsched.results.summary import solution_text
 from dlsched.schema import Number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
 
 COLOR_BY = ("job", "status", "gpus_per_worker")
 """What bars can be coloured by: the job; running, launched or waiting; GPUs of a worker."""
@@ -45,6 +47,8 @@ _OUTCOMES = {
     "some extra workers": "#4a90c2",
     "all extra workers": "#124a78",
 }
+_HATCH = "//////"
+"""Of workers on loan."""
 
 
 def draw(
@@ -164,7 +168,7 @@ def _bars(
         "extra workers": entry("extra workers", light(base)),
         "not given": entry("could still get", IDLE, linestyle="--"),
         "waiting": idle_entry("waits: base workers"),
-        "loan": loan_entry(),
+        "loan": entry("on loan", "none", hatch=_HATCH),
     }
     return ax, entries + [look for name, look in looks.items() if name in parts]
 
@@ -234,7 +238,8 @@ def _histogram(
         labels = ["running" if job.running else "waiting" for job in jobs]
         key = {"running": _STATUS["running"], "waiting": IDLE}
     else:
-        sizes = by_number([job.gpus_per_worker for job in jobs]).renamed(_gpus)
+        sizes = by_number([job.gpus_per_worker for job in jobs])
+        sizes = sizes.renamed(lambda size: f"{size} GPU{'s' * (size != '1')} a worker")
         labels = list(sizes.labels)
         key = dict(sizes.key)
     demands = [(job.gpus_per_worker * job.min_workers - 1).bit_length() for job in jobs]
@@ -259,17 +264,11 @@ def _histogram(
     ]
 
 
-def _gpus(label: str) -> str:
-    return f"{label} GPU{'s' * (label != '1')} a worker"
-
-
 def _outcome(job: Job, given: int) -> str:
-    names = list(_OUTCOMES)
-    if not given:
-        return names[0]
+    waits, base, some, most = _OUTCOMES
     if given <= job.min_workers:
-        return names[1]
-    return names[2 if given < job.max_workers else 3]
+        return base if given else waits
+    return some if given < job.max_workers else most
 
 
 def _seconds(value: Any) -> str:
@@ -280,3 +279,33 @@ def _seconds(value: Any) -> str:
     if abs(seconds) < 36_000:
         return f"{seconds / 60:.3g} min"
     return f"{seconds / 3600:,.4g} h" if abs(seconds) < 3.6e7 else f"{seconds / 3600:,.0f} h"
+
+
+def given_to(instance: Instance, solution: Solution | None) -> dict[str, Workers]:
+    """Return the workers of each job; without a solution the base of running jobs."""
+    if solution is None:
+        return {job.id: held_by(instance, job) for job in instance.jobs}
+    return {job.id: workers_of(instance, solution, job) for job in instance.jobs}
+
+
+def outcome(instance: Instance, job: Job, workers: Workers) -> tuple[Number, Number] | None:
+    """Return running time and seconds saved; ``None`` of workers that are not allowed."""
+    if not any(workers) or any(of_job(instance, job, workers)):
+        return None
+    return running_time(instance, job, workers), reduction(instance, job, workers)
+
+
+def hatch_loan(ax: Axes, row: int, instance: Instance, job: Job, workers: Workers) -> bool:
+    """Hatch the part of a job's bar that is on loan; return whether there is one.
+
+    It is at the bar's end, or at its beginning if a running job has its base workers there.
+    """
+    training, loan = workers
+    size = job.gpus_per_worker
+    begin = 0 if job.running and base_of(instance, job)[1] else training
+    look: dict[str, Any] = {"facecolor": "none", "edgecolor": "#333333", "linewidth": 0.0}
+    if loan:
+        ax.barh(
+            row, loan * size, left=begin * size, height=0.7, hatch=_HATCH, clip_on=False, **look
+        )
+    return bool(loan)

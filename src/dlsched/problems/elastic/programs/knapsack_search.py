@@ -1,17 +1,20 @@
-"""The search of `dp`: bounds, choices ruled out by the bound, and tables of the others."""
+"""The search of `dp`: bounds, choices ruled out by the bound, and tables of the others.
+
+One class, as each step uses the incumbent and the bounds of those before it.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dlsched.problems.elastic.definition.job_choices import Workers
-from dlsched.problems.elastic.programs.incumbent import Incumbent
 from dlsched.problems.elastic.programs.lagrangian import (
     Relaxation,
     launch_bound,
@@ -34,6 +37,35 @@ from dlsched.run import Run
 from dlsched.solvers.arrays import Ints
 
 Flags: TypeAlias = NDArray[np.bool_]
+
+
+@dataclass
+class Incumbent:
+    """The best choice of items so far.
+
+    Attributes
+    ----------
+    chosen, launched, value
+        Numbers of its items, the jobs that they launch, and their reduction in units.
+    """
+
+    items: Items
+    run: Run
+    chosen: Sequence[int] | None = None
+    launched: int = -1
+    value: int = 0
+
+    def offer(self, chosen: Sequence[int]) -> None:
+        """Make a choice of items the incumbent if it is better."""
+        numbers = np.array(chosen, dtype=np.int64)
+        launched = int(self.items.launch[numbers].sum())
+        value = sum(self.items.value[numbers].tolist())
+        if self.chosen is None or (launched, value) > (self.launched, self.value):
+            self.chosen = chosen
+            self.launched = launched
+            self.value = value
+            self.run.record(float(self.items.seconds(value)), None)
+
 
 SMALL = {"int64": 2_000_000, "object": 20_000}
 """Up to this many steps (items x states) filling the whole table is faster than fixing first."""
@@ -98,7 +130,7 @@ class KnapsackSearch:
         """Set the bound of level 1."""
         self.best = Incumbent(self.items, self.run)
         launches = launches_of(self.items)
-        self.smallest = list(launches.chosen.values())
+        self.smallest = launches.chosen
         self.most = launches.most
         self.bounds[0] = [launch_bound(self.items, self.most)]
         if len(self.items.capacity) > 1:
@@ -334,7 +366,9 @@ class KnapsackSearch:
 
     def at_bound(self, relaxation: Relaxation) -> bool:
         """Whether the relaxation proves the incumbent optimal, within the gap asked for."""
-        proved = self.best.within_gap(relaxation.bound >> relaxation.shift)
+        bound, value = relaxation.bound >> relaxation.shift, self.best.value
+        # As a fraction, since it may exceed a double.
+        proved = bound - value <= Fraction(self.run.gap) * max(abs(bound), abs(value))
         if proved:
             self.prove(reduction_bound(self.items, relaxation))
         return proved

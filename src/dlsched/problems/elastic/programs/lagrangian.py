@@ -12,12 +12,13 @@ point; the bound is then computed from them in integers, in 2**-shift units, so 
 
 from __future__ import annotations
 
+import bisect
+import itertools
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from dlsched.problems.elastic.programs.smallest_launches import Launches, smallest_launches
 from dlsched.problems.elastic.structures.knapsack import Items
 from dlsched.problems.elastic.structures.reduction_units import SAFE, Integers
 from dlsched.results.objective import Bound
@@ -67,15 +68,49 @@ class Relaxation(NamedTuple):
     chosen: list[int]
 
 
+class Launches(NamedTuple):
+    """Items that launch many pending jobs, and a number of jobs that no allocation exceeds."""
+
+    chosen: list[int]
+    most: int
+
+
 def launches_of(items: Items) -> Launches:
-    """Return bounds of level 1; the choices are numbers of items."""
+    """Launch the jobs with the smallest items first, and bound their number.
+
+    The bound lets workers of a job that can use loan be in any pool, even in parts: then the
+    smallest base demands of jobs for training alone and of the others are launched. With one
+    capacity it is attained.
+    """
     # With one capacity a job's first item takes the fewest GPUs.
     ends = items.ends if len(items.capacity) > 1 else items.starts + 1
-    ranges = zip(items.starts.tolist(), ends.tolist(), strict=True)
+    jobs = [
+        range(first, end)
+        for first, end in zip(items.starts.tolist(), ends.tolist(), strict=True)
+        if items.launch[first]
+    ]
     gpus = items.gpus.tolist()
-    demands = {first: gpus[first:end] for first, end in ranges if items.launch[first]}
-    launches = smallest_launches(demands, items.capacity)
-    return launches._replace(chosen={j: j + i for j, i in launches.chosen.items()})
+    least = {job: min(sum(gpus[i]) for i in job) for job in jobs}
+    free = list(items.capacity)
+    chosen: list[int] = []
+    training_only: list[int] = []
+    anywhere: list[int] = []
+    for job in sorted(jobs, key=least.__getitem__):
+        smallest = [i for i in job if sum(gpus[i]) == least[job]]
+        # Most GPUs on loan first, since other jobs can use training only.
+        for i in sorted(smallest, key=lambda i: gpus[i][0]):
+            if all(n <= left for n, left in zip(gpus[i], free, strict=True)):
+                free = [left - n for n, left in zip(gpus[i], free, strict=True)]
+                chosen.append(i)
+                break
+        on_loan = len(free) > 1 and any(gpus[i][1] for i in job)
+        (anywhere if on_loan else training_only).append(least[job])
+    sums = [0, *itertools.accumulate(anywhere)]
+    most = 0
+    for count, used in enumerate([0, *itertools.accumulate(training_only)]):
+        if used <= items.capacity[0]:
+            most = max(most, count + bisect.bisect_right(sums, sum(items.capacity) - used) - 1)
+    return Launches(chosen, most)
 
 
 def relax(items: Items, least: int, most: int, run: Run) -> Relaxation:

@@ -6,12 +6,11 @@ from dlsched.errors import OptionError
 from dlsched.problems.workers import model
 from dlsched.problems.workers.definition.schema import Instance
 from dlsched.problems.workers.heuristics import confined_placement
-from dlsched.problems.workers.programs.arc_program import ArcProgram, arcs_exceed
-from dlsched.problems.workers.programs.choice import MOST_ARCS
+from dlsched.problems.workers.programs.arc_program import MOST_ARCS, ArcProgram, choose
 from dlsched.registry.own import method
 from dlsched.results.result import Claim
 from dlsched.run import Run
-from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels
+from dlsched.solvers.levels import SOLVER_LIBRARIES, relax_first_level, solve_levels
 
 
 @method("workers", kind="exact", preload=SOLVER_LIBRARIES, begins_with="lp")
@@ -29,7 +28,7 @@ def arc_flow(instance: Instance, run: Run, levels: int = 4) -> Claim:
     levels
         Levels to solve, from the first on.
     """
-    if arcs_exceed(instance, MOST_ARCS):
+    if choose(instance) == "milp":
         raise OptionError(f"{instance.name} has more than {MOST_ARCS:,} arcs; use milp")
     first = run.known or confined_placement(instance)
     return solve_levels(instance, run, ArcProgram(instance), levels, first=first)
@@ -49,3 +48,15 @@ def milp(instance: Instance, run: Run, levels: int = 4) -> Claim:
         Levels to solve, from the first on.
     """
     return solve_levels(instance, run, model, levels)
+
+
+@method("workers", kind="bound", preload=SOLVER_LIBRARIES)
+def lp(instance: Instance, run: Run) -> Claim:
+    """Linear relaxation of level 1 of the flow program, certified from its duals, rounded down.
+
+    With too many arcs it is that of the card's model, which is weaker: there free GPUs count also
+    where no worker fits.
+    """
+    if choose(instance) == "milp":
+        return relax_first_level(instance, run, model)
+    return relax_first_level(instance, run, ArcProgram(instance))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dlsched.problems.workers.definition.schema import Instance, Solution
-from dlsched.problems.workers.programs.choice import choose
+from dlsched.problems.workers.programs.arc_program import choose
 from dlsched.proofs.forms.choice import FormChoice
 from dlsched.run import Run
 

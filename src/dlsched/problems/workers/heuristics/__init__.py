@@ -1,4 +1,4 @@
-"""Lyra's best-fit decreasing for workers (section 5.3), two variants of it, and two baselines."""
+"""Lyra's best-fit decreasing for workers (section 5.3), two variants of it, and a baseline."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ import numpy as np
 
 from dlsched.errors import OptionError
 from dlsched.problems.workers.definition.schema import Instance, Job, Pool, Solution
-from dlsched.problems.workers.structures.best_fit import (
+from dlsched.problems.workers.structures.fleet import (
+    BestFit,
     Pools,
+    Taken,
     place_base,
     place_workers,
     preferred,
     solution_of,
     training_first,
 )
-from dlsched.problems.workers.structures.fleet import BestFit, FirstFit, Fleet, Taken
 from dlsched.registry.own import method
 
 
@@ -30,7 +31,7 @@ def bfd(instance: Instance, rng: np.random.Generator) -> Solution:
     after all others, with base workers on training servers and flexible workers on loan servers
     whenever possible. Ties between jobs go to the one with more GPUs, then to the file's order.
     """
-    return _place(instance, BestFit(instance), _decreasing(instance), preferred)
+    return _place(instance, _decreasing(instance), preferred)
 
 
 @method("workers", kind="heuristic")
@@ -41,7 +42,7 @@ def bases_first(instance: Instance, rng: np.random.Generator) -> Solution:
     apart from that it is `bfd`.
     """
     order = _decreasing(instance)
-    return _place(instance, BestFit(instance), order, preferred, bases_first=True)
+    return _place(instance, order, preferred, bases_first=True)
 
 
 @method("workers", kind="heuristic")
@@ -57,7 +58,7 @@ def confined_first(instance: Instance, rng: np.random.Generator) -> Solution:
 def confined_placement(instance: Instance) -> Solution:
     """Return the placement of `confined_first`, from which exact methods begin."""
     order = sorted(_decreasing(instance), key=lambda job: len(job.pools))
-    return _place(instance, BestFit(instance), order, preferred)
+    return _place(instance, order, preferred)
 
 
 @method("workers", kind="baseline")
@@ -75,16 +76,7 @@ def naive_bfd(instance: Instance, rng: np.random.Generator) -> Solution:
         raise OptionError(
             f"naive_bfd has no groups; set separate_groups to false in {instance.name}"
         )
-    return _place(instance, BestFit(instance), _decreasing(instance), training_first)
-
-
-@method("workers", kind="baseline")
-def first_fit(instance: Instance, rng: np.random.Generator) -> Solution:
-    """First fit, a baseline of this library: jobs and servers in the file's order.
-
-    Pools and groups are those of `bfd` (Lyra, section 5.3).
-    """
-    return _place(instance, FirstFit(instance), instance.jobs, preferred)
+    return _place(instance, _decreasing(instance), training_first)
 
 
 def _decreasing(instance: Instance) -> list[Job]:
@@ -100,14 +92,10 @@ def _decreasing(instance: Instance) -> list[Job]:
 
 
 def _place(
-    instance: Instance,
-    fleet: Fleet,
-    jobs: Iterable[Job],
-    pools: Pools,
-    *,
-    bases_first: bool = False,
+    instance: Instance, jobs: Iterable[Job], pools: Pools, *, bases_first: bool = False
 ) -> Solution:
     """Place jobs in their order; one whose base workers do not all fit is left out."""
+    fleet = BestFit(instance)
     bases: dict[str, Taken] = {}
     flexible: dict[str, Taken] = {}
     waiting: list[tuple[Job, tuple[Pool, ...]]] = []
@@ -124,7 +112,7 @@ def _place(
 
 
 def _grow(
-    fleet: Fleet, waiting: list[tuple[Job, tuple[Pool, ...]]], flexible: dict[str, Taken]
+    fleet: BestFit, waiting: list[tuple[Job, tuple[Pool, ...]]], flexible: dict[str, Taken]
 ) -> None:
     """Place the flexible workers of waiting jobs, each in some pools; then none waits."""
     for job, pools in waiting:

@@ -10,13 +10,14 @@ import numpy as np
 
 from dlsched.errors import OptionError
 from dlsched.problems.workers.definition.schema import KINDS, POOLS, Instance, Job, Kind, Pool
-from dlsched.problems.workers.structures.best_fit import (
+from dlsched.problems.workers.structures.fleet import (
+    BestFit,
+    Taken,
     place_base,
     place_workers,
     preferred,
     training_first,
 )
-from dlsched.problems.workers.structures.fleet import BestFit, Taken
 
 SIZES = {1: 0.25, 2: 0.35, 4: 0.25, 8: 0.15}
 """Shares of the workers by their GPUs."""
@@ -88,19 +89,7 @@ def generate(
     training_used, loan_used
         Shares of the GPUs in use, at most; by default drawn from 0.85 to 0.97 and 0.75 to 0.92.
     """
-    return with_tenants(
-        rng,
-        training=training,
-        loan=loan,
-        gpus=gpus,
-        jobs=jobs,
-        sizes=sizes,
-        scenario=scenario,
-        admitted=admitted,
-        separate_groups=separate_groups,
-        training_used=training_used,
-        loan_used=loan_used,
-    )[0]
+    return with_tenants(**locals())[0]  # all parameters
 
 
 def with_tenants(
@@ -131,13 +120,8 @@ def with_tenants(
         if not 0 <= used[pool] <= 1:
             raise OptionError(f"{pool}_used={given} must be from 0 to 1")
     servers: list[dict[str, Any]] = [
-        {
-            "id": f"{'t' if pool == 'training' else 'loan'}{s + 1}",
-            "pool": pool,
-            "gpus": gpus,
-            "free": gpus,
-        }
-        for pool, count in zip(POOLS, (training, loan), strict=True)
+        {"id": f"{name}{s + 1}", "pool": pool, "gpus": gpus, "free": gpus}
+        for name, pool, count in zip(("t", "loan"), POOLS, (training, loan), strict=True)
         for s in range(count)
     ]
     fields = {"name": "unnamed", "separate_groups": separate_groups}
@@ -283,6 +267,7 @@ def examples() -> list[Instance]:
 
     The paper has no numbers for placement; both are ours.
     """
+    moves = {"fungible": True}
     groups = {
         "name": "workers-two-groups",
         "servers": [
@@ -291,15 +276,8 @@ def examples() -> list[Instance]:
             {"id": "s9", "pool": "loan", "gpus": 8, "free": 5, "group": "flexible"},
         ],
         "jobs": [
-            {
-                "id": "a",
-                "gpus_per_worker": 2,
-                "base": 3,
-                "flexible": 2,
-                "elastic": True,
-                "fungible": True,
-            },
-            {"id": "b", "gpus_per_worker": 1, "base": 2, "fungible": True},
+            {"id": "a", "gpus_per_worker": 2, "base": 3, "flexible": 2} | moves | {"elastic": True},
+            {"id": "b", "gpus_per_worker": 1, "base": 2} | moves,
         ],
     }
     readings = {

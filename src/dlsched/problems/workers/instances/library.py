@@ -37,10 +37,7 @@ ENTRIES = (
         for seed, name in enumerate(_SCENARIOS, start=1)
     ),
     LibraryEntry(
-        "production",
-        "workers-963-shared",
-        5,
-        {"scenario": "ideal", "separate_groups": False},
+        "production", "workers-963-shared", 5, {"scenario": "ideal", "separate_groups": False}
     ),
     LibraryEntry(
         "production",

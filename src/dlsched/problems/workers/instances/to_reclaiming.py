@@ -13,10 +13,7 @@ from dlsched.registry import problem
 
 
 def to_reclaiming(
-    instance: Instance,
-    solution: Solution,
-    demand: int,
-    tenants: Iterable[Mapping[str, Any]],
+    instance: Instance, solution: Solution, demand: int, tenants: Iterable[Mapping[str, Any]]
 ) -> schema.Instance:
     """Return the reclaiming instance of the loan servers after a placement (Lyra, section 4).
 

@@ -113,11 +113,7 @@ class _Picture:
     """The data of the picture: for each server, in the order drawn, its new workers."""
 
     def __init__(
-        self,
-        instance: Instance,
-        solution: Solution | None,
-        color_by: str,
-        other: Solution | None,
+        self, instance: Instance, solution: Solution | None, color_by: str, other: Solution | None
     ) -> None:
         self.instance = instance
         self.solution = solution
@@ -196,10 +192,7 @@ class _Picture:
             fill = self.colour(j, kind)
             pattern = "" if self.color_by == "kind" else self.jobs.hatch(j)
             hatch = ("//////" if self.hatched(kind) else "") + pattern
-            look: dict[str, Any] = {
-                "edgecolor": mix(fill, "#000000", 0.55),
-                "hatch": hatch,
-            }
+            look: dict[str, Any] = {"edgecolor": mix(fill, "#000000", 0.55), "hatch": hatch}
             box = (start, low, job.gpus_per_worker, high)
             ax.add_patch(Rectangle(box[:2], *box[2:], facecolor=fill, zorder=3, lw=0.6, **look))
             box_label(ax, box, shorten(job.id, 12), fill, opaque=bool(hatch))

@@ -1,14 +1,20 @@
-"""Free GPUs of the servers while workers are placed one after the other, with undo."""
+"""Free GPUs of the servers while workers are placed one after the other, with undo.
+
+Pools are tried in order; a job's base workers are placed all or none.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from dlsched.problems.workers.definition.schema import Instance, Kind, Pool
+from dlsched.problems.workers.definition.schema import Instance, Job, Kind, Placed, Pool, Solution
+from dlsched.schema import FrozenDict
 
 Taken = list[tuple[int, int]]
 """Position of a server, and number of workers that it gets."""
+Pools = Callable[[Job, Kind], tuple[Pool, ...]]
+"""Pools for a kind of worker of a job, in the order in which they are tried."""
 
 
 class BestFit:
@@ -100,52 +106,51 @@ class BestFit:
             self.move(s, free, "empty" if free == gpus[s] else self.group[s])
 
 
-class FirstFit:
-    """The first server in the file's order that fits."""
-
-    def __init__(self, instance: Instance) -> None:
-        self.separate = instance.separate_groups
-        self.free = [server.free for server in instance.servers]
-        self.group: list[str | None] = [
-            server.group if self.separate and server.pool == "loan" else None
-            for server in instance.servers
-        ]
-        self.members: dict[Pool, list[int]] = {"training": [], "loan": []}
-        for s, server in enumerate(instance.servers):
-            self.members[server.pool].append(s)
-        self.start: dict[tuple[Pool, Kind, int], int] = {}
-        self.changes: list[tuple[int, int, str | None]] = []
-
-    def place(self, pool: Pool, kind: Kind, size: int, count: int) -> Taken:
-        """Place up to `count` workers, each on the first server that fits."""
-        own_group = kind if self.separate and pool == "loan" else None
-        members = self.members[pool]
-        placed: Taken = []
-        i = self.start.get((pool, kind, size), 0)  # servers before it have no room
-        while count and i < len(members):
-            s = members[i]
-            workers = min(count, self.free[s] // size)
-            if workers and self.group[s] in (None, own_group):
-                self.changes.append((s, self.free[s], self.group[s]))
-                placed.append((s, workers))
-                count -= workers
-                self.free[s] -= workers * size
-                self.group[s] = own_group
-            if count:
-                i += 1
-        self.start[pool, kind, size] = i
-        return placed
-
-    def undo(self, changes: int = 0) -> None:
-        """Take back what was placed since the last `keep`, but for some first changes."""
-        while len(self.changes) > changes:
-            s, self.free[s], self.group[s] = self.changes.pop()
-        self.start.clear()
-
-    def keep(self) -> None:
-        """Keep what was placed."""
-        self.changes.clear()
+def preferred(job: Job, kind: Kind) -> tuple[Pool, ...]:
+    """Return the pools for a kind of worker of a job, the preferred one first."""
+    if not job.heterogeneous:
+        return job.pools
+    return ("training", "loan") if kind == "base" else ("loan", "training")
 
 
-Fleet = BestFit | FirstFit
-"""What decides which server a worker goes to."""
+def training_first(job: Job, kind: Kind) -> tuple[Pool, ...]:
+    """Return the pools for a worker of a job, training servers first."""
+    return ("training", "loan") if len(job.pools) > 1 else job.pools
+
+
+def place_base(fleet: BestFit, job: Job, pools: Pools) -> tuple[Taken, Pool] | None:
+    """Place all base workers of a job, or none; return where, and the pool of the first."""
+    tried = pools(job, "base")
+    before = len(fleet.changes)
+    for choice in [tried] if job.heterogeneous else [(pool,) for pool in tried]:
+        placed = place_workers(fleet, job, "base", job.base, choice)
+        if sum(count for _, count in placed) == job.base:
+            return placed, choice[0]
+        fleet.undo(before)
+    return None
+
+
+def place_workers(fleet: BestFit, job: Job, kind: Kind, count: int, pools: Iterable[Pool]) -> Taken:
+    """Place up to `count` workers of a job, in the first pool as long as they fit there."""
+    placed: Taken = []
+    for pool in pools:
+        if count:
+            here = fleet.place(pool, kind, job.gpus_per_worker, count)
+            placed += here
+            count -= sum(workers for _, workers in here)
+    return placed
+
+
+def solution_of(
+    instance: Instance, bases: Mapping[str, Taken], flexible: Mapping[str, Taken]
+) -> Solution:
+    """Return the solution, without validation, which would take longer than the placement."""
+    ids = [server.id for server in instance.servers]
+    placement = {
+        name: Placed.model_construct(
+            base=FrozenDict({ids[s]: count for s, count in base}),
+            flexible=FrozenDict({ids[s]: count for s, count in flexible[name]}),
+        )
+        for name, base in bases.items()
+    }
+    return Solution.model_construct(placement=FrozenDict(placement))
