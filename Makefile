@@ -4,17 +4,20 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# What users install, for the demo: a third of what tests and docs need.
+USABLE := $(VENV)/.usable
+KERNELS := $(wildcard src/dlsched/*/kernels/*.py src/dlsched/problems/*/kernels/*.py)
 WORKERS ?= auto
 # Tests start hundreds of processes, each of which would compile the package's modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo library-runs readme test test-all lowest newest lint kernels docs dist schema claims library certificates clean
 
-demo: kernels
+demo: $(USABLE)
 	$(BIN)/python benchmarks/demo.py results/demo
 
 # Every shipped instance and some generated ones, by more methods: about five minutes on two cores.
-library-runs: kernels
+library-runs: $(USABLE)
 	mkdir -p results
 	$(BIN)/dlsched bench benchmarks/suites/library.toml -o results/library --jobs 2 --resume
 	$(BIN)/dlsched report results/library
@@ -82,10 +85,15 @@ library: $(READY)
 	$(BIN)/python instances/prove.py
 	$(BIN)/python instances/page.py
 
+$(USABLE): pyproject.toml constraints.txt hatch_build.py $(KERNELS)
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
+	touch $@
+
 $(READY): pyproject.toml constraints.txt hatch_build.py
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
-	touch $@
+	touch $(USABLE) $@
 
 clean:
 	find src -path '*/kernels/*' -name '*.so' -delete
