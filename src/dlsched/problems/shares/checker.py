@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from dlsched.errors import InstanceError
-from dlsched.problems.shares.jobs import Job, Jobs, read_gpus, read_jobs
+from dlsched.problems.shares.jobs import Job, Jobs, converted, read_gpus, read_jobs
 from dlsched.problems.shares.measures import (
     Rated,
     combine,
@@ -19,7 +19,6 @@ from dlsched.problems.shares.measures import (
     usable_rates,
     value,
 )
-from dlsched.problems.shares.numbers import converted
 from dlsched.problems.shares.rates import Alone, Pairs, Rates
 from dlsched.results.result import Violation
 from dlsched.schema.quantities import exact

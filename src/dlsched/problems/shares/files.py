@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ast
+import gzip
 import json
+import re
+import zlib
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from dlsched.errors import InstanceError
-from dlsched.problems.shares.nested import is_nested, read_nested
 from dlsched.problems.shares.rates import Rates
 from dlsched.schema.files import read_json, read_text
 
@@ -22,6 +25,8 @@ PAIRS = (
     "iterations_per_second",
     "iterations_per_second_of_the_other",
 )
+_ISOLATED = "null"
+_SCALED = re.compile(r"(.*) \(scale factor (\d+)\)", re.DOTALL)
 _PAGE = "see docs/gavel.md"
 _ROUNDING = 1e-6
 
@@ -59,11 +64,11 @@ def read_rates(isolated: str | Path, colocated: str | Path | None = None) -> Rat
         from 0, or the two orders of a pair disagree; if pairs are given twice.
     """
     path = Path(isolated)
-    if is_nested(path):
+    if _is_nested(path):
         if colocated is not None:
             problem = f"has pairs, and so has {colocated}"
             raise InstanceError(str(isolated), "", problem, "give one file")
-        return _rates(*read_nested(path), str(isolated), str(isolated))
+        return _rates(*_nested(path), str(isolated), str(isolated))
     alone = _alone(path)
     pairs = None if colocated is None else dict(_pairs(Path(colocated)))
     return _rates(alone, pairs, str(isolated), str(colocated))
@@ -142,3 +147,61 @@ def _pairs(path: Path) -> Iterator[tuple[tuple[Any, ...], tuple[Any, Any]]]:
             raise InstanceError(where, f"rows[{i}]", "names no pair, or one twice", _PAGE)
         seen.add(key)
         yield key, (rate, rate_of_other)
+
+
+def _is_nested(path: Path) -> bool:
+    """Whether a file, plain or gzip, holds an object; of one that cannot be read, false."""
+    try:
+        with path.open("rb") as raw:
+            packed = raw.read(2) == b"\x1f\x8b"
+        with gzip.open(path) if packed else path.open("rb") as stream:
+            head: bytes = stream.read(4096)
+    except (OSError, EOFError, ValueError, zlib.error):
+        return False
+    return head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{")
+
+
+def _nested(path: Path) -> tuple[dict[tuple[str, int], Any], dict[tuple[Any, ...], Any]]:
+    """Return rates alone by (job type, scale), and of pairs of one scale."""
+    alone: dict[tuple[str, int], dict[str, Any]] = {}
+    pairs: dict[tuple[Any, ...], tuple[Any, Any]] = {}
+    where = str(path)
+    for gpu, jobs in read_json(path).items():
+        for job, rates in _object(jobs, where, f"[{gpu!r}]").items():
+            place = f"[{gpu!r}][{job!r}]"
+            model, scale = _job_of(job)
+            known = alone.setdefault((model, scale), {})
+            if gpu in known:
+                problem = f"{model!r} of scale {scale} stands twice"
+                raise InstanceError(where, place, problem, "keep one of the two")
+            known[gpu] = 0
+            for other, rate in _object(rates, where, place).items():
+                if other == _ISOLATED:
+                    known[gpu] = rate
+                    continue
+                if not isinstance(rate, list) or len(rate) != 2:
+                    problem = "is not [rate, rate of the other]"
+                    raise InstanceError(where, f"{place}[{other!r}]", problem, _PAGE)
+                beside, its_scale = _job_of(other)
+                if its_scale == scale:
+                    pairs[model, beside, scale, gpu] = rate[0], rate[1]
+    return alone, pairs
+
+
+def _job_of(name: str) -> tuple[str, int]:
+    """Return job type and scale factor of a job's name in these files."""
+    if name.startswith("("):
+        try:
+            parts = ast.literal_eval(name)
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            parts = None
+        if isinstance(parts, tuple) and list(map(type, parts)) == [str, int]:
+            return parts[0], parts[1]
+    scaled = _SCALED.fullmatch(name)
+    return (scaled[1], int(scaled[2])) if scaled else (name, 1)
+
+
+def _object(value: Any, where: str, place: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise InstanceError(where, place, "is no object of rates", _PAGE)
+    return value

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from dlsched.errors import InstanceError
-from dlsched.problems.shares.numbers import NumberT, converted
+from dlsched.schema.flaws import Flaw
 from dlsched.schema.quantities import Number, exact, shown, whole
 
 if TYPE_CHECKING:
     import pandas
+
+NumberT = TypeVar("NumberT", int, Number)
 
 
 @dataclass(frozen=True)
@@ -126,3 +128,19 @@ def _at_least(
         remedy = f"write a number {'above' if strict else 'from'} {low}"
         raise InstanceError(where, path, f"{shown(value)} is too small", remedy)
     return number
+
+
+def converted(
+    value: object, convert: Callable[[object], NumberT], where: str, path: str
+) -> NumberT:
+    """Return a value as `convert` reads it.
+
+    Raises
+    ------
+    InstanceError
+        With what is wrong with it, at a path of what the caller gave.
+    """
+    try:
+        return convert(value)
+    except Flaw as flaw:
+        raise InstanceError(where, path, flaw.problem, flaw.remedy) from None

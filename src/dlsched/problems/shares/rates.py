@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dlsched.errors import InstanceError
-from dlsched.problems.shares.numbers import converted
+from dlsched.problems.shares.jobs import converted
 from dlsched.schema.quantities import Number, exact, shown, simplify, whole
 
 if TYPE_CHECKING:
