@@ -40,8 +40,8 @@ def hadar_committed(instance: Instance, run: Run) -> Claim:
         cost = np.stack([offers.take(j, v)[1] for v in range(count)], axis=1)
         payoff = best_schedule(
             np.ascontiguousarray(np.ldexp(cost, -gangs.exponent)),
-            np.ascontiguousarray(work.gains[j, :count]),
-            int(work.needs[j]),
+            np.array(work[j].gains),
+            work[j].need,
             int(gangs.first[j]),
             gangs.worth[j],
             False,

@@ -21,6 +21,7 @@ MOVED = {
     "dlsched.problems.placement.heuristics.daily": "dlsched.solve by hill_climbing with days=1",
     "dlsched.problems.reclaiming.frontier": f"dlsched.frontier for two levels, else {_CLAIMS}",
     "dlsched.problems.reclaiming.nearest_optimum": _CLAIMS,
+    "dlsched.problems.utility.exact.bounds": "dlsched.problems.utility.programs.lagrangian",
     "dlsched.problems.utility.exact.total_duration": _CLAIMS,
     "dlsched.profiling": "dlsched.problems.sensitivity",
     "dlsched.result": "dlsched.results.result",

@@ -16,14 +16,13 @@ from utility_instances import instance, job
 import dlsched
 from dlsched.problems.utility import Instance, model
 from dlsched.problems.utility.exact import solve_model
-from dlsched.problems.utility.exact.bounds import lagrangian_bound
 from dlsched.problems.utility.exact.schedule_columns import ScheduleSearch
 from dlsched.problems.utility.heuristics.insertion import Insertion
 from dlsched.problems.utility.instances.strategy import infeasible
 from dlsched.problems.utility.kernels.pricing import Jobs, price_all
 from dlsched.problems.utility.model import Part
 from dlsched.problems.utility.programs.column_generation import generate, refinements
-from dlsched.problems.utility.programs.lagrangian import Dual
+from dlsched.problems.utility.programs.lagrangian import Dual, lagrangian_bound
 from dlsched.problems.utility.programs.master import Columns
 from dlsched.problems.utility.programs.reduced_cost_fixing import restrict
 from dlsched.problems.utility.structures import work_units

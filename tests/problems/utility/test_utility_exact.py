@@ -17,10 +17,9 @@ import dlsched
 from dlsched.problems.utility import Instance, model
 from dlsched.problems.utility.definition.check import completions
 from dlsched.problems.utility.exact import schedule_columns
-from dlsched.problems.utility.exact.bounds import lagrangian_bound
 from dlsched.problems.utility.heuristics.insertion import Insertion
 from dlsched.problems.utility.kernels.pricing import best_schedule
-from dlsched.problems.utility.programs.lagrangian import Dual
+from dlsched.problems.utility.programs.lagrangian import Dual, lagrangian_bound
 from dlsched.problems.utility.structures.gangs import Gangs, Stopped
 from dlsched.problems.utility.structures.machines import solution_of
 from dlsched.problems.utility.structures.work_units import Units, units

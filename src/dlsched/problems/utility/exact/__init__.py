@@ -1,4 +1,4 @@
-"""Exact methods for utility: the integer program, and Dantzig-Wolfe over the jobs' schedules."""
+"""Exact methods: the integer program, and Dantzig-Wolfe over jobs' schedules, with its bound."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from dlsched.problems.utility import model
 from dlsched.problems.utility.definition.schema import Instance, Solution
-from dlsched.problems.utility.exact.schedule_columns import ScheduleSearch
+from dlsched.problems.utility.exact.schedule_columns import LAGRANGIAN, ScheduleSearch
 from dlsched.problems.utility.model import Part
 from dlsched.problems.utility.structures.gangs import Barred, Stopped
 from dlsched.registry.own import method
@@ -65,6 +65,26 @@ class _LimitedModel:
         if _COMPILING * (time.perf_counter() - began) > self.run.remaining():
             raise Stopped(Termination.TIME_LIMIT)
         return built
+
+
+@method("utility", kind="bound", preload=SOLVER_LIBRARIES)
+def lagrangian(instance: Instance, run: Run) -> Claim:
+    """Lagrangian bound of the best prices found, which `lagrangian_bound` re-checks in one pass.
+
+    Prices are duals of the restricted master, with slots merged into ever shorter periods.
+    """
+    search = ScheduleSearch(instance, run)
+    if not search.gangs.masks:
+        bound = Bound(0, "certified", "no job can run")
+        return Claim(status=Status.NO_SOLUTION, reason="no job can run", bounds=[[bound]])
+    return bound_of(search)
+
+
+def bound_of(search: ScheduleSearch) -> Claim:
+    """Return the least bound by prices that the master's periods give."""
+    search.bound_by_prices(search.run)
+    bounds = [] if search.bound is None else [Bound(search.bound, "certified", LAGRANGIAN)]
+    return Claim(status=Status.NO_SOLUTION, bounds=[bounds])
 
 
 @method("utility", kind="exact", preload=SOLVER_LIBRARIES, begins_with="lagrangian")

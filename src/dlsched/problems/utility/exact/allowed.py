@@ -7,11 +7,10 @@ import numpy as np
 from dlsched.errors import OptionError
 from dlsched.problems.utility.definition.allow import Allow, require_form
 from dlsched.problems.utility.definition.schema import Instance
-from dlsched.problems.utility.exact import solve_barred
-from dlsched.problems.utility.exact.schedule_columns import LAGRANGIAN, ScheduleSearch
+from dlsched.problems.utility.exact import bound_of, solve_barred
+from dlsched.problems.utility.exact.schedule_columns import ScheduleSearch
 from dlsched.problems.utility.structures.gangs import Barred
-from dlsched.results.objective import Bound
-from dlsched.results.result import Claim, Status
+from dlsched.results.result import Claim
 from dlsched.run import Run
 from dlsched.solvers.levels import SOLVER_LIBRARIES
 
@@ -29,10 +28,7 @@ def solve_allowed(instance: Instance, run: Run, allow: Allow) -> Claim:
 
 def bound_allowed(instance: Instance, run: Run, allow: Allow) -> Claim:
     """Least bound by prices of these schedules that the master's periods give."""
-    search = ScheduleSearch(instance, run, barred(instance, allow))
-    search.bound_by_prices(run)
-    bounds = [] if search.bound is None else [Bound(search.bound, "certified", LAGRANGIAN)]
-    return Claim(status=Status.NO_SOLUTION, bounds=[bounds])
+    return bound_of(ScheduleSearch(instance, run, barred(instance, allow)))
 
 
 def barred(instance: Instance, allow: Allow) -> Barred:

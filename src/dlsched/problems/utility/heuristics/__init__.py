@@ -8,12 +8,12 @@ from dataclasses import replace
 from dlsched.errors import OptionError
 from dlsched.problems.utility.definition.check import completions
 from dlsched.problems.utility.definition.schema import Instance, Solution
-from dlsched.problems.utility.heuristics.forked import by_least_time
 from dlsched.problems.utility.heuristics.hadar import Hadar
 from dlsched.problems.utility.heuristics.hadare import Copies
 from dlsched.problems.utility.heuristics.insertion import Insertion, by_density
 from dlsched.problems.utility.heuristics.slot_policies import (
     CapacityQueue,
+    forked_by_least_time,
     shortest_first,
     two_queues,
 )
@@ -59,7 +59,7 @@ def yarn_cs(instance: Instance, run: Run) -> Claim:
     """Apache YARN's capacity scheduler, as compared in section IV: first come first served.
 
     Jobs are never preempted, and the head of the queue blocks the rest. See
-    `policies.CapacityQueue`.
+    `slot_policies.CapacityQueue`.
     """
     return _simulate(instance, CapacityQueue(instance), run)
 
@@ -148,7 +148,7 @@ def forked(instance: Instance, run: Run) -> Claim:
     """
     if not instance.forking:
         raise OptionError("forked copies jobs: the instance needs forking true; use hadar")
-    return _finished_jobs(instance, by_least_time(instance), run)
+    return _finished_jobs(instance, Rounds(instance).run(forked_by_least_time), run)
 
 
 def _simulate(instance: Instance, policy: Callable[[Rounds], Grants], run: Run) -> Claim:

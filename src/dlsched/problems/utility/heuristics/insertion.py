@@ -87,17 +87,10 @@ class Insertion:
         cost[largest < workers] = np.inf
         if len(self.gangs.barred):
             cost[self.gangs.barred[job, :, : len(masks)]] = np.inf
-        work = self.gangs.rounded_down
+        work = self.gangs.rounded_down[job]
         row = np.empty(len(largest), dtype=np.int8)
-        value = best_schedule(
-            cost,
-            work.gains[job],
-            int(work.needs[job]),
-            int(self.gangs.first[job]),
-            worth,
-            True,
-            row,
-        )
+        first = int(self.gangs.first[job])
+        value = best_schedule(cost, np.array(work.gains), work.need, first, worth, True, row)
         if value == -np.inf:
             return False
         self.put(job, row)

@@ -1,12 +1,14 @@
-"""Policies of the comparators: which jobs run in the next slot, and on which GPUs."""
+"""Policies of the comparators, and of forked jobs: which run in the next slot, on which GPUs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 
 from dlsched.problems.utility.definition.schema import Instance
 from dlsched.problems.utility.structures.machines import place, take
 from dlsched.problems.utility.structures.slot_simulation import Grants, Rounds
+from dlsched.schema import Number
 
 
 def shortest_first(rounds: Rounds) -> Grants:
@@ -18,6 +20,46 @@ def shortest_first(rounds: Rounds) -> Grants:
     queue = sorted(rounds.queue, key=rounds.slots_left)
     counts = {j: rounds.take_fastest(j, free) for j in queue}
     return place(rounds.instance, {j: gpus for j, gpus in counts.items() if gpus})
+
+
+def forked_by_least_time(rounds: Rounds) -> Grants:
+    """Give forked jobs machines by the time that they would need on all of them, shortest first.
+
+    A job takes machines, slowest for it first, until they do the rest of its work; remaining
+    machines then take copies of the jobs in the same order, as many as they have GPUs.
+    """
+    inst = rounds.instance
+    queue = sorted(rounds.queue, key=lambda j: (Fraction(rounds.left[j]) / inst.fastest[j], j))
+    free = [dict(machine.gpus) for machine in inst.machines]
+    held: dict[int, dict[int, str]] = {j: {} for j in queue}
+
+    def rate(j: int, m: int, kind: str) -> Number:
+        return inst.rate(inst.jobs[j], kind) if free[m][kind] else 0
+
+    def take(j: int, m: int) -> Number:
+        """Put a copy of a job on a machine's best free GPU for it; return its progress."""
+        kind = max(free[m], key=lambda k: rate(j, m, k), default="")
+        gained = rate(j, m, kind) if kind else 0
+        if gained:
+            free[m][kind] -= 1
+            held[j][m] = kind
+        return inst.gain(inst.jobs[j], gained)
+
+    for j in queue:
+        missing = rounds.left[j]
+        best = [max((rate(j, m, k) for k in kinds), default=0) for m, kinds in enumerate(free)]
+        for m in sorted(range(len(free)), key=best.__getitem__):
+            if missing > 0:
+                missing -= take(j, m)
+    for m in range(len(free)):
+        for j in queue:
+            if m not in held[j]:
+                take(j, m)
+    return {
+        j: {inst.machines[m].id: {kind: 1} for m, kind in sorted(on.items())}
+        for j, on in held.items()
+        if on
+    }
 
 
 def most_free(instance: Instance, job: int, free: dict[str, int]) -> list[str]:

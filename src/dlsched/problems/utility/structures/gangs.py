@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from dlsched.errors import OptionError
 from dlsched.problems.utility.definition.check import completions, progress
 from dlsched.problems.utility.definition.schema import Instance, Solution
-from dlsched.problems.utility.structures.work_units import UNITS, Work, exact_units
+from dlsched.problems.utility.structures.work_units import UNITS, Units, exact_units, rounded_down
 from dlsched.results.result import Termination
 
 Indices = NDArray[np.int64]
@@ -202,9 +202,10 @@ class Gangs:
         return min(UNITS, max(FEWEST_UNITS, UNIT_STEPS // runs))
 
     @cached_property
-    def rounded_down(self) -> Work:
-        """The jobs' work with gains rounded down: what finishes by it finishes exactly."""
-        return Work(self.instance, up=False, most=self.most_units)
+    def rounded_down(self) -> dict[int, Units]:
+        """The work of the jobs that can run, with gains rounded down."""
+        able = np.flatnonzero(self.number_of_speeds).tolist()
+        return {j: rounded_down(self.instance, j, self.most_units) for j in able}
 
     @cached_property
     def value(self) -> Vector:

@@ -197,37 +197,15 @@ def exact_units(instance: Instance, j: int) -> Units:
     Unlike those of `units` they may be any number below `_EXACT_INTEGERS`.
     """
     gains = [Fraction(speed.gain) for speed in instance.speeds[j]]
-    work = Fraction(instance.jobs[j].iterations)
     step = granularity(gains)
-    need = int(-(-work // step))
+    need = int(-(-instance.jobs[j].iterations // step))
     if need <= _EXACT_INTEGERS:
         return Units(tuple(min(need, int(gain / step)) for gain in gains), need, exact=True)
-    return units(gains, work, instance.slots - instance.jobs[j].arrival + 1, up=False)
+    return rounded_down(instance, j, UNITS)
 
 
-class Work:
-    """Gains and needs of all jobs, as arrays for the loops.
-
-    Attributes
-    ----------
-    gains
-        Jobs x speeds, in units.
-    needs
-        By job: units of work.
-    """
-
-    def __init__(self, instance: Instance, up: bool, most: int = UNITS) -> None:
-        count = len(instance.jobs)
-        width = max(map(len, instance.speeds), default=0)
-        self.gains = np.zeros((count, max(1, width)), dtype=np.int64)
-        self.needs = np.ones(count, dtype=np.int64)
-        known: dict[object, Units] = {}
-        for j, (job, speeds) in enumerate(zip(instance.jobs, instance.speeds, strict=True)):
-            if speeds:
-                slots = instance.slots - job.arrival + 1
-                key = (tuple(s.gain for s in speeds), job.iterations, slots)
-                if key not in known:
-                    exact = [Fraction(g) for g in key[0]]
-                    known[key] = units(exact, Fraction(job.iterations), slots, up, most)
-                self.gains[j, : len(speeds)] = known[key].gains
-                self.needs[j] = known[key].need
+def rounded_down(instance: Instance, j: int, most: int) -> Units:
+    """Return a job's work with gains rounded down: what finishes by it finishes exactly."""
+    job, gains = instance.jobs[j], [Fraction(speed.gain) for speed in instance.speeds[j]]
+    slots = instance.slots - job.arrival + 1
+    return units(gains, Fraction(job.iterations), slots, False, most)
