@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from itertools import count
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -13,7 +14,7 @@ from dlsched.problems.utility.definition.allow import Allow, require_form
 from dlsched.problems.utility.definition.check import completions
 from dlsched.problems.utility.definition.schema import Held, Instance, Job, Solution
 from dlsched.problems.utility.structures.gangs import Gangs, Stop, levels_of, require
-from dlsched.problems.utility.structures.machines import solution_of
+from dlsched.problems.utility.structures.machines import Divide, solution_of
 from dlsched.problems.utility.structures.work_units import units
 from dlsched.schema import granularity
 
@@ -75,7 +76,7 @@ def build(instance: Instance, stop: Stop = lambda: None, part: Part | None = Non
     """
     import pyomo.core as pyo
 
-    watch = _Watch(stop)
+    watch = _watch(stop)
     gains = gains_of(instance)
     total = sum(len(gains[job.id]) * (instance.slots - job.arrival + 1) for job in instance.jobs)
     if total > MOST_VARIABLES:
@@ -87,10 +88,7 @@ def build(instance: Instance, stop: Stop = lambda: None, part: Part | None = Non
     slots_of = {j: range(job.arrival, instance.slots + 1) for j, job in jobs.items()}
     runs = [(j, t, v) for j, slots in slots_of.items() for t in slots for v in range(len(gains[j]))]
     if part is None:
-        ends = {
-            j: slots[fewest - 1 :] if fewest else range(0)
-            for (j, slots), fewest in zip(slots_of.items(), instance.fewest, strict=True)
-        }
+        ends = ends_of(instance)
         certain = set(jobs) if instance.must_finish else set()
     else:
         ends = part.ends
@@ -126,6 +124,14 @@ def build(instance: Instance, stop: Stop = lambda: None, part: Part | None = Non
     return m
 
 
+def ends_of(instance: Instance) -> dict[str, range]:
+    """Return the slots in which each job may finish."""
+    return {
+        job.id: range(job.arrival + fewest - 1, instance.slots + 1) if fewest else range(0)
+        for job, fewest in zip(instance.jobs, instance.fewest, strict=True)
+    }
+
+
 def _finishing(
     instance: Instance,
     m: Any,
@@ -133,7 +139,7 @@ def _finishing(
     speeds: dict[tuple[str, int], list[int]],
     ends: dict[str, range],
     certain: set[str],
-    watch: _Watch,
+    watch: Callable[[], None],
 ) -> None:
     """Add the rows of finishing: once, in a slot with a run, and no run after it."""
     import pyomo.core as pyo
@@ -161,17 +167,15 @@ def _finishing(
                     m.order.add((j, t), before <= m.done[j, t])
 
 
-class _Watch:
-    """Checks the limits, once in `_ROWS` calls, while a model is built."""
+def _watch(stop: Stop) -> Callable[[], None]:
+    """Return what checks the limits once in `_ROWS` calls, while a model is built."""
+    calls = count(1)
 
-    def __init__(self, stop: Stop) -> None:
-        self.stop = stop
-        self.count = 0
+    def watch() -> None:
+        if next(calls) % _ROWS == 0:
+            require(stop)
 
-    def __call__(self) -> None:
-        self.count += 1
-        if self.count % _ROWS == 0:
-            require(self.stop)
+    return watch
 
 
 def _work(
@@ -180,7 +184,7 @@ def _work(
     gains: dict[str, list[Fraction]],
     speeds: dict[tuple[str, int], list[int]],
     ends: dict[str, range],
-    watch: _Watch,
+    watch: Callable[[], None],
 ) -> None:
     """Add the rows of progress: a job that has finished by a slot has done its work by then."""
     import pyomo.core as pyo
@@ -256,17 +260,17 @@ def places(instance: Instance, job: Job) -> list[tuple[str, str]]:
     ]
 
 
-def _capacity(instance: Instance, m: Any, runs: list[Run], watch: _Watch) -> None:
+def _capacity(instance: Instance, m: Any, runs: list[Run], watch: Callable[[], None]) -> None:
     """Add the rows of Hall's condition, or of machines and types for copies."""
     import pyomo.core as pyo
 
     users: dict[Limit, dict[Run, int]] = {}
     free: dict[Limit, int] = {}
-    limits = _machine_limits(instance) if instance.forking else _set_limits(instance)
+    limits = _limits(instance)
     for run in runs:
         watch()
         job, slot, v = run
-        for limit in limits(job, v):
+        for limit in limits[job, v]:
             key = (slot, limit.label)
             users.setdefault(key, {})[run] = limit.gpus
             free[key] = limit.capacity
@@ -288,31 +292,29 @@ class _Limit(NamedTuple):
     capacity: int
 
 
-def _machine_limits(instance: Instance) -> Callable[[str, int], list[_Limit]]:
-    """Return what limits a copy: the GPUs of its type on the machine, and one copy there."""
-    counts = {machine.id: machine.gpus for machine in instance.machines}
-    where = {job.id: places(instance, job) for job in instance.jobs}
+def _limits(instance: Instance) -> dict[tuple[str, int], list[_Limit]]:
+    """Return what limits the runs of a job at a speed: sets of types that contain those of it.
 
-    def limits(job: str, copy: int) -> list[_Limit]:
-        machine, kind = where[job][copy]
-        of_type = _Limit(f"{machine}:{kind}", 1, counts[machine][kind])
-        return [of_type, _Limit(f"{machine}:{job}", 1, 1)]
-
-    return limits
-
-
-def _set_limits(instance: Instance) -> Callable[[str, int], list[_Limit]]:
-    """Return what limits a gang: the sets of types that contain those of its speed."""
+    Copies are limited by the GPUs of their type on the machine, and to one on each machine.
+    """
+    if instance.forking:
+        counts = {machine.id: machine.gpus for machine in instance.machines}
+        return {
+            (job.id, v): [_Limit(f"{m}:{kind}", 1, counts[m][kind]), _Limit(f"{m}:{job.id}", 1, 1)]
+            for job in instance.jobs
+            for v, (m, kind) in enumerate(places(instance, job))
+        }
     gangs = Gangs(instance)
-    index = {job.id: j for j, job in enumerate(instance.jobs)}
     labels = ["+".join(k for i, k in enumerate(gangs.kinds) if s >> i & 1) for s in gangs.sets]
-
-    def limits(job: str, speed: int) -> list[_Limit]:
-        j = index[job]
-        sets = np.flatnonzero(gangs.within[gangs.mask_of_speed[j, speed]]).tolist()
-        return [_Limit(labels[s], int(gangs.workers[j]), int(gangs.capacity[s])) for s in sets]
-
-    return limits
+    of_mask = [np.flatnonzero(row).tolist() for row in gangs.within]
+    return {
+        (job.id, v): [
+            _Limit(labels[s], job.workers, int(gangs.capacity[s]))
+            for s in of_mask[gangs.mask_of_speed[j, v]]
+        ]
+        for j, job in enumerate(instance.jobs)
+        for v in range(len(instance.speeds[j]))
+    }
 
 
 def forbidden(instance: Instance, m: Any, allow: Allow) -> Iterator[Any]:
@@ -325,19 +327,19 @@ def forbidden(instance: Instance, m: Any, allow: Allow) -> Iterator[Any]:
             yield m.z[j, t, v]
 
 
-def read(instance: Instance, m: Any) -> Solution:
-    """Return the solution of the model's variables, assigned to machines."""
+def read(instance: Instance, m: Any, divide: Divide | None = None) -> Solution:
+    """Return the solution of the model's variables, assigned to machines as by `solution_of`."""
     if instance.forking:
-        return read_copies(instance, m)
+        return _read_copies(instance, m)
     levels = np.full((len(instance.jobs), instance.slots), -1, dtype=np.int8)
     index = {job.id: i for i, job in enumerate(instance.jobs)}
     for j, t, v in m.RUNS:
         if round(m.z[j, t, v].value or 0) == 1:
             levels[index[j], t - 1] = v
-    return solution_of(instance, levels)
+    return solution_of(instance, levels, divide)
 
 
-def read_copies(instance: Instance, m: Any) -> Solution:
+def _read_copies(instance: Instance, m: Any) -> Solution:
     """Return the solution of a forking instance's variables."""
     schedule: dict[str, dict[int, dict[str, dict[str, int]]]] = {}
     where = {job.id: places(instance, job) for job in instance.jobs}
@@ -350,6 +352,12 @@ def read_copies(instance: Instance, m: Any) -> Solution:
         for j, slots in schedule.items()
     }
     return Solution(schedule=rows)
+
+
+def copies_of(instance: Instance, job: Job, held: Held) -> list[int]:
+    """Return the numbers of the copies of a forking job that run in a slot."""
+    spots = places(instance, job)
+    return [spots.index((name, next(iter(kinds)))) for name, kinds in held.gpus.items()]
 
 
 def assign(instance: Instance, m: Any, solution: Solution) -> None:
@@ -370,10 +378,9 @@ def assign(instance: Instance, m: Any, solution: Solution) -> None:
         for f in range(job.arrival + done[job.id] - 1, instance.slots + 1):
             if (job.id, f) in m.done:
                 m.done[job.id, f].set_value(1, skip_validation=True)
-        spots = places(instance, job)
         for held in solution.schedule[job.id]:
             if levels is None:
-                runs = [spots.index((name, next(iter(kinds)))) for name, kinds in held.gpus.items()]
+                runs = copies_of(instance, job, held)
             else:
                 slower = range(int(levels[j, held.slot - 1]), len(instance.speeds[j]))
                 runs = [v for v in slower if (job.id, held.slot, v) in m.z][:1]

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dlsched.problems.utility.definition.schema import Instance
-from dlsched.problems.utility.model import Part
+from dlsched.problems.utility.model import Part, ends_of
 from dlsched.problems.utility.programs.lagrangian import Dual
 from dlsched.problems.utility.structures.gangs import Barred, Indices, Levels, Vector
 from dlsched.problems.utility.structures.work_stages import After
@@ -63,16 +63,11 @@ def restrict(dual: Dual, prices: Vector, levels: Levels, value: float) -> Part:
 
 def allowed_part(instance: Instance, barred: Barred) -> Part:
     """Return the part of what a rule allows; see `Gangs.barred`."""
-    part = Part({}, {}, set())
+    runs = {}
     for j, job in enumerate(instance.jobs):
-        runs = np.argwhere(~barred[j, :, : len(instance.speeds[j])]).tolist()
-        part.runs[job.id] = {(t + 1, v) for t, v in runs if t + 1 >= job.arrival}
-        fewest = instance.fewest[j]
-        slots = range(job.arrival, instance.slots + 1)
-        part.ends[job.id] = slots[fewest - 1 :] if fewest else range(0)
-        if instance.must_finish:
-            part.certain.add(job.id)
-    return part
+        allowed = np.argwhere(~barred[j, :, : len(instance.speeds[j])]).tolist()
+        runs[job.id] = {(t + 1, v) for t, v in allowed if t + 1 >= job.arrival}
+    return Part(runs, ends_of(instance), set(runs) if instance.must_finish else set())
 
 
 def _last(row: NDArray[np.int8] | Indices) -> int:

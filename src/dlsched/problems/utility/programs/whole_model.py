@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from dlsched.problems.utility.definition.check import progress
-from dlsched.problems.utility.definition.schema import Held, Instance, Solution
-from dlsched.problems.utility.model import assign, gains_of, places, read_copies, work_units
-from dlsched.problems.utility.structures.machines import RunningGang, place
+from dlsched.problems.utility.definition.schema import Instance, Solution
+from dlsched.problems.utility.model import assign, copies_of, gains_of, read, work_units
+from dlsched.problems.utility.structures.machines import RunningGang
 
 
 def complete(m: Any, instance: Instance) -> None:
@@ -55,87 +56,55 @@ def _state_capacity(instance: Instance, m: Any) -> None:
     import pyomo.core as pyo
 
     kinds = list(instance.supply)
-    jobs = {job.id: job for job in instance.jobs}
-    usable = {j: _types_by_speed(instance, i) for i, j in enumerate(jobs)}
+    index = {job.id: j for j, job in enumerate(instance.jobs)}
+    types = {(j, v): _types(instance, index[j], v) for j, _, v in m.RUNS}
     m.TYPES = pyo.Set(initialize=range(1, 2 ** len(kinds)))
     m.SLOTS = pyo.Set(initialize=range(1, instance.slots + 1))
     by_slot: dict[int, list[tuple[str, int]]] = {t: [] for t in m.SLOTS}
     for j, t, v in m.RUNS:
         by_slot[t].append((j, v))
-    m.repeated = pyo.Constraint(
-        m.RUNS,
-        rule=lambda m, j, t, v: (
-            pyo.Constraint.Feasible if usable[j][v].exact else m.z[j, t, v] == 0
-        ),
-    )
 
     def fits(m: Any, t: int, mask: int) -> Any:
         chosen = frozenset(kind for i, kind in enumerate(kinds) if mask >> i & 1)
         held = []
         for j, v in by_slot[t]:
-            types, workers = usable[j][v], jobs[j].workers
-            if types.exact:
-                inside = (types.exact <= chosen) + (workers - 1) * (types.all <= chosen)
-                held += [inside * m.z[j, t, v]] if inside else []
+            usable, exact = types[j, v]
+            others = instance.jobs[index[j]].workers - 1
+            inside = (exact <= chosen) + others * (usable <= chosen)
+            held += [inside * m.z[j, t, v]] if inside else []
         supply = sum(instance.supply[kind] for kind in chosen)
         return pyo.quicksum(held) <= supply if held else pyo.Constraint.Feasible
 
     m.gang_capacity = pyo.Constraint(m.SLOTS, m.TYPES, rule=fits)
 
 
-class _Types(NamedTuple):
-    """The GPU types that a gang may hold at a speed, and those of just this speed."""
-
-    all: frozenset[str]
-    exact: frozenset[str]
-
-
-def _types_by_speed(instance: Instance, number: int) -> list[_Types]:
-    """Return them by speed of a job; of several speeds with one gain all count as the first."""
-    job, speeds = instance.jobs[number], instance.speeds[number]
-    gains = {kind: instance.gain(job, instance.rate(job, kind)) for kind in instance.supply}
-    rows, known = [], set()
-    for speed in speeds:
-        exact = frozenset(kind for kind in instance.supply if gains[kind] == speed.gain)
-        usable = frozenset(kind for kind in instance.supply if gains[kind] >= speed.gain)
-        rows.append(_Types(usable, frozenset() if speed.gain in known else exact))
-        known.add(speed.gain)
-    return rows
+def _types(instance: Instance, j: int, v: int) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the GPU types that a gang may hold at a speed, and those of just this speed."""
+    job, speed = instance.jobs[j], instance.speeds[j][v]
+    gains = {kind: instance.gain(job, instance.rate(job, kind)) for kind in speed.types}
+    return speed.types, frozenset(kind for kind in speed.types if gains[kind] == speed.gain)
 
 
 def read_complete(instance: Instance, m: Any) -> Solution:
     """Return the solution of the variables' values, each gang with a GPU of just its speed."""
-    if instance.forking:
-        return read_copies(instance, m)
-    schedule: dict[str, list[Held]] = {job.id: [] for job in instance.jobs}
-    index = {job.id: i for i, job in enumerate(instance.jobs)}
-    running: dict[int, list[RunningGang]] = {}
-    for j, t, v in m.RUNS:
-        if round(m.z[j, t, v].value or 0) == 1:
-            running.setdefault(t, []).append(RunningGang(index[j], v))
-    for t, gangs in sorted(running.items()):
-        counts = _counts(instance, gangs)
-        for j, gpus in place(instance, counts).items():
-            schedule[instance.jobs[j].id].append(Held(slot=t, gpus=gpus))
-    return Solution(schedule={name: tuple(rows) for name, rows in schedule.items() if rows})
+    return read(instance, m, _counts)
 
 
-def _counts(instance: Instance, gangs: list[RunningGang]) -> dict[int, dict[str, int]]:
+def _counts(instance: Instance, gangs: Sequence[RunningGang]) -> dict[int, dict[str, int]]:
     """Return the GPUs of each type that every gang of a slot gets: a matching."""
     from scipy import sparse
     from scipy.sparse.csgraph import maximum_bipartite_matching
 
     gpus = [kind for kind, count in instance.supply.items() for _ in range(count)]
     wanted: list[tuple[int, frozenset[str]]] = []
-    for number, speed in gangs:
-        types = _types_by_speed(instance, number)[speed]
-        others = instance.jobs[number].workers - 1
-        wanted += [(number, types.exact), *[(number, types.all)] * others]
+    for j, v in gangs:
+        usable, exact = _types(instance, j, v)
+        wanted += [(j, exact), *[(j, usable)] * (instance.jobs[j].workers - 1)]
     may = np.array([[kind in types for kind in gpus] for _, types in wanted], dtype=bool)
     matched = maximum_bipartite_matching(sparse.csr_array(may), perm_type="column")
     counts: dict[int, dict[str, int]] = {}
-    for (number, _), gpu in zip(wanted, matched.tolist(), strict=True):
-        row = counts.setdefault(number, {})
+    for (j, _), gpu in zip(wanted, matched.tolist(), strict=True):
+        row = counts.setdefault(j, {})
         if gpu >= 0:
             row[gpus[gpu]] = row.get(gpus[gpu], 0) + 1
     return counts
@@ -146,22 +115,14 @@ def assign_complete(instance: Instance, m: Any, solution: Solution) -> None:
     import pyomo.core as pyo
 
     assign(instance, m, solution)
-    if instance.forking:
-        _show_copies(instance, m, solution)
-    else:
-        for j, job in enumerate(instance.jobs):
-            gains = [speed.gain for speed in instance.speeds[j]]
-            for held in solution.schedule.get(job.id, ()):
-                v = gains.index(progress(instance, job, held))
+    for j, job in enumerate(instance.jobs):
+        gains = [speed.gain for speed in instance.speeds[j]]
+        for held in solution.schedule.get(job.id, ()):
+            if instance.forking:
+                runs = copies_of(instance, job, held)
+            else:
+                runs = [gains.index(progress(instance, job, held))]
+            for v in runs:
                 m.z[job.id, held.slot, v].set_value(1, skip_validation=True)
     for key in m.BLOCKS:
         m.work[key].set_value(abs(pyo.value(m.block[key].body)), skip_validation=True)
-
-
-def _show_copies(instance: Instance, m: Any, solution: Solution) -> None:
-    for job in instance.jobs:
-        spots = places(instance, job)
-        for held in solution.schedule.get(job.id, ()):
-            for name, kinds in held.gpus.items():
-                v = spots.index((name, next(iter(kinds))))
-                m.z[job.id, held.slot, v].set_value(1, skip_validation=True)

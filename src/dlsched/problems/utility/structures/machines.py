@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -21,21 +21,29 @@ class RunningGang(NamedTuple):
     speed: int
 
 
-def solution_of(instance: Instance, levels: NDArray[np.int8]) -> Solution:
+Divide: TypeAlias = Callable[[Instance, Sequence[RunningGang]], dict[int, GpusByType]]
+
+
+def solution_of(
+    instance: Instance, levels: NDArray[np.int8], divide: Divide | None = None
+) -> Solution:
     """Return the schedule on machines; a greedy rule keeps each gang on few of them.
 
     Parameters
     ----------
     levels
         Jobs x slots: the index of the speed, -1 where a job does not run.
+    divide
+        Returns the GPUs of each type for the gangs of a slot; by default `gpus_by_type`.
     """
+    divide = divide or gpus_by_type
     schedule: dict[str, list[Held]] = {job.id: [] for job in instance.jobs}
-    known: dict[tuple[RunningGang, ...], dict[int, GpusByMachine]] = {}
+    known: dict[tuple[RunningGang, ...], dict[int, GpusByMachine]] = {(): {}}
     for t in range(instance.slots):
         jobs = np.flatnonzero(levels[:, t] >= 0).tolist()
         running = tuple(RunningGang(j, int(levels[j, t])) for j in jobs)
         if running not in known:
-            known[running] = place(instance, gpus_by_type(instance, running))
+            known[running] = place(instance, divide(instance, running))
         for j, gpus in known[running].items():
             schedule[instance.jobs[j].id].append(Held(slot=t + 1, gpus=gpus))
     return Solution(schedule={name: tuple(rows) for name, rows in schedule.items() if rows})
