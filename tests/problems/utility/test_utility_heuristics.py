@@ -64,7 +64,7 @@ def test_an_unplaceable_job_is_skipped() -> None:
     admitted = set(Hadar(three).decide(Rounds(three)))
     assert 2 in admitted
     assert len(admitted) == 2
-    assert set(Hadar(three).literal(Rounds(three))) == {0}
+    assert set(Hadar(three).decide(Rounds(three), literal=True)) == {0}
 
 
 def test_a_job_is_charged_before_its_own_update() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dlsched
-from dlsched.problems.utility.heuristics.insertion import Insertion, by_density
+from dlsched.problems.utility.heuristics.insertion import Insertion
 from dlsched.problems.utility.kernels import hadar_program, insertion, pricing
 from dlsched.problems.utility.structures.gangs import Gangs
 from dlsched.problems.utility.structures.work_stages import Stages
@@ -110,7 +110,7 @@ def test_searches_built_and_not(seed: int, barring: bool) -> None:
         levels, finish = np.full(shape[:2], -1, np.int8), np.full(shape[0], -1)
         free = gangs.free(levels)
         demands, plan = kernel.Demands(*gangs.demands), kernel.Plan(levels, finish, free, seed + 1)
-        order = by_density(gangs)
+        order = np.array(gangs.by_density)
         kernel.insert_in_turn(demands, plan, order)
         totals, kept = np.full(2, worth(gangs, finish)), levels.copy()
         kernel.anneal_order(demands, plan, order, 40, 0.05, totals, kept)

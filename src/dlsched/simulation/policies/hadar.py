@@ -151,7 +151,7 @@ class Hadar(BasePolicy):
             rounds.instance,
             factors=adapter.factors(rounds.instance, self.utility),
         )
-        grants = decider.literal(rounds) if method == "hadar_literal" else decider.decide(rounds)
+        grants = decider.decide(rounds, literal=method == "hadar_literal")
         solved: dict[str, Any] = {"method": method}
         if decider.scanned:
             solved["scanned"] = True

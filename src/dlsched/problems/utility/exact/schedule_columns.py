@@ -13,8 +13,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from dlsched.problems.utility.definition.check import evaluate
 from dlsched.problems.utility.definition.schema import Instance, Solution
-from dlsched.problems.utility.heuristics.insertion import Insertion, by_density
+from dlsched.problems.utility.heuristics.insertion import Insertion
 from dlsched.problems.utility.model import Part
 from dlsched.problems.utility.programs.column_generation import generate, refinements
 from dlsched.problems.utility.programs.lagrangian import Dual, Priced
@@ -32,7 +33,7 @@ from dlsched.problems.utility.structures.machines import solution_of
 from dlsched.results.objective import Bound
 from dlsched.results.result import Claim, Point, Start, Status, Termination
 from dlsched.run import Run
-from dlsched.schema import Number, granularity, simplify
+from dlsched.schema import granularity
 from dlsched.solvers import highs
 
 CLOSE = 1e-9
@@ -142,8 +143,7 @@ class ScheduleSearch:
             self.bound_without_prices()
             if self.run.known is None:  # else insertion has searched already
                 schedule = Insertion(self.gangs)
-                order = by_density(self.gangs).tolist()
-                schedule.search(self.run.nested(0.2 * limit), order, rounds)
+                schedule.search(self.run.nested(0.2 * limit), self.gangs.by_density, rounds)
                 self.propose(schedule)
             if self.run.stop_reason():
                 return
@@ -198,7 +198,7 @@ class ScheduleSearch:
         """Insert the jobs by utility per GPU and slot, or by utility minus cost at prices."""
         schedule = Insertion(self.gangs)
         if prices is None:
-            schedule.fill(by_density(self.gangs).tolist())
+            schedule.fill(self.gangs.by_density)
             return schedule
         order = np.argsort(-self.dual.price(prices).values, kind="stable").tolist()
         schedule.fill(order, self.dual.by_mask(prices))
@@ -271,28 +271,21 @@ class ScheduleSearch:
         schedule.fill(schedule.left_out())
         return self.propose(schedule)
 
-    def exact_value(self) -> Number:
-        """Return the incumbent's utility in exact numbers."""
-        total = Fraction(0)
-        for job, row in zip(self.instance.jobs, self.best.levels, strict=True):
-            used = np.flatnonzero(row >= 0)
-            if len(used):
-                total += self.instance.worth(job, int(used[-1]) - job.arrival + 2)
-        return simplify(total)
-
     def claim(self, build_seconds: float) -> Claim:
         """Return the incumbent, the bound, and whether the two meet."""
         bounds = [] if self.bound is None else [Bound(self.bound, "certified", LAGRANGIAN)]
+        solution = self.solution if self.complete else None
         claim = Claim(
-            solution=self.solution if self.complete else None,
+            solution=solution,
             status=Status.FEASIBLE if self.complete else Status.NO_SOLUTION,
             termination=self.run.stop_reason() or Termination.UNDECIDED,
             bounds=[bounds],
             build_seconds=build_seconds,
             start=self.start,
         )
-        if self.closed:
-            bounds.append(Bound(self.exact_value(), "claimed", "prices, to nine digits"))
+        if self.closed and solution is not None:
+            value = evaluate(self.instance, solution.schedule)[0]
+            bounds.append(Bound(value, "claimed", "prices, to nine digits"))
             return replace(claim, status=Status.OPTIMAL, termination=None)
         if not self.complete and self.bound is not None and self.bound < 0:
             reason = "by prices, not every job can finish"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from dlsched.errors import OptionError
 from dlsched.problems.utility.definition.check import completions
 from dlsched.problems.utility.definition.schema import Instance, Solution
 from dlsched.problems.utility.heuristics.hadar import Hadar
 from dlsched.problems.utility.heuristics.hadare import Copies
-from dlsched.problems.utility.heuristics.insertion import Insertion, by_density
+from dlsched.problems.utility.heuristics.insertion import Insertion
 from dlsched.problems.utility.heuristics.slot_policies import (
     CapacityQueue,
     forked_by_least_time,
@@ -51,7 +52,7 @@ def hadar_literal(instance: Instance, run: Run) -> Claim:
     Read literally it would schedule nothing, as the empty allocation has the least cost; here each
     job takes its best payoff.
     """
-    return _simulate(instance, Hadar(instance).literal, run)
+    return _simulate(instance, partial(Hadar(instance).decide, literal=True), run)
 
 
 @method("utility", kind="baseline")
@@ -112,7 +113,7 @@ def insertion(instance: Instance, run: Run, rounds: int = 500) -> Claim:
     schedule = Insertion(gangs)
     if not gangs.masks:
         return _finished_jobs(instance, solution_of(instance, schedule.levels), run)
-    schedule.search(run, by_density(gangs).tolist(), rounds)
+    schedule.search(run, gangs.by_density, rounds)
     if instance.must_finish and schedule.left_out():
         return Claim(status=Status.NO_SOLUTION, reason="not every job could be inserted")
     return Claim(solution=solution_of(instance, schedule.levels), termination=run.stop_reason())

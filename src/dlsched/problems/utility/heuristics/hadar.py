@@ -104,19 +104,22 @@ class Hadar:
         horizon = self.instance.slots + 1 - rounds.slot
         return [self.worth(job, before + n) if n <= horizon else 0.0 for n in slots_left]
 
-    def decide(self, rounds: Rounds) -> Grants:
+    def decide(self, rounds: Rounds, literal: bool = False) -> Grants:
         """Return the slot's allocation of the largest sum of payoffs (Algorithm 2, repaired).
 
         A dynamic program over jobs in the queue's order and the GPUs of each pool in use: a job is
         left out, or takes the cheapest GPUs at one of its speeds, if they cost less than its
         utility. Where that is too large (`MOST_STEPS`, `MOST_BYTES`), jobs are scanned instead, in
-        the order of utility per GPU.
+        the order of utility per GPU. With `literal` they are scanned in the queue's order, up to
+        the first that does not fit.
         """
         queue = rounds.queue
         if not queue:
             return {}
         prices = Prices(self.instance, queue, self.pools, self.terms)
         utilities = {j: self.utilities(rounds, j) for j in queue}
+        if literal:
+            return self.scan(utilities, prices, queue, stop=True)
         memory = self.states * (4 * len(queue) + 16 * len(self.pools) + 16)
         if self.states * len(queue) > MOST_STEPS or memory > MOST_BYTES:
             self.scanned += 1
@@ -131,11 +134,7 @@ class Hadar:
         workers = np.array([self.instance.jobs[j].workers for j in queue], dtype=np.int64)
         rows = fill(self._all_states, prices.matrix(), worth, masks, workers).tolist()
         by_pool = [{p: n for p, n in enumerate(row) if n} for row in rows]
-        return self._grants({j: taken for j, taken in zip(queue, by_pool, strict=True) if taken})
-
-    def _grants(self, taken: dict[int, dict[int, int]]) -> Grants:
-        """Return GPUs by pool as GPUs on machines."""
-        return {j: on_machines(self.pools, row) for j, row in taken.items()}
+        return {j: on_machines(self.pools, n) for j, n in zip(queue, by_pool, strict=True) if n}
 
     def scan(
         self,
@@ -169,7 +168,7 @@ class Hadar:
                     left[p] -= count
                     price[p] = float(prices.table[p][self.pools[p].gpus - left[p]])
                 cheapest = self._cheapest(price, left)
-        return self._grants(taken)
+        return {j: on_machines(self.pools, row) for j, row in taken.items()}
 
     def allocation(
         self, utilities: Sequence[float], prices: Prices, job: int, used: Sequence[int]
@@ -188,17 +187,14 @@ class Hadar:
         left: Sequence[int],
     ) -> tuple[dict[int, int] | None, bool]:
         """Return the GPUs of a job's best payoff above 0, and whether it fits at all."""
-        best = 0.0
-        chosen = None
-        fits = False
+        best, chosen, fits = 0.0, None, False
         for utility, usable in zip(utilities, self.usable[job], strict=True):
             gpus, cost = self._take(cheapest, usable, self.instance.jobs[job].workers, price, left)
             if gpus is None:
                 continue
             fits = True
             if utility - cost > best:
-                best = utility - cost
-                chosen = gpus
+                best, chosen = utility - cost, gpus
         return chosen, fits
 
     def _cheapest(self, price: Sequence[float], left: Sequence[int]) -> list[int]:
@@ -225,12 +221,3 @@ class Hadar:
                 if not need:
                     return gpus, cost
         return None, 0.0
-
-    def literal(self, rounds: Rounds) -> Grants:
-        """Return the jobs admitted by a scan that ends at the first that does not fit."""
-        queue = rounds.queue
-        if not queue:
-            return {}
-        prices = Prices(self.instance, queue, self.pools, self.terms)
-        utilities = {j: self.utilities(rounds, j) for j in queue}
-        return self.scan(utilities, prices, queue, stop=True)

@@ -173,13 +173,6 @@ class Insertion:
             self.worth[j] = 0.0
             self.put(j, levels[j])
 
-    def density(self) -> Vector:
-        """Return each job's largest utility per GPU and slot at its fastest."""
-        gangs = self.gangs
-        slots = np.maximum(1, gangs.instance.fewest)
-        density: Vector = gangs.worth.max(axis=1) / (gangs.workers * slots)
-        return density
-
 
 class _Annealing:
     """Annealing over orders of insertion, or over schedules, in stages; keeps the best schedule.
@@ -195,7 +188,7 @@ class _Annealing:
     def __init__(self, schedule: Insertion, run: Run, order: Indices | None) -> None:
         self.schedule, self.order = schedule, order
         self.demands = kernel.Demands(*schedule.gangs.demands)
-        self.density = schedule.density()
+        self.density = schedule.gangs.density
         self.plan = schedule.plan(int(run.rng.integers(1, 2**31 - 1)))
         self.kept = schedule.levels.copy()
         self.totals = np.full(2, self._worth())
@@ -249,9 +242,3 @@ def stages(rounds: int) -> Iterator[int]:
         yield part
         rounds -= part
         part *= _GROWTH
-
-
-def by_density(gangs: Gangs) -> Indices:
-    """Return the jobs by utility per GPU and slot, the largest first."""
-    order: Indices = np.argsort(-Insertion(gangs).density(), kind="stable")
-    return order

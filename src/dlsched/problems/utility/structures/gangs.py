@@ -208,6 +208,19 @@ class Gangs:
         return {j: rounded_down(self.instance, j, self.most_units) for j in able}
 
     @cached_property
+    def density(self) -> Vector:
+        """By job the largest utility per GPU and slot at its fastest."""
+        slots = np.maximum(1, self.instance.fewest)
+        density: Vector = self.worth.max(axis=1) / (self.workers * slots)
+        return density
+
+    @cached_property
+    def by_density(self) -> list[int]:
+        """The jobs, the densest first."""
+        order: list[int] = np.argsort(-self.density, kind="stable").tolist()
+        return order
+
+    @cached_property
     def value(self) -> Vector:
         """`worth`, plus a number that no utilities outweigh where all jobs must finish."""
         most = 1000.0 * (len(self.instance.jobs) + 1)
