@@ -130,8 +130,8 @@ def test_shorter_periods_have_lower_bounds() -> None:
     assert lengths == [18, 30, 40] and sorted(bounds, reverse=True) == bounds
     unscaled = (prices * 2.0**gangs.exponent).T.tolist()
     assert lagrangian_bound(instance, dict(zip(gangs.kinds, unscaled, strict=True))) == bounds[-1]
-    A, utilities = columns.matrix()
-    lower, upper = columns.limits()
+    A, utilities = columns.matrix(np.arange(41))
+    lower, upper = columns.limits(np.arange(41))
     relaxed = linprog(-utilities, A_ub=A, b_ub=upper, bounds=(0, None), method="highs")
     assert lower.max() == -np.inf
     assert 0 <= float(bounds[-1]) / gangs.unscaled(-relaxed.fun) - 1 <= 1e-6

@@ -75,8 +75,8 @@ def test_measured_rates_follow_the_size(tmp_path: Path) -> None:
         tmp_path, ("ResNet-18 (batch size 16)", 1, {"v100": 2.0}),
         ("LM (batch size 5)", 1, {"k80": 1.0}),
     )  # fmt: skip
-    assert read_throughputs(path, group="small") == [{"V100": 2.0}]
-    assert read_throughputs(path, group="medium") == []
+    found = read_throughputs(path)
+    assert (found["small"], found["medium"]) == ([{"V100": 2.0}], [])
     made = from_throughputs(path, jobs=40, slots=900, gpus=9, utilization=None, seed=1)
     for job, hours in zip(made.jobs, _hours(made), strict=True):
         if hours < 1:
@@ -94,11 +94,11 @@ def test_measured_rates_are_used(tmp_path: Path) -> None:
     path = rates_file(
         tmp_path, ("a", 1, {"v100": 4.5, "k80": 0}), ("b", 2, {"v100": 9}), ("c", 1, {"tpu": 9})
     )
-    assert read_throughputs(path) == [{"V100": 4.5}]
+    assert read_throughputs(path)[""] == [{"V100": 4.5}]
     made = from_throughputs(path, jobs=3, slots=9, gpus=3, seed=1)
     assert all(job.rates == {"V100": 4.5} for job in made.jobs)
-    with pytest.raises(dlsched.InstanceError, match="no job of 8 workers"):
-        read_throughputs(path, workers=8)
+    with pytest.raises(dlsched.InstanceError, match="no job of 1 workers"):
+        read_throughputs(rates_file(tmp_path, ("b", 2, {"v100": 9})))
     path.write_text('{"a": 1}')
     with pytest.raises(dlsched.InstanceError, match="no list of throughputs"):
         read_throughputs(path)

@@ -4,13 +4,12 @@
 and returns exact, checked shares with a certified bound. `check` is the checker on its own.
 """
 
-from dlsched.problems.shares.allocation import Round, Shares
+from dlsched.problems.shares.allocation import PairShare, Round, Shares
 from dlsched.problems.shares.api import shares
 from dlsched.problems.shares.checker import Checked, Share, check
 from dlsched.problems.shares.files import read_rates
 from dlsched.problems.shares.jobs import Job
 from dlsched.problems.shares.measures import POLICIES
-from dlsched.problems.shares.pairs import PairShare
 from dlsched.problems.shares.rates import Rates
 
 __all__ = [

@@ -135,8 +135,8 @@ def shares(
         throughput=checked.throughput,
         values={job: v for job, v in checked.values.items() if v is not None},
         rounds=tuple(
-            Round(r.level, r.bound, tuple(listed[i].id for c in r.kinds for i in kinds[c].jobs))
-            for r in solved.rounds
+            Round(level, bound, tuple(listed[i].id for c in fixed for i in kinds[c].jobs))
+            for level, bound, fixed in solved.rounds
         ),
         kinds=len(kinds),
         size=solved.size,

@@ -73,8 +73,7 @@ class _RatioSearch:
 
     def excess(self, ratio: float) -> float:
         """Return by how much the level at a ratio exceeds 1."""
-        level = self.at(ratio)
-        return float(level.value) - 1
+        return float(self.at(ratio).value) - 1
 
     def at(self, ratio: float) -> Level:
         """Solve the program in which a level of 1 stands for this ratio, or a smaller one.
@@ -100,23 +99,20 @@ class _RatioSearch:
                 return Fraction(ratio)
         return self.lowest
 
-    def _largest(self, times: Sequence[Fraction]) -> Fraction | None:
-        """Return the largest ratio of an allocation; ``None`` if a job never finishes."""
-        policy, program = "finish_time_fairness", self.program
-        return combine(
-            policy,
-            (
-                value(policy, kind.example, speed, kind.proportional, program.gpus, self.jobs)
-                for kind, speed in zip(program.kinds, throughputs(program, times), strict=True)
-            ),
-        )
-
     def _solve(self, required: Sequence[Fraction]) -> Level:
         """Solve a program, and keep its allocation if its largest ratio is the least yet."""
         level = self.levels.solve(required)
         self.solves += 1
         self.size = level.size
-        largest = self._largest(level.times)
+        policy, program = "finish_time_fairness", self.program
+        speeds = zip(program.kinds, throughputs(program, level.times), strict=True)
+        largest = combine(
+            policy,
+            (
+                value(policy, kind.example, speed, kind.proportional, program.gpus, self.jobs)
+                for kind, speed in speeds
+            ),
+        )
         if largest is not None and (self.best is None or largest < self.best):
             self.times, self.best = level.times, largest
         return level

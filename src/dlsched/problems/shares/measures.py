@@ -18,7 +18,6 @@ class Measure:
     """How a policy values an allocation: a value per job, and how they are combined."""
 
     name: str
-    unit: str
     sense: Literal["min", "max"]
     combine: Literal["least", "largest", "sum"]
     needs_steps: bool = False
@@ -27,11 +26,11 @@ class Measure:
 MEASURES = {
     measure.name: measure
     for measure in (
-        Measure("max_min", "share of the proportional throughput", "max", "least"),
-        Measure("water_filling", "share of the proportional throughput", "max", "least"),
-        Measure("makespan", "seconds", "min", "largest", needs_steps=True),
-        Measure("finish_time_fairness", "ratio of times", "min", "largest", needs_steps=True),
-        Measure("max_sum_throughput", "iterations per second", "max", "sum"),
+        Measure("max_min", "max", "least"),
+        Measure("water_filling", "max", "least"),
+        Measure("makespan", "min", "largest", needs_steps=True),
+        Measure("finish_time_fairness", "min", "largest", needs_steps=True),
+        Measure("max_sum_throughput", "max", "sum"),
     )
 }
 POLICIES = tuple(MEASURES)

@@ -15,26 +15,16 @@ from dlsched.solvers.outcome import Vector
 
 
 @dataclass(frozen=True)
-class Filled:
-    """One round of water filling: the kinds fixed in it, their level, and a bound on the level.
-
-    The bound holds for allocations in which the kinds of the earlier rounds have at least their
-    levels, less a billionth; ``None`` if it was not asked for.
-    """
-
-    level: Fraction
-    bound: Fraction | None
-    kinds: tuple[int, ...]
-
-
-@dataclass(frozen=True)
 class Solved:
-    """Exact times per column, a bound on the policy's objective, rows and columns, solves."""
+    """Exact times per column, a bound on the policy's objective, rows and columns, solves.
+
+    ``rounds`` are those of water filling: their level, a bound on it, and the kinds fixed.
+    """
 
     times: list[Fraction]
     bound: Fraction | None
     size: tuple[int, int]
-    rounds: tuple[Filled, ...] = ()
+    rounds: tuple[tuple[Fraction, Fraction | None, tuple[int, ...]], ...] = ()
     solves: int = 1
 
 

@@ -10,7 +10,7 @@ from dlsched.problems.shares.finish_time import finish_time_fairness
 from dlsched.problems.shares.groups import Groups
 from dlsched.problems.shares.kinds import Kind
 from dlsched.problems.shares.levels import LevelProgram
-from dlsched.problems.shares.optimum import Filled, Solved, optimize
+from dlsched.problems.shares.optimum import Solved, optimize
 from dlsched.problems.shares.repair import repair, throughputs
 from dlsched.problems.shares.rows import weighted_sum
 from dlsched.run import Run
@@ -52,7 +52,7 @@ def water_filling(groups: Groups, run: Run, certify: bool) -> Solved:
     required = [_fair(kind) for kind in kinds]
     program = LevelProgram(groups, run)
     levels: dict[int, Fraction] = {}
-    rounds: list[Filled] = []
+    rounds: list[tuple[Fraction, Fraction | None, tuple[int, ...]]] = []
     while len(levels) < len(kinds):
         optimum = program.solve(required, levels)
         speeds = throughputs(groups.program, optimum.times)
@@ -61,10 +61,10 @@ def water_filling(groups: Groups, run: Run, certify: bool) -> Solved:
         if not fixed:
             raise SolverFailure("no row of water filling has a positive dual")
         level = min(values[c] for c in fixed)
-        rounds.append(Filled(level, optimum.optimum.bound() if certify else None, fixed))
+        rounds.append((level, optimum.optimum.bound() if certify else None, fixed))
         levels = {c: min(old, values[c]) for c, old in levels.items()}
         levels |= dict.fromkeys(fixed, level * _KEPT)
-    return Solved(optimum.times, rounds[0].bound, optimum.size, tuple(rounds), len(rounds))
+    return Solved(optimum.times, rounds[0][1], optimum.size, tuple(rounds), len(rounds))
 
 
 def makespan(groups: Groups, run: Run, certify: bool) -> Solved:

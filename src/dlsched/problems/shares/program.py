@@ -9,7 +9,7 @@ A column is time on one type of GPU, in total over the jobs of a kind:
   a beside b and of b beside a are equal, and no job is beside its own group for more than half of
   that group's time, as it cannot be beside itself.
 
-Two sides in the last case can be divided into pairs of jobs (module ``pairs``), so nothing is
+Two sides in the last case can be divided into pairs of jobs (`Shares.pairs`), so nothing is
 lost by naming groups instead of jobs as partners.
 """
 

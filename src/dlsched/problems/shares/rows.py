@@ -139,15 +139,7 @@ def standard_form(program: Program, entries: Entries, costs: Vector) -> Standard
     for j, column in enumerate(program.columns):
         upper[j] = min(program.kinds[c].count for c in column.kinds)
     row_lower, row_upper = entries.sides(FINE)
-    return StandardForm(
-        A=entries.matrix(size),
-        row_lower=row_lower,
-        row_upper=row_upper,
-        lower=np.zeros(size),
-        upper=FINE * upper,
-        integer=np.zeros(size, dtype=bool),
-        costs=(costs,),
-        offsets=(0.0,),
-        senses=("max",),
-        granularities=(Fraction(0),),
+    form = StandardForm.of(
+        entries.matrix(size), row_lower, row_upper, FINE * upper, costs, sense="max"
     )
+    return replace(form, integer=np.zeros(size, dtype=bool))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 from dlsched.problems.utility import model
@@ -37,8 +38,7 @@ def milp(instance: Instance, run: Run) -> Claim:
 def solve_model(instance: Instance, run: Run, part: Part | None = None) -> Claim:
     """Solve the integer program, or a part of it, within the run's limits, building included."""
     try:
-        module = _LimitedModel(run, part)
-        return solve_levels(instance, run, module, relaxations=part is None)
+        return solve_levels(instance, run, _limited_model(run, part), relaxations=part is None)
     except Stopped as error:
         reason = f"{error} while the integer program was built"
         start = Start(True, "returned as it was given") if run.start is not None else None
@@ -51,20 +51,17 @@ def solve_model(instance: Instance, run: Run, part: Part | None = None) -> Claim
         )
 
 
-class _LimitedModel:
-    """The model's module, with a `build` that ends at the run's limits."""
+def _limited_model(run: Run, part: Part | None) -> SimpleNamespace:
+    """Return the model's module, with a `build` that ends at the run's limits."""
 
-    read, assign = staticmethod(model.read), staticmethod(model.assign)
-
-    def __init__(self, run: Run, part: Part | None) -> None:
-        self.run, self.part = run, part
-
-    def build(self, instance: Instance) -> Any:
+    def build(instance: Instance) -> Any:
         began = time.perf_counter()
-        built = model.build(instance, self.run.stop_reason, self.part)
-        if _COMPILING * (time.perf_counter() - began) > self.run.remaining():
+        built = model.build(instance, run.stop_reason, part)
+        if _COMPILING * (time.perf_counter() - began) > run.remaining():
             raise Stopped(Termination.TIME_LIMIT)
         return built
+
+    return SimpleNamespace(build=build, read=model.read, assign=model.assign)
 
 
 @method("utility", kind="bound", preload=SOLVER_LIBRARIES)

@@ -14,12 +14,19 @@ from dlsched.schema import Number
 def shortest_first(rounds: Rounds) -> Grants:
     """Give jobs GPUs by remaining time, shortest first, each at its fastest possible speed.
 
-    Jobs are preempted; a job that does not fit is skipped.
+    Of the types that are fast enough the slowest are taken first. Jobs are preempted; a job that
+    does not fit is skipped.
     """
-    free = dict(rounds.instance.supply)
-    queue = sorted(rounds.queue, key=rounds.slots_left)
-    counts = {j: rounds.take_fastest(j, free) for j in queue}
-    return place(rounds.instance, {j: gpus for j, gpus in counts.items() if gpus})
+    instance, counts = rounds.instance, {}
+    free = dict(instance.supply)
+    for j in sorted(rounds.queue, key=rounds.slots_left):
+        job = instance.jobs[j]
+        for speed in instance.speeds[j]:
+            if sum(free[kind] for kind in speed.types) >= job.workers:
+                order = sorted(speed.types, key=lambda k, job=job: (job.rates[k], k))
+                counts[j] = take(free, order, job.workers)
+                break
+    return place(instance, counts)
 
 
 def forked_by_least_time(rounds: Rounds) -> Grants:

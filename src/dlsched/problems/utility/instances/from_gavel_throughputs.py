@@ -23,45 +23,39 @@ GROUPS: Mapping[str, str] = {
 """Prefixes of the jobs' names in Gavel's files, and the model's size in Hadar's Table III."""
 
 
-def read_throughputs(
-    path: str | Path, workers: int = 1, group: str | None = None
-) -> list[dict[str, float]]:
-    """Read measured iterations per second, by type, of jobs with this number of workers.
+def read_throughputs(path: str | Path) -> dict[str, list[dict[str, float]]]:
+    """Read measured iterations per second, by type, of jobs of one worker.
 
     The file is a list of ``{"job_type", "scale_factor", "iterations_per_second": {"v100": ...}}``.
     Types on which a job was not measured are left out, and so are jobs without any.
 
-    Parameters
-    ----------
-    group
-        Only jobs whose model has this size (`GROUPS`); all by default.
+    Returns
+    -------
+    dict
+        Those of all jobs under ``""``, and by the size of their model (`GROUPS`).
 
     Raises
     ------
     InstanceError
-        If the file does not have this form, or has no job with this number of workers.
+        If the file does not have this form, or has no job of one worker.
     """
     where = str(path)
     names = {kind.lower(): kind for kind in KINDS}
-    found = []
+    found: dict[str, list[dict[str, float]]] = {size: [] for size in ["", *sorted(GROUPS.values())]}
     try:
         for row in json.loads(Path(path).read_bytes()):
             size = next((g for name, g in GROUPS.items() if row["job_type"].startswith(name)), "")
-            if row["scale_factor"] == workers and group in (None, size):
-                rates = {
-                    names[kind]: float(rate)
-                    for kind, rate in row["iterations_per_second"].items()
-                    if rate and kind in names
-                }
-                if rates:
-                    found.append(rates)
+            measured = row["iterations_per_second"] if row["scale_factor"] == 1 else {}
+            rates = {names[k]: float(r) for k, r in measured.items() if r and k in names}
+            for group in {"", size} if rates else ():
+                found[group].append(rates)
     except OSError as error:
         raise InstanceError(where, "", "cannot be read", str(error)) from None
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         problem = f"is no list of throughputs ({type(error).__name__}: {error})"
         raise InstanceError(where, "", problem, "see docs/problems/utility.md") from None
-    if not found and group is None:
-        raise InstanceError(where, "", f"has no job of {workers} workers", "use another number")
+    if not found[""]:
+        raise InstanceError(where, "", "has no job of 1 workers", "use another number")
     return found
 
 
@@ -71,8 +65,6 @@ def from_throughputs(path: str | Path, *, seed: int = 0, **options: Any) -> Inst
     The rates are those measured with one worker, for gangs of any size (Gavel's files have few
     others), of a model of the job's size group where the file has one.
     """
-    sizes = sorted(set(GROUPS.values()))
-    rates = {"": read_throughputs(path)} | {size: read_throughputs(path, 1, size) for size in sizes}
-    made = generate(np.random.default_rng(seed), rates=rates, **options)
+    made = generate(np.random.default_rng(seed), rates=read_throughputs(path), **options)
     name = f"utility-measured-{len(made.jobs)}x{made.slots}-{seed}"
     return made.model_copy(update={"name": name, "source": f"{Path(path).name}, seed {seed}"})

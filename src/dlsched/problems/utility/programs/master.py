@@ -43,21 +43,18 @@ class Columns:
                 self.rows.append(levels[j].copy())
         return len(self.jobs) - before
 
-    def matrix(
-        self, cuts: Indices | None = None, first: int = 0
-    ) -> tuple[sparse.csc_array, Vector]:
+    def matrix(self, cuts: Indices, first: int = 0) -> tuple[sparse.csc_array, Vector]:
         """Return the columns from the first on, and their scaled utilities.
 
-        Rows are periods x sets of types, then jobs; a slot is a period, unless the first slots of
-        periods, and the end, are given.
+        Rows are periods x sets of types, then jobs; `cuts` has the periods' first slots, and the
+        end.
         """
         from scipy import sparse
 
         gangs = self.gangs
         width = len(gangs.sets)
-        cuts = np.arange(gangs.instance.slots + 1) if cuts is None else cuts
         periods = np.repeat(np.arange(len(cuts) - 1), np.diff(cuts))
-        rows = len(periods) and (periods[-1] + 1) * width
+        rows = (len(cuts) - 1) * width
         utilities = np.zeros(len(self.jobs) - first)
         row_numbers: list[Indices] = []
         column_numbers: list[Indices] = []
@@ -76,11 +73,10 @@ class Columns:
         data = (np.concatenate(entries), places)
         return sparse.csc_array(sparse.coo_array(data, shape=shape)), utilities
 
-    def limits(self, cuts: Indices | None = None) -> tuple[Vector, Vector]:
+    def limits(self, cuts: Indices) -> tuple[Vector, Vector]:
         """Return the lower and upper limits of the rows, those of periods as in `matrix`."""
         inst = self.gangs.instance
-        lengths = np.ones(inst.slots) if cuts is None else np.diff(cuts)
-        capacity = np.outer(lengths, self.gangs.capacity).ravel().astype(float)
+        capacity = np.outer(np.diff(cuts), self.gangs.capacity).ravel().astype(float)
         least = np.full(len(inst.jobs), 1.0 if inst.must_finish else -np.inf)
         return (
             np.append(np.full(len(capacity), -np.inf), least),
@@ -89,8 +85,9 @@ class Columns:
 
     def integer_master(self) -> StandardForm:
         """Return the integer program over the columns."""
-        A, utilities = self.matrix()
-        lower, upper = self.limits()
+        cuts = np.arange(self.gangs.instance.slots + 1)
+        A, utilities = self.matrix(cuts)
+        lower, upper = self.limits(cuts)
         return StandardForm.of(A, lower, upper, np.ones(len(utilities)), utilities, sense="max")
 
 

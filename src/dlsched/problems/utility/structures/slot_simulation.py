@@ -8,7 +8,6 @@ from typing import TypeAlias
 from dlsched.problems.utility.definition.check import progress
 from dlsched.problems.utility.definition.schema import Held, Instance, Solution
 from dlsched.problems.utility.structures.gangs import Stop
-from dlsched.problems.utility.structures.machines import take
 from dlsched.schema import Number
 
 Grants: TypeAlias = Mapping[int, Mapping[str, Mapping[str, int]]]
@@ -66,15 +65,3 @@ class Rounds:
                 self.started.setdefault(j, self.slot)
                 rows.setdefault(job.id, []).append(held)
         return Solution(schedule={name: tuple(held) for name, held in rows.items()})
-
-    def take_fastest(self, job: int, free: dict[str, int]) -> dict[str, int] | None:
-        """Take a gang's GPUs at the fastest speed for which enough are free; ``None`` if too few.
-
-        Of the types that are fast enough the slowest are taken first.
-        """
-        owner = self.instance.jobs[job]
-        for speed in self.instance.speeds[job]:
-            if sum(free[kind] for kind in speed.types) >= owner.workers:
-                order = sorted(speed.types, key=lambda k: (owner.rates[k], k))
-                return take(free, order, owner.workers)
-        return None
