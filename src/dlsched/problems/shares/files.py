@@ -106,15 +106,14 @@ def _rates(
 def _equal(rates: Rates, key: tuple[Any, ...], both: tuple[Any, Any]) -> tuple[Any, Any]:
     """Return a pair's rates, those equal to the rate alone up to rounding replaced by it."""
     model, other, scale, gpu = key
-    equal = list(both)
-    for i, name in enumerate((model, other)):
-        alone = rates.rate(name, scale, gpu)
-        if (
-            isinstance(equal[i], (float, Fraction))
-            and abs(float(equal[i]) - float(alone)) < _ROUNDING
-        ):
-            equal[i] = alone
-    return equal[0], equal[1]
+    alone = (rates.rate(name, scale, gpu) for name in (model, other))
+    first, second = (
+        own
+        if isinstance(rate, (float, Fraction)) and abs(float(rate) - float(own)) < _ROUNDING
+        else rate
+        for rate, own in zip(both, alone, strict=True)
+    )
+    return first, second
 
 
 def _rows(path: Path) -> list[Any]:

@@ -87,11 +87,9 @@ def build(instance: Instance, stop: Stop = lambda: None, part: Part | None = Non
     jobs = {job.id: job for job in instance.jobs}
     slots_of = {j: range(job.arrival, instance.slots + 1) for j, job in jobs.items()}
     runs = [(j, t, v) for j, slots in slots_of.items() for t in slots for v in range(len(gains[j]))]
-    if part is None:
-        ends = ends_of(instance)
-        certain = set(jobs) if instance.must_finish else set()
-    else:
-        ends = part.ends
+    ends = ends_of(instance) if part is None else part.ends
+    certain = set(jobs) if instance.must_finish else set()
+    if part is not None:
         certain = part.certain
         runs = [(j, t, v) for j, t, v in runs if (t, v) in part.runs[j]]
     speeds: dict[tuple[str, int], list[int]] = {}

@@ -16,7 +16,6 @@ import numpy as np
 from dlsched.problems.utility.definition.schema import Instance, Speed
 from dlsched.problems.utility.heuristics.hadar_prices import (
     Prices,
-    Terms,
     on_machines,
     pools_of,
     terms_of,
@@ -61,13 +60,11 @@ class Hadar:
             for j, speeds in enumerate(instance.speeds)
         ]
         self.states = math.prod(pool.gpus + 1 for pool in self.pools)
-        self.terms = {}
-        for j, speeds in enumerate(instance.speeds):
-            if speeds:
-                term = terms_of(instance, j)
-                factor = self.factors[j]
-                highest = float(factor) * term.highest
-                self.terms[j] = Terms(highest, factor * term.lowest, term.longest)
+        self.terms = {
+            j: terms_of(instance, j, factor)
+            for j, (factor, speeds) in enumerate(zip(self.factors, instance.speeds, strict=True))
+            if speeds
+        }
         self.rates = [
             float(factor * Fraction(instance.worth(job, 1)))
             for factor, job in zip(self.factors, instance.jobs, strict=True)

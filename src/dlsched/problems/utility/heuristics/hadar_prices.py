@@ -54,8 +54,8 @@ class Terms(NamedTuple):
     longest: int
 
 
-def terms_of(instance: Instance, j: int) -> Terms:
-    """Return the terms of a job in eq. 6; its highest is 0 if it cannot finish in time."""
+def terms_of(instance: Instance, j: int, factor: Fraction = Fraction(1)) -> Terms:
+    """Return a job's terms in eq. 6, its utility times a factor; 0 if it cannot finish in time."""
     job = instance.jobs[j]
     speeds = instance.speeds[j]
     last = instance.slots - job.arrival + 1
@@ -63,8 +63,8 @@ def terms_of(instance: Instance, j: int) -> Terms:
     longest = int(-(-job.iterations // speeds[-1].gain)) * job.workers
     highest = 0.0
     if quickest <= last:
-        highest = float(Fraction(instance.worth(job, quickest)) / job.workers)
-    return Terms(highest, Fraction(instance.worth(job, last)) / longest, longest)
+        highest = float(factor) * float(Fraction(instance.worth(job, quickest)) / job.workers)
+    return Terms(highest, factor * Fraction(instance.worth(job, last)) / longest, longest)
 
 
 class Prices:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-from dlsched.problems.utility.definition.schema import Instance, Job
+from dlsched.problems.utility.definition.schema import Instance
 from dlsched.problems.utility.heuristics.hadar import Hadar
 from dlsched.problems.utility.structures.slot_simulation import Grants, Rounds
 from dlsched.schema import Id, Number
@@ -79,20 +79,18 @@ class Copies:
         if not fits:
             return []
         inst, jobs = self.instance, self.instance.jobs
-        copies = Rounds(
-            Instance(
-                name=inst.name,
-                slots=inst.slots,
-                slot_seconds=inst.slot_seconds,
-                progress=inst.progress,
-                utility=inst.utility,
-                machines=tuple(
-                    machine.model_copy(update={"gpus": free[machine.id]})
-                    for machine in inst.machines
-                ),
-                jobs=tuple(self._copy(jobs[j], f"c{c}") for c, (j, _) in enumerate(fits)),
-            )
-        )
+        update = {
+            "must_finish": False,
+            "forking": False,
+            "machines": tuple(
+                machine.model_copy(update={"gpus": free[machine.id]}) for machine in inst.machines
+            ),
+            "jobs": tuple(
+                jobs[j].model_copy(update={"id": f"c{c}", "workers": self.gpus(j)})
+                for c, (j, _) in enumerate(fits)
+            ),
+        }
+        copies = Rounds(inst.model_copy(update=update))
         copies.slot = rounds.slot
         copies.left = [self._left(rounds, j, machine) for j, machine in fits]
         hadar = Hadar(
@@ -108,10 +106,6 @@ class Copies:
             if len(held[j]) + sum(j == other for other, _, _ in chosen) < self.limits[j]:
                 chosen.append((j, machine, next(iter(grants[c][machine]))))
         return chosen
-
-    def _copy(self, job: Job, name: str) -> Job:
-        update: dict[str, object] = {"id": name}
-        return job.model_copy(update=update | ({"workers": 1} if self.instance.forking else {}))
 
     def _left(self, rounds: Rounds, job: int, machine: Id) -> Number:
         """Return the iterations of a copy: what is left of its job, or its share."""

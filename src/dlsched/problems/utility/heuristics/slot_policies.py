@@ -23,7 +23,7 @@ def shortest_first(rounds: Rounds) -> Grants:
         job = instance.jobs[j]
         for speed in instance.speeds[j]:
             if sum(free[kind] for kind in speed.types) >= job.workers:
-                order = sorted(speed.types, key=lambda k, job=job: (job.rates[k], k))
+                order = [kind for _, kind in sorted((job.rates[k], k) for k in speed.types)]
                 counts[j] = take(free, order, job.workers)
                 break
     return place(instance, counts)

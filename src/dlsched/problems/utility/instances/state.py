@@ -74,10 +74,8 @@ def instance(
         if kind == "table":
             row["utilities"] = [float(unit / (before + c)) for c in range(1, left + 1)]
         rows.append(row)
-    data = _data(
-        [machine.model_dump() for machine in whole.machines], rows, left, slot_seconds, kind
-    )
-    return Instance.parse(data, "the cluster's state")
+    machines = [machine.model_dump() for machine in whole.machines]
+    return _parsed(machines, rows, left, slot_seconds, kind)
 
 
 def moment(
@@ -104,7 +102,7 @@ def moment(
         raise OptionError(f"utility={utility!r} is none of {', '.join(UTILITIES)}")
     kind = "linear" if utility == "linear" else "effective_throughput"
     types = _types(state.servers)
-    rates = _rates(state, kind_seed)
+    rates = _rates(state, set(types.values()), kind_seed)
     machines = [
         {"id": server.id, "gpus": {types[server.id]: server.gpus}} for server in state.servers
     ]
@@ -127,8 +125,7 @@ def moment(
         )
     if slots is None:
         slots = slot - 1 + horizon(left, rows, state.gpus, slot_seconds)
-    data = _data(machines, rows, slots, slot_seconds, kind)
-    rounds = Rounds(Instance.parse(data, "the cluster's state"))
+    rounds = Rounds(_parsed(machines, rows, slots, slot_seconds, kind))
     rounds.slot = slot
     rounds.left = list(left)
     return rounds
@@ -159,8 +156,8 @@ def horizon(
     return max(1, math.ceil(area / max(1, gpus)) + max(slots, default=0))
 
 
-def _data(machines: Any, jobs: Any, slots: int, slot_seconds: Number, kind: str) -> dict[str, Any]:
-    return {
+def _parsed(machines: Any, jobs: Any, slots: int, slot_seconds: Number, kind: str) -> Instance:
+    data = {
         "dlsched": 1,
         "problem": "utility",
         "name": "unnamed",
@@ -170,6 +167,7 @@ def _data(machines: Any, jobs: Any, slots: int, slot_seconds: Number, kind: str)
         "machines": machines,
         "jobs": jobs,
     }
+    return Instance.parse(data, "the cluster's state")
 
 
 def _types(servers: Sequence[Server]) -> dict[Id, str]:
@@ -183,10 +181,8 @@ def _types(servers: Sequence[Server]) -> dict[Id, str]:
     return {server.id: KINDS[i % len(KINDS)] for i, server in enumerate(servers)}
 
 
-def _rates(state: ClusterState, kind_seed: int) -> dict[Id, dict[str, Number]]:
+def _rates(state: ClusterState, present: set[str], kind_seed: int) -> dict[Id, dict[str, Number]]:
     """Return each job's rates on the types of the state's servers."""
-    types = _types(state.servers)
-    present = set(types.values())
     drawn = not any(server.gpu_type is not None for server in state.servers)
 
     def rates(job: JobState) -> dict[str, Number]:

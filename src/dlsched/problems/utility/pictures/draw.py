@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +29,6 @@ from dlsched.display.drawing.legend import colour_entries, finish, idle_entry
 from dlsched.display.drawing.style import SMALL, TEXT, new_axes, set_labels, set_title, short_name
 from dlsched.problems.utility.definition.check import check, completions
 from dlsched.problems.utility.definition.schema import Instance, Solution
-from dlsched.problems.utility.pictures.gpu_lanes import Lane, last_slot, owners_of, runs_of
 from dlsched.problems.utility.pictures.unscheduled_jobs import draw_alone
 from dlsched.results.summary import solution_text
 from dlsched.text.figures import display
@@ -40,6 +41,14 @@ COLOR_BY = ("job", "gpu_type", "workers", "arrival")
 GPUs that the job holds, slot of arrival."""
 _NAMED = 24
 """Up to this number of GPUs, each has a lane with its machine's name."""
+
+
+class Lane(NamedTuple):
+    """One GPU."""
+
+    machine: str
+    kind: str
+    number: int
 
 
 def draw(
@@ -96,8 +105,10 @@ def draw(
     if many:
         lanes.sort(key=lambda lane: list(instance.supply).index(lane.kind))
     # Beside another solution both have the same slots, so that lengths can be compared.
-    last = last_slot(instance, solution, *([] if other is None else [other]))
-    owners = owners_of(instance, solution, lanes, last)
+    drawn = [solution] if other is None else [solution, other]
+    runs = [held for s in drawn for job in s.schedule.values() for held in job]
+    last = max((held.slot for held in runs), default=instance.slots)
+    owners = _owners(instance, solution, lanes, last)
     if ax is None:
         ax = new_axes(1.3 + (min(3.2, 0.035 * len(lanes)) if many else 0.2 * len(lanes)))
     kinds = by_name([*instance.supply])
@@ -126,6 +137,48 @@ def draw(
     entries += [idle_entry()] if not used.all() else []
     finish(ax, f"{instance.name}: {_summary(instance, solution)}", entries, own=own)
     return ax
+
+
+def _owners(
+    instance: Instance, solution: Solution, lanes: Sequence[Lane], last: int
+) -> NDArray[np.int64]:
+    """Return for each lane and slot up to the last the position of the job that holds it, or -1.
+
+    A job stays on the GPUs that it held in the slot before, as far as it holds as many.
+    """
+    schedule = solution.schedule
+    owners = np.full((len(lanes), last), -1)
+    pools: dict[tuple[str, str], list[int]] = {}
+    for i, lane in enumerate(lanes):
+        pools.setdefault((lane.machine, lane.kind), []).append(i)
+    wanted: dict[tuple[int, str, str], dict[int, int]] = {}
+    for j, job in enumerate(instance.jobs):
+        for held in schedule.get(job.id, ()):
+            for machine, kinds in held.gpus.items():
+                for kind, count in kinds.items():
+                    wanted.setdefault((held.slot, machine, kind), {})[j] = count
+    for (slot, machine, kind), counts in sorted(wanted.items()):
+        free, before = list(pools.get((machine, kind), ())), owners[:, slot - 2]
+        for j in counts if slot > 1 else ():
+            for kept in [i for i in free if before[i] == j][: counts[j]]:
+                owners[kept, slot - 1] = j
+                free.remove(kept)
+        for j, count in counts.items():
+            placed = sum(owners[i, slot - 1] == j for i in pools.get((machine, kind), ()))
+            for new in free[: count - placed]:
+                owners[new, slot - 1] = j
+            free = free[count - placed :]
+    return owners
+
+
+def _runs(row: NDArray[np.int64]) -> Iterator[tuple[int, int, int]]:
+    """Yield (job, first slot, number of slots) of each run of one job in a lane, slots from 0."""
+    first = 0
+    for job, slots in groupby(row.tolist()):
+        count = len(list(slots))
+        if job >= 0:
+            yield job, first, count
+        first += count
 
 
 def differing(instance: Instance, a: Solution, b: Solution) -> Differences:
@@ -172,7 +225,7 @@ def _boxes(
     for y, row in enumerate(owners):
         empty: dict[str, Any] = {"facecolor": IDLE, "edgecolor": EDGE, "linewidth": 0.5}
         ax.barh(y, width, left=0.5, height=0.84, clip_on=False, **empty)
-        for j, first, count in runs_of(row):
+        for j, first, count in _runs(row):
             fill, hatch = look(y, j)
             edge = mix(fill, "#000000", 0.55)
             box = (first + 0.5, y - 0.42, count, 0.84)
@@ -208,16 +261,13 @@ def _paint(
     high, width = owners.shape
     way = "none" if high <= 400 else "antialiased"
     ax.imshow(pixels, extent=(0.5, width + 0.5, high - 0.5, -0.5), aspect="auto", interpolation=way)
-    kinds = list(dict.fromkeys(lane.kind for lane in lanes))
-    middles, names, top = [], [], 0
-    for kind in kinds:
-        count = sum(lane.kind == kind for lane in lanes)
-        middles.append(top + count / 2 - 0.5)
-        names.append(f"{count:,} {short_name(kind, 10)}")
-        top += count
-        if kind != kinds[-1]:
-            ax.axhline(top - 0.5, color="black", linewidth=0.8)
-    ax.set_yticks(middles, names, fontsize=TEXT)
+    counts = Counter(lane.kind for lane in lanes)
+    sizes = np.array([*counts.values()])
+    ends = np.cumsum(sizes)
+    for end in ends[:-1]:
+        ax.axhline(end - 0.5, color="black", linewidth=0.8)
+    names = [f"{count:,} {short_name(kind, 10)}" for kind, count in counts.items()]
+    ax.set_yticks(ends - sizes / 2 - 0.5, names, fontsize=TEXT)
     ax.set_ylabel("GPUs, all of them", fontsize=TEXT)
 
 

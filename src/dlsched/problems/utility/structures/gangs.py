@@ -152,14 +152,8 @@ class Gangs:
         unit is, as the tolerances of solvers are absolute.
         """
         inst = self.instance
-        most = max(
-            (
-                Fraction(inst.worth(job, least))
-                for job, least in zip(inst.jobs, inst.fewest, strict=True)
-                if least
-            ),
-            default=Fraction(0),
-        )
+        pairs = zip(inst.jobs, inst.fewest, strict=True)
+        most = Fraction(max((inst.worth(job, n) for job, n in pairs if n), default=0))
         if not most:
             return 0
         e = most.numerator.bit_length() - most.denominator.bit_length()

@@ -123,16 +123,12 @@ def _tables(gains: list[int], need: int, most: int) -> list[NDArray[np.int64]]:
     from the work by next to nothing, some above and others below, rounding all alike may not
     separate them.
     """
-    if need < _EXACT_INTEGERS:
-        product = np.array(gains, dtype=np.int64)[:, None] * np.arange(1, most + 1)
-        down = product // need
-        up = -(-product // need)
-        nearest = (2 * product + need) // (2 * need)
-    else:
-        rows = [[(g * n, need) for n in range(1, most + 1)] for g in gains]
-        down = np.array([[a // b for a, b in row] for row in rows], dtype=np.int64)
-        up = np.array([[-(-a // b) for a, b in row] for row in rows], dtype=np.int64)
-        nearest = down
+    small = need < _EXACT_INTEGERS
+    kind = np.int64 if small else object
+    product = np.array(gains, dtype=kind)[:, None] * np.arange(1, most + 1).astype(kind)
+    down = (product // need).astype(np.int64)
+    up = (-(-product // need)).astype(np.int64)
+    nearest = (2 * product + need) // (2 * need) if small else down
     if len(gains) > _MOST_SPEEDS:
         return [down, nearest, up]
     choices = itertools.product((False, True), repeat=len(gains))
