@@ -45,11 +45,11 @@ FOLDERS = [
     Budget("elastic", ("problems/elastic",), 3150),
     Budget("workers", ("problems/workers",), 2500, 2535),
     Budget("interleaving", ("problems/interleaving",), 6300, 6625),
-    Budget("utility", ("problems/utility",), 6200, 6683),
+    Budget("utility", ("problems/utility",), 6200, 6499),
     Budget("placement", ("problems/placement",), 6600, 7264),
     Budget("sensitivity", ("problems/sensitivity",), 6000, 6971),
     Budget("dispatch", ("problems/dispatch",), 5600, 5941),
-    Budget("shares", ("problems/shares",), 1400, 2619),
+    Budget("shares", ("problems/shares",), 1400, 2552),
     Budget("configurations", ("problems/configurations",), 1200),
     Budget("simulation", ("simulation",), 13200, 14656),
     Budget("sweeps and execution", ("sweeps", "execution"), 3900, 7615),
@@ -68,8 +68,8 @@ FOLDERS = [
 ]
 """Lines of code files under src/dlsched. What is in none of the folders is in the last row."""
 WHOLE = [
-    Budget("lines of src", (), 90600, 103516),
-    Budget("files of src", (), 640, 776),
+    Budget("lines of src", (), 90600, 103266),
+    Budget("files of src", (), 640, 770),
     Budget("lines of tests", (), 30000, 44898),
     Budget("lines of tests/internal", (), 6000),
     Budget("lines of benchmarks", (), 5000, 12726),
