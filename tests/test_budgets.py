@@ -68,7 +68,7 @@ FOLDERS = [
 ]
 """Lines of code files under src/dlsched. What is in none of the folders is in the last row."""
 WHOLE = [
-    Budget("lines of src", (), 90600, 103266),
+    Budget("lines of src", (), 90600, 103265),
     Budget("files of src", (), 640, 770),
     Budget("lines of tests", (), 30000, 44898),
     Budget("lines of tests/internal", (), 6000),

@@ -8,11 +8,10 @@ from typing import Any
 
 VERSION = "0.1.0"
 
-_SHARES = "dlsched.problems.shares"
 _CLAIMS = "benchmarks/claims_only of the repository"
 MOVED = {
     "dlsched.bench": "dlsched.sweeps",
-    "dlsched.gavel": _SHARES,
+    "dlsched.gavel": "dlsched.problems.shares",
     "dlsched.history": "dlsched.records",
     "dlsched.objective": "dlsched.results.objective",
     "dlsched.problems.elastic.Completion": _CLAIMS,
