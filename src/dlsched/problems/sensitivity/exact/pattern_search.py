@@ -9,9 +9,11 @@ from fractions import Fraction
 from dlsched.problems.sensitivity.definition.check import check, evaluate
 from dlsched.problems.sensitivity.definition.schema import Instance, Solution
 from dlsched.problems.sensitivity.exact.bounds import precision_reason
-from dlsched.problems.sensitivity.exact.numbered_servers import MOST_COLUMNS, columns
 from dlsched.problems.sensitivity.heuristics.price_round import price_round
-from dlsched.problems.sensitivity.heuristics.round_patterns import solution_from
+from dlsched.problems.sensitivity.heuristics.round_patterns import (
+    solution_from,
+    solution_of_numbered,
+)
 from dlsched.problems.sensitivity.programs.initial_patterns import patterns_of
 from dlsched.problems.sensitivity.programs.lagrangian import Cutoff
 from dlsched.problems.sensitivity.programs.pattern_matrix import integer
@@ -22,13 +24,15 @@ from dlsched.results.objective import Bound, relative_gap
 from dlsched.results.result import Claim, Start, Status, Termination
 from dlsched.run import Run, Stage
 from dlsched.schema import Number, simplify
-from dlsched.solvers.outcome import Outcome
+from dlsched.solvers.outcome import Outcome, Vector
 
 SECONDS = 10.0
 """Time limit of an integer program that cannot prove optimality."""
 FEW = 20_000
 """Upper limit of the patterns that are enumerated after cheaper attempts."""
 _PATTERNS_PER_SECOND = 2000
+_MOST_COLUMNS = 5_000
+"""Upper limit of the pairs of server and kind of item of the program with every server."""
 _FEW_SERVERS = 8
 """Up to this many servers the program with every server may be tried before all patterns."""
 
@@ -162,10 +166,24 @@ class PatternSearch:
 
     def may_number(self, program: Program) -> bool:
         """Whether the program with every server may be solved."""
-        return columns(program) <= MOST_COLUMNS and self.run.stop_reason() is None
+        return self.columns(program) <= _MOST_COLUMNS and self.run.stop_reason() is None
 
     def few_items(self, program: Program, cutoffs: Sequence[Cutoff]) -> bool:
         """Whether there are fewer items, on all servers, than patterns that matter."""
         if self.instance.servers.count > _FEW_SERVERS or not self.may_number(program):
             return False
-        return not program.complete(columns(program), cutoffs, self.run)
+        return not program.complete(self.columns(program), cutoffs, self.run)
+
+    def columns(self, program: Program) -> int:
+        """Return the number of pairs of server and kind of item."""
+        return self.instance.servers.count * len(program.items)
+
+    def offer_numbered(self, program: Program, x: Vector) -> Solution | None:
+        """Offer the solution of a point of the program with every server, and return it.
+
+        ``None`` if it overloads a server, as capacities may be rounded for the solver.
+        """
+        solution = solution_of_numbered(program, x)
+        self.offer(solution)
+        self.reason = "CPUs or memory have too many digits for the solver"
+        return solution if check(self.instance, solution).feasible else None

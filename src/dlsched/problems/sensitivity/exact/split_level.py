@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from dlsched.problems.sensitivity.definition.check import check, evaluate
-from dlsched.problems.sensitivity.exact.numbered_servers import (
-    solution_of_numbered,
-    solve_numbered,
-)
+from dlsched.problems.sensitivity.definition.check import evaluate
 from dlsched.problems.sensitivity.exact.pattern_search import FEW, SECONDS, PatternSearch
 from dlsched.problems.sensitivity.programs.lagrangian import Cutoff, Lagrangian
+from dlsched.problems.sensitivity.programs.pattern_matrix import numbered
 from dlsched.problems.sensitivity.programs.pattern_program import Program
 from dlsched.problems.sensitivity.programs.pattern_relaxation import relax
 from dlsched.results.objective import Bound
@@ -84,13 +81,11 @@ class SplitLevel(PatternSearch):
 
     def split_by_servers(self, program: Program, run: Run, floor: int) -> bool:
         """Minimise the split jobs with every server, the throughput held; see above."""
-        outcome = solve_numbered(program, run, floor)
+        outcome = numbered(program, run, floor)
         if outcome.values is None or outcome.status is not Status.OPTIMAL:
             return False
-        solution = solution_of_numbered(program, outcome.values)
-        self.offer(solution)
-        self.reason = "CPUs or memory have too many digits for the solver"
-        if not check(self.instance, solution).feasible:
+        solution = self.offer_numbered(program, outcome.values)
+        if solution is None:
             return False
         self.reason = Termination.TOLERANCES.sentence
         least = min(evaluate(self.instance, solution.allocation)[1], self.value[1])

@@ -5,13 +5,9 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from dlsched.problems.sensitivity.definition.check import check
-from dlsched.problems.sensitivity.exact.numbered_servers import (
-    solution_of_numbered,
-    solve_numbered,
-)
 from dlsched.problems.sensitivity.exact.pattern_search import SECONDS, PatternSearch
 from dlsched.problems.sensitivity.programs.lagrangian import Cutoff, Prices
+from dlsched.problems.sensitivity.programs.pattern_matrix import numbered
 from dlsched.problems.sensitivity.programs.pattern_program import Program
 from dlsched.problems.sensitivity.programs.pooled import pooled_bounds
 from dlsched.results.objective import SOLVER_PRECISION, Bound, relative_gap
@@ -158,17 +154,9 @@ class ThroughputLevel(PatternSearch):
         return [program.lagrangian(prices).cutoff(int(self.value[0] / program.granularity))]
 
     def close_by_servers(self, program: Program, run: Run) -> bool:
-        """Solve the program with every server; return whether it decides.
-
-        It does not if its point overloads a server, as capacities may be rounded for the solver.
-        """
-        outcome = solve_numbered(program, run)
-        if outcome.status is Status.INFEASIBLE:
-            return True
+        """Solve the program with every server; return whether it decides."""
+        outcome = numbered(program, run)
         if outcome.values is None:
-            return False
-        solution = solution_of_numbered(program, outcome.values)
-        self.offer(solution)
-        self.reason = "CPUs or memory have too many digits for the solver"
-        feasible = check(self.instance, solution).feasible
-        return feasible and outcome.status is Status.OPTIMAL
+            return outcome.status is Status.INFEASIBLE
+        solution = self.offer_numbered(program, outcome.values)
+        return solution is not None and outcome.status is Status.OPTIMAL
