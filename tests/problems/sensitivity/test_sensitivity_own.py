@@ -18,10 +18,9 @@ from dlsched.problems.sensitivity.heuristics.diving import Dive
 from dlsched.problems.sensitivity.heuristics.price_round import Rounding
 from dlsched.problems.sensitivity.heuristics.round_patterns import solution_from
 from dlsched.problems.sensitivity.instances.strategy import instances
-from dlsched.problems.sensitivity.programs.dominated_items import Conversion, conversions
 from dlsched.problems.sensitivity.programs.initial_patterns import packing as proportional_patterns
 from dlsched.problems.sensitivity.programs.pattern_matrix import integer
-from dlsched.problems.sensitivity.programs.pattern_program import Program
+from dlsched.problems.sensitivity.programs.pattern_program import Conversion, Program, conversions
 from dlsched.problems.sensitivity.programs.pattern_relaxation import Relaxed, relax
 from dlsched.problems.sensitivity.structures import server_patterns
 from dlsched.problems.sensitivity.structures.server_knapsack import Knapsack, least_choices

@@ -10,8 +10,7 @@ from dlsched.problems.sensitivity.definition.check import evaluate
 from dlsched.problems.sensitivity.definition.schema import Instance, Solution
 from dlsched.problems.sensitivity.heuristics import starts
 from dlsched.problems.sensitivity.programs.initial_patterns import patterns_of
-from dlsched.problems.sensitivity.programs.lagrangian import Prices
-from dlsched.problems.sensitivity.programs.pattern_program import Program
+from dlsched.problems.sensitivity.programs.pattern_program import Prices, Program
 from dlsched.problems.sensitivity.programs.pattern_relaxation import relax
 from dlsched.problems.sensitivity.structures.server_patterns import TooManyStates
 from dlsched.proofs.forms.choice import FormChoice

@@ -15,9 +15,8 @@ from dlsched.problems.sensitivity.heuristics.round_patterns import (
     solution_of_numbered,
 )
 from dlsched.problems.sensitivity.programs.initial_patterns import patterns_of
-from dlsched.problems.sensitivity.programs.lagrangian import Cutoff
 from dlsched.problems.sensitivity.programs.pattern_matrix import integer
-from dlsched.problems.sensitivity.programs.pattern_program import Program
+from dlsched.problems.sensitivity.programs.pattern_program import Cutoff, Program
 from dlsched.problems.sensitivity.programs.pattern_relaxation import Relaxed, relax
 from dlsched.problems.sensitivity.programs.pooled import split_bound
 from dlsched.results.objective import Bound, relative_gap

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dlsched.problems.sensitivity.definition.check import evaluate
 from dlsched.problems.sensitivity.exact.pattern_search import FEW, SECONDS, PatternSearch
-from dlsched.problems.sensitivity.programs.lagrangian import Cutoff, Lagrangian
+from dlsched.problems.sensitivity.programs.lagrangian import Lagrangian
 from dlsched.problems.sensitivity.programs.pattern_matrix import numbered
-from dlsched.problems.sensitivity.programs.pattern_program import Program
+from dlsched.problems.sensitivity.programs.pattern_program import Cutoff, Program
 from dlsched.problems.sensitivity.programs.pattern_relaxation import relax
 from dlsched.results.objective import Bound
 from dlsched.results.result import Status, Termination
@@ -31,12 +31,12 @@ class SplitLevel(PatternSearch):
         relaxed = relax(program, self.run, floor)
         if relaxed is None:
             return False
-        lagrangian = program.lagrangian(relaxed.prices, floor)
+        lagrangian = Lagrangian(program, relaxed.prices, floor)
         least = lagrangian.splits()
         self.second.append(Bound(least, "certified", "prices and a table of one server"))
         # As at level 1, the patterns from pricing are few, and often contain an optimum.
         self.solve_integer(program, self.run.nested(SECONDS), floor)
-        held = program.lagrangian(first.prices).cutoff(floor)
+        held = Lagrangian(program, first.prices).cutoff(floor)
         fewer = [lagrangian.split_cutoff(int(self.value[1]) - 1), held]
         if self.value[1] > least and self.few_items(program, fewer):
             if self.split_by_servers(program, self.run.nested(SECONDS), floor):

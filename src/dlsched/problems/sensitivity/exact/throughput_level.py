@@ -6,9 +6,9 @@ import math
 from fractions import Fraction
 
 from dlsched.problems.sensitivity.exact.pattern_search import SECONDS, PatternSearch
-from dlsched.problems.sensitivity.programs.lagrangian import Cutoff, Prices
+from dlsched.problems.sensitivity.programs.lagrangian import Lagrangian
 from dlsched.problems.sensitivity.programs.pattern_matrix import numbered
-from dlsched.problems.sensitivity.programs.pattern_program import Program
+from dlsched.problems.sensitivity.programs.pattern_program import Cutoff, Prices, Program
 from dlsched.problems.sensitivity.programs.pooled import pooled_bounds
 from dlsched.results.objective import SOLVER_PRECISION, Bound, relative_gap
 from dlsched.results.result import Status, Termination
@@ -112,7 +112,7 @@ class ThroughputLevel(PatternSearch):
             Whether the incumbent is proved optimal, or the instance infeasible.
         """
         assert program.bound is not None
-        lagrangian = program.lagrangian(prices)
+        lagrangian = Lagrangian(program, prices)
         slack = 0
         last = 2 * program.bound
         tried = 0
@@ -151,7 +151,7 @@ class ThroughputLevel(PatternSearch):
         assert program.bound is not None
         if self.best is None:
             return []
-        return [program.lagrangian(prices).cutoff(int(self.value[0] / program.granularity))]
+        return [Lagrangian(program, prices).cutoff(int(self.value[0] / program.granularity))]
 
     def close_by_servers(self, program: Program, run: Run) -> bool:
         """Solve the program with every server; return whether it decides."""

@@ -11,6 +11,7 @@ from dlsched.problems.sensitivity.heuristics.diving import Dive
 from dlsched.problems.sensitivity.heuristics.round_patterns import given_by, solution_from
 from dlsched.problems.sensitivity.heuristics.tuning import tune
 from dlsched.problems.sensitivity.programs.initial_patterns import packing, patterns_of
+from dlsched.problems.sensitivity.programs.lagrangian import Lagrangian
 from dlsched.problems.sensitivity.programs.pattern_matrix import integer
 from dlsched.problems.sensitivity.programs.pattern_program import Program
 from dlsched.problems.sensitivity.programs.pattern_relaxation import Master, relax
@@ -214,7 +215,7 @@ class Rounding:
             self._integer(None)
         if self.value < 0 or self.within(_NEAR) or self.run.stop_reason():
             return
-        better = program.lagrangian(relaxed.prices).cutoff(self.value + 1)
+        better = Lagrangian(program, relaxed.prices).cutoff(self.value + 1)
         if program.complete(_MOST_ENUMERATED, [better], self.run):
             self._integer(None)
 

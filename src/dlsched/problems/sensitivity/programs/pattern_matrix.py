@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dlsched.problems.sensitivity.programs.lagrangian import Cutoff
-from dlsched.problems.sensitivity.programs.pattern_program import TOLERANCE, Program
+from dlsched.problems.sensitivity.programs.pattern_program import TOLERANCE, Cutoff, Program
 from dlsched.problems.sensitivity.structures.scaled_units import capacity_row, pooled_rows
 from dlsched.run import Run
 from dlsched.solvers import highs

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dlsched.problems.sensitivity.programs.lagrangian import Prices
+from dlsched.problems.sensitivity.programs.lagrangian import Lagrangian
 from dlsched.problems.sensitivity.programs.pattern_matrix import pattern_supply, standard_form
-from dlsched.problems.sensitivity.programs.pattern_program import TOLERANCE, Program
+from dlsched.problems.sensitivity.programs.pattern_program import TOLERANCE, Prices, Program
 from dlsched.results.result import Termination
 from dlsched.run import Run
 from dlsched.solvers import highs
@@ -46,7 +46,8 @@ def relax(program: Program, run: Run, floor: int | None = None, gap: float = 0.0
             return None
         prices = program.prices(duals)
         if not master.short and floor is None:
-            program.tighten(prices)
+            bound = Lagrangian(program, prices).throughput()
+            program.bound = bound if program.bound is None else min(program.bound, bound)
             if gap and program.excess(master.objective) <= gap:
                 return Relaxed(prices, master.objective, True, master)
         before = len(program.patterns)
