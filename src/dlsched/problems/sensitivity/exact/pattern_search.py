@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 from fractions import Fraction
 
@@ -14,7 +13,7 @@ from dlsched.problems.sensitivity.heuristics.round_patterns import (
     solution_from,
     solution_of_numbered,
 )
-from dlsched.problems.sensitivity.programs.initial_patterns import patterns_of
+from dlsched.problems.sensitivity.programs.initial_patterns import add_known
 from dlsched.problems.sensitivity.programs.pattern_matrix import integer
 from dlsched.problems.sensitivity.programs.pattern_program import Cutoff, Program
 from dlsched.problems.sensitivity.programs.pattern_relaxation import Relaxed, relax
@@ -128,15 +127,8 @@ class PatternSearch:
     def relaxed(self, program: Program) -> Relaxed | None:
         """Return the relaxation of the largest throughput; ``None`` if a limit struck."""
         self.run.announce(Stage.SEARCHING, "patterns as columns, for the throughput")
-        self.initialise(program)
+        add_known(program, self.found)
         return relax(program, self.run)
-
-    def initialise(self, program: Program) -> None:
-        """Add the patterns of every solution found, and for each item a server full of it."""
-        for solution in self.found:
-            with contextlib.suppress(KeyError):  # it splits a job that the program does not
-                program.add(patterns_of(program, solution))
-        program.add([program.server.full(i) for i in range(len(program.items))])
 
     def solve_integer(
         self,

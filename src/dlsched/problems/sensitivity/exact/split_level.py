@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dlsched.problems.sensitivity.definition.check import evaluate
 from dlsched.problems.sensitivity.exact.pattern_search import FEW, SECONDS, PatternSearch
+from dlsched.problems.sensitivity.programs.initial_patterns import add_known
 from dlsched.problems.sensitivity.programs.lagrangian import Lagrangian
 from dlsched.problems.sensitivity.programs.pattern_matrix import numbered
 from dlsched.problems.sensitivity.programs.pattern_program import Cutoff, Program
@@ -24,7 +25,7 @@ class SplitLevel(PatternSearch):
         self.run.announce(Stage.SEARCHING, "patterns as columns, for the split jobs")
         program = Program(self.instance, whole=True, units=True)
         floor = int(goal / program.granularity)
-        self.initialise(program)
+        add_known(program, self.found)
         first = relax(program, self.run)
         if first is None or program.bound is None:
             return False

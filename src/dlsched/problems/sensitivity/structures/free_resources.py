@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -115,17 +115,11 @@ class Cluster:
 
     def change(self, name: str, choice: Choice) -> None:
         """Change the choice of a placed job; its servers may then be overloaded."""
-        placed = self.given[name][1]
-        for s, more in self._difference(name, choice):
-            self.free[s] -= more
-        self.given[name] = (choice, placed)
-
-    def _difference(self, name: str, choice: Choice) -> Iterator[tuple[int, Vector]]:
-        """Yield what each server of a placed job would give in addition with another choice."""
         old, placed = self.given[name]
-        difference = self.demand(choice) - self.demand(old)
+        more = self.demand(choice) - self.demand(old)
         for s, gpus in placed.items():
-            yield s, gpus * difference
+            self.free[s] -= gpus * more
+        self.given[name] = (choice, placed)
 
 
 def _filled(order: Iterable[int], capacity: Vector, gpus: int) -> Placed:
