@@ -170,7 +170,7 @@ class Program:
         self.least_jobs = 0 if instance.may_wait else 1
         self.bound: int | None = None
         """On the throughput, as a multiple of the granularity: certified as `relax` sets it, but
-        `exact.throughput_level` may lower it by a claimed one."""
+        `exact.levels` may lower it by a claimed one."""
 
     def _options(self, name: str, choice: Choice, whole: bool, units: bool) -> list[Option]:
         gpus = self.instance.profiles[name].gpus
