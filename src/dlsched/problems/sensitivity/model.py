@@ -100,8 +100,8 @@ def build(instance: Instance) -> Any:
         ),
     )
 
-    def within(limit: Number, each: Any) -> Any:
-        row = capacity_row(limit, [each(key) for key in choices])
+    def within(limit: Number, sizes: list[Number]) -> Any:
+        row = capacity_row(limit, sizes)
 
         def rule(m: Any, s: int) -> Any:
             pairs = zip(choices, row.sizes, strict=True)
@@ -110,13 +110,11 @@ def build(instance: Instance) -> Any:
 
         return rule
 
-    m.gpu_capacity = pyo.Constraint(m.SERVERS, rule=within(servers.gpus, lambda key: 1))
-    m.cpu_capacity = pyo.Constraint(
-        m.SERVERS, rule=within(servers.cpus, lambda key: choices[key].cpus)
-    )
-    m.memory_capacity = pyo.Constraint(
-        m.SERVERS, rule=within(servers.memory, lambda key: choices[key].memory)
-    )
+    cpus = [choice.cpus for choice in choices.values()]
+    memory = [choice.memory for choice in choices.values()]
+    m.gpu_capacity = pyo.Constraint(m.SERVERS, rule=within(servers.gpus, [1] * len(choices)))
+    m.cpu_capacity = pyo.Constraint(m.SERVERS, rule=within(servers.cpus, cpus))
+    m.memory_capacity = pyo.Constraint(m.SERVERS, rule=within(servers.memory, memory))
     # A job's GPUs on a server are at most the smaller of its own and the server's.
     m.used = pyo.Constraint(
         m.SEVERAL,

@@ -31,6 +31,8 @@ MODELS: Mapping[str, Mapping[str, tuple[float, float, float]]] = {
 Image and speech models need many CPUs to preprocess their data and memory to cache it; language
 models need little of either (Synergy, section 2.1, Figure 2). The numbers are ours.
 """
+HEAD: Mapping[str, Any] = {"dlsched": 1, "problem": "sensitivity"}
+"""What every document of an instance begins with."""
 MULTI = {1: 0.7, 2: 0.15, 4: 0.1, 8: 0.05}
 """Weights of the numbers of GPUs in a multi-GPU mix; our choice."""
 
@@ -102,18 +104,20 @@ def generate(
             profiles[label] = profile_of(size, knees, fair)
         rows.append({"id": f"j{len(rows) + 1}", "profile": label})
     data = {
-        "dlsched": 1,
-        "problem": "sensitivity",
+        **HEAD,
         "name": "unnamed",
-        "servers": {
-            "count": servers, "gpus": gpus, "cpus": gpus * cpus_per_gpu, "memory": memory
-        },
+        "servers": cluster(servers, gpus, cpus_per_gpu, memory),
         "allow_split": allow_split,
         "may_wait": may_wait,
         "profiles": profiles,
         "jobs": rows,
-    }  # fmt: skip
+    }
     return Instance.parse(data, "the generator")
+
+
+def cluster(servers: int, gpus: int, cpus_per_gpu: int, memory: float) -> dict[str, Any]:
+    """Return ``servers`` of an instance; the memory is that of a server."""
+    return {"count": servers, "gpus": gpus, "cpus": gpus * cpus_per_gpu, "memory": memory}
 
 
 def read_split(split: str | Sequence[float]) -> tuple[float, ...]:
@@ -176,12 +180,7 @@ def examples() -> list[Instance]:
         "source": "Synergy (OSDI'22), Tables 1 to 3; the throughputs are ours",
         "servers": {"count": 2, "gpus": 8, "cpus": 24, "memory": 500},
         "profiles": {"image": sensitive, "language": modest},
-        "jobs": [
-            {"id": "j1", "profile": "image"},
-            {"id": "j2", "profile": "image"},
-            {"id": "j3", "profile": "language"},
-            {"id": "j4", "profile": "language"},
-        ],
+        "jobs": _jobs(j1="image", j2="image", j3="language", j4="language"),
     }
     # Two servers of 2 GPUs, 4 CPUs, 4 GB. a is fastest with 3 CPUs, b with 3 GB; c has two GPUs.
     two = {
@@ -195,9 +194,10 @@ def examples() -> list[Instance]:
                   "throughput": [[1, 1.25], [1, 1.25]]},
             "c": {"gpus": 2, "cpus": [1, 2], "memory": [1, 2], "throughput": [[1, 1], [1, 1]]},
         },
-        "jobs": [
-            {"id": "a", "profile": "a"}, {"id": "b", "profile": "b"}, {"id": "c", "profile": "c"}
-        ],
+        "jobs": _jobs(a="a", b="b", c="c"),
     }  # fmt: skip
-    envelope = {"dlsched": 1, "problem": "sensitivity"}
-    return [Instance.parse(envelope | data, "the generator") for data in (tables, two)]
+    return [Instance.parse({**HEAD, **data}, "the generator") for data in (tables, two)]
+
+
+def _jobs(**profiles: str) -> list[dict[str, str]]:
+    return [{"id": job, "profile": profile} for job, profile in profiles.items()]

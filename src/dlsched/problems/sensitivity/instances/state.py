@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from dlsched.errors import OptionError
 from dlsched.problems.sensitivity.definition.schema import Choice, Instance, Job, Solution
+from dlsched.problems.sensitivity.instances.generate import HEAD, cluster
 from dlsched.problems.sensitivity.instances.job_models import (
     Assignment,
     measured_models,
@@ -79,8 +80,7 @@ class Rounds:
 
     def _without_jobs(self, kinds: Iterable[tuple[str, int]], may_wait: bool) -> Instance:
         data = {
-            "dlsched": 1,
-            "problem": "sensitivity",
+            **HEAD,
             "name": "round",
             "servers": self.servers,
             "may_wait": may_wait,
@@ -149,12 +149,7 @@ def instance(
     named = [
         (job, job.model if job.model in models else turns.next().name) for job in jobs if job.gpus
     ]
-    servers = {
-        "count": len(state.servers),
-        "gpus": gpus,
-        "cpus": gpus * cpus_per_gpu,
-        "memory": gpus * memory_per_gpu,
-    }
+    servers = cluster(len(state.servers), gpus, cpus_per_gpu, gpus * memory_per_gpu)
     rounds = Rounds(servers, {name: model.profile for name, model in models.items()})
     return rounds.instance(_fitting(named, state.gpus))
 
