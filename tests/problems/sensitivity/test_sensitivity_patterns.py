@@ -75,7 +75,7 @@ def test_any_prices_bound_the_split_jobs() -> None:
     relaxed = relax(program, Run(), floor)
     assert relaxed is not None
     least = Lagrangian(program, relaxed.prices, floor).splits()
-    assert least == math.ceil(relaxed.objective - 1e-6) <= best.objective[1]
+    assert least == math.ceil(relaxed.master.objective - 1e-6) <= best.objective[1]
     rng = np.random.default_rng(3)
     for _ in range(20):
         duals = rng.uniform(0, 0.5, len(program.counts) + len(program.items) + 2)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from fractions import Fraction
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from dlsched.problems.sensitivity.definition.schema import Choice, Instance, Solution
 from dlsched.problems.sensitivity.heuristics.diving import Dive
@@ -78,18 +78,18 @@ def price_round(instance: Instance, run: Run) -> Claim:
         none = Bound(0, "certified", "there are no jobs")
         return Claim(solution=Solution(allocation={}), bounds=[[none], forced])
     try:
-        best = Rounding(instance, run).best()
+        solution, bounds = Rounding(instance, run).best()
     except TooManyStates:
         given = _tuned(instance)
         solution = None if given is None else solution_of(instance, given)
-        best = Rounded(solution, pooled_bounds(instance, run))
-    if best.solution is not None:
-        return Claim(solution=best.solution, bounds=[best.bounds, forced])
+        bounds = pooled_bounds(instance, run)
+    if solution is not None:
+        return Claim(solution=solution, bounds=[bounds, forced])
     return Claim(
         status=Status.NO_SOLUTION,
         termination=Termination.FINISHED,
         reason="no patterns that were generated hold all jobs",
-        bounds=[best.bounds, forced],
+        bounds=[bounds, forced],
     )
 
 
@@ -106,13 +106,6 @@ def _tuned(instance: Instance) -> Given | None:
         )
         for name, job in solution.allocation.items()
     }
-
-
-class Rounded(NamedTuple):
-    """The best solution found, and bounds on the throughput."""
-
-    solution: Solution | None
-    bounds: list[Bound]
 
 
 class Rounding:
@@ -136,8 +129,8 @@ class Rounding:
             self.least = min(_DIVES, servers // _PER_DIVE)
             self.dives = max(_FEW_DIVES, self.least)
 
-    def best(self) -> Rounded:
-        """Add patterns until the gap is small; return what is found."""
+    def best(self) -> tuple[Solution | None, list[Bound]]:
+        """Add patterns until the gap is small; return the best solution and the bounds."""
         program = self.program
         program.add(packing(program))
         program.add([program.server.full(i) for i in range(len(program.items))])
@@ -151,10 +144,9 @@ class Rounding:
         if self.solution is None and (relaxed is None or relaxed.fits):
             self._tune()
         if program.bound is None:
-            return Rounded(self.solution, [])
+            return self.solution, []
         bound = simplify(program.bound * program.granularity)
-        how = "prices and a table of one server"
-        return Rounded(self.solution, [Bound(bound, "certified", how)])
+        return self.solution, [Bound(bound, "certified", "prices and a table of one server")]
 
     def within(self, gap: float) -> bool:
         """Whether the incumbent's relative gap to the bound is no larger than this."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from dlsched.errors import OptionError
 from dlsched.problems.sensitivity.definition.schema import Instance
 
+Key = TypeVar("Key")
 CPUS = (1, 2, 3, 4, 5, 6, 9, 12, 24)
 MEMORY = (20.83, 62.5, 125, 187.5, 250)
 """Axes of the published profiles, per GPU; memory in GB."""
@@ -79,23 +80,21 @@ def generate(
     OptionError
         If an option is out of its range.
     """
-    weights = np.array(read_split(split))
-    most = 100 if may_wait else 1
-    if not 0 < utilization <= most:
-        raise OptionError(f"utilization={utilization} must be above 0, and at most {most}")
+    weights = dict(zip(MODELS, read_split(split), strict=True))
+    highest = 100 if may_wait else 1
+    if not 0 < utilization <= highest:
+        raise OptionError(f"utilization={utilization} must be above 0, and at most {highest}")
     fair = (cpus_per_gpu, memory / gpus)
     require_on_axes(fair)
-    classes = list(MODELS)
     free = int(utilization * servers * gpus)
     profiles: dict[str, dict[str, Any]] = {}
     rows: list[dict[str, str]] = []
     while free:
-        kind = classes[int(rng.choice(len(classes), p=weights / weights.sum()))]
+        kind = weighted(rng, weights)
         names = list(MODELS[kind])
         name = names[int(rng.integers(len(names)))]
-        sizes = [g for g in MULTI if g <= min(free, gpus)] if multi else [1]
-        chances = np.array([MULTI[g] for g in sizes])
-        size = int(sizes[int(rng.choice(len(sizes), p=chances / chances.sum()))])
+        most = min(free, gpus) if multi else 1
+        size = weighted(rng, {g: share for g, share in MULTI.items() if g <= most})
         free -= size
         label = f"{name}_{size}" + (f"_{len(rows) + 1}" if distinct else "")
         if label not in profiles:
@@ -113,6 +112,12 @@ def generate(
         "jobs": rows,
     }
     return Instance.parse(data, "the generator")
+
+
+def weighted(rng: np.random.Generator, weights: Mapping[Key, float]) -> Key:
+    """Draw a key, with probabilities in proportion to the weights."""
+    chances = np.array(list(weights.values()))
+    return list(weights)[int(rng.choice(len(weights), p=chances / chances.sum()))]
 
 
 def cluster(servers: int, gpus: int, cpus_per_gpu: int, memory: float) -> dict[str, Any]:
