@@ -69,7 +69,11 @@ class Levels(PatternSearch):
         The program with every server is solved in a second, or its equal servers take hours: it is
         first given a few seconds, and all the time only if the patterns are too many.
         """
-        numbered = self.few_items(program, self.better(program, prices))
+        better = []
+        if self.best is not None:
+            least = int(self.value[0] / program.granularity)
+            better = [Lagrangian(program, prices).cutoff(least)]
+        numbered = self.few_items(program, better)
         numbered = closed = numbered and self.close_by_servers(program, self.run.nested(SECONDS))
         closed = closed or self.close_gap(program, prices, None)
         if not closed and self.may_number(program):
@@ -148,13 +152,6 @@ class Levels(PatternSearch):
                 return False
             slack = max(4, 2 * slack)
         return False
-
-    def better(self, program: Program, prices: Prices) -> list[Cutoff]:
-        """Return what solutions can use that are better than the incumbent; nothing without one."""
-        assert program.bound is not None
-        if self.best is None:
-            return []
-        return [Lagrangian(program, prices).cutoff(int(self.value[0] / program.granularity))]
 
     def close_by_servers(self, program: Program, run: Run) -> bool:
         """Solve the program with every server; return whether it decides."""

@@ -70,24 +70,21 @@ class Rounds:
         kinds = frozenset((wish.profile, wish.gpus) for wish in wishes)
         base = self._known.get((kinds, may_wait))
         if base is None:
-            base = self._known[kinds, may_wait] = self._without_jobs(kinds, may_wait)
+            data = {
+                **HEAD,
+                "name": "round",
+                "servers": self.servers,
+                "may_wait": may_wait,
+                "profiles": {f"{p}_{g}": {**self.profiles[p], "gpus": g} for p, g in sorted(kinds)},
+                "jobs": [],
+            }
+            base = self._known[kinds, may_wait] = Instance.parse(data, "the cluster's state")
         jobs = tuple(Job(id=w.id, profile=f"{w.profile}_{w.gpus}") for w in wishes)
         round_ = base.model_copy(update={"jobs": jobs})
         # They do not depend on the jobs, and to derive them anew takes longer than most methods.
         for name in _DERIVED:
             round_.__dict__[name] = getattr(base, name)
         return round_
-
-    def _without_jobs(self, kinds: Iterable[tuple[str, int]], may_wait: bool) -> Instance:
-        data = {
-            **HEAD,
-            "name": "round",
-            "servers": self.servers,
-            "may_wait": may_wait,
-            "profiles": {f"{p}_{g}": {**self.profiles[p], "gpus": g} for p, g in sorted(kinds)},
-            "jobs": [],
-        }
-        return Instance.parse(data, "the cluster's state")
 
 
 def held(solution: Solution) -> dict[Id, tuple[Held, ...]]:

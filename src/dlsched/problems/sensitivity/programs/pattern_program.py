@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -144,12 +145,17 @@ class Program:
         self.penalty = penalty
         self.counts = Counter(job.profile for job in instance.jobs)
         self.index: dict[Item, int] = {}
-        self.options = [
-            option
-            for name in self.counts
-            for choice in instance.undominated[name]
-            for option in self._options(name, choice, whole, units)
-        ]
+        self.options: list[Option] = []
+        for name in self.counts:
+            gpus = instance.profiles[name].gpus
+            larger = gpus > instance.servers.gpus
+            sizes = [gpus] if gpus == 1 or (whole and not larger) else []
+            if gpus > 1 and (units or (larger and instance.allow_split)):
+                sizes.append(1)
+            for choice, size in itertools.product(instance.undominated[name], sizes):
+                item = Item(size, choice.cpus, choice.memory)
+                kind = self.index.setdefault(item, len(self.index))
+                self.options.append(Option(name, choice, kind, gpus // size, size < gpus))
         self.items = list(self.index)
         self.conversions = conversions(self.items) if convert else []
         rates = {id(o.choice): o.choice.throughput for o in self.options}
@@ -171,21 +177,6 @@ class Program:
         self.bound: int | None = None
         """On the throughput, as a multiple of the granularity: certified as `relax` sets it, but
         `exact.levels` may lower it by a claimed one."""
-
-    def _options(self, name: str, choice: Choice, whole: bool, units: bool) -> list[Option]:
-        gpus = self.instance.profiles[name].gpus
-        most = self.instance.servers.gpus
-        options = []
-        if gpus == 1 or (whole and gpus <= most):
-            item = self._item(Item(gpus, choice.cpus, choice.memory))
-            options.append(Option(name, choice, item, 1, False))
-        if gpus > 1 and (units or (gpus > most and self.instance.allow_split)):
-            item = self._item(Item(1, choice.cpus, choice.memory))
-            options.append(Option(name, choice, item, gpus, True))
-        return options
-
-    def _item(self, item: Item) -> int:
-        return self.index.setdefault(item, len(self.index))
 
     def add(self, patterns: Iterable[Pattern]) -> None:
         """Add the patterns that are new and not empty."""
@@ -218,9 +209,7 @@ class Program:
         """Return patterns of positive reduced cost: the best, and the best with each item."""
         patterns = []
         values = prices.items
-        for first in [None, *range(len(self.items))]:
-            if first is not None and values[first] <= 0:
-                continue
+        for first in [None, *(i for i, value in enumerate(values) if value > 0)]:
             if first is not None and run.stop_reason():
                 break
             pattern = self.server.pattern(prices.table, values, first)

@@ -40,11 +40,7 @@ def complete(m: Any, instance: Instance) -> None:
 
     m.MEASURED = pyo.Set(initialize=range(max(map(len, measured.values()), default=0)))
     m.v = pyo.Var(
-        m.JOBS,
-        m.MEASURED,
-        dense=False,
-        domain=pyo.Binary,
-        bounds=lambda _, *key: most_choices(*key),
+        m.JOBS, m.MEASURED, dense=False, domain=pyo.Binary, bounds=lambda _, *k: most_choices(*k)
     )
     m.w = pyo.Var(
         m.JOBS,

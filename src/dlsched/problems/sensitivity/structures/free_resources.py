@@ -85,7 +85,7 @@ class Cluster:
             return {int(whole[0]): gpus}
         if not self.may_split(gpus) or capacity.sum() < gpus:
             return None
-        return _filled(np.argsort(-capacity, kind="stable").tolist(), capacity, gpus)
+        return filled(np.argsort(-capacity, kind="stable").tolist(), capacity, gpus)
 
     def first_fit(self, job: Job, choice: Choice, together: bool = False) -> Placed | None:
         """Return a first-fit placement, or ``None``.
@@ -103,7 +103,7 @@ class Cluster:
                 return {int(whole[0]): gpus}
         if not split or capacity.sum() < gpus:
             return None
-        return _filled(range(len(capacity)), capacity, gpus)
+        return filled(range(len(capacity)), capacity, gpus)
 
     def place(self, job: Job, choice: Choice, placed: Placed) -> None:
         """Allocate a choice and GPUs to a job."""
@@ -122,7 +122,7 @@ class Cluster:
         self.given[name] = (choice, placed)
 
 
-def _filled(order: Iterable[int], capacity: Vector, gpus: int) -> Placed:
+def filled(order: Iterable[int], capacity: Vector, gpus: int) -> Placed:
     """Return a placement that takes GPUs from servers in this order until there are enough."""
     placed: Placed = {}
     for s in order:
