@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from dlsched.errors import OptionError
-from dlsched.problems.sensitivity.definition.allow import Allow
 from dlsched.problems.sensitivity.definition.schema import Allocation, Instance, Solution
-from dlsched.problems.sensitivity.programs.allowed_rows import assign_parts, rows_at_most_zero
+from dlsched.problems.sensitivity.programs.allowed_rows import assign_parts, forbidden  # noqa: F401  (variants call it)
 from dlsched.problems.sensitivity.structures.scaled_units import capacity_row
 from dlsched.schema import Number, granularity
 
@@ -87,6 +85,7 @@ def build(instance: Instance) -> Any:
     m.GRANULARITY = {"throughput": granularity(c.throughput for c in choices.values()), "split": 1}
 
     of = {job.id: range(len(instance.undominated[job.profile])) for job in instance.jobs}
+    m.CHOICES_OF = of  # for the rows of variants
 
     def one(m: Any, j: str) -> Any:
         chosen = pyo.quicksum(m.x[j, c] for c in of[j])
@@ -132,11 +131,6 @@ def build(instance: Instance) -> Any:
         ),
     )
     return m
-
-
-def forbidden(instance: Instance, m: Any, allow: Allow) -> Iterator[Any]:
-    """Yield expressions that are at most 0 where the rule allows what every server holds."""
-    yield from rows_at_most_zero(instance, m, allow)
 
 
 def read(instance: Instance, m: Any) -> Solution:

@@ -185,13 +185,9 @@ class Rounding:
         with contextlib.suppress(TooManyStates):
             given = best_choices(self.instance, pairs, known)
         solution = solution_of(self.instance, given)
-        self._offer(self._value(given), solution)
+        throughput = sum(Fraction(choice.throughput) for choice, _ in given.values())
+        self._offer(int(throughput / self.program.granularity), solution)
         return solution
-
-    def _value(self, given: Given) -> int:
-        """Return the throughput of choices, in granularities."""
-        total = sum(Fraction(choice.throughput) for choice, _ in given.values())
-        return int(total / self.program.granularity)
 
     def _combine(self) -> None:
         """Solve an integer program over the patterns known, then one over all that can matter."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ from dlsched.problems.sensitivity.instances.job_models import (
     measured_models,
     synthetic_models,
 )
-from dlsched.registry.cluster_state import ClusterState, JobState
+from dlsched.registry.cluster_state import ClusterState
 from dlsched.schema import Id, Number, simplify
 
 SERVERS = 16
@@ -143,18 +143,14 @@ def instance(
     )
     turns = Assignment(models.values(), split)
     jobs = sorted((*state.running, *state.waiting), key=lambda job: job.submit)
-    named = [
-        (job, job.model if job.model in models else turns.next().name) for job in jobs if job.gpus
-    ]
+    free = state.gpus
+    wishes = []
+    for job in jobs:
+        if job.gpus:
+            model = models.get(job.model or "") or turns.next()
+            if job.gpus <= free:
+                free -= job.gpus
+                wishes.append(Wish(job.id, model.name, job.gpus))
     servers = cluster(len(state.servers), gpus, cpus_per_gpu, gpus * memory_per_gpu)
     rounds = Rounds(servers, {name: model.profile for name, model in models.items()})
-    return rounds.instance(_fitting(named, state.gpus))
-
-
-def _fitting(jobs: Iterable[tuple[JobState, str | None]], free: int) -> list[Wish]:
-    fitting = []
-    for job, model in jobs:
-        if job.gpus <= free and model is not None:
-            free -= job.gpus
-            fitting.append(Wish(job.id, model, job.gpus))
-    return fitting
+    return rounds.instance(wishes)

@@ -18,13 +18,10 @@ def complete(m: Any, instance: Instance) -> None:
     """
     import pyomo.core as pyo
 
-    choices: dict[str, list[int]] = {}
-    for j, c in m.CHOICES:
-        choices.setdefault(j, []).append(c)
     m.used_only = pyo.Constraint(
         m.SEVERAL,
         m.SERVERS,
-        rule=lambda m, j, s: m.z[j, s] <= sum(m.y[j, c, s] for c in choices[j]),
+        rule=lambda m, j, s: m.z[j, s] <= sum(m.y[j, c, s] for c in m.CHOICES_OF[j]),
     )
     m.split_only = pyo.Constraint(
         m.SEVERAL, rule=lambda m, j: 2 * m.q[j] <= sum(m.z[j, s] for s in m.SERVERS)
