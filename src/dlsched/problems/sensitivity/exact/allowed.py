@@ -20,7 +20,7 @@ from dlsched.problems.sensitivity.exact import patterns
 from dlsched.problems.sensitivity.exact.bounds import pooled
 from dlsched.problems.sensitivity.exact.milp import solve_model
 from dlsched.problems.sensitivity.heuristics.allowed_swaps import rearranged
-from dlsched.problems.sensitivity.programs.allowed_rows import TooManySets
+from dlsched.problems.sensitivity.programs.allowed_rows import TooManySets, forbidden
 from dlsched.results.objective import Bound
 from dlsched.results.result import Claim, Start, Status, Termination
 from dlsched.run import Run, Stage
@@ -47,7 +47,7 @@ class _Ruled:
 
         m = model.build(instance)
         m.not_allowed = pyo.ConstraintList()
-        for expression in model.forbidden(instance, m, self.allow):
+        for expression in forbidden(instance, m, self.allow):
             m.not_allowed.add(expression <= 0)
         return m
 
