@@ -21,7 +21,7 @@ from figures import ROOT, arguments, cell, rule_gap, write
 import dlsched
 from dlsched.errors import SolverMissing
 from dlsched.problems.sensitivity import Instance
-from dlsched.problems.sensitivity.heuristics import tune
+from dlsched.problems.sensitivity.heuristics.tuning import tune
 from dlsched.problems.sensitivity.instances.from_profiles import from_profiles
 from dlsched.problems.sensitivity.programs.cvxpy_reference import stage_one, stage_two
 from dlsched.results.result import Result

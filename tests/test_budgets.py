@@ -47,7 +47,7 @@ FOLDERS = [
     Budget("interleaving", ("problems/interleaving",), 6300, 6625),
     Budget("utility", ("problems/utility",), 6200, 6499),
     Budget("placement", ("problems/placement",), 6600, 7264),
-    Budget("sensitivity", ("problems/sensitivity",), 6000, 6971),
+    Budget("sensitivity", ("problems/sensitivity",), 6000, 6715),
     Budget("dispatch", ("problems/dispatch",), 5600, 5941),
     Budget("shares", ("problems/shares",), 1400, 2552),
     Budget("configurations", ("problems/configurations",), 1200),
@@ -68,9 +68,9 @@ FOLDERS = [
 ]
 """Lines of code files under src/dlsched. What is in none of the folders is in the last row."""
 WHOLE = [
-    Budget("lines of src", (), 90600, 103265),
-    Budget("files of src", (), 640, 770),
-    Budget("lines of tests", (), 30000, 44898),
+    Budget("lines of src", (), 90600, 103009),
+    Budget("files of src", (), 640, 766),
+    Budget("lines of tests", (), 30000, 45214),
     Budget("lines of tests/internal", (), 6000),
     Budget("lines of benchmarks", (), 5000, 12726),
     Budget("lines of benchmarks/published and claims_only", (), 6000),

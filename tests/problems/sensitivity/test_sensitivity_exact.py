@@ -17,7 +17,7 @@ from dlsched import Status
 from dlsched.cli import app
 from dlsched.problems.sensitivity import Instance, Solution, exact
 from dlsched.problems.sensitivity.definition.check import explain
-from dlsched.problems.sensitivity.exact import split_level, throughput_level
+from dlsched.problems.sensitivity.exact import levels
 from dlsched.problems.sensitivity.instances.generate import examples
 from dlsched.problems.sensitivity.programs.cvxpy_reference import (
     solver_version,
@@ -187,8 +187,7 @@ def test_equal_servers_do_not_use_up_the_time(monkeypatch: pytest.MonkeyPatch) -
     """Five servers, 21 jobs with stairs: the program with every server has no proof in a minute."""
     # It has fewer columns than there are patterns that matter, and gets a few seconds; then the
     # patterns within a growing distance of the bound prove the optimum.
-    monkeypatch.setattr(throughput_level, "SECONDS", 1.0)
-    monkeypatch.setattr(split_level, "SECONDS", 1.0)
+    monkeypatch.setattr(levels, "SECONDS", 1.0)
     instance = dlsched.load(Path(__file__).with_name("five_servers.json"))
     result = dlsched.solve(instance, time_limit=600)
     assert (result.status, tuple(result.objective)) == ("optimal", (Fraction("73.955"), 5))

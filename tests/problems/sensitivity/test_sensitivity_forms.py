@@ -22,10 +22,9 @@ from dlsched.problems.sensitivity.programs.form_columns import (
     throughput_limit,
 )
 from dlsched.problems.sensitivity.programs.form_patterns import TooMany, dearest, maximal_patterns
-from dlsched.problems.sensitivity.programs.lagrangian import Prices
-from dlsched.problems.sensitivity.programs.pattern_enumeration import maximal
-from dlsched.problems.sensitivity.programs.pattern_program import Program
-from dlsched.problems.sensitivity.structures.server_patterns import Floor
+from dlsched.problems.sensitivity.programs.lagrangian import Lagrangian
+from dlsched.problems.sensitivity.programs.pattern_program import Prices, Program
+from dlsched.problems.sensitivity.structures.server_patterns import Floor, maximal
 
 
 def test_forms_import_no_method() -> None:
@@ -109,7 +108,7 @@ def test_two_derivations_agree(whole: bool, units: bool) -> None:
         best = dearest(columns, items)(columns.room)
         assert best == prices.best
         for floor in (None, 2000):
-            lagrangian = program.lagrangian(prices, floor)
+            lagrangian = Lagrangian(program, prices, floor)
             if floor is None:
                 cutoff = lagrangian.cutoff(3000)
                 limit = throughput_limit(columns, stated, best, 3000)

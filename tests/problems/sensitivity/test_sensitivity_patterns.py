@@ -8,10 +8,10 @@ import numpy as np
 
 import dlsched
 from dlsched.problems.sensitivity.programs.initial_patterns import packing as proportional_patterns
-from dlsched.problems.sensitivity.programs.pattern_enumeration import maximal
+from dlsched.problems.sensitivity.programs.lagrangian import Lagrangian
 from dlsched.problems.sensitivity.programs.pattern_program import Program
 from dlsched.problems.sensitivity.programs.pattern_relaxation import relax
-from dlsched.problems.sensitivity.structures.server_patterns import Floor, Item, Server
+from dlsched.problems.sensitivity.structures.server_patterns import Floor, Item, Server, maximal
 from dlsched.run import Run
 
 
@@ -59,8 +59,8 @@ def test_any_prices_give_a_bound() -> None:
     for _ in range(20):
         program = Program(instance, whole=False, units=True)
         duals = rng.uniform(0, 800, len(program.counts) + len(program.items) + 1)
-        program.tighten(program.prices(duals))
-        assert program.bound * program.granularity >= best
+        bound = Lagrangian(program, program.prices(duals)).throughput()
+        assert bound * program.granularity >= best
 
 
 def test_any_prices_bound_the_split_jobs() -> None:
@@ -74,11 +74,11 @@ def test_any_prices_bound_the_split_jobs() -> None:
     assert relax(program, Run()) is not None
     relaxed = relax(program, Run(), floor)
     assert relaxed is not None
-    least = program.lagrangian(relaxed.prices, floor).splits()
-    assert least == math.ceil(relaxed.objective - 1e-6) <= best.objective[1]
+    least = Lagrangian(program, relaxed.prices, floor).splits()
+    assert least == math.ceil(relaxed.master.objective - 1e-6) <= best.objective[1]
     rng = np.random.default_rng(3)
     for _ in range(20):
         duals = rng.uniform(0, 0.5, len(program.counts) + len(program.items) + 2)
         duals[-1] = -rng.uniform(0, 0.01)  # of the floor
         prices = program.prices(duals)
-        assert program.lagrangian(prices, floor).splits() <= best.objective[1]
+        assert Lagrangian(program, prices, floor).splits() <= best.objective[1]

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from dlsched.errors import OptionError
-from dlsched.problems.sensitivity.definition.allow import Allow
 from dlsched.problems.sensitivity.definition.schema import Allocation, Instance, Solution
-from dlsched.problems.sensitivity.programs.allowed_rows import rows_at_most_zero
+from dlsched.problems.sensitivity.programs.allowed_rows import assign_parts, forbidden  # noqa: F401  (variants call it)
 from dlsched.problems.sensitivity.structures.scaled_units import capacity_row
 from dlsched.schema import Number, granularity
 
@@ -87,6 +85,7 @@ def build(instance: Instance) -> Any:
     m.GRANULARITY = {"throughput": granularity(c.throughput for c in choices.values()), "split": 1}
 
     of = {job.id: range(len(instance.undominated[job.profile])) for job in instance.jobs}
+    m.CHOICES_OF = of  # for the rows of variants
 
     def one(m: Any, j: str) -> Any:
         chosen = pyo.quicksum(m.x[j, c] for c in of[j])
@@ -100,8 +99,8 @@ def build(instance: Instance) -> Any:
         ),
     )
 
-    def within(limit: Number, each: Any) -> Any:
-        row = capacity_row(limit, [each(key) for key in choices])
+    def within(limit: Number, sizes: list[Number]) -> Any:
+        row = capacity_row(limit, sizes)
 
         def rule(m: Any, s: int) -> Any:
             pairs = zip(choices, row.sizes, strict=True)
@@ -110,13 +109,11 @@ def build(instance: Instance) -> Any:
 
         return rule
 
-    m.gpu_capacity = pyo.Constraint(m.SERVERS, rule=within(servers.gpus, lambda key: 1))
-    m.cpu_capacity = pyo.Constraint(
-        m.SERVERS, rule=within(servers.cpus, lambda key: choices[key].cpus)
-    )
-    m.memory_capacity = pyo.Constraint(
-        m.SERVERS, rule=within(servers.memory, lambda key: choices[key].memory)
-    )
+    cpus = [choice.cpus for choice in choices.values()]
+    memory = [choice.memory for choice in choices.values()]
+    m.gpu_capacity = pyo.Constraint(m.SERVERS, rule=within(servers.gpus, [1] * len(choices)))
+    m.cpu_capacity = pyo.Constraint(m.SERVERS, rule=within(servers.cpus, cpus))
+    m.memory_capacity = pyo.Constraint(m.SERVERS, rule=within(servers.memory, memory))
     # A job's GPUs on a server are at most the smaller of its own and the server's.
     m.used = pyo.Constraint(
         m.SEVERAL,
@@ -134,11 +131,6 @@ def build(instance: Instance) -> Any:
         ),
     )
     return m
-
-
-def forbidden(instance: Instance, m: Any, allow: Allow) -> Iterator[Any]:
-    """Yield expressions that are at most 0 where the rule allows what every server holds."""
-    yield from rows_at_most_zero(instance, m, allow)
 
 
 def read(instance: Instance, m: Any) -> Solution:
@@ -171,3 +163,4 @@ def assign(instance: Instance, m: Any, solution: Solution) -> None:
             for s in m.SERVERS:
                 m.z[job.id, s].set_value(int(str(s) in placed), skip_validation=True)
             m.q[job.id].set_value(int(len(placed) > 1), skip_validation=True)
+    assign_parts(m, solution)

@@ -248,11 +248,9 @@ class Instance(schema.Instance):
     def amounts(self) -> tuple[Amounts, Amounts]:
         """Of CPUs and of memory the amounts of servers, of a GPU's share and of all choices."""
         share_cpus, share_memory = self.servers.proportional
-        cpus = [self.servers.cpus, share_cpus]
-        memory = [self.servers.memory, share_memory]
-        for choices in self.choices.values():
-            cpus += [choice.cpus for choice in choices]
-            memory += [choice.memory for choice in choices]
+        every = [choice for choices in self.choices.values() for choice in choices]
+        cpus = [self.servers.cpus, share_cpus, *(choice.cpus for choice in every)]
+        memory = [self.servers.memory, share_memory, *(choice.memory for choice in every)]
         return Amounts(granularity(cpus), max(cpus)), Amounts(granularity(memory), max(memory))
 
 

@@ -6,9 +6,8 @@ import logging
 
 from dlsched.problems.sensitivity import model
 from dlsched.problems.sensitivity.definition.schema import Instance, Solution
+from dlsched.problems.sensitivity.exact.levels import Levels
 from dlsched.problems.sensitivity.exact.milp import solve_model
-from dlsched.problems.sensitivity.exact.split_level import SplitLevel
-from dlsched.problems.sensitivity.exact.throughput_level import ThroughputLevel
 from dlsched.problems.sensitivity.programs.pattern_program import Program
 from dlsched.problems.sensitivity.programs.pooled import pooled_bounds
 from dlsched.problems.sensitivity.structures.free_resources import solution_of
@@ -46,7 +45,7 @@ def patterns(instance: Instance, run: Run) -> Claim:
         return search.without_patterns(str(error))
 
 
-class _Patterns(ThroughputLevel, SplitLevel):
+class _Patterns(Levels):
     """The search of both levels, the throughput first."""
 
     def solve(self) -> Claim:

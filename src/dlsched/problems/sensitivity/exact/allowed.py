@@ -20,7 +20,7 @@ from dlsched.problems.sensitivity.exact import patterns
 from dlsched.problems.sensitivity.exact.bounds import pooled
 from dlsched.problems.sensitivity.exact.milp import solve_model
 from dlsched.problems.sensitivity.heuristics.allowed_swaps import rearranged
-from dlsched.problems.sensitivity.programs.allowed_rows import TooManySets, assign_parts
+from dlsched.problems.sensitivity.programs.allowed_rows import TooManySets, forbidden
 from dlsched.results.objective import Bound
 from dlsched.results.result import Claim, Start, Status, Termination
 from dlsched.run import Run, Stage
@@ -38,6 +38,8 @@ class _Ruled:
     """The model with the rule, as `solve_levels` takes it."""
 
     allow: Allow
+    read = staticmethod(model.read)
+    assign = staticmethod(model.assign)
 
     def build(self, instance: Instance) -> Any:
         """Return the Pyomo model, in which the rule allows every server."""
@@ -45,18 +47,9 @@ class _Ruled:
 
         m = model.build(instance)
         m.not_allowed = pyo.ConstraintList()
-        for expression in model.forbidden(instance, m, self.allow):
+        for expression in forbidden(instance, m, self.allow):
             m.not_allowed.add(expression <= 0)
         return m
-
-    def read(self, instance: Instance, m: Any) -> Solution:
-        """Return the solution of the variables' values."""
-        return model.read(instance, m)
-
-    def assign(self, instance: Instance, m: Any, solution: Solution) -> None:
-        """Set every variable to its value in the solution."""
-        model.assign(instance, m, solution)
-        assign_parts(m, solution)
 
 
 def solve_allowed(instance: Instance, run: Run, allow: Allow) -> Claim:

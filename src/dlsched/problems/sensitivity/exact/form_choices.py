@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from dlsched.problems.sensitivity.definition.check import evaluate
 from dlsched.problems.sensitivity.definition.schema import Instance, Solution
-from dlsched.problems.sensitivity.heuristics import starts
-from dlsched.problems.sensitivity.programs.initial_patterns import patterns_of
-from dlsched.problems.sensitivity.programs.lagrangian import Prices
-from dlsched.problems.sensitivity.programs.pattern_program import Program
+from dlsched.problems.sensitivity.heuristics.tuning import tune, tune_public
+from dlsched.problems.sensitivity.programs.initial_patterns import add_known
+from dlsched.problems.sensitivity.programs.pattern_program import Prices, Program
 from dlsched.problems.sensitivity.programs.pattern_relaxation import relax
 from dlsched.problems.sensitivity.structures.server_patterns import TooManyStates
 from dlsched.proofs.forms.choice import FormChoice
 from dlsched.run import Run
 
 _FEW = 1000
+_MANY_JOBS = 500
+"""With more jobs the patterns of one heuristic suffice."""
 
 
 def choices(instance: Instance, solution: Solution, level: int, run: Run) -> Iterator[FormChoice]:
@@ -36,10 +38,9 @@ def _patterns(
     """Return the prices of column generation; None if a limit struck."""
     together = level == 0 and not instance.allow_split
     program = Program(instance, whole=level == 1 or together, units=not together)
-    for known in [solution, *starts(instance)]:
-        with contextlib.suppress(KeyError):  # it divides a job that the program does not
-            program.add(patterns_of(program, known))
-    program.add([program.server.full(i) for i in range(len(program.items))])
+    placed = (rule(instance).solution for rule in (tune, tune_public))
+    starts = (start for start in placed if isinstance(start, Solution))
+    add_known(program, [solution, *islice(starts, 1 if len(instance.jobs) > _MANY_JOBS else 2)])
     first = relax(program, run)
     if first is None:
         return None

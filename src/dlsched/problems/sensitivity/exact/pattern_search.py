@@ -2,33 +2,35 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 from fractions import Fraction
 
 from dlsched.problems.sensitivity.definition.check import check, evaluate
 from dlsched.problems.sensitivity.definition.schema import Instance, Solution
 from dlsched.problems.sensitivity.exact.bounds import precision_reason
-from dlsched.problems.sensitivity.exact.numbered_servers import MOST_COLUMNS, columns
 from dlsched.problems.sensitivity.heuristics.price_round import price_round
-from dlsched.problems.sensitivity.heuristics.round_patterns import solution_from
-from dlsched.problems.sensitivity.programs.initial_patterns import patterns_of
-from dlsched.problems.sensitivity.programs.lagrangian import Cutoff
+from dlsched.problems.sensitivity.heuristics.round_patterns import (
+    solution_from,
+    solution_of_numbered,
+)
+from dlsched.problems.sensitivity.programs.initial_patterns import add_known
 from dlsched.problems.sensitivity.programs.pattern_matrix import integer
-from dlsched.problems.sensitivity.programs.pattern_program import Program
+from dlsched.problems.sensitivity.programs.pattern_program import Cutoff, Program
 from dlsched.problems.sensitivity.programs.pattern_relaxation import Relaxed, relax
 from dlsched.problems.sensitivity.programs.pooled import split_bound
 from dlsched.results.objective import Bound, relative_gap
 from dlsched.results.result import Claim, Start, Status, Termination
 from dlsched.run import Run, Stage
 from dlsched.schema import Number, simplify
-from dlsched.solvers.outcome import Outcome
+from dlsched.solvers.outcome import Outcome, Vector
 
 SECONDS = 10.0
 """Time limit of an integer program that cannot prove optimality."""
 FEW = 20_000
 """Upper limit of the patterns that are enumerated after cheaper attempts."""
 _PATTERNS_PER_SECOND = 2000
+_MOST_COLUMNS = 5_000
+"""Upper limit of the pairs of server and kind of item of the program with every server."""
 _FEW_SERVERS = 8
 """Up to this many servers the program with every server may be tried before all patterns."""
 
@@ -125,15 +127,8 @@ class PatternSearch:
     def relaxed(self, program: Program) -> Relaxed | None:
         """Return the relaxation of the largest throughput; ``None`` if a limit struck."""
         self.run.announce(Stage.SEARCHING, "patterns as columns, for the throughput")
-        self.initialise(program)
+        add_known(program, self.found)
         return relax(program, self.run)
-
-    def initialise(self, program: Program) -> None:
-        """Add the patterns of every solution found, and for each item a server full of it."""
-        for solution in self.found:
-            with contextlib.suppress(KeyError):  # it splits a job that the program does not
-                program.add(patterns_of(program, solution))
-        program.add([program.server.full(i) for i in range(len(program.items))])
 
     def solve_integer(
         self,
@@ -162,10 +157,24 @@ class PatternSearch:
 
     def may_number(self, program: Program) -> bool:
         """Whether the program with every server may be solved."""
-        return columns(program) <= MOST_COLUMNS and self.run.stop_reason() is None
+        return self.columns(program) <= _MOST_COLUMNS and self.run.stop_reason() is None
 
     def few_items(self, program: Program, cutoffs: Sequence[Cutoff]) -> bool:
         """Whether there are fewer items, on all servers, than patterns that matter."""
         if self.instance.servers.count > _FEW_SERVERS or not self.may_number(program):
             return False
-        return not program.complete(columns(program), cutoffs, self.run)
+        return not program.complete(self.columns(program), cutoffs, self.run)
+
+    def columns(self, program: Program) -> int:
+        """Return the number of pairs of server and kind of item."""
+        return self.instance.servers.count * len(program.items)
+
+    def offer_numbered(self, program: Program, x: Vector) -> Solution | None:
+        """Offer the solution of a point of the program with every server, and return it.
+
+        ``None`` if it overloads a server, as capacities may be rounded for the solver.
+        """
+        solution = solution_of_numbered(program, x)
+        self.offer(solution)
+        self.reason = "CPUs or memory have too many digits for the solver"
+        return solution if check(self.instance, solution).feasible else None

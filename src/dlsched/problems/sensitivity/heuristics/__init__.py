@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
 from dlsched.errors import OptionError
-from dlsched.problems.sensitivity.definition.schema import Choice, Instance, Job, Solution
+from dlsched.problems.sensitivity.definition.schema import Choice, Instance, Job
 from dlsched.problems.sensitivity.heuristics.price_round import price_round  # noqa: F401  (registers it)
 from dlsched.problems.sensitivity.heuristics.tuning import (
     FITS,
     best_demand,
     claim_of,
     runnable,
-    tune,
-    tune_public,
     tuned_in_order,
     validate_option,
 )
@@ -37,14 +35,15 @@ def greedy(instance: Instance, *, fit: str = "first") -> Claim:
         ``"first"``: a job of several GPUs goes to the first server that can take the whole job,
         else it is split over the first servers with free capacity. ``"best"``: see `tune`.
     """
-    return _static(instance, instance.jobs, fit)
+    validate_option("fit", fit, FITS)
+    return _place(instance, instance.jobs, instance.best_cases, fit)
 
 
 @method("sensitivity", kind="baseline")
 def proportional(instance: Instance) -> Claim:
     """Every GPU comes with its server's share of CPUs and memory: today's schedulers."""
-    cluster = Cluster(instance)
-    return claim_of(cluster, _place_proportional(cluster))
+    jobs = sorted(runnable(instance), key=lambda job: -instance.profile(job).gpus)
+    return _place(instance, jobs, instance.shares, "best")
 
 
 @method("sensitivity", kind="baseline")
@@ -98,45 +97,19 @@ def tetris(
     return _in_order(instance, weighted, tuned)
 
 
-def starts(instance: Instance) -> Iterator[Solution]:
-    """Yield initial solutions for a proof; with more than 500 jobs only the first found."""
-    for heuristic in (tune, tune_public):
-        solution = heuristic(instance).solution
-        if isinstance(solution, Solution):
-            yield solution
-            if len(instance.jobs) > _MANY_JOBS:
-                return
-
-
-_MANY_JOBS = 500
-
-
-def _static(instance: Instance, jobs: Iterable[Job], fit: str) -> Claim:
-    """Place jobs with their best-case demands; those that do not fit wait."""
-    validate_option("fit", fit, FITS)
-    cluster = Cluster(instance)
-    return claim_of(cluster, _place(cluster, jobs, instance.best_cases, fit))
-
-
 def _in_order(instance: Instance, key: Callable[[Job], Fraction], tuned: bool) -> Claim:
     """Place jobs by ascending key, ties in the file's order, with static demands or by TUNE."""
     ordered = sorted(instance.jobs, key=key)
     if not tuned:
-        return _static(instance, ordered, "first")
+        return _place(instance, ordered, instance.best_cases, "first")
     return tuned_in_order(instance, runnable(instance, ordered), "best", "just enough")
 
 
-def _place_proportional(cluster: Cluster) -> list[Job]:
-    """Place jobs at the proportional share, most GPUs first; return those that do not fit."""
-    instance = cluster.instance
-    jobs = sorted(runnable(instance), key=lambda job: -instance.profile(job).gpus)
-    return _place(cluster, jobs, instance.shares, "best")
-
-
 def _place(
-    cluster: Cluster, jobs: Iterable[Job], choices: Mapping[str, Choice], fit: str
-) -> list[Job]:
-    """Place jobs with the choice of their profile; return those that do not fit."""
+    instance: Instance, jobs: Iterable[Job], choices: Mapping[str, Choice], fit: str
+) -> Claim:
+    """Place jobs with the choice of their profile; those that do not fit wait."""
+    cluster = Cluster(instance)
     waiting = []
     for job in jobs:
         choice = choices[job.profile]
@@ -148,17 +121,17 @@ def _place(
             waiting.append(job)
         else:
             cluster.place(job, choice, placed)
-    return waiting
+    return claim_of(cluster, waiting)
 
 
 def _shares(instance: Instance, job: Job) -> tuple[Fraction, Fraction, Fraction]:
     """Return a job's best-case demand as shares of the cluster's GPUs, CPUs and memory."""
     servers = instance.servers
-    (gpus, cpus, memory) = best_demand(instance, job)
+    gpus, cpus, memory = map(Fraction, best_demand(instance, job))
     return (
-        Fraction(gpus, servers.count * servers.gpus),
-        Fraction(cpus) / (servers.count * servers.cpus),
-        Fraction(memory) / (servers.count * servers.memory),
+        gpus / (servers.count * servers.gpus),
+        cpus / (servers.count * servers.cpus),
+        memory / (servers.count * servers.memory),
     )
 
 

@@ -8,12 +8,11 @@ room for it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
-from dlsched.problems.sensitivity.definition.allow import Allow
+from dlsched.problems.sensitivity.definition.allow import Allow, held_by_server
 from dlsched.problems.sensitivity.definition.schema import Allocation, Instance, Solution
+from dlsched.problems.sensitivity.structures.server_patterns import Item
 from dlsched.run import Run
-from dlsched.schema import Number
 
 _MOST_STEPS = 4_000
 """Changes that are tried before the search ends without success."""
@@ -23,18 +22,10 @@ _UPHILL = 0.05
 """Share of changes without gain that are made nevertheless."""
 
 
-class _Part(NamedTuple):
-    """What a job has on a server."""
-
-    gpus: int
-    cpus: Number
-    memory: Number
-
-
 def rearranged(instance: Instance, solution: Solution, allow: Allow, run: Run) -> Solution | None:
     """Return a solution of the same choices which a rule allows; ``None`` if none was found."""
     search = _Search(instance, solution, allow)
-    return search.solution(solution) if search.repair(run) else None
+    return search.solution() if search.repair(run) else None
 
 
 class _Search:
@@ -46,31 +37,26 @@ class _Search:
         self.servers: list[dict[str, int]] = [{} for _ in range(instance.servers.count)]
         self.given = solution.allocation
         self.known: dict[tuple[tuple[str, int], ...], int] = {}
-        for job, given in solution.allocation.items():
-            for server, gpus in given.gpus.items():
-                self.servers[int(server)][job] = gpus
+        for server, held in held_by_server(solution).items():
+            self.servers[int(server)] = held
 
-    def part(self, job: str, gpus: int) -> _Part:
+    def part(self, job: str, gpus: int) -> Item:
         """Return what a job takes on a server."""
         given = self.given[job]
-        return _Part(gpus, given.cpus, given.memory)
+        return Item(gpus, given.cpus, given.memory)
 
     def excess(self, held: dict[str, int]) -> int:
         """Return how many jobs of a server are not allowed, taken one after the other."""
         key = tuple(sorted(held.items()))
         if key not in self.known:
             kept: dict[str, int] = {}
-            refused = 0
-            if not held or self.allow(self.instance, dict(held)):
+            if held and not self.allow(self.instance, dict(held)):
+                for job, gpus in key:
+                    if self.allow(self.instance, {**kept, job: gpus}):
+                        kept[job] = gpus
+                self.known[key] = max(1, len(key) - len(kept))
+            else:
                 self.known[key] = 0
-                return 0
-            for job, gpus in key:
-                more = {**kept, job: gpus}
-                if self.allow(self.instance, more):
-                    kept = more
-                else:
-                    refused += 1
-            self.known[key] = max(1, refused)
         return self.known[key]
 
     def repair(self, run: Run) -> bool:
@@ -114,7 +100,7 @@ class _Search:
             if self._fits(held, part):
                 yield t, None
 
-    def _fits(self, held: dict[str, int], part: _Part) -> bool:
+    def _fits(self, held: dict[str, int], part: Item) -> bool:
         parts = [*(self.part(job, gpus) for job, gpus in held.items()), part]
         servers = self.instance.servers
         return (
@@ -123,15 +109,15 @@ class _Search:
             and sum(p.gpus * p.memory for p in parts) <= servers.memory
         )
 
-    def solution(self, before: Solution) -> Solution:
+    def solution(self) -> Solution:
         """Return the solution with the jobs where they are now."""
-        gpus: dict[str, dict[str, int]] = {job: {} for job in before.allocation}
+        gpus: dict[str, dict[str, int]] = {job: {} for job in self.given}
         for s, held in enumerate(self.servers):
             for job, count in held.items():
                 gpus[job][str(s)] = count
         return Solution(
             allocation={
                 job: Allocation(cpus=given.cpus, memory=given.memory, gpus=gpus[job])
-                for job, given in before.allocation.items()
+                for job, given in self.given.items()
             }
         )

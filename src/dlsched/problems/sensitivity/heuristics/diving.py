@@ -37,10 +37,7 @@ class Dive:
         options = slice(0, n)
         conversions = slice(n, n + c)
         patterns = slice(n + c, None)
-        self.orders = [
-            (patterns, options, conversions),
-            (options, patterns, conversions),
-        ]
+        self.orders = [(patterns, options, conversions), (options, patterns, conversions)]
         self.columns = np.delete(np.arange(len(master.values) + 1), master.extra)
         """Their positions in the solver."""
         self.lower = np.zeros(len(self.columns))

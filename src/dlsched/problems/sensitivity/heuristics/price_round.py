@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 from fractions import Fraction
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from dlsched.problems.sensitivity.definition.schema import Choice, Instance, Solution
 from dlsched.problems.sensitivity.heuristics.diving import Dive
 from dlsched.problems.sensitivity.heuristics.round_patterns import given_by, solution_from
 from dlsched.problems.sensitivity.heuristics.tuning import tune
 from dlsched.problems.sensitivity.programs.initial_patterns import packing, patterns_of
+from dlsched.problems.sensitivity.programs.lagrangian import Lagrangian
 from dlsched.problems.sensitivity.programs.pattern_matrix import integer
 from dlsched.problems.sensitivity.programs.pattern_program import Program
 from dlsched.problems.sensitivity.programs.pattern_relaxation import Master, relax
@@ -77,18 +78,18 @@ def price_round(instance: Instance, run: Run) -> Claim:
         none = Bound(0, "certified", "there are no jobs")
         return Claim(solution=Solution(allocation={}), bounds=[[none], forced])
     try:
-        best = Rounding(instance, run).best()
+        solution, bounds = Rounding(instance, run).best()
     except TooManyStates:
         given = _tuned(instance)
         solution = None if given is None else solution_of(instance, given)
-        best = Rounded(solution, pooled_bounds(instance, run))
-    if best.solution is not None:
-        return Claim(solution=best.solution, bounds=[best.bounds, forced])
+        bounds = pooled_bounds(instance, run)
+    if solution is not None:
+        return Claim(solution=solution, bounds=[bounds, forced])
     return Claim(
         status=Status.NO_SOLUTION,
         termination=Termination.FINISHED,
         reason="no patterns that were generated hold all jobs",
-        bounds=[best.bounds, forced],
+        bounds=[bounds, forced],
     )
 
 
@@ -105,13 +106,6 @@ def _tuned(instance: Instance) -> Given | None:
         )
         for name, job in solution.allocation.items()
     }
-
-
-class Rounded(NamedTuple):
-    """The best solution found, and bounds on the throughput."""
-
-    solution: Solution | None
-    bounds: list[Bound]
 
 
 class Rounding:
@@ -135,8 +129,8 @@ class Rounding:
             self.least = min(_DIVES, servers // _PER_DIVE)
             self.dives = max(_FEW_DIVES, self.least)
 
-    def best(self) -> Rounded:
-        """Add patterns until the gap is small; return what is found."""
+    def best(self) -> tuple[Solution | None, list[Bound]]:
+        """Add patterns until the gap is small; return the best solution and the bounds."""
         program = self.program
         program.add(packing(program))
         program.add([program.server.full(i) for i in range(len(program.items))])
@@ -150,10 +144,9 @@ class Rounding:
         if self.solution is None and (relaxed is None or relaxed.fits):
             self._tune()
         if program.bound is None:
-            return Rounded(self.solution, [])
+            return self.solution, []
         bound = simplify(program.bound * program.granularity)
-        how = "prices and a table of one server"
-        return Rounded(self.solution, [Bound(bound, "certified", how)])
+        return self.solution, [Bound(bound, "certified", "prices and a table of one server")]
 
     def within(self, gap: float) -> bool:
         """Whether the incumbent's relative gap to the bound is no larger than this."""
@@ -192,13 +185,9 @@ class Rounding:
         with contextlib.suppress(TooManyStates):
             given = best_choices(self.instance, pairs, known)
         solution = solution_of(self.instance, given)
-        self._offer(self._value(given), solution)
+        throughput = sum(Fraction(choice.throughput) for choice, _ in given.values())
+        self._offer(int(throughput / self.program.granularity), solution)
         return solution
-
-    def _value(self, given: Given) -> int:
-        """Return the throughput of choices, in granularities."""
-        total = sum(Fraction(choice.throughput) for choice, _ in given.values())
-        return int(total / self.program.granularity)
 
     def _combine(self) -> None:
         """Solve an integer program over the patterns known, then one over all that can matter."""
@@ -214,7 +203,7 @@ class Rounding:
             self._integer(None)
         if self.value < 0 or self.within(_NEAR) or self.run.stop_reason():
             return
-        better = program.lagrangian(relaxed.prices).cutoff(self.value + 1)
+        better = Lagrangian(program, relaxed.prices).cutoff(self.value + 1)
         if program.complete(_MOST_ENUMERATED, [better], self.run):
             self._integer(None)
 

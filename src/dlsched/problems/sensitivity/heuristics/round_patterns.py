@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+
 from dlsched.problems.sensitivity.definition.schema import Choice, Solution
 from dlsched.problems.sensitivity.programs.pattern_program import Program
 from dlsched.problems.sensitivity.structures.free_resources import Placed, solution_of
@@ -15,6 +17,18 @@ from dlsched.solvers.outcome import Vector
 def solution_from(program: Program, x: Vector) -> Solution:
     """Return the solution of `given_by`."""
     return solution_of(program.instance, given_by(program, x))
+
+
+def solution_of_numbered(program: Program, x: Vector) -> Solution:
+    """Return the solution of a point of the program with every server.
+
+    It may exceed a server's capacity if capacities were rounded for the solver; see `capacity_row`.
+    """
+    counts = np.rint(x).astype(np.int64).tolist()
+    options = len(program.options)
+    kinds = len(program.items)
+    servers = [(tuple(counts[k : k + kinds]), 1) for k in range(options, len(counts), kinds)]
+    return solution_of(program.instance, assigned(program, counts[:options], servers))
 
 
 def given_by(program: Program, x: Vector) -> dict[Id, tuple[Choice, Placed]]:

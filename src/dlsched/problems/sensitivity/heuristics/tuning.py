@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -10,7 +10,12 @@ import numpy as np
 
 from dlsched.errors import OptionError
 from dlsched.problems.sensitivity.definition.schema import Choice, Instance, Job
-from dlsched.problems.sensitivity.structures.free_resources import Cluster, Placed, solution_of
+from dlsched.problems.sensitivity.structures.free_resources import (
+    Cluster,
+    Placed,
+    filled,
+    solution_of,
+)
 from dlsched.registry.own import method
 from dlsched.results.result import Claim, Status, Termination
 from dlsched.schema import Number
@@ -154,9 +159,7 @@ class Tuner:
         self.instance = cluster.instance
         self.first = fit == "first"
         self.fit = cluster.first_fit if self.first else cluster.best_fit
-        self.rank: Callable[..., Any] = (
-            self._cpu_per_gpu if peers == "cpu per gpu" else self._just_enough
-        )
+        self.rank = self._cpu_per_gpu if peers == "cpu per gpu" else self._just_enough
 
     def place(self, job: Job) -> bool:
         """Place a job, reverting others if necessary; false if there are too few free GPUs."""
@@ -189,13 +192,8 @@ class Tuner:
             return {int(chosen): gpus}
         if not self.cluster.may_split(gpus) or free.sum() < gpus:
             return None
-        placed: Placed = {}
-        for s in np.argsort(free if self.first else -free, kind="stable").tolist():
-            take = min(int(free[s]), gpus)
-            if take:
-                placed[s] = take
-                gpus -= take
-        return placed
+        order = np.argsort(free if self.first else -free, kind="stable").tolist()
+        return filled(order, free, gpus)
 
     def _release(self, placed: Placed, demand: Choice) -> None:
         """Revert jobs to their share until these servers have the demand free.
@@ -210,7 +208,8 @@ class Tuner:
         waiting = list(placed)
         while waiting:
             server = waiting[-1]
-            missing = self._missing(server, need)
+            short = need.get(server, 0 * self.cluster.full) - self.cluster.free[server]
+            missing = np.maximum(short, 0)
             if not missing.any():
                 waiting.pop()
                 continue
@@ -220,18 +219,14 @@ class Tuner:
             # Servers that had enough may be short of a resource now.
             waiting = [s for s in self.cluster.given[name][1] if s not in waiting] + waiting
 
-    def _missing(self, server: int, need: dict[int, Any]) -> Any:
-        short = need.get(server, 0 * self.cluster.full) - self.cluster.free[server]
-        return np.maximum(short, 0)
-
     def _above(self, server: int, missing: Any) -> list[str]:
         """Return the jobs on a server that are above their share of a missing resource."""
-        share = self.cluster.share
+        cpus, memory = self.cluster.share
+        choices = {name: self.cluster.given[name][0] for name in self.cluster.hosts[server]}
         return [
             name
-            for name in self.cluster.hosts[server]
-            if (missing[1] and self.cluster.given[name][0].cpus > share[0])
-            or (missing[2] and self.cluster.given[name][0].memory > share[1])
+            for name, choice in choices.items()
+            if (missing[1] and choice.cpus > cpus) or (missing[2] and choice.memory > memory)
         ]
 
     def _cpu_per_gpu(self, name: str, server: int, missing: Any) -> Any:

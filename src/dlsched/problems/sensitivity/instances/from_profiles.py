@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 
 from dlsched.errors import InstanceError
 from dlsched.problems.sensitivity.definition.schema import Instance
-from dlsched.problems.sensitivity.instances.generate import read_split
+from dlsched.problems.sensitivity.instances.generate import HEAD, cluster, read_split, weighted
 from dlsched.schema import Number, exact
 from dlsched.schema.files import read_json
 
@@ -132,42 +133,32 @@ def from_profiles(
     """
     profiles, classes = read_profiles(path, cpus_per_gpu)
     rng = np.random.default_rng(seed)
-    weights = np.array(read_split(split))
+    weights = read_split(split)
+    of = defaultdict[tuple[str, int], list[str]](list)
+    for model, profile in profiles.items():
+        of[classes[model], profile["gpus"]].append(model)
     free = servers * gpus
     rows: list[dict[str, str]] = []
     used: set[str] = set()
     while free:
-        kind = CLASSES[int(rng.choice(len(CLASSES), p=weights / weights.sum()))]
-        sizes = [g for g in (MULTI if multi else {1: 1.0}) if g <= free]
-        chances = np.array([MULTI[g] for g in sizes])
-        size = int(sizes[int(rng.choice(len(sizes), p=chances / chances.sum()))])
-        names = _of(profiles, classes, kind, size) or _of(profiles, classes, kind, 1)
+        kind = weighted(rng, dict(zip(CLASSES, weights, strict=True)))
+        most = free if multi else 1
+        size = weighted(rng, {g: share for g, share in MULTI.items() if g <= most})
+        names = of[kind, size] or of[kind, 1]
         chosen = names[int(rng.integers(len(names)))]
         used.add(chosen)
         free -= profiles[chosen]["gpus"]
         rows.append({"id": f"j{len(rows) + 1}", "profile": chosen})
-    mix = "-".join(f"{w:g}" for w in weights.tolist())
+    mix = "-".join(f"{w:g}" for w in weights)
     label = f"sensitivity-{servers}-{mix}-{'multi' if multi else 'single'}"
     data = {
-        "dlsched": 1,
-        "problem": "sensitivity",
+        **HEAD,
         "name": name or label,
         "source": f"{Path(path).name}, seed {seed}",
-        "servers": {
-            "count": servers,
-            "gpus": gpus,
-            "cpus": gpus * cpus_per_gpu,
-            "memory": memory,
-        },
+        "servers": cluster(servers, gpus, cpus_per_gpu, memory),
         "allow_split": allow_split,
         "may_wait": may_wait,
         "profiles": {p: profiles[p] for p in profiles if p in used},
         "jobs": rows,
     }
     return Instance.parse(data, str(path))
-
-
-def _of(
-    profiles: Mapping[str, Mapping[str, Any]], classes: Mapping[str, str], kind: str, gpus: int
-) -> list[str]:
-    return [p for p in profiles if classes[p] == kind and profiles[p]["gpus"] == gpus]

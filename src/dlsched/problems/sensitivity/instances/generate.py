@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from dlsched.errors import OptionError
 from dlsched.problems.sensitivity.definition.schema import Instance
 
+Key = TypeVar("Key")
 CPUS = (1, 2, 3, 4, 5, 6, 9, 12, 24)
 MEMORY = (20.83, 62.5, 125, 187.5, 250)
 """Axes of the published profiles, per GPU; memory in GB."""
@@ -31,6 +32,8 @@ MODELS: Mapping[str, Mapping[str, tuple[float, float, float]]] = {
 Image and speech models need many CPUs to preprocess their data and memory to cache it; language
 models need little of either (Synergy, section 2.1, Figure 2). The numbers are ours.
 """
+HEAD: Mapping[str, Any] = {"dlsched": 1, "problem": "sensitivity"}
+"""What every document of an instance begins with."""
 MULTI = {1: 0.7, 2: 0.15, 4: 0.1, 8: 0.05}
 """Weights of the numbers of GPUs in a multi-GPU mix; our choice."""
 
@@ -77,23 +80,21 @@ def generate(
     OptionError
         If an option is out of its range.
     """
-    weights = np.array(read_split(split))
-    most = 100 if may_wait else 1
-    if not 0 < utilization <= most:
-        raise OptionError(f"utilization={utilization} must be above 0, and at most {most}")
+    weights = dict(zip(MODELS, read_split(split), strict=True))
+    highest = 100 if may_wait else 1
+    if not 0 < utilization <= highest:
+        raise OptionError(f"utilization={utilization} must be above 0, and at most {highest}")
     fair = (cpus_per_gpu, memory / gpus)
     require_on_axes(fair)
-    classes = list(MODELS)
     free = int(utilization * servers * gpus)
     profiles: dict[str, dict[str, Any]] = {}
     rows: list[dict[str, str]] = []
     while free:
-        kind = classes[int(rng.choice(len(classes), p=weights / weights.sum()))]
+        kind = weighted(rng, weights)
         names = list(MODELS[kind])
         name = names[int(rng.integers(len(names)))]
-        sizes = [g for g in MULTI if g <= min(free, gpus)] if multi else [1]
-        chances = np.array([MULTI[g] for g in sizes])
-        size = int(sizes[int(rng.choice(len(sizes), p=chances / chances.sum()))])
+        most = min(free, gpus) if multi else 1
+        size = weighted(rng, {g: share for g, share in MULTI.items() if g <= most})
         free -= size
         label = f"{name}_{size}" + (f"_{len(rows) + 1}" if distinct else "")
         if label not in profiles:
@@ -102,18 +103,26 @@ def generate(
             profiles[label] = profile_of(size, knees, fair)
         rows.append({"id": f"j{len(rows) + 1}", "profile": label})
     data = {
-        "dlsched": 1,
-        "problem": "sensitivity",
+        **HEAD,
         "name": "unnamed",
-        "servers": {
-            "count": servers, "gpus": gpus, "cpus": gpus * cpus_per_gpu, "memory": memory
-        },
+        "servers": cluster(servers, gpus, cpus_per_gpu, memory),
         "allow_split": allow_split,
         "may_wait": may_wait,
         "profiles": profiles,
         "jobs": rows,
-    }  # fmt: skip
+    }
     return Instance.parse(data, "the generator")
+
+
+def weighted(rng: np.random.Generator, weights: Mapping[Key, float]) -> Key:
+    """Draw a key, with probabilities in proportion to the weights."""
+    chances = np.array(list(weights.values()))
+    return list(weights)[int(rng.choice(len(weights), p=chances / chances.sum()))]
+
+
+def cluster(servers: int, gpus: int, cpus_per_gpu: int, memory: float) -> dict[str, Any]:
+    """Return ``servers`` of an instance; the memory is that of a server."""
+    return {"count": servers, "gpus": gpus, "cpus": gpus * cpus_per_gpu, "memory": memory}
 
 
 def read_split(split: str | Sequence[float]) -> tuple[float, ...]:
@@ -176,12 +185,7 @@ def examples() -> list[Instance]:
         "source": "Synergy (OSDI'22), Tables 1 to 3; the throughputs are ours",
         "servers": {"count": 2, "gpus": 8, "cpus": 24, "memory": 500},
         "profiles": {"image": sensitive, "language": modest},
-        "jobs": [
-            {"id": "j1", "profile": "image"},
-            {"id": "j2", "profile": "image"},
-            {"id": "j3", "profile": "language"},
-            {"id": "j4", "profile": "language"},
-        ],
+        "jobs": _jobs(j1="image", j2="image", j3="language", j4="language"),
     }
     # Two servers of 2 GPUs, 4 CPUs, 4 GB. a is fastest with 3 CPUs, b with 3 GB; c has two GPUs.
     two = {
@@ -195,9 +199,10 @@ def examples() -> list[Instance]:
                   "throughput": [[1, 1.25], [1, 1.25]]},
             "c": {"gpus": 2, "cpus": [1, 2], "memory": [1, 2], "throughput": [[1, 1], [1, 1]]},
         },
-        "jobs": [
-            {"id": "a", "profile": "a"}, {"id": "b", "profile": "b"}, {"id": "c", "profile": "c"}
-        ],
+        "jobs": _jobs(a="a", b="b", c="c"),
     }  # fmt: skip
-    envelope = {"dlsched": 1, "problem": "sensitivity"}
-    return [Instance.parse(envelope | data, "the generator") for data in (tables, two)]
+    return [Instance.parse({**HEAD, **data}, "the generator") for data in (tables, two)]
+
+
+def _jobs(**profiles: str) -> list[dict[str, str]]:
+    return [{"id": job, "profile": profile} for job, profile in profiles.items()]

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 from dlsched.errors import OptionError
 from dlsched.problems.sensitivity.definition.schema import Choice, Instance, Job, Solution
+from dlsched.problems.sensitivity.instances.generate import HEAD, cluster
 from dlsched.problems.sensitivity.instances.job_models import (
     Assignment,
     measured_models,
     synthetic_models,
 )
-from dlsched.registry.cluster_state import ClusterState, JobState
+from dlsched.registry.cluster_state import ClusterState
 from dlsched.schema import Id, Number, simplify
 
 SERVERS = 16
@@ -69,25 +70,21 @@ class Rounds:
         kinds = frozenset((wish.profile, wish.gpus) for wish in wishes)
         base = self._known.get((kinds, may_wait))
         if base is None:
-            base = self._known[kinds, may_wait] = self._without_jobs(kinds, may_wait)
+            data = {
+                **HEAD,
+                "name": "round",
+                "servers": self.servers,
+                "may_wait": may_wait,
+                "profiles": {f"{p}_{g}": {**self.profiles[p], "gpus": g} for p, g in sorted(kinds)},
+                "jobs": [],
+            }
+            base = self._known[kinds, may_wait] = Instance.parse(data, "the cluster's state")
         jobs = tuple(Job(id=w.id, profile=f"{w.profile}_{w.gpus}") for w in wishes)
         round_ = base.model_copy(update={"jobs": jobs})
         # They do not depend on the jobs, and to derive them anew takes longer than most methods.
         for name in _DERIVED:
             round_.__dict__[name] = getattr(base, name)
         return round_
-
-    def _without_jobs(self, kinds: Iterable[tuple[str, int]], may_wait: bool) -> Instance:
-        data = {
-            "dlsched": 1,
-            "problem": "sensitivity",
-            "name": "round",
-            "servers": self.servers,
-            "may_wait": may_wait,
-            "profiles": {f"{p}_{g}": {**self.profiles[p], "gpus": g} for p, g in sorted(kinds)},
-            "jobs": [],
-        }
-        return Instance.parse(data, "the cluster's state")
 
 
 def held(solution: Solution) -> dict[Id, tuple[Held, ...]]:
@@ -146,23 +143,14 @@ def instance(
     )
     turns = Assignment(models.values(), split)
     jobs = sorted((*state.running, *state.waiting), key=lambda job: job.submit)
-    named = [
-        (job, job.model if job.model in models else turns.next().name) for job in jobs if job.gpus
-    ]
-    servers = {
-        "count": len(state.servers),
-        "gpus": gpus,
-        "cpus": gpus * cpus_per_gpu,
-        "memory": gpus * memory_per_gpu,
-    }
+    free = state.gpus
+    wishes = []
+    for job in jobs:
+        if job.gpus:
+            model = models.get(job.model or "") or turns.next()
+            if job.gpus <= free:
+                free -= job.gpus
+                wishes.append(Wish(job.id, model.name, job.gpus))
+    servers = cluster(len(state.servers), gpus, cpus_per_gpu, gpus * memory_per_gpu)
     rounds = Rounds(servers, {name: model.profile for name, model in models.items()})
-    return rounds.instance(_fitting(named, state.gpus))
-
-
-def _fitting(jobs: Iterable[tuple[JobState, str | None]], free: int) -> list[Wish]:
-    fitting = []
-    for job, model in jobs:
-        if job.gpus <= free and model is not None:
-            free -= job.gpus
-            fitting.append(Wish(job.id, model, job.gpus))
-    return fitting
+    return rounds.instance(wishes)

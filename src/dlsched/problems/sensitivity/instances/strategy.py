@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 from hypothesis import strategies as st
 
 from dlsched.problems.sensitivity.definition.schema import Instance
@@ -38,10 +39,7 @@ def instances(draw: st.DrawFn, max_jobs: int = 5, max_servers: int = 8) -> Insta
         table = [[draw(st.integers(0, 8)) for _ in range(3)] for _ in range(3)]
         table[1][1] = draw(st.sampled_from([4, 3, 2]))
         if monotone:
-            for r in range(3):
-                for c in range(3):
-                    before = [table[i][j] for i in range(r + 1) for j in range(c + 1)]
-                    table[r][c] = max(before)
+            table = np.maximum.accumulate(np.maximum.accumulate(table), axis=1).tolist()
         profiles[f"p{p}"] = {
             "gpus": draw(st.integers(1, max(3, largest))),
             "cpus": [per_cpu * c for c in (1, 2, 3)],

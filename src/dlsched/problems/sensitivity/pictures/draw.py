@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -84,14 +84,9 @@ def draw(
     """
     many = instance.servers.count > _MOST_SERVERS
     possible = COLOR_BY_OF_MANY if many else COLOR_BY
-    default = (
-        "cpus"
-        if many
-        else default_of(
-            [job.id for job in instance.jobs],
-            default_of(list(instance.profiles), "gpus").replace("job", "model"),
-        )
-    )
+    jobs = [job.id for job in instance.jobs]
+    models = default_of(list(instance.profiles), "gpus").replace("job", "model")
+    default = "cpus" if many else default_of(jobs, models)
     chosen = choose(color_by, possible, default, instance.problem)
     kept = None
     if solution is not None and other is not None:
@@ -103,28 +98,21 @@ def draw(
     allocation = dict(solution.allocation) if solution else {}
     if solution is not None:
         who = solution_text(solution.method or "proportional", check(instance, solution).objective)
-    own = ax is None
-    entries = []
+    entries: list[Any] = []
     if chosen == "use":
         made_on = _use(instance, allocation, ax)
     else:
-        colouring = _colouring(instance, chosen, allocation)
-        colouring = colouring.only([job.id for job in instance.jobs], kept)
-        drawn = _cells if many else _bars
-        made_on = drawn(instance, allocation, colouring, ax)
-        shown = [j for j, job in enumerate(instance.jobs) if job.id in allocation]
-        entries = [
-            *colour_entries(
-                colouring, shown, "models" if chosen == "model" else "jobs", patterned=not many
-            ),
-        ]
+        colouring = _colouring(instance, chosen, allocation).only(jobs, kept)
+        made_on = (_cells if many else _bars)(instance, allocation, colouring, ax)
+        shown = [j for j, job in enumerate(jobs) if job in allocation]
+        what = "models" if chosen == "model" else "jobs"
+        entries = colour_entries(colouring, shown, what, patterned=not many)
         held = sum(sum(given.gpus.values()) for given in allocation.values())
         if not many or held < instance.servers.count * instance.servers.gpus:
             entries.append(idle_entry())
     servers = f"{instance.servers.count:,} server{'s' * (instance.servers.count != 1)}"
-    finish(
-        made_on, f"{instance.name}: {servers}, {len(instance.jobs):,} jobs; {who}", entries, own=own
-    )
+    title = f"{instance.name}: {servers}, {len(jobs):,} jobs; {who}"
+    finish(made_on, title, entries, own=ax is None)
     return made_on
 
 
@@ -155,12 +143,8 @@ def _colouring(
 ) -> Colouring:
     if color_by == "cpus":
         even = Fraction(instance.servers.cpus) / instance.servers.gpus
-        labels = [
-            _share(Fraction(allocation[job.id].cpus) / even)
-            if job.id in allocation
-            else "an even share"
-            for job in instance.jobs
-        ]
+        given = [allocation.get(job.id) for job in instance.jobs]
+        labels = [_share(Fraction(a.cpus) / even) if a else "an even share" for a in given]
         return Colouring(tuple(_SHARES[label] for label in labels), tuple(labels), _SHARES)
     if color_by == "model":
         return by_name([job.profile for job in instance.jobs])
@@ -180,6 +164,15 @@ def _share(ratio: Fraction) -> str:
     return more if ratio <= 2 else twice
 
 
+def _held(
+    instance: Instance, allocation: Mapping[str, Allocation]
+) -> Iterator[tuple[int, int, int]]:
+    """Yield the jobs' positions, a server of each, and its GPUs there."""
+    for j, job in enumerate(instance.jobs):
+        if job.id in allocation:
+            yield from ((j, int(s), gpus) for s, gpus in allocation[job.id].gpus.items())
+
+
 def _bars(
     instance: Instance, allocation: Mapping[str, Allocation], colouring: Colouring, ax: Axes | None
 ) -> Axes:
@@ -191,22 +184,19 @@ def _bars(
     for s, r in bars:
         ax.bar(4 * s + r, 1, 0.9, color=IDLE, edgecolor=EDGE, linewidth=0.6)
     tops = dict.fromkeys(bars, 0.0)
-    for j, job in enumerate(instance.jobs):
-        given = allocation.get(job.id)
-        for server, gpus in given.gpus.items() if given else ():
-            per_gpu = (1.0, float(given.cpus), float(given.memory)) if given else ()
-            for r, amount in enumerate(per_gpu):
-                share = gpus * amount / float(getattr(servers, RESOURCES[r]))
-                x = 4 * int(server) + r
-                bottom = tops[int(server), r]
-                fill = colouring.colours[j]
-                edge = mix(fill, "#000000", 0.55)
-                hatch = colouring.hatch(j)
-                look: dict[str, Any] = {"color": fill, "edgecolor": edge, "hatch": hatch}
-                ax.bar(x, share, 0.9, bottom, linewidth=0.6, **look)
-                box = (x - 0.45, bottom, 0.9, share)
-                box_label(ax, box, job.id, fill, opaque=bool(hatch))
-                tops[int(server), r] = bottom + share
+    for j, s, gpus in _held(instance, allocation):
+        job = instance.jobs[j].id
+        fill = colouring.colours[j]
+        hatch = colouring.hatch(j)
+        look: dict[str, Any] = {"color": fill, "edgecolor": mix(fill, "#000000", 0.55)}
+        per_gpu = (1.0, float(allocation[job].cpus), float(allocation[job].memory))
+        for r, amount in enumerate(per_gpu):
+            share = gpus * amount / float(getattr(servers, RESOURCES[r]))
+            x = 4 * s + r
+            bottom = tops[s, r]
+            ax.bar(x, share, 0.9, bottom, linewidth=0.6, hatch=hatch, **look)
+            box_label(ax, (x - 0.45, bottom, 0.9, share), job, fill, opaque=bool(hatch))
+            tops[s, r] = bottom + share
     set_labels(ax, "", "share of the server")
     names = _NAMES if servers.count <= 3 else ("G", "C", "M")
     ax.set_xticks([4 * s + r for s, r in bars], [names[r] for _, r in bars], fontsize=TEXT)
@@ -234,12 +224,9 @@ def _cells(
     colours = np.ones((servers.gpus, servers.count, 3))
     filled = [0] * servers.count
     rows = colours_array(colouring.colours)
-    for j, job in enumerate(instance.jobs):
-        given = allocation.get(job.id)
-        for server, gpus in given.gpus.items() if given else ():
-            s = int(server)
-            colours[filled[s] : filled[s] + gpus, s] = rows[j]
-            filled[s] += gpus
+    for j, s, gpus in _held(instance, allocation):
+        colours[filled[s] : filled[s] + gpus, s] = rows[j]
+        filled[s] += gpus
     bands = Bands(servers.count, servers.gpus, ax, cell_points=4, below=58, first=0)
     bands.paint(colours)
     bands.finish()

@@ -210,9 +210,9 @@ def _require(downward: bool, held: Parts) -> None:
         )
 
 
-def merged(forbidden: Iterable[Parts]) -> Iterator[tuple[Parts, int]]:
-    """Yield sets of parts and how many of each may be there, which say what sets are forbidden."""
-    left = dict.fromkeys(forbidden)
+def merged(sets: Iterable[Parts]) -> Iterator[tuple[Parts, int]]:
+    """Yield sets of parts and how many of each may be there, which say what these sets forbid."""
+    left = dict.fromkeys(sets)
     known = set(left)
     by_size: dict[int, dict[Part, None]] = {}
     for held in left:
@@ -231,7 +231,7 @@ def merged(forbidden: Iterable[Parts]) -> Iterator[tuple[Parts, int]]:
         yield frozenset(parts), size - 1
 
 
-def rows_at_most_zero(instance: Instance, m: Any, allow: Allow) -> Iterator[Any]:
+def forbidden(instance: Instance, m: Any, allow: Allow) -> Iterator[Any]:
     """Yield expressions that are at most 0 where the rule allows every server.
 
     Of jobs that may be split, binary variables `at_least` say that they have several GPUs on a
@@ -240,9 +240,6 @@ def rows_at_most_zero(instance: Instance, m: Any, allow: Allow) -> Iterator[Any]
     import pyomo.core as pyo
 
     rows = list(merged(smallest_forbidden(instance, allow)))
-    choices: dict[str, list[int]] = {}
-    for j, c in m.CHOICES:
-        choices.setdefault(j, []).append(c)
     named = {part for parts, _ in rows for part in parts}
     several = {part for part in named if part.gpus > 1 and instance.allow_split}
     m.PARTS = pyo.Set(initialize=sorted(several), dimen=2)
@@ -251,7 +248,7 @@ def rows_at_most_zero(instance: Instance, m: Any, allow: Allow) -> Iterator[Any]
     most_of = {job.id: instance.profile(job).gpus for job in instance.jobs}
 
     def gpus(j: str, s: int) -> Any:
-        return pyo.quicksum(m.y[j, c, s] for c in choices[j])
+        return pyo.quicksum(m.y[j, c, s] for c in m.CHOICES_OF[j])
 
     def there(part: Part, s: int) -> Any:
         if part in several:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterable
+
 from dlsched.problems.sensitivity.definition.schema import Choice, Solution
 from dlsched.problems.sensitivity.programs.pattern_program import Program
 from dlsched.problems.sensitivity.structures.server_knapsack import least_choices
@@ -52,6 +55,14 @@ def packing(program: Program) -> list[Pattern]:
     for item, waiting in rest:
         fill(item, 1, waiting)
     return [tuple(pattern) for pattern in patterns]
+
+
+def add_known(program: Program, solutions: Iterable[Solution]) -> None:
+    """Add the patterns of solutions, and for each item a server full of it."""
+    for solution in solutions:
+        with contextlib.suppress(KeyError):  # it splits a job that the program does not
+            program.add(patterns_of(program, solution))
+    program.add([program.server.full(i) for i in range(len(program.items))])
 
 
 def patterns_of(program: Program, solution: Solution) -> list[Pattern]:

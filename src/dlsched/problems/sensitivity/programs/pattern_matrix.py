@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dlsched.problems.sensitivity.programs.lagrangian import Cutoff
-from dlsched.problems.sensitivity.programs.pattern_program import TOLERANCE, Program
-from dlsched.problems.sensitivity.structures.scaled_units import pooled_rows
+from dlsched.problems.sensitivity.programs.pattern_program import TOLERANCE, Cutoff, Program
+from dlsched.problems.sensitivity.structures.scaled_units import capacity_row, pooled_rows
 from dlsched.run import Run
 from dlsched.solvers import highs
 from dlsched.solvers.outcome import Outcome, Vector
@@ -67,6 +66,31 @@ def pattern_supply(program: Program) -> Supply:
     )
 
 
+def server_supply(program: Program) -> Supply:
+    """Return the items of each kind on the first server, on the second, and so on.
+
+    The rows are the GPUs, CPUs and memory of each server, in place of patterns. It is for few
+    servers: where profiles have many choices, patterns are many more than the kinds of items.
+    """
+    from scipy import sparse
+
+    servers = program.instance.servers
+    items = program.items
+    of_server = [
+        capacity_row(servers.gpus, [item.gpus for item in items]),
+        capacity_row(servers.cpus, [item.gpus * item.cpus for item in items]),
+        capacity_row(servers.memory, [item.gpus * item.memory for item in items]),
+    ]
+    sizes = np.array([row.sizes for row in of_server])
+    most = [float(servers.gpus // item.gpus) for item in items]
+    return Supply(
+        items=sparse.csc_array(np.tile(np.eye(len(items)), servers.count)),
+        rows=sparse.csc_array(sparse.kron(sparse.eye_array(servers.count), sizes)),
+        limits=np.tile([row.limit for row in of_server], servers.count),
+        upper=np.tile(most, servers.count),
+    )
+
+
 def standard_form(
     program: Program, supply: Supply, floor: int | None = None, pooled: bool = False
 ) -> StandardForm:
@@ -96,7 +120,8 @@ def standard_form(
         lower.append(np.array([float(floor / program.unit) * scale]))
         upper.append(np.array([INF]))
         costs = np.array([float(option.split) for option in options])
-    for row in pooled_rows(program.instance, options) if pooled else ():
+    pairs = [(option.profile, option.choice) for option in options]
+    for row in pooled_rows(program.instance, pairs) if pooled else ():
         extra_rows.append(row.sizes)
         lower.append(np.array([-INF]))
         upper.append(np.array([row.limit]))
@@ -146,3 +171,9 @@ def integer(
         form.upper[: len(out)][np.array(out)] = 0.0
     options = None if target is None else _TO_A_TARGET
     return highs.solve(form, 0, run, quiet=True, nodes=nodes, target=target, options=options)
+
+
+def numbered(program: Program, run: Run, floor: int | None = None) -> Outcome:
+    """Solve the program with every server; with a floor it minimises the split jobs."""
+    form = standard_form(program, server_supply(program), floor, pooled=True)
+    return highs.solve(form, 0, run, quiet=True)

@@ -1,22 +1,29 @@
-"""The master problem of choices and server patterns: column generation, bound, integer program."""
+"""The master problem of choices and server patterns: its columns, their prices, what they cost."""
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from operator import mul
+from typing import NamedTuple
 
 import numpy as np
 
 from dlsched.problems.sensitivity.definition.schema import Choice, Instance
-from dlsched.problems.sensitivity.programs.dominated_items import conversions
-from dlsched.problems.sensitivity.programs.lagrangian import Cutoff, Lagrangian, Option, Prices
-from dlsched.problems.sensitivity.programs.pattern_enumeration import maximal
-from dlsched.problems.sensitivity.structures.server_patterns import Item, Pattern, Server
+from dlsched.problems.sensitivity.structures.server_patterns import (
+    Floor,
+    Item,
+    Pattern,
+    Server,
+    Table,
+    maximal,
+)
 from dlsched.run import Run
-from dlsched.schema import granularity
+from dlsched.schema import Id, granularity
 from dlsched.solvers.outcome import Vector
 
 TOLERANCE = 1e-7
@@ -29,6 +36,90 @@ _LARGEST_COST = 2**40
 """Costs are multiples of the granularity if the largest is below this, else scaled to it."""
 _LARGEST_ENTRY = 2**20
 """Upper limit of the coefficients of the throughput row, as HiGHS's tolerances are absolute."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """A choice for a job of one profile, and the kind and number of items that it needs."""
+
+    profile: str
+    choice: Choice
+    item: int
+    amount: int
+    split: bool
+
+
+class Prices(NamedTuple):
+    """Integer dual prices of items; ``limit`` is the price of a server, tolerance included.
+
+    ``factor`` is one granularity in their unit, ``split`` one split job, and ``throughput`` the
+    price of a granularity of throughput where a floor is set on it; ``table`` is that of
+    `Server.table`.
+    """
+
+    items: list[int]
+    limit: float
+    factor: Fraction
+    split: Fraction
+    throughput: Fraction
+    table: Table
+
+    @property
+    def best(self) -> int:
+        """Price of the best pattern."""
+        return int(self.table[-1, -1, -1])
+
+
+class Cutoff(NamedTuple):
+    """What solutions of a certain value can use.
+
+    They use no pattern, and no option, whose reduced cost is above the allowance; the reduced cost
+    of an option is its profile's largest surplus less its own.
+    """
+
+    prices: Prices
+    allowance: int
+    surplus: Sequence[int]
+    largest: Mapping[Id, int]
+
+    @property
+    def floor(self) -> Floor:
+        """The least price of a pattern."""
+        prices = self.prices
+        return Floor(prices.items, prices.table, prices.best - self.allowance)
+
+
+class Conversion(NamedTuple):
+    """One item of the kind `source` that serves as `amount` items of the kind `target`."""
+
+    source: int
+    target: int
+    amount: int
+
+
+def conversions(items: Sequence[Item]) -> list[Conversion]:
+    """Return the conversions from which all others can be composed.
+
+    A pattern with the smaller item fits wherever one with the larger fits. So conversions change
+    neither the relaxation's optimum nor what solutions there are; with them few patterns suffice,
+    as the prices of items are in order from the start. They are to items with no more CPUs and
+    memory per GPU, of equal GPUs, or several of fewer. Those from an item are before those from
+    its targets.
+    """
+    gpus = np.array([item.gpus for item in items])
+    fits = gpus[:, None] % gpus[None, :] == 0
+    for amounts in ([item.cpus for item in items], [item.memory for item in items]):
+        rank = {amount: k for k, amount in enumerate(sorted(set(amounts)))}
+        order = np.array([rank[amount] for amount in amounts])
+        fits &= order[:, None] >= order[None, :]
+    np.fill_diagonal(fits, False)
+    steps = fits.astype(np.float32)
+    direct = fits & (steps @ steps == 0)
+    return [
+        Conversion(i, j, items[i].gpus // items[j].gpus)
+        for i in sorted(range(len(items)), key=items.__getitem__, reverse=True)
+        for j in np.flatnonzero(direct[i]).tolist()
+    ]
 
 
 class Program:
@@ -54,12 +145,17 @@ class Program:
         self.penalty = penalty
         self.counts = Counter(job.profile for job in instance.jobs)
         self.index: dict[Item, int] = {}
-        self.options = [
-            option
-            for name in self.counts
-            for choice in instance.undominated[name]
-            for option in self._options(name, choice, whole, units)
-        ]
+        self.options: list[Option] = []
+        for name in self.counts:
+            gpus = instance.profiles[name].gpus
+            larger = gpus > instance.servers.gpus
+            sizes = [gpus] if gpus == 1 or (whole and not larger) else []
+            if gpus > 1 and (units or (larger and instance.allow_split)):
+                sizes.append(1)
+            for choice, size in itertools.product(instance.undominated[name], sizes):
+                item = Item(size, choice.cpus, choice.memory)
+                kind = self.index.setdefault(item, len(self.index))
+                self.options.append(Option(name, choice, kind, gpus // size, size < gpus))
         self.items = list(self.index)
         self.conversions = conversions(self.items) if convert else []
         rates = {id(o.choice): o.choice.throughput for o in self.options}
@@ -79,23 +175,8 @@ class Program:
         self.patterns: dict[Pattern, None] = {}
         self.least_jobs = 0 if instance.may_wait else 1
         self.bound: int | None = None
-        """On the throughput, as a multiple of the granularity: certified as `tighten` sets it, but
-        `exact.throughput_level` may lower it by a claimed one."""
-
-    def _options(self, name: str, choice: Choice, whole: bool, units: bool) -> list[Option]:
-        gpus = self.instance.profiles[name].gpus
-        most = self.instance.servers.gpus
-        options = []
-        if gpus == 1 or (whole and gpus <= most):
-            item = self._item(Item(gpus, choice.cpus, choice.memory))
-            options.append(Option(name, choice, item, 1, False))
-        if gpus > 1 and (units or (gpus > most and self.instance.allow_split)):
-            item = self._item(Item(1, choice.cpus, choice.memory))
-            options.append(Option(name, choice, item, gpus, True))
-        return options
-
-    def _item(self, item: Item) -> int:
-        return self.index.setdefault(item, len(self.index))
+        """On the throughput, as a multiple of the granularity: certified as `relax` sets it, but
+        `exact.levels` may lower it by a claimed one."""
 
     def add(self, patterns: Iterable[Pattern]) -> None:
         """Add the patterns that are new and not empty."""
@@ -110,13 +191,6 @@ class Program:
         """
         largest = max(1.0, float(self.costs.max(initial=1.0)) / _LARGEST_ENTRY)
         return float(2.0 ** -math.ceil(math.log2(largest)))
-
-    def lagrangian(self, prices: Prices, floor: int | None = None) -> Lagrangian:
-        """Return the Lagrangian function of these prices; see there for the floor."""
-        return Lagrangian(
-            prices, self.options, self.values, self.counts, self.instance.servers.count,
-            floor=floor, waiting=not self.least_jobs,
-        )  # fmt: skip
 
     def complete(self, most: int, cutoffs: Sequence[Cutoff], run: Run) -> bool:
         """Add every maximal pattern that solutions from the cutoffs on can use.
@@ -135,9 +209,7 @@ class Program:
         """Return patterns of positive reduced cost: the best, and the best with each item."""
         patterns = []
         values = prices.items
-        for first in [None, *range(len(self.items))]:
-            if first is not None and values[first] <= 0:
-                continue
+        for first in [None, *(i for i, value in enumerate(values) if value > 0)]:
             if first is not None and run.stop_reason():
                 break
             pattern = self.server.pattern(prices.table, values, first)
@@ -166,11 +238,6 @@ class Program:
         throughput = Fraction(floor) * Fraction(self.floor_scale) * scale / self.unit
         table = self.server.table(whole)
         return Prices(whole, limit, scale / self.unit, scale, throughput, table)
-
-    def tighten(self, prices: Prices) -> None:
-        """Tighten the bound on the throughput by the Lagrangian bound of these prices."""
-        bound = self.lagrangian(prices).throughput()
-        self.bound = bound if self.bound is None else min(self.bound, bound)
 
     def excess(self, objective: float) -> float:
         """Return how much the bound on the throughput is above a solver's objective, relatively."""

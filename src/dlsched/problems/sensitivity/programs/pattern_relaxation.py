@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dlsched.problems.sensitivity.programs.lagrangian import Prices
+from dlsched.problems.sensitivity.programs.lagrangian import Lagrangian
 from dlsched.problems.sensitivity.programs.pattern_matrix import pattern_supply, standard_form
-from dlsched.problems.sensitivity.programs.pattern_program import TOLERANCE, Program
+from dlsched.problems.sensitivity.programs.pattern_program import TOLERANCE, Prices, Program
 from dlsched.results.result import Termination
 from dlsched.run import Run
 from dlsched.solvers import highs
@@ -21,10 +21,9 @@ _MANY_ROWS = 300
 
 
 class Relaxed(NamedTuple):
-    """The relaxation's prices and optimum; whether the number of servers suffices."""
+    """The prices and the program at the optimum; whether the number of servers suffices."""
 
     prices: Prices
-    objective: float
     fits: bool
     master: Master
 
@@ -46,15 +45,16 @@ def relax(program: Program, run: Run, floor: int | None = None, gap: float = 0.0
             return None
         prices = program.prices(duals)
         if not master.short and floor is None:
-            program.tighten(prices)
+            bound = Lagrangian(program, prices).throughput()
+            program.bound = bound if program.bound is None else min(program.bound, bound)
             if gap and program.excess(master.objective) <= gap:
-                return Relaxed(prices, master.objective, True, master)
+                return Relaxed(prices, True, master)
         before = len(program.patterns)
         program.add(program.price(prices, run))
         if len(program.patterns) == before:
             if run.stop_reason():
                 return None
-            return Relaxed(prices, master.objective, not master.short, master)
+            return Relaxed(prices, not master.short, master)
         master.extend()
     return None
 

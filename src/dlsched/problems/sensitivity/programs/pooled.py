@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import NamedTuple
 
 import numpy as np
 
@@ -21,14 +20,7 @@ from dlsched.solvers.certificate import dual_bound, round_to_granularity
 from dlsched.solvers.standard_form import StandardForm
 
 
-class TypeChoice(NamedTuple):
-    """A column of the pooled program: jobs of a profile with a choice."""
-
-    profile: Id
-    choice: Choice
-
-
-def pooled_program(instance: Instance) -> tuple[StandardForm, Sequence[TypeChoice]]:
+def pooled_program(instance: Instance) -> tuple[StandardForm, Sequence[tuple[Id, Choice]]]:
     """Return the integer program of the largest throughput on pooled servers, and its columns.
 
     Jobs of one profile are one type; a column is how many of them have an undominated choice.
@@ -36,19 +28,19 @@ def pooled_program(instance: Instance) -> tuple[StandardForm, Sequence[TypeChoic
     from scipy import sparse
 
     counts = Counter(job.profile for job in instance.jobs)
-    options = [TypeChoice(name, c) for name in counts for c in instance.undominated[name]]
-    throughputs = [option.choice.throughput for option in options]
+    options = [(name, c) for name in counts for c in instance.undominated[name]]
+    throughputs = [choice.throughput for _, choice in options]
     resources = pooled_rows(instance, options)
     # The GPUs are binding only where jobs may wait.
-    gpus = [float(instance.profiles[option.profile].gpus) for option in options]
+    gpus = [float(instance.profiles[profile].gpus) for profile, _ in options]
     resources.append(CapacityRow(gpus, float(instance.servers.count * instance.servers.gpus)))
-    jobs = [[float(option.profile == name) for option in options] for name in counts]
+    jobs = [[float(profile == name) for profile, _ in options] for name in counts]
     number = np.array(list(counts.values()), dtype=float)
     form = StandardForm.of(
         sparse.csc_array(jobs + [row.sizes for row in resources]),
         np.append(0 * number if instance.may_wait else number, [-np.inf] * len(resources)),
         np.append(number, [row.limit for row in resources]),
-        np.array([float(counts[option.profile]) for option in options]),
+        np.array([float(counts[profile]) for profile, _ in options]),
         np.array(list(map(float, throughputs))),
         sense="max",
         granularity=granularity(throughputs),
@@ -74,16 +66,9 @@ def ideal_allocation(instance: Instance, run: Run) -> dict[Id, Choice]:
     if outcome.values is None:
         raise SolverFailure(f"HiGHS ended stage one with {outcome.termination}")
     chosen: dict[Id, list[Choice]] = {}
-    for option, often in zip(options, np.rint(outcome.values).tolist(), strict=True):
-        chosen.setdefault(option.profile, []).extend([option.choice] * int(often))
-    return _choice_of_job(instance, chosen)
-
-
-def _choice_of_job(
-    instance: Instance, of_profile: Mapping[Id, Sequence[Choice]]
-) -> dict[Id, Choice]:
-    """Return the choice of each job as long as there are any: the first jobs get the fastest."""
-    queues = {name: sorted(choices, key=Choice.rank) for name, choices in of_profile.items()}
+    for (profile, choice), often in zip(options, np.rint(outcome.values).tolist(), strict=True):
+        chosen.setdefault(profile, []).extend([choice] * int(often))
+    queues = {name: sorted(choices, key=Choice.rank) for name, choices in chosen.items()}
     return {job.id: queues[job.profile].pop() for job in instance.jobs if queues[job.profile]}
 
 
@@ -114,7 +99,7 @@ def pooled_bounds(instance: Instance, run: Run) -> list[Bound]:
     if bound is not None:
         # Plus the solver's tolerance, which is one of sums with the largest throughput where jobs
         # cannot have that.
-        largest = max(bound, *(float(option.choice.throughput) for option in options))
+        largest = max(bound, *(float(choice.throughput) for _, choice in options))
         claimed = Fraction(bound) + Fraction(SOLVER_PRECISION * largest)
         value = round_to_granularity(claimed, step, "max")
         bounds.append(Bound(value, "claimed", "highs on the pooled cluster"))

@@ -7,7 +7,6 @@ from typing import Any
 
 from dlsched.problems.sensitivity.definition.schema import Allocation, Choice, Instance, Solution
 from dlsched.problems.sensitivity.model import assign, read
-from dlsched.problems.sensitivity.programs.allowed_rows import assign_parts
 from dlsched.problems.sensitivity.structures.scaled_units import capacity_row
 from dlsched.schema import granularity
 
@@ -19,13 +18,10 @@ def complete(m: Any, instance: Instance) -> None:
     """
     import pyomo.core as pyo
 
-    choices: dict[str, list[int]] = {}
-    for j, c in m.CHOICES:
-        choices.setdefault(j, []).append(c)
     m.used_only = pyo.Constraint(
         m.SEVERAL,
         m.SERVERS,
-        rule=lambda m, j, s: m.z[j, s] <= sum(m.y[j, c, s] for c in choices[j]),
+        rule=lambda m, j, s: m.z[j, s] <= sum(m.y[j, c, s] for c in m.CHOICES_OF[j]),
     )
     m.split_only = pyo.Constraint(
         m.SEVERAL, rule=lambda m, j: 2 * m.q[j] <= sum(m.z[j, s] for s in m.SERVERS)
@@ -41,11 +37,7 @@ def complete(m: Any, instance: Instance) -> None:
 
     m.MEASURED = pyo.Set(initialize=range(max(map(len, measured.values()), default=0)))
     m.v = pyo.Var(
-        m.JOBS,
-        m.MEASURED,
-        dense=False,
-        domain=pyo.Binary,
-        bounds=lambda _, *key: most_choices(*key),
+        m.JOBS, m.MEASURED, dense=False, domain=pyo.Binary, bounds=lambda _, *k: most_choices(*k)
     )
     m.w = pyo.Var(
         m.JOBS,
@@ -137,7 +129,6 @@ def _measured(instance: Instance, m: Any, job: str, profile: str) -> Choice:
 def assign_complete(instance: Instance, m: Any, solution: Solution) -> None:
     """Set every variable to its value in the solution."""
     assign(instance, m, solution)
-    assign_parts(m, solution)
     profile = {job.id: job.profile for job in instance.jobs}
 
     def chosen(j: str, c: int) -> Allocation | None:

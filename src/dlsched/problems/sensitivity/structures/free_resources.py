@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -85,7 +85,7 @@ class Cluster:
             return {int(whole[0]): gpus}
         if not self.may_split(gpus) or capacity.sum() < gpus:
             return None
-        return _filled(np.argsort(-capacity, kind="stable").tolist(), capacity, gpus)
+        return filled(np.argsort(-capacity, kind="stable").tolist(), capacity, gpus)
 
     def first_fit(self, job: Job, choice: Choice, together: bool = False) -> Placed | None:
         """Return a first-fit placement, or ``None``.
@@ -103,7 +103,7 @@ class Cluster:
                 return {int(whole[0]): gpus}
         if not split or capacity.sum() < gpus:
             return None
-        return _filled(range(len(capacity)), capacity, gpus)
+        return filled(range(len(capacity)), capacity, gpus)
 
     def place(self, job: Job, choice: Choice, placed: Placed) -> None:
         """Allocate a choice and GPUs to a job."""
@@ -115,20 +115,14 @@ class Cluster:
 
     def change(self, name: str, choice: Choice) -> None:
         """Change the choice of a placed job; its servers may then be overloaded."""
-        placed = self.given[name][1]
-        for s, more in self._difference(name, choice):
-            self.free[s] -= more
+        old, placed = self.given[name]
+        more = self.demand(choice) - self.demand(old)
+        for s, gpus in placed.items():
+            self.free[s] -= gpus * more
         self.given[name] = (choice, placed)
 
-    def _difference(self, name: str, choice: Choice) -> Iterator[tuple[int, Vector]]:
-        """Yield what each server of a placed job would give in addition with another choice."""
-        old, placed = self.given[name]
-        difference = self.demand(choice) - self.demand(old)
-        for s, gpus in placed.items():
-            yield s, gpus * difference
 
-
-def _filled(order: Iterable[int], capacity: Vector, gpus: int) -> Placed:
+def filled(order: Iterable[int], capacity: Vector, gpus: int) -> Placed:
     """Return a placement that takes GPUs from servers in this order until there are enough."""
     placed: Placed = {}
     for s in order:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from operator import mul
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from dlsched.problems.sensitivity.definition.schema import Choice, Instance
 from dlsched.schema import Id, Number, granularity
@@ -38,27 +37,13 @@ def row_unit(capacity: Number, sizes: Sequence[Number]) -> Fraction:
     return max(step, Fraction(capacity) / _MOST_STEPS)
 
 
-class ProfileChoice(Protocol):
-    """A choice for jobs of a profile."""
-
-    @property
-    def profile(self) -> Id:
-        """The profile's name."""
-
-    @property
-    def choice(self) -> Choice:
-        """CPUs and memory per GPU."""
-
-
-def pooled_rows(instance: Instance, options: Sequence[ProfileChoice]) -> list[CapacityRow]:
-    """Return the CPUs of each option with those of all servers, and the same of memory."""
+def pooled_rows(instance: Instance, options: Sequence[tuple[Id, Choice]]) -> list[CapacityRow]:
+    """Return the CPUs of each profile's choice with those of all servers; the same of memory."""
     servers = instance.servers
-    gpus = [instance.profiles[option.profile].gpus for option in options]
     rows = []
     for name in ("cpus", "memory"):
-        amounts = [getattr(option.choice, name) for option in options]
-        capacity = servers.count * getattr(servers, name)
-        rows.append(capacity_row(capacity, list(map(mul, gpus, amounts))))
+        sizes = [instance.profiles[profile].gpus * getattr(c, name) for profile, c in options]
+        rows.append(capacity_row(servers.count * getattr(servers, name), sizes))
     return rows
 
 

@@ -127,16 +127,15 @@ def best_choices(
     knapsack = Knapsack(instance, sorted({part for here in hosts for _, _, part in here}))
     given: dict[Id, tuple[Choice, Placed]] = {}
     for here in hosts:
+        whole = [entry for entry in here if len(entry[1]) == 1]
         used = []
         for job, where, (_, gpus) in here:
             if len(where) > 1:
                 choice = known[job.id]
                 given[job.id] = choice, where
                 used.append(Item(gpus, choice.cpus, choice.memory))
-        whole = [(job, where, part) for job, where, part in here if len(where) == 1]
         choices = knapsack.solve([part for _, _, part in whole], used)
-        for (job, where, _), choice in zip(whole, choices, strict=True):
-            given[job.id] = choice, where
+        given |= {job.id: (c, where) for (job, where, _), c in zip(whole, choices, strict=True)}
     return given
 
 

@@ -1,30 +1,29 @@
-"""Level 1 over whole-server patterns: the largest throughput, and its bound."""
+"""Both levels over whole-server patterns: the throughput, and with it held the split jobs."""
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
 
-from dlsched.problems.sensitivity.definition.check import check
-from dlsched.problems.sensitivity.exact.numbered_servers import (
-    solution_of_numbered,
-    solve_numbered,
-)
-from dlsched.problems.sensitivity.exact.pattern_search import SECONDS, PatternSearch
-from dlsched.problems.sensitivity.programs.lagrangian import Cutoff, Prices
-from dlsched.problems.sensitivity.programs.pattern_program import Program
+from dlsched.problems.sensitivity.definition.check import evaluate
+from dlsched.problems.sensitivity.exact.pattern_search import FEW, SECONDS, PatternSearch
+from dlsched.problems.sensitivity.programs.initial_patterns import add_known
+from dlsched.problems.sensitivity.programs.lagrangian import Lagrangian
+from dlsched.problems.sensitivity.programs.pattern_matrix import numbered
+from dlsched.problems.sensitivity.programs.pattern_program import Cutoff, Prices, Program
+from dlsched.problems.sensitivity.programs.pattern_relaxation import relax
 from dlsched.problems.sensitivity.programs.pooled import pooled_bounds
 from dlsched.results.objective import SOLVER_PRECISION, Bound, relative_gap
 from dlsched.results.result import Status, Termination
-from dlsched.run import Run
+from dlsched.run import Run, Stage
 from dlsched.schema import Number, simplify
 
 _SOON = 2_000
 """Upper limit of the patterns that are enumerated at once."""
 
 
-class ThroughputLevel(PatternSearch):
-    """The search for the largest throughput."""
+class Levels(PatternSearch):
+    """The search for the largest throughput, and then for the fewest split jobs."""
 
     def maximise(self, program: Program) -> Number | None:
         """Maximise the throughput; return the optimum if it is proved."""
@@ -70,7 +69,11 @@ class ThroughputLevel(PatternSearch):
         The program with every server is solved in a second, or its equal servers take hours: it is
         first given a few seconds, and all the time only if the patterns are too many.
         """
-        numbered = self.few_items(program, self.better(program, prices))
+        better = []
+        if self.best is not None:
+            least = int(self.value[0] / program.granularity)
+            better = [Lagrangian(program, prices).cutoff(least)]
+        numbered = self.few_items(program, better)
         numbered = closed = numbered and self.close_by_servers(program, self.run.nested(SECONDS))
         closed = closed or self.close_gap(program, prices, None)
         if not closed and self.may_number(program):
@@ -116,7 +119,7 @@ class ThroughputLevel(PatternSearch):
             Whether the incumbent is proved optimal, or the instance infeasible.
         """
         assert program.bound is not None
-        lagrangian = program.lagrangian(prices)
+        lagrangian = Lagrangian(program, prices)
         slack = 0
         last = 2 * program.bound
         tried = 0
@@ -150,25 +153,85 @@ class ThroughputLevel(PatternSearch):
             slack = max(4, 2 * slack)
         return False
 
-    def better(self, program: Program, prices: Prices) -> list[Cutoff]:
-        """Return what solutions can use that are better than the incumbent; nothing without one."""
-        assert program.bound is not None
-        if self.best is None:
-            return []
-        return [program.lagrangian(prices).cutoff(int(self.value[0] / program.granularity))]
-
     def close_by_servers(self, program: Program, run: Run) -> bool:
-        """Solve the program with every server; return whether it decides.
-
-        It does not if its point overloads a server, as capacities may be rounded for the solver.
-        """
-        outcome = solve_numbered(program, run)
-        if outcome.status is Status.INFEASIBLE:
-            return True
+        """Solve the program with every server; return whether it decides."""
+        outcome = numbered(program, run)
         if outcome.values is None:
+            return outcome.status is Status.INFEASIBLE
+        solution = self.offer_numbered(program, outcome.values)
+        return solution is not None and outcome.status is Status.OPTIMAL
+
+    def minimise_split(self, goal: Number) -> bool:
+        """Minimise the split jobs with the throughput held; return whether it is proved."""
+        self.termination = Termination.UNDECIDED
+        self.reason = "a gap is left at level 2"
+        self.run.announce(Stage.SEARCHING, "patterns as columns, for the split jobs")
+        program = Program(self.instance, whole=True, units=True)
+        floor = int(goal / program.granularity)
+        add_known(program, self.found)
+        first = relax(program, self.run)
+        if first is None or program.bound is None:
             return False
-        solution = solution_of_numbered(program, outcome.values)
-        self.offer(solution)
-        self.reason = "CPUs or memory have too many digits for the solver"
-        feasible = check(self.instance, solution).feasible
-        return feasible and outcome.status is Status.OPTIMAL
+        relaxed = relax(program, self.run, floor)
+        if relaxed is None:
+            return False
+        lagrangian = Lagrangian(program, relaxed.prices, floor)
+        least = lagrangian.splits()
+        self.second.append(Bound(least, "certified", "prices and a table of one server"))
+        # As at level 1, the patterns from pricing are few, and often contain an optimum.
+        self.solve_integer(program, self.run.nested(SECONDS), floor)
+        held = Lagrangian(program, first.prices).cutoff(floor)
+        fewer = [lagrangian.split_cutoff(int(self.value[1]) - 1), held]
+        if self.value[1] > least and self.few_items(program, fewer):
+            if self.split_by_servers(program, self.run.nested(SECONDS), floor):
+                return True
+            self.reason = "a gap is left at level 2"
+        while self.value[1] > least:
+            most = self.close_split(program, floor, lagrangian, held, least)
+            if most is None:
+                if not self.may_number(program):
+                    return False
+                return self.split_by_servers(program, self.run, floor)
+            least = min(most + 1, int(self.value[1]))
+            how = "highs on all patterns near the bound"
+            self.second.append(Bound(least, "claimed", how))
+        return True
+
+    def close_split(
+        self, program: Program, floor: int, lagrangian: Lagrangian, held: Cutoff, least: int
+    ) -> int | None:
+        """Search for fewer split jobs.
+
+        Among all patterns that solutions can use that have fewer than the incumbent; if these are
+        too many, that have no more than the bound.
+
+        Returns
+        -------
+        int or None
+            The number of split jobs up to which every solution has been considered; ``None`` if a
+            limit struck.
+        """
+        most = int(self.value[1]) - 1
+        if not program.complete(FEW, [lagrangian.split_cutoff(most), held], self.run):
+            most = least
+        cutoffs = [lagrangian.split_cutoff(most), held]
+        if not self.enumerate(program, cutoffs):
+            return None
+        outcome = self.solve_integer(program, self.run, floor, cutoffs)
+        decided = outcome.status in (Status.OPTIMAL, Status.INFEASIBLE)
+        # With rounded costs the solver's solution may have less throughput and fewer split jobs.
+        rounded = outcome.objective is not None and round(outcome.objective) < self.value[1]
+        return most if decided and not rounded else None
+
+    def split_by_servers(self, program: Program, run: Run, floor: int) -> bool:
+        """Minimise the split jobs with every server, the throughput held; see above."""
+        outcome = numbered(program, run, floor)
+        if outcome.values is None or outcome.status is not Status.OPTIMAL:
+            return False
+        solution = self.offer_numbered(program, outcome.values)
+        if solution is None:
+            return False
+        self.reason = Termination.TOLERANCES.sentence
+        least = min(evaluate(self.instance, solution.allocation)[1], self.value[1])
+        self.second.append(Bound(least, "claimed", "highs with every server"))
+        return least == self.value[1]
