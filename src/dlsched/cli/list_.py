@@ -8,10 +8,11 @@ from typing import Annotated
 
 import typer
 
-from dlsched import library, registry
+from dlsched import registry
 from dlsched.cli.flags import Json, offered
 from dlsched.cli.output import Column, put_json, put_rows
 from dlsched.display.table import Row
+from dlsched.library import index
 from dlsched.registry import Problem
 from dlsched.results.objective import bound_from_data
 from dlsched.simulation.policies import find_policy, list_policies
@@ -66,7 +67,7 @@ def _problems(owners: list[Problem]) -> list[Row]:
 def _instances(owners: list[Problem]) -> list[Row]:
     names = [owner.name for owner in owners]
     rows = []
-    for name, entry in library.index().items():
+    for name, entry in index().items():
         if entry["problem"] in names:
             bounds = {k: bound_from_data(b) for k, b in entry["bound"].items()}
             values = {k: float(b.value) for k, b in bounds.items() if b is not None}
