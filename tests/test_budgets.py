@@ -70,7 +70,7 @@ FOLDERS = [
 WHOLE = [
     Budget("lines of src", (), 90600, 103009),
     Budget("files of src", (), 640, 766),
-    Budget("lines of tests", (), 30000, 45214),
+    Budget("lines of tests", (), 30000, 44894),
     Budget("lines of tests/internal", (), 6000),
     Budget("lines of benchmarks", (), 5000, 12726),
     Budget("lines of benchmarks/published and claims_only", (), 6000),

@@ -13,7 +13,6 @@ from dlsched.cli.flags import Json, offered
 from dlsched.cli.output import Column, put_json, put_rows
 from dlsched.display.table import Row
 from dlsched.library import index
-from dlsched.registry import Problem
 from dlsched.results.objective import bound_from_data
 from dlsched.simulation.policies import find_policy, list_policies
 
@@ -52,7 +51,7 @@ def list_(
         put_rows(rows, _COLUMNS, title=kind if len(listed) > 1 else None)
 
 
-def _problems(owners: list[Problem]) -> list[Row]:
+def _problems(owners: list[registry.Problem]) -> list[Row]:
     return [
         {
             "problem": owner.name,
@@ -64,7 +63,7 @@ def _problems(owners: list[Problem]) -> list[Row]:
     ]
 
 
-def _instances(owners: list[Problem]) -> list[Row]:
+def _instances(owners: list[registry.Problem]) -> list[Row]:
     names = [owner.name for owner in owners]
     rows = []
     for name, entry in index().items():
@@ -75,7 +74,7 @@ def _instances(owners: list[Problem]) -> list[Row]:
     return rows
 
 
-def _methods(owners: list[Problem]) -> list[Row]:
+def _methods(owners: list[registry.Problem]) -> list[Row]:
     return [
         {
             "problem": owner.name,
@@ -88,7 +87,7 @@ def _methods(owners: list[Problem]) -> list[Row]:
     ]
 
 
-def _policies(owners: list[Problem]) -> list[Row]:
+def _policies(owners: list[registry.Problem]) -> list[Row]:
     """Return the policies but those that solve another problem."""
     rows = []
     names = {owner.name for owner in owners}

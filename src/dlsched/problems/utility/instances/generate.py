@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from dlsched.errors import OptionError
 from dlsched.problems.utility.definition.schema import Instance
 
-Rows: TypeAlias = Sequence[Mapping[str, float]]
-Measured: TypeAlias = Rows | Mapping[str, Rows]
 KINDS = ("V100", "P100", "K80")
 MODELS: Mapping[str, tuple[float, float, float]] = {
     "resnet50": (1.0, 0.62, 0.16),
@@ -54,7 +52,9 @@ def generate(
     utilization: float | None = 0.9,
     arrivals: float = 0.0,
     utility: str = "effective_throughput",
-    rates: Measured | None = None,
+    rates: Sequence[Mapping[str, float]]
+    | Mapping[str, Sequence[Mapping[str, float]]]
+    | None = None,
     forking: bool = False,
 ) -> Instance:
     """Draw gang jobs for a cluster of three GPU types.
@@ -156,7 +156,7 @@ def _machines(gpus: int, per_machine: int) -> list[dict[str, Any]]:
     return rows
 
 
-def _rates(rng: np.random.Generator, group: str, measured: Measured | None) -> dict[str, float]:
+def _rates(rng: np.random.Generator, group: str, measured: Any) -> dict[str, float]:
     """Return iterations per second on each type, rounded to three decimals."""
     if isinstance(measured, Mapping):
         measured = measured.get(group) or [row for rows in measured.values() for row in rows]
