@@ -11,7 +11,7 @@ WORKERS ?= auto
 # Tests start hundreds of processes, each of which would compile the package's modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo library-runs readme test test-all lowest newest lint kernels docs dist schema claims library certificates clean
+.PHONY: demo library-runs readme test pytest test-all lowest newest lint kernels docs dist schema claims library certificates clean
 
 demo: $(USABLE)
 	$(BIN)/python benchmarks/demo.py results/demo
@@ -26,7 +26,11 @@ library-runs: $(USABLE)
 readme: $(READY)
 	$(BIN)/python benchmarks/readme.py
 
-test: kernels lint
+# mypy uses one core, so it runs beside the tests.
+test: kernels
+	$(MAKE) --no-print-directory -j 2 lint pytest
+
+pytest: $(READY)
 	$(BIN)/python -m pytest -n $(WORKERS)
 
 # The slow tests as well (proofs of large instances), and those of what is not
