@@ -1,7 +1,7 @@
 """Which jobs to preempt so that enough servers are idle: the loops of `densest`.
 
-A server is idle if all its jobs are preempted. Jobs of weight 0 count as preempted from the start,
-as they cost nothing. Of each server it is known what would follow if all its jobs were preempted.
+A server is idle if all its jobs are preempted; jobs of weight 0 are so from the start. The scores
+say what follows if a server's jobs are preempted. One file, as the search calls them as C.
 """
 
 import cython
