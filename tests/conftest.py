@@ -17,8 +17,8 @@ import pytest
 import typer.testing
 
 import dlsched
+from dlsched import Run
 from dlsched.cli import progress
-from dlsched.run import Run
 
 os.environ["MPLBACKEND"] = "agg"  # pictures are drawn without a screen
 os.environ.pop("COLUMNS", None)  # tables are as wide as in a pipe, whatever terminal this is

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import dlsched
-from dlsched import library
+from dlsched.doctor import library
 
 
 class Drawn(NamedTuple):

@@ -13,7 +13,7 @@ import pytest
 
 import dlsched
 from dlsched import Bound, Claim, OptionError, Run, Status, registry
-from dlsched.problems.reclaiming.definition.schema import Instance
+from dlsched.problems.reclaiming import Instance
 from dlsched.registry import BUILT_IN, problem
 from dlsched.registry.methods import SOLVE_KEYWORDS
 from dlsched.registry.option_types import validate_types

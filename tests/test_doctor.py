@@ -13,8 +13,8 @@ import pytest
 
 import dlsched
 from calls import run
-from dlsched import doctor, library
-from dlsched.doctor import Examination, examine
+from dlsched import doctor
+from dlsched.doctor import Examination, examine, library
 from dlsched.results.result import Termination
 
 INSTALLED = cache(doctor.packages_distributions)

@@ -13,7 +13,7 @@ import pytest
 import dlsched
 from dlsched import Bound, Claim, Run, SolverDisagreement, Status
 from dlsched.display.table import COLUMNS
-from dlsched.problems.reclaiming.definition.schema import Instance, Solution
+from dlsched.problems.reclaiming import Instance, Solution
 from dlsched.registry import trusted
 from dlsched.registry.trusted import trust
 from dlsched.sweeps.store import TYPES

@@ -14,12 +14,11 @@ from typing import Any
 import pytest
 
 import dlsched
-from dlsched import Status, Termination, registry
+from dlsched import Run, Status, Termination, registry
 from dlsched.api.starting import joined
 from dlsched.problems.placement.heuristics.annealing import Search
 from dlsched.registry import Kind
 from dlsched.results.objective import Bound, Level, strongest
-from dlsched.run import Run
 from dlsched.solvers.division import PARTS, Division
 
 DRAWN: dict[str, list[dict[str, Any]]] = {

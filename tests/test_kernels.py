@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import dlsched
-from dlsched.solvers.kernels import kernels
+from dlsched.doctor import kernels
 
 ROOT = Path(__file__).parents[1]
 SOLVE = """

@@ -12,10 +12,11 @@ import pytest
 from _pytest.mark import ParameterSet
 
 import dlsched
-from dlsched import library
+from dlsched.doctor import library
 from dlsched.records import read_trace
 from dlsched.registry import problem
-from dlsched.results.objective import SOLVER_PRECISION, bound_from_data, closed, number_from_data
+from dlsched.results.objective import SOLVER_PRECISION, bound_from_data, number_from_data
+from dlsched.sweeps.statistics import closed
 from readers import scip_optimum
 
 NAMES = library.names()

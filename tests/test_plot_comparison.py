@@ -12,7 +12,8 @@ import pytest
 from matplotlib import pyplot as plt
 
 import dlsched
-from dlsched.display.drawing.style import SMALL, WIDTHS
+from dlsched.display.drawing.style import WIDTHS
+from dlsched.simulation.pictures.charts import SMALL
 
 METHODS = ["arc_flow", "milp", "bfd", "bases_first"]
 

@@ -12,7 +12,8 @@ import dlsched
 from dlsched import registry
 from dlsched.display.drawing.colours import PALETTE, text_on
 from dlsched.display.drawing.files import picture_bytes
-from dlsched.display.drawing.style import SMALL, WIDTHS
+from dlsched.display.drawing.style import WIDTHS
+from dlsched.simulation.pictures.charts import SMALL
 from plotted import DRAWN, large, solved, with_names
 
 

@@ -19,10 +19,11 @@ import pytest
 import dlsched
 from dlsched import registry
 from dlsched.names import MOVED
-from dlsched.problems.reclaiming.definition.schema import Instance, Solution
+from dlsched.problems.reclaiming import Instance, Solution
 from dlsched.registry import layout, names, registered
 from dlsched.registry.retired import RETIRED
-from dlsched.simulation.policies import find_policy, list_policies
+from dlsched.simulation import list_policies
+from dlsched.simulation.policies import find_policy
 from dlsched.variants import owner_of
 
 ROOT = Path(__file__).parents[1]

@@ -8,8 +8,9 @@ import pytest
 
 import dlsched
 from calls import python
+from dlsched import Run, Stage, StageEvent
 from dlsched.registry import problem
-from dlsched.run import Run, Stage, StageEvent, describe_point
+from dlsched.run import describe_point
 
 SMALL = [(name, f"{name}-small-01") for name in dlsched.list_problems()]
 

@@ -11,10 +11,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import dlsched
-from dlsched.problems.reclaiming.definition.schema import Instance, Solution
+from dlsched import Run
+from dlsched.problems.reclaiming import Instance, Solution
 from dlsched.registry import problem
 from dlsched.results.result import Point, Status, Termination
-from dlsched.run import Run
 from dlsched.testing.thread_changes import answers_of, in_new_process
 
 

@@ -19,10 +19,11 @@ import networkx as nx
 import pytest
 
 import dlsched
-from dlsched import library, registry
-from dlsched.proofs.available import MODEL, Forms
+from dlsched import Run, registry
+from dlsched.doctor import library
+from dlsched.proofs.available import MODEL
+from dlsched.proofs.bounds import Forms
 from dlsched.proofs.document import read_proof
-from dlsched.run import Run
 from test_architecture import MODULES, graph
 
 ROOT = Path(__file__).parents[1]

@@ -13,7 +13,7 @@ from bad_input_data import ELASTIC, SOLUTION, TEXT, changed, paths, swap
 
 import dlsched
 from calls import refusal, run
-from dlsched import library
+from dlsched.doctor import library
 
 LONG = "7" * 5000
 """More digits than Python turns into an int, or an int into text."""

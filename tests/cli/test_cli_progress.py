@@ -20,9 +20,9 @@ from rich.console import Console
 
 import dlsched
 from calls import FIG5, MAIN, PATIENCE, started, suite_text
+from dlsched import Run, Stage
 from dlsched.cli import progress
 from dlsched.results.result import Point
-from dlsched.run import Run, Stage
 
 OWN = """
 import time

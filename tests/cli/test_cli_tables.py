@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from dlsched import library
 from dlsched.cli.output import Column, put_table
 from dlsched.cli.verdict import put_comparison
+from dlsched.doctor import library
 from dlsched.registry import problem, problem_names
 
 WIDTHS = [80, 100, 160, 200]

@@ -8,17 +8,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dlsched.display.drawing.colours import (
-    ACCENT,
-    MOST_NAMED,
-    PALETTE,
-    PLAIN,
-    SAME,
-    SAME_LABEL,
-    by_name,
-    by_number,
-)
+from dlsched.display.drawing.colours import ACCENT, MOST_NAMED, PALETTE, PLAIN, SAME, SAME_LABEL
 from dlsched.problems.dispatch.pictures.machine_use import OVER, WITHIN
+from dlsched.simulation.pictures.charts import by_name, by_number
 
 VISION = {
     "normal": np.eye(3),

@@ -10,8 +10,9 @@ from matplotlib import pyplot as plt
 
 import dlsched
 from dlsched.display.drawing.colours import SAME
-from dlsched.display.drawing.style import SMALL, WIDTHS
+from dlsched.display.drawing.style import WIDTHS
 from dlsched.results.result import Point
+from dlsched.simulation.pictures.charts import SMALL
 
 PAIRS = {
     "reclaiming": ("lyra-fig5", "gpu_fraction", "3 of 4 jobs and 4 of 6 servers differ"),

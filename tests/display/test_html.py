@@ -11,8 +11,8 @@ import pytest
 
 import dlsched
 from calls import python
-from dlsched import library
 from dlsched.display import html
+from dlsched.doctor import library
 from dlsched.records import read_trace
 from dlsched.schema.instance_link import linked_instance
 from dlsched.simulation import Cluster, Workload, simulate

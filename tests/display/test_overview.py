@@ -10,7 +10,8 @@ import pytest
 
 import dlsched
 from dlsched.display.drawing.colours import ACCENT
-from dlsched.display.drawing.style import SMALL, WIDTHS
+from dlsched.display.drawing.style import WIDTHS
+from dlsched.simulation.pictures.charts import SMALL
 
 
 def run(instance: str, method: str, **gaps: float | None) -> dict[str, Any]:

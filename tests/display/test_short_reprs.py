@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import dlsched
-from dlsched.errors import InstanceError, OptionError
+from dlsched import InstanceError, OptionError
 from dlsched.records import read_trace, replay, snapshot
 from dlsched.simulation import Cluster, Workload, simulate
 from dlsched.simulation.policies import make_policy

@@ -12,16 +12,16 @@ import pytest
 from pydantic import Field
 
 import dlsched
-from dlsched import Bound, Report, Status, Termination, Violation, library
-from dlsched.problems.elastic.definition.schema import Instance as ElasticInstance
+from dlsched import Bound, Report, Run, Status, Termination, Violation
+from dlsched.doctor import library
+from dlsched.problems.elastic import Instance as ElasticInstance
 from dlsched.problems.elastic.definition.schema import Job
 from dlsched.registry import Kind
 from dlsched.results.objective import ByLevel, Level
 from dlsched.results.result import Limits, Result, Seconds, Start
-from dlsched.run import Run
 from dlsched.schema import Document, Id, Instance, Solution
+from dlsched.sweeps.statistics import percent
 from dlsched.testing import check_heuristic, worst_case
-from dlsched.text.figures import percent
 
 LIBRARY = dlsched.list_instances()[::4]
 LINES, WIDTH = 10, 115

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dlsched
-from dlsched import library
+from dlsched.doctor import library
 from dlsched.registry import problem, problem_names
 from dlsched.schema import Document, Id, Instance
 from dlsched.schema.frames.layout import tables

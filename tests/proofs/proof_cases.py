@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from dlsched.errors import InstanceError
+from dlsched import InstanceError
 from dlsched.proofs.document import proof_from_data
 from dlsched.proofs.forms.form import Row
 from drawing import draws

@@ -15,13 +15,12 @@ from proof_cases import drawn
 
 import dlsched
 from calls import data, run
-from dlsched import library
-from dlsched.errors import InstanceError
+from dlsched import InstanceError, Run
+from dlsched.doctor import library
 from dlsched.proofs.bounds import BoundProof, read_bound, write_bound
 from dlsched.proofs.check import InvalidProof
+from dlsched.proofs.document import Leaf
 from dlsched.proofs.prove import ProofFailed, prove_bound
-from dlsched.results.proof import Leaf
-from dlsched.run import Run
 from dlsched.schema import Instance
 from dlsched.testing import strategies
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from proof_cases import checked, satisfies
 from scipy import sparse
 
+from dlsched.doctor import StandardForm
 from dlsched.proofs.forms.compiled import form_of
 from dlsched.proofs.forms.draft import Draft
-from dlsched.solvers.standard_form import StandardForm
 from drawing import draws
 
 EXACT = st.one_of(

@@ -13,22 +13,21 @@ from hypothesis import strategies as st
 from proof_cases import drawn
 
 import dlsched
-from dlsched import registry
+from dlsched import Run, Termination, registry
 from dlsched.problems.placement import model
 from dlsched.problems.placement.programs.attainable_demands import attainable
 from dlsched.problems.placement.programs.coefficients import Shares
 from dlsched.problems.placement.programs.piecewise_estimate import Estimate
 from dlsched.problems.placement.structures.arrays import arrays
-from dlsched.proofs.available import Forms
+from dlsched.proofs.bounds import Forms
+from dlsched.proofs.check import aim
 from dlsched.proofs.document import read_proof
 from dlsched.proofs.forms.choice import FormChoice
 from dlsched.proofs.forms.draft import Draft
 from dlsched.proofs.forms.limit import Unbuilt, until
-from dlsched.proofs.levels import aim, kind_of
+from dlsched.proofs.levels import kind_of
 from dlsched.proofs.prove import ProofFailed, prove_solution
 from dlsched.proofs.search import TreeSearch, Unproved
-from dlsched.results.status import Termination
-from dlsched.run import Run
 from dlsched.schema import Instance, Solution
 from dlsched.testing import strategies
 

@@ -12,7 +12,7 @@ from proof_cases import assert_no_proof, set_item
 
 import dlsched
 from calls import data, python
-from dlsched import library
+from dlsched.doctor import library
 from dlsched.proofs.check import InvalidProof
 from dlsched.proofs.document import proof_from_data, read_proof, write_proof
 from dlsched.proofs.prove import ProofFailed

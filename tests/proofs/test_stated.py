@@ -14,21 +14,19 @@ import pytest
 from scipy import sparse
 
 import dlsched
-from dlsched import library
+from dlsched import Run
+from dlsched.doctor import StandardForm, library
 from dlsched.problems.dispatch.structures.blocks import coarsest, shape_of
 from dlsched.problems.interleaving.programs.column_pool import Pool
 from dlsched.problems.sensitivity.programs.form_columns import columns_of
-from dlsched.proofs.available import Forms
-from dlsched.proofs.check import InvalidProof
-from dlsched.proofs.document import proof_from_data, read_proof
+from dlsched.proofs.bounds import Forms
+from dlsched.proofs.check import Form, InvalidProof, aim
+from dlsched.proofs.document import proof_from_data, ratio, read_proof
 from dlsched.proofs.forms.compiled import form_of
-from dlsched.proofs.forms.form import Form, Goal
-from dlsched.proofs.forms.parameters import ratio
-from dlsched.proofs.levels import aim, kind_of
+from dlsched.proofs.forms.form import Goal
+from dlsched.proofs.levels import kind_of
 from dlsched.proofs.search import TreeSearch, Unproved
-from dlsched.run import Run
 from dlsched.schema import Instance
-from dlsched.solvers.standard_form import StandardForm
 
 
 def _refuse(

@@ -15,14 +15,14 @@ import pytest
 
 import dlsched
 from calls import started
+from dlsched import Run
 from dlsched.proofs import subtrees
-from dlsched.proofs.forms.form import Form, Goal, Row
-from dlsched.proofs.levels import Aim, aim, kind_of
+from dlsched.proofs.check import Aim, Form, aim, check_tree
+from dlsched.proofs.document import Leaf
+from dlsched.proofs.forms.form import Goal, Row
+from dlsched.proofs.levels import kind_of
 from dlsched.proofs.search import Stopped, TooManyNodes, TreeSearch, Unproved
 from dlsched.proofs.subtrees import search_spread
-from dlsched.proofs.tree import check_tree
-from dlsched.results.proof import Leaf
-from dlsched.run import Run
 from dlsched.sweeps import Dask, Local, Shards
 from dlsched.sweeps.calls import CallsFailed
 

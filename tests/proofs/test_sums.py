@@ -16,16 +16,13 @@ from hypothesis import strategies as st
 from proof_cases import assert_no_proof, checked, satisfies, set_item
 
 import dlsched
-from dlsched.proofs.check import InvalidProof
+from dlsched import Run
+from dlsched.proofs.check import Form, InvalidProof, InvalidSum, aim, check_tree, with_sums
 from dlsched.proofs.document import proof_from_data, read_proof, write_proof
-from dlsched.proofs.forms.form import Form, Goal, Row
-from dlsched.proofs.levels import aim
+from dlsched.proofs.forms.form import Goal, Row
 from dlsched.proofs.prove import prove_solution
 from dlsched.proofs.search import TreeSearch
 from dlsched.proofs.sum_search import only_split, useful_sums
-from dlsched.proofs.sums import InvalidSum, with_sums
-from dlsched.proofs.tree import check_tree
-from dlsched.run import Run
 from dlsched.schema import Instance
 from dlsched.testing import strategies
 from drawing import draws

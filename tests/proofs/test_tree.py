@@ -12,16 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from proof_cases import checked, satisfies
 
-from dlsched.errors import SolverFailure
-from dlsched.proofs.forms.form import Form, Goal, Row
-from dlsched.proofs.levels import aim, kind_of
+from dlsched import Run, SolverFailure
+from dlsched.proofs.check import Form, InvalidTree, aim, check_tree, with_sums
+from dlsched.proofs.document import Leaf, Split
+from dlsched.proofs.forms.form import Goal, Row
+from dlsched.proofs.levels import kind_of
 from dlsched.proofs.relaxation import Relaxation
 from dlsched.proofs.search import TreeSearch, Unproved
 from dlsched.proofs.sum_search import only_split, useful_sums
-from dlsched.proofs.sums import with_sums
-from dlsched.proofs.tree import InvalidTree, bound, check_tree
-from dlsched.results.proof import Leaf, Split
-from dlsched.run import Run
+from dlsched.proofs.tree import bound
 
 SMALL = st.integers(-4, 4)
 

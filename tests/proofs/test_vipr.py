@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import dlsched
-from dlsched.errors import OptionError
+from dlsched import OptionError
 from dlsched.library import proof_file
 from dlsched.proofs import vipr
 from dlsched.proofs.check import InvalidProof

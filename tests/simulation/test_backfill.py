@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from dlsched.simulation import Cluster, Workload, simulate
-from dlsched.simulation.engine.policy import PolicyError
+from dlsched.simulation import Cluster, PolicyError, Workload, simulate
 
 Row = dict[str, Any]
 

@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from dlsched.errors import OptionError
+from dlsched import OptionError
 from dlsched.simulation.bounds.ascent import PriceAscent
 from dlsched.simulation.bounds.demands import Demands, Mode, Resource
 from dlsched.simulation.bounds.prices import Prices, Relaxation, evaluate, integrals

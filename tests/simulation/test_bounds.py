@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dlsched.errors import OptionError
+from dlsched import OptionError
 from dlsched.simulation import Allocation, Cluster, Decision, Share, State, Workload, simulate
 from dlsched.simulation.bounds import bound, pooled
 from dlsched.simulation.bounds.charges import mixtures

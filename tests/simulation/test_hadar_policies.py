@@ -10,8 +10,8 @@ import pytest
 from simulation_cases import audited, by_hand
 
 import dlsched
-from dlsched.errors import DlschedError, InstanceError, OptionError, UnknownName
-from dlsched.problems.utility.definition.schema import Instance
+from dlsched import DlschedError, InstanceError, OptionError, UnknownName
+from dlsched.problems.utility import Instance
 from dlsched.problems.utility.instances import state as adapter
 from dlsched.records import read_trace
 from dlsched.registry.cluster_state import ClusterState, JobState, Server

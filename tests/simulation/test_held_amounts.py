@@ -17,6 +17,7 @@ from dlsched.simulation import (
     Cluster,
     Decision,
     Job,
+    PolicyError,
     Share,
     Simulation,
     State,
@@ -24,7 +25,6 @@ from dlsched.simulation import (
     simulate,
 )
 from dlsched.simulation.bounds import METRICS
-from dlsched.simulation.engine.policy import PolicyError
 from dlsched.simulation.log import Log
 
 LINEAR = {"cpus": [1, 3, 6], "memory": [1], "throughput": [[1], [3], [6]], "share": [3, 1]}

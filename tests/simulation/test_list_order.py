@@ -7,7 +7,7 @@ import random
 import pytest
 from simulation_cases import by_hand
 
-from dlsched.errors import OptionError
+from dlsched import OptionError
 from dlsched.simulation import Cluster, Workload, simulate
 
 CLUSTER = Cluster.uniform(2, 2)

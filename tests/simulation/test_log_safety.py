@@ -15,7 +15,7 @@ from simulation_cases import RandomPolicy, random_case
 from test_audit import copy
 from test_resume import small, tables
 
-from dlsched.errors import InstanceError
+from dlsched import InstanceError
 from dlsched.simulation import (
     Allocation,
     BasePolicy,

@@ -11,7 +11,7 @@ import pytest
 from simulation_cases import ends_by_id
 
 import dlsched
-from dlsched.errors import OptionError, UnknownName
+from dlsched import OptionError, UnknownName
 from dlsched.problems.elastic import Instance
 from dlsched.simulation import Cluster, Simulation, Workload, simulate
 from dlsched.simulation.engine.engine import Engine

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from dlsched.errors import OptionError
+from dlsched import OptionError
 from dlsched.problems.elastic.instances import state as elastic
 from dlsched.problems.reclaiming.instances import state as reclaiming
 from dlsched.problems.workers.instances import state as workers

@@ -11,7 +11,7 @@ from simulation_cases import ends_by_id
 from test_lyra_policy import random_jobs, random_loans, workload
 
 import dlsched
-from dlsched.errors import OptionError
+from dlsched import OptionError
 from dlsched.problems.elastic import Instance
 from dlsched.simulation import Cluster, Workload, simulate
 from dlsched.simulation.policies.lyra_scaling import loan_speed

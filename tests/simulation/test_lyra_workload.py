@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dlsched.errors import OptionError, UnknownName
+from dlsched import OptionError, UnknownName
 from dlsched.simulation import Workload
 from dlsched.simulation.workload.generators import inference_load, lyra_cluster, lyra_workload
 from dlsched.simulation.workload.generators.lyra import SCENARIOS, loan_schedule

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from simulation_cases import audited, ends_by_id
 
-from dlsched.errors import OptionError
+from dlsched import OptionError
 from dlsched.simulation import Cluster, Simulation, Workload, simulate
 from dlsched.simulation.workload.generators import mast_cluster, mast_workload
 

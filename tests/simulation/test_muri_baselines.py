@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from simulation_cases import audited, by_hand, ends, profiled_case
 
-from dlsched.errors import OptionError, UnknownName
+from dlsched import OptionError, UnknownName
 from dlsched.simulation import Cluster, Workload, simulate
 from dlsched.simulation.engine import engine
 from dlsched.simulation.log import COMPARED

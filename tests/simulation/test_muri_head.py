@@ -9,10 +9,8 @@ import pytest
 
 from dlsched.problems.interleaving.instances import state as adapter
 from dlsched.registry.cluster_state import ClusterState
-from dlsched.simulation import Cluster, simulate
-from dlsched.simulation.engine.state import State
+from dlsched.simulation import Cluster, State, Workload, simulate
 from dlsched.simulation.policies import muri
-from dlsched.simulation.workload.workload import Workload
 
 
 @pytest.mark.parametrize("policy", ["muri_s", "muri_l"])

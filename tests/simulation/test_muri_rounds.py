@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 import dlsched
+from dlsched.problems.interleaving import Instance
 from dlsched.problems.interleaving.definition.check import check
-from dlsched.problems.interleaving.definition.schema import Instance
 from dlsched.problems.interleaving.structures.groups import solution_of
 from dlsched.simulation.policies import muri_rounds
 from dlsched.simulation.policies.muri_rounds import KnownRounds

@@ -5,12 +5,11 @@ from itertools import permutations
 
 import pytest
 
-from dlsched.errors import OptionError
-from dlsched.problems.interleaving.definition.schema import Instance
-from dlsched.simulation import Cluster, simulate
+from dlsched import OptionError
+from dlsched.problems.interleaving import Instance
+from dlsched.simulation import Cluster, Workload, simulate
 from dlsched.simulation.engine.speeds import least_iteration_time
 from dlsched.simulation.policies.muri import settle_ties
-from dlsched.simulation.workload.workload import Workload
 
 STAGES = ((4, 1, 0), (4, 1, 0), (4, 1, 0), (1, 3, 1), (1, 3, 1), (5, 5, 1))
 

@@ -9,11 +9,15 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from dlsched.errors import OptionError
+from dlsched import OptionError
 from dlsched.simulation import Cluster, Simulation, Workload, simulate
-from dlsched.simulation.measures.metrics import frame
-from dlsched.simulation.pictures.charts import draw_distribution, draw_over_time, draw_timeline
-from dlsched.simulation.pictures.lanes import stretches
+from dlsched.simulation.pictures.charts import (
+    draw_distribution,
+    draw_over_time,
+    draw_timeline,
+    frame,
+    stretches,
+)
 
 
 @pytest.fixture(autouse=True)

@@ -13,9 +13,7 @@ import pytest
 from simulation_cases import by_hand
 
 import dlsched
-from dlsched import Claim, Status
-from dlsched.errors import InstanceError, OptionError
-from dlsched.run import Run
+from dlsched import Claim, InstanceError, OptionError, Run, Status
 from dlsched.simulation import (
     Allocation,
     BasePolicy,

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from simulation_cases import by_hand, profiled_case
 
+from dlsched import OptionError
 from dlsched.cli import app
-from dlsched.errors import OptionError
 from dlsched.records import sacct_text, swf_text, write_sacct
 from dlsched.records.history.writers.runs import runs_of
 from dlsched.simulation import Cluster, Simulation, simulate, write_timeline

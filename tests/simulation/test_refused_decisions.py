@@ -9,7 +9,7 @@ import pytest
 from scripted import LENT, ONE, Scripted, on
 from simulation_cases import by_hand
 
-from dlsched.errors import InstanceError
+from dlsched import InstanceError
 from dlsched.simulation import Cluster, Decision, PolicyError, Workload, simulate
 
 SIZED = Cluster.uniform(servers=2, gpus=2, cpus=4, memory=8)

@@ -11,13 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dlsched.errors import DlschedError, OptionError
-from dlsched.problems.interleaving.definition.check import iteration_time
+from dlsched import DlschedError, OptionError
+from dlsched.problems.interleaving import iteration_time
 from dlsched.problems.interleaving.structures.offsets import best_offsets
-from dlsched.simulation import Cluster, simulate
+from dlsched.simulation import Cluster, Workload, simulate
 from dlsched.simulation.kernels import seeded_groups as kernel
 from dlsched.simulation.policies.seeded_groups import Queue, seeded_groups
-from dlsched.simulation.workload.workload import Workload
 from kernel_sources import as_python
 
 PYTHON = as_python("simulation.kernels.seeded_groups")

@@ -10,10 +10,8 @@ import numpy as np
 import pytest
 from synergy_cases import MATRICES, ends, server, workload
 
-from dlsched.errors import InstanceError, OptionError, UnknownName
-from dlsched.simulation import Allocation, Cluster, Decision, Share, Workload
-from dlsched.simulation.api import simulate
-from dlsched.simulation.engine.state import State
+from dlsched import InstanceError, OptionError, UnknownName
+from dlsched.simulation import Allocation, Cluster, Decision, Share, State, Workload, simulate
 from dlsched.simulation.engine.vectors import Arrays
 from dlsched.simulation.policies.synergy import Synergy, _candidates
 from dlsched.simulation.policies.synergy_orders import ORDERS

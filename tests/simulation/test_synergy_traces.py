@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dlsched.errors import InstanceError
+from dlsched import InstanceError
 from dlsched.problems.sensitivity.instances.job_models import Assignment, measured_models
 from dlsched.simulation import Workload
 

@@ -9,9 +9,9 @@ import numpy as np
 from scipy import sparse
 
 import dlsched
-from dlsched.problems.reclaiming import model
-from dlsched.problems.reclaiming.definition.schema import Instance
-from dlsched.solvers.standard_form import StandardForm, compile_model
+from dlsched.doctor import StandardForm
+from dlsched.problems.reclaiming import Instance, model
+from dlsched.solvers.standard_form import compile_model
 
 INF = float("inf")
 

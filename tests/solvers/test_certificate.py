@@ -12,11 +12,11 @@ from forms import INF, make_form
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dlsched import Run
+from dlsched.doctor import StandardForm, highs
 from dlsched.results.result import Status
-from dlsched.run import Run
-from dlsched.solvers import certificate, highs
+from dlsched.solvers import certificate
 from dlsched.solvers.certificate import dual_bound, round_to_granularity
-from dlsched.solvers.standard_form import StandardForm
 from drawing import draws
 
 checked = settings(derandomize=True, deadline=None, max_examples=draws(50))

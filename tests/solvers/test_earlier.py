@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from dlsched.doctor import StandardForm
 from dlsched.results.objective import Bound
 from dlsched.solvers.earlier import Earlier
 from dlsched.solvers.outcome import Basis
-from dlsched.solvers.standard_form import StandardForm
 
 FIRST, SECOND = Bound(44, "certified", "first"), Bound(112, "certified", "second")
 

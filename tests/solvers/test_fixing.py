@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from forms import make_form
 
+from dlsched.doctor import StandardForm
 from dlsched.solvers.certificate import dual_bound, round_to_granularity
 from dlsched.solvers.fixing import fix_by_reduced_cost
-from dlsched.solvers.standard_form import StandardForm
 
 
 def one_row(costs: list[str], sense: str, granularity: Fraction, least: int) -> StandardForm:

@@ -13,14 +13,12 @@ import numpy as np
 import pytest
 from forms import INF, hard_form, hard_instance, make_form
 
-from dlsched.errors import SolverFailure
-from dlsched.problems.reclaiming import model
-from dlsched.problems.reclaiming.definition.schema import Solution
+from dlsched import Run, SolverFailure
+from dlsched.doctor import StandardForm, highs
+from dlsched.problems.reclaiming import Solution, model
 from dlsched.results.result import Point, Status, Termination
-from dlsched.run import Run
-from dlsched.solvers import highs
 from dlsched.solvers.session import Session
-from dlsched.solvers.standard_form import StandardForm, compile_model
+from dlsched.solvers.standard_form import compile_model
 from dlsched.solvers.terminations import HIGHS
 
 FAILURES = {f"k{phase}Error" for phase in ("Load", "Model", "Presolve", "Solve", "Postsolve")}

@@ -11,9 +11,9 @@ from forms import INF, make_form
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from dlsched.run import Run
+from dlsched import Run
+from dlsched.doctor import StandardForm
 from dlsched.solvers.iis import compute_iis
-from dlsched.solvers.standard_form import StandardForm
 from drawing import draws
 
 

@@ -13,15 +13,13 @@ from forms import hard_instance
 from hypothesis import given, settings
 
 import dlsched
-from dlsched.errors import OptionError, SolverDisagreement
-from dlsched.problems.reclaiming import model
+from dlsched import OptionError, Run, SolverDisagreement
+from dlsched.doctor import highs
+from dlsched.problems.reclaiming import Instance, Solution, model
 from dlsched.problems.reclaiming.definition.check import check
-from dlsched.problems.reclaiming.definition.schema import Instance, Solution
 from dlsched.problems.workers.programs.arc_program import ArcProgram
 from dlsched.results.objective import Bound
 from dlsched.results.result import Point, Status, Termination
-from dlsched.run import Run
-from dlsched.solvers import highs
 from dlsched.solvers.levels import relax_first_level, solve_levels
 from dlsched.testing import oracles
 from dlsched.testing.strategies import reclaiming

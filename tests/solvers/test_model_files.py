@@ -12,8 +12,8 @@ import pyomo.environ as pyo
 import pytest
 
 import dlsched
-from dlsched import library
-from dlsched.problems.reclaiming.definition.schema import Instance
+from dlsched.doctor import library
+from dlsched.problems.reclaiming import Instance
 from dlsched.registry import problem
 from dlsched.results.objective import number_from_data
 from dlsched.solvers.lp import lp_names, lp_text

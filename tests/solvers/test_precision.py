@@ -13,9 +13,10 @@ import pyomo.environ as pyo
 import pytest
 from scipy import sparse
 
+from dlsched import Run
+from dlsched.doctor import StandardForm
 from dlsched.results.objective import ByLevel, Level
 from dlsched.results.result import Report, Status, Termination, Violation
-from dlsched.run import Run
 from dlsched.solvers.digits import (
     BASE,
     LARGEST,
@@ -27,7 +28,7 @@ from dlsched.solvers.digits import (
 )
 from dlsched.solvers.levels import solve_levels
 from dlsched.solvers.precision import BEYOND_PRECISION, LARGEST_TERM, undecided_row
-from dlsched.solvers.standard_form import INF, StandardForm
+from dlsched.solvers.standard_form import INF
 
 VALUE = (Level("value", "max", "things"),)
 

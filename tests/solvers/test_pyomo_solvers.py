@@ -12,15 +12,12 @@ import pytest
 from forms import INF, make_form
 
 import dlsched
-from dlsched import Termination
-from dlsched.problems.reclaiming import model
-from dlsched.problems.reclaiming.definition.schema import Instance
+from dlsched import Run, Termination
+from dlsched.doctor import INTERFACES, find_backend, highs
+from dlsched.problems.reclaiming import Instance, model
 from dlsched.problems.sensitivity import model as sensitivity_model
 from dlsched.results.result import Status
-from dlsched.run import Run
-from dlsched.solvers import highs
-from dlsched.solvers.backend import find_backend
-from dlsched.solvers.pyomo_backend import INTERFACES, PyomoBackend
+from dlsched.solvers.pyomo_backend import PyomoBackend
 from dlsched.solvers.standard_form import compile_model
 from dlsched.solvers.terminations import LOGS, PYOMO
 

@@ -17,10 +17,9 @@ from forms import INF, make_form
 from scipy import sparse
 
 import dlsched
-from dlsched.errors import SolverFailure
+from dlsched import Run, SolverFailure
+from dlsched.doctor import highs
 from dlsched.results.result import Point, Termination
-from dlsched.run import Run
-from dlsched.solvers import highs
 from dlsched.solvers.incremental import IncrementalProgram
 from dlsched.solvers.session import Session
 

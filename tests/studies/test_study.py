@@ -11,7 +11,7 @@ import pytest
 from study_cases import record
 
 import dlsched
-from dlsched.errors import OptionError, UnknownName
+from dlsched import OptionError, UnknownName
 from dlsched.records import read_history
 from dlsched.simulation.bounds import MetricBound
 from dlsched.studies import limits

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dlsched.sweeps import allotment, memory
+from dlsched.sweeps import Shards, allotment, memory
 from dlsched.sweeps.file_systems import is_on_network
-from dlsched.sweeps.places import Shards
 
 GIB = 2**30
 JOB = {"SLURM_JOB_ID": "7"}

@@ -12,7 +12,7 @@ import pytest
 
 import dlsched
 from calls import data, refusal, run, suite_text
-from dlsched import api
+from dlsched.doctor import api
 from dlsched.registry import Method
 from dlsched.sweeps import Store, pools, read_suite, run_suite, statistics, worker_process
 from dlsched.sweeps.execution import execute

@@ -12,8 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 from calls import FIG5, refusal, suite_text
+from dlsched import InstanceError
 from dlsched.cli import app
-from dlsched.errors import InstanceError
 from dlsched.results.result import Report, Violation
 from dlsched.simulation import Simulation, Workload, simulate
 from dlsched.sweeps import (

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from calls import data, refusal, run
-from dlsched.errors import OptionError
+from dlsched import OptionError
 from dlsched.simulation import Workload, simulate
 from dlsched.simulation.workload.estimates import with_wrong_estimates
 from dlsched.simulation.workload.generators import lyra_cluster, lyra_workload

@@ -10,7 +10,7 @@ import pytest
 from enumerations import solutions
 
 import dlsched
-from dlsched.errors import OptionError
+from dlsched import OptionError
 from dlsched.variants import Level, Variant
 
 INSTANCE = dlsched.generate("reclaiming", 0, servers=6, demand=3)

@@ -18,7 +18,7 @@ import pyomo.environ as pyo
 import pytest
 
 import dlsched
-from dlsched.errors import OptionError
+from dlsched import OptionError
 from dlsched.execution import sources
 from dlsched.proofs.check import InvalidProof
 from dlsched.variants import Variant, find_variant

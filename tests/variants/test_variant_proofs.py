@@ -18,10 +18,10 @@ from typer.testing import CliRunner
 import dlsched
 from dlsched import Level, Variant
 from dlsched.cli import app
+from dlsched.proofs.bounds import KINDS
 from dlsched.proofs.check import InvalidProof
 from dlsched.proofs.document import read_proof, write_proof
 from dlsched.proofs.prove import ProofFailed
-from dlsched.results.proof import KINDS
 from dlsched.variants import owner_of
 
 

@@ -133,4 +133,4 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-__all__ = ["COMMANDS", "application", "called", "main"]
+__all__ = ["COMMANDS", "app", "application", "called", "main"]

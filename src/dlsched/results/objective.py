@@ -11,6 +11,8 @@ from dlsched.schema.files import JsonObject
 from dlsched.schema.quantities import Number
 from dlsched.text.rendering import html
 
+__all__ = ["Bound", "ByLevel", "Level", "Objective", "gap", "relative_gap"]
+
 T = TypeVar("T")
 U = TypeVar("U")
 

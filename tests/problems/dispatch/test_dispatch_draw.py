@@ -8,7 +8,7 @@ import matplotlib as mpl
 import pytest
 
 import dlsched
-from dlsched import library
+from dlsched.doctor import library
 from dlsched.problems.dispatch.pictures.draw import draw
 from dlsched.problems.dispatch.pictures.machine_use import VICTIM_HATCH
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from refusals import changed
 
 import dlsched
+from dlsched import Run
 from dlsched.problems.dispatch import Instance, Solution
 from dlsched.problems.dispatch.definition.check import check
 from dlsched.problems.dispatch.definition.oracle import brute_force
@@ -25,7 +26,6 @@ from dlsched.problems.dispatch.programs.unjustified_victims import justified
 from dlsched.problems.dispatch.structures.blocks import Shape
 from dlsched.results.refutation import beaten_level
 from dlsched.results.result import Claim, Status, Termination
-from dlsched.run import Run
 from dlsched.solvers.precision import BEYOND_PRECISION
 from drawing import draws
 

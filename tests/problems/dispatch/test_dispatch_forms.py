@@ -21,7 +21,7 @@ from dlsched.problems.dispatch.programs.block_program import Counts
 from dlsched.problems.dispatch.programs.forms import counts
 from dlsched.problems.dispatch.programs.place_counts import point_of
 from dlsched.problems.dispatch.structures.blocks import coarsest, halves
-from dlsched.proofs.forms.form import Form
+from dlsched.proofs.check import Form
 from dlsched.results.objective import relative_gap
 
 MOST = 60

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from plain_mast import PlainMast
 
 import dlsched
+from dlsched import Run
 from dlsched.problems import dispatch
 from dlsched.problems.dispatch import Instance, Solution
 from dlsched.problems.dispatch.definition.check import evaluate
@@ -24,7 +25,6 @@ from dlsched.problems.dispatch.instances.generate import examples
 from dlsched.problems.dispatch.instances.strategy import _instance, instances
 from dlsched.problems.dispatch.structures.fleet import Fleet
 from dlsched.problems.placement.instances.replicas import replicate
-from dlsched.run import Run
 from drawing import draws
 
 TWO, TEN, MISSED = examples()

@@ -11,6 +11,7 @@ from dispatch_instances import held, instance, job, machines, running, waiting
 from hypothesis import given, settings
 
 import dlsched
+from dlsched import Run
 from dlsched.problems.dispatch import Instance
 from dlsched.problems.dispatch.definition.check import evaluate
 from dlsched.problems.dispatch.definition.oracle import brute_force
@@ -19,7 +20,6 @@ from dlsched.problems.dispatch.heuristics.reinsertion import Reinsertion
 from dlsched.problems.dispatch.instances.generate import examples
 from dlsched.problems.dispatch.instances.strategy import instances
 from dlsched.problems.dispatch.structures.fleet import Fleet
-from dlsched.run import Run
 
 
 @given(instances(scope="batch"))

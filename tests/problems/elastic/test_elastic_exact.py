@@ -13,6 +13,7 @@ import pytest
 from elastic_instances import epoch, job
 
 import dlsched
+from dlsched import Run
 from dlsched.problems.elastic import Instance
 from dlsched.problems.elastic.definition.job_choices import choices
 from dlsched.problems.elastic.programs import knapsack_search
@@ -20,7 +21,6 @@ from dlsched.problems.elastic.programs.lagrangian import launches_of, relax
 from dlsched.problems.elastic.structures import reduction_units
 from dlsched.problems.elastic.structures.knapsack import items_of
 from dlsched.problems.elastic.structures.knapsack_table import fill_table, proves
-from dlsched.run import Run
 from dlsched.testing import oracles
 from dlsched.testing.strategies import elastic
 from drawing import drawn

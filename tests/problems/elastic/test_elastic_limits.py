@@ -12,6 +12,7 @@ from elastic_instances import epoch, job
 from hypothesis import strategies as st
 
 import dlsched
+from dlsched import Run
 from dlsched.problems.elastic import Instance, Solution
 from dlsched.problems.elastic.definition.check import check
 from dlsched.problems.elastic.definition.job_choices import choices
@@ -20,7 +21,6 @@ from dlsched.problems.elastic.programs import knapsack_search
 from dlsched.problems.elastic.programs.lagrangian import relax
 from dlsched.problems.elastic.structures.knapsack import items_of
 from dlsched.problems.elastic.structures.knapsack_table import fill_table, proves
-from dlsched.run import Run
 from dlsched.testing import oracles, strategies
 from drawing import drawn
 

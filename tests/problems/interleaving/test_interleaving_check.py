@@ -12,8 +12,8 @@ from interleaving_instances import cover, job
 from refusals import refused_path
 
 import dlsched
+from dlsched.problems.interleaving import Group
 from dlsched.problems.interleaving.definition.check import FINEST, efficiency, evaluate
-from dlsched.problems.interleaving.definition.schema import Group
 from dlsched.problems.interleaving.structures.offsets import best_offsets
 from drawing import draws
 

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from interleaving_instances import cover, job
 
 import dlsched
+from dlsched import Run
+from dlsched.doctor import highs
 from dlsched.problems.interleaving import PROBLEM, Instance, model
 from dlsched.problems.interleaving.exact import group_columns
 from dlsched.problems.interleaving.heuristics import initial_groups
@@ -24,8 +26,6 @@ from dlsched.problems.interleaving.programs.master import choice_form, counted_f
 from dlsched.problems.interleaving.structures.groups import stage_array, trivial_bound
 from dlsched.problems.interleaving.structures.tables import Query
 from dlsched.registry import call
-from dlsched.run import Run
-from dlsched.solvers import highs
 from dlsched.testing import oracles, strategies
 from drawing import drawn
 

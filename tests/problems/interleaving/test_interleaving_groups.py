@@ -22,9 +22,10 @@ from dlsched.problems.interleaving.programs.priced_groups import (
 )
 from dlsched.problems.interleaving.structures.offsets import arrangements
 from dlsched.proofs.bounds import BoundProof
-from dlsched.proofs.check import InvalidProof
-from dlsched.proofs.forms.form import Form, Goal, Row
-from dlsched.results.proof import Kind, Leaf, LevelProof, Proof
+from dlsched.proofs.check import Form, InvalidProof, Kind
+from dlsched.proofs.document import Leaf
+from dlsched.proofs.forms.form import Goal, Row
+from dlsched.results.proof import LevelProof, Proof
 
 TIMES = st.sampled_from([0, 1, 2, 3, Fraction(1, 2), Fraction(9, 4)]) | st.integers(1, 10**17).map(
     lambda digits: Fraction(digits, 10**17)

@@ -8,13 +8,13 @@ import pytest
 from interleaving_instances import cover, job
 
 import dlsched
+from dlsched import Run
 from dlsched.problems.interleaving import Instance
 from dlsched.problems.interleaving.heuristics import matching
 from dlsched.problems.interleaving.heuristics.matching import NO_EDGE, SCALE, match, match_types
 from dlsched.problems.interleaving.heuristics.muri import Rounds, improve
 from dlsched.problems.interleaving.heuristics.odd_sets import OddSets
 from dlsched.problems.interleaving.structures.groups import pair_efficiencies, stage_array
-from dlsched.run import Run
 
 
 def heaviest(units: np.ndarray) -> int:

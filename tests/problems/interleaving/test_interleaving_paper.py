@@ -7,7 +7,8 @@ from fractions import Fraction
 import pytest
 
 import dlsched
-from dlsched.problems.interleaving.definition.check import efficiency, iteration_time
+from dlsched.problems.interleaving import iteration_time
+from dlsched.problems.interleaving.definition.check import efficiency
 from dlsched.problems.interleaving.structures.offsets import best_offsets
 from dlsched.problems.interleaving.structures.profiles import (
     MODELS,

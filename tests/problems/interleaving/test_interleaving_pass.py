@@ -10,6 +10,7 @@ import pytest
 from hypothesis import strategies as st
 
 import dlsched
+from dlsched import Run
 from dlsched.problems.interleaving import Instance
 from dlsched.problems.interleaving.exact import group_columns
 from dlsched.problems.interleaving.programs import exact_pass, large_relaxation
@@ -22,7 +23,6 @@ from dlsched.problems.interleaving.programs.exact_pass import (
     search,
 )
 from dlsched.problems.interleaving.programs.large_relaxation import representatives
-from dlsched.run import Run
 from dlsched.testing import oracles, strategies
 from drawing import drawn
 

@@ -9,11 +9,11 @@ import pytest
 from interleaving_instances import cover, job
 
 import dlsched
+from dlsched import Run
 from dlsched.problems.interleaving import heuristics
 from dlsched.problems.interleaving.definition.oracle import brute_force
 from dlsched.problems.interleaving.heuristics.regroup import Grouping, few_groups
 from dlsched.problems.interleaving.structures.groups import efficiencies
-from dlsched.run import Run
 from dlsched.testing import check_heuristic
 
 

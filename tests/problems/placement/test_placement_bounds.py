@@ -9,14 +9,13 @@ import pytest
 from placement_instances import instance, job, region, table
 
 import dlsched
+from dlsched import Run
+from dlsched.doctor import StandardForm, highs
 from dlsched.problems.placement import Instance
 from dlsched.problems.placement.exact import Refinement, spreading_rounds
 from dlsched.problems.placement.exact.relaxation_tree import RelaxationTree
 from dlsched.results.result import Termination
-from dlsched.run import Run
-from dlsched.solvers import highs
 from dlsched.solvers.outcome import Outcome
-from dlsched.solvers.standard_form import StandardForm
 from dlsched.testing import oracles
 
 

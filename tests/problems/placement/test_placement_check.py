@@ -11,6 +11,7 @@ from placement_instances import job, region, table
 from refusals import refused_path
 
 import dlsched
+from dlsched.problems.placement import Instance, Solution
 from dlsched.problems.placement.definition.check import (
     check,
     details,
@@ -19,7 +20,6 @@ from dlsched.problems.placement.definition.check import (
     gpu,
     sigmoid,
 )
-from dlsched.problems.placement.definition.schema import Instance, Solution
 from dlsched.results.result import Report
 
 REGIONS = [

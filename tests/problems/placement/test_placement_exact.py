@@ -14,6 +14,7 @@ from placement_instances import home_of, instance, job, region, table
 from pyomo.core.expr.visitor import identify_variables
 
 import dlsched
+from dlsched import Run
 from dlsched.problems.placement import Instance, Solution, model
 from dlsched.problems.placement.definition.check import check
 from dlsched.problems.placement.exact import Refinement, estimated_program
@@ -23,7 +24,6 @@ from dlsched.problems.placement.programs.piecewise_estimate import Estimate
 from dlsched.problems.placement.structures.arrays import arrays
 from dlsched.problems.placement.structures.state import state_of
 from dlsched.results.result import Termination
-from dlsched.run import Run
 from dlsched.solvers.certificate import dual_bound
 from dlsched.solvers.standard_form import compile_model
 from dlsched.testing import oracles, strategies

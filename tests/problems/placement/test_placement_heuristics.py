@@ -11,6 +11,7 @@ import pytest
 from placement_instances import instance, region, table
 
 import dlsched
+from dlsched import Run
 from dlsched.problems.placement import Instance
 from dlsched.problems.placement.definition.check import at_home, check, evaluate, moved
 from dlsched.problems.placement.heuristics import (
@@ -31,7 +32,6 @@ from dlsched.problems.placement.structures.state import (
     MOVED,
     state_of,
 )
-from dlsched.run import Run
 from dlsched.testing import oracles, strategies
 from drawing import drawn
 

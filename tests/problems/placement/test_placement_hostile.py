@@ -12,15 +12,16 @@ from placement_hostile import feasible, hostile, tables_only
 from placement_instances import instance, job, region, table
 
 import dlsched
+from dlsched import Run
+from dlsched.doctor import StandardForm
 from dlsched.problems.placement import Instance, Solution, model
 from dlsched.problems.placement.definition.check import TOLERANCE, check
 from dlsched.problems.placement.exact import Refinement
 from dlsched.problems.placement.programs.coefficients import Shares
 from dlsched.problems.placement.programs.piecewise_estimate import step_of
+from dlsched.proofs.check import Form
 from dlsched.proofs.forms.compiled import form_of
-from dlsched.proofs.forms.form import Form
-from dlsched.run import Run
-from dlsched.solvers.standard_form import StandardForm, compile_model
+from dlsched.solvers.standard_form import compile_model
 
 BOUNDS = ("indivisible_bound", "home_tree", "relaxation", "relaxation_tree")
 METHODS = ("hill_climbing", "annealing", "tempering", "milp", *BOUNDS)

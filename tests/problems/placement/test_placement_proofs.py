@@ -14,17 +14,16 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import dlsched
+from dlsched import Run
 from dlsched.problems.placement import Instance, Solution
 from dlsched.problems.placement.definition.check import check
 from dlsched.problems.placement.programs.forms import POINT_BITS, estimate
 from dlsched.problems.placement.programs.rounding import sigmoid_below
 from dlsched.problems.placement.programs.subset_sums import Sums
-from dlsched.proofs.check import InvalidProof
+from dlsched.proofs.check import Form, InvalidProof
 from dlsched.proofs.document import proof_from_data
-from dlsched.proofs.forms.form import Form
 from dlsched.proofs.prove import prove_solution
 from dlsched.proofs.relaxation import Relaxation
-from dlsched.run import Run
 from dlsched.testing import oracles, strategies
 from drawing import drawn
 

@@ -14,7 +14,8 @@ from placement_hostile import hostile
 from placement_instances import home_of, instance, job, region, table
 
 import dlsched
-from dlsched.errors import SolverFailure
+from dlsched import Run, SolverFailure
+from dlsched.doctor import StandardForm
 from dlsched.problems.placement import Instance, Solution
 from dlsched.problems.placement import model as placement_model
 from dlsched.problems.placement.exact import Refinement, estimated_program, spreading_rounds
@@ -23,9 +24,7 @@ from dlsched.problems.placement.programs import light_groups, spreading_rows
 from dlsched.problems.placement.programs.cost_rows import THOUSAND
 from dlsched.problems.placement.programs.spreading_rows import Row, SpreadingRows
 from dlsched.results.result import Termination
-from dlsched.run import Run
 from dlsched.solvers.outcome import Outcome
-from dlsched.solvers.standard_form import StandardForm
 from dlsched.testing import oracles
 
 

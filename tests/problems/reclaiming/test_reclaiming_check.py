@@ -10,7 +10,7 @@ from reclaiming_instances import hand, workers
 from refusals import changed, refused_path
 
 import dlsched
-from dlsched.problems.reclaiming.definition.schema import Instance
+from dlsched.problems.reclaiming import Instance
 
 INSTANCE = hand(2, {"a": "1:4 2:3", "b": "2:1 3:2f 3:1f", "c": "3:1f"}, b=2.5)
 GOOD = {"dlsched": 1, "problem": "reclaiming", "instance": "hand", "returned": ["s1", "s2"]}

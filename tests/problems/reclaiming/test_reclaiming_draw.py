@@ -5,7 +5,7 @@ from __future__ import annotations
 import matplotlib as mpl
 
 import dlsched
-from dlsched.problems.reclaiming.definition.schema import Instance
+from dlsched.problems.reclaiming import Instance
 from dlsched.problems.reclaiming.pictures.draw import draw
 
 mpl.use("agg")

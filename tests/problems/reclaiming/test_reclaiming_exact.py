@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from reclaiming_instances import hand
 
 import dlsched
-from dlsched.problems.reclaiming import model
+from dlsched.problems.reclaiming import Instance, Solution, model
 from dlsched.problems.reclaiming.definition.check import check, evaluate
-from dlsched.problems.reclaiming.definition.schema import Instance, Solution
 from dlsched.testing import oracles
 from dlsched.testing.strategies import reclaiming
 from drawing import drawn

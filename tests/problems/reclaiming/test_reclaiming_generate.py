@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dlsched
-from dlsched.problems.reclaiming.definition.schema import Instance
+from dlsched.problems.reclaiming import Instance
 from dlsched.problems.reclaiming.instances.generate import SIZES, best_fit
 
 

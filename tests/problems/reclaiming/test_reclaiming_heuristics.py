@@ -10,8 +10,8 @@ import pytest
 from reclaiming_instances import hand
 
 import dlsched
+from dlsched.problems.reclaiming import Instance
 from dlsched.problems.reclaiming.definition.oracle import brute_force
-from dlsched.problems.reclaiming.definition.schema import Instance
 from dlsched.problems.reclaiming.kernels.densest import empty
 from dlsched.problems.reclaiming.structures.job_arrays import comparable_weights, layout_of
 from dlsched.problems.reclaiming.structures.job_shares import gpu_shares

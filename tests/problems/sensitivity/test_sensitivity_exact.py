@@ -13,7 +13,7 @@ from sensitivity_instances import instance as made_of
 from typer.testing import CliRunner
 
 import dlsched
-from dlsched import Status
+from dlsched import Run, Status
 from dlsched.cli import app
 from dlsched.problems.sensitivity import Instance, Solution, exact
 from dlsched.problems.sensitivity.definition.check import explain
@@ -24,7 +24,6 @@ from dlsched.problems.sensitivity.programs.cvxpy_reference import (
     stage_one,
     stage_two,
 )
-from dlsched.run import Run
 from dlsched.sweeps import Store, run_suite
 from dlsched.testing import oracles, strategies
 from drawing import drawn

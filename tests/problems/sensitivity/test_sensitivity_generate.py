@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import dlsched
-from dlsched.errors import OptionError
+from dlsched import OptionError, Run
 from dlsched.problems.sensitivity.instances.from_profiles import from_profiles, read_profiles
 from dlsched.problems.sensitivity.instances.job_models import (
     Assignment,
@@ -22,7 +22,6 @@ from dlsched.problems.sensitivity.instances.state import Held, Rounds, Wish, hel
 from dlsched.problems.sensitivity.programs.pooled import ideal_allocation
 from dlsched.records import read_trace, snapshot
 from dlsched.registry.cluster_state import ClusterState, JobState, Server
-from dlsched.run import Run
 
 MEASURED = Path(__file__).parents[3].parent / "shared" / "data" / "synergy" / "profiles.json"
 

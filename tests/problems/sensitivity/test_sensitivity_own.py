@@ -11,6 +11,7 @@ from sensitivity_instances import by_cpus, profile
 from sensitivity_instances import instance as made_of
 
 import dlsched
+from dlsched import Run
 from dlsched.problems.sensitivity import Instance
 from dlsched.problems.sensitivity.definition.check import check, evaluate
 from dlsched.problems.sensitivity.definition.oracle import brute_force
@@ -25,7 +26,6 @@ from dlsched.problems.sensitivity.programs.pattern_relaxation import Relaxed, re
 from dlsched.problems.sensitivity.structures import server_patterns
 from dlsched.problems.sensitivity.structures.server_knapsack import Knapsack, least_choices
 from dlsched.problems.sensitivity.structures.server_patterns import Item
-from dlsched.run import Run
 from drawing import drawn
 
 

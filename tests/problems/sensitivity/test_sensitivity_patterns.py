@@ -7,12 +7,12 @@ import math
 import numpy as np
 
 import dlsched
+from dlsched import Run
 from dlsched.problems.sensitivity.programs.initial_patterns import packing as proportional_patterns
 from dlsched.problems.sensitivity.programs.lagrangian import Lagrangian
 from dlsched.problems.sensitivity.programs.pattern_program import Program
 from dlsched.problems.sensitivity.programs.pattern_relaxation import relax
 from dlsched.problems.sensitivity.structures.server_patterns import Floor, Item, Server, maximal
-from dlsched.run import Run
 
 
 def test_the_table_of_a_server_is_the_best_of_all_patterns() -> None:

@@ -11,13 +11,13 @@ from gavel_workloads import random_rates
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dlsched import Run
 from dlsched.problems.shares import Job, Rates, check, shares
 from dlsched.problems.shares.division import Cut, divide
 from dlsched.problems.shares.groups import Groups, Option
 from dlsched.problems.shares.kinds import group_jobs
 from dlsched.problems.shares.levels import LevelProgram
 from dlsched.problems.shares.measures import MEASURES
-from dlsched.run import Run
 from drawing import draws
 
 

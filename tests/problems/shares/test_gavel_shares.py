@@ -14,12 +14,12 @@ import pytest
 from gavel_workloads import random_jobs, random_rates
 
 import dlsched
+from dlsched import Run
 from dlsched.problems.shares import POLICIES, Job, Rates, check, shares
 from dlsched.problems.shares.groups import Groups
 from dlsched.problems.shares.kinds import group_jobs
 from dlsched.problems.shares.levels import LevelProgram
 from dlsched.problems.shares.measures import MEASURES
-from dlsched.run import Run
 
 HADAR = {
     "J1": {"V100": 40, "P100": 20, "K80": 30},

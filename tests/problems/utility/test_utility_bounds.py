@@ -14,6 +14,7 @@ from scipy.optimize import linprog
 from utility_instances import instance, job
 
 import dlsched
+from dlsched import Run
 from dlsched.problems.utility import Instance, model
 from dlsched.problems.utility.exact import solve_model
 from dlsched.problems.utility.exact.schedule_columns import ScheduleSearch
@@ -28,7 +29,6 @@ from dlsched.problems.utility.programs.reduced_cost_fixing import restrict
 from dlsched.problems.utility.structures import work_units
 from dlsched.problems.utility.structures.gangs import Gangs
 from dlsched.problems.utility.structures.work_stages import exact_stages, stages
-from dlsched.run import Run
 from dlsched.testing import oracles, strategies
 from drawing import drawn, draws
 

@@ -8,7 +8,7 @@ import matplotlib as mpl
 import pytest
 
 import dlsched
-from dlsched import library
+from dlsched.doctor import library
 from dlsched.problems.utility.pictures.draw import draw, draw_prices
 
 mpl.use("agg")

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from utility_instances import instance, job
 
 import dlsched
+from dlsched import Run
 from dlsched.problems.utility import Instance, model
 from dlsched.problems.utility.definition.check import completions
 from dlsched.problems.utility.exact import schedule_columns
@@ -24,7 +25,6 @@ from dlsched.problems.utility.structures.gangs import Gangs, Stopped
 from dlsched.problems.utility.structures.machines import solution_of
 from dlsched.problems.utility.structures.work_units import Units, units
 from dlsched.results.result import Termination
-from dlsched.run import Run
 from dlsched.solvers.standard_form import compile_model
 from dlsched.testing import oracles, strategies
 from drawing import drawn, draws

@@ -17,6 +17,7 @@ from refusals import changed
 from utility_instances import instance, job
 
 import dlsched
+from dlsched import Run
 from dlsched.problems.utility import Instance, Solution
 from dlsched.problems.utility.programs import finish_costs, run_form
 from dlsched.problems.utility.programs.finish_costs import NEVER, LeastCosts
@@ -25,13 +26,11 @@ from dlsched.problems.utility.programs.forms import FORMS
 from dlsched.problems.utility.programs.run_form import runs_of
 from dlsched.problems.utility.structures.gangs import levels_of
 from dlsched.problems.utility.structures.work_units import Units
-from dlsched.proofs.available import Forms
-from dlsched.proofs.check import InvalidProof
+from dlsched.proofs.bounds import Forms
+from dlsched.proofs.check import Form, InvalidProof, aim
 from dlsched.proofs.document import proof_from_data
-from dlsched.proofs.forms.form import Form
-from dlsched.proofs.levels import aim, kind_of
+from dlsched.proofs.levels import kind_of
 from dlsched.proofs.search import TreeSearch, Unproved
-from dlsched.run import Run
 from dlsched.testing import oracles, strategies
 from drawing import drawn
 

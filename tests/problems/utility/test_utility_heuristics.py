@@ -10,13 +10,13 @@ import pytest
 from utility_instances import instance, job
 
 import dlsched
+from dlsched import Run
 from dlsched.problems.utility import Instance
 from dlsched.problems.utility.heuristics import insertion
 from dlsched.problems.utility.heuristics.hadar import Hadar
 from dlsched.problems.utility.heuristics.hadar_prices import Prices, pools_of
 from dlsched.problems.utility.structures.slot_simulation import Rounds
 from dlsched.results.result import Termination
-from dlsched.run import Run
 from dlsched.testing import strategies
 from drawing import drawn
 

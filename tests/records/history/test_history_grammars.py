@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dlsched.errors import OptionError
+from dlsched import OptionError
 from dlsched.records.history.hostlist import expand_hosts, fold_hosts
 from dlsched.records.history.job_id import JobId, parse_job_id
 from dlsched.records.history.tres import gpus_of, parse_amount, parse_gres, parse_tres

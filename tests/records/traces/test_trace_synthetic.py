@@ -13,7 +13,8 @@ import pytest
 
 import dlsched
 from calls import data, run
-from dlsched import OptionError, library
+from dlsched import OptionError
+from dlsched.doctor import library
 from dlsched.problems.reclaiming.definition.oracle import brute_force
 from dlsched.records import FORMATS, read_trace, snapshot, synthesise
 from dlsched.records.traces.synthetic import SIZES
