@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
+import copy
 import json
-from dataclasses import replace
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from proof_cases import drawn
+from proof_cases import put
 
 import dlsched
 from calls import data, run
-from dlsched import InstanceError, Run
-from dlsched.doctor import library
-from dlsched.proofs.bounds import BoundProof, read_bound, write_bound
+from dlsched.proofs.bounds import CheckedBound, read_bound, write_bound
 from dlsched.proofs.check import InvalidProof
-from dlsched.proofs.document import Leaf
-from dlsched.proofs.prove import ProofFailed, prove_bound
-from dlsched.schema import Instance
+from dlsched.proofs.document import write_proof
+from dlsched.proofs.prove import ProofFailed
 from dlsched.testing import strategies
 
 SMALL = ["reclaiming-small-10", "interleaving-small-01", "utility-small-06"]
@@ -30,15 +28,7 @@ NAME = "utility-small-06"
 
 
 def _optimum(name: str) -> Fraction:
-    known = library.best_objective(dlsched.load(name).sha256)
-    assert known is not None
-    return Fraction(known[0])
-
-
-@pytest.fixture(scope="module")
-def found() -> BoundProof:
-    """Return the proof of an optimum as a bound."""
-    return dlsched.prove_bound(NAME, _optimum(NAME))
+    return Fraction(dlsched.solve(name).objective[0])
 
 
 @pytest.mark.parametrize("name", SMALL)
@@ -50,7 +40,7 @@ def test_values_better_than_the_optimum_are_bounds(name: str, tmp_path: Path) ->
     proof = dlsched.prove_bound(name, optimum + step)
     write_bound(proof, tmp_path / "b.json.gz")
     checked = dlsched.check_bound(name, tmp_path / "b.json.gz")
-    assert (checked.level, checked.value) == (level.name, optimum + step)
+    assert checked == CheckedBound(name, level.name, optimum + step, proof.proof.leaves)
     assert read_bound(tmp_path / "b.json.gz") == proof
     with pytest.raises(ProofFailed, match="a solution of"):
         dlsched.prove_bound(name, optimum - step)
@@ -61,72 +51,92 @@ WORSE = {"utility": "srtf", "reclaiming": "random", "interleaving": "muri_worst_
 
 @pytest.mark.parametrize("examples", [6, pytest.param(150, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", WORSE)
-def test_what_a_solution_beats_is_not_proved(name: str, examples: int) -> None:
+def test_what_a_solution_beats_is_not_proved(name: str, examples: int, tmp_path: Path) -> None:
     """From any solution that is known, values up to the optimum have no proof; others may."""
 
-    @settings(drawn, max_examples=examples)
+    @settings(
+        derandomize=True,
+        deadline=None,
+        database=None,
+        max_examples=examples,
+        suppress_health_check=list(HealthCheck),
+    )
     @given(getattr(strategies, name)(), st.integers(1, 4))
-    def run(instance: Instance, part: int) -> None:
+    def run(instance: dlsched.Instance, part: int) -> None:
         best, worse = dlsched.solve(instance), dlsched.solve(instance, WORSE[name])
         if best.objective is None or worse.objective is None:
             return
         optimum, known = Fraction(best.objective[0]), Fraction(worse.objective[0])
         distance = optimum - known
         above = optimum + (distance or Fraction(1 if name != "reclaiming" else -1)) / part
-        proof = prove_bound(instance, above, worse.solution, Run())
+        proof = dlsched.prove_bound(instance, above, worse.solution)
         assert dlsched.check_bound(instance, proof).value == above
         below = optimum - distance / (part + 1)
         if abs(distance) > Fraction(1, 10**6) * abs(optimum):
             with pytest.raises(ProofFailed):
-                prove_bound(instance, below, worse.solution, Run())
-            false = replace(proof, proof=replace(proof.proof, target=below))
+                dlsched.prove_bound(instance, below, worse.solution)
+            false = proof.to_data()
+            false["proof"]["target"] = str(below)
+            (tmp_path / "false.json").write_text(json.dumps(false))
             with pytest.raises(InvalidProof):
-                dlsched.check_bound(instance, false)
+                dlsched.check_bound(instance, tmp_path / "false.json")
 
     run()
 
 
-DAMAGE: list[dict[str, Any]] = [
-    {"level": "other"},
-    {"kind": "certified to nine digits"},
-    {"target": _optimum(NAME) - Fraction(1, 10**6)},
-    {"digest": "0" * 64},
-    {"form": "model", "parameters": {}},
-    {"form": "unknown"},
-    {"nodes": []},
-    {"nodes": [Leaf(0, {})]},
-    {"nodes": [Leaf(0, {0: 1}, empty=True)]},
-    {"nodes": "one more"},
-    {"parameters": {"prices": []}},
+@pytest.fixture(scope="module")
+def good() -> dict[str, Any]:
+    """Return the data of the proof of an optimum as a bound."""
+    data = dlsched.prove_bound(NAME, _optimum(NAME)).to_data()
+    assert len(data["proof"]["tree"]) > 1
+    return data
+
+
+FOREIGN = f"the proof is for another instance than {NAME}"
+DAMAGE: list[tuple[Callable[[Any], object], str]] = [
+    (put("problem", to="workers"), FOREIGN),
+    (put("instance_sha256", to="0" * 64), FOREIGN),
+    (put("variant", to={"name": "v", "sha256": ""}), "the proof is of the variant v, not of util"),
+    (put("proof", "level", to="other"), "the proof must be of the level utility, the first"),
+    (put("proof", "kind", to="certified to nine digits"), "utility: a bound has the kind cert"),
+    (put("proof", "target", to=str(_optimum(NAME) - Fraction(1, 10**6))), "utility: node 2: its"),
+    (put("proof", "digest", to="0" * 64), "utility: the digest is not that of the form runs"),
+    (
+        lambda d: d["proof"].update(form="model", parameters={}),
+        "utility: the digest is not that of the form model",
+    ),
+    (put("proof", "form", to="unknown"), "no form of utility is called 'unknown'"),
+    (put("proof", "parameters", to={"prices": []}), "utility: the form of prices needs the para"),
+    (put("proof", "tree", to=[]), "utility: the tree ends before node 0"),
+    (put("proof", "tree", to=[[0, 0, [], []]]), "utility: node 0: its multipliers do not prove"),
+    (put("proof", "tree", to=[[0, 1, [0], [1]]]), "utility: node 0: its multipliers do not prove"),
+    (lambda d: d["proof"]["tree"].append([0, 0, [], []]), "utility: there are more nodes than"),
 ]
 
 
-@pytest.mark.parametrize("change", DAMAGE, ids=str)
-def test_damaged_proofs_are_refused(found: BoundProof, change: dict[str, Any]) -> None:
-    """What is of another level, kind, value, form or tree is no proof."""
-    if change.get("nodes") == "one more":
-        change = {"nodes": [*found.proof.nodes, Leaf(0, {})]}
-    with pytest.raises(InvalidProof):
-        dlsched.check_bound(NAME, replace(found, proof=replace(found.proof, **change)))
+@pytest.mark.parametrize(("change", "said"), DAMAGE)
+def test_damaged_proofs_are_refused(
+    good: dict[str, Any], change: Callable[[Any], object], said: str, tmp_path: Path
+) -> None:
+    """What is of another instance, level, kind, value, form or tree is no proof."""
+    damaged = copy.deepcopy(good)
+    change(damaged)
+    (tmp_path / "b.json").write_text(json.dumps(damaged))
+    with pytest.raises(InvalidProof) as error:
+        dlsched.check_bound(NAME, tmp_path / "b.json")
+    assert said in str(error.value)
 
 
-@pytest.mark.parametrize("change", [{"problem": "workers"}, {"instance_sha256": "0" * 64}])
-def test_proofs_of_other_instances_are_refused(found: BoundProof, change: dict[str, Any]) -> None:
-    """A proof is of one instance."""
-    with pytest.raises(InvalidProof):
-        dlsched.check_bound(NAME, replace(found, **change))
-
-
-def test_a_bound_is_no_proof_of_optimality(found: BoundProof, tmp_path: Path) -> None:
+def test_a_bound_is_no_proof_of_optimality(good: dict[str, Any], tmp_path: Path) -> None:
     """Neither check accepts what is for the other one."""
-    write_bound(found, tmp_path / "b.json")
-    with pytest.raises(InstanceError, match="dlsched_proof"):
+    (tmp_path / "b.json").write_text(json.dumps(good))
+    with pytest.raises(dlsched.InstanceError, match="dlsched_proof"):
         dlsched.check_proof(NAME, tmp_path / "b.json")
-    with pytest.raises(InstanceError, match="dlsched_bound"):
-        dlsched.check_bound(NAME, library.proof_file(NAME))
-    content = json.loads((tmp_path / "b.json").read_text())
-    (tmp_path / "renamed.json").write_text(json.dumps(content | {"dlsched_proof": 1}))
-    with pytest.raises(InstanceError, match="solution"):
+    write_proof(dlsched.prove(NAME), tmp_path / "p.json")
+    with pytest.raises(dlsched.InstanceError, match="dlsched_bound"):
+        dlsched.check_bound(NAME, tmp_path / "p.json")
+    (tmp_path / "renamed.json").write_text(json.dumps(good | {"dlsched_proof": 1}))
+    with pytest.raises(dlsched.InstanceError, match="solution"):
         dlsched.check_proof(NAME, tmp_path / "renamed.json")
 
 

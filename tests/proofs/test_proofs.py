@@ -1,21 +1,22 @@
-"""Proofs: made for instances of every problem, and 24 kinds of damaged ones refused."""
+"""Proofs of optima: made for every problem, written, read, and refused when anything is changed."""
 
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from proof_cases import assert_no_proof, set_item
+from proof_cases import put
 
 import dlsched
 from calls import data, python
-from dlsched.doctor import library
-from dlsched.proofs.check import InvalidProof
-from dlsched.proofs.document import proof_from_data, read_proof, write_proof
+from dlsched.proofs.check import CheckedLevel, CheckedProof, InvalidProof
+from dlsched.proofs.document import read_proof, write_proof
 from dlsched.proofs.prove import ProofFailed
+from dlsched.sweeps import Shards
 
 SMALL = [
     "reclaiming-small-10",
@@ -29,6 +30,10 @@ SMALL = [
     "dispatch-small-02",
 ]
 """One instance at least of every problem with forms; the trees of most have several leaves."""
+NAME = "reclaiming-small-10"
+ONE = "lyra-fig5"
+"""Its optimum is 1 and 0."""
+SHIPPED = Path(__file__).parents[2] / "instances" / "sensitivity" / "proofs"
 
 
 @pytest.fixture(scope="module")
@@ -43,28 +48,20 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.mark.parametrize("name", SMALL)
 def test_proofs_hold(name: str, made: dict[str, Path], tmp_path: Path) -> None:
-    """The proof of a shipped solution is accepted when read back, with the recorded objective."""
+    """The proof of a shipped solution is accepted when read back, and is of the optimum."""
     proof = read_proof(made[name])
-    found = dlsched.check_proof(name, made[name])
-    known = library.best_objective(dlsched.load(name).sha256)
-    assert [c.value for c in found.levels] == list(known)
-    assert sum(c.leaves for c in found.levels) == proof.leaves
+    checked = dlsched.check_proof(name, made[name])
+    assert [level.value for level in checked.levels] == list(dlsched.solve(name).objective)
+    assert sum(level.leaves for level in checked.levels) == proof.leaves
     write_proof(proof, tmp_path / "again.json.gz")
     assert (tmp_path / "again.json.gz").read_bytes() == made[name].read_bytes()
 
 
 def test_a_proof_that_was_read_is_written_again(tmp_path: Path) -> None:
     """The solution in it may have decimals, which reading makes fractions."""
-    shipped = library.proof_file("sensitivity-64-distinct")
+    shipped = SHIPPED / "sensitivity-64-distinct.json.gz"
     write_proof(read_proof(shipped), tmp_path / "again.json.gz")
     assert (tmp_path / "again.json.gz").read_bytes() == shipped.read_bytes()
-
-
-@pytest.mark.parametrize("check", [dlsched.check_proof, dlsched.check_bound])
-def test_what_is_no_proof_is_one_error(check: Callable[..., Any]) -> None:
-    """The data of a file are not what was read of it."""
-    with pytest.raises(dlsched.InstanceError, match="the proof: is a dict; give its file's path"):
-        check(SMALL[0], {"dlsched": 1})
 
 
 def test_checking_needs_no_solver(made: dict[str, Path]) -> None:
@@ -74,7 +71,7 @@ def test_checking_needs_no_solver(made: dict[str, Path]) -> None:
         "import dlsched\n"
         "for name in sys.argv[2:]: dlsched.check_proof(name, f'{sys.argv[1]}/{name}.json.gz')"
     )
-    python(code, made[SMALL[0]].parent, *SMALL)
+    python(code, made[NAME].parent, *SMALL)
 
 
 def test_users_own_instance(tmp_path: Path) -> None:
@@ -88,124 +85,288 @@ def test_users_own_instance(tmp_path: Path) -> None:
     assert {level["kind"] for level in levels} == {"certified"}
 
 
-NAME = "reclaiming-small-10"
-
-
 def test_what_is_not_optimal_has_no_proof() -> None:
-    """A heuristic's worse solution is not proved; a limit of 0 seconds ends the search, too."""
+    """Nor has what a limit leaves no time for, or a place that makes no calls."""
     worse = dlsched.solve(NAME, "random", seed=1).solution
     with pytest.raises(ProofFailed, match="preempted: a point of the form seems to be better"):
         dlsched.prove(NAME, worse)
     with pytest.raises(ProofFailed, match="time limit"):
         dlsched.prove(NAME, time_limit=0)
+    with pytest.raises(dlsched.OptionError, match="makes no independent calls"):
+        dlsched.prove(ONE, on=Shards(0, 1))  # type: ignore[arg-type]
+
+
+def test_the_limit_holds_while_a_form_is_chosen() -> None:
+    """Prices for the forms of a large instance end within the limit, too."""
+    instance = dlsched.generate("utility", seed=1, jobs=150, slots=150)
+    known = dlsched.solve(instance, "hadar").solution
+    with pytest.raises(ProofFailed, match="utility: time limit, before a form was chosen"):
+        dlsched.prove_bound(instance, 10**6, known, time_limit=0.2)
+
+
+Document = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
-def good() -> dict[str, Any]:
-    """The data of a proof whose second level has a split."""
-    data = dlsched.prove(NAME).to_data()
-    assert len(data["levels"][1]["tree"]) > 1
+def good(made: dict[str, Path]) -> Document:
+    """The data of a proof: of the level's two trees the first is a leaf, the second a split."""
+    data = read_proof(made[NAME]).to_data()
+    assert [[len(node) for node in level["tree"]] for level in data["levels"]] == [[4], [2, 4, 4]]
     return data
 
 
-def _leaf(data: Any) -> Any:
-    return next(node for node in data["levels"][0]["tree"] if len(node) == 4)
+@pytest.fixture
+def check(tmp_path: Path) -> Callable[[Document, str], CheckedProof]:
+    """Give the check of a document as a file."""
+
+    def check(data: Document, name: str = NAME) -> CheckedProof:
+        (tmp_path / "p.json").write_text(json.dumps(data))
+        return dlsched.check_proof(name, tmp_path / "p.json")
+
+    return check
 
 
-def _split(data: Any) -> Any:
-    return next(node for node in data["levels"][1]["tree"] if len(node) == 2)
+def test_what_a_check_states(good: Document, check: Any) -> None:
+    """The instance, and of each level its value, how exactly it is proved, and the leaves."""
+    levels = [
+        CheckedLevel("preempted", 2, "certified", 1),
+        CheckedLevel("collateral", 4, "certified", 2),
+    ]
+    assert check(good) == CheckedProof(NAME, levels)
 
 
-def _multiplied(by: int) -> Callable[[Any], None]:
+def multiplied(by: int) -> Callable[[Any], None]:
     """Return what multiplies all multipliers of a leaf."""
-
-    def change(data: Any) -> None:
-        _leaf(data)[3][:] = [by * v for v in _leaf(data)[3]]
-
-    return change
+    return lambda d: put(*LEAF, 3, to=[by * v for v in d["levels"][0]["tree"][0][3]])(d)
 
 
-def _more(data: Any) -> None:
-    data["levels"][0]["target"] = str(int(data["levels"][0]["target"]) + 1)
+def retold(name: str) -> Callable[[Any], None]:
+    """Return what states another level's name."""
+    return put(*FIRST, "level", to=name)
 
 
-def _heuristic(data: Any) -> None:
-    worse = dlsched.solve(NAME, "random", seed=1)
-    data["solution"] = worse.solution.to_data()
-    for level, value in zip(data["levels"], worse.objective, strict=True):
-        level["target"] = str(value)
-
-
-def _exchanged(data: Any) -> None:
+def exchange(data: Any) -> None:
+    """Give each level the other one's tree."""
     first, second = data["levels"]
     first["tree"], second["tree"] = second["tree"], first["tree"]
 
 
-LEVEL = ("levels", 0)
-DAMAGE: dict[str, Callable[[Any], object]] = {
-    "a changed multiplier": lambda d: _leaf(d)[3].__setitem__(0, 10 * _leaf(d)[3][0] + 7),
-    "multipliers times three": _multiplied(3),
-    "multipliers of the other sign": _multiplied(-1),
-    "a leaf of zeros": lambda d: _leaf(d).__setitem__(slice(2, 4), [[], []]),
-    "a leaf called empty": lambda d: _leaf(d).__setitem__(1, 1),
-    "more bits": lambda d: _leaf(d).__setitem__(0, _leaf(d)[0] + 4),
-    "negative bits": lambda d: _leaf(d).__setitem__(0, -1),
-    "a row that is not there": lambda d: _leaf(d)[2].__setitem__(0, 10**6),
-    "a dropped child": lambda d: d["levels"][1]["tree"].pop(),
-    "a child too many": lambda d: d["levels"][1]["tree"].append([0, 0, [], []]),
-    "no tree": set_item(*LEVEL, "tree", to=[]),
-    "a split beyond the bounds": lambda d: _split(d).__setitem__(1, 1),
-    "a split elsewhere": lambda d: _split(d).__setitem__(0, 0),
-    "a split of no column": lambda d: _split(d).__setitem__(0, 10**6),
-    "a better target": _more,
-    "a worse solution": _heuristic,
-    "an infeasible solution": lambda d: d["solution"]["returned"].pop(),
-    "another digest of the form": set_item(*LEVEL, "digest", to="0" * 64),
-    "another instance": set_item("instance_sha256", to="0" * 64),
-    "another form": set_item(*LEVEL, "form", to="patterns"),
-    "parameters of another form": set_item(*LEVEL, "parameters", to={"prices": [1]}),
-    "swapped levels": lambda d: d["levels"].reverse(),
-    "exchanged trees": _exchanged,
-    "a missing level": lambda d: d["levels"].pop(),
+def worse(data: Any) -> None:
+    """Replace the solution by a heuristic's, and the targets by its values."""
+    result = dlsched.solve(NAME, "random", seed=1)
+    data["solution"] = result.solution.to_data()
+    for level, value in zip(data["levels"], result.objective, strict=True):
+        level["target"] = str(value)
+
+
+FIRST, SECOND = ("levels", 0), ("levels", 1)
+LEAF, SPLIT = (*FIRST, "tree", 0), (*SECOND, "tree", 0)
+FOREIGN = f"the proof is for another instance than {NAME}"
+NAMES = "the proof must have the levels preempted, collateral, in this order"
+UNPROVED = "preempted: node 0: its multipliers do not prove the target"
+NO_ROW = "preempted: node 0: no multipliers of this form"
+DAMAGE: dict[str, tuple[Callable[[Any], object], str]] = {
+    "another instance": (put("instance_sha256", to="0" * 64), FOREIGN),
+    "another problem": (put("problem", to="workers"), FOREIGN),
+    "a variant": (
+        put("variant", to={"name": "v", "sha256": ""}),
+        "the proof is of the variant v, not of reclaiming itself;"
+        " give the variant: variant=, or --variant FILE:NAME",
+    ),
+    "too few servers": (
+        lambda d: d["solution"]["returned"].pop(),
+        "its solution is infeasible: demand 7 servers, 6 are returned",
+    ),
+    "no such server": (
+        put("solution", "returned", 0, to="zz"),
+        'its solution is infeasible: there is no server "zz"',
+    ),
+    "swapped levels": (lambda d: d["levels"].reverse(), NAMES),
+    "a missing level": (lambda d: d["levels"].pop(), NAMES),
+    "a level twice": (lambda d: d["levels"].append(d["levels"][1]), NAMES),
+    "a level of another name": (retold("collateral"), NAMES),
+    "a better target": (
+        put(*FIRST, "target", to="1"),
+        "preempted: the proof's target is 1, the solution's 2",
+    ),
+    "a worse target": (
+        put(*SECOND, "target", to="9/2"),
+        "collateral: the proof's target is 9/2, the solution's 4",
+    ),
+    "a worse solution": (worse, UNPROVED),
+    "another form": (
+        put(*FIRST, "form", to="patterns"),
+        "preempted: no form of reclaiming is called 'patterns'; there are: model",
+    ),
+    "parameters": (
+        put(*SECOND, "parameters", to={"prices": [1]}),
+        "collateral: the form model has no parameters",
+    ),
+    "another digest": (
+        put(*SECOND, "digest", to="0" * 64),
+        "collateral: the digest is not that of the form model",
+    ),
+    "a changed multiplier": (put(*LEAF, 3, 0, to=17), UNPROVED),
+    "multipliers times three": (multiplied(3), UNPROVED),
+    "multipliers of the other sign": (multiplied(-1), UNPROVED),
+    "a leaf of zeros": (put(*LEAF, to=[0, 0, [], []]), UNPROVED),
+    "a leaf called empty": (put(*LEAF, 1, to=1), UNPROVED),
+    "more bits": (put(*LEAF, 0, to=6), UNPROVED),
+    "negative bits": (put(*LEAF, 0, to=-1), NO_ROW),
+    "bits without end": (put(*LEAF, 0, to=10**9), NO_ROW),
+    "a row that is not there": (put(*LEAF, 2, 0, to=10**6), NO_ROW),
+    "a negative row": (put(*LEAF, 2, 0, to=-1), NO_ROW),
+    "a dropped child": (
+        lambda d: d["levels"][1]["tree"].pop(),
+        "collateral: the tree ends before node 2",
+    ),
+    "no tree": (put(*SECOND, "tree", to=[]), "collateral: the tree ends before node 0"),
+    "a child too many": (
+        lambda d: d["levels"][1]["tree"].append([0, 0, [], []]),
+        "collateral: there are more nodes than the tree has, from 3 on",
+    ),
+    "a split beyond the bounds": (
+        put(*SPLIT, 1, to=1),
+        "collateral: node 0: column 87 cannot be split at 1",
+    ),
+    "a split elsewhere": (
+        put(*SPLIT, 0, to=0),
+        "collateral: node 1: its multipliers do not prove the target",
+    ),
+    "a split of no column": (
+        put(*SPLIT, 0, to=10**6),
+        "collateral: node 0: column 1000000 cannot be split at 0",
+    ),
+    "exchanged trees": (exchange, "preempted: node 1: no multipliers of this form"),
+    "a sum of what is not there": (
+        put(*FIRST, "sums", to=[[[10**6], [1]]]),
+        "preempted: a sum has what is no integer column of the form",
+    ),
 }
+"""Changes of the document, and what the check says of each."""
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_damaged_proofs_are_refused(good: dict[str, Any], damage: str) -> None:
-    """Each kind of damage is noticed, whatever else of the proof is right."""
+def test_damaged_proofs_are_refused(good: Document, damage: str, check: Any) -> None:
+    """Each is noticed, whatever else of the proof is right, and the error says where."""
     data = copy.deepcopy(good)
-    assert dlsched.check_proof(NAME, proof_from_data(data, "good"))
-    DAMAGE[damage](data)
-    with pytest.raises(InvalidProof):
-        dlsched.check_proof(NAME, proof_from_data(data, "damaged"))
+    change, said = DAMAGE[damage]
+    change(data)
+    with pytest.raises(InvalidProof) as error:
+        check(data)
+    assert str(error.value) == said
 
 
-def test_nine_digits_are_not_called_exact() -> None:
+def test_a_step_less_is_no_proof(made: dict[str, Path], check: Any) -> None:
+    """A leaf without multipliers proves 0 of costs that are not negative, and no 1."""
+    leaf = [[0, 0, [], []]]
+    data = dlsched.prove(ONE).to_data()
+    put(*SECOND, "tree", to=leaf)(data)
+    assert [level.value for level in check(data, ONE).levels] == [1, 0]
+    put(*FIRST, "tree", to=leaf)(data)
+    with pytest.raises(InvalidProof, match="preempted: node 0: its multipliers do not prove"):
+        check(data, ONE)
+
+
+def test_nine_digits_are_not_called_exact(made: dict[str, Path], check: Any) -> None:
     """A level whose costs are rounded in the form cannot be stated as proved exactly."""
-    data = dlsched.prove("interleaving-small-01").to_data()
-    assert data["levels"][0]["kind"] == "certified to nine digits"
-    data["levels"][0]["kind"] = "certified"
-    with pytest.raises(InvalidProof, match="rounded"):
-        dlsched.check_proof("interleaving-small-01", proof_from_data(data, "claimed"))
+    name = "interleaving-small-01"
+    data = read_proof(made[name]).to_data()
+    assert check(data, name).levels[0].kind == "certified to nine digits"
+    put(*FIRST, "kind", to="certified")(data)
+    with pytest.raises(InvalidProof, match="efficiency: the form model has efficiency rounded, wh"):
+        check(data, name)
+
+
+def test_costs_that_a_double_cannot_carry_have_nine_digits() -> None:
+    """Reductions of 1e10 and 1e10 + 1e-7 are one double, so neither is certified as the optimum."""
+    job = {"gpus_per_worker": 1, "min_workers": 1, "max_workers": 2, "running": True}
+    times = {"a": [10000000001, 1], "b": [10000000001, 0.9999999]}
+    jobs = [{"id": j, "running_times": row} | job for j, row in times.items()]
+    data = {"dlsched": 1, "problem": "elastic", "name": "near", "capacity": 1, "jobs": jobs}
+    for fast in times:
+        workers = {j: 2 if j == fast else 1 for j in times}
+        answer = {"dlsched": 1, "problem": "elastic", "instance": "near", "workers": workers}
+        levels = dlsched.check_proof(data, dlsched.prove(data, answer)).levels
+        assert [level.kind for level in levels] == ["certified", "certified to nine digits"]
+
+
+PAIR = "must be [column, at] or [bits, empty, rows, multipliers], all of them integers"
+SUM = "must be [columns, coefficients], all of them integers"
+UNREADABLE: list[tuple[tuple[Any, ...], Any, str]] = [
+    (("dlsched_proof",), 2, "dlsched_proof: must be 1"),
+    (("solution",), 7, "solution: must be an object"),
+    (("levels",), {}, "levels: must be a list"),
+    (FIRST, 7, "levels[0]: must be an object"),
+    ((*FIRST, "target"), "1/0", "levels[0].target: must be p or p/q"),
+    ((*FIRST, "target"), 2, "levels[0].target: must be p or p/q"),
+    ((*FIRST, "level"), 2, "levels[0].level: must be a text"),
+    *(((*FIRST, "target"), text, "must be p or p/q") for text in ("nan", " 1", "1_0", "", "1e9")),
+    ((*FIRST, "target"), "1" * 1001, "must be p or p/q"),
+    ((*FIRST, "kind"), "sure", "levels[0].kind: must be one of certified, certified to nine"),
+    (LEAF, [0, 0, [1, 1], [1, 1]], f"levels[0].tree[0]: {PAIR}"),
+    (LEAF, [0, 0, [1], [1, 1]], PAIR),
+    (LEAF, [0, 2, [1], [1]], PAIR),
+    (LEAF, [0, 0.5], PAIR),
+    (LEAF, [1, True], PAIR),
+    ((*FIRST, "sums"), {}, "levels[0].sums: must be a list"),
+    *(
+        ((*FIRST, "sums"), [entry], f"levels[0].sums[0]: {SUM}")
+        for entry in (
+            [[0]],
+            [[0], [0.5]],
+            [[0, 0], [1, 1]],
+            [[0], [1, 1]],
+            [[0], [True]],
+            [7, [1]],
+        )
+    ),
+    ((*FIRST, "cuts"), [[2, [0], [1], []]], "levels[0].cuts: proofs have no cuts any more"),
+    (("solution",), {}, "the solution of the proof: returned: is missing"),
+]
+"""Fields, what they are set to, and what the error says of them."""
+
+
+@pytest.mark.parametrize(("path", "value", "said"), UNREADABLE)
+def test_files_that_are_no_proof(
+    good: Document, path: tuple[Any, ...], value: Any, said: str, check: Any
+) -> None:
+    """The error names the field that cannot be read."""
+    damaged = copy.deepcopy(good)
+    put(*path, to=value)(damaged)
+    with pytest.raises(dlsched.InstanceError) as error:
+        check(damaged)
+    assert said in str(error.value)
+
+
+@pytest.mark.parametrize("check_any", [dlsched.check_proof, dlsched.check_bound])
+def test_what_is_no_proof_is_one_error(check_any: Callable[..., Any]) -> None:
+    """The data of a file are not what was read of it."""
+    with pytest.raises(dlsched.InstanceError, match="the proof: is a dict; give its file's path"):
+        check_any(NAME, {"dlsched": 1})
+
+
+JUNK = (None, True, 2**70, "x", 1.5, [], {}, [None], [[]], {"a": [1]}, 10**999)
 
 
 @pytest.mark.parametrize(
-    ("path", "value"),
+    ("name", "needed"),
     [
-        (("dlsched_proof",), 2),
-        (("solution",), 7),
-        (("levels",), {}),
-        ((*LEVEL, "target"), "1/0"),
-        ((*LEVEL, "kind"), "sure"),
-        ((*LEVEL, "tree", 0), [0, 0, [1, 1], [1, 1]]),
-        ((*LEVEL, "tree", 0), [0, 0, [1], [1, 1]]),
-        ((*LEVEL, "tree", 0), [0, 0.5]),
-        ((*LEVEL, "tree", 0), [1, True]),
+        ("interleaving-24", ("bits", "gpu", "prices", "highest")),
+        ("sensitivity-small-10", ("prices",)),
+        ("utility-8x20", ("exponent", "prices")),
     ],
 )
-def test_files_that_are_no_proof(good: dict[str, Any], path: tuple[Any, ...], value: Any) -> None:
-    """The error names the field that cannot be read."""
-    damaged = copy.deepcopy(good)
-    set_item(*path, to=value)(damaged)
-    steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
-    assert_no_proof(damaged, "".join(steps).removeprefix("."))
+def test_parameters_of_other_types_are_errors(
+    name: str, needed: tuple[str, ...], check: Any
+) -> None:
+    """Also ones that are missing: the message is one of the check, never of the interpreter."""
+    problem = dlsched.load(name).problem
+    data = read_proof(SHIPPED.parents[1] / problem / "proofs" / f"{name}.json.gz").to_data()
+    right = data["levels"][0]["parameters"]
+    for key in needed:
+        rest = {k: v for k, v in right.items() if k != key}
+        for parameters in [rest, *(rest | {key: junk} for junk in JUNK)]:
+            put(*FIRST, "parameters", to=parameters)(data)
+            with pytest.raises(InvalidProof):
+                check(data, name)

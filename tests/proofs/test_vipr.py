@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,11 +14,9 @@ import pytest
 
 import dlsched
 from dlsched import OptionError
-from dlsched.library import proof_file
-from dlsched.proofs import vipr
 from dlsched.proofs.check import InvalidProof
 from dlsched.proofs.document import read_proof
-from dlsched.results.proof import LevelProof
+from dlsched.results.proof import Proof
 
 SENSES = {"G": 1, "L": -1, "E": 0}
 
@@ -152,19 +150,24 @@ DRAWN: dict[str, tuple[int, dict[str, int]]] = {
 
 
 @pytest.fixture(scope="module")
-def proofs() -> Sequence[tuple[dlsched.Instance, Any]]:
+def proofs() -> Sequence[tuple[dlsched.Instance, Proof]]:
     """The drawn instances with their proofs."""
     instances = (dlsched.generate(name, seed, **extra) for name, (seed, extra) in DRAWN.items())
     return [(instance, dlsched.prove(instance)) for instance in instances]
 
 
-def test_certificates_prove_their_bounds(proofs: Any) -> None:
+def exported(folder: Path, instance: Any, proof: Any, level: str | None = None) -> str:
+    """Return the certificate of a level, of the first one by default."""
+    dlsched.export(instance, folder / "a.vipr", proof=proof, level=level)
+    return (folder / "a.vipr").read_text()
+
+
+def test_certificates_prove_their_bounds(proofs: Any, tmp_path: Path) -> None:
     """Every line holds, the last is the bound without assumptions, and the bound is the optimum."""
     splits = 0
     for instance, proof in proofs:
-        texts = dlsched.api.vipr_texts(instance, proof)
-        assert list(texts) == [level.level for level in proof.levels]
-        for level, text in zip(proof.levels, texts.values(), strict=True):
+        for level in proof.levels:
+            text = exported(tmp_path, instance, proof, level.level)
             read = Certificate(text)
             assert read.proved and read.bounds == 2 * len(read.columns)
             unit_and_offset = r"(.*)\((\S+)\) \* \(OBJ \+ \((\S+)\)\)"
@@ -174,14 +177,18 @@ def test_certificates_prove_their_bounds(proofs: Any) -> None:
             exact = level.kind == "certified"
             assert value == level.target if exact else abs(value / level.target - 1) < 2e-9
             splits += text.count("{ uns ")
+        assert exported(tmp_path, instance, proof) == exported(
+            tmp_path, instance, proof, proof.levels[0].level
+        )
     assert splits > 0
 
 
-def test_sums() -> None:
+def test_sums(tmp_path: Path) -> None:
     """A sum is a column that a row defines, and is split as the others are."""
     name = "interleaving-1000-25"
-    [level] = read_proof(proof_file(name)).levels
-    [text] = dlsched.api.vipr_texts(name).values()
+    file = Path(__file__).parents[2] / "instances" / "interleaving" / "proofs" / f"{name}.json.gz"
+    [level] = read_proof(file).levels
+    text = exported(tmp_path, name, None)
     read = Certificate(text)
     assert read.proved and level.sums
     known = [(line.coefficients, line.side) for line in read.lines]
@@ -190,11 +197,11 @@ def test_sums() -> None:
         assert f" 1 {column} 1 {{ asm }}" in text
 
 
-def test_damage_is_noticed(proofs: Any) -> None:
+def test_damage_is_noticed(proofs: Any, tmp_path: Path) -> None:
     """The evaluator refuses a higher bound, another multiplier, and a missing side of a split."""
     instance, proof = next(p for p in proofs if any(len(level.nodes) > 1 for level in p[1].levels))
     level = next(level for level in proof.levels if len(level.nodes) > 1)
-    text = dlsched.api.vipr_texts(instance, proof, level=level.level)[level.level]
+    text = exported(tmp_path, instance, proof, level.level)
     assert Certificate(text).proved
     higher = re.sub(r"range (-?\d+)", lambda m: f"range {int(m[1]) + 1}", text)
     assert not Certificate(higher).proved
@@ -204,36 +211,13 @@ def test_damage_is_noticed(proofs: Any) -> None:
         Certificate(re.sub(r"\{ uns (\d+) (\d+) .* \}", r"{ uns \1 \2 \1 \2 }", text, count=1))
 
 
-def test_files(proofs: Any, tmp_path: Path) -> None:
-    """A file has the certificate of the first level, or of the one named."""
+def test_what_cannot_be_written_is_refused(proofs: Any, tmp_path: Path) -> None:
+    """No level of that name, no proof at all, and one that does not hold."""
     instance, proof = proofs[0]
-    texts = dlsched.api.vipr_texts(instance, proof)
-    dlsched.export(instance, tmp_path / "a.vipr", proof=proof)
-    dlsched.export(instance, tmp_path / "b", level="collateral", proof=proof, format="vipr")
-    assert [(tmp_path / name).read_text() for name in ["a.vipr", "b"]] == list(texts.values())
     with pytest.raises(OptionError, match="no level 'cost'"):
-        dlsched.export(instance, tmp_path / "c.vipr", level="cost", proof=proof)
+        exported(tmp_path, instance, proof, "cost")
     with pytest.raises(dlsched.InstanceError, match="dlsched prove"):
-        dlsched.export(instance, tmp_path / "c.vipr")
-
-
-def test_what_cannot_be_written_is_refused(proofs: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A proof that does not hold, one with parts that are not known, and one too large."""
-    instance, proof = proofs[0]
+        exported(tmp_path, instance, None)
     with pytest.raises(InvalidProof):
-        dlsched.api.vipr_texts(instance, replace(proof, levels=proof.levels[:1]))
-
-    @dataclass(frozen=True)
-    class More(LevelProof):
-        lemmas: Sequence[int] = ()
-
-    none, one = (
-        replace(proof, levels=[More(**vars(level), lemmas=lemmas) for level in proof.levels])
-        for lemmas in ((), (1,))
-    )
-    assert dlsched.api.vipr_texts(instance, none)
-    with pytest.raises(OptionError, match="lemmas cannot be written"):
-        dlsched.api.vipr_texts(instance, one)
-    monkeypatch.setattr(vipr, "MOST_NUMBERS", 100)
-    with pytest.raises(OptionError, match="more than 100 numbers"):
-        dlsched.api.vipr_texts(instance, proof)
+        exported(tmp_path, instance, replace(proof, levels=proof.levels[:1]))
+    assert not list(tmp_path.iterdir())

@@ -1,4 +1,4 @@
-"""Standard forms and instances for the tests of the solvers."""
+"""Standard forms and instances for the tests of what is inside the solvers."""
 
 from __future__ import annotations
 
@@ -9,11 +9,8 @@ import numpy as np
 from scipy import sparse
 
 import dlsched
-from dlsched.doctor import StandardForm
-from dlsched.problems.reclaiming import Instance, model
-from dlsched.solvers.standard_form import compile_model
-
-INF = float("inf")
+from dlsched.problems.reclaiming import Instance
+from dlsched.solvers.standard_form import StandardForm, compile_model
 
 
 def make_form(
@@ -53,4 +50,4 @@ def hard_instance(servers: int = 120, jobs: int = 400, demand: int = 40) -> Inst
 
 def hard_form(servers: int = 120, jobs: int = 400, demand: int = 40) -> StandardForm:
     """Return the form of the hard instance's model."""
-    return compile_model(model.build(hard_instance(servers, jobs, demand)))
+    return compile_model(dlsched.model(hard_instance(servers, jobs, demand)))

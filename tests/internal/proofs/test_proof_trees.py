@@ -1,4 +1,4 @@
-"""Trees: the check accepts only what holds at every integer point."""
+"""Internal: trees of proofs; the check accepts only what holds at every integer point."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
+from form_cases import checked, satisfies
 from hypothesis import given
 from hypothesis import strategies as st
-from proof_cases import checked, satisfies
 
 from dlsched import Run, SolverFailure
-from dlsched.proofs.check import Form, InvalidTree, aim, check_tree, with_sums
-from dlsched.proofs.document import Leaf, Split
-from dlsched.proofs.forms.form import Goal, Row
-from dlsched.proofs.levels import kind_of
+from dlsched.proofs.forms.form import Form, Goal, Row
+from dlsched.proofs.levels import aim, kind_of
 from dlsched.proofs.relaxation import Relaxation
 from dlsched.proofs.search import TreeSearch, Unproved
 from dlsched.proofs.sum_search import only_split, useful_sums
-from dlsched.proofs.tree import bound
+from dlsched.proofs.sums import with_sums
+from dlsched.proofs.tree import InvalidTree, bound, check_tree
+from dlsched.results.proof import Leaf, Split
 
 SMALL = st.integers(-4, 4)
 
@@ -139,14 +139,16 @@ def test_what_is_no_proof_is_refused(nodes: list[Split | Leaf], message: str) ->
 
 def test_primal_simplex_solves_what_the_dual_one_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """A relaxation without a status is solved again; the same happens to a real one, rarely."""
-    form = Form("drawn", [0], [5], [True], [Row({0: 2}, 3, None)], [])
-    relaxation = Relaxation(form, form.rows, {0: 1}, Run())
+    relaxation = Relaxation(
+        Form("drawn", [0], [5], [True], [], []), [Row({0: 2}, 3, None)], {0: 1}, Run()
+    )
     session = relaxation.program.session
-    solve, failures = session.solve, [SolverFailure("HiGHS ended with kSolveError")]
+    outcomes = iter([SolverFailure("HiGHS ended with kSolveError"), None])
+    solve = session.solve
 
     def give_up_once() -> str:
-        if failures:
-            raise failures.pop()
+        if error := next(outcomes):
+            raise error
         return solve()
 
     monkeypatch.setattr(session, "solve", give_up_once)
