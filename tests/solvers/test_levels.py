@@ -2,28 +2,41 @@
 
 from __future__ import annotations
 
-from functools import partial
+from dataclasses import replace
 from itertools import combinations
 from types import SimpleNamespace
 from typing import Any
 
 import pyomo.environ as pyo
 import pytest
-from forms import hard_instance
-from hypothesis import given, settings
 
 import dlsched
-from dlsched import OptionError, Run, SolverDisagreement
-from dlsched.doctor import highs
-from dlsched.problems.reclaiming import Instance, Solution, model
-from dlsched.problems.reclaiming.definition.check import check
-from dlsched.problems.workers.programs.arc_program import ArcProgram
-from dlsched.results.objective import Bound
-from dlsched.results.result import Point, Status, Termination
+from dlsched import (
+    Bound,
+    ByLevel,
+    OptionError,
+    Report,
+    Run,
+    SolverDisagreement,
+    Status,
+    Termination,
+    Violation,
+)
+from dlsched.problems.reclaiming import PROBLEM, Instance
+from dlsched.results.objective import Level
+from dlsched.results.result import Point
 from dlsched.solvers.levels import relax_first_level, solve_levels
 from dlsched.testing import oracles
-from dlsched.testing.strategies import reclaiming
-from drawing import draws
+from drawing import drawn
+
+model = PROBLEM.module("model")
+workers_model = dlsched.registry.problem("workers").module("model")
+
+
+def hard_instance() -> Instance:
+    """Return jobs on 4 random servers each; solving the default takes minutes."""
+    size = {"servers": 120, "jobs": 400, "demand": 40}
+    return dlsched.generate("reclaiming", 0, scattered=4, gpus=64, **size)
 
 
 def fleet(demand: int, jobs: dict[str, list[tuple[str, int]]], weight: Any = 1) -> Instance:
@@ -55,8 +68,7 @@ def module(build: Any) -> Any:
     )
 
 
-@settings(derandomize=True, deadline=None, max_examples=draws(25))
-@given(reclaiming())
+@drawn(25, dlsched.testing.strategies.reclaiming())
 def test_lexicographic(instance: Instance) -> None:
     """Both levels are optimal, the second among the optima of the first, and all bounds hold."""
     best = oracles.reclaiming(instance)
@@ -167,32 +179,11 @@ def test_unbounded() -> None:
     assert claim.status is Status.UNBOUNDED and not claim.bounds[0]
 
 
-def test_attained_bound_needs_no_search(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A first solution whose levels are at the relaxations' bounds is optimal without a search."""
-    instance = dlsched.generate("workers", 2, training=11, loan=13, jobs=24)
-    first = dlsched.solve(instance).solution
-    program = ArcProgram(instance)
-    searched = solve_levels(instance, Run(), program)
-    monkeypatch.setattr(highs, "solve", partial(relaxation_only, highs.solve))
-    claim = solve_levels(instance, Run(), program, first=first)
-    assert claim.status is Status.OPTIMAL and claim.objective == searched.objective
-    assert tuple(claim.objective) == dlsched.verify(instance, claim.solution).objective
-    assert [{bound.kind for bound in bounds} for bounds in claim.bounds] == [{"certified"}] * 4
-    with pytest.raises(AssertionError, match="was solved"):
-        solve_levels(instance, Run(), program)
-
-
-def relaxation_only(solve: Any, *arguments: Any, relax: bool = False, **options: Any) -> Any:
-    """Solve a relaxation, and refuse an integer program."""
-    assert relax, "an integer program was solved"
-    return solve(*arguments, relax=True, **options)
-
-
 def test_first_solution_is_improved() -> None:
     """A first solution that is not optimal does not end a level, and is not reported as a start."""
     instance = dlsched.generate("workers", 2, training=22, loan=26, jobs=48)
     first = dlsched.solve(instance, "bfd")
-    claim = solve_levels(instance, Run(), ArcProgram(instance), first=first.solution)
+    claim = solve_levels(instance, Run(), workers_model, first=first.solution)
     best = dlsched.solve(instance, "milp").objective
     assert claim.status is Status.OPTIMAL and tuple(claim.objective) == best
     assert first.objective != best and claim.start is None
@@ -204,7 +195,8 @@ def test_start_and_bound_survive_a_limit() -> None:
     start = dlsched.solve(instance, "lyra").solution
     claim = solve_levels(instance, Run(1e-6, start=start), model)
     assert claim.status is Status.FEASIBLE
-    assert check(instance, claim.solution).objective == check(instance, start).objective
+    found, known = (dlsched.verify(instance, s).objective for s in (claim.solution, start))
+    assert found == known
     assert claim.start is not None and not claim.start.accepted
     assert claim.start.reason == "time limit before the search began"
     claim = solve_levels(hard_instance(), Run(1e-6), model)
@@ -223,16 +215,8 @@ def test_incumbent_survives_an_interrupt() -> None:
     claim = solve_levels(instance, run, model)
     assert claim.status is Status.FEASIBLE and claim.termination is Termination.INTERRUPTED
     assert claim.reason == "interrupted at level 1 of 2"
-    assert claim.solution is not None and model_value(instance, claim.solution) >= max(
-        bound.value for bound in claim.bounds[0]
-    )
-
-
-def model_value(instance: Instance, solution: Solution) -> Any:
-    """Return what the checker finds for the first level."""
-    objective = dlsched.verify(instance, solution).objective
-    assert objective is not None
-    return objective[0]
+    objective = dlsched.verify(instance, claim.solution).objective
+    assert objective[0] >= max(bound.value for bound in claim.bounds[0])
 
 
 def test_start_against_an_infeasible_model() -> None:
@@ -257,3 +241,52 @@ def test_relaxation_only() -> None:
     assert [b.kind for b in claim.bounds[0]] == ["certified"]
     best = oracles.reclaiming(fleet(2, RING))
     assert best is not None and claim.bounds[0][0].value <= best[0]
+
+
+def two(coefficient: float) -> Any:
+    """Return a module whose solutions are the values of two binary variables."""
+
+    def build(instance: Any) -> Any:
+        m = pyo.ConcreteModel()
+        m.x = pyo.Var([0, 1], domain=pyo.Binary)
+        m.value = pyo.Objective(expr=m.x[0] + 2 * m.x[1], sense=pyo.maximize)
+        m.row = pyo.Constraint(expr=coefficient * (2 * m.x[0] + 2 * m.x[1]) <= 3 * coefficient)
+        return m
+
+    def read(instance: Any, m: Any) -> Any:
+        return tuple(round(m.x[j].value) for j in (0, 1))
+
+    def assign(instance: Any, m: Any, solution: Any) -> None:
+        for j in (0, 1):
+            m.x[j].set_value(solution[j])
+
+    return SimpleNamespace(build=build, read=read, assign=assign)
+
+
+NAMED: Any = SimpleNamespace(name="two")
+
+
+def test_no_optimum_is_stated_of_rows_beyond_precision() -> None:
+    """The point is returned, with the row's name; a bound of the solver is not."""
+    claim = solve_levels(NAMED, Run(), two(3e12))
+    assert claim.status is Status.FEASIBLE and claim.termination is Termination.TOLERANCES
+    assert "precision" in claim.reason and claim.reason.endswith(": constraint row")
+    assert all(bound.kind != "claimed" for level in claim.bounds for bound in level)
+    assert solve_levels(NAMED, Run(), two(3.0)).status is Status.OPTIMAL
+
+
+def refuse_the_second(instance: Any, solution: Any) -> Report:
+    """Return a report in which the second variable must be 0."""
+    violations = (Violation("second", "x[1]", "is over by a hair"),) if solution[1] else ()
+    value = (Level("value", "max", "things"),)
+    return Report(violations, ByLevel(value, [solution[0] + 2 * solution[1]]), {})
+
+
+def test_a_refused_point_is_rejected() -> None:
+    """Nothing is returned for it but what the search began from, and the reason says why."""
+    run = replace(Run(), check=refuse_the_second)
+    claim = solve_levels(NAMED, run, two(1.0))
+    assert claim.status is Status.NO_SOLUTION and claim.solution is None
+    assert claim.termination is Termination.TOLERANCES and "x[1]: is over by a hair" in claim.reason
+    again = solve_levels(NAMED, run, two(1.0), first=(1, 0))  # type: ignore[arg-type]
+    assert again.status is Status.FEASIBLE and again.solution == (1, 0)

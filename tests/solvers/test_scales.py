@@ -6,13 +6,10 @@ import random
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
 import pytest
 
 import dlsched
 from dlsched.problems import elastic, reclaiming
-from dlsched.solvers.fixing import fix_by_reduced_cost
-from dlsched.solvers.standard_form import compile_model
 from dlsched.testing import oracles
 
 SCALES = ["1e-12", "1e-9", "1e-6", "1e6", "1e9"]
@@ -80,14 +77,3 @@ def test_costs_far_apart(make: Any) -> None:
                 break
         if result.gap == (0, 0):
             assert result.objective == best, seed
-
-
-def test_reduced_cost_fixing() -> None:
-    """Columns that alone cost more than a feasible point are fixed, and no others."""
-    instance = fleet(3, lambda draw: draw.choice([1, 1, 10**9]))
-    form = compile_model(reclaiming.PROBLEM.module("model").build(instance))
-    best = float(oracles.reclaiming(instance)[0])
-    smaller = fix_by_reduced_cost(form, 0, best, np.zeros(form.shape[0]))
-    costly = form.costs[0] > best
-    assert costly.any() and np.all(smaller.upper[costly] == 0) and smaller.costs[0].max() <= best
-    assert np.array_equal(smaller.upper[~costly], form.upper[~costly])

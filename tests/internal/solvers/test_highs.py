@@ -1,24 +1,23 @@
-"""The back end for HiGHS: statuses, limits, starts, progress, threads."""
+"""Internal: the back end for HiGHS: statuses, limits, starts, progress, threads."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
 import highspy
 import numpy as np
 import pytest
-from forms import INF, hard_form, hard_instance, make_form
+from forms import hard_form, hard_instance, make_form
 
 from dlsched import Run, SolverFailure
-from dlsched.doctor import StandardForm, highs
 from dlsched.problems.reclaiming import Solution, model
 from dlsched.results.result import Point, Status, Termination
+from dlsched.solvers import highs
 from dlsched.solvers.session import Session
-from dlsched.solvers.standard_form import compile_model
+from dlsched.solvers.standard_form import INF, StandardForm, compile_model
 from dlsched.solvers.terminations import HIGHS
 
 FAILURES = {f"k{phase}Error" for phase in ("Load", "Model", "Presolve", "Solve", "Postsolve")}
@@ -219,16 +218,6 @@ def test_progress() -> None:
     assert outcome.objective is not None and outcome.objective % 8 == 0
 
 
-def test_error_in_on_progress() -> None:
-    """An exception raised by ``on_progress`` is raised by the solve."""
-
-    def fail(point: Point) -> None:
-        raise LookupError("listener")
-
-    with pytest.raises(LookupError, match="listener"):
-        highs.solve(hard_form(), 0, Run(on_progress=fail))
-
-
 @pytest.mark.parametrize("sense", ["max", "min"])
 def test_target_ends_the_search(sense: str) -> None:
     """A solution at least as good as the target is the end, in either sense; else the optimum is.
@@ -249,20 +238,6 @@ def test_target_ends_the_search(sense: str) -> None:
         assert outcome.termination in (Termination.OBJECTIVE_LIMIT, Termination.PROVED)
     beyond = highs.solve(form, 0, Run(gap=0), target=best.objective + sign)
     assert (beyond.termination, beyond.objective) == (Termination.PROVED, best.objective)
-
-
-def test_threads_may_change() -> None:
-    """One process may solve with 1 thread, then 2, then 1 again, and in several threads."""
-    form = hard_form(8, 10, 3)
-    values = {highs.solve(form, 0, Run(threads=n)).objective for n in (1, 2, 1)}
-
-    def work(n: int) -> float | None:
-        return max(highs.solve(form, 0, Run(threads=n)).objective or 0 for n in (n, 3 - n))
-
-    with ThreadPoolExecutor(3) as pool:
-        values |= set(pool.map(work, [1, 2, 1, 2]))
-    values.add(highs.solve(form, 0, Run(threads=2)).objective)
-    assert len(values) == 1
 
 
 def test_presolve_of_wide_programs(

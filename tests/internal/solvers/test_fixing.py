@@ -1,4 +1,4 @@
-"""Columns fixed by reduced costs: their costs are in the offset, whatever these cancel."""
+"""Internal: columns fixed by reduced costs, and what a solution says of a model with more rows."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ import numpy as np
 import pytest
 from forms import make_form
 
-from dlsched.doctor import StandardForm
+from dlsched.results.objective import Bound
 from dlsched.solvers.certificate import dual_bound, round_to_granularity
+from dlsched.solvers.earlier import Earlier
 from dlsched.solvers.fixing import fix_by_reduced_cost
+from dlsched.solvers.outcome import Basis
+from dlsched.solvers.standard_form import INF, StandardForm
 
 
 def one_row(costs: list[str], sense: str, granularity: Fraction, least: int) -> StandardForm:
@@ -55,3 +58,49 @@ def test_decimals_that_cancel() -> None:
             bound = dual_bound(fixed, 0, np.zeros(1))
             assert bound is not None
             assert bound <= best if sense == "min" else bound >= best
+
+
+def test_what_costs_more_than_a_feasible_point_is_fixed() -> None:
+    """And no other column."""
+    costs = [1, 10**9, 1, 2, 10**9]
+    form = make_form([[1] * 5], [(2, INF)], [(0, 1)] * 5, costs)
+    smaller = fix_by_reduced_cost(form, 0, 3.0, np.zeros(1))
+    assert smaller.upper.tolist() == [1, 0, 1, 1, 0] and smaller.costs[0].max() <= 3
+
+
+FIRST, SECOND = Bound(44, "certified", "first"), Bound(112, "certified", "second")
+
+
+def empty(rows: int, sense: str = "min") -> StandardForm:
+    """Return a form of three columns whose values are whole, with rows without entries."""
+    return make_form([[0] * 3] * rows, [(0, 1)] * rows, [(0, 1)] * 3, [1] * 3, sense, Fraction(1))
+
+
+@pytest.mark.parametrize(
+    ("sense", "held", "known"),
+    [
+        ("min", [44.0], [SECOND]),
+        ("min", [43.0], [SECOND]),
+        ("min", [45.0], []),
+        ("max", [45.0], [SECOND]),
+        ("max", [43.0], []),
+        ("min", [], [FIRST]),
+        ("min", [44.0, 112.0], []),
+    ],
+)
+def test_a_bound_holds_where_earlier_levels_are_no_worse(
+    sense: str, held: list[float], known: list[Bound]
+) -> None:
+    """Where one is worse, later levels may be better than in the model with fewer rows."""
+    earlier = Earlier((2, 3), {}, [44.0], [[FIRST], [SECOND]])
+    assert earlier.bounds_of(empty(3, sense), held) == known
+
+
+def test_rows_that_were_added_are_basic() -> None:
+    """They stand between the model's own and those that hold levels."""
+    earlier = Earlier((2, 3), {1: Basis([0, 1, 2], [1, 0, 2])})
+    basis = earlier.basis_of(empty(5), 1)
+    assert basis is not None
+    assert list(basis.rows) == [1, 0, 1, 1, 2]
+    assert earlier.basis_of(empty(2), 1) is None
+    assert earlier.basis_of(empty(5), 0) is None

@@ -1,29 +1,24 @@
-"""HiGHS in process: its pool of threads, its errors, its limits, exceptions of listeners."""
+"""Internal: HiGHS in process: its pool of threads, its errors, its limits, exceptions of listeners."""
 
 from __future__ import annotations
 
-import re
 import signal
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import highspy
 import numpy as np
 import pytest
-from forms import INF, make_form
+from forms import make_form
 from scipy import sparse
 
-import dlsched
 from dlsched import Run, SolverFailure
-from dlsched.doctor import highs
 from dlsched.results.result import Point, Termination
+from dlsched.solvers import highs
 from dlsched.solvers.incremental import IncrementalProgram
 from dlsched.solvers.session import Session
+from dlsched.solvers.standard_form import INF
 
-SOURCES = Path(dlsched.__file__).parent
 FORM = make_form([[2, 3]], [(4, INF)], [(0, 5), (0, 5)], [1, 2])
 """The optimum is 2."""
 
@@ -39,13 +34,6 @@ def growing(run: Run, size: int = 0) -> IncrementalProgram:
     program.add_rows(np.full(size, -INF), np.ones(size))
     program.add_columns(rng.random(size), sparse.csc_array(rng.random((size, size))))
     return program
-
-
-def test_one_place_talks_to_highs() -> None:
-    """Only two modules import highspy, so that no other one forgets threads, limits or errors."""
-    imports = re.compile(r"^\s*(import|from) highspy", re.MULTILINE)
-    found = {p.stem for p in SOURCES.rglob("*.py") if imports.search(p.read_text(encoding="utf-8"))}
-    assert found == {"session", "incremental"}
 
 
 def test_threads_of_every_use_may_change() -> None:
@@ -160,20 +148,3 @@ def test_an_option_that_highs_refuses(name: str) -> None:
     """It is an error, not ignored."""
     with pytest.raises(SolverFailure, match=name):
         Session(Run(), {name: "much"})
-
-
-QUIET = """
-import dlsched
-from dlsched.problems.sensitivity.programs.cvxpy_reference import stage_one
-stage_one(dlsched.load("sensitivity-small-01"))
-dlsched.solve("lyra-fig5", "milp")
-print("end")
-"""
-
-
-@pytest.mark.slow
-def test_nothing_is_written_on_stdout() -> None:
-    """Not even by the first use of HiGHS in a process, be it our own or cvxpy's."""
-    pytest.importorskip("cvxpy", reason="the reference is an optional extra")
-    ran = subprocess.run([sys.executable, "-c", QUIET], capture_output=True, text=True, check=True)
-    assert ran.stdout == "end\n"

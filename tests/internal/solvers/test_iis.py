@@ -1,4 +1,4 @@
-"""Irreducible infeasible subsystems are infeasible, and no constraint can be removed."""
+"""Internal: irreducible infeasible subsystems are infeasible, and no constraint can be removed."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from itertools import product
 
 import numpy as np
 import pytest
-from forms import INF, make_form
+from forms import make_form
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from dlsched import Run
-from dlsched.doctor import StandardForm
 from dlsched.solvers.iis import compute_iis
+from dlsched.solvers.standard_form import INF, StandardForm
 from drawing import draws
 
 
