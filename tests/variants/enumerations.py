@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import combinations, islice, product
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations, islice, permutations, product
 from typing import Any
 
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+
 from dlsched import registry
-from dlsched.problems.dispatch.definition.oracle import _options as starts_of
-from dlsched.problems.interleaving.structures.groups import solution_of as grouped
-from dlsched.problems.utility.definition.oracle import _options as held_of
-from dlsched.problems.workers.definition.oracle import _ways as ways_of
+from dlsched.problems.interleaving import iteration_time
+from dlsched.testing import strategies
 
 MOST = 1500
 """Instances with more candidates are not enumerated."""
@@ -25,116 +26,168 @@ SIZES: dict[str, dict[str, Any]] = {
     "dispatch": {},
 }
 """Options of the problems' strategies for which there are few candidates."""
+DRAWN = settings(
+    derandomize=True,
+    deadline=None,
+    database=None,
+    phases=[Phase.generate],  # to shrink takes minutes
+    suppress_health_check=list(HealthCheck),
+)
+
+
+def instances(problem: str) -> st.SearchStrategy[Any]:
+    """Return the problem's strategy with sizes that can be enumerated."""
+    strategy: st.SearchStrategy[Any] = getattr(strategies, problem)(**SIZES[problem])
+    return strategy
 
 
 def solutions(instance: Any) -> list[Any] | None:
     """Return every solution of an instance, by the checker; None if there are too many to try."""
     owner = registry.problem(instance.problem)
-    candidates = list(islice(_candidates(instance), MOST + 1))
+    found = islice(globals()[f"_{instance.problem}"](instance), MOST + 1)
+    candidates = [owner.solution(**fields) for fields in found]
     if len(candidates) > MOST:
         return None
     return [solution for solution in candidates if owner.check(instance, solution).feasible]
 
 
-def _candidates(instance: Any) -> Iterator[Any]:
-    solution = registry.problem(instance.problem).solution
-    for fields in globals()[f"_{instance.problem}"](instance):
-        yield fields if isinstance(fields, solution) else solution(**fields)
+def best_of(reports: Sequence[Any]) -> Any:
+    """Return the best objective of the solutions that fit, by their reports; None if none fits."""
+    best = None
+    for report in reports:
+        if report.feasible and (best is None or report.objective.better_than(best)):
+            best = report.objective
+    return best
+
+
+def spreads(room: Mapping[Any, int], total: int) -> Iterator[dict[Any, int]]:
+    """Yield every way to take so many of what is in some places."""
+    for counts in product(*(range(min(most, total) + 1) for most in room.values())):
+        if sum(counts) == total:
+            yield {place: n for place, n in zip(room, counts, strict=True) if n}
+
+
+def chosen(options: Mapping[str, Sequence[Any]], optional: bool = True) -> Iterator[Any]:
+    """Yield a way for each name, or none if that is an option."""
+    ways = [[None, *some] if optional else some for some in options.values()]
+    for choice in product(*ways):
+        pairs = zip(options, choice, strict=True)
+        yield {name: way for name, way in pairs if way is not None}
 
 
 def _reclaiming(instance: Any) -> Iterator[Any]:
-    for chosen in combinations([server.id for server in instance.servers], instance.demand):
-        yield {"returned": chosen}
+    for some in combinations([server.id for server in instance.servers], instance.demand):
+        yield {"returned": some}
 
 
 def _elastic(instance: Any) -> Iterator[Any]:
-    choices: list[Any] = []
+    options: dict[str, Any] = {}
     for job in instance.jobs:
         counts = range(job.max_workers + 1)
         pairs = [{"training": a, "loan": b} for a, b in product(counts, counts)]
-        choices.append(pairs if instance.pools else list(counts))
-    for numbers in product(*choices):
-        pairs = zip(instance.jobs, numbers, strict=True)
-        yield {"workers": {job.id: given for job, given in pairs if given}}
+        options[job.id] = pairs if instance.pools else counts
+    for numbers in chosen(options, optional=False):
+        yield {"workers": {job: given for job, given in numbers.items() if given}}
 
 
 def _workers(instance: Any) -> Iterator[Any]:
-    options = [[None, *ways_of(instance, job)] for job in instance.jobs]
-    for placed in product(*options):
-        pairs = zip(instance.jobs, placed, strict=True)
-        yield {"placement": {job.id: way for job, way in pairs if way is not None}}
+    options = {}
+    for job in instance.jobs:
+        room = {server.id: server.free // job.gpus_per_worker for server in instance.servers}
+        more = [way for count in range(job.flexible + 1) for way in spreads(room, count)]
+        pairs = product(spreads(room, job.base), more)
+        options[job.id] = [{"base": base, "flexible": flexible} for base, flexible in pairs]
+    for placement in chosen(options):
+        yield {"placement": placement}
 
 
 def _interleaving(instance: Any) -> Iterator[Any]:
-    largest = min(instance.max_group_size or len(instance.jobs), len(instance.resources))
+    kinds = len(instance.resources)
+    largest = min(instance.max_group_size or len(instance.jobs), kinds)
 
-    def partitions(jobs: list[int]) -> Iterator[list[list[int]]]:
+    def partitions(jobs: Sequence[Any]) -> Iterator[list[Sequence[Any]]]:
         if not jobs:
             yield []
             return
-        first, rest = jobs[0], jobs[1:]
-        for size in range(min(len(rest), largest - 1) + 1):
-            for others in combinations(rest, size):
-                left = [job for job in rest if job not in others]
-                for groups in partitions(left):
-                    yield [[first, *others], *groups]
+        for size in range(min(len(jobs), largest)):
+            for others in combinations(jobs[1:], size):
+                rest = [job for job in jobs[1:] if job not in others]
+                for groups in partitions(rest):
+                    yield [[jobs[0], *others], *groups]
 
-    for groups in partitions(list(range(len(instance.jobs)))):
-        if all(len({instance.jobs[j].gpus for j in group}) == 1 for group in groups):
-            yield grouped(instance, groups)
+    def best(group: Sequence[Any]) -> Any:
+        stages = [job.stages for job in group]
+        time = lambda offsets: iteration_time(stages, offsets)  # noqa: E731
+        offsets = min(permutations(range(kinds), len(group)), key=time)
+        return {"jobs": [job.id for job in group], "offsets": offsets}
+
+    for groups in partitions(instance.jobs):
+        if all(len({job.gpus for job in group}) == 1 for group in groups):
+            yield {"groups": [best(group) for group in groups]}
 
 
 def _utility(instance: Any) -> Iterator[Any]:
-    options = []
+    options: dict[Any, Any] = {}
+    room = {(m.id, kind): n for m in instance.machines for kind, n in m.gpus.items() if n}
     for job in instance.jobs:
+        usable = {at: n for at, n in room.items() if instance.rate(job, at[1])}
+        counts = range(1, sum(usable.values()) + 1) if instance.forking else [job.workers]
+        ways = [way for count in counts for way in spreads(usable, count)]
         for slot in range(job.arrival, instance.slots + 1):
-            options.append([(job.id, slot, held) for held, _ in held_of(instance, job)])
-    for choice in product(*options):
+            options[job.id, slot] = ways
+    for choice in chosen(options):
         schedule: dict[str, list[Any]] = {}
-        for job, slot, held in choice:
+        for (job, slot), way in choice.items():
             gpus: dict[str, dict[str, int]] = {}
-            for m, kind, count in held:
-                gpus.setdefault(instance.machines[m].id, {})[kind] = count
-            if gpus:
-                schedule.setdefault(job, []).append({"slot": slot, "gpus": gpus})
+            for (machine, kind), n in way.items():
+                gpus.setdefault(machine, {})[kind] = n
+            schedule.setdefault(job, []).append({"slot": slot, "gpus": gpus})
         yield {"schedule": schedule}
 
 
 def _sensitivity(instance: Any) -> Iterator[Any]:
-    servers = instance.servers
-    options: list[list[Any]] = []
-    for job in instance.jobs:
-        need = instance.profile(job).gpus
-        spreads = [
-            {str(s): n for s, n in enumerate(counts) if n}
-            for counts in product(range(min(need, servers.gpus) + 1), repeat=servers.count)
-            if sum(counts) == need
-        ]
-        ways: list[Any] = [
+    room = {str(server): instance.servers.gpus for server in range(instance.servers.count)}
+    options = {
+        job.id: [
             {"cpus": choice.cpus, "memory": choice.memory, "gpus": gpus}
             for choice in instance.choices[job.profile]
-            for gpus in spreads
+            for gpus in spreads(room, instance.profile(job).gpus)
         ]
-        options.append([None, *ways] if instance.may_wait else ways)
-    for chosen in product(*options):
-        pairs = zip(instance.jobs, chosen, strict=True)
-        yield {"allocation": {job.id: way for job, way in pairs if way is not None}}
+        for job in instance.jobs
+    }
+    for allocation in chosen(options, optional=instance.may_wait):
+        yield {"allocation": allocation}
 
 
 def _placement(instance: Any) -> Iterator[Any]:
-    regions, tables = (
-        [entry.id for entry in entries] for entries in (instance.regions, instance.tables)
-    )
-    for homes in product(regions, repeat=len(tables)):
-        yield {"home": dict(zip(tables, homes, strict=True))}
+    regions = [region.id for region in instance.regions]
+    for home in chosen({table.id: regions for table in instance.tables}, optional=False):
+        yield {"home": home}
 
 
 def _dispatch(instance: Any) -> Iterator[Any]:
-    names = [workload.id for workload in instance.running]
-    options = [[None, *starts_of(instance, workload)] for workload in instance.pending]
-    for chosen in product(*options):
-        pairs = list(zip(instance.pending, chosen, strict=True))
-        start = {workload.id: way for workload, way in pairs if way is not None}
-        for k in range(len(names) + 1):
-            for preempt in combinations(names, k):
+    options: dict[str, list[Any]] = {workload.id: [] for workload in instance.pending}
+    for workload, region in product(instance.pending, instance.regions):
+        if not set(workload.tables) <= set(region.tables):
+            continue
+        ways = {}
+        for job in workload.jobs:
+            ways[job.id] = [
+                {"cluster": cluster.id, "on": on}
+                for cluster in region.clusters
+                for on in spreads(_machines(instance, cluster, job), job.tasks)
+            ]
+        options[workload.id] += [
+            {"region": region.id, "jobs": jobs} for jobs in chosen(ways, optional=False)
+        ]
+    running = [workload.id for workload in instance.running]
+    for start in chosen(options):
+        for k in range(len(running) + 1):
+            for preempt in combinations(running, k):
                 yield {"start": start, "preempt": preempt}
+
+
+def _machines(instance: Any, cluster: Any, job: Any) -> dict[str, int]:
+    groups = [group.machines for group in instance.groups if group.cluster == cluster.id]
+    of_type = [group for group in groups if job.gpu_type in (None, group.gpu_type)]
+    return {f"{group.id}#{k}": job.tasks for group in of_type for k in range(group.count)}

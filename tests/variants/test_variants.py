@@ -1,8 +1,7 @@
-"""What a variant is: its identity, what it may change, and what the calls say of it."""
+"""What a variant is and changes, and what the calls and the command line say of it."""
 
 from __future__ import annotations
 
-import importlib
 import pickle
 import re
 from collections.abc import Callable
@@ -11,11 +10,15 @@ from typing import Any
 
 import pyomo.environ as pyo
 import pytest
-from typer.testing import CliRunner
+from changes import nameable
+from enumerations import SIZES
 
 import dlsched
-from dlsched import Level, OptionError, Variant, registry
-from dlsched.cli import app
+from calls import run
+from dlsched import Level, Variant, registry
+
+SMALL = dlsched.load("reclaiming-small-04")
+LARGE = dlsched.load("reclaiming-520-130")
 
 
 def few_of_the_first(m: Any, instance: Any) -> None:
@@ -33,35 +36,9 @@ def touched_racks(m: Any, instance: Any) -> None:
         m.touch.add(m.touched[i // 4] >= m.x[s])
 
 
-def number_of_racks(m: Any, instance: Any) -> Any:
-    """The racks of which a server is returned."""
-    return sum(m.touched.values())
-
-
 FEW = Variant("reclaiming", "few-of-the-first", few_of_the_first)
-RACKS = Variant(
-    "reclaiming",
-    "racks",
-    touched_racks,
-    levels=["preempted", Level("racks", "minimize", number_of_racks), "collateral"],
-)
-
-
-def test_a_constraint_changes_the_optimum() -> None:
-    """At Lyra's size: 46 and 152 against 44 and 112; Lyra's own solution returns nine of them."""
-    instance = dlsched.load("reclaiming-520-130")
-    result = dlsched.solve(instance, variant=FEW)
-    assert (result.status, list(result.objective)) == ("optimal", [46, 152])
-    assert result.certified[0].value == 46
-    assert dlsched.verify(instance, result.solution, variant=FEW).feasible
-    lyra = dlsched.solve(instance, "lyra", variant=FEW)
-    assert (lyra.status, lyra.solution) == ("no solution", None)
-    assert "few is 9, must be at most 3" in lyra.reason
-    report = dlsched.verify(instance, dlsched.solve(instance, "lyra").solution, variant=FEW)
-    assert [(v.kind, v.amount) for v in report.violations] == [("few", 6)]
-    frame = dlsched.compare([instance], ["exact", "lyra", by_id], variant=FEW)
-    assert list(frame["status"])[:2] == ["optimal", "no solution"]
-    assert dlsched.bound(instance, variant=FEW)[0].value == 46
+COUNT = Level("racks", "minimize", lambda m, _: sum(m.touched.values()))
+RACKS = Variant("reclaiming", "racks", touched_racks, levels=["preempted", COUNT, "collateral"])
 
 
 def by_id(instance: Any, rng: Any) -> Any:
@@ -69,36 +46,56 @@ def by_id(instance: Any, rng: Any) -> Any:
     return {"returned": [server.id for server in instance.servers[: instance.demand]]}
 
 
+def test_a_constraint_changes_the_optimum() -> None:
+    """At Lyra's size: 46 and 152 against 44 and 112; Lyra's own solution returns nine of them."""
+    result = dlsched.solve(LARGE, variant=FEW)
+    assert (result.status, list(result.objective)) == ("optimal", [46, 152])
+    assert result.certified[0].value == dlsched.bound(LARGE, variant=FEW)[0].value == 46
+    lyra = dlsched.solve(LARGE, "lyra", variant=FEW)
+    assert (lyra.status, lyra.solution) == ("no solution", None)
+    assert "few is 9, must be at most 3" in lyra.reason
+    report = dlsched.verify(LARGE, dlsched.solve(LARGE, "lyra").solution, variant=FEW)
+    assert [(v.kind, v.amount) for v in report.violations] == [("few", 6)]
+    frame = dlsched.compare([LARGE], ["lyra", by_id], variant=FEW)
+    assert list(frame["status"])[:1] == ["no solution"]
+
+
+def test_decimals_are_what_they_print_as() -> None:
+    """0.1 + 0.1 + 0.1 <= 0.3 holds, and 1e-9 x <= 3e-9 is at most three servers."""
+
+    def tenths(m: Any, given: Any) -> None:
+        first = list(m.x.values())[:20]
+        m.tenths = pyo.Constraint(expr=sum(0.1 * x for x in first) <= 0.3)
+        m.small = pyo.Constraint(expr=sum(1e-9 * x for x in first) <= 3e-9)
+
+    result = dlsched.solve(LARGE, variant=Variant("reclaiming", "tenths", tenths))
+    assert list(result.objective) == [46, 152]
+    first = {server.id for server in LARGE.servers[:20]}
+    assert len(first & set(result.solution.returned)) == 3
+
+
 def test_a_level_in_added_variables_is_evaluated_by_itself() -> None:
     """The racks that a solution touches are counted for any solution, also a heuristic's."""
-    instance = dlsched.load("reclaiming-small-04")
-    result = dlsched.solve(instance, variant=RACKS)
+    result = dlsched.solve(SMALL, variant=RACKS)
     assert [level.name for level in result.objective.levels] == ["preempted", "racks", "collateral"]
-    order = [server.id for server in instance.servers]
+    order = [server.id for server in SMALL.servers]
     assert result.objective.racks == len({order.index(s) // 4 for s in result.solution.returned})
-    other = dlsched.solve(instance, by_id, variant=RACKS)
-    assert other.objective.racks == -(-instance.demand // 4)
+    other = dlsched.solve(SMALL, by_id, variant=RACKS)
+    assert other.objective.racks == -(-SMALL.demand // 4)
 
 
-def test_results_say_of_which_variant_they_are() -> None:
-    """Name and digest are in the result, its text and its JSON, with levels of one's own."""
-    instance = dlsched.load("reclaiming-small-04")
-    result = dlsched.solve(instance, variant=RACKS)
+def test_results_say_of_which_variant_they_are(tmp_path: Path) -> None:
+    """Name and digest are in the result, its text, its JSON and the file of the model."""
+    result = dlsched.solve(SMALL, variant=RACKS)
     assert result.variant[:2] == ("racks", RACKS.sha256)
     assert pickle.loads(pickle.dumps(FEW)).sha256 == FEW.sha256
     assert "(reclaiming, variant racks)" in result.summary()
     read = dlsched.read_result(result.to_json())
     assert (read.variant, read.objective) == (result.variant, result.objective)
     assert read.objective.levels[1].sense == "min"
-
-
-def test_an_exported_variant_has_its_rows_and_name(tmp_path: Any) -> None:
-    """The file has the added constraint, and the digest in its name."""
-    instance = dlsched.load("reclaiming-small-04")
-    dlsched.export(instance, tmp_path / "a.mps", variant=FEW)
+    dlsched.export(SMALL, tmp_path / "a.mps", variant=FEW)
     text = (tmp_path / "a.mps").read_text()
-    assert "few" in text
-    assert f"few-of-the-first-{FEW.sha256[:8]}" in text
+    assert "few" in text and f"few-of-the-first-{FEW.sha256[:8]}" in text
 
 
 def test_the_decorator_makes_a_variant() -> None:
@@ -113,193 +110,203 @@ def test_the_decorator_makes_a_variant() -> None:
 
 def test_a_start_that_violates_the_variant_is_refused() -> None:
     """It was returned as optimal where starts are trusted."""
-    instance = dlsched.load("reclaiming-small-04")
-    start = dlsched.solve(instance).solution
+    start = dlsched.solve(SMALL).solution
     none = Variant("reclaiming", "not-that", fix={f"x[{start.returned[0]}]": 0})
-    result = dlsched.solve(instance, variant=none, start=start)
+    result = dlsched.solve(SMALL, variant=none, start=start)
     assert not result.start.accepted
     assert start.returned[0] not in result.solution.returned
 
 
-def test_decimals_are_what_they_print_as() -> None:
-    """0.1 + 0.1 + 0.1 <= 0.3 holds, and 1e-9 x <= 3e-9 is at most three servers."""
-    instance = dlsched.load("reclaiming-520-130")
-
-    def tenths(m: Any, given: Any) -> None:
-        first = list(m.x.values())[:20]
-        m.tenths = pyo.Constraint(expr=sum(0.1 * x for x in first) <= 0.3)
-        m.small = pyo.Constraint(expr=sum(1e-9 * x for x in first) <= 3e-9)
-
-    result = dlsched.solve(instance, variant=Variant("reclaiming", "tenths", tenths))
-    assert list(result.objective) == [46, 152]
-    first = {server.id for server in instance.servers[:20]}
-    assert len(first & set(result.solution.returned)) == 3
-
-
-def adds(component: Callable[[Any], Any]) -> Callable[[Any, Any], None]:
-    """Return a function that adds one component, called added."""
-
-    def constrain(m: Any, instance: Any) -> None:
-        m.added = component(m)
-
-    return constrain
-
-
-def raises(m: Any, instance: Any) -> None:
-    """Fail."""
-    raise RuntimeError("out of order")
-
-
-def adds_nothing(m: Any, instance: Any) -> None:
-    """Do nothing."""
-
-
-def replaces(m: Any, instance: Any) -> None:
-    """Replace a constraint of the problem's."""
-    m.del_component("demand")
-    m.demand = pyo.Constraint(expr=sum(m.x.values()) >= 0)
-
-
-def deactivates(m: Any, instance: Any) -> None:
-    """Switch a constraint of the problem's off."""
-    m.added = pyo.Constraint(expr=sum(m.x.values()) >= 0)
-    m.preempt.deactivate()
-
-
-def relaxes(m: Any, instance: Any) -> None:
-    """Change a variable's domain."""
-    m.added = pyo.Constraint(expr=sum(m.x.values()) >= 0)
-    for x in m.x.values():
-        x.domain = pyo.NonNegativeIntegers
-
-
-def stops(m: Any, instance: Any) -> None:
-    """Leave the process."""
-    raise SystemExit(3)
-
-
-@pytest.mark.parametrize(
-    ("constrain", "said"),
-    [
-        (raises, "constrain raised RuntimeError: out of order"),
-        (stops, "constrain raised SystemExit: 3"),
-        (adds_nothing, "constrain added nothing"),
-        (replaces, "demand is a component of reclaiming's model, and was removed or replaced"),
-        (deactivates, "preempt, a component of reclaiming's model, was changed"),
-        (relaxes, "x, a component of reclaiming's model, was changed"),
-        (
-            adds(lambda m: pyo.Constraint(expr=m.x["1"] * m.x["2"] <= 0)),
-            "added is not a linear expression",
-        ),
-        (adds(lambda m: pyo.Objective(expr=m.x["1"])), "added is an objective"),
-        (adds(lambda m: pyo.Block()), "added is a Block"),
-    ],
-)
-def test_what_a_variant_must_not_do(constrain: Any, said: str) -> None:
-    """One error, with the variant's name, what is wrong, and what to do."""
-    variant = Variant("reclaiming", "hostile", constrain)
-    with pytest.raises(OptionError, match="variant hostile") as error:
-        dlsched.solve("lyra-fig5", variant=variant)
-    assert said in str(error.value)
-
-
-def test_variables_that_solutions_do_not_determine_cannot_be_named() -> None:
-    """Placement's squares are bounded on one side only."""
-    variant = Variant(
-        "placement", "squares", adds(lambda m: pyo.Constraint(expr=sum(m.uneven.values()) >= 9))
-    )
-    with pytest.raises(OptionError, match="variants of placement may name: near, x, y"):
-        dlsched.solve("placement-small-01", variant=variant)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        ({"name": "../up"}, "its name must be"),
-        ({"constrain": 3}, "constrain must be a function"),
-        ({"levels": []}, "at least one level"),
-        ({"levels": ["speed"]}, "reclaiming has: preempted, collateral"),
-        ({"levels": ["preempted", "preempted"]}, "a name twice"),
-        ({"fix": {"x[s1]": "1"}}, "must be a finite number"),
-    ],
-)
-def test_what_is_no_variant(arguments: dict[str, Any], said: str) -> None:
-    """Refused when it is made."""
-    with pytest.raises(OptionError, match=said.replace("(", r"\(")):
-        Variant(**{"problem": "reclaiming", "name": "few", **arguments})
-
-
-def test_a_variable_that_is_not_there_cannot_be_fixed() -> None:
-    """The error says how variables are called."""
-    with pytest.raises(OptionError, match=r"fix names 'x\[zero\]', which is no variable"):
-        dlsched.solve("lyra-fig5", variant=Variant("reclaiming", "no", fix={"x[zero]": 1}))
-
-
-def test_a_variant_is_for_one_problem() -> None:
-    """An instance of another one is refused."""
-    with pytest.raises(OptionError, match="is for reclaiming"):
-        dlsched.solve("elastic-small-01", variant=FEW)
-
-
-def fails_the_third_time(m: Any, instance: Any) -> None:
-    """Count the calls."""
-    fails_the_third_time.calls = getattr(fails_the_third_time, "calls", 0) + 1  # type: ignore[attr-defined]
-    if fails_the_third_time.calls == 3:  # type: ignore[attr-defined]
-        raise ValueError("third")
-    m.few = pyo.Constraint(expr=sum(m.x.values()) >= 0)
-
-
-def test_a_function_that_fails_the_third_time_is_one_error() -> None:
-    """It is called once for each solve, and the answers before and after are the same."""
-    variant = Variant("reclaiming", "bomb", fails_the_third_time)
-    first, second = (dlsched.solve("lyra-fig5", variant=variant) for _ in range(2))
-    with pytest.raises(OptionError, match="constrain raised ValueError: third"):
-        dlsched.solve("lyra-fig5", variant=variant)
-    fourth = dlsched.solve("lyra-fig5", variant=variant)
-    assert first.objective == second.objective == fourth.objective
-
-
-def test_an_infeasible_variant_names_what_contradicts() -> None:
-    """The added constraint and the problem's, by their names."""
-    variant = Variant(
-        "reclaiming", "none", adds(lambda m: pyo.Constraint(expr=sum(m.x.values()) <= 0))
-    )
-    result = dlsched.solve("lyra-fig5", variant=variant)
-    assert result.status == "infeasible"
-    assert "added" in result.reason
-    assert "demand" in result.reason
-
-
-def test_a_variant_is_named_on_the_command_line(
-    tmp_path: Path,
-) -> None:
-    """As file.py:name, by solve, verify and compare, and by the calls."""
-    file = tmp_path / "mine.py"
+def test_a_variant_is_named_on_the_command_line(tmp_path: Path) -> None:
+    """As file.py:name, by every command that takes one, and by the calls."""
+    file, solution = tmp_path / "mine.py", tmp_path / "a.sol.json"
     file.write_text(
         "import dlsched\n\n\n@dlsched.variant('reclaiming')\ndef one(m, instance):\n"
         "    import pyomo.environ as pyo\n\n"
         "    m.one = pyo.Constraint(expr=m.x[instance.servers[0].id] == 1)\n"
     )
-    name = f"{file}:one"
+    name, proof, vipr = f"{file}:one", tmp_path / "a.proof.json", tmp_path / "a.vipr"
     instance = dlsched.load("lyra-fig5")
     result = dlsched.solve(instance, variant=name)
     assert instance.servers[0].id in result.solution.returned
-    dlsched.save(result.solution, tmp_path / "a.sol.json")
-    verify = ["verify", "lyra-fig5", str(tmp_path / "a.sol.json")]
-    for command, status, said in (
-        (["solve", "lyra-fig5", "--json"], 0, '"name": "one"'),
-        (verify, 0, "feasible"),
-        (["compare", "lyra-fig5", "-m", "exact", "-m", "lyra"], 0, "optimal"),
+    dlsched.save(result.solution, solution)
+    for command, said in (
+        (["solve", "lyra-fig5", "--json"], '"name": "one"'),
+        (["verify", "lyra-fig5", solution], "feasible"),
+        (["compare", "lyra-fig5", "-m", "exact", "-m", "lyra"], "optimal"),
+        (["prove", "lyra-fig5", "-o", proof], f"--variant {name}"),
+        (["check-proof", "lyra-fig5", proof], "valid"),
+        (["export", "lyra-fig5", vipr, "--proof", proof], "written"),
+        (["export", "lyra-fig5", tmp_path / "a.mps"], "written"),
     ):
-        ran = CliRunner().invoke(app, [*command, "--variant", name])
-        assert (ran.exit_code, said in ran.output) == (status, True), ran.output
+        ran = run(*command, "--variant", name)
+        assert said in " ".join(ran.stdout.split()) or said in ran.stdout.replace("\n", "")
+    assert "of the variant one" in run("check-proof", "lyra-fig5", proof, status=1).output
+    assert "RTP range" in vipr.read_text() and "one" in (tmp_path / "a.mps").read_text()
 
 
-@pytest.mark.parametrize("problem", registry.BUILT_IN)
+@pytest.mark.parametrize("problem", sorted(SIZES))
 def test_cards_list_what_a_variant_may_name(problem: str) -> None:
     """The card of each problem has the variables and their meanings."""
     card = (Path(__file__).parents[2] / "models" / f"{problem}.md").read_text(encoding="utf-8")
-    module = importlib.import_module(f"dlsched.problems.{problem}.model")
     _, _, section = card.partition("\n## Variants\n")
     listed = re.findall(r"^- `(\w+)\[", section, re.M)
-    assert listed == list(module.NAMEABLE)
+    assert listed == list(registry.problem(problem).module("model").NAMEABLE)
+
+
+INFEASIBLE = {
+    "reclaiming": "reclaiming-small-04",
+    "elastic": "elastic-small-01",
+    "workers": "workers-small-01",
+    "interleaving": "interleaving-small-01",
+    "utility": "utility-small-06",
+    "sensitivity": "sensitivity-small-01",
+    "placement": "placement-small-02",
+    "dispatch": "dispatch-small-02",
+}
+
+
+@pytest.mark.parametrize("problem", sorted(INFEASIBLE))
+def test_an_infeasible_variant_names_what_contradicts(problem: str) -> None:
+    """The added row with some of the problem's, and not the one that is always satisfied."""
+    instance = dlsched.load(INFEASIBLE[problem])
+    name, _ = next(iter(nameable(instance).values()))
+
+    def too_much(m: Any, instance: Any) -> None:
+        chosen = [v for v in m.component(name).values() if v.ub]
+        m.all_of_them = pyo.Constraint(expr=sum(chosen) >= sum(v.ub for v in chosen))
+        m.harmless = pyo.Constraint(expr=sum(chosen) >= 0)
+
+    result = dlsched.solve(instance, variant=Variant(problem, "too-much", too_much))
+    assert result.status == "infeasible"
+    said = result.reason.partition("contradict each other: ")[2].split(", ")
+    assert "all_of_them" in said and len(said) > 1
+    assert not any("harmless" in name for name in said)
+
+
+def test_a_false_row_of_constants_is_an_answer() -> None:
+    """Of each call: no solution, and why."""
+
+    def false_row(m: Any, _: Any) -> None:
+        m.never = pyo.Constraint(expr=0 * m.x["s1"] >= 1)
+
+    changed = Variant("reclaiming", "false", false_row)
+    result = dlsched.solve(SMALL, variant=changed)
+    assert result.status == "infeasible" and "never" in result.reason
+    report = dlsched.verify(SMALL, dlsched.solve(SMALL).solution, variant=changed)
+    assert [v.message for v in report.violations] == ["never is 0, must be at least 1"]
+    assert dlsched.best_solutions(SMALL, 2, variant=changed) == []
+    with pytest.raises(dlsched.DlschedError, match="never"):
+        dlsched.prove(SMALL, variant=changed)
+
+
+def adds(*parts: Callable[[Any], Any]) -> Callable[[Any, Any], None]:
+    """Return a function that adds what each of `parts` makes, called added0, added1, ..."""
+
+    def constrain(m: Any, instance: Any) -> None:
+        for i, make in enumerate(parts):
+            m.add_component(f"added{i}", make(m))
+
+    return constrain
+
+
+def solved(*parts: Callable[[Any], Any], levels: Any = None, fix: Any = None) -> Any:
+    """Return the result of a variant that adds these."""
+    variant = Variant("reclaiming", "added", adds(*parts) if parts else None, levels, fix or {})
+    return dlsched.solve(SMALL, variant=variant)
+
+
+@pytest.mark.parametrize("domain", [pyo.Integers, pyo.Reals])
+def test_an_added_variable_may_be_fixed(domain: Any) -> None:
+    """It is the number: servers s1 to s9 are at most what it is fixed at."""
+
+    def fixed(value: float) -> Callable[[Any], Any]:
+        def make(m: Any) -> Any:
+            variable = pyo.Var(domain=domain)
+            variable.construct()
+            variable.fix(value)
+            return variable
+
+        return make
+
+    def limit(m: Any) -> Any:
+        return pyo.Constraint(expr=sum(m.x.values()) - m.x["s1"] <= m.added0)
+
+    result = solved(fixed(SMALL.demand - 1), limit)
+    assert (result.status, "s1" in result.solution.returned) == ("optimal", True)
+    assert solved(fixed(SMALL.demand - 2), limit).status == "infeasible"
+
+
+def test_bounds_of_whole_numbers_become_whole() -> None:
+    """A variable from 0.5 to 1.5 is 1: the optimum of a level that it bounds is found."""
+    level = Level("count", "minimize", lambda m, _: m.added0 + m.x["s1"])
+    result = solved(
+        lambda m: pyo.Var(domain=pyo.Integers, bounds=(0.5, 1.5)), levels=[level, "preempted"]
+    )
+    assert (result.status, result.objective[0], result.bound[0].value) == ("optimal", 1, 1)
+
+
+def test_an_infinite_limit_is_none() -> None:
+    """A row that is at most infinity says nothing."""
+    inf = float("inf")
+    result = solved(
+        lambda m: pyo.Constraint(expr=pyo.inequality(-inf, sum(m.x.values()), inf)),
+        lambda m: pyo.Constraint(expr=m.x["s1"] <= inf),
+    )
+    assert list(result.objective) == list(dlsched.solve(SMALL).objective)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        lambda m: sum(0.1 * m.x["s1"] for _ in range(3)) == 0.3,
+        lambda m: 0.1 * m.x["s1"] + 0.2 == 0.3,
+        lambda m: 0.3 * m.x["s1"] - 0.2 * m.x["s1"] >= 0.1,
+    ],
+)
+def test_coefficients_are_summed_exactly(row: Callable[[Any], Any]) -> None:
+    """In floating point each row is violated by 1e-17, and the variant infeasible."""
+    same = solved(lambda m: pyo.Constraint(expr=row(m)))
+    assert same.status == "optimal"
+    assert same.objective == solved(fix={"x[s1]": 1}).objective
+
+
+def unequal(m: Any, instance: Any) -> None:
+    """Hold two servers equal; `d` is at most what they differ by where that is not stated."""
+    a, b = (m.x[server.id] for server in instance.servers[:2])
+    m.d = pyo.Var(bounds=(0, 1))
+    m.rows = pyo.ConstraintList()
+    for row in (a == b, m.d <= a + b, m.d <= 2 - a - b):
+        m.rows.add(row)
+
+
+@pytest.mark.parametrize(("sense", "sign"), [("minimize", -1), ("maximize", 1)])
+def test_an_optimum_of_nothing_is_proved_without_a_step(sense: Any, sign: int) -> None:
+    """Relative to 0 a solver's tolerance is a gap of 1; the relaxation's bound is far off."""
+    level = Level("differ", sense, lambda m, _: sign * m.d)
+    result = dlsched.solve(SMALL, variant=Variant("reclaiming", "zero", unequal, [level]))
+    assert (result.status, list(result.objective)) == ("optimal", [0]), result.reason
+
+
+def test_a_cost_that_is_constant() -> None:
+    """Pyomo has no row that holds it for the level after it, which was an error."""
+    data = dict(dlsched.generate("placement", 0, tables=2, regions=2, jobs=1).to_data())
+    data |= {"jobs": [], "weights": {"storage": 0}}
+    first = Level("first", "maximize", lambda m, _: m.x["t1", "r1"])
+    result = dlsched.solve(data, variant=Variant("placement", "constant", levels=["cost", first]))
+    assert (result.status, result.objective.cost) == ("optimal", 0)
+
+
+def test_the_models_own_expression_has_all_choices() -> None:
+    """The least throughput is that of a choice which another one dominates."""
+    data = {
+        "dlsched": 1,
+        "problem": "sensitivity",
+        "name": "dominated",
+        "servers": {"count": 1, "gpus": 1, "cpus": 2, "memory": 1},
+        "profiles": {"p": {"gpus": 1, "cpus": [1, 2], "memory": [1], "throughput": [[5], [3]]}},
+        "jobs": [{"id": "j", "profile": "p"}],
+    }
+    level = Level("own", "minimize", lambda m, _: m.throughput.expr)
+    result = dlsched.solve(data, variant=Variant("sensitivity", "least", levels=[level]))
+    assert (result.status, list(result.objective)) == ("optimal", [3])

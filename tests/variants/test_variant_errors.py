@@ -1,0 +1,290 @@
+"""What a variant must not be, add, set or name: one error, which says what to do."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import pyomo.environ as pyo
+import pytest
+
+import dlsched
+from dlsched import Level, OptionError, Variant
+
+NAME = "reclaiming-small-04"
+FIRST = [server.id for server in dlsched.load(NAME).servers[:4]]
+INF, NAN = float("inf"), float("nan")
+Constrain = Callable[[Any, Any], object]
+
+
+def adds(make: Callable[[Any], Any]) -> Constrain:
+    """Return a function that adds what `make` makes."""
+    return lambda m, _: setattr(m, "added", make(m))
+
+
+def row(make: Callable[[Any], Any]) -> Constrain:
+    """Return a function that adds a constraint."""
+    return adds(lambda m: pyo.Constraint(expr=make(m)))
+
+
+def does(change: Callable[[Any], object]) -> Constrain:
+    """Return a function that adds something and changes something."""
+
+    def constrain(m: Any, instance: Any) -> None:
+        m.none = pyo.Set(initialize=[1])
+        change(m)
+
+    return constrain
+
+
+def named(name: str) -> Constrain:
+    """Return a function that adds a row of this name: at most one of four servers."""
+    return lambda m, _: m.add_component(name, pyo.Constraint(expr=sum(m.x[s] for s in FIRST) <= 1))
+
+
+def raises(error: BaseException) -> Constrain:
+    """Return a function that raises."""
+
+    def constrain(m: Any, instance: Any) -> None:
+        raise error
+
+    return constrain
+
+
+def in_a_loop(m: Any, instance: Any) -> None:
+    """Replace the row of each server by that of the next."""
+    for server in FIRST:
+        m.off = pyo.Constraint(expr=m.x[server] == 0)
+
+
+def replace_row(m: Any) -> None:
+    """Replace a constraint of the problem's."""
+    m.del_component("demand")
+    m.demand = pyo.Constraint(expr=sum(m.x.values()) >= 0)
+
+
+def smaller_set(m: Any) -> None:
+    """Replace a member of a set of the problem by another one."""
+    m.SERVERS.remove(m.SERVERS.first())
+    m.SERVERS.add("another")
+
+
+def relax(m: Any) -> None:
+    """Change a variable's domain."""
+    m.x[FIRST[0]].domain = pyo.NonNegativeIntegers
+
+
+def fixed(m: Any) -> Any:
+    """Return a whole number that is fixed at a half."""
+    variable = pyo.Var(domain=pyo.Integers)
+    variable.construct()
+    variable.fix(0.5, skip_validation=True)
+    return variable
+
+
+CHANGED = "a component of reclaiming's model, was changed"
+CONSTRAIN: list[tuple[Constrain, str]] = [
+    (raises(RuntimeError("out of order")), "constrain raised RuntimeError: out of order"),
+    (raises(SystemExit(3)), "constrain raised SystemExit: 3"),
+    (lambda m, _: None, "constrain added nothing"),
+    (does(replace_row), "demand is a component of reclaiming's model, and was removed or replaced"),
+    (does(lambda m: m.preempt.deactivate()), f"preempt, {CHANGED}"),
+    (does(relax), f"x, {CHANGED}"),
+    (does(lambda m: setattr(m.preempted, "sense", pyo.maximize)), CHANGED),
+    (does(smaller_set), CHANGED),
+    (does(lambda m: m.GRANULARITY.update(preempted=1000)), "m.GRANULARITY belongs to reclaiming's"),
+    (does(lambda m: setattr(m, "GRANULARITY", {})), "m.GRANULARITY belongs to"),
+    (does(lambda m: setattr(m, "ROW_SCALES", {})), "m.ROW_SCALES belongs to"),
+    (does(lambda m: setattr(m, "INTEGRAL", ("x",))), "m.INTEGRAL belongs to"),
+    (does(lambda m: m.deactivate()), "the model itself was deactivated"),
+    (row(lambda m: m.x[FIRST[0]] * m.x[FIRST[1]] <= 0), "added is not a linear expression"),
+    (adds(lambda m: pyo.Objective(expr=m.x[FIRST[0]])), "added is an objective"),
+    (adds(lambda m: pyo.Block()), "added is a Block"),
+    (adds(lambda m: pyo.SOSConstraint(var=m.x, sos=1)), "added is a"),
+    (adds(fixed), "added is fixed at 0.5, which its domain"),
+    (adds(lambda m: pyo.Var(domain=[0, 3, 7])), "neither an interval nor the whole numbers"),
+    (adds(lambda m: pyo.Var(domain=pyo.RangeSet(0, 10, 2))), "neither an interval nor"),
+    (adds(lambda m: pyo.Var(domain=pyo.Integers, bounds=(0.2, 0.8))), "has no value between"),
+    (adds(lambda m: pyo.Var(bounds=(NAN, 1))), "has no value between"),
+    (row(lambda m: m.x[FIRST[0]] >= INF), "added has a limit that is no finite number"),
+    (row(lambda m: m.x[FIRST[0]] == INF), "no finite number"),
+    (row(lambda m: m.x[FIRST[0]] <= NAN), "no finite number"),
+    (row(lambda m: m.x[FIRST[0]] + NAN >= 1), "added has"),
+    (row(lambda m: m.x[FIRST[0]] + INF >= 1), "added has"),
+    (in_a_loop, "constrain set m.off, which was there"),
+    *((named(n), f"{n} is a name of what this library adds") for n in ("fixed", "ROW_SCALES")),
+]
+
+
+@pytest.mark.parametrize(("constrain", "said"), CONSTRAIN)
+def test_what_a_variant_must_not_add(constrain: Constrain, said: str) -> None:
+    """The error has the variant's name, and what is wrong."""
+    with pytest.raises(OptionError, match="variant hostile") as error:
+        dlsched.solve(NAME, variant=Variant("reclaiming", "hostile", constrain))
+    assert said in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("problem", "variable", "name"),
+    [
+        ("sensitivity", "v", "named_choice"),
+        ("workers", "w", "named_here"),
+        ("workers", "w", "NAMED"),
+    ],
+)
+def test_a_name_of_what_is_stated_for_named_jobs_is_refused(
+    problem: str, variable: str, name: str
+) -> None:
+    """The library's rows replaced the variant's."""
+    sizes = {"sensitivity": {"servers": 1}, "workers": {"training": 2, "loan": 2, "jobs": 3}}
+    instance = dlsched.generate(problem, 0, **sizes[problem])
+
+    def constrain(m: Any, given: Any) -> None:
+        component = m.component(variable)
+        first = next(iter(component.index_set()))
+        m.add_component(name, pyo.Constraint(expr=component[first] <= 0))
+
+    with pytest.raises(OptionError, match=f"{name} is a name of what this library adds"):
+        dlsched.solve(instance, variant=Variant(problem, "clash", constrain))
+
+
+def one(m: Any, instance: Any) -> Any:
+    """Return a variable."""
+    return m.x[FIRST[0]]
+
+
+GIVEN: list[tuple[dict[str, Any], str]] = [
+    ({"problem": Variant("reclaiming", "one")}, "must be the name of a problem"),
+    ({"name": "../up"}, "its name must be"),
+    ({"constrain": 3}, "constrain must be a function"),
+    ({"levels": []}, "at least one level"),
+    ({"levels": ["speed"]}, "reclaiming has: preempted, collateral"),
+    ({"levels": ["preempted", "preempted"]}, "a name twice"),
+    ({"fix": {"x[s1]": "1"}}, "must be a finite number"),
+    ({"fix": {1: 1}}, "variant few: fix"),
+    ({"fix": {"x[s1]": NAN}}, "variant few: fix"),
+    ({"fix": {"x[s1]": INF}}, "variant few: fix"),
+    ({"version": 1}, "must be text, as '1'"),
+    ({"version": ""}, "must be text, as '1'"),
+    ({"fix": {"x[zero]": 1}}, "fix names 'x[zero]', which is no variable"),
+    ({"levels": [Level("ROW_SCALES", "minimize", one)]}, "rename it"),
+    ({"problem": "elastic"}, "is for elastic"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "said"), GIVEN)
+def test_what_is_no_variant(arguments: dict[str, Any], said: str) -> None:
+    """Refused when it is made, or when an instance is solved that it does not fit."""
+    with pytest.raises(OptionError) as error:
+        variant = Variant(**{"problem": "reclaiming", "name": "few", **arguments})
+        dlsched.solve(NAME, variant=variant)
+    assert said in str(error.value)
+
+
+def test_studies_of_what_cannot_be_studied() -> None:
+    """One error, as of `solve`."""
+    pair = ("preempted", "collateral")
+    for study, given in ((dlsched.best_solutions, 2), (dlsched.frontier, pair)):
+        with pytest.raises(OptionError, match=r"variant=3 is no dlsched\.Variant"):
+            study(NAME, given, variant=3)  # type: ignore[operator]
+    for fixes in ({"x[s1]": 1}, "x[s1]", ["x[s1]"]):
+        with pytest.raises(OptionError, match="fixes must be a list of decisions"):
+            dlsched.what_if(NAME, fixes)
+    done = Variant("reclaiming", "one", fix={"x[s1]": 1})
+    with pytest.raises(OptionError, match="cannot be fixed at 0"):
+        dlsched.what_if(NAME, [{"x[s1]": 0}], variant=done)
+    with pytest.raises(OptionError, match="gap=-1 must be a number from 0"):
+        dlsched.best_solutions(NAME, 2, gap=-1)
+
+
+def test_variables_that_solutions_do_not_determine_cannot_be_named() -> None:
+    """Placement's squares are bounded on one side only."""
+    squares = row(lambda m: sum(m.uneven.values()) >= 9)
+    with pytest.raises(OptionError, match="variants of placement may name: near, x, y"):
+        dlsched.solve("placement-small-01", variant=Variant("placement", "squares", squares))
+
+
+def test_names_without_quotation_marks_must_be_of_one_variable() -> None:
+    """Of tables "a,1" and "a" in regions "2" and "1,2" both are x[a,1,2] without them."""
+    data = json.dumps(dlsched.load("placement-small-01").to_data())
+    loaded = json.loads(data)
+    names = [loaded[part][i]["id"] for part in ("tables", "regions") for i in (0, 1)]
+    for name, other in zip(names, ["a,1", "a", "2", "1,2"], strict=True):
+        data = data.replace(json.dumps(name), json.dumps(other))
+    instance = dlsched.load(json.loads(data))
+    with pytest.raises(OptionError, match=r"variables; write x\['a,1','2'\] or x\[a,'1,2'\]"):
+        dlsched.solve(instance, variant=Variant("placement", "fixed", fix={"x[a,1,2]": 1}))
+    one = Variant("placement", "one", fix={"x['a,1','2']": 1})
+    assert dlsched.solve(instance, variant=one).solution.home["a,1"] == "2"
+
+
+def test_a_refused_model_says_what_can_be_done_for_a_variant() -> None:
+    """Not that the problem's other methods do it, which do not know the variant."""
+    instance = dlsched.generate("interleaving", 1, jobs=64, distinct=True)
+    with pytest.raises(
+        OptionError, match=r"variant one: the model of .* the most is.*by allow alone"
+    ):
+        dlsched.solve(instance, variant=Variant("interleaving", "one"))
+
+
+def test_a_row_that_is_replaced_on_purpose(caplog: pytest.LogCaptureFixture) -> None:
+    """It is deleted first; Pyomo's own warnings are as before."""
+
+    def deleted_before(m: Any, instance: Any) -> None:
+        m.off = pyo.Constraint(expr=m.x[FIRST[1]] == 0)
+        m.del_component(m.off)
+        m.off = pyo.Constraint(expr=m.x[FIRST[0]] == 0)
+
+    result = dlsched.solve(NAME, variant=Variant("reclaiming", "loop", deleted_before))
+    assert FIRST[0] not in result.solution.returned
+    assert not caplog.records
+    assert logging.getLogger("pyomo.core").propagate
+
+
+def counted(change: Callable[[Any, Any, int], None]) -> Variant:
+    """Return a variant whose function knows how often it was called."""
+    calls: list[int] = []
+
+    def constrain(m: Any, instance: Any) -> None:
+        calls.append(1)
+        change(m, instance, len(calls))
+
+    return Variant("reclaiming", "counted", constrain, version="1")
+
+
+def test_a_function_that_fails_the_third_time_is_one_error() -> None:
+    """It is called once for each solve, and the answers before and after are the same."""
+
+    def third(m: Any, instance: Any, call: int) -> None:
+        if call == 3:
+            raise ValueError("third")
+        m.few = pyo.Constraint(expr=sum(m.x.values()) >= 0)
+
+    variant = counted(third)
+    found = [dlsched.solve("lyra-fig5", variant=variant).objective for _ in range(2)]
+    with pytest.raises(OptionError, match="constrain raised ValueError: third"):
+        dlsched.solve("lyra-fig5", variant=variant)
+    found.append(dlsched.solve("lyra-fig5", variant=variant).objective)
+    assert found[0] == found[1] == found[2]
+
+
+def test_a_function_that_adds_something_else_the_next_time_is_one_error() -> None:
+    """It reads a counter; one that only adds rows in another order is none."""
+
+    def another(m: Any, instance: Any, call: int) -> None:
+        m.few = pyo.Constraint(expr=m.x[instance.servers[call % 3].id] == 1)
+
+    def shuffled(m: Any, instance: Any, call: int) -> None:
+        m.few = pyo.ConstraintList()
+        for server in instance.servers[:: (-1) ** call]:
+            m.few.add(m.x[server.id] >= 0)
+
+    variant = counted(another)
+    result = dlsched.solve(NAME, variant=variant)
+    with pytest.raises(OptionError, match="variant counted: its functions added something else"):
+        dlsched.verify(NAME, result.solution, variant=variant)
+    variant = counted(shuffled)
+    result = dlsched.solve(NAME, variant=variant)
+    assert dlsched.verify(NAME, result.solution, variant=variant).feasible
