@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyomo.environ as pyo
 import pytest
-from enumerations import SIZES, solutions
-from hypothesis import Phase, assume, given, settings
+from changes import changes
+from enumerations import DRAWN, SIZES, instances, solutions
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from test_variants_agree import SUPPRESSED, changes, instances
-from typer.testing import CliRunner
 
 import dlsched
 from dlsched import Level, Variant
-from dlsched.cli import app
-from dlsched.proofs.bounds import KINDS
 from dlsched.proofs.check import InvalidProof
-from dlsched.proofs.document import read_proof, write_proof
+from dlsched.proofs.document import write_proof
 from dlsched.proofs.prove import ProofFailed
-from dlsched.variants import owner_of
+
+NAME = "reclaiming-small-04"
+KINDS = ("certified", "certified to nine digits")
 
 
 def few(m: Any, instance: Any) -> None:
@@ -41,21 +39,9 @@ def racks(m: Any, instance: Any) -> None:
     m.work = pyo.Constraint(expr=m.hours >= 0.5 * sum(m.touched.values()) - 0.5)
 
 
+LABOUR = Level("labour", "minimize", lambda m, _: 0.1 * m.hours)
 FEW = Variant("reclaiming", "few", few)
-RACKS = Variant(
-    "reclaiming",
-    "racks",
-    racks,
-    levels=["preempted", Level("labour", "minimize", lambda m, _: 0.1 * m.hours), "collateral"],
-)
-NAME = "reclaiming-small-04"
-DRAWN = settings(
-    derandomize=True,
-    deadline=None,
-    database=None,
-    phases=[Phase.generate],  # to shrink takes minutes
-    suppress_health_check=SUPPRESSED,
-)
+RACKS = Variant("reclaiming", "racks", racks, levels=["preempted", LABOUR, "collateral"])
 
 
 @pytest.mark.parametrize("variant", [FEW, RACKS], ids=str)
@@ -70,14 +56,19 @@ def test_a_proof_holds_for_its_variant_alone(variant: Variant, tmp_path: Path) -
     for given_variant, said in ((None, "give the variant"), (other, else_said)):
         with pytest.raises(InvalidProof, match=said):
             dlsched.check_proof(NAME, tmp_path / "a.proof.json", variant=given_variant)
-    with pytest.raises(InvalidProof, match="of reclaiming itself"):
+    with pytest.raises(InvalidProof) as error:
         dlsched.check_proof(NAME, dlsched.prove(NAME), variant=variant)
+    assert str(error.value) == "the proof is of reclaiming itself, not of a variant"
 
 
 def test_a_level_of_continuous_variables_is_proved_to_nine_digits() -> None:
-    """The multipliers of a tree are rounded."""
+    """The multipliers of a tree are rounded; `certify` has the same proof in the result."""
     kinds = {level.level: level.kind for level in dlsched.prove(NAME, variant=RACKS).levels}
     assert kinds == {"preempted": KINDS[0], "labour": KINDS[1], "collateral": KINDS[0]}
+    result = dlsched.solve(NAME, variant=RACKS, certify=True)
+    assert result.proof is not None, result.reason
+    assert result.proof.variant.name == "racks"
+    assert all(bound.kind in KINDS for bound in result.certified)
 
 
 def test_values_of_added_variables_in_a_document_count_for_nothing(tmp_path: Path) -> None:
@@ -102,14 +93,6 @@ def test_values_of_added_variables_in_a_document_count_for_nothing(tmp_path: Pat
         dlsched.check_proof(instance, tmp_path / "forged.proof.json", variant=variant)
 
 
-def test_certify_proves_a_variant() -> None:
-    """As the problem itself, with the proof in the result."""
-    result = dlsched.solve(NAME, variant=RACKS, certify=True)
-    assert result.proof is not None, result.reason
-    assert result.proof.variant.name == "racks"
-    assert all(bound.kind in KINDS for bound in result.certified)
-
-
 def test_a_bound_of_a_variant_is_proved() -> None:
     """For the variant alone."""
     best = dlsched.solve(NAME, variant=FEW).objective
@@ -121,55 +104,6 @@ def test_a_bound_of_a_variant_is_proved() -> None:
         dlsched.prove_bound(NAME, best.preempted + 1, variant=FEW)
 
 
-def test_commands_take_a_variant(tmp_path: Path) -> None:
-    """`prove`, `check-proof`, `export`: each says what is missing without it."""
-    file = tmp_path / "mine.py"
-    file.write_text(
-        "import dlsched\n\n\n@dlsched.variant('reclaiming')\ndef one(m, instance):\n"
-        "    import pyomo.environ as pyo\n\n"
-        "    m.one = pyo.Constraint(expr=m.x[instance.servers[0].id] == 1)\n"
-    )
-    proof, certificate = str(tmp_path / "a.proof.json"), tmp_path / "a.vipr"
-    changed = ["--variant", f"{file}:one"]
-    for command, status, said in (
-        (["prove", NAME, "-o", proof, *changed], 0, f"--variant {file}:one"),
-        (["check-proof", NAME, proof, *changed], 0, "valid"),
-        (["check-proof", NAME, proof], 1, "of the variant one"),
-        (["export", NAME, str(certificate), "--proof", proof, *changed], 0, "written"),
-        (["export", NAME, str(tmp_path / "a.mps"), *changed], 0, "written"),
-    ):
-        ran = CliRunner().invoke(app, command, env={"COLUMNS": "400"})
-        assert ran.exit_code == status, ran.output
-        assert said in ran.output.replace("\n", ""), ran.output
-    assert read_proof(proof).variant.name == "one"
-    assert "RTP range" in certificate.read_text()
-    assert "one" in (tmp_path / "a.mps").read_text()
-
-
-def validate_proof(problem: str, data: st.DataObject) -> None:
-    """Prove the optimum of a drawn variant, and of no solution that is worse."""
-    instance = data.draw(instances(problem))
-    known = solutions(instance)
-    assume(known)
-    variant = data.draw(changes(instance, levels=problem != "placement"))
-    result = dlsched.solve(instance, variant=variant)
-    assume(result.status == "optimal")
-    proof = dlsched.prove(instance, result.solution, variant=variant)
-    checked = dlsched.check_proof(instance, proof, variant=variant)
-    values = [float(level.value) for level in checked.levels]
-    assert values == list(map(float, result.objective))
-    for solution in known:
-        report = owner_of(instance, variant).check(instance, solution)
-        if report.feasible and _worse(result.objective, report.objective):
-            with pytest.raises(ProofFailed):
-                dlsched.prove(instance, solution, variant=variant)
-            labels = {"instance": instance.name, "instance_sha256": instance.sha256}
-            forged = replace(proof, solution=solution.model_copy(update=labels).to_data())
-            with pytest.raises(InvalidProof):
-                dlsched.check_proof(instance, forged, variant=variant)
-            break
-
-
 def _worse(best: Any, other: Any) -> bool:
     """Whether an objective is worse by more than what nine digits leave open."""
     pairs = [(float(a), float(b)) for a, b in zip(best, other, strict=True)]
@@ -177,26 +111,37 @@ def _worse(best: Any, other: Any) -> bool:
     return abs(first[0] - first[1]) > 1e-6 * max(map(abs, first))
 
 
+@pytest.mark.parametrize("draws", [2, pytest.param(100, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("problem", sorted(SIZES))
-def test_drawn_variants_have_proofs(problem: str) -> None:
-    """Of the optimum, and of nothing else."""
+def test_drawn_variants_have_proofs(problem: str, draws: int, tmp_path: Path) -> None:
+    """Of the optimum, and of no solution that is worse, forged or not."""
+    quick = problem in ("placement", "sensitivity") and draws < 100
 
-    @settings(DRAWN, max_examples=1 if problem in ("placement", "sensitivity") else 2)
+    @settings(DRAWN, max_examples=1 if quick else draws)
     @given(st.data())
     def proved(data: st.DataObject) -> None:
-        validate_proof(problem, data)
-
-    proved()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("problem", sorted(SIZES))
-def test_many_drawn_variants_have_proofs(problem: str) -> None:
-    """The same, 100 times."""
-
-    @settings(DRAWN, max_examples=100)
-    @given(st.data())
-    def proved(data: st.DataObject) -> None:
-        validate_proof(problem, data)
+        instance = data.draw(instances(problem))
+        known = solutions(instance)
+        assume(known)
+        variant = data.draw(changes(instance, levels=problem != "placement"))
+        result = dlsched.solve(instance, variant=variant)
+        assume(result.status == "optimal")
+        proof = dlsched.prove(instance, result.solution, variant=variant)
+        checked = dlsched.check_proof(instance, proof, variant=variant)
+        values = [float(level.value) for level in checked.levels]
+        assert values == list(map(float, result.objective))
+        for solution in known or ():
+            report = dlsched.verify(instance, solution, variant=variant)
+            if report.feasible and _worse(result.objective, report.objective):
+                with pytest.raises(ProofFailed):
+                    dlsched.prove(instance, solution, variant=variant)
+                labels = {"instance": instance.name, "instance_sha256": instance.sha256}
+                forged = proof.to_data() | {"solution": solution.to_data() | labels}
+                for level, value in zip(forged["levels"], report.objective, strict=True):
+                    level["target"] = str(value)
+                (tmp_path / "forged.json").write_text(json.dumps(forged))
+                with pytest.raises(InvalidProof):
+                    dlsched.check_proof(instance, tmp_path / "forged.json", variant=variant)
+                break
 
     proved()

@@ -1,4 +1,4 @@
-"""Internal: HiGHS in process: its pool of threads, its errors, its limits, exceptions of listeners."""
+"""Internal: HiGHS in process: its pool of threads, errors, limits, exceptions of listeners."""
 
 from __future__ import annotations
 
