@@ -14,7 +14,6 @@ import dlsched
 from dlsched import (
     Bound,
     ByLevel,
-    OptionError,
     Report,
     Run,
     SolverDisagreement,
@@ -27,7 +26,6 @@ from dlsched.results.objective import Level
 from dlsched.results.result import Point
 from dlsched.solvers.levels import relax_first_level, solve_levels
 from dlsched.testing import oracles
-from drawing import drawn
 
 model = PROBLEM.module("model")
 workers_model = dlsched.registry.problem("workers").module("model")
@@ -66,41 +64,6 @@ def module(build: Any) -> Any:
     return SimpleNamespace(
         build=lambda instance: build(), read=lambda *_: None, assign=lambda *_: None
     )
-
-
-@drawn(25, dlsched.testing.strategies.reclaiming())
-def test_lexicographic(instance: Instance) -> None:
-    """Both levels are optimal, the second among the optima of the first, and all bounds hold."""
-    best = oracles.reclaiming(instance)
-    if best is None or not instance.servers:
-        return
-    result = dlsched.solve(instance)
-    assert result.status is Status.OPTIMAL and result.objective == best
-    assert result.gap == (0, 0)
-    claim = solve_levels(instance, Run(), model)
-    for value, bounds in zip(best, claim.bounds, strict=True):
-        assert bounds and all(bound.value <= value for bound in bounds)
-
-
-def test_number_of_levels() -> None:
-    """With levels=1 the result is feasible, not optimal, and says so; others are errors."""
-    result = dlsched.solve(fleet(2, RING), levels=1)
-    assert result.status is Status.FEASIBLE and result.termination is Termination.LEVELS_DONE
-    assert result.reason == "only 1 of 2 levels asked for"
-    assert result.gap[0] == 0 and result.bound[1] is None and result.gap[1] is None
-    for levels in (0, 3, -1):
-        with pytest.raises(OptionError, match="from 1 to 2"):
-            dlsched.solve(fleet(2, RING), levels=levels)
-
-
-def test_gap() -> None:
-    """With gap=0.05 the gap of an optimal result is at most 0.05."""
-    for seed in range(5):
-        instance = dlsched.generate("reclaiming", seed=seed, servers=60, demand=20, spread=0.9)
-        result = dlsched.solve(instance, gap=0.05)
-        assert result.status is Status.OPTIMAL
-        assert result.gap[0] is not None and result.gap[0] <= 0.05
-        assert result.gap[1] is None or result.gap[1] <= 0.05
 
 
 @pytest.mark.parametrize("solver", ["highs", "scip"])

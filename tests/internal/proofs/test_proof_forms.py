@@ -20,11 +20,6 @@ import dlsched
 from dlsched import Run, Termination, library, registry
 from dlsched.problems.dispatch.structures.blocks import coarsest, shape_of
 from dlsched.problems.interleaving.programs.column_pool import Pool
-from dlsched.problems.placement import model
-from dlsched.problems.placement.programs.attainable_demands import attainable
-from dlsched.problems.placement.programs.coefficients import Shares
-from dlsched.problems.placement.programs.piecewise_estimate import Estimate
-from dlsched.problems.placement.structures.arrays import arrays
 from dlsched.problems.sensitivity.programs.form_columns import columns_of
 from dlsched.proofs.available import Forms
 from dlsched.proofs.document import read_proof
@@ -150,34 +145,6 @@ def test_a_limit_ends_the_building_of_a_form(name: str) -> None:
     assert forms.build(level.form, level.parameters, 0).digest == level.digest
     with pytest.raises(Unbuilt), until(after(0)):
         Draft().at_most({0: Fraction(1, 3)}, 1)
-
-
-@pytest.mark.parametrize("name", ["_run_together", "gpu_cost", "storage_cost", "_limits"])
-def test_the_limit_is_looked_at_between_the_rows_of_placement(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Pyomo takes seconds for a large model, so each family of rows asks for the limit."""
-    spent: list[Termination] = []
-    family = getattr(model, name)
-
-    def spend_the_limit(*arguments: Any) -> Any:
-        spent.append(Termination.TIME_LIMIT)
-        return family(*arguments)
-
-    monkeypatch.setattr(model, name, spend_the_limit)
-    with pytest.raises(Unbuilt), until(lambda: spent[-1] if spent else None):
-        model.build(dlsched.load("placement-small-03"))
-    assert len(spent) == 1
-
-
-def test_the_limit_is_looked_at_while_the_estimate_of_placement_is_made() -> None:
-    """The demands that regions can have take seconds where jobs are many."""
-    instance = dlsched.load("placement-small-03")
-    shares = Shares(instance)
-    with pytest.raises(Unbuilt), until(after(1)):
-        attainable(shares)
-    with pytest.raises(Unbuilt), until(after(1 + len(shares.demand))):
-        Estimate.coarse(arrays(instance), shares)
 
 
 EXACT = st.one_of(

@@ -19,7 +19,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dlsched
-from calls import started
 from dlsched import Run
 from dlsched.proofs import subtrees
 from dlsched.proofs.forms.form import Form, Goal, Row
@@ -210,17 +209,3 @@ def test_calls_that_fail_leave_nothing() -> None:
     with pytest.raises((AttributeError, pickle.PicklingError)):
         Local(2).independent(lambda shared, item: item, 0, [0, 0], lambda: False)
     assert (threading.enumerate(), here.children()) == before
-
-
-def test_calls_end_with_their_caller() -> None:
-    """A process within a call ends soon after the one that asked for it was killed."""
-    script = f"""
-from dlsched.sweeps import Local
-Local(1).independent(exec, {"import os, time; print(os.getpid(), flush=True); time.sleep(600)"!r},
-                     [dict()], lambda: False)
-"""
-    with started(script) as caller:
-        assert caller.stderr is not None
-        worker = psutil.Process(int(caller.stderr.readline()))
-        caller.kill()
-        assert psutil.wait_procs([worker], timeout=60)[0] == [worker]
