@@ -312,14 +312,7 @@ UNREADABLE: list[tuple[tuple[Any, ...], Any, str]] = [
     ((*FIRST, "sums"), {}, "levels[0].sums: must be a list"),
     *(
         ((*FIRST, "sums"), [entry], f"levels[0].sums[0]: {SUM}")
-        for entry in (
-            [[0]],
-            [[0], [0.5]],
-            [[0, 0], [1, 1]],
-            [[0], [1, 1]],
-            [[0], [True]],
-            [7, [1]],
-        )
+        for entry in ([[0]], [[0], [0.5]], [[0, 0], [1, 1]], [[0], [1, 1]], [[0], [True]], [7, [1]])
     ),
     ((*FIRST, "cuts"), [[2, [0], [1], []]], "levels[0].cuts: proofs have no cuts any more"),
     (("solution",), {}, "the solution of the proof: returned: is missing"),

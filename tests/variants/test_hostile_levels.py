@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from random import Random
 from typing import Any, NamedTuple
 
 import pyomo.environ as pyo
@@ -141,16 +140,3 @@ def test_levels_whose_terms_cancel(sense: str, costs: list[float]) -> None:
     """They are solved as others are."""
     for seed in range(2):
         validate_case(Case(seed, 2, costs, sense, place=1))
-
-
-def test_ordinary_decimals_are_decided() -> None:
-    """Sixteen digits alone are no reason to hold an optimum back."""
-    rng = Random(1)
-    for seed in range(4):
-        coefficients, costs = ([rng.random() for _ in range(6)] for _ in range(2))
-        row = Row(coefficients, "<=", sum(coefficients) / 2)
-        case = Case(seed, 2, costs, "minimize", seed % 3, row)
-        instance = dlsched.generate("reclaiming", seed, servers=6, demand=2)
-        result = dlsched.solve(instance, variant=variant_of(case))
-        assert result.status in ("optimal", "infeasible"), result.reason
-        validate_case(case)

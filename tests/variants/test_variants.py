@@ -60,20 +60,6 @@ def test_a_constraint_changes_the_optimum() -> None:
     assert list(frame["status"])[:1] == ["no solution"]
 
 
-def test_decimals_are_what_they_print_as() -> None:
-    """0.1 + 0.1 + 0.1 <= 0.3 holds, and 1e-9 x <= 3e-9 is at most three servers."""
-
-    def tenths(m: Any, given: Any) -> None:
-        first = list(m.x.values())[:20]
-        m.tenths = pyo.Constraint(expr=sum(0.1 * x for x in first) <= 0.3)
-        m.small = pyo.Constraint(expr=sum(1e-9 * x for x in first) <= 3e-9)
-
-    result = dlsched.solve(LARGE, variant=Variant("reclaiming", "tenths", tenths))
-    assert list(result.objective) == [46, 152]
-    first = {server.id for server in LARGE.servers[:20]}
-    assert len(first & set(result.solution.returned)) == 3
-
-
 def test_a_level_in_added_variables_is_evaluated_by_itself() -> None:
     """The racks that a solution touches are counted for any solution, also a heuristic's."""
     result = dlsched.solve(SMALL, variant=RACKS)
@@ -216,59 +202,60 @@ def solved(*parts: Callable[[Any], Any], levels: Any = None, fix: Any = None) ->
     return dlsched.solve(SMALL, variant=variant)
 
 
+def fixed(value: float, domain: Any) -> Callable[[Any], Any]:
+    """Return what makes a variable that is fixed."""
+
+    def make(m: Any) -> Any:
+        variable = pyo.Var(domain=domain)
+        variable.construct()
+        variable.fix(value)
+        return variable
+
+    return make
+
+
 @pytest.mark.parametrize("domain", [pyo.Integers, pyo.Reals])
 def test_an_added_variable_may_be_fixed(domain: Any) -> None:
     """It is the number: servers s1 to s9 are at most what it is fixed at."""
 
-    def fixed(value: float) -> Callable[[Any], Any]:
-        def make(m: Any) -> Any:
-            variable = pyo.Var(domain=domain)
-            variable.construct()
-            variable.fix(value)
-            return variable
-
-        return make
-
     def limit(m: Any) -> Any:
         return pyo.Constraint(expr=sum(m.x.values()) - m.x["s1"] <= m.added0)
 
-    result = solved(fixed(SMALL.demand - 1), limit)
+    result = solved(fixed(SMALL.demand - 1, domain), limit)
     assert (result.status, "s1" in result.solution.returned) == ("optimal", True)
-    assert solved(fixed(SMALL.demand - 2), limit).status == "infeasible"
+    assert solved(fixed(SMALL.demand - 2, domain), limit).status == "infeasible"
+
+
+def row(make: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return what makes a constraint."""
+    return lambda m: pyo.Constraint(expr=make(m))
+
+
+INF = float("inf")
+
+
+@pytest.mark.parametrize(
+    ("make", "same"),
+    [
+        (row(lambda m: sum(0.1 * m.x["s1"] for _ in range(3)) == 0.3), {"x[s1]": 1}),
+        (row(lambda m: 0.1 * m.x["s1"] + 0.2 == 0.3), {"x[s1]": 1}),
+        (row(lambda m: 0.3 * m.x["s1"] - 0.2 * m.x["s1"] >= 0.1), {"x[s1]": 1}),
+        (row(lambda m: pyo.inequality(-INF, sum(m.x.values()), INF)), {}),
+        (row(lambda m: m.x["s1"] <= INF), {}),
+    ],
+)
+def test_what_a_row_says(make: Callable[[Any], Any], same: dict[str, int]) -> None:
+    """Decimals are summed exactly: in floating point, they are off by 1e-17; infinity is none."""
+    result = solved(make)
+    assert (result.status, result.objective) == ("optimal", solved(fix=same).objective)
 
 
 def test_bounds_of_whole_numbers_become_whole() -> None:
     """A variable from 0.5 to 1.5 is 1: the optimum of a level that it bounds is found."""
     level = Level("count", "minimize", lambda m, _: m.added0 + m.x["s1"])
-    result = solved(
-        lambda m: pyo.Var(domain=pyo.Integers, bounds=(0.5, 1.5)), levels=[level, "preempted"]
-    )
+    half = lambda m: pyo.Var(domain=pyo.Integers, bounds=(0.5, 1.5))  # noqa: E731
+    result = solved(half, levels=[level, "preempted"])
     assert (result.status, result.objective[0], result.bound[0].value) == ("optimal", 1, 1)
-
-
-def test_an_infinite_limit_is_none() -> None:
-    """A row that is at most infinity says nothing."""
-    inf = float("inf")
-    result = solved(
-        lambda m: pyo.Constraint(expr=pyo.inequality(-inf, sum(m.x.values()), inf)),
-        lambda m: pyo.Constraint(expr=m.x["s1"] <= inf),
-    )
-    assert list(result.objective) == list(dlsched.solve(SMALL).objective)
-
-
-@pytest.mark.parametrize(
-    "row",
-    [
-        lambda m: sum(0.1 * m.x["s1"] for _ in range(3)) == 0.3,
-        lambda m: 0.1 * m.x["s1"] + 0.2 == 0.3,
-        lambda m: 0.3 * m.x["s1"] - 0.2 * m.x["s1"] >= 0.1,
-    ],
-)
-def test_coefficients_are_summed_exactly(row: Callable[[Any], Any]) -> None:
-    """In floating point each row is violated by 1e-17, and the variant infeasible."""
-    same = solved(lambda m: pyo.Constraint(expr=row(m)))
-    assert same.status == "optimal"
-    assert same.objective == solved(fix={"x[s1]": 1}).objective
 
 
 def unequal(m: Any, instance: Any) -> None:
