@@ -30,6 +30,7 @@ TESTS = (
     "tests/test_problem_registry.py",
     "tests/test_extras.py",
     "tests/solvers",
+    "tests/internal/solvers",
     "tests/records/traces",
     "tests/cli/test_cli_commands.py",
     "tests/cli/test_cli_tables.py",

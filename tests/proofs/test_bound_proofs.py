@@ -101,16 +101,8 @@ DAMAGE: list[tuple[Callable[[Any], object], str]] = [
     (put("proof", "kind", to="certified to nine digits"), "utility: a bound has the kind cert"),
     (put("proof", "target", to=str(_optimum(NAME) - Fraction(1, 10**6))), "utility: node 2: its"),
     (put("proof", "digest", to="0" * 64), "utility: the digest is not that of the form runs"),
-    (
-        lambda d: d["proof"].update(form="model", parameters={}),
-        "utility: the digest is not that of the form model",
-    ),
-    (put("proof", "form", to="unknown"), "no form of utility is called 'unknown'"),
     (put("proof", "parameters", to={"prices": []}), "utility: the form of prices needs the para"),
-    (put("proof", "tree", to=[]), "utility: the tree ends before node 0"),
     (put("proof", "tree", to=[[0, 0, [], []]]), "utility: node 0: its multipliers do not prove"),
-    (put("proof", "tree", to=[[0, 1, [0], [1]]]), "utility: node 0: its multipliers do not prove"),
-    (lambda d: d["proof"]["tree"].append([0, 0, [], []]), "utility: there are more nodes than"),
 ]
 
 
