@@ -1,4 +1,4 @@
-"""Lexicographic optimization: levels, gaps, infeasible and unbounded models, limits, starts."""
+"""Lexicographic optimization: constant, infeasible and unbounded levels, limits, starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A compiled model has the rows, columns and objectives of the Pyomo model."""
+"""Internal: a compiled model has the rows, columns and objectives of the Pyomo model."""
 
 from __future__ import annotations
 
