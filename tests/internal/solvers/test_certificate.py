@@ -192,6 +192,7 @@ CASES: dict[str, tuple[list[Any], Ends, Ends, list[Any], float, int, Any]] = {
     "a large side": ([[1]], [(2**35 + 1, INF)], [(0, 1)], [1], THIRD, 25, None),
     "a large multiplier": ([[0]], [(0, 1)], [(0, 1)], [1], 2.0**23 + 1, 37, 0),
     "the largest sum": ([[1]], [(NEAR, INF)], [(0, 1)], [2], 1 + 2**-30, 20, NEAR),
+    "that sum exactly": ([[1]], [(2**40, INF)], [(0, 1)], [2], 1 + 2**-52, 20, 2**40),
     "one above it": ([[1]], [(2**40, INF)], [(0, 1)], [2], 1 + 2**-30, 0, 2**40 + 2**10),
     "costs beyond 64 bits": ([[2**40]], [(2**40, INF)], [(0, 2**40)], [2**40], 1.0, 0, 2**40),
     "no upper bound": ([[1]], [(2, INF)], [(0, INF)], [3], 3.0, 0, 6),
