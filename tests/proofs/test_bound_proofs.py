@@ -25,17 +25,15 @@ from dlsched.testing import strategies
 SMALL = ["reclaiming-small-10", "interleaving-small-01", "utility-small-06"]
 SMALL += ["sensitivity-small-03", "workers-small-03"]
 NAME = "utility-small-06"
-
-
-def _optimum(name: str) -> Fraction:
-    return Fraction(dlsched.solve(name).objective[0])
+OPTIMUM = Fraction(96947, 1440)
 
 
 @pytest.mark.parametrize("name", SMALL)
 def test_values_better_than_the_optimum_are_bounds(name: str, tmp_path: Path) -> None:
     """A value that no solution has is proved, and accepted when read back; a worse one is not."""
     level = dlsched.registry.problem(dlsched.load(name).problem).levels[0]
-    optimum, by = _optimum(name), Fraction(1 if level.sense == "max" else -1, 8)
+    optimum = Fraction(dlsched.solve(name).objective[0])
+    by = Fraction(1 if level.sense == "max" else -1, 8)
     step = 8 * by if name.startswith("sensitivity") else by  # its values are multiples of a unit
     proof = dlsched.prove_bound(name, optimum + step)
     write_bound(proof, tmp_path / "b.json.gz")
@@ -87,7 +85,7 @@ def test_what_a_solution_beats_is_not_proved(name: str, examples: int, tmp_path:
 @pytest.fixture(scope="module")
 def good() -> dict[str, Any]:
     """Return the data of the proof of an optimum as a bound."""
-    data = dlsched.prove_bound(NAME, _optimum(NAME)).to_data()
+    data = dlsched.prove_bound(NAME, OPTIMUM).to_data()
     assert len(data["proof"]["tree"]) > 1
     return data
 
@@ -99,7 +97,7 @@ DAMAGE: list[tuple[Callable[[Any], object], str]] = [
     (put("variant", to={"name": "v", "sha256": ""}), "the proof is of the variant v, not of util"),
     (put("proof", "level", to="other"), "the proof must be of the level utility, the first"),
     (put("proof", "kind", to="certified to nine digits"), "utility: a bound has the kind cert"),
-    (put("proof", "target", to=str(_optimum(NAME) - Fraction(1, 10**6))), "utility: node 2: its"),
+    (put("proof", "target", to=str(OPTIMUM - Fraction(1, 10**6))), "utility: node 2: its"),
     (put("proof", "digest", to="0" * 64), "utility: the digest is not that of the form runs"),
     (put("proof", "parameters", to={"prices": []}), "utility: the form of prices needs the para"),
     (put("proof", "tree", to=[[0, 0, [], []]]), "utility: node 0: its multipliers do not prove"),
@@ -141,7 +139,7 @@ def test_a_bound_is_a_finite_number(value: object) -> None:
 
 def test_commands(tmp_path: Path) -> None:
     """A bound is proved and checked by a command each; the wrong check is an error."""
-    file, value = tmp_path / "b.json", _optimum(NAME) + 1
+    file, value = tmp_path / "b.json", OPTIMUM + 1
     made = run("prove", NAME, "--bound", value, "-o", file).stdout
     assert "check-proof --bound" in " ".join(made.split())
     assert "no solution of" in run("check-proof", "--bound", NAME, file).stdout
