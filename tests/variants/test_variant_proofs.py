@@ -8,10 +8,6 @@ from typing import Any
 
 import pyomo.environ as pyo
 import pytest
-from changes import changes
-from enumerations import DRAWN, SIZES, instances, solutions
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
 
 import dlsched
 from dlsched import Level, Variant
@@ -102,46 +98,3 @@ def test_a_bound_of_a_variant_is_proved() -> None:
         dlsched.check_bound(NAME, bound)
     with pytest.raises(ProofFailed):
         dlsched.prove_bound(NAME, best.preempted + 1, variant=FEW)
-
-
-def _worse(best: Any, other: Any) -> bool:
-    """Whether an objective is worse by more than what nine digits leave open."""
-    pairs = [(float(a), float(b)) for a, b in zip(best, other, strict=True)]
-    first = next(((a, b) for a, b in pairs if a != b), (0.0, 0.0))
-    return abs(first[0] - first[1]) > 1e-6 * max(map(abs, first))
-
-
-@pytest.mark.parametrize("draws", [2, pytest.param(100, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("problem", sorted(SIZES))
-def test_drawn_variants_have_proofs(problem: str, draws: int, tmp_path: Path) -> None:
-    """Of the optimum, and of no solution that is worse, forged or not."""
-    quick = problem in ("placement", "sensitivity") and draws < 100
-
-    @settings(DRAWN, max_examples=1 if quick else draws)
-    @given(st.data())
-    def proved(data: st.DataObject) -> None:
-        instance = data.draw(instances(problem))
-        known = solutions(instance)
-        assume(known)
-        variant = data.draw(changes(instance, levels=problem != "placement"))
-        result = dlsched.solve(instance, variant=variant)
-        assume(result.status == "optimal")
-        proof = dlsched.prove(instance, result.solution, variant=variant)
-        checked = dlsched.check_proof(instance, proof, variant=variant)
-        values = [float(level.value) for level in checked.levels]
-        assert values == list(map(float, result.objective))
-        for solution in known or ():
-            report = dlsched.verify(instance, solution, variant=variant)
-            if report.feasible and _worse(result.objective, report.objective):
-                with pytest.raises(ProofFailed):
-                    dlsched.prove(instance, solution, variant=variant)
-                labels = {"instance": instance.name, "instance_sha256": instance.sha256}
-                forged = proof.to_data() | {"solution": solution.to_data() | labels}
-                for level, value in zip(forged["levels"], report.objective, strict=True):
-                    level["target"] = str(value)
-                (tmp_path / "forged.json").write_text(json.dumps(forged))
-                with pytest.raises(InvalidProof):
-                    dlsched.check_proof(instance, tmp_path / "forged.json", variant=variant)
-                break
-
-    proved()
