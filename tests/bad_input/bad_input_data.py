@@ -6,11 +6,6 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-import pytest
-
-import dlsched
-from calls import refusal
-
 SPREAD = [{"server": "s1", "gpus": 4}, {"server": "s2", "gpus": 4, "flexible": True}]
 GOOD: dict[str, Any] = {
     "dlsched": 1,
@@ -67,14 +62,3 @@ def changed(data: Any, path: tuple[Any, ...], value: Any) -> Any:
     copy = dict(data) if isinstance(data, dict) else list(data)
     copy[path[0]] = changed(data[path[0]], path[1:], value) if len(path) > 1 else value
     return copy
-
-
-def assert_refused(source: str, path: str, words: str) -> None:
-    """Assert that Python and the command line refuse a source in the same one line."""
-    with pytest.raises(dlsched.InstanceError) as caught:
-        dlsched.load(source)
-    error = caught.value
-    assert (error.where, error.path) == (source, path)
-    assert words in str(error)
-    assert error.remedy and "\n" not in str(error) and len(str(error)) < 600
-    assert refusal("show", source) == f"error: {error}\n"

@@ -13,22 +13,30 @@ from typing import Any
 import numpy as np
 import pytest
 from bad_input_data import ELASTIC, GOOD, changed, paths
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dlsched
-from drawing import draws
+from drawing import drawn
 
-NO_NUMBERS = [True, "1", None, [], {}, 1j, b"1", object(), np.bool_(True), np.array([1, 2])]
-NOT_FINITE = [float("nan"), float("inf"), np.float64("nan"), np.float32("inf")]
-NOT_FINITE += [Decimal("NaN"), Decimal("sNaN")]
-TOO_MANY_DIGITS = [Decimal("1e999999999"), Decimal("-1e999999999"), Decimal("1e-999999999")]
-TOO_MANY_DIGITS += [Fraction(1, 3), Fraction(10**400), Fraction(1, 10**400), 10**5000, -(10**5000)]
-OUT_OF_RANGE = [1e16, -0.5]
-REFUSED_NUMBERS = [*NO_NUMBERS, *NOT_FINITE, *TOO_MANY_DIGITS, *OUT_OF_RANGE]
+REFUSED: list[object] = [
+    True,
+    "1",
+    None,
+    [],
+    {},
+    1j,
+    b"1",
+    object(),
+    np.bool_(True),
+    np.array([1, 2]),
+]
+REFUSED += [float("nan"), float("inf"), np.float64("nan"), np.float32("inf")]
+REFUSED += [Decimal("NaN"), Decimal("sNaN"), Decimal("1e999999999"), Decimal("-1e999999999")]
+REFUSED += [Decimal("1e-999999999"), Fraction(1, 3), Fraction(10**400), Fraction(1, 10**400)]
+REFUSED += [10**5000, -(10**5000), 1e16, -0.5]
 
 
-@pytest.mark.parametrize("value", REFUSED_NUMBERS, ids=[type(v).__name__ for v in REFUSED_NUMBERS])
+@pytest.mark.parametrize("value", REFUSED, ids=[type(v).__name__ for v in REFUSED])
 def test_refused_python_number(value: object) -> None:
     """Whatever Python passes for a number, it is taken or refused with its path, at once."""
     data = GOOD | {"jobs": [{"id": "a", "weight": value, "workers": []}]}
@@ -59,50 +67,41 @@ def test_accepted_python_number(value: Any, exact: Any) -> None:
 
 
 def test_accepted_counts_and_containers() -> None:
-    """A NumPy integer counts, a float does not; tuples and read-only mappings are containers."""
+    """A NumPy integer counts; tuples and read-only mappings are containers."""
     assert dlsched.load(GOOD | {"demand": np.int64(2)}).demand == 2  # type: ignore[attr-defined]
-    with pytest.raises(dlsched.InstanceError, match=r"demand: 2\.0 is not a whole number"):
-        dlsched.load(GOOD | {"demand": np.float64(2)})
     servers = tuple(MappingProxyType(server) for server in GOOD["servers"])
     same = dlsched.load(MappingProxyType(GOOD | {"servers": servers}))
     assert same.sha256 == dlsched.load(GOOD).sha256
 
 
-ODD_VERSIONS = [np.array([1, 1]), 1.0, "1", [1], float("nan"), 10**5000]
+LOOP: list[Any] = []
+LOOP.append(LOOP)
+ODD_FIELDS = [
+    *(("dlsched", v, "dlsched") for v in (np.array([1, 1]), 1.0, "1", [1], float("nan"), 10**5000)),
+    ("servers", LOOP, "servers[0]"),
+    ("demand", np.float64(2), "demand"),
+]
 
 
-@pytest.mark.parametrize("version", ODD_VERSIONS, ids=[type(v).__name__ for v in ODD_VERSIONS])
-def test_odd_version(version: object) -> None:
-    """A version of any type is compared without a stumble."""
+@pytest.mark.parametrize(("field", "value", "path"), ODD_FIELDS, ids=range(len(ODD_FIELDS)))
+def test_odd_fields(field: str, value: object, path: str) -> None:
+    """A version of any type is compared without a stumble, data that contains itself refused."""
     with pytest.raises(dlsched.InstanceError) as caught:
-        dlsched.load(GOOD | {"dlsched": version})
-    assert caught.value.path == "dlsched"
+        dlsched.load(GOOD | {field: value})
+    assert caught.value.path == path
 
 
-def test_self_reference() -> None:
-    """Data that contains itself ends in an error, not in a recursion."""
-    loop: list[Any] = []
-    loop.append(loop)
-    with pytest.raises(dlsched.InstanceError, match=r"servers\[0\]: is not an object"):
-        dlsched.load(GOOD | {"servers": loop})
-
-
+DELETED = object()
+ODD = [None, True, 0, -1, 2.5, 1e300, "", "s1", "a", "\x00", "\u202e", [], {}, [[]], [{}], DELETED]
 JSON = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats(allow_nan=False, allow_infinity=False)
-    | st.sampled_from(["", "s1", "a", "\x00", "\u202e"])
-    | st.text(max_size=5),
+    st.sampled_from(ODD[:-1]) | st.floats(allow_nan=False) | st.text(max_size=5),
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(st.sampled_from(["id", "gpus", "server", "x", ""]), inner, max_size=3)
     ),
     max_leaves=6,
 )
-EVERY_PLACE = [(data, path) for data in (GOOD, ELASTIC) for path in paths(data)]
-DELETED = object()
-ODD = [None, True, 0, -1, 2.5, 1e300, "", "s1", "a", "\x00", [], {}, [[]], [{}], {"id": "a"}]
+PLACES = [(data, path) for data in (GOOD, ELASTIC) for path in paths(data)]
 
 
 def assert_loaded_or_refused(good: dict[str, Any], path: tuple[Any, ...], value: Any) -> None:
@@ -119,14 +118,14 @@ def assert_loaded_or_refused(good: dict[str, Any], path: tuple[Any, ...], value:
         assert dlsched.load(loaded.to_data()).sha256 == loaded.sha256
 
 
-@settings(max_examples=draws(100), deadline=None)
-@given(place=st.sampled_from(EVERY_PLACE), value=JSON)
-def test_any_value_anywhere(place: tuple[dict[str, Any], tuple[Any, ...]], value: Any) -> None:
+@drawn(100, st.tuples(st.sampled_from(PLACES), JSON))
+def test_any_value_anywhere(drawn: Any) -> None:
     """Any JSON value in place of any field gives an instance or an InstanceError."""
-    assert_loaded_or_refused(*place, value)
+    (good, path), value = drawn
+    assert_loaded_or_refused(good, path, value)
 
 
 def test_odd_values_everywhere() -> None:
     """So does each of some odd values in each place, or none in it."""
-    for (good, path), value in itertools.product(EVERY_PLACE, (*ODD, DELETED)):
-        assert_loaded_or_refused(good, path, value)
+    for place, value in itertools.product(PLACES, ODD):
+        assert_loaded_or_refused(*place, value)

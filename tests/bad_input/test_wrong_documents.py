@@ -9,27 +9,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bad_input_data import ELASTIC, SOLUTION, TEXT, changed, paths, swap
+from bad_input_data import ELASTIC, GOOD, SOLUTION, changed, paths, swap
 
 import dlsched
 from calls import refusal, run
-from dlsched.doctor import library
 
-LONG = "7" * 5000
-"""More digits than Python turns into an int, or an int into text."""
+LONG = "7" * 5000  # more digits than Python turns into an int, or an int into text
 ODD: list[Any] = [LONG, 10**5000, -(10**5000), "\ud800", None, 2.5, [], {}]
-PROBLEMS = dlsched.list_problems()
-
-
-def example(problem: str) -> dlsched.Instance:
-    """Return the first of the paper's examples of a problem."""
-    name = next(n for n in library.names(problem) if library.index()[n]["kind"] == "paper")
-    return dlsched.load(name)
+LIBRARY = Path(__file__).parents[2] / "instances"
 
 
 def solution_of(instance: dlsched.Instance) -> dict[str, Any]:
-    """Return the best known solution of an instance as data."""
-    return dlsched.load_solution(library.solution_file(instance.name)).to_data()
+    """Return the best known solution of an instance of the library as data."""
+    file = LIBRARY / instance.problem / f"{instance.name}.sol.json"
+    return dlsched.load_solution(file).to_data()
 
 
 def variants(data: Any, path: tuple[Any, ...]) -> Iterator[Any]:
@@ -43,10 +36,10 @@ def variants(data: Any, path: tuple[Any, ...]) -> Iterator[Any]:
             yield changed(data, path[:-1], renamed) if len(path) > 1 else renamed
 
 
-@pytest.mark.parametrize("problem", PROBLEMS)
+@pytest.mark.parametrize("problem", dlsched.list_problems())
 def test_odd_values_in_a_solution(problem: str) -> None:
     """An odd value anywhere in a solution gives a report or one short error."""
-    instance = example(problem)
+    instance = dlsched.load(dlsched.list_instances(problem)[0])
     data = solution_of(instance)
     for path in paths(data):
         for variant in variants(data, path):
@@ -72,7 +65,7 @@ def test_server_with_a_long_number(tmp_path: Path) -> None:
 @pytest.mark.parametrize("given", [LONG, f"{LONG}.json", "\ud800", "a\0b"])
 def test_odd_names_of_instances(given: str) -> None:
     """A name of any length is one short error."""
-    with pytest.raises(dlsched.errors.DlschedError) as caught:
+    with pytest.raises(dlsched.DlschedError) as caught:
         dlsched.load(given)
     assert len(str(caught.value)) < 1000
 
@@ -122,7 +115,7 @@ def test_folders_as_targets(workdir: Path) -> None:
 )
 def test_options_of_a_wrong_type(option: str, value: Any) -> None:
     """An option of a wrong type is one error that names it."""
-    with pytest.raises(dlsched.errors.DlschedError, match=option) as caught:
+    with pytest.raises(dlsched.DlschedError, match=option) as caught:
         dlsched.solve("lyra-fig5", **({"method": "milp"} | {option: value}))
     assert len(str(caught.value)) < 300
 
@@ -132,11 +125,8 @@ def test_instances_of_a_wrong_type(source: Any) -> None:
     """What is no instance, path or data is one error, wherever an instance is asked for."""
     calls: list[Any] = [dlsched.load, dlsched.solve, dlsched.bound, dlsched.model]
     for call in (*calls, functools.partial(dlsched.verify, "lyra-fig5")):
-        with pytest.raises(
-            dlsched.InstanceError, match="; give a path, a name, or the data"
-        ) as said:
+        with pytest.raises(dlsched.InstanceError, match="; give a path, a name, or the"):
             call(source)
-        assert "is of type" in str(said.value)
 
 
 COMMANDS = [
@@ -161,42 +151,29 @@ def test_every_command_refuses(command: str, json_flag: list[str], tmp_path: Pat
     assert list(tmp_path.iterdir()) == [bad]
 
 
-# name: (changes to the good solution, the field that the error names, words of the error)
-BAD_SOLUTIONS: dict[str, tuple[dict[str, Any], str, str]] = {
-    "no instance": ({"instance": 1}, "instance", "is not a string"),
-    "another problem": ({"problem": "elastic"}, "problem", '"reclaiming" instance is needed'),
-    "another instance": ({"instance_sha256": "0" * 64}, "instance_sha256", "is not the digest"),
-    "no list": ({"returned": "s1"}, "returned", "is not a list; write [...]"),
-    "a number as id": ({"returned": ["s1", 2]}, "returned[1]", "is not a string"),
-    "unknown field": ({"value": 1}, "value", "is an unknown field; remove it"),
-    "newer version": ({"dlsched": 3}, "dlsched", "upgrade dlsched"),
-}
+# what is verified against which instance: (the instance, the document, place and words)
+EPOCH = {"dlsched": 1, "problem": "elastic", "instance": "epoch"}
+BAD_SOLUTIONS: list[tuple[Any, dict[str, Any], str]] = [
+    (GOOD, SOLUTION | {"instance": 1}, "instance: is not a string"),
+    (
+        GOOD,
+        SOLUTION | {"problem": "elastic"},
+        'problem: is "elastic"; a solution of a "reclaiming"',
+    ),
+    (GOOD, SOLUTION | {"instance_sha256": "0" * 64}, "instance_sha256: is not the digest"),
+    (GOOD, SOLUTION | {"returned": "s1"}, "returned: is not a list; write [...]"),
+    (GOOD, SOLUTION | {"returned": ["s1", 2]}, "returned[1]: is not a string"),
+    (GOOD, SOLUTION | {"value": 1}, "value: is an unknown field; remove it"),
+    (GOOD, SOLUTION | {"dlsched": 3}, "dlsched: "),
+    (GOOD, GOOD, "is an instance, not a solution; give the solution's file\n"),
+    (ELASTIC, EPOCH | {"workers": {"A": 2, "B": -1}}, "workers.B: -1 is too small; write a number"),
+]
 
 
-@pytest.mark.parametrize("name", BAD_SOLUTIONS)
-def test_bad_solution(name: str, tmp_path: Path) -> None:
-    """A solution that cannot be used is refused as an instance is."""
-    changes, path, words = BAD_SOLUTIONS[name]
+@pytest.mark.parametrize(("instance", "wrong", "said"), BAD_SOLUTIONS)
+def test_bad_solution(instance: Any, wrong: dict[str, Any], said: str, tmp_path: Path) -> None:
+    """A solution that cannot be used is refused as an instance is, in one line."""
     good, bad = tmp_path / "good.json", tmp_path / "bad.sol.json"
-    good.write_text(TEXT)
-    bad.write_text(json.dumps(SOLUTION | changes))
-    said = refusal("verify", good, bad)
-    assert f": {path}: " in said and words in said
-
-
-def test_bad_value_in_a_mapping(tmp_path: Path) -> None:
-    """A mapping's entry is named by its key."""
-    epoch, bad = tmp_path / "epoch.json", tmp_path / "bad.sol.json"
-    epoch.write_text(json.dumps(ELASTIC))
-    envelope = {"dlsched": 1, "problem": "elastic", "instance": "epoch"}
-    bad.write_text(json.dumps(envelope | {"workers": {"A": 2, "B": -1}}))
-    said = f"error: {bad}: workers.B: -1 is too small; write a number at least 0\n"
-    assert refusal("verify", epoch, bad) == said
-
-
-def test_instance_for_a_solution(tmp_path: Path) -> None:
-    """Two instances instead of an instance and a solution are one error."""
-    good = tmp_path / "good.json"
-    good.write_text(TEXT)
-    said = f"error: {good}: is an instance, not a solution; give the solution's file\n"
-    assert refusal("verify", good, good) == said
+    good.write_text(json.dumps(instance))
+    bad.write_text(json.dumps(wrong))
+    assert f": {said}" in refusal("verify", good, bad)
