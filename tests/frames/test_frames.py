@@ -5,6 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,13 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dlsched
-from dlsched.doctor import library
-from dlsched.registry import problem, problem_names
-from dlsched.schema import Document, Id, Instance
-from dlsched.schema.frames.layout import tables
-from dlsched.schema.frames.read import Reader
+from dlsched.registry import problem
 from dlsched.testing import strategies
 from drawing import draws
+
+LIBRARY = Path(__file__).parents[2] / "instances"
+PROBLEMS = pytest.mark.parametrize("name", dlsched.list_problems())
 
 
 def drawn(name: str) -> st.SearchStrategy[Any]:
@@ -29,7 +29,7 @@ def drawn(name: str) -> st.SearchStrategy[Any]:
     return st.one_of([getattr(strategies, name)(**options) for options in variations])
 
 
-@pytest.mark.parametrize("name", problem_names())
+@PROBLEMS
 def test_round_trip(name: str) -> None:
     """An instance and the one from its frames are equal and have the same digest."""
 
@@ -64,7 +64,7 @@ def generated(name: str) -> tuple[Any, dict[str, pd.DataFrame]]:
     return instance, instance.to_frames()
 
 
-@pytest.mark.parametrize("name", problem_names())
+@PROBLEMS
 @pytest.mark.parametrize("kind", DTYPES)
 def test_column_types_do_not_matter(name: str, kind: str) -> None:
     """Nullable, categorical, object and float columns, and ids as index, are the same content."""
@@ -73,31 +73,29 @@ def test_column_types_do_not_matter(name: str, kind: str) -> None:
     assert dlsched.from_frames(name, **frames) == instance
 
 
-@pytest.mark.parametrize("name", problem_names())
+@PROBLEMS
 def test_rows_of_different_parents_may_be_mixed(name: str) -> None:
     """Only the order of one parent's rows counts; the columns are those of `frame_columns`."""
     instance = dlsched.generate(name, seed=2)
     frames, rng = instance.to_frames(), np.random.default_rng(0)
     columns = {part: list(frame.columns) for part, frame in frames.items()}
     assert columns == dlsched.frame_columns(name)
-    for table in tables(problem(name).instance):
-        if table.parents:
-            frame = frames[table.name]
+    for part, frame in frames.items():
+        if any(part.startswith(f"{other}_") for other in frames):
             parents = frame.iloc[:, 0].tolist()
             rows = {p: iter([i for i, q in enumerate(parents) if p == q]) for p in parents}
             order = [next(rows[parents[i]]) for i in rng.permutation(len(parents))]
-            frames[table.name] = frame.iloc[order]
+            frames[part] = frame.iloc[order]
     assert dlsched.from_frames(name, **frames) == instance
 
 
-@pytest.mark.parametrize("problem", problem_names())
-def test_solutions_have_frames(problem: str) -> None:
+@PROBLEMS
+def test_solutions_have_frames(name: str) -> None:
     """Solutions of all problems can be written, with a row per entry."""
-    name = f"{problem}-small-01"
-    solution = dlsched.load_solution(library.solution_file(name))
+    solution: Any = dlsched.load_solution(LIBRARY / name / f"{name}-small-01.sol.json")
     frames = solution.to_frames()
-    assert frames["solution"].loc[0, "instance"] == name
-    if problem == "sensitivity":
+    assert frames["solution"].loc[0, "instance"] == f"{name}-small-01"
+    if name == "sensitivity":
         assert list(frames["allocation_gpus"].columns) == ["allocation", "key", "gpus"]
         assert len(frames["allocation"]) == len(solution.allocation)
 
@@ -178,101 +176,53 @@ def changed(frame: pd.DataFrame, row: int, column: str, value: Any) -> pd.DataFr
     return copy
 
 
-ERRORS: list[tuple[dict[str, Any], str]] = [
+ERRORS: list[tuple[str, Any, str]] = [
+    ("server", SERVERS, "is neither a frame nor a field; did you mean 'servers'? drop it, or"),
     (
-        {"server": SERVERS},
-        "from_frames: server: is neither a frame nor a field; did you mean 'servers'? drop it, or",
+        "servers",
+        SERVERS.assign(gpu=1),
+        ", column gpu: is an unknown column; did you mean 'gpus'? drop it, or rename it (known: id",
+    ),
+    ("jobs", pd.concat([JOBS, JOBS["id"]], axis=1), ", column id: stands twice; give every column"),
+    ("jobs_workers", None, "is missing; pass it, with the columns job, server, gpus, flexible"),
+    ("servers", None, "is missing; pass servers="),
+    ("demand", None, "is missing; pass demand="),
+    ("demand", pd.NA, "is missing; pass demand="),
+    ("servers", SERVERS.astype(str), ', row 0, column gpus: "8" is not a number; convert the colu'),
+    ("jobs_workers", WORKERS.drop(columns="job"), ", column job: is missing; add it; write the id"),
+    ("jobs", JOBS.drop(columns="id"), ", column id: is missing; add the column"),
+    ("servers", SERVERS.drop(columns="gpus"), ", row 0, column gpus: is missing; add the column"),
+    ("servers", changed(SERVERS, 1, "gpus", None), ", row 1, column gpus: is missing; add the col"),
+    ("jobs_workers", changed(WORKERS, 1, "job", np.nan), ", row 1, column job: is empty; write"),
+    ("jobs_workers", changed(WORKERS, 0, "job", ["a"]), ", row 0, column job: is a list; write"),
+    ("jobs_workers", changed(WORKERS, 1, "job", "c"), ", row 1, column job: there is no job 'c';"),
+    (
+        "jobs_workers",
+        WORKERS.assign(job=[1, 2]),
+        ", row 0, column job: there is no job 1; the ids there are of type str: use",
     ),
     (
-        {"servers": SERVERS.assign(gpu=1)},
-        "servers, column gpu: is an unknown column; did you mean 'gpus'? drop it, or rename it "
-        "(known: id, gpus)",
+        "jobs_workers",
+        changed(WORKERS, 1, "server", "s9"),
+        ', row 1, column server: no server has the id "s9"; use one of the 2: s1, s2',
     ),
+    ("servers", SERVERS.assign(id=[1, 2]), ", row 0, column id: is not a string; convert the col"),
+    ("servers", SERVERS.assign(gpus=[8, 0.5]), ", row 1, column gpus: 0.5 is not a whole number;"),
+    ("servers", SERVERS.assign(gpus=[Decimal("8.5"), Decimal("nan")]), ", row 0, column gpus"),
+    ("jobs_workers", WORKERS.assign(flexible=[0, 1]), ", row 0, column flexible: is neither true"),
+    ("jobs", changed(JOBS, 0, "weight", np.inf), ", row 0, column weight: inf is not a finite num"),
+    ("jobs_workers", [{"job": "a"}], "is of type list; give a pandas.DataFrame"),
+    ("instance", pd.DataFrame({"demand": [1, 2]}), "has 2 rows; give one row"),
+    ("instance", {"demnd": 1}, ", column demnd: is an unknown column; did you mean 'demand'?"),
+    ("instance", pd.DataFrame([[1, 2]], columns=["demand"] * 2), ", column demand: stands twice;"),
+    ("instance", "demand", "is of type str; give a pandas."),
     (
-        {"jobs": pd.concat([JOBS, JOBS["id"]], axis=1)},
-        "jobs, column id: stands twice; give every column its own name",
-    ),
-    (
-        {"jobs_workers": None},
-        "jobs_workers: is missing; pass it, with the columns job, server, gpus, flexible",
-    ),
-    ({"servers": None}, "from_frames: servers: is missing; pass servers="),
-    ({"demand": None}, "from_frames: demand: is missing; pass demand="),
-    ({"demand": pd.NA}, "from_frames: demand: is missing; pass demand="),
-    (
-        {"servers": SERVERS.astype(str)},
-        'servers, row 0, column gpus: "8" is not a number; convert the column with pandas.to_nu',
-    ),
-    (
-        {"jobs_workers": WORKERS.drop(columns="job")},
-        "jobs_workers, column job: is missing; add it; write the id of the job",
-    ),
-    ({"jobs": JOBS.drop(columns="id")}, "jobs, column id: is missing; add the column"),
-    (
-        {"servers": SERVERS.drop(columns="gpus")},
-        "servers, row 0, column gpus: is missing; add the column, or fill the cell",
-    ),
-    (
-        {"servers": changed(SERVERS, 1, "gpus", None)},
-        "servers, row 1, column gpus: is missing; add the column, or fill the cell",
-    ),
-    (
-        {"jobs_workers": changed(WORKERS, 1, "job", np.nan)},
-        "jobs_workers, row 1, column job: is empty; write the id of the job",
-    ),
-    (
-        {"jobs_workers": changed(WORKERS, 0, "job", ["a"])},
-        "jobs_workers, row 0, column job: is a list; write the id of the job",
-    ),
-    (
-        {"jobs": changed(JOBS, 1, "id", "a"), "jobs_workers": WORKERS.iloc[:1]},
-        'jobs, row 1, column id: the id "a" is already used at jobs[0]; give every entry its own',
-    ),
-    (
-        {"jobs_workers": changed(WORKERS, 1, "job", "c")},
-        "jobs_workers, row 1, column job: there is no job 'c'; add it to jobs, or drop the row",
-    ),
-    (
-        {"jobs_workers": WORKERS.assign(job=[1, 2])},
-        "jobs_workers, row 0, column job: there is no job 1; the ids there are of type str: use",
-    ),
-    (
-        {"jobs_workers": changed(WORKERS, 1, "server", "s9")},
-        'jobs_workers, row 1, column server: no server has the id "s9"; use one of the 2: s1, s2',
-    ),
-    (
-        {"servers": SERVERS.assign(id=[1, 2])},
-        "servers, row 0, column id: is not a string; convert the column with .astype(str)",
-    ),
-    (
-        {"servers": SERVERS.assign(gpus=[8, 0.5])},
-        "servers, row 1, column gpus: 0.5 is not a whole number; write an integer without a point",
-    ),
-    ({"servers": SERVERS.assign(gpus=[Decimal("8.5"), Decimal("nan")])}, "row 0, column gpus"),
-    (
-        {"jobs_workers": WORKERS.assign(flexible=[0, 1])},
-        "jobs_workers, row 0, column flexible: is neither true nor false; write True or False",
-    ),
-    (
-        {"jobs": changed(JOBS, 0, "weight", np.inf)},
-        "jobs, row 0, column weight: inf is not a finite number",
-    ),
-    ({"jobs_workers": [{"job": "a"}]}, "jobs_workers: is of type list; give a pandas.DataFrame"),
-    ({"instance": pd.DataFrame({"demand": [1, 2]})}, "instance: has 2 rows; give one row"),
-    (
-        {"instance": {"demnd": 1}},
-        "instance, column demnd: is an unknown column; did you mean 'demand'?",
-    ),
-    (
-        {"instance": pd.DataFrame([[1, 2]], columns=["demand", "demand"])},
-        "instance, column demand: stands twice; give every column its own name",
-    ),
-    ({"instance": "demand"}, "instance: is of type str; give a pandas."),
-    (
-        {"jobs": JOBS.assign(workers=[[], []])},
-        "jobs, column workers: repeats what the frame jobs_workers says; drop one of the two",
+        "jobs",
+        JOBS.assign(workers=[[], []]),
+        ", column workers: repeats what the frame jobs_workers says; drop one of the two",
     ),
 ]
+"""A part of the instance, what is given for it, and what the error says behind its name."""
 
 
 def refusal(name: str, **parts: Any) -> str:
@@ -282,10 +232,18 @@ def refusal(name: str, **parts: Any) -> str:
     return str(caught.value)
 
 
-@pytest.mark.parametrize(("parts", "message"), ERRORS)
-def test_errors_name_frame_row_and_column(parts: dict[str, Any], message: str) -> None:
+@pytest.mark.parametrize(("part", "given", "message"), ERRORS)
+def test_errors_name_frame_row_and_column(part: str, given: Any, message: str) -> None:
     """Each flaw is refused at its frame, row and column, with what to do."""
-    assert message in refusal("reclaiming", **PARTS | parts)
+    said = refusal("reclaiming", **PARTS | {part: given})
+    assert f"{part}{message}" in said or f"{part}: {message}" in said
+
+
+def test_an_id_used_twice_names_its_row() -> None:
+    """The frames that refer to it are right by themselves."""
+    twice = {"jobs": changed(JOBS, 1, "id", "a"), "jobs_workers": WORKERS.iloc[:1]}
+    said = 'jobs, row 1, column id: the id "a" is already used at jobs[0]; give every entry its own'
+    assert said in refusal("reclaiming", **PARTS | twice)
 
 
 @pytest.mark.parametrize(
@@ -322,44 +280,52 @@ def test_errors_of_nested_lists_and_mappings() -> None:
         assert f"row 0, column row: {text}" in said
 
 
-class Entry(Document):
-    """An entry without an id that has lists of its own."""
+OTHER = """
+from dlsched.registry import Problem
+from dlsched.schema import Document, Id, Instance, Solution
 
+class Entry(Document):
     weight: int
     tags: tuple[str, ...] = ()
-    table: dict[Id, tuple[int, ...]] = {}  # noqa: RUF012 - pydantic copies defaults
-
+    table: dict[Id, tuple[int, ...]] = {}
 
 class GpuType(Document):
-    """A named entry."""
-
     id: Id
     entries: tuple[Entry, ...] = ()
 
-
 class Other(Instance):
-    """An instance of another package's problem, with deep nesting and names that collide."""
-
     problem: str = "other"
     key: int = 0
     kinds: dict[Id, GpuType]
     loose: tuple[Entry, ...] = ()
     grid: tuple[tuple[tuple[float, ...], ...], ...] = ()
 
+PROBLEM = Problem(
+    name="other", title="Other", source="a test", package=__name__, instance=Other,
+    solution=Solution, levels=(), definition=None, explain=None, exact="", bound="", size="",
+)
+"""
+"""A problem of another package: entries without ids, deep nesting, and names that collide."""
 
-def test_other_schemas() -> None:
+
+def test_other_schemas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Layout, writing and reading follow from the fields of any schema."""
-    entry = Entry(weight=1, tags=("x", "y"), table={"a": (1, 2), "b": (3,)})
-    other = Other(
-        name="n",
-        kinds={"p": GpuType(id="q", entries=(entry, Entry(weight=2))), "r": GpuType(id="q")},
-        loose=(Entry(weight=3), entry),
-        grid=(((1.5, 2.0), (3.0,)), ((4.0,),)),
+    (tmp_path / "other_problem.py").write_text(OTHER)
+    (tmp_path / "other_problem-1.dist-info").mkdir()
+    (tmp_path / "other_problem-1.dist-info" / "entry_points.txt").write_text(
+        "[dlsched.problems]\nother = other_problem:PROBLEM\n"
     )
+    monkeypatch.syspath_prepend(tmp_path)
+    entry = {"weight": 1, "tags": ["x", "y"], "table": {"a": [1, 2], "b": [3]}}
+    fields: dict[str, Any] = {
+        "kinds": {"p": {"id": "q", "entries": [entry, {"weight": 2}]}, "r": {"id": "q"}},
+        "loose": [{"weight": 3}, entry],
+        "grid": [[[1.5, 2.0], [3.0]], [[4.0]]],
+    }
+    other = dlsched.load({"dlsched": 1, "problem": "other", "name": "n"} | fields)
     frames = other.to_frames()
     assert list(frames["kinds_entries_table"].columns) == ["gpu_type", "entry", "key", "table"]
-    reader = Reader(Other, frames)
-    assert reader.parse({"name": "n", **reader.data()}) == other
+    assert dlsched.from_frames("other", **frames) == other
 
 
 def test_positions_in_lists_of_lists_count() -> None:
