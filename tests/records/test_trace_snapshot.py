@@ -1,37 +1,29 @@
 """Snapshots: the cluster at a moment, and the instances made of it, agree with the replay."""
 
-from collections.abc import Callable
 from fractions import Fraction
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from record_files import shared
 
 import dlsched
 from dlsched import OptionError
-from dlsched.problems.reclaiming.definition.oracle import brute_force
 from dlsched.records import Snapshot, Trace, TraceJob, read_trace, replay, snapshot, synthesise
+from dlsched.testing import oracles
 from drawing import draws
 
-HOUR = 3600
-SMALL = settings(max_examples=draws(20), deadline=None)
+NAMES = {"dlsched": dlsched, "read_trace": read_trace, "synthesise": synthesise}
+"""What sources need."""
+SMALL = settings(max_examples=draws(25), deadline=None)
 MOMENTS: dict[str, Any] = {
     "seed": st.integers(0, 10**6),
-    "hours": st.integers(0, 60),
+    "moment": st.integers(0, 60 * 3600 * 1000),
     "share": st.sampled_from([0.0, 0.5, 1.0]),
     "spread": st.booleans(),
 }
-
-
-def drawn(seed: int, hours: int, share: float, spread: bool) -> tuple[Trace, Snapshot]:
-    """Return a small overloaded trace and a snapshot of it."""
-    trace = synthesise(seed, jobs=40, days=2, busy_gpus=60)
-    return trace, snapshot(
-        trace, hours * HOUR, servers=5, gpus=8, elastic=share, seed=seed, spread=spread
-    )
 
 
 def hand() -> Trace:
@@ -110,43 +102,37 @@ def test_running_times_are_rounded_up_to_milliseconds() -> None:
 
 @SMALL
 @given(**MOMENTS)
-def test_the_future_does_not_matter(seed: int, hours: int, share: float, spread: bool) -> None:
-    """A trace cut at the moment gives the same jobs, places, flexible workers and instances."""
-    trace, shot = drawn(seed, hours, share, spread)
-    past = tuple(job for job in trace.jobs if job.submit - trace.first <= hours * HOUR)
-    cut = trace.model_copy(update={"jobs": past})
-    options: dict[str, Any] = {"elastic": share, "seed": seed, "spread": spread}
-    again = snapshot(cut, hours * HOUR, servers=5, gpus=8, **options)
-    assert again == shot
-    assert again.reclaiming == shot.reclaiming
+def test_drawn_moments(seed: int, moment: int, share: float, spread: bool) -> None:
+    """Whatever the moment, the instances are those of the past and of the replay at that moment."""
+    at = Fraction(moment, 1000)
+    trace = synthesise(seed, jobs=40, days=2, busy_gpus=60)
+    options: dict[str, Any] = {"servers": 5, "gpus": 8, "spread": spread}
+    elastic: dict[str, Any] = {"elastic": share, "seed": seed}
+    shot = snapshot(trace, at, **options, **elastic)
+    # A trace cut at the moment gives the same jobs, places, flexible workers and instances.
+    past = tuple(job for job in trace.jobs if job.submit - trace.first <= at)
+    again = snapshot(trace.model_copy(update={"jobs": past}), at, **options, **elastic)
+    assert again == shot and again.reclaiming == shot.reclaiming
+    assert eval(shot.source, NAMES) == shot
+    assert_reclaiming_is_right(shot)
+    assert_elastic_is_right(shot)
+    left = {p.job.id for p in replay(trace, **options).placements if p.finish <= at}
+    assert left.isdisjoint(p.job.id for p in shot.running) and len(left) == shot.finished
 
 
-@SMALL
-@given(**MOMENTS)
-def test_the_reclaiming_instance_is_right(
-    seed: int, hours: int, share: float, spread: bool
-) -> None:
-    """Its free GPUs are the cluster's less those held, and its jobs those that run."""
-    trace, shot = drawn(seed, hours, share, spread)
+def assert_reclaiming_is_right(shot: Snapshot) -> None:
+    """Assert that its free GPUs are those not held, and its jobs and workers those that run."""
     instance = shot.reclaiming
-    held = sum(sum(gpus.values()) for gpus in instance.held)
+    held = sum(w.gpus for job in instance.jobs for w in job.workers)
     assert sum(s.gpus for s in instance.servers) - held == shot.free_gpus
     assert [job.id for job in instance.jobs] == [p.job.id for p in shot.running]
     for job, placement in zip(instance.jobs, shot.running, strict=True):
         flexible = sum(w.gpus for w in job.workers if w.flexible)
-        elastic = job.id in shot.elastic_ids
-        assert flexible == (placement.job.gpus // 2 if elastic else 0)
-    history = replay(trace, servers=5, gpus=8, spread=spread)
-    left = {p.job.id for p in history.placements if p.finish <= shot.at}
-    assert left.isdisjoint(job.id for job in instance.jobs)
-    assert len(left) == shot.finished
+        assert flexible == (placement.job.gpus // 2 if job.id in shot.elastic_ids else 0)
 
 
-@SMALL
-@given(**MOMENTS)
-def test_the_elastic_epoch_is_right(seed: int, hours: int, share: float, spread: bool) -> None:
-    """Running at the recorded GPUs is within everyone's range and fills what is not free."""
-    _, shot = drawn(seed, hours, share, spread)
+def assert_elastic_is_right(shot: Snapshot) -> None:
+    """Assert that the recorded GPUs are within everyone's range, and fill what is not free."""
     data = shot.elastic.to_data()
     least, most = (
         {job["id"]: job[field] for job in data["jobs"]} for field in ("min_workers", "max_workers")
@@ -183,14 +169,13 @@ def test_who_is_elastic_is_decided_job_by_job() -> None:
 def test_the_source_makes_the_snapshot_again() -> None:
     """The source is Python that runs, and gives the same instance."""
     shot = snapshot(read_trace("synthetic-1"), "4d12h", servers=32, demand=5, elastic=0.4, seed=9)
-    names = {"dlsched": dlsched, "read_trace": read_trace}
-    again = eval(shot.source, names)
+    again = eval(shot.source, NAMES)
     assert again == shot
     assert again.reclaiming == shot.reclaiming
     name = "reclaiming-synthetic-1-4d12h-32x8-demand=5-elastic=0.4-seed=9"
     assert shot.reclaiming.name == name
     for made in (shot.reclaiming, shot.elastic):
-        assert eval(made.source, names) == made
+        assert eval(made.source, NAMES) == made
     assert snapshot(read_trace("synthetic-1"), 0, name="mine").reclaiming.name == "mine"
 
 
@@ -222,9 +207,9 @@ def test_the_shipped_trace_overloads_64_servers() -> None:
 
 
 @pytest.mark.parametrize("name", ["trace1.csv", "trace3.csv"])
-def test_recorded_traces_begin_slowly(recorded: Callable[[str], Path], name: str) -> None:
+def test_recorded_traces_begin_slowly(name: str) -> None:
     """Two jobs have come by then, so that 6 of 64 servers are returned for nothing."""
-    shot = snapshot(read_trace(recorded(name)), "3d")
+    shot = snapshot(read_trace(shared(f"muri/{name}")), "3d")
     assert (len(shot.running), shot.queued) == (2, ())
     assert tuple(dlsched.solve(shot.reclaiming).objective) == (0, 0)
 
@@ -239,16 +224,18 @@ def test_recorded_traces_begin_slowly(recorded: Callable[[str], Path], name: str
     ],
 )
 def test_recorded_traces_give_instances_that_are_solved(
-    recorded: Callable[[str], Path], name: str, at: str, servers: int, demand: int
+    name: str, at: str, servers: int, demand: int
 ) -> None:
     """Later they fill 16 servers, and use half of 64: jobs are lost, and the least is proved."""
-    shot = snapshot(read_trace(recorded(name)), at, servers=servers, demand=demand, elastic=0)
+    shot = snapshot(
+        read_trace(shared(f"muri/{name}")), at, servers=servers, demand=demand, elastic=0
+    )
     exact, lyra = (dlsched.solve(shot.reclaiming, method) for method in ("exact", "lyra"))
     assert exact.status == "optimal"
     assert exact.objective.preempted > 0
     assert tuple(exact.objective) <= tuple(lyra.objective)
     if servers == 16:
-        assert tuple(exact.objective) == tuple(brute_force(shot.reclaiming) or ())
+        assert tuple(exact.objective) == tuple(oracles.reclaiming(shot.reclaiming) or ())
 
 
 def test_adapters_are_found_by_the_problems_name() -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from trace_files import ACME, HELIOS, OPENB, PAI, write
+from record_files import ACME, HELIOS, OPENB, PAI, write
 
 from dlsched import InstanceError, OptionError, UnknownName
-from dlsched.records import FORMATS, Trace, read_trace, write_trace
+from dlsched.records import Trace, read_trace, write_trace
 
 
 def essence(trace: Trace) -> list[tuple[str, int, Any, Any]]:
@@ -244,10 +244,3 @@ def test_archives_and_folders_are_looked_into(tmp_path: Path) -> None:
     with pytest.raises(InstanceError, match="is a folder with 2 traces: cluster_job_log, trace_k"):
         read_trace(folder)
     assert essence(read_trace(folder, "philly")) == expected
-
-
-def test_every_format_documents_what_it_selects_by() -> None:
-    """The table of formats is complete: files, states, and the columns that errors name."""
-    for name, layout in FORMATS.items():
-        assert layout.files and layout.states and layout.title, name
-        assert {"id", "gpus", "submit", "duration"} <= layout.names.keys()

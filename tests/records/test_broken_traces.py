@@ -1,55 +1,56 @@
 """Broken files of published traces: one error with place and remedy, or a count."""
 
+from __future__ import annotations
+
 import gzip
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from trace_files import HEAD, HELIOS, OPENB, PAI, SMALL, write
+from record_files import HEAD, HELIOS, OPENB, PAI, SMALL, write
 
-from dlsched import InstanceError
+from dlsched import InstanceError, OptionError
 from dlsched.records import read_trace
 
 ROW = "7,u,vcA,4,1,1,FAILED,2020-06-09 18:41:01,2020-06-09 19:00:00,2020-06-09 19:00:09,9,0\n"
 TASK = "4f05,tensorflow,1.0,Terminated,1739162.0,1739200.0,600.0,29.296875,50.0,MISC\n"
 POD = OPENB + "p0,88000,327680,8,1000,,LS,Succeeded,10,20,12\n"
-TIMES = {"start_time": "2017-10-07 01:12:09", "end_time": "2017-10-07 01:13:23"}
+ATTEMPT = {
+    "start_time": "2017-10-07 01:12:09",
+    "end_time": "2017-10-07 01:13:23",
+    "detail": [{"ip": "m47", "gpus": ["gpu0"]}],
+}
 JOB = {
     "status": "Pass",
     "vc": "ee9e8c",
     "jobid": "application_1",
-    "attempts": [TIMES | {"detail": [{"ip": "m47", "gpus": ["gpu0"]}]}],
+    "attempts": [ATTEMPT],
     "submitted_time": "2017-10-07 01:11:39",
     "user": "ce2f4c",
 }
 LOG = json.dumps([JOB], indent=4)
+FIRST = "job 1, attempts[0]"
+GPUS = f"{FIRST}.detail[0].gpus"
 
 
-BROKEN: list[tuple[str, str, str | bytes, str, str, str]] = [
+def helios(old: str, new: str) -> str:
+    """Return a log of one job with a piece of its row replaced."""
+    assert ROW.count(old) == 1
+    return HELIOS + ROW.replace(old, new)
+
+
+PACKED = gzip.compress((HEAD + "x,1,0,1\n").encode())
+BROKEN: list[tuple[Any, str, str | bytes, str, str, str]] = [
     ("helios", "cluster_log.csv", HELIOS, "row 2", "there is no job", "one row per job"),
     ("helios", "x.csv", HELIOS.replace("gpu_num", "n"), "row 1, gpu_num", "no such", "it has: job"),
     ("helios", "x.csv", HELIOS + ROW[:-3] + "\n", "row 2", "has 11 cells", "one cell per column"),
-    ("helios", "x.csv", HELIOS + ROW.replace(",4,", ",,"), "row 2, gpu_num", "empty", "fill it in"),
-    ("helios", "x.csv", HELIOS + ROW.replace(",4,", ",-4,"), "row 2, gpu_num", "small", "least 0"),
-    ("helios", "x.csv", HELIOS + ROW.replace(",4,", ",all,"), "row 2, gpu_num", "number", "finite"),
-    ("helios", "x.csv", HELIOS + ROW.replace("7,u", ",u"), "row 2, job_id", "empty", "fill it in"),
-    (
-        "helios",
-        "x.csv",
-        HELIOS + ROW.replace("2020-06-09 19:00:09", "noon"),
-        "row 2, end_time",
-        "noon is not a date",
-        "2020-06-09 18:41:01",
-    ),
-    (
-        "auto",
-        "x.csv",
-        HELIOS + ROW.replace("FAILED", "VERY_BAD"),
-        "column state",
-        "1 of 1 job have unknown states, as VERY_BAD",
-        "there are: COMPLETED",
-    ),
+    ("helios", "x.csv", helios(",4,", ",,"), "row 2, gpu_num", "empty", "fill it in"),
+    ("helios", "x.csv", helios(",4,", ",-4,"), "row 2, gpu_num", "small", "least 0"),
+    ("helios", "x.csv", helios(",4,", ",all,"), "row 2, gpu_num", "number", "finite"),
+    ("helios", "x.csv", helios("7,u", ",u"), "row 2, job_id", "empty", "fill it in"),
+    ("helios", "x.csv", helios("19:00:09", "x"), "row 2, end_time", "is not a date", "2020-06-09"),
+    ("auto", "x.csv", helios("FAILED", "BAD"), "column state", "unknown states, as BAD", "there a"),
     ("auto", "cluster_gpu_number.csv", "date,vcA,total\n", "", "no job trace", "cluster_log.csv"),
     ("auto", "pai_job_table.csv", "a,b,c,Failed,1.0,2.0\n", "", "no job trace", "pai_task_table"),
     ("pai", "x.csv", "a,b,c,Failed,1.0,2.0\n", "row 1", "6 cells, the header has 10", "itself"),
@@ -70,24 +71,21 @@ BROKEN: list[tuple[str, str, str | bytes, str, str, str]] = [
     (
         "philly",
         "x",
-        LOG.replace('"m47",', '"m47", "gpus": 8,').replace('"gpus": [', '"ids": ['),
-        "job 1, attempts[0].detail[0].gpus",
+        LOG.replace('"gpus": [', '"gpus": 8, "ids": ['),
+        GPUS,
         "is not a list",
         "cluster_job_log",
     ),
-    (
-        "philly",
-        "x",
-        LOG.replace("2017-10-07 01:13:23", "later"),
-        "job 1, attempts[0].end_time",
-        "later is not a date",
-        "2017-10-07 01:12:09",
-    ),
+    ("philly", "x", LOG.replace("01:13:23", "noon"), f"{FIRST}.end_time", "not a date", "2017-10"),
     ("auto", "cut", gzip.compress(LOG.encode())[:-20], "", "gzip data is damaged", "copy or make"),
     ("auto", "wide", LOG.encode("utf-16"), "", "is not UTF-8", "save it as UTF-8"),
     ("auto", "a.zip", b"PK\x03\x04nothing", "", "the archive is damaged", "copy or make"),
+    (SMALL, "t.csv", PACKED[:-20], "", "the gzip data is damaged", "copy or make"),
+    (SMALL, "t.csv", b"\x1f\x8bnonsense", "", "the gzip data is damaged", "copy or make"),
+    (SMALL, "t.csv", HEAD.encode() + b"\xe9,1,0,1\n", "", "is not UTF-8", "save it as UTF-8"),
     ("auto", "lfs", "version https://git-lfs.github.com/spec/v1\n", "", "LFS pointer", "lfs pull"),
 ]
+
 
 # tables of one's own, read by the mapping SMALL: text, place, problem, remedy
 BAD: list[tuple[str, str, str, str]] = [
@@ -102,21 +100,26 @@ BAD: list[tuple[str, str, str, str]] = [
     (HEAD + "x,2.0,0,1\n", "row 2, n", "2.0 is not a whole number", "without a point"),
     (HEAD + "x,-1,0,1\n", "row 2, n", "-1 is too small", "at least 0"),
     (HEAD + "x,1,-5,1\n", "row 2, at", "-5 is too small", "at least 0"),
-    (HEAD + "x,1,0,-0.5\n", "row 2, secs", "is too small", "at least 0"),
-    (HEAD + "x,1,0,nan\n", "row 2, secs", "nan is not a number", "finite decimal"),
-    (HEAD + "x,1,0,inf\n", "row 2, secs", "inf is not a number", "finite decimal"),
-    (HEAD + "x,1,0,1_000\n", "row 2, secs", "is not a number", "finite decimal"),
-    (HEAD + "x,1,0,٣\n", "row 2, secs", "is not a number", "finite decimal"),
-    (HEAD + "x,1,0,0x10\n", "row 2, secs", "is not a number", "finite decimal"),
-    (HEAD + "x,1,0,1e400\n", "row 2, secs", "1e400 is too large", "within 1e15"),
-    (HEAD + "x,1,0,1e-400\n", "row 2, secs", "more digits", "round it"),
-    (HEAD + "x,1,0,1e999999999\n", "row 2, secs", "is not a number", "finite decimal"),
-    (HEAD + "x,1,0," + "9" * 5000 + "\n", "row 2, secs", "has too many digits", "round it"),
-    (HEAD + "x,1,0,2e15\n", "row 2, secs", "is too large", "within 1e15"),
-    (HEAD + "x,1,0,0.12345678901234567891\n", "row 2, secs", "more digits", "round it"),
+    *(
+        (f"{HEAD}x,1,0,{text}\n", "row 2, secs", problem, remedy)
+        for text, problem, remedy in [
+            ("-0.5", "is too small", "at least 0"),
+            ("nan", "nan is not a number", "finite decimal"),
+            ("inf", "inf is not a number", "finite decimal"),
+            ("1_000", "is not a number", "finite decimal"),
+            ("٣", "is not a number", "finite decimal"),
+            ("0x10", "is not a number", "finite decimal"),
+            ("1e400", "1e400 is too large", "within 1e15"),
+            ("1e-400", "more digits", "round it"),
+            ("1e999999999", "is not a number", "finite decimal"),
+            ("9" * 5000, "has too many digits", "round it"),
+            ("2e15", "is too large", "within 1e15"),
+            ("0.12345678901234567891", "more digits", "round it"),
+            ("", "the cell is empty", "fill it in"),
+        ]
+    ),
     (HEAD + ",1,0,1\n", "row 2, job", "the cell is empty", "fill it in"),
     (HEAD + "x,,0,1\n", "row 2, n", "the cell is empty", "fill it in"),
-    (HEAD + "x,1,0,\n", "row 2, secs", "the cell is empty", "fill it in"),
     (HEAD + "x,1,0,1\n\nx,1,1,1\n", "row 4, job", 'the id "x" is already used in row 2', "own id"),
     (HEAD + 'x,1,0,"1\n', "row 2", "is not CSV", "correct it"),
     (HEAD + "x" * 70000 + ",1,0,1\n", "row 2", "is too long", "one row per job"),
@@ -141,8 +144,25 @@ def test_broken_files_are_refused(
     assert len(str(error)) < 500 + len(str(file))
 
 
-def test_a_wrong_header_file_is_named(tmp_path: Path) -> None:
-    """What is wrong with the header is an error about the header file."""
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("none.csv", "cannot be read: no such file"),
+        (".", "cannot be read: is a directory"),
+        ("x" * 300, "cannot be read: file name too long"),
+    ],
+)
+def test_what_cannot_be_opened_is_named(tmp_path: Path, name: str, problem: str) -> None:
+    """A missing file and a folder are errors of ours."""
+    with pytest.raises(InstanceError) as caught:
+        read_trace(tmp_path / name, SMALL)
+    assert caught.value.where == str(tmp_path / name) and problem in caught.value.problem
+    with pytest.raises(OptionError, match="the path is empty; name a trace's file"):
+        read_trace("")
+
+
+def test_a_header_file_beside_it(tmp_path: Path) -> None:
+    """A wrong one is named. Archives come without it: then the published order is taken."""
     path = write(tmp_path, "pai_task_table.csv", TASK)
     header = write(tmp_path, "pai_task_table.header", "job_name,task_name,inst_num\n")
     with pytest.raises(InstanceError, match="row 1, status: there is no such column") as caught:
@@ -151,13 +171,10 @@ def test_a_wrong_header_file_is_named(tmp_path: Path) -> None:
     header.write_text("")
     with pytest.raises(InstanceError, match="row 1, job_name: has no column names; take the"):
         read_trace(path)
-
-
-def test_a_missing_header_file_is_said(tmp_path: Path) -> None:
-    """Archives come without it; the published order is taken, and a header row is skipped."""
-    trace = read_trace(write(tmp_path, "pai_task_table.csv", TASK))
+    header.unlink()
+    trace = read_trace(path)
     assert any(note.startswith("pai_task_table.header is not beside it") for note in trace.notes)
-    own = read_trace(write(tmp_path, "own.csv", PAI + TASK))
+    own = read_trace(write(tmp_path, "own.csv", PAI + TASK))  # a header row is skipped
     assert own.jobs == trace.jobs
 
 
@@ -168,7 +185,7 @@ def test_words_for_nothing(tmp_path: Path, word: str) -> None:
     trace = read_trace(write(tmp_path, "cluster_log.csv", HELIOS + rows))
     assert [job.id for job in trace.jobs] == ["7"]
     assert trace.notes == ("1 of 2 jobs left out: 1 without an end",)
-    jobs = [JOB, JOB | {"jobid": "b", "attempts": [JOB["attempts"][0] | {"end_time": word}]}]  # type: ignore[index]
+    jobs = [JOB, JOB | {"jobid": "b", "attempts": [ATTEMPT | {"end_time": word}]}]
     trace = read_trace(write(tmp_path, "cluster_job_log", json.dumps(jobs)))
     assert trace.notes == ("1 of 2 jobs left out: 1 still running",)
 
@@ -204,16 +221,20 @@ def test_layout_does_not_matter(tmp_path: Path) -> None:
     log = read_trace(write(tmp_path, "cluster_job_log", LOG)).jobs
     marked = gzip.compress(("\ufeff" + json.dumps([JOB])).encode())
     assert read_trace(write(tmp_path, "marked.json.gz", marked)).jobs == log
+    # Quotes, blanks, more columns, and another order of them.
+    text = '\ufeffsecs, n,"job",at,more\r\n\r\n 1 ,"2",x, 3 ,whatever\r\n,,,,\r\n'
+    (job,) = read_trace(write(tmp_path, "t.csv", text), SMALL).jobs
+    assert (job.id, job.gpus, job.submit * 1000, job.duration) == ("x", 2, 3, 1)
 
 
-def test_long_lists_are_read_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wherever the pieces end, the jobs are the same; an object longer than two is refused."""
-    jobs = json.dumps([JOB | {"jobid": f"j{n}"} for n in range(9)])
-    path = write(tmp_path, "cluster_job_log", jobs)
-    whole = read_trace(path).jobs
-    for chunk in (400, 401, 1000):
-        monkeypatch.setattr("dlsched.records.traces.json_list.CHUNK", chunk)
-        assert read_trace(path).jobs == whole
-    monkeypatch.setattr("dlsched.records.traces.json_list.CHUNK", 50)
+def test_a_list_longer_than_what_is_read_at_a_time(tmp_path: Path) -> None:
+    """Wherever a piece ends, the jobs are whole; an object of megabytes is refused."""
+    jobs = [JOB | {"jobid": f"j{n}", "user": "u" * (n % 997)} for n in range(3000)]
+    path = write(tmp_path, "cluster_job_log", json.dumps(jobs))
+    assert path.stat().st_size > 2**21
+    assert [(job.id, job.duration) for job in read_trace(path).jobs] == [
+        (f"j{n}", 74) for n in range(3000)
+    ]
+    path.write_text(json.dumps([JOB | {"user": "u" * 2**22}]))
     with pytest.raises(InstanceError, match="job 1: is not JSON"):
         read_trace(path)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
+from record_files import shared
 
 import dlsched
 from dlsched import OptionError
-from dlsched.problems.interleaving.instances.state import stages
 from dlsched.records import Trace, TraceJob, pool, queue, read_trace, snapshot
-from dlsched.registry.cluster_state import JobState
 
 TIMES = (Fraction(1, 4), Fraction(1, 2), Fraction(1))
 
@@ -44,9 +41,10 @@ def hand() -> Trace:
 )
 def test_the_first_stage_by_table_1(model: str | None, split: tuple[Fraction, Fraction]) -> None:
     """In milliseconds: three stages as recorded; with four 60:18, 24:4, 0.06:0.03 and 0:91."""
-    made = JobState("x", 1, 1, 1, submit=0, remaining=1, model=model, stages=TIMES)
-    assert stages(made, 3) == (250, 500, 1000)
-    assert stages(made, 4) == (*split, 500, 1000)
+    one = TraceJob(id="x", gpus=1, submit=0, duration=1, model=model, stages=TIMES)
+    trace = Trace(name="one", jobs=(one,))
+    assert pool(trace).jobs[0].stages == (250, 500, 1000)
+    assert pool(trace, resources=4).jobs[0].stages == (*split, 500, 1000)
 
 
 def test_other_numbers_of_stages_are_refused() -> None:
@@ -97,9 +95,9 @@ def test_an_unknown_order_is_refused() -> None:
 
 
 @pytest.mark.slow
-def test_recorded_traces_become_covers(recorded: Callable[[str], Path]) -> None:
+def test_recorded_traces_become_covers() -> None:
     """A recorded trace has many jobs of few profiles, which are proved at half the budget."""
-    made = pool(read_trace(recorded("trace1.csv")), resources=4, budget=0.5)
+    made = pool(read_trace(shared("muri/trace1.csv")), resources=4, budget=0.5)
     assert len(made.jobs) > 10 * len(made.profiles)
     assert dlsched.solve(made).status == "optimal"
 

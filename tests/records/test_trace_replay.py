@@ -3,14 +3,12 @@
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dlsched import OptionError
 from dlsched.records import Placement, Trace, TraceJob, replay
-from dlsched.records.traces.replay import place
 
 SECONDS = st.integers(0, 24).map(lambda n: Fraction(n, 2)) | st.sampled_from(
     [Fraction("0.1"), Fraction("0.3"), Fraction("1.007")]
@@ -122,11 +120,14 @@ def test_departures_come_before_arrivals() -> None:
     ],
 )
 def test_placement(free: list[int], size: int, spread: bool, where: dict[int, int] | None) -> None:
-    """Together on the fullest servers that suffice, else spread; on failure no GPU is taken."""
-    remaining = np.array(free)
-    assert place(remaining, 8, size, spread) == where
-    taken = where or {}
-    assert remaining.tolist() == [f - taken.get(s, 0) for s, f in enumerate(free)]
+    """Together on the fullest servers that suffice, else spread; on failure it waits."""
+    filled = [row for f in free for row in ((8 - f, 0, 9), (f, 0, 1))]  # f ends, so that f are free
+    history = replay(
+        trace(*filled, (size, 2, 1)), servers=len(free), gpus=8, spread=spread, until=2
+    )
+    assert len(history.queued) == (where is None)
+    if where is not None:
+        assert dict(history.placements[-1].gpus) == where
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from trace_files import HEAD, HELIOS
+from record_files import HEAD, HELIOS
 
 from dlsched import InstanceError
 from dlsched.records import read_trace, synthesise, write_trace
@@ -13,7 +13,7 @@ MAPPING = {"id": "job", "gpus": "n", "submit": "at", "duration": "secs"}
 DAY = 86400
 
 
-def write(folder: Path, rows: list[tuple[Any, ...]]) -> Path:
+def table(folder: Path, rows: list[tuple[Any, ...]]) -> Path:
     """Write a table of jobs: GPUs, submission, duration."""
     path = folder / "t.csv"
     path.write_text(HEAD + "".join(f"j{i},{n},{at},{s}\n" for i, (n, at, s) in enumerate(rows)))
@@ -59,7 +59,7 @@ def test_wrong_columns_are_refused(
     tmp_path: Path, rows: list[tuple[Any, ...]], place: str, problem: str, remedy: str
 ) -> None:
     """One error names the file, the column and the remedy, and how to insist."""
-    path = write(tmp_path, rows)
+    path = table(tmp_path, rows)
     with pytest.raises(InstanceError) as caught:
         read_trace(path, MAPPING)
     error = caught.value
@@ -86,7 +86,7 @@ RIGHT = {
 @pytest.mark.parametrize("rows", RIGHT.values(), ids=RIGHT)
 def test_what_traces_do_have_is_read(tmp_path: Path, rows: list[tuple[Any, ...]]) -> None:
     """Long jobs, large jobs, failing jobs and long traces are no errors."""
-    assert len(read_trace(write(tmp_path, rows), MAPPING).jobs) == len(rows)
+    assert len(read_trace(table(tmp_path, rows), MAPPING).jobs) == len(rows)
 
 
 def test_a_random_trace_is_plausible_in_its_own_unit_only(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_a_random_trace_is_plausible_in_its_own_unit_only(tmp_path: Path) -> Non
 def test_an_end_before_the_start_is_refused(tmp_path: Path) -> None:
     """In a file of one's own the first such row is an error, whatever the other rows hold."""
     mapping = {"id": "job", "gpus": "n", "submit": "at", "start": "at", "end": "secs"}
-    path = write(tmp_path, [(1, 0, 10), (1, 20, 15)])
+    path = table(tmp_path, [(1, 0, 10), (1, 20, 15)])
     with pytest.raises(InstanceError, match=r"row 3, secs: the job ends 5.0 s before it starts"):
         read_trace(path, mapping)
     path.write_text("job,n,at,secs\nx,1,0,\n")

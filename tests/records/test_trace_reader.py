@@ -1,0 +1,147 @@
+"""Reading traces: exact values, known formats, mappings and durations."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from record_files import HEAD, SMALL, shared, write
+
+from dlsched import InstanceError, OptionError, UnknownName
+from dlsched.records import MAPPINGS, Trace, TraceJob, parse_duration, read_trace, write_trace
+from drawing import draws
+
+AMOUNTS = st.integers(0, 10**9).map(lambda n: Fraction(n, 1000))
+NAMES = st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=8)
+JOBS = st.builds(
+    TraceJob,
+    id=NAMES,
+    gpus=st.integers(0, 64),
+    submit=AMOUNTS,
+    duration=AMOUNTS,
+    iterations=st.none() | st.integers(0, 10**9),
+    model=st.none() | NAMES,
+    batch_size=st.none() | st.integers(1, 512),
+    interval=st.none() | AMOUNTS,
+    iteration_time=st.none() | AMOUNTS,
+    stages=st.just(()) | st.tuples(AMOUNTS, AMOUNTS, AMOUNTS),
+    priority=st.none() | AMOUNTS,
+)
+TRACES = st.lists(JOBS, min_size=1, max_size=5, unique_by=lambda job: job.id)
+
+
+@settings(
+    max_examples=draws(100),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    deadline=None,
+)
+@given(TRACES, st.sampled_from(["t.csv", "t.csv.gz"]))
+def test_what_is_written_is_read_back(tmp_path: Path, jobs: list[TraceJob], name: str) -> None:
+    """Writing and reading lose nothing: not a field, not a digit, not the order."""
+    trace = Trace(name="t", jobs=tuple(jobs))
+    write_trace(trace, tmp_path / name)
+    assert read_trace(tmp_path / name).jobs == trace.jobs
+
+
+MURI = (
+    "job_id,num_gpu,submit_time,iterations,model_name,batch_size,duration,interval,"
+    "iteration_time,resource_time_0,resource_time_1,resource_time_2,priority\n"
+)
+MURI_ROW = "7,4,1000,10,net,16,5000,0,900,700.5,60,17,1\n"
+TIRESIAS = "job_id,num_gpu,submit_time,iterations,model_name,duration,interval\n"
+HELIOS = "job_id,user,gpu_num,submit_time,duration,queue\n"
+DATED = "1,u,0,1970-01-01 00:01:00,5,0\n2,u,4,1970-01-02 00:00:00.25,6,0\n"
+QUARTER = 86400 + Fraction(1, 4)
+MURI_JOB = {
+    "id": "7", "gpus": 4, "submit": 1, "duration": 5, "model": "net", "batch_size": 16,
+    "iterations": 10, "iteration_time": Fraction("0.9"),
+    "stages": (Fraction("0.7005"), Fraction("0.06"), Fraction("0.017")),
+}  # fmt: skip
+# the file, the mapping's name or itself, what the jobs have
+FILES: list[tuple[str, Any, list[dict[str, Any]]]] = [
+    (HEAD + "x,2,0.5,0.1\n", SMALL, [{"submit": Fraction(1, 2000), "duration": Fraction(1, 10)}]),
+    # Sorted by submission, ties as they stand.
+    (HEAD + "c,1,9,1\na,1,5,1\nb,1,5,1\n", SMALL, [{"id": i} for i in "abc"]),
+    (MURI + MURI_ROW, "auto", [MURI_JOB]),
+    (
+        TIRESIAS + "0,8,30,133,net,147,23\n",
+        "tiresias",
+        [{"gpus": 8, "submit": 30, "duration": 147, "model": "net"}],
+    ),
+    (HELIOS + DATED, "helios", [{"gpus": 0, "submit": 60}, {"gpus": 4, "submit": QUARTER}]),
+]
+
+
+@pytest.mark.parametrize(("text", "mapping", "expected"), FILES)
+def test_values_are_exact(
+    tmp_path: Path, text: str, mapping: Any, expected: list[dict[str, Any]]
+) -> None:
+    """Milliseconds, seconds and dates arrive as seconds, exact to the last digit of the file."""
+    jobs = read_trace(write(tmp_path, "t.csv", text), mapping).jobs
+    assert [{k: getattr(j, k) for k in e} for j, e in zip(jobs, expected, strict=True)] == expected
+
+
+def test_every_named_mapping_has_what_each_trace_needs() -> None:
+    """Id, GPUs, submission, duration."""
+    for mapping in MAPPINGS.values():
+        assert {"id", "gpus", "submit", "duration"} <= mapping.keys()
+
+
+def test_stages_that_cannot_be(tmp_path: Path) -> None:
+    """A job has a time for every resource or none; the format has three columns for them."""
+    job = TraceJob(id="x", gpus=1, submit=0, duration=1, stages=(1, 2))
+    with pytest.raises(OptionError, match='job "x" has 2 stages'):
+        write_trace(Trace(name="t", jobs=(job,)), tmp_path / "t.csv")
+    assert not list(tmp_path.iterdir())
+    text = "job,n,at,secs,io,gpu\nx,1,0,1,,\ny,1,0,1,3,\n"
+    with pytest.raises(InstanceError, match=r"row 3, gpu.*no time; write all the stages, or none"):
+        read_trace(write(tmp_path, "t.csv", text), SMALL | {"stages": ["io", "gpu"]})
+
+
+@pytest.mark.parametrize(
+    ("mapping", "message"),
+    [
+        ({"id": "job"}, "mapping\\['gpus'\\] is missing"),
+        (SMALL | {"users": "u"}, "no field 'users'; it has: id, gpus"),
+        (SMALL | {"submit": ("at", "days")}, "unit 'days'; use one of ms, s, min, h, date"),
+        (SMALL | {"duration": ("secs", "date")}, "unit 'date'; use one of ms, s, min, h"),
+        (SMALL | {"gpus": ("n", "ms")}, "is no time and takes no unit"),
+        (SMALL | {"gpus": 3}, "write 'column' or"),
+        (SMALL | {"gpus": ""}, "write 'column' or"),
+        (SMALL | {"stages": "io"}, "must be a list of columns"),
+        ("tiresas", "did you mean 'tiresias'"),
+    ],
+)
+def test_bad_mappings_are_refused(tmp_path: Path, mapping: Any, message: str) -> None:
+    """A mapping, or a format's name, is checked before the file is opened."""
+    with pytest.raises((OptionError, UnknownName), match=message):
+        read_trace(tmp_path / "none.csv", mapping)
+
+
+@pytest.mark.parametrize(("name", "jobs"), [("trace1.csv", 1494), ("trace3.csv", 992)])
+def test_recorded_traces(name: str, jobs: int) -> None:
+    """The traces that Muri published are read whole, with all three stages of every job."""
+    trace = read_trace(shared(f"muri/{name}"))
+    assert len(trace.jobs) == jobs
+    assert all(len(job.stages) == 3 and job.iterations for job in trace.jobs)
+    assert trace.ticks_per_second == 1
+
+
+DURATIONS = {"3d": 259200, "12h": 43200, "90m": 5400, "45s": 45, "3600": 3600, "1d12h": 129600}
+DURATIONS |= {"1w 2d 3h 4m 5s": 788645, "1.5h": 5400, "0.25": 0.25, " 2D ": 172800, "0": 0}
+NO_DURATIONS = ["", " ", "d", "-3d", "3x", "12h1d", "1d1d", "1e3", "nan", "inf", "3d12", "1,5h"]
+NO_DURATIONS += ["٣d", "1.d"]
+
+
+def test_durations() -> None:
+    """Every unit counts its seconds, alone and together; what is none is refused with examples."""
+    assert {text: parse_duration(text) for text in DURATIONS} == DURATIONS
+    for text in NO_DURATIONS:
+        with pytest.raises(OptionError, match="is not a duration; write one as 3d"):
+            parse_duration(text)
+    with pytest.raises(OptionError, match="longer than 1e15"):
+        parse_duration("999999999999999w")
