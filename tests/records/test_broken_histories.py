@@ -7,23 +7,21 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from history_cases import HEADER, row
+from record_files import SACCT, read, row
 
 from dlsched import InstanceError, OptionError, UnknownName, read_history
-from dlsched.records.history import daylight
 
-PAGE = (Path(__file__).parents[3] / "docs" / "histories.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "histories.md").read_text(encoding="utf-8")
 """It has the message of each kind below."""
 GOOD = [row(number) for number in range(1, 8)]
 
 
-def read(tmp_path: Path, lines: list[str], name: str = "record.txt", **options: Any) -> Any:
-    """Read lines as a file."""
-    path = tmp_path / name
-    path.write_text("\n".join(lines) + "\n")
-    return read_history(path, **options)
+def moments(submit: str, **cells: str) -> str:
+    """Return a row of a job that was eligible, and started, when it was submitted."""
+    return row(9, Submit=submit, Eligible=submit, Start=submit, **cells)
 
 
+WAITING = {"Start": "None", "Elapsed": "00:00:00", "NodeList": "None assigned", "AllocTRES": ""}
 DROPPED = {
     "an unreadable moment": (row(9, Start="yesterday"), "Start: 'yesterday' is no time"),
     "an unreadable duration": (row(9, Elapsed="long"), "Elapsed: 'long' is no duration"),
@@ -44,18 +42,17 @@ DROPPED = {
     "the same row again": (GOOD[0], "is there twice"),
     "no GPUs": (row(9, AllocTRES="cpu=8", ReqTRES="cpu=8"), "without GPUs"),
     "a job above the capacity": (
-        row(9, Start="Unknown", End="Unknown", State="PENDING", Elapsed="00:00:00",
-            NodeList="None assigned", AllocTRES="", ReqTRES="gres/gpu=512"),
+        row(9, State="PENDING", End="Unknown", ReqTRES="gres/gpu=512", **WAITING),
         "asks for 512 GPUs, the cluster has 14",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("kind", DROPPED)
 def test_one_bad_row_is_dropped_with_its_reason(tmp_path: Path, kind: str) -> None:
     """The others are read, and the reason is beside the number of the row."""
     bad, reason = DROPPED[kind]
-    history = read(tmp_path, [HEADER, *GOOD, bad])
+    history = read(tmp_path, [SACCT, *GOOD, bad])
     assert len(history.jobs) == len(GOOD)
     assert history.dropped["row"].tolist() == [9]
     assert reason in history.dropped["reason"][0]
@@ -66,13 +63,11 @@ NOTED = {
     "no zone": ([], "no time zone given: times without one are taken as UTC"),
     "an unknown state": ([row(9, State="EXPLODED")], "unknown states, of which"),
     "a further run of an id": (
-        [row(1, Submit="2026-01-08T11:00:00", Eligible="2026-01-08T11:00:00",
-             Start="2026-01-08T11:00:00", End="2026-01-08T11:10:00")],
+        [moments("2026-01-08T11:00:00", JobID="1", JobIDRaw="1", End="2026-01-08T11:10:00")],
         "1 further run of an id: id#2",
     ),
     "an hour of daylight saving": (
-        [row(9, Submit="2026-03-28T22:00:00", Eligible="2026-03-28T22:00:00",
-             Start="2026-03-28T22:00:00", End="2026-03-29T05:00:00", Elapsed="06:00:00")],
+        [moments("2026-03-28T22:00:00", End="2026-03-29T05:00:00", Elapsed="06:00:00")],
         "1 job with End - Start an hour off Elapsed (most on 2026-03-29, daylight saving)",
     ),
     "suspended": (
@@ -89,19 +84,18 @@ NOTED = {
         "1 job of 0 seconds: they hold nothing",
     ),
     "never started": (
-        [row(9, State="CANCELLED by 5", Start="None", Elapsed="00:00:00",
-             NodeList="None assigned", AllocTRES="")],
+        [row(9, State="CANCELLED by 5", **WAITING)],
         "1 job never started",
     ),
     "steps": ([row(9, JobID="9.batch")], "1 row left out that are no jobs of this kind"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("kind", NOTED)
 def test_what_is_assumed_is_noted(tmp_path: Path, kind: str) -> None:
     """Nothing is guessed in silence."""
     more, note = NOTED[kind]
-    history = read(tmp_path, [HEADER, *GOOD, *more])
+    history = read(tmp_path, [SACCT, *GOOD, *more])
     said = [sentence for sentence in history.notes if note in sentence]
     assert said, history.notes
     assert f"{kind}: {said[0]}\n" in PAGE
@@ -122,24 +116,9 @@ def test_an_hour_is_daylight_saving_where_a_clock_was_changed(
     tmp_path: Path, timezone: str | None, day: str, hours: int
 ) -> None:
     """Elsewhere a run an hour longer than Elapsed was suspended, and End counts."""
-    begin = f"{day}T00:30:00"
-    long = row(9, Submit=begin, Eligible=begin, Start=begin, End=f"{day}T04:30:00",
-               Elapsed="03:00:00")  # fmt: skip
-    jobs = read(tmp_path, [HEADER, *GOOD, long], timezone=timezone).jobs.set_index("id")
+    long = moments(f"{day}T00:30:00", End=f"{day}T04:30:00", Elapsed="03:00:00")
+    jobs = read(tmp_path, [SACCT, *GOOD, long], timezone=timezone).jobs.set_index("id")
     assert jobs["end"]["9"] - jobs["start"]["9"] == hours * 3600
-
-
-def test_clocks_are_asked_of_runs_near_their_changes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """There are 600 clocks, and jobs that were suspended for an hour may be many."""
-    asked = []
-    changed = daylight._changed
-    monkeypatch.setattr(daylight, "_changed", lambda *a: bool(asked.append(a)) or changed(*a))
-    more = [row(n, End="2026-01-08T11:15:00", Elapsed="00:10:00") for n in range(9, 59)]
-    history = read(tmp_path, [HEADER, *GOOD, *more])
-    assert any("50 jobs with End - Start longer than Elapsed" in note for note in history.notes)
-    assert len(asked) < len(more)
 
 
 CUT = [
@@ -154,21 +133,21 @@ SYSTEMATIC = {
     "padded columns": (
         ["JobID           Submit               Start"], {"format": "sacct"}, "padded with blanks"),
     "a column is missing": (
-        [HEADER.replace("|Submit", "|Posted"), *GOOD], {"format": "sacct"}, "no column submit"),
+        [SACCT.replace("|Submit", "|Posted"), *GOOD], {"format": "sacct"}, "no column submit"),
     "a column is there twice": (
-        [HEADER.replace("|User", "|State"), *GOOD], {}, "row 1, state: is there twice"),
+        [SACCT.replace("|User", "|State"), *GOOD], {}, "row 1, state: is there twice"),
     "names are in the middle": (
-        ["JobName|" + HEADER.rpartition("|")[0]]
+        ["JobName|" + SACCT.rpartition("|")[0]]
         + ["a|b|" + line.rpartition("|")[0] for line in GOOD],
         {}, "put JobName last"),
     "no GPUs at all": (
-        [HEADER, *(row(n, AllocTRES="cpu=8", ReqTRES="cpu=8") for n in range(1, 5))],
+        [SACCT, *(row(n, AllocTRES="cpu=8", ReqTRES="cpu=8") for n in range(1, 5))],
         {}, "AccountingStorageTRES has gres/gpu"),
     "columns in another order": (
-        [HEADER, *(row(n, Submit="COMPLETED", State="2026-01-08T10:00:00") for n in range(1, 5))],
+        [SACCT, *(row(n, Submit="COMPLETED", State="2026-01-08T10:00:00") for n in range(1, 5))],
         {}, "row 2, Submit: 'COMPLETED' is no time; so are 4 of 4 rows"),
-    "cut to the window": ([HEADER, *CUT], {}, "export without -T (--truncate)"),
-    "no job is left": ([HEADER], {}, "no job is left"),
+    "cut to the window": ([SACCT, *CUT], {}, "export without -T (--truncate)"),
+    "no job is left": ([SACCT], {}, "no job is left"),
     "pods": (['{"items": [{"kind": "Pod"}]}'], {}, "finished pods are deleted"),
     "a table without times": (["id,gpus,submit", "1,2,3"], {}, "no column is called start"),
 }  # fmt: skip
@@ -203,13 +182,13 @@ def test_an_option_that_cannot_be_used(
 ) -> None:
     """It is named, with those that can be."""
     with pytest.raises((OptionError, UnknownName)) as caught:
-        read(tmp_path, [HEADER, *GOOD], **options)
+        read(tmp_path, [SACCT, *GOOD], **options)
     assert message in str(caught.value)
 
 
 def test_much_that_is_dropped_is_a_warning(tmp_path: Path) -> None:
     """More than 5 % of the GPU-hours: said at the head."""
-    history = read(tmp_path, [HEADER, *GOOD, row(9, NodeList="n[1-")])
+    history = read(tmp_path, [SACCT, *GOOD, row(9, NodeList="n[1-")])
     assert history.warnings == ("1 row dropped with a fault, of 12.5% of the GPU-hours",)
 
 
@@ -217,17 +196,17 @@ def test_nodes_are_those_of_a_file(tmp_path: Path) -> None:
     """What sinfo prints and a table are the same; a job on another node is dropped."""
     sinfo = tmp_path / "sinfo.txt"
     sinfo.write_text("n1|gpu:a100:16|gpu*\nn1|gpu:a100:16|night\nn2|gpu:a100:16|night\n")
-    history = read(tmp_path, [HEADER, *GOOD, row(9, NodeList="n7")], nodes=sinfo)
+    history = read(tmp_path, [SACCT, *GOOD, row(9, NodeList="n7")], nodes=sinfo)
     assert history.capacity.total == 32 and not history.capacity.measured
     assert history.capacity.nodes["partitions"].tolist() == [("gpu", "night"), ("night",)]
     assert "ran on n7, which is not among the nodes" in history.dropped["reason"][0]
     frame = pd.DataFrame({"name": ["n1", "n2"], "gpus": [16, 16]})
-    assert read(tmp_path, [HEADER, *GOOD], nodes=frame).capacity.total == 32
+    assert read(tmp_path, [SACCT, *GOOD], nodes=frame).capacity.total == 32
     with pytest.raises(InstanceError, match="row 2, gpus: 'many' is no whole number"):
-        read(tmp_path, [HEADER, *GOOD], nodes=pd.DataFrame({"name": ["n1"], "gpus": ["many"]}))
+        read(tmp_path, [SACCT, *GOOD], nodes=pd.DataFrame({"name": ["n1"], "gpus": ["many"]}))
     twice = pd.DataFrame({"name": ["n1", "n1"], "gpus": [8, 8], "gpu_type": ["a100", "v100"]})
     with pytest.raises(InstanceError, match="row 3, gpu_type: n1 has v100 here and a100 above"):
-        read(tmp_path, [HEADER, *GOOD], nodes=twice)
+        read(tmp_path, [SACCT, *GOOD], nodes=twice)
 
 
 def test_a_node_named_twice_is_held_once(tmp_path: Path) -> None:
@@ -240,5 +219,5 @@ def test_a_node_named_twice_is_held_once(tmp_path: Path) -> None:
 
 def test_names_may_have_delimiters_if_they_are_last(tmp_path: Path) -> None:
     """Slurm does not escape them."""
-    history = read(tmp_path, [HEADER, *GOOD, row(9, JobName="a|b|c")])
+    history = read(tmp_path, [SACCT, *GOOD, row(9, JobName="a|b|c")])
     assert len(history.jobs) == 8 and not len(history.dropped)

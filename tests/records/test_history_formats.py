@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from record_files import read, shared, write
 
 from dlsched import InstanceError, read_history
 
-EXCERPTS = Path(__file__).parents[4] / "shared" / "data" / "history"
-REAL = pytest.mark.skipif(not EXCERPTS.is_dir(), reason="shared/data/history is not there")
 COLUMNS = (
     "jobid,jobidraw,cluster,partition,qos,account,group,gid,user,uid,submit,eligible,start,end,"
     "elapsed,exitcode,state,nnodes,ncpus,reqcpus,reqmem,reqtres,alloctres,timelimit,nodelist,"
@@ -21,10 +20,9 @@ COLUMNS = (
 )
 
 
-@REAL
 def test_an_excerpt_of_a_cluster_explains_an_eighth() -> None:
     """533 of 563 jobs started; the replay is exact; most of the waiting is held back."""
-    path = EXCERPTS / "sacct_pozidriv_excerpt.txt"
+    path = shared("history/sacct_pozidriv_excerpt.txt")
     history = read_history(path, "sacct", columns=COLUMNS, resource="cpu", timezone="UTC")
     assert (len(history.jobs), int(history.jobs["start"].notna().sum())) == (563, 533)
     report = history.check()
@@ -33,10 +31,9 @@ def test_an_excerpt_of_a_cluster_explains_an_eighth() -> None:
     assert not history.explained.supported
 
 
-@REAL
 def test_a_record_of_slurm_alone_is_explained() -> None:
     """Nothing but the scheduler decided the waits; with its delay backfill comes near them."""
-    history = read_history(EXCERPTS / "sacct_slurm2205_8gpu.txt", timezone="UTC")
+    history = read_history(shared("history/sacct_slurm2205_8gpu.txt"), timezone="UTC")
     assert len(history.jobs) == 197 and int(history.jobs["start"].notna().sum()) == 177
     assert history.check()
     assert history.explained.share > 0.98
@@ -48,25 +45,23 @@ def test_a_record_of_slurm_alone_is_explained() -> None:
     assert abs(waits / recorded - 1) < 0.05
 
 
-@REAL
 def test_swf_without_a_header() -> None:
     """25 jobs of HPC2N; nine of ten hours of waiting are not explained by 25 jobs."""
-    history = read_history(EXCERPTS / "seth_accasim_25jobs.swf")
+    history = read_history(shared("history/seth_accasim_25jobs.swf"))
     assert history.format == "swf" and history.resource == "cpu" and not history.dated
     assert len(history.jobs) == 25 and history.check()
     assert history.within().outcome()["wait"].max() == 221_748
     assert history.explained.share < 0.2
 
 
-@REAL
 def test_forms_of_sacct() -> None:
     """Ids of arrays, running jobs with an end, unknown states, rows without an account."""
-    path = EXCERPTS / "sacct_forms_xdmod_unit.txt"
+    path = shared("history/sacct_forms_xdmod_unit.txt")
     history = read_history(path, "sacct", columns=COLUMNS, resource="cpu", timezone="UTC")
     assert "4103947_[9-11,20]" in history.jobs["id"].tolist()
     running = history.jobs[history.jobs["state"] == "RUNNING"]
     assert running["end"].isna().all() and len(running) == 1
-    path = EXCERPTS / "sacct_phillips_gpu_excerpt.txt"
+    path = shared("history/sacct_phillips_gpu_excerpt.txt")
     history = read_history(path, "sacct", columns=COLUMNS, timezone="UTC")
     assert history.jobs["gpus"].tolist() == [2, 2] and len(history.dropped) == 35
 
@@ -93,26 +88,21 @@ SWF = """; UnixStartTime: 1700000000
 
 def test_swf_with_a_header_and_its_deviations(tmp_path: Path) -> None:
     """Unsorted, 21 fields, -0.0, fractions, parts of checkpointed jobs, jobs that never started."""
-    path = tmp_path / "log.swf"
-    path.write_text(SWF)
-    history = read_history(path)
+    history = read(tmp_path, SWF, "log.swf")
     assert history.dated and history.timezone == "Europe/Berlin"
     assert history.jobs["id"].tolist() == ["1", "2", "3"]
     assert history.jobs["submit"].tolist() == [1.7e9, 1.7e9 + 8, 1.7e9 + 20]
     assert history.jobs["end"].tolist()[2] == 1.7e9 + 30.5
     assert np.isnan(history.jobs["start"][1])
     assert history.capacity.total == 8 and history.capacity.source == "the file's header"
-    semicolons = tmp_path / "semicolons.swf"
-    semicolons.write_text("\n".join(line.replace(" ", ";") for line in SWF.splitlines()[3:5]))
-    assert len(read_history(semicolons, "swf").jobs) == 2
+    semicolons = [line.replace(" ", ";") for line in SWF.splitlines()[3:5]]
+    assert len(read(tmp_path, semicolons, "semicolons.swf", format="swf").jobs) == 2
 
 
 def test_a_model_of_a_workload_has_no_waits(tmp_path: Path) -> None:
     """It is said that there is nothing to compare with."""
-    path = tmp_path / "model.swf"
     lines = [f"{n} {n} -1 10 1 -1 -1 1 60 -1 1 1 1 -1 1 -1 -1 -1" for n in range(1, 30)]
-    path.write_text("\n".join(lines))
-    history = read_history(path)
+    history = read(tmp_path, lines, "model.swf")
     assert not history.recorded_waits
     assert any("no recorded waits" in note for note in history.notes)
 
@@ -146,9 +136,8 @@ def test_workloads_of_kueue(tmp_path: Path) -> None:
         workload("b", "2026-01-08T10:02:00Z", "2026-01-08T11:00:00Z", ""),
         workload("c", "2026-01-08T10:03:00Z", "", ""),
     ]
-    path = tmp_path / "workloads.json"
-    path.write_text(json.dumps({"kind": "WorkloadList", "items": items}))
-    history = read_history(path)
+    text = json.dumps({"kind": "WorkloadList", "items": items})
+    history = read(tmp_path, text, "workloads.json")
     assert history.format == "kueue"
     assert history.jobs["gpus"].tolist() == [6, 6, 6]
     assert history.jobs["state"].tolist() == ["COMPLETED", "RUNNING", "PENDING"]
@@ -158,19 +147,15 @@ def test_workloads_of_kueue(tmp_path: Path) -> None:
 
 def test_a_table_with_named_columns(tmp_path: Path) -> None:
     """Epoch seconds, ISO dates with offsets, D-HH:MM:SS, milliseconds; a data frame, too."""
-    path = tmp_path / "pbs.csv"
-    path.write_text(
+    path = write(
+        tmp_path,
+        "pbs.csv",
         "jid;qtime;wait;walltime;ngpus;host\n"
         "1;1767866400;60;0-01:00:00;4;n[1-2]\n"
-        "2;2026-01-08T11:00:00+01:00;00:10:00;1800;2;n1+n2\n"
+        "2;2026-01-08T11:00:00+01:00;00:10:00;1800;2;n1+n2\n",
     )
-    columns = {
-        "id": "jid",
-        "submit": "qtime",
-        "duration": "walltime",
-        "gpus": "ngpus",
-        "nodes": "host",
-    }
+    columns = {"id": "jid", "submit": "qtime", "gpus": "ngpus", "nodes": "host"}
+    columns["duration"] = "walltime"
     history = read_history(path, columns=columns)
     assert history.format == "csv"
     assert history.jobs["submit"].tolist() == [1767866400.0, 1767866400.0]

@@ -7,26 +7,22 @@ from typing import Any
 
 import numpy as np
 import pytest
-from history_cases import fifo
+from record_files import fifo, read
 
-from dlsched import History, OptionError, UnknownName, read_history
+from dlsched import History, OptionError, UnknownName
 from dlsched.records import sacct_text
 
 
 @pytest.fixture
 def history(tmp_path: Path) -> History:
     """Return the record of a simulation of 300 jobs under fifo."""
-    path = tmp_path / "record.txt"
-    path.write_text(sacct_text(fifo(300)))
-    return read_history(path, timezone="UTC")
+    return read(tmp_path, sacct_text(fifo(300)), timezone="UTC")
 
 
 def table(tmp_path: Path, rows: list[str]) -> History:
     """Return a history of rows of a table: id, user, partition, gpus, times, limit, nodes."""
-    path = tmp_path / "jobs.csv"
     head = "id,user,partition,gpus,submit,eligible,start,end,limit,nodes"
-    path.write_text("\n".join([head, *rows]))
-    return read_history(path, timezone="UTC")
+    return read(tmp_path, [head, *rows], "jobs.csv", timezone="UTC")
 
 
 ROWS = [

@@ -8,26 +8,18 @@ import re
 from pathlib import Path
 
 import pytest
-from history_cases import fifo, waits
+from record_files import fifo, read, waits
 
-from dlsched import History, read_history
 from dlsched.records import sacct_text, swf_text
 
 SIZES = pytest.mark.parametrize("jobs", [300, pytest.param(2000, marks=pytest.mark.slow)])
-
-
-def read(tmp_path: Path, text: str, **options: str) -> History:
-    """Read a text as a file."""
-    path = tmp_path / "record.txt"
-    path.write_text(text)
-    return read_history(path, **{"timezone": "UTC", **options})
 
 
 @SIZES
 def test_own_fifo_is_replayed_explained_and_not_improved(tmp_path: Path, jobs: int) -> None:
     """The replay is exact, every wait is explained, and the study's fifo saves nothing."""
     run = fifo(jobs)
-    history = read(tmp_path, sacct_text(run))
+    history = read(tmp_path, sacct_text(run), timezone="UTC")
     assert history.capacity.total == 64
     assert waits(history) == run.jobs["queueing"].tolist()
     report = history.check()
@@ -44,7 +36,7 @@ def test_without_a_tenth_of_the_rows_less_is_explained(tmp_path: Path, jobs: int
     head, *rows = sacct_text(fifo(jobs)).splitlines()
     rng = random.Random(1)
     kept = [row for row in rows if rng.random() > 0.1]
-    history = read(tmp_path, "\n".join([head, *kept]))
+    history = read(tmp_path, [head, *kept], timezone="UTC")
     assert history.check()
     assert history.explained.share < 0.8
     assert not history.explained.supported
@@ -54,7 +46,7 @@ def test_without_a_tenth_of_the_rows_less_is_explained(tmp_path: Path, jobs: int
 def test_swf_of_it_gives_the_same_waits(tmp_path: Path, jobs: int) -> None:
     """Without nodes the cluster is one pool of as many processors."""
     run = fifo(jobs)
-    history = read(tmp_path, swf_text(run), format="swf")
+    history = read(tmp_path, swf_text(run), format="swf", timezone="UTC")
     assert history.capacity.total == 64
     assert waits(history) == run.jobs["queueing"].tolist()
     assert history.check()
@@ -68,7 +60,7 @@ def test_a_night_of_daylight_saving_changes_nothing(tmp_path: Path, begin: str) 
     text = sacct_text(run, begin=begin, timezone="Europe/Berlin")
     history = read(tmp_path, text, timezone="Europe/Berlin")
     assert waits(history) == run.jobs["queueing"].tolist()
-    plain = read(tmp_path, sacct_text(run, begin=begin))
+    plain = read(tmp_path, sacct_text(run, begin=begin), timezone="UTC")
     assert plain.jobs[["submit", "start", "end"]].equals(history.jobs[["submit", "start", "end"]])
 
 
@@ -86,9 +78,7 @@ def test_the_wrong_zone_is_found_out(tmp_path: Path) -> None:
     """Read as UTC, jobs over the night are an hour off their Elapsed, which counts."""
     run = fifo(400, 4, 3600)
     text = sacct_text(run, begin="2026-10-24T12:00:00", timezone="Europe/Berlin")
-    path = tmp_path / "record.txt"
-    path.write_text(text)
-    history = read_history(path)
+    history = read(tmp_path, text)
     assert any("an hour off Elapsed" in note and "2026-10-25" in note for note in history.notes)
     jobs = history.jobs.sort_values("row")
     assert (jobs["end"] - jobs["start"]).tolist() == run.jobs["attained"].tolist()
@@ -115,7 +105,7 @@ def test_anonymised_it_is_the_same(tmp_path: Path, jobs: int) -> None:
         place = head.split("|").index("NodeList")
         cells[place] = re.sub(r"^s", "node-", cells[place])
         changed.append("|".join(cells))
-    history = read(tmp_path, "\n".join([head, *changed]))
+    history = read(tmp_path, [head, *changed], timezone="UTC")
     assert waits(history) == run.jobs["queueing"].tolist()
     assert history.explained.share == 1
     assert history.check()
