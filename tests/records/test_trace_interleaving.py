@@ -5,7 +5,6 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-from record_files import shared
 
 import dlsched
 from dlsched import OptionError
@@ -47,13 +46,16 @@ def test_the_first_stage_by_table_1(model: str | None, split: tuple[Fraction, Fr
     assert pool(trace, resources=4).jobs[0].stages == (*split, 500, 1000)
 
 
-def test_other_numbers_of_stages_are_refused() -> None:
-    """Two or five resources, and jobs without stages, are named."""
-    with pytest.raises(OptionError, match="resources=5"):
-        pool(hand(), resources=5)
+def test_bad_options_are_refused() -> None:
+    """Other numbers of resources, jobs without stages, an order and a budget are named."""
     bare = TraceJob(id="y", gpus=1, submit=0, duration=1)
     with pytest.raises(OptionError, match="job y has 0 stages"):
         pool(Trace(name="bare", jobs=(bare,)))
+    for options, words in (({"resources": 5}, "resources=5"), ({"budget": 2}, "budget=2")):
+        with pytest.raises(OptionError, match=words):
+            pool(hand(), **options)  # type: ignore[arg-type]
+    with pytest.raises(dlsched.UnknownName, match="srsf"):
+        queue(hand(), 50, order="shortest")
 
 
 def test_the_pool_holds_every_job() -> None:
@@ -63,8 +65,6 @@ def test_the_pool_holds_every_job() -> None:
     assert [j.id for j in made.jobs] == list("abcdefg")
     # Fullest groups of up to three: two of the four singles, one of the three pairs.
     assert made.gpu_budget == 4 + (10 - 4) // 2
-    with pytest.raises(OptionError, match="budget=2"):
-        pool(hand(), budget=2)
 
 
 @pytest.mark.parametrize(
@@ -86,20 +86,6 @@ def test_the_queue_by_hand(order: str, more: list[TraceJob], ids: str) -> None:
     assert [j.id for j in made.jobs] == list(ids)
     assert made.gpu_budget == 4
     assert dlsched.solve(made, "milp").status == "optimal"
-
-
-def test_an_unknown_order_is_refused() -> None:
-    """The error names an order that there is."""
-    with pytest.raises(dlsched.UnknownName, match="srsf"):
-        queue(hand(), 50, order="shortest")
-
-
-@pytest.mark.slow
-def test_recorded_traces_become_covers() -> None:
-    """A recorded trace has many jobs of few profiles, which are proved at half the budget."""
-    made = pool(read_trace(shared("muri/trace1.csv")), resources=4, budget=0.5)
-    assert len(made.jobs) > 10 * len(made.profiles)
-    assert dlsched.solve(made).status == "optimal"
 
 
 def test_the_queue_is_the_snapshot_of_the_adapter() -> None:

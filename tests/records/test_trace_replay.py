@@ -1,26 +1,22 @@
 """Replays: strictly first come first served, best fit, and never more GPUs than there are."""
 
+from __future__ import annotations
+
+from collections import Counter
 from fractions import Fraction
 from typing import Any
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from dlsched import OptionError
 from dlsched.records import Placement, Trace, TraceJob, replay
+from drawing import drawn
 
 SECONDS = st.integers(0, 24).map(lambda n: Fraction(n, 2)) | st.sampled_from(
     [Fraction("0.1"), Fraction("0.3"), Fraction("1.007")]
 )
-CLUSTERS = {"servers": st.integers(1, 4), "gpus": st.integers(1, 4)}
-
-
-@st.composite
-def traces(draw: st.DrawFn) -> Trace:
-    """Draw a trace in which jobs meet, wait and coincide."""
-    rows = draw(st.lists(st.tuples(st.integers(0, 14), SECONDS, SECONDS), min_size=1, max_size=14))
-    return trace(*rows)
+ROWS = st.lists(st.tuples(st.integers(0, 14), SECONDS, SECONDS), min_size=1, max_size=14)
 
 
 def trace(*rows: tuple[Any, ...]) -> Trace:
@@ -32,68 +28,47 @@ def trace(*rows: tuple[Any, ...]) -> Trace:
     return Trace(name="hand", jobs=tuple(jobs))
 
 
-@given(t=traces(), spread=st.booleans(), **CLUSTERS)
-def test_no_server_is_ever_over_its_gpus(t: Trace, spread: bool, servers: int, gpus: int) -> None:
-    """At every start, what is held on each server fits it; each job holds exactly its GPUs."""
-    history = replay(t, servers=servers, gpus=gpus, spread=spread)
-    for now in history.placements:
-        held = [0] * servers
-        for p in history.running(now.start):
-            for server, count in p.gpus:
-                held[server] += count
-        assert max(held) <= gpus
-        assert sum(count for _, count in now.gpus) == now.job.gpus
+def assert_first_come_first_served(
+    t: Trace, placements: tuple[Placement, ...], gpus: int, spread: bool
+) -> None:
+    """Assert that a job starts when it is first in the queue and the GPUs are there, not later.
 
-
-@given(t=traces(), spread=st.booleans(), **CLUSTERS)
-def test_every_job_is_accounted_for(t: Trace, spread: bool, servers: int, gpus: int) -> None:
-    """Jobs are started in the order of their submission, or refused for their size, or need no GPU.
-
-    In the end none waits; none has started before it was submitted.
+    A job that may not spread starts no earlier, on as few servers as can hold it.
     """
-    history = replay(t, servers=servers, gpus=gpus, spread=spread)
-    assert not history.queued
-    assert {j.id for j in history.refused} == {j.id for j in t.jobs if j.gpus > servers * gpus}
-    fitting = [j.id for j in t.jobs if 0 < j.gpus <= servers * gpus]
-    assert [p.job.id for p in history.placements] == fitting
-    assert all(p.finish - p.start == p.job.duration for p in history.placements)
-    times = [p.start for p in history.placements]
-    assert times == sorted(times)
-    assert all(p.start >= p.job.submit - t.first for p in history.placements)
-
-
-@given(t=traces(), **CLUSTERS)
-def test_jobs_start_as_early_as_the_order_allows(t: Trace, servers: int, gpus: int) -> None:
-    """A spread job starts when it is first in the queue and the GPUs are there: not a bit later."""
     before: list[Placement] = []
-    for p in replay(t, servers=servers, gpus=gpus).placements:
+    for p in placements:
+        assert p.finish - p.start == p.job.duration
         ready = max([p.job.submit - t.first, *(q.start for q in before[-1:])])
         moments = sorted({ready, *(q.finish for q in before if q.finish > ready)})
-        held = [sum(q.job.gpus for q in before if q.start <= m < q.finish) for m in moments]
-        free = [servers * gpus - h for h in held]
-        assert p.start == next(m for m, f in zip(moments, free, strict=True) if f >= p.job.gpus)
+        free = [gpus - sum(q.job.gpus for q in before if q.start <= m < q.finish) for m in moments]
+        first = next(m for m, f in zip(moments, free, strict=True) if f >= p.job.gpus)
+        assert p.start == first if spread else p.start >= first
         before.append(p)
 
 
-@given(t=traces(), **CLUSTERS)
-def test_jobs_that_may_not_spread_are_kept_together(t: Trace, servers: int, gpus: int) -> None:
-    """Without spreading, every job is on as few servers as can hold it."""
-    for p in replay(t, servers=servers, gpus=gpus, spread=False).placements:
-        assert len(p.gpus) == -(-p.job.gpus // gpus)
-
-
-@given(t=traces(), spread=st.booleans(), until=SECONDS, **CLUSTERS)
-def test_no_future_matters(
-    t: Trace, spread: bool, until: Fraction, servers: int, gpus: int
-) -> None:
-    """Up to a moment, all happens as if the trace went no further."""
-    options: dict[str, Any] = {"servers": servers, "gpus": gpus, "spread": spread}
+@drawn(150, ROWS, st.booleans(), st.integers(1, 4), st.integers(1, 4), SECONDS)
+def test_replays(rows: Any, spread: bool, servers: int, gpus: int, until: Fraction) -> None:
+    """Every job starts in its turn, is refused for its size, or needs no GPU; no server is over."""
+    t, options = trace(*rows), {"servers": servers, "gpus": gpus, "spread": spread}
+    history = replay(t, **options)
+    size = servers * gpus
+    assert [p.job for p in history.placements] == [j for j in t.jobs if 0 < j.gpus <= size]
+    assert {j.id for j in history.refused} == {j.id for j in t.jobs if j.gpus > size}
+    assert not history.queued
+    assert_first_come_first_served(t, history.placements, size, spread)
+    for p in history.placements:
+        held: Counter[int] = Counter()
+        for q in history.running(p.start):
+            held.update(dict(q.gpus))
+        assert max(held.values(), default=0) <= gpus
+        assert sum(count for _, count in p.gpus) == p.job.gpus
+        assert spread or len(p.gpus) == -(-p.job.gpus // gpus)
+    # Up to a moment, all happens as if the trace went no further.
     past = tuple(job for job in t.jobs if job.submit - t.first <= until)
     now = replay(t, until=until, **options)
     assert now == replay(Trace(name="past", jobs=past), until=until, **options)
-    full = replay(t, **options)
-    assert now.placements == tuple(p for p in full.placements if p.start <= until)
-    waiting = {p.job.id for p in full.placements if p.start > until}
+    assert now.placements == tuple(p for p in history.placements if p.start <= until)
+    waiting = {p.job.id for p in history.placements if p.start > until}
     assert [j.id for j in now.queued] == [j.id for j in past if j.id in waiting]
 
 
