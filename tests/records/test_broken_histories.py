@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
 from record_files import SACCT, read, row
 
-from dlsched import InstanceError, OptionError, UnknownName, read_history
+from dlsched import InstanceError, read_history
 
 PAGE = (Path(__file__).parents[2] / "docs" / "histories.md").read_text(encoding="utf-8")
 """It has the message of each kind below."""
@@ -166,24 +165,6 @@ def test_a_systematic_fault_is_one_error(tmp_path: Path, kind: str) -> None:
     # Without the long line that exports again.
     said = str(caught.value).replace(f"{tmp_path}/", "").partition("export again: ")[0]
     assert f"{kind}: {said}" in PAGE
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"timezone": "Berlin"}, "no time zone is called 'Berlin'; did you mean"),
-        ({"resource": "gpus"}, "did you mean 'gpu'"),
-        ({"format": "slurm"}, "no format of a history is called 'slurm'"),
-        ({"columns": {"submit": "Submit"}}, "columns of sacct are names in order"),
-    ],
-)
-def test_an_option_that_cannot_be_used(
-    tmp_path: Path, options: dict[str, Any], message: str
-) -> None:
-    """It is named, with those that can be."""
-    with pytest.raises((OptionError, UnknownName)) as caught:
-        read(tmp_path, [SACCT, *GOOD], **options)
-    assert message in str(caught.value)
 
 
 def test_much_that_is_dropped_is_a_warning(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from record_files import HEAD, HELIOS, OPENB, PAI, SMALL, write
 
-from dlsched import InstanceError, OptionError
+from dlsched import InstanceError
 from dlsched.records import read_trace
 
 ROW = "7,u,vcA,4,1,1,FAILED,2020-06-09 18:41:01,2020-06-09 19:00:00,2020-06-09 19:00:09,9,0\n"
@@ -142,23 +142,6 @@ def test_broken_files_are_refused(
     assert (error.where, error.path) == (str(file), place)
     assert problem in error.problem and remedy in error.remedy
     assert len(str(error)) < 500 + len(str(file))
-
-
-@pytest.mark.parametrize(
-    ("name", "problem"),
-    [
-        ("none.csv", "cannot be read: no such file"),
-        (".", "cannot be read: is a directory"),
-        ("x" * 300, "cannot be read: file name too long"),
-    ],
-)
-def test_what_cannot_be_opened_is_named(tmp_path: Path, name: str, problem: str) -> None:
-    """A missing file and a folder are errors of ours."""
-    with pytest.raises(InstanceError) as caught:
-        read_trace(tmp_path / name, SMALL)
-    assert caught.value.where == str(tmp_path / name) and problem in caught.value.problem
-    with pytest.raises(OptionError, match="the path is empty; name a trace's file"):
-        read_trace("")
 
 
 def test_a_header_file_beside_it(tmp_path: Path) -> None:

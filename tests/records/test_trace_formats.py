@@ -171,28 +171,6 @@ TABLE = "j,n,at,from,to,how,where\na,1,0,1,9,ok,x\nb,2,1,2,5,ko,x\n"
 NAMES = {"id": "j", "gpus": "n", "submit": "at", "start": "from", "end": "to"}
 ALL_NAMES = NAMES | {"state": "how", "cluster": "where"}
 ONE_JOB = philly([WHOLE])
-REFUSED: list[tuple[str, str, Any, dict[str, Any], str]] = [
-    (LOG, ONE_JOB, "auto", {"states": ["Passed"]}, "no state of a job is called 'Passed'; did you"),
-    (LOG, ONE_JOB, "auto", {"clusters": "vc9"}, "no cluster is called 'vc9'; did you mean 'vc0'"),
-    (LOG, ONE_JOB, "auto", {"states": "Failed"}, "no job is left (0 of 1 job chosen"),
-    (LOG, ONE_JOB, "auto", {"fractional": "down"}, "rule for fractional GPUs"),
-    (LOG, ONE_JOB, "auto", {"states": []}, "states"),
-    (LOG, ONE_JOB, "auto", {"clusters": ""}, "clusters"),
-    (LOG, ONE_JOB, "auto", {"min_gpus": -1}, "min_gpus"),
-    ("trace_kalos.csv", KALOS, "auto", {"clusters": "kalos"}, "records no clusters"),
-    ("t.csv", TABLE, NAMES, {"states": "ko"}, "states needs mapping['state']"),
-    ("t.csv", TABLE, ALL_NAMES, {"states": "bad"}, "called 'bad'; there are: ko, ok"),
-]
-
-
-@pytest.mark.parametrize(("name", "text", "layout", "options", "message"), REFUSED)
-def test_choices_that_no_job_can_meet_are_refused(
-    name: str, text: str, layout: Any, options: dict[str, Any], message: str, tmp_path: Path
-) -> None:
-    """A name that there is not is answered with those that there are."""
-    with pytest.raises(DlschedError) as caught:
-        read_trace(write(tmp_path, name, text), layout, **options)
-    assert message in str(caught.value)
 
 
 def test_mappings_select_too(tmp_path: Path) -> None:
@@ -202,10 +180,8 @@ def test_mappings_select_too(tmp_path: Path) -> None:
     assert [j.id for j in read_trace(path, ALL_NAMES, states="ko", clusters="x").jobs] == ["b"]
 
 
-def test_names_of_samples_are_checked(workdir: Path) -> None:
-    """A typo is answered with the right name; a file of that name is the file."""
-    with pytest.raises(DlschedError, match="no trace is called 'sample-phily'; did you mean"):
-        read_trace("sample-phily")
+def test_a_file_called_as_a_sample_is_the_file(workdir: Path) -> None:
+    """Names of samples are looked up where no file has them."""
     write(workdir, "sample-philly", OPENB + "p,1,1,1,1000,,LS,Failed,0,9,1\n")
     assert essence(read_trace("sample-philly")) == [("p", 1, 0, 8)]
 

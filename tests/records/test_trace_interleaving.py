@@ -7,7 +7,6 @@ from fractions import Fraction
 import pytest
 
 import dlsched
-from dlsched import OptionError
 from dlsched.records import Trace, TraceJob, pool, queue, read_trace, snapshot
 
 TIMES = (Fraction(1, 4), Fraction(1, 2), Fraction(1))
@@ -44,18 +43,6 @@ def test_the_first_stage_by_table_1(model: str | None, split: tuple[Fraction, Fr
     trace = Trace(name="one", jobs=(one,))
     assert pool(trace).jobs[0].stages == (250, 500, 1000)
     assert pool(trace, resources=4).jobs[0].stages == (*split, 500, 1000)
-
-
-def test_bad_options_are_refused() -> None:
-    """Other numbers of resources, jobs without stages, an order and a budget are named."""
-    bare = TraceJob(id="y", gpus=1, submit=0, duration=1)
-    with pytest.raises(OptionError, match="job y has 0 stages"):
-        pool(Trace(name="bare", jobs=(bare,)))
-    for options, words in (({"resources": 5}, "resources=5"), ({"budget": 2}, "budget=2")):
-        with pytest.raises(OptionError, match=words):
-            pool(hand(), **options)  # type: ignore[arg-type]
-    with pytest.raises(dlsched.UnknownName, match="srsf"):
-        queue(hand(), 50, order="shortest")
 
 
 def test_the_pool_holds_every_job() -> None:

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
-from dlsched import OptionError
 from dlsched.records import Placement, Trace, TraceJob, replay
 from drawing import drawn
 
@@ -103,25 +102,3 @@ def test_placement(free: list[int], size: int, spread: bool, where: dict[int, in
     assert len(history.queued) == (where is None)
     if where is not None:
         assert dict(history.placements[-1].gpus) == where
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [({"until": moment}, None) for moment in (-1, float("nan"), float("inf"), "soon", True, int)]
-    + [({size: count}, "must be at least 1") for size, count in (("servers", 0), ("gpus", 0))]
-    + [({"servers": -3}, "servers and gpus must be at least 1")],
-)
-def test_bad_options_are_refused(options: Any, words: str | None) -> None:
-    """A moment is a number of seconds or a duration; a cluster has servers with GPUs."""
-    with pytest.raises(OptionError, match=words):
-        replay(trace((1, 0, 1)), **options)
-
-
-def test_a_trace_has_jobs_with_ids_of_their_own() -> None:
-    """No job, or two of one id, is no trace; the span is from the first submission to the last."""
-    assert trace((1, 5, 1), (1, 3, 1), (1, 9, 0)).span == 6
-    with pytest.raises(ValueError, match="there is no job"):
-        Trace(name="none", jobs=())
-    job = TraceJob(id="x", gpus=1, submit=0, duration=1)
-    with pytest.raises(ValueError, match="already used"):
-        Trace(name="twice", jobs=(job, job))

@@ -3,12 +3,10 @@
 from fractions import Fraction
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dlsched
-from dlsched import OptionError
 from dlsched.records import Snapshot, Trace, TraceJob, read_trace, replay, snapshot, synthesise
 from drawing import draws
 
@@ -43,6 +41,9 @@ def test_a_snapshot_by_hand() -> None:
         {"id": "a", "workers": [{"server": "s1", "gpus": 8}, {"server": "s2", "gpus": 4}]},
         {"id": "b", "workers": [{"server": "s2", "gpus": 4}]},
     ]
+    assert shot.state.running[0].allocation == (("s1", 8), ("s2", 4))
+    assert [job.attained for job in shot.state.running] == [50, 50]
+    assert [job.submit for job in shot.state.waiting] == [10, 20]
     result = dlsched.solve(shot.reclaiming)
     assert (result.objective.preempted, result.objective.collateral) == (1, 4)
 
@@ -169,23 +170,6 @@ def test_the_source_makes_the_snapshot_again() -> None:
     assert snapshot(TRACE, 0, name="mine").reclaiming.name == "mine"
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"elastic": 1.5}, "elastic=1.5 must be a share"),
-        ({"elastic": float("nan")}, "must be a share"),
-        ({"demand": -1}, "demand=-1 must be at least 0"),
-        ({"servers": 0}, "servers and gpus must be at least 1"),
-        ({"at": -5}, "is negative"),
-        ({"at": "tomorrow"}, "is not a duration"),
-    ],
-)
-def test_bad_options_are_refused(options: dict[str, Any], message: str) -> None:
-    """The message names the option and what it may be."""
-    with pytest.raises(OptionError, match=message):
-        snapshot(hand(), **({"at": 1} | options))
-
-
 def test_the_shipped_trace_overloads_64_servers() -> None:
     """After four days jobs wait; the optimum is proved, and Lyra's heuristic preempts more."""
     shot = snapshot(TRACE, "4d")
@@ -198,18 +182,3 @@ def test_the_shipped_trace_overloads_64_servers() -> None:
     sets = [snapshot(TRACE, "4d", elastic=share).elastic_ids for share in (0, 0.3, 0.6, 1)]
     assert sets[0] < sets[1] < sets[2] < sets[3]
     assert snapshot(TRACE, "4d", elastic=0.3, seed=1).elastic_ids != sets[1]
-
-
-def test_adapters_are_found_by_the_problems_name() -> None:
-    """A problem without one is told which have one; a wrong option which there are."""
-    shot = snapshot(hand(), 50, servers=2)
-    able = "reclaiming, elastic, interleaving"
-    with pytest.raises(OptionError, match=f"placement has no adapter .* those that have: {able}"):
-        shot.instance("placement")
-    with pytest.raises(OptionError, match=r"reclaiming has no option 'order'; it has: demand"):
-        shot.instance("reclaiming", order="srsf")
-    with pytest.raises(dlsched.UnknownName, match="did you mean 'reclaiming'"):
-        shot.instance("reclaimin")
-    assert shot.state.running[0].allocation == (("s1", 8), ("s2", 4))
-    assert [job.attained for job in shot.state.running] == [50, 50]
-    assert [job.submit for job in shot.state.waiting] == [10, 20]
