@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 import dlsched
+from calls import run
 from dlsched.records import read_history
-from dlsched.studies.commands import command_of
 
 pytestmark = pytest.mark.slow
 PROGRAMS = ("slurmctld", "slurmd", "slurmdbd", "sacct", "sbatch", "mariadbd", "munge")
@@ -67,14 +67,16 @@ def test_a_real_record_is_explained(slurm: Path, tmp_path: Path) -> None:
     """Its replay agrees, and nearly all of its waiting is explained; backfill comes near it."""
     subprocess.run([slurm / "submit", str(SUBMITTING)], check=True, capture_output=True)
     time.sleep(60)
-    line = command_of("slurm").partition(" > ")[0].replace("2026-01-01", "now-1hour")
+    line = (
+        run("study", "--command", "slurm")
+        .output.partition(" > ")[0]
+        .replace("2026-01-01", "now-1hour")
+    )
     printed = subprocess.run(line, shell=True, capture_output=True, text=True, check=True)
     path = tmp_path / "sacct.txt"
     path.write_text(printed.stdout)
     history = read_history(path, "sacct", timezone="UTC")
     made = dlsched.study(history, ["fifo", "backfill"], delay=2)
-    print(made.verdict)
-    print(made.table.T.to_string())
     assert len(made.recorded.jobs) >= 10
     assert made.check, made.check
     assert made.explained.share >= 0.9

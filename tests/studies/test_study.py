@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
+import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from study_cases import record
 
 import dlsched
-from dlsched import OptionError, UnknownName
-from dlsched.records import read_history
-from dlsched.simulation.bounds import MetricBound
-from dlsched.studies import limits
-from dlsched.studies.groups import GROUPS, size_class
-from dlsched.studies.verdict import span
-from dlsched.studies.waiting import Spans, gaps, held_time, idle_shares
+from dlsched import DlschedError, OptionError, UnknownName
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +42,7 @@ def test_bound_below_every_policy(made: dlsched.Study) -> None:
     assert (rows["gap"] >= 0).all()
 
 
-@pytest.mark.parametrize("what", GROUPS)
+@pytest.mark.parametrize("what", ["user", "account", "partition", "size"])
 def test_sums_over_groups_are_the_table(made: dlsched.Study, what: str) -> None:
     """Jobs, hours waited, saved and idle, and jobs better and worse off add up to the table's."""
     sums = made.by(what).groupby("policy").sum(numeric_only=True)
@@ -67,6 +60,8 @@ def test_the_verdict_names_policies_and_bound(made: dlsched.Study) -> None:
     assert "; no schedule can wait less than " in said
     assert "Under srsf " in said and " of 60 jobs would have waited longer." in said
     assert "backfill waits" in made.verdict.sentences[1]
+    with pytest.raises(UnknownName, match="did you mean 'user'"):
+        made.by("users")
     assert len(repr(made)) <= 500 and "60 jobs" in repr(made)
     assert "&lt;" not in made._repr_html_() or "<b>eve" not in made._repr_html_()
 
@@ -86,29 +81,31 @@ def test_missing_rows_are_no_saving(tmp_path: Path) -> None:
 
 
 def test_a_window_and_a_partition(tmp_path: Path) -> None:
-    """Jobs that ran at the window's start are not counted; a wrong partition is named."""
+    """Jobs that ran at the window's start are not counted."""
     history = record(tmp_path / "a.txt")
     window = ("2026-01-01T01:00", None)
     inner = dlsched.study(history, ["fifo"], window=window, partition="gpu", bounds=False)
     assert len(inner.recorded.jobs) < 120
     assert (inner.period.jobs["role"] == "carried").any()
     assert inner.table.set_index("policy").at["fifo", "saved_wait"] == pytest.approx(0, abs=1)
-    with pytest.raises(UnknownName, match="no partition is called 'gpus'; did you mean 'gpu'"):
-        dlsched.study(history, partition="gpus")
 
 
-def test_bad_options(made: dlsched.Study) -> None:
-    """No policy, one twice, an unknown group or word: one error each, with what there is."""
-    with pytest.raises(OptionError, match="a study needs a policy"):
-        dlsched.study(made.history, [])
-    with pytest.raises(OptionError, match="have a name twice"):
-        dlsched.study(made.history, ["fifo", "fifo"])
-    with pytest.raises(UnknownName, match="did you mean 'backfill'"):
-        dlsched.study(made.history, ["backfil"])
-    with pytest.raises(UnknownName, match="did you mean 'limit'"):
-        dlsched.study(made.history, ["fifo"], knows="limits")  # type: ignore[arg-type]
-    with pytest.raises(UnknownName, match="did you mean 'user'"):
-        made.by("users")
+@pytest.mark.parametrize(
+    ("policies", "options", "message"),
+    [
+        ([], {}, "a study needs a policy"),
+        (["fifo", "fifo"], {}, "have a name twice"),
+        (["backfil"], {}, "did you mean 'backfill'"),
+        (["fifo"], {"knows": "limits"}, "did you mean 'limit'"),
+        (["fifo"], {"partition": "gpus"}, "no partition is called 'gpus'; did you mean 'gpu'"),
+    ],
+)
+def test_bad_options(
+    made: dlsched.Study, policies: Any, options: dict[str, Any], message: str
+) -> None:
+    """No policy, one twice, an unknown word: one error each, with what there is."""
+    with pytest.raises(DlschedError, match=message):
+        dlsched.study(made.history, policies, **options)
 
 
 @pytest.mark.slow
@@ -122,27 +119,20 @@ def test_jobs_that_share(tmp_path: Path) -> None:
     assert "no schedule without sharing can wait less" in made.verdict.headline
 
 
-def test_a_kept_bound_is_of_the_same_jobs(
-    made: dlsched.Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_kept_bound_is_of_the_same_jobs(made: dlsched.Study, tmp_path: Path) -> None:
     """A bound is taken from the folder for equal jobs only."""
-    calls: list[str] = []
 
-    def bound(_jobs: Any, _cluster: Any, metric: str, **_options: Any) -> MetricBound:
-        calls.append(metric)
-        return MetricBound(Fraction(1000, 3), "made up")
+    def limit() -> float:
+        return dlsched.study(made.history, ["fifo"], folder=tmp_path).limits[0].mean_jct
 
-    monkeypatch.setattr(limits, "bound", bound)
-    workload = made.period.workload()
-    first = limits.lower_limit(made.period, workload, False, tmp_path)
-    assert first.mean_jct < 1000 / 3 + 1e-9
-    assert limits.lower_limit(made.period, workload, False, tmp_path) == first
-    assert len(calls) == 1
-    kept = tmp_path / "bound.json"
+    first, kept = limit(), tmp_path / "bound.json"
     text = kept.read_text()
-    kept.write_text(text.replace('"jobs_sha256": "', '"jobs_sha256": "0'))
-    assert limits.lower_limit(made.period, workload, False, tmp_path) == first
-    assert kept.read_text() == text and len(calls) == 2
+    seconds = json.loads(text)["seconds"]
+    kept.write_text(text.replace(str(seconds), str(seconds - 1)))
+    assert limit() == pytest.approx(first - 1)
+    kept.write_text(kept.read_text().replace('"jobs_sha256": "', '"jobs_sha256": "0'))
+    assert limit() == first
+    assert kept.read_text() == text
 
 
 def test_a_study_goes_on_from_its_logs(tmp_path: Path) -> None:
@@ -160,59 +150,3 @@ def test_a_study_goes_on_from_its_logs(tmp_path: Path) -> None:
     assert not any("is simulated" in what for what, *_ in said)
     with pytest.raises(OptionError, match="is of another simulation"):
         dlsched.study(history, ["fifo"], knows="truth", **options)
-
-
-def test_without_recorded_waits(tmp_path: Path) -> None:
-    """A model of a workload has no waits: policies are compared with each other."""
-    lines = [f"{i + 1} {60 * i} -1 600 2 -1 -1 2 900 -1 1 1 -1 1 1 1 -1 -1" for i in range(30)]
-    path = tmp_path / "model.swf"
-    path.write_text("; MaxProcs: 8\n" + "\n".join(lines) + "\n")
-    made = dlsched.study(read_history(path, "swf"), ["fifo", "srsf"], bounds=False)
-    assert "does not say when jobs started" in made.verdict.headline
-    assert not made.supported
-    made.save(tmp_path / "out")
-    assert "recorded</td>" not in (tmp_path / "out" / "study.html").read_text()
-
-
-def test_idle_gpus_are_divided_by_what_is_asked_for() -> None:
-    """Of two idle GPUs for 10 s, jobs that ask for 3 and 1 are charged with 15 and 5 seconds."""
-    held = Spans(np.array([0]), np.array([0.0]), np.array([10.0]), np.array([2.0]))
-    waits = Spans(
-        np.array([1, 2]), np.array([0.0, 0.0]), np.array([10.0, 10.0]), np.array([3.0, 1.0])
-    )
-    assert idle_shares(held, waits, 4, 3).tolist() == [0, 15, 5]
-    assert held_time(held, 4, 5, 20) == 10
-    assert held_time(held, 1, 0, 20) == 10
-
-
-def test_waits_are_the_gaps_of_a_job() -> None:
-    """A preempted job waits before its first run and between its runs."""
-    held = Spans(
-        np.array([0, 0, 1]),
-        np.array([5.0, 20.0, 0.0]),
-        np.array([10.0, 30.0, 9.0]),
-        np.array([1.0, 1.0, 2.0]),
-    )
-    found = gaps(held, np.array([2.0, 0.0]), np.array([1.0, 2.0]))
-    assert [*zip(found.job, found.start, found.end, strict=True)] == [(0, 2, 5), (0, 10, 20)]
-
-
-def test_words() -> None:
-    """Durations as people say them, sizes in powers of two."""
-    assert [span(s) for s in (61, 125, 1500, 9000, 400000)] == [
-        "61 s",
-        "2.1 min",
-        "25 min",
-        "2.5 h",
-        "4.6 days",
-    ]
-    assert [size_class(n) for n in (1, 2, 3, 4, 5, 8, 9, 64)] == [
-        "1",
-        "2",
-        "3-4",
-        "3-4",
-        "5-8",
-        "5-8",
-        "9-16",
-        "33-64",
-    ]

@@ -14,7 +14,7 @@ import pytest
 from study_cases import record
 
 import dlsched
-from dlsched.cli import app
+from calls import data, run
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_page_is_self_contained(folder: Path) -> None:
-    """No resource is loaded, no id stands twice, and names from the record are escaped."""
+    """No resource is loaded, no id stands twice, names are escaped, and the verdict comes first."""
     page = (folder / "study.html").read_text()
     assert not re.findall(r"<(?:script|link|iframe|object)\b", page)
     loaded = re.findall(r'(?:src|href)="([^"]*)"', page)
@@ -40,11 +40,6 @@ def test_the_page_is_self_contained(folder: Path) -> None:
     assert len(set(ids)) == len(ids)
     assert "<b>eve" not in page and "&lt;b&gt;eve" in page
     assert page.count("<svg") == 5
-
-
-def test_the_verdict_comes_first(folder: Path) -> None:
-    """The verdict stands before every table and picture."""
-    page = (folder / "study.html").read_text()
     assert 0 < page.index('class="verdict') < page.index("<table") < page.index("<svg")
 
 
@@ -68,51 +63,32 @@ def test_pictures_are_files(folder: Path) -> None:
         assert text.startswith("<?xml") and len(text) < 200_000
 
 
-def test_the_command(workdir: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command(workdir: Path) -> None:
     """`dlsched study` prints the verdict and writes the files; called again it goes on."""
     record(workdir / "sacct.txt", 40)
-    line = [
-        "study",
-        "sacct.txt",
-        "-p",
-        "fifo",
-        "--timezone",
-        "UTC",
-        "-q",
-        "--no-bounds",
-    ]
-    with pytest.raises(SystemExit) as stopped:
-        app([*line, "-o", "out"])
-    assert stopped.value.code == 0
-    assert capsys.readouterr().out.startswith("The record waits ")
+    line = ["study", "sacct.txt", "-p", "fifo", "--timezone", "UTC", "-q", "--no-bounds"]
+    assert run(*line, "-o", "out").stdout.startswith("The record waits ")
     assert (workdir / "out" / "study.html").exists()
     assert (workdir / "out" / "runs" / "fifo.log").exists()
-    with pytest.raises(SystemExit):
-        app([*line, "--json"])
-    assert json.loads(capsys.readouterr().out)["verdict"]["supported"] is True
+    assert data(*line)["verdict"]["supported"] is True
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "said", "status"),
     [
-        (["--command", "slurm"], "TZ=UTC SLURM_TIME_FORMAT=standard sacct -a -X -P -D"),
-        (["--command", "slrm"], "did you mean 'slurm'"),
-        ([], "name the file of the record"),
-        (["none.txt"], "none.txt: cannot be read"),
-        (["sacct.txt", "--columns", "submit=a,b"], "'b' names no column; write FIELD=COLUMN"),
-        (["sacct.txt", "-o", "sacct.txt"], "it is a file: name a folder"),
+        ("--command slurm", "TZ=UTC SLURM_TIME_FORMAT=standard sacct -a -X -P -D", 0),
+        ("--command slrm", "did you mean 'slurm'", 2),
+        ("", "name the file of the record", 2),
+        ("none.txt", "none.txt: cannot be read", 2),
+        ("sacct.txt --columns submit=a,b", "'b' names no column; write FIELD=COLUMN", 2),
+        ("sacct.txt -o sacct.txt", "it is a file: name a folder", 2),
     ],
 )
-def test_what_the_command_says(
-    arguments: list[str], said: str, workdir: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_the_command_says(arguments: str, said: str, status: int, workdir: Path) -> None:
     """The line for a scheduler, and what is wrong with a call, in one line."""
     (workdir / "sacct.txt").write_text("JobID|State\n")
-    with pytest.raises(SystemExit):
-        app(["study", *arguments, "-q"])
-    out, err = capsys.readouterr()
-    assert said in out + err
-    assert (out + err).count("\n") == 1
+    ran = run("study", *arguments.split(), "-q", status=status)
+    assert said in ran.output and ran.output.count("\n") == 1
 
 
 @pytest.mark.slow
