@@ -16,6 +16,9 @@ from dlsched.simulation import Cluster, Simulation, Workload, simulate
 HELIOS = (
     "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue\n"
 )
+HELIOS_ROW = (
+    "7,u,vcA,4,1,1,FAILED,2020-06-09 18:41:01,2020-06-09 19:00:00,2020-06-09 19:00:09,9,0\n"
+)
 ACME = (
     "job_id,user,node_num,gpu_num,cpu_num,mem_per_pod_GB,shared_mem_per_pod,type,state,"
     "submit_time,start_time,end_time,fail_time,stop_time,duration,queue,gpu_time\n"

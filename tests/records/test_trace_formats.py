@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import logging
 import tarfile
@@ -9,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from record_files import ACME, HELIOS, OPENB, PAI, write
+from record_files import ACME, HELIOS, OPENB, PAI, SMALL, write
+from record_files import HELIOS_ROW as ROW
 
 from dlsched import DlschedError
 from dlsched.records import Trace, read_trace, write_trace
@@ -88,8 +90,20 @@ WITH_JOBS = PAI_FILES | {
 }
 HELIOS_FILE, POD_FILE = {"cluster_log.csv": HELIOS_LOG}, {"openb_pod_list_default.csv": PODS}
 OF_VCS = {"states": "Pass", "clusters": ["vc1", "vc2"]}
+NOTHING = ["", "None", "null", "NaN", "nan", "NaT", "N/A", "Unknown", " "]
+NO_END, RUNNING = (f"1 of 2 jobs left out: 1 {why}" for why in ("without an end", "still running"))
+LONGER, ODD = ROW.replace("19:00:09", "19:30:00"), ROW.replace("FAILED", "ODD").replace("7", "8", 1)
+LAYOUT = "\ufeff" + (HELIOS + "\n" + ROW.replace(",4,1,", ",4.0,1.0,")).replace("\n", "\r\n")
+OWN = '\ufeffsecs, n,"job",at,more\r\n\r\n 1 ,"2",x, 3 ,whatever\r\n,,,,\r\n'
+
+
+def without_end(word: str) -> str:
+    """Return a row of Helios whose end is a word."""
+    return ROW.replace("2020-06-09 19:00:09", word).replace("7", "8", 1)
+
+
 # Files, of which the first is read, and options; jobs as in `essence`; how the notes begin.
-READ: list[tuple[dict[str, str], dict[str, Any], str, str]] = [
+READ: list[tuple[dict[str, Any], dict[str, Any], str, str]] = [
     # The time of all attempts is that of the first one's GPUs.
     ({LOG: TWO}, {}, "j0 10 0 2400, j1 1 1 30", "1 job had attempts with different numbers of GPU"),
     ({LOG: PARTS}, {}, "j0 1 0 60", f"{NO_DURATION}|1 job had attempts without a start or an end"),
@@ -100,12 +114,7 @@ READ: list[tuple[dict[str, str], dict[str, Any], str, str]] = [
     # Kalos' own durations count from the submission; zones are respected.
     ({"trace_kalos.csv": KALOS}, {}, "a 64 0 8, b 8 2 61/2", "1 of 3 jobs left out: 1 without an"),
     # 2 x 1 + 1 x 2 GPUs from the first to the last of the tasks that have any; 5 x 25 percent.
-    (
-        PAI_FILES,
-        {},
-        "one 4 0 700, two 5 400 60",
-        "2 of 4 jobs left out: 1 without a start, 1 wi|1|",
-    ),
+    (PAI_FILES, {}, "one 4 0 700, two 5 400 60", "2 of 4 jobs left out: 1 without a start, 1 |1|"),
     (PAI_FILES, {"fractional": "total"}, "one 4 0 700, two 2 400 60", "2 of 4|1 job with a frac|"),
     (PAI_FILES, {"fractional": "drop"}, "one 4 0 700", "3 of 4 jobs left out: 1 asking for a fr|"),
     (PAI_FILES, {"states": "Failed"}, "one 4 0 700", "1 of 4|pai_job_table.csv is not beside it"),
@@ -116,20 +125,33 @@ READ: list[tuple[dict[str, str], dict[str, Any], str, str]] = [
     (WITH_JOBS, {"states": "Failed"}, "two 5 0 60", "1 of 4|1 job|pai_job_table.header is not"),
     (WITH_JOBS, {"states": "Terminated"}, "one 4 0 700", "1 of 4|pai_job_table.header is not"),
     # A pod lasts from scheduling to deletion; 0.46 GPUs are one.
-    (
-        POD_FILE,
-        {},
-        "p0 8 0 1332354, p1 1 1 100, p3 0 3 1",
-        "1 of 4 jobs left out: 1 never sch|1 job",
-    ),
+    (POD_FILE, {}, "p0 8 0 1332354, p1 1 1 100, p3 0 3 1", "1 of 4 jobs left out: 1 never s|1 jo"),
     (POD_FILE, {"fractional": "drop", "states": ["Running", "Succeeded"]}, "p0 8 0 1332354", "2|1"),
     ({LOG: philly(*[[WHOLE]] * 4)}, OF_VCS, "j1 1 0 600", "1 of 4 jobs chosen by state or cluster"),
+    # Archives come without the header files: the published order is taken; a header row is skipped.
+    ({PAI_LOG: TASKS}, {}, "one 4 0 700, two 5 400 60", "2 of|1 job||pai_task_table.header is no"),
+    ({"own": PAI + TASKS}, {}, "one 4 0 700, two 5 400 60", "2 of|1 job||"),
+    # However a missing end is spelled, the job is left out and counted.
+    *(({"x": HELIOS + ROW + without_end(w)}, {}, "7 4 0 9", NO_END) for w in NOTHING),
+    *(
+        ({LOG: philly([WHOLE], [attempt("09:03:00", w, 1)])}, {}, "j0 1 0 600", RUNNING)
+        for w in NOTHING
+    ),
+    # The same row again is left out; another run of the same id gets an id of its own.
+    ({"x": HELIOS + 2 * ROW + 2 * LONGER}, {}, "7 4 0 9, 7#2 4 0 1800", "2 repeated rows left|1 m"),
+    # A state that the documentation does not list is no reason to refuse the file.
+    ({"x": HELIOS + ROW + ODD}, {"states": "ODD"}, "8 4 0 9", "1 of 2|states that the trace's doc"),
+    # A byte order mark, CRLF, gzip, blank lines, whole numbers with a point are all fine.
+    ({"x": LAYOUT}, {}, "7 4 0 9", ""),
+    ({"x": gzip.compress(LAYOUT.encode())}, {}, "7 4 0 9", ""),
+    ({"x": gzip.compress(f"\ufeff{TWO}".encode())}, {}, "j0 10 0 2400, j1 1 1 30", "1 job had att"),
+    ({"x": OWN}, {"mapping": SMALL}, "x 2 0 1", ""),
 ]
 
 
 @pytest.mark.parametrize(("files", "options", "jobs", "notes"), READ)
 def test_what_a_job_is(
-    files: dict[str, str],
+    files: dict[str, Any],
     options: dict[str, Any],
     jobs: str,
     notes: str,
