@@ -71,14 +71,6 @@ def test_replays(rows: Any, spread: bool, servers: int, gpus: int, until: Fracti
     assert [j.id for j in now.queued] == [j.id for j in past if j.id in waiting]
 
 
-def test_departures_come_before_arrivals() -> None:
-    """A job submitted when another leaves gets its GPUs at once, also in odd milliseconds."""
-    end = 3 * Fraction("0.1")
-    history = replay(trace((8, 0, end), (8, end, 1)), servers=1)
-    assert [p.start for p in history.placements] == [0, end]
-    assert [p.job.id for p in history.running(end)] == ["b"]
-
-
 @pytest.mark.parametrize(
     ("free", "size", "spread", "where"),
     [

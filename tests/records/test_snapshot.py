@@ -3,11 +3,22 @@
 from fractions import Fraction
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dlsched
-from dlsched.records import Snapshot, Trace, TraceJob, read_trace, replay, snapshot, synthesise
+from dlsched.records import (
+    Snapshot,
+    Trace,
+    TraceJob,
+    pool,
+    queue,
+    read_trace,
+    replay,
+    snapshot,
+    synthesise,
+)
 from drawing import draws
 
 NAMES = {"dlsched": dlsched, "read_trace": read_trace, "synthesise": synthesise}
@@ -30,36 +41,25 @@ def hand() -> Trace:
 
 
 def test_a_snapshot_by_hand() -> None:
-    """At 50 s, a and b run on both servers, c and d wait, e was refused, no job has ended."""
-    shot = snapshot(hand(), 50, servers=2, elastic=0)
+    """At 50 s, a and b run on both servers, c and d wait, e was refused, no job has ended.
+
+    Half of an elastic job's GPUs are flexible, those it was given last; one GPU is none.
+    """
+    shot = snapshot(hand(), 50, servers=2, elastic=1)
+    assert shot.elastic_ids == {"a", "b", "c"}
     assert [p.job.id for p in shot.running] == ["a", "b"]
-    assert [j.id for j in shot.queued] == ["c", "d"]
-    assert [j.id for j in shot.refused] == ["e"]
+    assert ([j.id for j in shot.queued], [j.id for j in shot.refused]) == (["c", "d"], ["e"])
     assert (shot.finished, shot.held_gpus, shot.free_gpus) == (0, 16, 0)
-    assert shot.reclaiming.demand == 1
-    assert shot.reclaiming.to_data()["jobs"] == [
-        {"id": "a", "workers": [{"server": "s1", "gpus": 8}, {"server": "s2", "gpus": 4}]},
-        {"id": "b", "workers": [{"server": "s2", "gpus": 4}]},
-    ]
     assert shot.state.running[0].allocation == (("s1", 8), ("s2", 4))
     assert [job.attained for job in shot.state.running] == [50, 50]
     assert [job.submit for job in shot.state.waiting] == [10, 20]
-    result = dlsched.solve(shot.reclaiming)
-    assert (result.objective.preempted, result.objective.collateral) == (1, 4)
-
-
-def test_flexible_workers_by_hand() -> None:
-    """Half of an elastic job's GPUs are flexible, those it was given last; one GPU is none."""
-    shot = snapshot(hand(), 50, servers=2, elastic=1)
-    assert shot.elastic_ids == {"a", "b", "c"}
-    workers = {
-        job.id: [(w.server, w.gpus, w.flexible) for w in job.workers]
-        for job in shot.reclaiming.jobs
-    }
-    assert workers == {
-        "a": [("s1", 6, False), ("s1", 2, True), ("s2", 4, True)],
-        "b": [("s2", 2, False), ("s2", 2, True)],
-    }
+    assert [[(w.server, w.gpus, w.flexible) for w in j.workers] for j in shot.reclaiming.jobs] == [
+        [("s1", 6, False), ("s1", 2, True), ("s2", 4, True)],
+        [("s2", 2, False), ("s2", 2, True)],
+    ]
+    for share, best in ((0, (1, 4)), (1, (1, 0))):
+        instance = snapshot(hand(), 50, servers=2, elastic=share).reclaiming
+        assert tuple(dlsched.solve(instance).objective) == best
 
 
 def test_the_elastic_epoch_by_hand() -> None:
@@ -157,17 +157,17 @@ def test_at_both_ends() -> None:
     assert [instance.demand for instance in made] == [1, 1, 2, 6]
 
 
-def test_the_source_makes_the_snapshot_again() -> None:
-    """The source is Python that runs, and gives the same instance."""
+def test_names_and_sources_of_instances() -> None:
+    """The name says what is not at its default; the source is Python that makes it again."""
     shot = snapshot(TRACE, "4d12h", servers=32, demand=5, elastic=0.4, seed=9)
-    again = eval(shot.source, NAMES)
-    assert again == shot
-    assert again.reclaiming == shot.reclaiming
     name = "reclaiming-synthetic-1-4d12h-32x8-demand=5-elastic=0.4-seed=9"
     assert shot.reclaiming.name == name
-    for made in (shot.reclaiming, shot.elastic):
-        assert eval(made.source, NAMES) == made
     assert snapshot(TRACE, 0, name="mine").reclaiming.name == "mine"
+    queued = queue(TRACE, "4d", resources=4, order="2d-las")
+    moment = snapshot(TRACE, "4d", servers=8)
+    assert queued == moment.instance("interleaving", resources=4, order="2d-las")
+    for made in (shot.reclaiming, shot.elastic, queued):
+        assert eval(made.source, NAMES) == made
 
 
 def test_the_shipped_trace_overloads_64_servers() -> None:
@@ -182,3 +182,63 @@ def test_the_shipped_trace_overloads_64_servers() -> None:
     sets = [snapshot(TRACE, "4d", elastic=share).elastic_ids for share in (0, 0.3, 0.6, 1)]
     assert sets[0] < sets[1] < sets[2] < sets[3]
     assert snapshot(TRACE, "4d", elastic=0.3, seed=1).elastic_ids != sets[1]
+
+
+TIMES = (Fraction(1, 4), Fraction(1, 2), Fraction(1))
+
+
+def job(name: str, gpus: int, submit: int, duration: int) -> TraceJob:
+    """Return a job with stages of 0.25, 0.5 and 1 second."""
+    return TraceJob(id=name, gpus=gpus, submit=submit, duration=duration, stages=TIMES)
+
+
+def stages() -> Trace:
+    """Four GPUs: a and b run from the start, c to g wait; f has two GPUs."""
+    rows = [("a", 2, 0, 100), ("b", 2, 0, 60), ("c", 1, 1, 30), ("d", 1, 2, 500), ("e", 1, 3, 40)]
+    jobs = [*(job(*row) for row in rows), job("f", 2, 4, 10), job("g", 1, 5, 20)]
+    return Trace(name="hand", jobs=tuple(jobs))
+
+
+LIKE_RESNET, LIKE_BERT = ("192.308", "57.692"), ("166.667", "83.333")
+SPLITS = {"resnet50": LIKE_RESNET, "ShuffleNet": LIKE_RESNET, "vgg16": ("214.286", "35.714")}
+SPLITS |= {"bert": LIKE_BERT, "gpt2": LIKE_BERT, "a2c": ("0", "250"), "dqn": ("0", "250")}
+SPLITS |= {"another": ("125", "125")}
+
+
+def test_the_first_stage_by_table_1() -> None:
+    """In milliseconds: three stages as recorded; with four 60:18, 24:4, 0.06:0.03 and 0:91."""
+    ones = [job("x", 1, 0, 1).model_copy(update={"id": m, "model": m}) for m in SPLITS]
+    trace = Trace(name="ones", jobs=tuple(ones))
+    assert {j.stages for j in pool(trace).jobs} == {(250, 500, 1000)}
+    made = {j.id: j.stages for j in pool(trace, resources=4).jobs}
+    assert made == {m: (*map(Fraction, split), 500, 1000) for m, split in SPLITS.items()}
+
+
+def test_the_pool_holds_every_job() -> None:
+    """All seven jobs, and half the way from the fewest GPUs, 2 (2) + 2 (1), to 10 of them."""
+    assert pool(stages()).gpu_budget is None
+    made = pool(stages(), budget=0.5)
+    assert [j.id for j in made.jobs] == list("abcdefg")
+    # Fullest groups of up to three: two of the four singles, one of the three pairs.
+    assert made.gpu_budget == 4 + (10 - 4) // 2
+
+
+@pytest.mark.parametrize(
+    ("order", "more", "ids"),
+    [
+        # At 50 s: f 20, g 20, b 20, c 30, e 40, a 100, d 500 GPU-seconds; four GPUs take all.
+        # Fullest grouping of a, b, f: 2 GPUs; of c, d, e, g: two groups, 2 GPUs.
+        ("srsf", [], "bfgcead"),
+        # A fourth job of two GPUs would need a group of its own; i behind it has a place, and goes.
+        ("srsf", [job("h", 2, 6, 55), job("i", 1, 7, 200)], "bfgceaid"),
+        # By attained service who waits comes first, in order of submission, then a and b.
+        ("2d-las", [], "cdefgab"),
+    ],
+)
+def test_the_queue_by_hand(order: str, more: list[TraceJob], ids: str) -> None:
+    """The jobs of the queue that four GPUs can take, in the order asked for."""
+    trace = Trace(name="hand", jobs=(*stages().jobs, *more))
+    made = queue(trace, 50, servers=1, gpus=4, order=order)
+    assert [j.id for j in made.jobs] == list(ids)
+    assert made.gpu_budget == 4
+    assert dlsched.solve(made, "milp").status == "optimal"
