@@ -18,52 +18,52 @@ COLUMNS = (
     "elapsed,exitcode,state,nnodes,ncpus,reqcpus,reqmem,reqtres,alloctres,timelimit,nodelist,"
     "jobname"
 )
+SACCT: dict[str, Any] = {"format": "sacct", "columns": COLUMNS}
+CPUS = SACCT | {"resource": "cpu"}
 
 
-def test_an_excerpt_of_a_cluster_explains_an_eighth() -> None:
-    """533 of 563 jobs started; the replay is exact; most of the waiting is held back."""
-    path = shared("history/sacct_pozidriv_excerpt.txt")
-    history = read_history(path, "sacct", columns=COLUMNS, resource="cpu", timezone="UTC")
-    assert (len(history.jobs), int(history.jobs["start"].notna().sum())) == (563, 533)
+@pytest.mark.parametrize(
+    ("name", "options", "jobs", "started", "explained"),
+    [
+        # Most of the waiting is held back.
+        ("sacct_pozidriv_excerpt.txt", CPUS, 563, 533, 0.125),
+        # Nothing but the scheduler decided the waits.
+        ("sacct_slurm2205_8gpu.txt", {}, 197, 177, 0.99),
+        # 25 jobs do not explain the waiting of a larger cluster.
+        ("seth_accasim_25jobs.swf", {}, 25, 25, 0.154),
+        # Examples of single rows: nothing is known of what ran beside them.
+        ("sacct_forms_xdmod_unit.txt", CPUS, 12, 11, 0),
+        ("sacct_phillips_gpu_excerpt.txt", SACCT, 2, 2, 0),
+    ],
+)
+def test_real_excerpts(
+    name: str, options: dict[str, Any], jobs: int, started: int, explained: float
+) -> None:
+    """Jobs, those that started, a replay that is exact, and the share of the waits explained."""
+    history = read_history(shared(f"history/{name}"), timezone="UTC", **options)
+    assert (len(history.jobs), int(history.jobs["start"].notna().sum())) == (jobs, started)
     report = history.check()
     assert report and report.details["largest_difference"] == 0
-    assert 0.12 < history.explained.share < 0.13
-    assert not history.explained.supported
+    assert history.explained.share == pytest.approx(explained, abs=0.01)
+    assert history.explained.supported == (explained > 0.8)
 
 
-def test_a_record_of_slurm_alone_is_explained() -> None:
-    """Nothing but the scheduler decided the waits; with its delay backfill comes near them."""
+def test_backfill_with_the_delay_of_slurm_comes_near_its_waits() -> None:
+    """The delay is what the recorded scheduler needed on average."""
     history = read_history(shared("history/sacct_slurm2205_8gpu.txt"), timezone="UTC")
-    assert len(history.jobs) == 197 and int(history.jobs["start"].notna().sum()) == 177
-    assert history.check()
-    assert history.explained.share > 0.98
-    period = history.within()
-    recorded = period.outcome()["wait"].mean()
-    delay = history.explained.delay
+    period, delay = history.within(), history.explained.delay
     assert 4 < delay < 7
     waits = period.outcome(period.simulate("backfill", delay=delay))["wait"].mean()
-    assert abs(waits / recorded - 1) < 0.05
-
-
-def test_swf_without_a_header() -> None:
-    """25 jobs of HPC2N; nine of ten hours of waiting are not explained by 25 jobs."""
-    history = read_history(shared("history/seth_accasim_25jobs.swf"))
-    assert history.format == "swf" and history.resource == "cpu" and not history.dated
-    assert len(history.jobs) == 25 and history.check()
-    assert history.within().outcome()["wait"].max() == 221_748
-    assert history.explained.share < 0.2
+    assert abs(waits / period.outcome()["wait"].mean() - 1) < 0.05
 
 
 def test_forms_of_sacct() -> None:
-    """Ids of arrays, running jobs with an end, unknown states, rows without an account."""
+    """Ids of arrays, running jobs with an end."""
     path = shared("history/sacct_forms_xdmod_unit.txt")
-    history = read_history(path, "sacct", columns=COLUMNS, resource="cpu", timezone="UTC")
+    history = read_history(path, timezone="UTC", **CPUS)
     assert "4103947_[9-11,20]" in history.jobs["id"].tolist()
     running = history.jobs[history.jobs["state"] == "RUNNING"]
     assert running["end"].isna().all() and len(running) == 1
-    path = shared("history/sacct_phillips_gpu_excerpt.txt")
-    history = read_history(path, "sacct", columns=COLUMNS, timezone="UTC")
-    assert history.jobs["gpus"].tolist() == [2, 2] and len(history.dropped) == 35
 
 
 @pytest.mark.parametrize("name", ["sample-philly", "sample-helios", "sample-acme", "sample-pai"])

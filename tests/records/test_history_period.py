@@ -61,13 +61,16 @@ def test_roles_of_a_window(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("policy", ["fifo", "backfill", "srsf", "tiresias"])
 def test_policies_begin_with_what_ran(tmp_path: Path, policy: str) -> None:
-    """The carried job runs from the window's start on its nodes, whatever the policy is."""
+    """The carried job runs from the window's start, and every job holds its nodes for the delay."""
     period = table(tmp_path, ROWS).within(100, 400)
     run = period.simulate(policy)
     assert run.audit()
-    jobs = run.jobs.set_index("id")
-    assert jobs.loc["runs", "start"] == 0
+    assert run.jobs.set_index("id").loc["runs", "start"] == 0
     assert period.outcome(run)["wait"].min() >= 10  # late was not eligible before
+    late = table(tmp_path, ROWS).within().simulate(policy, delay=5)
+    assert late.audit()
+    held = late.jobs["attained"] - late.jobs["work"]
+    assert np.allclose(held, 5 * (1 + late.jobs["preemptions"]))
 
 
 def test_estimates_are_what_policies_know(tmp_path: Path) -> None:
@@ -82,15 +85,6 @@ def test_estimates_are_what_policies_know(tmp_path: Path) -> None:
     means = {job.id: job.estimate for job in full.workload("user_mean").jobs}
     assert means["after"] == 50  # 60 s and 40 s had ended by 450; that of 650 s had not
     assert all(job.estimate is None for job in period.workload("truth").jobs)
-
-
-def test_delays_hold_nodes(tmp_path: Path) -> None:
-    """Every job holds its nodes for the delay before it begins."""
-    period = table(tmp_path, ROWS).within()
-    run = period.simulate("fifo", delay=5)
-    assert run.audit()
-    held = run.jobs["attained"] - run.jobs["work"]
-    assert np.allclose(held, 5)
 
 
 def test_a_partition_has_its_nodes(tmp_path: Path) -> None:
