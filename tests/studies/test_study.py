@@ -1,8 +1,13 @@
-"""Studies: what is claimed, sums over groups, windows, resuming."""
+"""Studies: what is claimed, sums over groups, windows, resuming, files, the command."""
 
 from __future__ import annotations
 
+import csv
 import json
+import re
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +15,7 @@ import pytest
 from study_cases import record
 
 import dlsched
+from calls import data, run
 from dlsched import DlschedError, OptionError, UnknownName
 
 
@@ -63,7 +69,7 @@ def test_the_verdict_names_policies_and_bound(made: dlsched.Study) -> None:
     with pytest.raises(UnknownName, match="did you mean 'user'"):
         made.by("users")
     assert len(repr(made)) <= 500 and "60 jobs" in repr(made)
-    assert "&lt;" not in made._repr_html_() or "<b>eve" not in made._repr_html_()
+    assert "<b>eve" not in made._repr_html_()
 
 
 def test_missing_rows_are_no_saving(tmp_path: Path) -> None:
@@ -119,34 +125,108 @@ def test_jobs_that_share(tmp_path: Path) -> None:
     assert "no schedule without sharing can wait less" in made.verdict.headline
 
 
-def test_a_kept_bound_is_of_the_same_jobs(made: dlsched.Study, tmp_path: Path) -> None:
-    """A bound is taken from the folder for equal jobs only."""
+def test_a_study_goes_on_from_its_folder(made: dlsched.Study, tmp_path: Path) -> None:
+    """Nothing is simulated again; a bound is taken for equal jobs only, logs are of one study."""
+    said: list[Any] = []
 
-    def limit() -> float:
-        return dlsched.study(made.history, ["fifo"], folder=tmp_path).limits[0].mean_jct
+    def study(**options: Any) -> dlsched.Study:
+        return dlsched.study(made.history, ["fifo"], folder=tmp_path, **options)
 
-    first, kept = limit(), tmp_path / "bound.json"
+    first = study()
+    assert study(on_progress=lambda *what: said.append(what[0])).table.equals(first.table)
+    assert said and not any("is simulated" in what for what in said)
+    kept = tmp_path / "bound.json"
     text = kept.read_text()
     seconds = json.loads(text)["seconds"]
     kept.write_text(text.replace(str(seconds), str(seconds - 1)))
-    assert limit() == pytest.approx(first - 1)
+    assert study().limits[0].mean_jct == pytest.approx(first.limits[0].mean_jct - 1)
     kept.write_text(kept.read_text().replace('"jobs_sha256": "', '"jobs_sha256": "0'))
-    assert limit() == first
-    assert kept.read_text() == text
-
-
-def test_a_study_goes_on_from_its_logs(tmp_path: Path) -> None:
-    """With the same folder nothing is simulated again; another study's logs are refused."""
-    history = record(tmp_path / "a.txt", 60)
-    options = {"bounds": False, "folder": tmp_path / "runs"}
-    first = dlsched.study(history, ["fifo", "srsf"], **options)
-    said: list[tuple[str, int, int]] = []
-
-    def tell(*what: Any) -> None:
-        said.append(what)
-
-    again = dlsched.study(history, ["fifo", "srsf"], on_progress=tell, **options)
-    assert again.table.equals(first.table)
-    assert not any("is simulated" in what for what, *_ in said)
+    assert study().limits == first.limits and kept.read_text() == text
     with pytest.raises(OptionError, match="is of another simulation"):
-        dlsched.study(history, ["fifo"], knows="truth", **options)
+        study(knows="truth")
+
+
+@pytest.fixture(scope="module")
+def folder(made: dlsched.Study, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give the folder of the study."""
+    path = tmp_path_factory.mktemp("files") / "out"
+    pictures = {f"{name}.svg" for name in ("queue", "held", "waits", "day-recorded", "day-policy")}
+    tables = {"study.html", "study.json", "jobs.csv", "dropped.csv", "table.csv"}
+    assert {file.name for file in made.save(path)} == pictures | tables
+    return path
+
+
+def test_the_page_is_self_contained(folder: Path) -> None:
+    """No resource is loaded, no id stands twice, names are escaped, and the verdict comes first."""
+    page = (folder / "study.html").read_text()
+    assert not re.findall(r"<(?:script|link|iframe|object)\b", page)
+    loaded = re.findall(r'(?:src|href)="([^"]*)"', page)
+    assert all(text.startswith(("#", "data:")) for text in loaded)
+    assert "url(http" not in page and "@import" not in page
+    ids = re.findall(r'\bid="([^"]*)"', page)
+    assert len(set(ids)) == len(ids)
+    assert "<b>eve" not in page and "&lt;b&gt;eve" in page
+    assert page.count("<svg") == 5
+    assert 0 < page.index('class="verdict') < page.index("<table") < page.index("<svg")
+
+
+def test_figures_as_json_and_csv(folder: Path) -> None:
+    """study.json has the table and all groups; jobs.csv a row per job with each policy's wait."""
+    figures = json.loads((folder / "study.json").read_text())
+    assert figures["dlsched_study"] == 1
+    assert figures["explained"]["share"] == 1 and figures["check"]["feasible"] is True
+    assert [row["policy"] for row in figures["table"]][:3] == ["recorded", "fifo", "backfill"]
+    assert set(figures["by"]) == {"user", "account", "partition", "size"}
+    rows = list(csv.DictReader((folder / "jobs.csv").read_text().splitlines()))
+    assert len(rows) == 60
+    mean = sum(float(row["wait backfill"]) for row in rows) / 60
+    assert mean == pytest.approx(figures["table"][2]["mean_wait"])
+    for path in folder.glob("*.svg"):  # of a size that does not grow with the jobs
+        text = path.read_text()
+        assert text.startswith("<?xml") and len(text) < 200_000
+
+
+def test_the_command(workdir: Path) -> None:
+    """`dlsched study` prints the verdict and writes the files; called again it goes on."""
+    record(workdir / "sacct.txt", 40)
+    line = ["study", "sacct.txt", "-p", "fifo", "--timezone", "UTC", "-q", "--no-bounds"]
+    assert run(*line, "-o", "out").stdout.startswith("The record waits ")
+    assert (workdir / "out" / "study.html").exists()
+    assert (workdir / "out" / "runs" / "fifo.log").exists()
+    assert data(*line)["verdict"]["supported"] is True
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said", "status"),
+    [
+        ("--command slurm", "TZ=UTC SLURM_TIME_FORMAT=standard sacct -a -X -P -D", 0),
+        ("--command slrm", "did you mean 'slurm'", 2),
+        ("", "name the file of the record", 2),
+        ("none.txt", "none.txt: cannot be read", 2),
+        ("sacct.txt --columns submit=a,b", "'b' names no column; write FIELD=COLUMN", 2),
+        ("sacct.txt -o sacct.txt", "it is a file: name a folder", 2),
+    ],
+)
+def test_what_the_command_says(arguments: str, said: str, status: int, workdir: Path) -> None:
+    """The line for a scheduler, and what is wrong with a call, in one line."""
+    (workdir / "sacct.txt").write_text("JobID|State\n")
+    ran = run("study", *arguments.split(), "-q", status=status)
+    assert said in ran.output and ran.output.count("\n") == 1
+
+
+@pytest.mark.slow
+def test_a_killed_study_goes_on(tmp_path: Path) -> None:
+    """Killed in the middle of a simulation, the same command ends with the figures of one run."""
+    record(tmp_path / "sacct.txt", 4000)
+    call = [sys.executable, "-m", "dlsched", "study", "sacct.txt", "-p", "fifo", "-p", "srsf"]
+    call += ["--timezone", "UTC", "--no-bounds", "-q"]
+    process = subprocess.Popen([*call, "-o", "killed"], cwd=tmp_path)
+    log = tmp_path / "killed" / "runs" / "srsf.log"
+    while process.poll() is None and not (log.exists() and log.stat().st_size > 20_000):
+        time.sleep(0.05)
+    process.kill()
+    assert process.wait() != 0
+    for folder in ("killed", "whole"):
+        subprocess.run([*call, "-o", folder], cwd=tmp_path, check=True, capture_output=True)
+    again, whole = (tmp_path / folder / "table.csv" for folder in ("killed", "whole"))
+    assert again.read_bytes() == whole.read_bytes()
