@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 SPREAD = [{"server": "s1", "gpus": 4}, {"server": "s2", "gpus": 4, "flexible": True}]
@@ -47,18 +46,3 @@ def elastic(job: int, **changes: Any) -> bytes:
     jobs = [dict(entry) for entry in ELASTIC["jobs"]]
     jobs[job] = {k: v for k, v in (jobs[job] | changes).items() if v is not None}
     return json.dumps(ELASTIC | {"jobs": jobs}).encode()
-
-
-def paths(data: Any) -> Iterator[tuple[Any, ...]]:
-    """Yield the path of every value in JSON data."""
-    for key, value in data.items() if isinstance(data, dict) else enumerate(data):
-        yield (key,)
-        if isinstance(value, (dict, list)):
-            yield from ((key, *rest) for rest in paths(value))
-
-
-def changed(data: Any, path: tuple[Any, ...], value: Any) -> Any:
-    """Return a copy of JSON data with another value at a path."""
-    copy = dict(data) if isinstance(data, dict) else list(data)
-    copy[path[0]] = changed(data[path[0]], path[1:], value) if len(path) > 1 else value
-    return copy

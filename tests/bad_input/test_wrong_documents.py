@@ -1,21 +1,72 @@
-"""Wrong documents and options, in Python and on the command line: one error each."""
+"""Wrong documents, values and options, in Python and on the command line: one error each."""
 
 from __future__ import annotations
 
 import functools
 import json
+import random
 from collections.abc import Iterator
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 import pytest
-from bad_input_data import ELASTIC, GOOD, SOLUTION, changed, paths, swap
+from bad_input_data import ELASTIC, GOOD, SOLUTION, swap
 
 import dlsched
 from calls import refusal
 
+REFUSED: list[Any] = [True, "1", None, [], {}, 1j, b"1", object(), np.bool_(True), np.arange(2)]
+REFUSED += [float("nan"), float("inf"), np.float64("nan"), np.float32("inf"), 1e16, -0.5]
+REFUSED += [Decimal("NaN"), Decimal("sNaN"), Decimal("1e999999999"), Decimal("-1e999999999")]
+REFUSED += [Decimal("1e-999999999"), Fraction(1, 3), Fraction(10**400), Fraction(1, 10**400)]
+REFUSED += [10**5000, -(10**5000)]
+LOOP: list[Any] = []
+LOOP.append(LOOP)
+WEIGHTS = [[{"id": "a", "weight": value, "workers": []}] for value in REFUSED]
+VERSIONS: list[Any] = [np.array([1, 1]), 1.0, "1", [1], float("nan"), 10**5000]
+
+
+@pytest.mark.parametrize(
+    ("field", "values", "path"),
+    [
+        ("dlsched", VERSIONS, "dlsched"),
+        ("servers", [LOOP], "servers[0]"),
+        ("demand", [np.float64(2)], "demand"),
+        ("jobs", WEIGHTS, "jobs[0].weight"),
+    ],
+    ids=["version", "loop", "count", "number"],
+)
+def test_odd_python_values(field: str, values: list[Any], path: str) -> None:
+    """Whatever Python passes for a number, a version or a list is refused at once with its path."""
+    for value in values:
+        with pytest.raises(dlsched.InstanceError) as caught:
+            dlsched.load(GOOD | {field: value})
+        assert (caught.value.where, caught.value.path) == ("the instance", path), repr(value)[:80]
+
+
+ACCEPTED: list[tuple[Any, Any]] = [(np.int8(3), 3), (np.uint64(3), 3), (2.0, 2)]
+ACCEPTED += [(np.float64(0.1), Fraction(1, 10)), (np.float32(1.5), Fraction(3, 2))]
+ACCEPTED += [(np.float16(0.25), Fraction(1, 4)), (Fraction(1, 4), Fraction(1, 4))]
+ACCEPTED += [(Decimal("0.1"), Fraction(1, 10)), (Decimal("0e999999999"), 0)]
+
+
+def test_accepted_python_values() -> None:
+    """Numbers of numpy and the standard library, tuples and read-only mappings are as good."""
+    for value, exact in ACCEPTED:
+        loaded: Any = dlsched.load(GOOD | {"jobs": [{"id": "a", "weight": value, "workers": ()}]})
+        assert loaded.jobs[0].weight == exact and type(loaded.jobs[0].weight) is type(exact)
+    servers = tuple(MappingProxyType(server) for server in GOOD["servers"])
+    same = dlsched.load(MappingProxyType(GOOD | {"servers": servers, "demand": np.int64(1)}))
+    assert same.sha256 == dlsched.load(GOOD).sha256
+
+
 LONG = "7" * 5000  # more digits than Python turns into an int, or an int into text
-ODD: list[Any] = [LONG, 10**5000, -(10**5000), "\ud800", None, 2.5, [], {}]
+ODD: list[Any] = [LONG, 10**5000, -(10**5000), "\ud800", "\x00", None, True, 0, -1, 2.5, 1e300]
+ODD += ["", "s1", "a", [], {}, [[]], [{}], {"id": "a"}]
 LIBRARY = Path(__file__).parents[2] / "instances"
 
 
@@ -25,53 +76,69 @@ def solution_of(instance: dlsched.Instance) -> dict[str, Any]:
     return dlsched.load_solution(file).to_data()
 
 
-def variants(data: Any, path: tuple[Any, ...]) -> Iterator[Any]:
-    """Yield copies of a document with odd values, or odd keys, at a path."""
-    for value in ODD:
-        yield changed(data, path, value)
-    parent = functools.reduce(lambda entry, step: entry[step], path[:-1], data)
-    if isinstance(parent, dict):
-        for key in (value for value in ODD if isinstance(value, (str, int))):
-            renamed = {(key if old == path[-1] else old): v for old, v in parent.items()}
-            yield changed(data, path[:-1], renamed) if len(path) > 1 else renamed
+def places(data: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield every list and object in JSON data with each of its indices and keys."""
+    for key, value in list(data.items() if isinstance(data, dict) else enumerate(data)):
+        yield data, key
+        if isinstance(value, (dict, list)):
+            yield from places(value)
+
+
+def variants(data: Any, count: int) -> Iterator[Any]:
+    """Yield data with an odd value, none or an odd key in each of some places, one at a time."""
+    everywhere = list(places(data))
+    for parent, key in random.Random(0).sample(everywhere, min(count, len(everywhere))):
+        kept = parent.copy()
+        for value in ODD:
+            parent[key] = value
+            yield data
+        if isinstance(parent, dict):
+            for odd in (None, *(value for value in ODD if isinstance(value, (str, int)))):
+                parent.clear()
+                parent.update({(odd if old == key else old): v for old, v in kept.items()})
+                parent.pop(None, None)
+                yield data
+            parent.clear()
+            parent.update(kept)
+        else:
+            parent[key] = kept[key]
 
 
 @pytest.mark.parametrize("problem", dlsched.list_problems())
-def test_odd_values_in_a_solution(problem: str) -> None:
-    """An odd value anywhere in a solution gives a report or one short error."""
+def test_odd_values_anywhere(problem: str) -> None:
+    """An odd value in an instance gives an error or loads twice alike; in a solution, a report."""
     instance = dlsched.load(dlsched.list_instances(problem)[0])
-    data = solution_of(instance)
-    for path in paths(data):
-        for variant in variants(data, path):
-            try:
-                report = dlsched.verify(instance, variant)
-            except dlsched.InstanceError as error:
-                assert len(str(error)) < 1000
-            else:
-                assert report.feasible in (True, False)
+    for variant in variants(solution_of(instance), 100):
+        try:
+            report = dlsched.verify(instance, variant)
+        except dlsched.InstanceError as error:
+            assert len(str(error)) < 1000
+        else:
+            assert report.feasible in (True, False)
+    for variant in variants(instance.to_data(), 25):
+        try:
+            loaded = dlsched.load(variant)
+        except dlsched.InstanceError as error:
+            assert error.problem and error.remedy and len(str(error)) < 600
+        else:
+            assert dlsched.load(loaded.to_data()).sha256 == loaded.sha256
 
 
-@pytest.mark.parametrize("digest", [True, False])
-def test_file_of_another_problem(digest: bool, tmp_path: Path) -> None:
-    """A solution that names an instance of another problem is one error."""
-    fig5, wrong = dlsched.load("lyra-fig5"), solution_of(dlsched.load("lyra-table2"))
-    wrong = wrong | {"instance": "lyra-fig5", "instance_sha256": fig5.sha256 if digest else None}
-    (tmp_path / "s.json").write_text(json.dumps(wrong))
-    said = refusal("verify", "lyra-fig5", tmp_path / "s.json")
-    assert 's.json: problem: is "elastic"; a solution of a "reclaiming" instance' in said
-
-
-def test_solution_objects_of_another_problem() -> None:
-    """Solutions and results in memory are refused like files."""
-    result = dlsched.solve("lyra-table2", "lyra")
-    for other in (result, result.solution):
-        assert other is not None
-        with pytest.raises(dlsched.InstanceError, match='a solution of a "reclaiming" instance'):
-            dlsched.verify("lyra-fig5", other)
-        with pytest.raises(dlsched.InstanceError, match='a solution of a "reclaiming" instance'):
-            dlsched.solve("lyra-fig5", start=other)
+def test_solutions_of_another_problem(tmp_path: Path) -> None:
+    """A file that names the instance, and solutions and results in memory, are one error."""
+    fig5, other = dlsched.load("lyra-fig5"), dlsched.load("lyra-table2")
+    said, file = 'a solution of a "reclaiming" instance', tmp_path / "s.json"
+    for digest in (fig5.sha256, None):
+        wrong = solution_of(other) | {"instance": "lyra-fig5", "instance_sha256": digest}
+        file.write_text(json.dumps(wrong))
+        assert f's.json: problem: is "elastic"; {said}' in refusal("verify", fig5.name, file)
+    result = dlsched.solve(other, "lyra")
+    for given in (result, result.solution):
+        for call in (lambda x: dlsched.verify(fig5, x), lambda x: dlsched.solve(fig5, start=x)):
+            with pytest.raises(dlsched.InstanceError, match=said):
+                call(given)
     with pytest.raises(dlsched.InstanceError, match="is of type int"):
-        dlsched.solve("lyra-fig5", start=3)
+        dlsched.solve(fig5, start=3)
 
 
 def test_folders_as_targets(workdir: Path) -> None:
