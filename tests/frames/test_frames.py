@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,70 +23,50 @@ LIBRARY = Path(__file__).parents[2] / "instances"
 PROBLEMS = pytest.mark.parametrize("name", dlsched.list_problems())
 
 
-def drawn(name: str) -> st.SearchStrategy[Any]:
-    """Return the instances that a problem's strategy draws, in all its variations."""
-    variations = getattr(problem(name).module("strategy"), "VARIATIONS", ({},))
-    return st.one_of([getattr(strategies, name)(**options) for options in variations])
+def astype(frame: pd.DataFrame, kind: str, wanted: Any) -> pd.DataFrame:
+    """Return a frame with the columns of one type as another type."""
+    return frame.astype({name: wanted for name, old in frame.dtypes.items() if old.name == kind})
+
+
+def mixed(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame with the rows of different parents mixed, those of each in their order."""
+    parents = frame.iloc[:, 0].tolist()
+    rows = {p: iter([i for i, q in enumerate(parents) if p == q]) for p in parents}
+    order = np.random.default_rng(0).permutation(len(parents))
+    return frame.iloc[[next(rows[parents[i]]) for i in order]]
+
+
+SAME: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
+    "as written": lambda frame: frame,
+    "nullable": lambda frame: frame.convert_dtypes(),
+    "categorical": lambda frame: astype(frame, "object", "category"),
+    "object": lambda frame: frame.astype(object),
+    "floats": lambda frame: astype(frame, "int64", float),
+    "index": lambda frame: frame.set_index("id") if "id" in frame else frame,
+    "mixed": mixed,
+}
+"""Other column types, indices and orders of the same content."""
 
 
 @PROBLEMS
 def test_round_trip(name: str) -> None:
-    """An instance and the one from its frames are equal and have the same digest."""
+    """An instance and that of its frames have one digest, whatever types and order columns have."""
+    variations = getattr(problem(name).module("strategy"), "VARIATIONS", ({},))
+    drawn = st.one_of([getattr(strategies, name)(**options) for options in variations])
 
-    @settings(derandomize=True, deadline=None, max_examples=draws(25))
-    @given(drawn(name))
-    def check(instance: Any) -> None:
-        again = dlsched.from_frames(name, **instance.to_frames())
+    @settings(derandomize=True, deadline=None, max_examples=draws(45))
+    @given(drawn, st.sampled_from(list(SAME)))
+    def check(instance: Any, kind: str) -> None:
+        frames = instance.to_frames()
+        assert dlsched.frame_columns(name) == {part: [*frame] for part, frame in frames.items()}
+        for part, frame in frames.items():
+            if kind != "mixed" or any(part.startswith(f"{other}_") for other in frames):
+                frames[part] = SAME[kind](frame)
+        again = dlsched.from_frames(name, **frames)
         assert again == instance and again.sha256 == instance.sha256
         assert again.name == instance.name
 
     check()
-
-
-DTYPES = {
-    "nullable": lambda frame: frame.convert_dtypes(),
-    "categorical": lambda frame: frame.astype(
-        {name: "category" for name, kind in frame.dtypes.items() if kind.name == "object"}
-    ),
-    "object": lambda frame: frame.astype(object),
-    "floats": lambda frame: frame.astype(
-        {name: float for name, kind in frame.dtypes.items() if kind == "int64"}
-    ),
-    "index": lambda frame: frame.set_index("id") if "id" in frame else frame,
-}
-"""Other column types and indices for the same content."""
-
-
-@cache
-def generated(name: str) -> tuple[Any, dict[str, pd.DataFrame]]:
-    """Return an instance and its frames."""
-    instance = dlsched.generate(name, seed=1)
-    return instance, instance.to_frames()
-
-
-@PROBLEMS
-@pytest.mark.parametrize("kind", DTYPES)
-def test_column_types_do_not_matter(name: str, kind: str) -> None:
-    """Nullable, categorical, object and float columns, and ids as index, are the same content."""
-    instance, plain = generated(name)
-    frames = {part: DTYPES[kind](frame.copy()) for part, frame in plain.items()}
-    assert dlsched.from_frames(name, **frames) == instance
-
-
-@PROBLEMS
-def test_rows_of_different_parents_may_be_mixed(name: str) -> None:
-    """Only the order of one parent's rows counts; the columns are those of `frame_columns`."""
-    instance = dlsched.generate(name, seed=2)
-    frames, rng = instance.to_frames(), np.random.default_rng(0)
-    columns = {part: list(frame.columns) for part, frame in frames.items()}
-    assert columns == dlsched.frame_columns(name)
-    for part, frame in frames.items():
-        if any(part.startswith(f"{other}_") for other in frames):
-            parents = frame.iloc[:, 0].tolist()
-            rows = {p: iter([i for i, q in enumerate(parents) if p == q]) for p in parents}
-            order = [next(rows[parents[i]]) for i in rng.permutation(len(parents))]
-            frames[part] = frame.iloc[order]
-    assert dlsched.from_frames(name, **frames) == instance
 
 
 @PROBLEMS
@@ -292,18 +271,16 @@ PROBLEM = Problem(
 def test_other_schemas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Layout, writing and reading follow from the fields of any schema."""
     (tmp_path / "other_problem.py").write_text(OTHER)
-    (tmp_path / "other_problem-1.dist-info").mkdir()
-    (tmp_path / "other_problem-1.dist-info" / "entry_points.txt").write_text(
-        "[dlsched.problems]\nother = other_problem:PROBLEM\n"
-    )
+    entries = tmp_path / "other_problem-1.dist-info" / "entry_points.txt"
+    entries.parent.mkdir()
+    entries.write_text("[dlsched.problems]\nother = other_problem:PROBLEM\n")
     monkeypatch.syspath_prepend(tmp_path)
     entry = {"weight": 1, "tags": ["x", "y"], "table": {"a": [1, 2], "b": [3]}}
-    fields: dict[str, Any] = {
-        "kinds": {"p": {"id": "q", "entries": [entry, {"weight": 2}]}, "r": {"id": "q"}},
-        "loose": [{"weight": 3}, entry],
-        "grid": [[[1.5, 2.0], [3.0]], [[4.0]]],
-    }
-    other = dlsched.load({"dlsched": 1, "problem": "other", "name": "n"} | fields)
+    other = dlsched.load(
+        {"dlsched": 1, "problem": "other", "name": "n", "loose": [{"weight": 3}, entry]}
+        | {"kinds": {"p": {"id": "q", "entries": [entry, {"weight": 2}]}, "r": {"id": "q"}}}
+        | {"grid": [[[1.5, 2.0], [3.0]], [[4.0]]]}
+    )
     frames = other.to_frames()
     assert list(frames["kinds_entries_table"].columns) == ["gpu_type", "entry", "key", "table"]
     assert dlsched.from_frames("other", **frames) == other
@@ -312,9 +289,8 @@ def test_other_schemas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_positions_in_lists_of_lists_count() -> None:
     """Rows of a table are ordered by the column ``row``, not by where they stand in the frame."""
     frames = dlsched.load("synergy-tables").to_frames()
-    frames["profiles_throughput"] = frames["profiles_throughput"].sort_values(
-        "row", ascending=False, kind="stable"
-    )
+    turned = frames["profiles_throughput"].sort_values("row", ascending=False, kind="stable")
+    frames["profiles_throughput"] = turned
     assert dlsched.from_frames("sensitivity", **frames) == dlsched.load("synergy-tables")
 
 
