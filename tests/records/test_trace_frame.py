@@ -10,29 +10,23 @@ import pandas as pd
 import pytest
 
 from dlsched import InstanceError
-from dlsched.records import Trace, read_trace, replay
+from dlsched.records import Trace, read_trace
 
 FRAME = pd.DataFrame({"id": [1, 2], "gpus": [8, 4], "submit": [0, 60], "duration": [5400, 0.5]})
 DATES = pd.to_datetime(["2020-06-09 18:41:01.0", "2020-06-09 18:41:02.5"])
 
 
-def test_columns_called_as_the_fields() -> None:
-    """Numbers are exact, ids are text, and the trace replays."""
-    trace = Trace.from_frame(FRAME, name="ours")
-    assert [(j.id, j.gpus, j.submit, j.duration) for j in trace.jobs] == [
-        ("1", 8, 0, 5400),
-        ("2", 4, 60, Fraction(1, 2)),
-    ]
-    assert trace.name == "ours" and len(replay(trace, servers=2).placements) == 2
-
-
 def test_a_frame_of_a_file_is_the_file(tmp_path: Path) -> None:
-    """Read by pandas or by dlsched, a file is the same jobs."""
+    """Read by pandas or by dlsched, a file is the same jobs; columns are found by their names."""
     path = tmp_path / "t.csv"
-    path.write_text("j,n,at,long,m\na,1,0,1.5,x\nb,2,2020,60,\n")
-    mapping: Any = {"id": "j", "gpus": "n", "submit": ("at", "min"), "duration": "long"}
+    path.write_text("id,gpus,at,duration,m\na,1,0,1.5,x\nb,2,2020,60,\n")
+    mapping: Any = {"id": "id", "gpus": "gpus", "submit": ("at", "min"), "duration": "duration"}
     mapping |= {"model": "m"}
-    assert Trace.from_frame(pd.read_csv(path), mapping).jobs == read_trace(path, mapping).jobs
+    trace = read_trace(path, mapping)
+    assert Trace.from_frame(pd.read_csv(path), mapping).jobs == trace.jobs
+    seconds = pd.read_csv(path).assign(submit=[0, 60 * 2020]).drop(columns=["at", "m"])
+    plain = Trace.from_frame(seconds, name="ours")
+    assert plain.name == "ours" and trace.jobs[1] == plain.jobs[1]
 
 
 @pytest.mark.parametrize(
@@ -85,16 +79,12 @@ def test_wrong_cells_are_refused(changes: dict[str, Any], place: str, problem: s
     assert problem in caught.value.problem
 
 
-def test_plausibility_can_be_overruled() -> None:
-    """What is implausible is read if one insists."""
-    frame = FRAME.assign(gpus=[200_000, 1])
-    with pytest.raises(InstanceError, match="more than any cluster"):
-        Trace.from_frame(frame)
-    assert Trace.from_frame(frame, plausibility=False).jobs[0].gpus == 200_000
-
-
 def test_rows_have_their_labels() -> None:
-    """A flaw is named by the index of its row."""
-    frame = FRAME.assign(gpus=[1, -2]).set_index(pd.Index(["first", "second"]))
+    """A flaw is named by the index of its row; what is implausible is read if one insists."""
+    labelled = FRAME.set_index(pd.Index(["first", "second"]))
     with pytest.raises(InstanceError, match="row second, gpus: -2 is too small"):
-        Trace.from_frame(frame)
+        Trace.from_frame(labelled.assign(gpus=[1, -2]))
+    with pytest.raises(InstanceError, match="more than any cluster"):
+        Trace.from_frame(labelled.assign(gpus=[200_000, 1]))
+    trace = Trace.from_frame(labelled.assign(gpus=[200_000, 1]), plausibility=False)
+    assert trace.jobs[0].gpus == 200_000
