@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import functools
 import json
-import random
-from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -64,9 +62,6 @@ def test_accepted_python_values() -> None:
     assert same.sha256 == dlsched.load(GOOD).sha256
 
 
-LONG = "7" * 5000  # more digits than Python turns into an int, or an int into text
-ODD: list[Any] = [LONG, 10**5000, -(10**5000), "\ud800", "\x00", None, True, 0, -1, 2.5, 1e300]
-ODD += ["", "s1", "a", [], {}, [[]], [{}], {"id": "a"}]
 LIBRARY = Path(__file__).parents[2] / "instances"
 
 
@@ -76,52 +71,19 @@ def solution_of(instance: dlsched.Instance) -> dict[str, Any]:
     return dlsched.load_solution(file).to_data()
 
 
-def places(data: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield every list and object in JSON data with each of its indices and keys."""
-    for key, value in list(data.items() if isinstance(data, dict) else enumerate(data)):
-        yield data, key
-        if isinstance(value, (dict, list)):
-            yield from places(value)
-
-
-def variants(data: Any, count: int) -> Iterator[Any]:
-    """Yield data with an odd value, none or an odd key in each of some places, one at a time."""
-    everywhere = list(places(data))
-    for parent, key in random.Random(0).sample(everywhere, min(count, len(everywhere))):
-        kept = parent.copy()
-        for value in ODD:
-            parent[key] = value
-            yield data
-        if isinstance(parent, dict):
-            for odd in (None, *(value for value in ODD if isinstance(value, (str, int)))):
-                parent.clear()
-                parent.update({(odd if old == key else old): v for old, v in kept.items()})
-                parent.pop(None, None)
-                yield data
-            parent.clear()
-            parent.update(kept)
-        else:
-            parent[key] = kept[key]
-
-
-@pytest.mark.parametrize("problem", dlsched.list_problems())
-def test_odd_values_anywhere(problem: str) -> None:
-    """An odd value in an instance gives an error or loads twice alike; in a solution, a report."""
-    instance = dlsched.load(dlsched.list_instances(problem)[0])
-    for variant in variants(solution_of(instance), 100):
+@pytest.mark.parametrize("key", ["7" * 5000, "\ud800", "\x00", ""], ids=range(4))
+def test_odd_keys(key: str) -> None:
+    """A key of a mapping may be any text: it names nothing, which is said in short."""
+    instance = dlsched.load("synergy-tables")
+    data = solution_of(instance)
+    job, given = next(iter(data["allocation"].items()))
+    for moved in ({key: given}, {job: given | {"gpus": {key: 1}}}):
         try:
-            report = dlsched.verify(instance, variant)
+            report = dlsched.verify(instance, data | {"allocation": data["allocation"] | moved})
         except dlsched.InstanceError as error:
             assert len(str(error)) < 1000
         else:
-            assert report.feasible in (True, False)
-    for variant in variants(instance.to_data(), 25):
-        try:
-            loaded = dlsched.load(variant)
-        except dlsched.InstanceError as error:
-            assert error.problem and error.remedy and len(str(error)) < 600
-        else:
-            assert dlsched.load(loaded.to_data()).sha256 == loaded.sha256
+            assert {v.kind for v in report.violations} & {"unknown_server", "unknown_job"}
 
 
 def test_solutions_of_another_problem(tmp_path: Path) -> None:
