@@ -8,11 +8,10 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from record_files import ACME, SACCT, SMALL, read, row, write
+from record_files import SACCT, SMALL, read, row, write
 
-from dlsched import DlschedError
+from dlsched import DlschedError, History
 from dlsched.records import (
-    History,
     Trace,
     TraceJob,
     parse_duration,
@@ -25,27 +24,20 @@ from dlsched.records import (
     write_trace,
 )
 
-STAGES = (1, 2, 3)
-TRACE = Trace(name="t", jobs=(TraceJob(id="x", gpus=1, submit=0, duration=100, stages=STAGES),))
-BARE, TWO_STAGES = (
-    Trace(name="t", jobs=(TraceJob(id="y", gpus=1, submit=0, duration=1, stages=stages),))
-    for stages in ((), (1, 2))
+PHILLY = "sample-philly"
+TRACE, BARE, TWO_STAGES = (
+    Trace(name="t", jobs=(TraceJob(id="x", gpus=1, submit=0, duration=100, stages=stages),))
+    for stages in ((1, 2, 3), (), (1, 2))
 )
 FRAME = pd.DataFrame({"id": ["a"], "gpus": [1], "submit": [0], "duration": [5]})
-LOG = (
-    '[{"status": "Killed", "vc": "vc0", "jobid": "j", "user": "u", "attempts": [{"start_time": '
-    '"2031-03-04 09:00:00", "end_time": "2031-03-04 09:10:00", "detail": [{"ip": "m", "gpus": '
-    '["gpu0"]}]}], "submitted_time": "2031-03-04 08:00:00"}]'
-)
-KALOS = ACME + "a,u,1,8,9,1,1.0,Eval,FAILED,2023-05-17,2023-05-17,2023-05-18,,,1,1.0,1\n"
-TABLE = "j,n,at,from,to,how\na,1,0,1,9,ok\n"
-NAMES = {"id": "j", "gpus": "n", "submit": "at", "start": "from", "end": "to"}
 OWN: Any = {name: name for name in FRAME}
+NAMES = {"id": "j", "gpus": "n", "submit": "at", "start": "from", "end": "to"}
 
 
-def chosen(folder: Path, text: str = LOG, mapping: Any = "auto", **options: Any) -> Trace:
-    """Read some of the jobs of a trace."""
-    return read_trace(write(folder, "file", text), mapping, **options)
+def table(folder: Path, mapping: Any, **options: Any) -> Trace:
+    """Read some of the jobs of a table with states."""
+    path = write(folder, "table.csv", "j,n,at,from,to,how\na,1,0,1,9,ok\n")
+    return read_trace(path, mapping, **options)
 
 
 def history(folder: Path, **options: Any) -> History:
@@ -72,12 +64,12 @@ REFUSED: list[tuple[Callable[[Path], object], str]] = [
     ),
     (lambda _: pool(TRACE, resources=5), "resources=5"),
     (lambda _: pool(TRACE, budget=2), "budget=2"),
-    (lambda _: pool(BARE), "job y has 0 stages"),
+    (lambda _: pool(BARE), "job x has 0 stages"),
     (lambda _: queue(TRACE, 50, order="shortest"), "srsf"),
     *((lambda _, n=n: synthesise(jobs=n), f"jobs={n} must be above 0") for n in (0, -1)),
     (lambda _: synthesise(days=0), "days=0 must be above 0"),
     (lambda _: synthesise(busy_gpus=-1), "busy_gpus=-1 must be above 0"),
-    (lambda d: write_trace(TWO_STAGES, d / "t.csv"), 'job "y" has 2 stages'),
+    (lambda d: write_trace(TWO_STAGES, d / "t.csv"), 'job "x" has 2 stages'),
     (lambda _: parse_duration("999999999999999w"), "longer than 1e15"),
     # A mapping, or a format's name, is checked before the file is opened.
     (lambda _: read_trace("none", {"id": "job"}), "mapping['gpus'] is missing"),  # type: ignore[arg-type]
@@ -98,16 +90,16 @@ REFUSED: list[tuple[Callable[[Path], object], str]] = [
     (lambda _: read_trace("sample-phily"), "no trace is called 'sample-phily'; did you mean"),
     (lambda _: read_trace(FRAME), "not DataFrame; for a data frame there is"),  # type: ignore[arg-type]
     # A name that there is not is answered with those that there are.
-    (lambda d: chosen(d, states=["Kiled"]), "no state of a job is called 'Kiled'; did you mean"),
-    (lambda d: chosen(d, clusters="vc9"), "no cluster is called 'vc9'; did you mean 'vc0'"),
-    (lambda d: chosen(d, states="Failed"), "no job is left (0 of 1 job chosen"),
-    (lambda d: chosen(d, fractional="down"), "rule for fractional GPUs"),
-    (lambda d: chosen(d, states=[]), "states"),
-    (lambda d: chosen(d, clusters=""), "clusters"),
-    (lambda d: chosen(d, min_gpus=-1), "min_gpus"),
-    (lambda d: chosen(d, KALOS, clusters="kalos"), "records no clusters"),
-    (lambda d: chosen(d, TABLE, NAMES, states="ko"), "states needs mapping['state']"),
-    (lambda d: chosen(d, TABLE, NAMES | {"state": "how"}, states="bad"), "'bad'; there are: ok"),
+    (lambda _: read_trace(PHILLY, states=["Pas"]), "state of a job is called 'Pas'; did you mean"),
+    (lambda _: read_trace(PHILLY, clusters="vc"), "no cluster is called 'vc'; there are"),
+    (lambda _: read_trace(PHILLY, min_gpus=99), "no job is left"),
+    (lambda _: read_trace(PHILLY, fractional="down"), "rule for fractional GPUs"),
+    (lambda _: read_trace(PHILLY, states=[]), "states"),
+    (lambda _: read_trace(PHILLY, clusters=""), "clusters"),
+    (lambda _: read_trace(PHILLY, min_gpus=-1), "min_gpus"),
+    (lambda _: read_trace("sample-acme", clusters="kalos"), "records no clusters"),
+    (lambda d: table(d, NAMES, states="ko"), "states needs mapping['state']"),
+    (lambda d: table(d, NAMES | {"state": "how"}, states="bad"), "'bad'; there are: ok"),
     (lambda _: Trace.from_frame(FRAME.iloc[:0]), "there is no job"),
     (lambda _: Trace.from_frame(FRAME.drop(columns="gpus")), "mapping['gpus'] is missing"),
     (lambda _: Trace.from_frame(FRAME, OWN | {"gpus": "n"}), "column n: there is no such column"),
