@@ -14,8 +14,9 @@ import dlsched
 from calls import PATIENCE
 from dlsched.simulation import Cluster, Workload, simulate, write_timeline
 
-pytestmark = pytest.mark.slow
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+ABSENT = "Chromium is not installed here: apt-get install chromium"
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason=ABSENT)]
 FRAME = """<!doctype html><body style="margin:0">
 <iframe id="page" src="study.html" style="border:0;width:{width}px;height:844px"></iframe><script>
 document.getElementById("page").onload = function () {{
@@ -41,9 +42,8 @@ document.getElementById("page").onload = function () {{
 
 
 def browse(page: Path, *flags: str) -> str:
-    """Return what the browser prints of a page; skip, with the reason, where there is none."""
-    if CHROMIUM is None:
-        pytest.skip("Chromium is not installed here: apt-get install chromium")
+    """Return what the browser prints of a page."""
+    assert CHROMIUM is not None
     usual = ["--headless", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files"]
     call = [CHROMIUM, *usual, f"--user-data-dir={page.parent / 'profile'}", *flags, page.as_uri()]
     done = subprocess.run(call, capture_output=True, text=True, timeout=PATIENCE, check=True)
@@ -54,8 +54,7 @@ def browse(page: Path, *flags: str) -> str:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Give the folder of a saved study."""
     path = tmp_path_factory.mktemp("browser")
-    made = dlsched.study(record(path / "sacct.txt", 60), ["backfill", "srsf"])
-    made.save(path)
+    dlsched.study(record(path / "sacct.txt", 60), ["backfill", "srsf"]).save(path)
     return path
 
 
