@@ -127,14 +127,10 @@ BAD: list[tuple[str, str, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("layout", "name", "content", "place", "problem", "remedy"),
-    [*BROKEN, *((SMALL, "t.csv", *row) for row in BAD)],
-)
-def test_broken_files_are_refused(
-    tmp_path: Path, layout: Any, name: str, content: Any, place: str, problem: str, remedy: str
-) -> None:
+@pytest.mark.parametrize("case", [*BROKEN, *((SMALL, "t.csv", *row) for row in BAD)])
+def test_broken_files_are_refused(case: Any, tmp_path: Path) -> None:
     """One error names the file, the row or job, the column or key, and what would be right."""
+    layout, name, content, place, problem, remedy = case
     file = write(tmp_path, name, content)
     with pytest.raises(InstanceError) as caught:
         read_trace(file, layout)
@@ -144,19 +140,17 @@ def test_broken_files_are_refused(
     assert len(str(error)) < 500 + len(str(file))
 
 
-@pytest.mark.parametrize(
-    ("header", "problem"),
-    [
+def test_a_wrong_header_file_is_named(tmp_path: Path) -> None:
+    """What is wrong with the header is an error about the header file."""
+    path = write(tmp_path, "pai_task_table.csv", TASK)
+    for header, problem in (
         ("job_name,task_name,inst_num\n", "row 1, status: there is no such column"),
         ("", "row 1, job_name: has no column names; take the"),
-    ],
-)
-def test_a_wrong_header_file_is_named(tmp_path: Path, header: str, problem: str) -> None:
-    """What is wrong with the header is an error about the header file."""
-    beside = write(tmp_path, "pai_task_table.header", header)
-    with pytest.raises(InstanceError, match=problem) as caught:
-        read_trace(write(tmp_path, "pai_task_table.csv", TASK))
-    assert caught.value.where == str(beside)
+    ):
+        beside = write(tmp_path, "pai_task_table.header", header)
+        with pytest.raises(InstanceError, match=problem) as caught:
+            read_trace(path)
+        assert caught.value.where == str(beside)
 
 
 def test_a_list_longer_than_what_is_read_at_a_time(tmp_path: Path) -> None:

@@ -99,14 +99,6 @@ def test_swf_with_a_header_and_its_deviations(tmp_path: Path) -> None:
     assert len(read(tmp_path, semicolons, "semicolons.swf", format="swf").jobs) == 2
 
 
-def test_a_model_of_a_workload_has_no_waits(tmp_path: Path) -> None:
-    """It is said that there is nothing to compare with."""
-    lines = [f"{n} {n} -1 10 1 -1 -1 1 60 -1 1 1 1 -1 1 -1 -1 -1" for n in range(1, 30)]
-    history = read(tmp_path, lines, "model.swf")
-    assert not history.recorded_waits
-    assert any("no recorded waits" in note for note in history.notes)
-
-
 def workload(name: str, created: str, admitted: str, finished: str, **more: Any) -> dict[str, Any]:
     """Return a workload of Kueue."""
     container = {"resources": {"requests": {"nvidia.com/gpu": "2", "cpu": "500m"}}}

@@ -52,9 +52,7 @@ PARTS = philly(
     [attempt("", "08:20:00", 1)],
 )
 PART_LINES = "\n".join(map(json.dumps, json.loads(PARTS)))
-NO_DURATION = (
-    "4 of 5 jobs left out: 1 never started, 1 still running, 1 without recorded GPUs, 1 wit"
-)
+NO_DURATION = "4 of 5 jobs left out: 1 never started, 1 still running, 1 without recorded GPUs, 1"
 TASKS = (
     "one,worker,2.0,Terminated,1100.0,1700.0,600.0,29.3,100.0,V100\n"
     "one,ps,4.0,Terminated,1000.0,2000.0,400.0,7.5,,\n"
@@ -149,16 +147,10 @@ READ: list[tuple[dict[str, Any], dict[str, Any], str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("files", "options", "jobs", "notes"), READ)
-def test_what_a_job_is(
-    files: dict[str, Any],
-    options: dict[str, Any],
-    jobs: str,
-    notes: str,
-    tmp_path: Path,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+@pytest.mark.parametrize("case", READ)
+def test_what_a_job_is(case: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Each format's jobs and notes, which are logged once as warnings with the file's name."""
+    files, options, jobs, notes = case
     path, *_ = [write(tmp_path, name, content) for name, content in files.items()]
     with caplog.at_level(logging.WARNING, "dlsched"):
         trace = read_trace(path, **options)

@@ -96,20 +96,19 @@ def test_a_window_and_a_partition(tmp_path: Path) -> None:
     assert inner.table.set_index("policy").at["fifo", "saved_wait"] == pytest.approx(0, abs=1)
 
 
-@pytest.mark.parametrize(
-    ("policies", "options", "message"),
-    [
-        ([], {}, "a study needs a policy"),
-        (["fifo", "fifo"], {}, "have a name twice"),
-        (["backfil"], {}, "did you mean 'backfill'"),
-        (["fifo"], {"knows": "limits"}, "did you mean 'limit'"),
-        (["fifo"], {"partition": "gpus"}, "no partition is called 'gpus'; did you mean 'gpu'"),
-    ],
-)
-def test_bad_options(
-    made: dlsched.Study, policies: Any, options: dict[str, Any], message: str
-) -> None:
+BAD_OPTIONS: list[tuple[list[str], dict[str, Any], str]] = [
+    ([], {}, "a study needs a policy"),
+    (["fifo", "fifo"], {}, "have a name twice"),
+    (["backfil"], {}, "did you mean 'backfill'"),
+    (["fifo"], {"knows": "limits"}, "did you mean 'limit'"),
+    (["fifo"], {"partition": "gpus"}, "no partition is called 'gpus'; did you mean 'gpu'"),
+]
+
+
+@pytest.mark.parametrize("case", BAD_OPTIONS)
+def test_bad_options(made: dlsched.Study, case: Any) -> None:
     """No policy, one twice, an unknown word: one error each, with what there is."""
+    policies, options, message = case
     with pytest.raises(DlschedError, match=message):
         dlsched.study(made.history, policies, **options)
 

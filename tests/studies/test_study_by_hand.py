@@ -68,7 +68,10 @@ def test_without_recorded_waits(tmp_path: Path) -> None:
     lines = [f"{i + 1} {60 * i} -1 600 2 -1 -1 2 900 -1 1 1 -1 1 1 1 -1 -1" for i in range(30)]
     path = tmp_path / "model.swf"
     path.write_text("; MaxProcs: 8\n" + "\n".join(lines) + "\n")
-    made = dlsched.study(read_history(path, "swf"), ["fifo", "srsf"], bounds=False)
+    history = read_history(path, "swf")
+    assert not history.recorded_waits
+    assert any("no recorded waits" in note for note in history.notes)
+    made = dlsched.study(history, ["fifo", "srsf"], bounds=False)
     assert "does not say when jobs started" in made.verdict.headline
     assert not made.supported
     made.save(tmp_path / "out")
