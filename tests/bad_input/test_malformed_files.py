@@ -68,6 +68,7 @@ SWAPPED: list[tuple[str, str, str, str]] = [
         ]
     ),
     (DEMAND, f'"demand": {"[" * 10**5}', "", "is nested too deeply"),
+    (DEMAND, '"demnad": 1', "demand", 'is missing; add it, or rename "demnad"'),
     (DEMAND, f"{DEMAND}, {DEMAND}", "demand", "stands twice"),
     ('"gpus": 2', '"gpus": 2, "gpus": 2', WORKER, "stands twice; keep one of the two"),
     ('"gpus": 2', '"gpus": 0', WORKER, "at least 1"),

@@ -24,7 +24,10 @@ def one_gpu_each(nodes: str) -> tuple[tuple[str, int], ...]:
     return tuple((name, 1) for name in nodes.split())
 
 
-NO_HOSTS = ["a[1-", "a[2-1]", "a]", ",a", "a,", "a[]", "a[1-9999999]", "a b"]
+NO_HOSTS = ["a[1-", "a[2-1]", "a[1-2-3]", "a]", ",a", "a,", "a[]", "a[1-9999999]", "a b"]
+NO_HOSTS += ["a[1-999]b[1-999]", "a[1-99999],b[1-99999]"]  # more than are read
+IDS = ["900_4", "901_[5-9%2]", "902_[1,3,7-9:2]", "903+0", "903+1"]
+NO_TASKS = ["908_[9-2]", "909_[1-2-3]", "910_[1-9999999]"]
 # Cells of a row, and the columns of its job or the reason for which it is dropped.
 CELLS: list[tuple[dict[str, str], dict[str, Any] | str]] = [
     ({"NodeList": "a[01-02],b7"}, {"nodes": one_gpu_each("a01 a02 b7")}),
@@ -44,10 +47,10 @@ CELLS: list[tuple[dict[str, str], dict[str, Any] | str]] = [
     ({"AllocTRES": "gres/gpu=2,mem=18446744073709551614.00Mn"}, "cannot be read"),
     ({"AllocTRES": "gres/gpu=2,gres/gpu=2"}, "cannot be read"),
     ({"AllocTRES": "gres/gpu"}, "cannot be read"),
-    *(({"JobID": text}, {"id": text}) for text in ("900_4", "901_[5-9%2]", "902_[1,3,7-9:2]")),
-    *(({"JobID": text}, {"id": text}) for text in ("903+0", "903+1")),
+    *(({"JobID": text, "JobIDRaw": text}, {"id": text}) for text in IDS),
     *(({"JobID": text}, "step") for text in ("904.batch", "905_7.0", "906+1.extern")),
     *(({"JobID": text, "JobIDRaw": text}, "is no job id") for text in ("907_[]", "x", "")),
+    *(({"JobID": text, "JobIDRaw": text}, "lists no tasks") for text in NO_TASKS),
 ]
 
 

@@ -66,7 +66,7 @@ def test_replays(rows: Any, spread: bool, servers: int, gpus: int, until: Fracti
     size = servers * gpus
     assert [p.job for p in history.placements] == [j for j in t.jobs if 0 < j.gpus <= size]
     assert {j.id for j in history.refused} == {j.id for j in t.jobs if j.gpus > size}
-    assert not history.queued
+    assert not history.queued and t.span == t.jobs[-1].submit - t.first
     assert_first_come_first_served(t, history.placements, size, spread)
     for p in history.placements:
         held: Counter[int] = Counter()
