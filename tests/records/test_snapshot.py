@@ -7,7 +7,6 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dlsched
@@ -23,7 +22,7 @@ from dlsched.records import (
     snapshot,
     synthesise,
 )
-from drawing import drawn, draws
+from drawing import drawn
 
 SECONDS = st.integers(0, 24).map(lambda n: Fraction(n, 2)) | st.sampled_from(
     [Fraction("0.1"), Fraction("0.3"), Fraction("1.007")]
@@ -112,20 +111,8 @@ def test_placement(free: list[int], size: int, spread: bool, where: dict[int, in
 NAMES = {"dlsched": dlsched, "read_trace": read_trace, "synthesise": synthesise}
 """What sources need."""
 TRACE = read_trace("synthetic-1")
-SMALL = settings(max_examples=draws(25), deadline=None)
-MOMENTS: dict[str, Any] = {
-    "seed": st.integers(0, 10**6),
-    "moment": st.integers(0, 60 * 3600 * 1000),
-    "share": st.sampled_from([0.0, 0.5, 1.0]),
-    "spread": st.booleans(),
-}
-
-
-def hand() -> Trace:
-    """Two servers: a fills one and half the other, b the rest, c and d wait, e is too large."""
-    rows = [("a", 12, 0, 100), ("b", 4, 0, 60), ("c", 8, 10, 30), ("d", 1, 20, 5), ("e", 99, 30, 1)]
-    jobs = [TraceJob(id=i, gpus=g, submit=7 + s, duration=d) for i, g, s, d in rows]
-    return Trace(name="hand", jobs=tuple(jobs))
+HAND = trace((12, 7, 100), (4, 7, 60), (8, 17, 30), (1, 27, 5), (99, 37, 1))
+"""Two servers: a fills one and half the other, b the rest, c and d wait, e is too large."""
 
 
 def test_a_snapshot_by_hand() -> None:
@@ -133,7 +120,7 @@ def test_a_snapshot_by_hand() -> None:
 
     Half of an elastic job's GPUs are flexible, those it was given last; one GPU is none.
     """
-    shot = snapshot(hand(), 50, servers=2, elastic=1)
+    shot = snapshot(HAND, 50, servers=2, elastic=1)
     assert shot.elastic_ids == {"a", "b", "c"}
     assert [p.job.id for p in shot.running] == ["a", "b"]
     assert ([j.id for j in shot.queued], [j.id for j in shot.refused]) == (["c", "d"], ["e"])
@@ -146,13 +133,13 @@ def test_a_snapshot_by_hand() -> None:
         [("s2", 2, False), ("s2", 2, True)],
     ]
     for share, best in ((0, (1, 4)), (1, (1, 0))):
-        instance = snapshot(hand(), 50, servers=2, elastic=share).reclaiming
+        instance = snapshot(HAND, 50, servers=2, elastic=share).reclaiming
         assert tuple(dlsched.solve(instance).objective) == best
 
 
 def test_the_elastic_epoch_by_hand() -> None:
     """Base workers hold 8 of 16 GPUs; running jobs have their remaining time, queued ones all."""
-    data = snapshot(hand(), 50, servers=2, elastic=1).elastic.to_data()
+    data = snapshot(HAND, 50, servers=2, elastic=1).elastic.to_data()
     assert data["capacity"] == 8
     keys = ["id", "min_workers", "max_workers", "min_running_time", "running"]
     rows = [tuple(job.get(key, False) for key in keys) for job in data["jobs"]]
@@ -167,7 +154,7 @@ def test_the_elastic_epoch_by_hand() -> None:
 
 def test_the_elastic_epoch_with_gpus_on_loan() -> None:
     """With loan, the same jobs on two pools; shares of 1 and 0 are all and none."""
-    shot = snapshot(hand(), 50, servers=2, elastic=1)
+    shot = snapshot(HAND, 50, servers=2, elastic=1)
     made = shot.instance("elastic", loan=6, fungible=1, heterogeneous=0)
     assert [(p.id, p.capacity) for p in made.by_pool] == [("training", 8), ("loan", 6)]
     assert all(job.fungible and not job.heterogeneous for job in made.jobs)
@@ -180,30 +167,30 @@ def test_the_elastic_epoch_with_gpus_on_loan() -> None:
 
 def test_running_times_are_rounded_up_to_milliseconds() -> None:
     """5 GPUs for 1 s are 1 x 5/6 s with twice the base of 3; a job of no duration has 1 ms left."""
-    rows = [("a", 8, 0, 9), ("b", 5, 1, 1), ("c", 1, 2, 0)]
-    jobs = tuple(TraceJob(id=i, gpus=g, submit=s, duration=d) for i, g, s, d in rows)
-    epoch = snapshot(Trace(name="t", jobs=jobs), 2, servers=1, elastic=1).elastic
+    epoch = snapshot(trace((8, 0, 9), (5, 1, 1), (1, 2, 0)), 2, servers=1, elastic=1).elastic
     times = [Fraction(job["min_running_time"]) for job in epoch.to_data()["jobs"]]
     assert [float(t) for t in times] == [7, 0.834, 0.001]
 
 
-@SMALL
-@given(**MOMENTS)
+SHARES, HOURS = st.sampled_from([0.0, 0.5, 1.0]), st.integers(0, 60 * 3600 * 1000)
+
+
+@drawn(25, st.integers(0, 10**6), HOURS, SHARES, st.booleans())
 def test_drawn_moments(seed: int, moment: int, share: float, spread: bool) -> None:
     """Whatever the moment, the instances are those of the past and of the replay at that moment."""
     at = Fraction(moment, 1000)
-    trace = synthesise(seed, jobs=40, days=2, busy_gpus=60)
+    t = synthesise(seed, jobs=40, days=2, busy_gpus=60)
     options: dict[str, Any] = {"servers": 5, "gpus": 8, "spread": spread}
     elastic: dict[str, Any] = {"elastic": share, "seed": seed}
-    shot = snapshot(trace, at, **options, **elastic)
+    shot = snapshot(t, at, **options, **elastic)
     # A trace cut at the moment gives the same jobs, places, flexible workers and instances.
-    past = tuple(job for job in trace.jobs if job.submit - trace.first <= at)
-    again = snapshot(trace.model_copy(update={"jobs": past}), at, **options, **elastic)
+    past = tuple(job for job in t.jobs if job.submit - t.first <= at)
+    again = snapshot(t.model_copy(update={"jobs": past}), at, **options, **elastic)
     assert again == shot and again.reclaiming == shot.reclaiming
     assert eval(shot.source, NAMES) == shot
     assert_reclaiming_is_right(shot)
     assert_elastic_is_right(shot)
-    left = {p.job.id for p in replay(trace, **options).placements if p.finish <= at}
+    left = {p.job.id for p in replay(t, **options).placements if p.finish <= at}
     assert left.isdisjoint(p.job.id for p in shot.running) and len(left) == shot.finished
 
 
@@ -235,13 +222,13 @@ def assert_elastic_is_right(shot: Snapshot) -> None:
 
 def test_at_both_ends() -> None:
     """The first submission's jobs, empty servers at the end; a demand of a tenth, at least one."""
-    shot = snapshot(hand(), 0, servers=2)
+    shot = snapshot(HAND, 0, servers=2)
     assert [p.job.id for p in shot.running] == ["a", "b"]
     assert not shot.queued
-    shot = snapshot(hand(), "1d", servers=2)
+    shot = snapshot(HAND, "1d", servers=2)
     assert (shot.running, shot.queued, shot.finished, shot.free_gpus) == ((), (), 4, 16)
     assert tuple(dlsched.solve(shot.reclaiming).objective) == (0, 0)
-    made = [snapshot(hand(), 0, servers=s).reclaiming for s in (4, 19, 20, 64)]
+    made = [snapshot(HAND, 0, servers=s).reclaiming for s in (4, 19, 20, 64)]
     assert [instance.demand for instance in made] == [1, 1, 2, 6]
 
 
@@ -275,18 +262,14 @@ def test_the_shipped_trace_overloads_64_servers() -> None:
 TIMES = (Fraction(1, 4), Fraction(1, 2), Fraction(1))
 
 
-def job(name: str, gpus: int, submit: int, duration: int) -> TraceJob:
-    """Return a job with stages of 0.25, 0.5 and 1 second."""
-    return TraceJob(id=name, gpus=gpus, submit=submit, duration=duration, stages=TIMES)
-
-
-def stages() -> Trace:
-    """Four GPUs: a and b run from the start, c to g wait; f has two GPUs."""
-    rows = [("a", 2, 0, 100), ("b", 2, 0, 60), ("c", 1, 1, 30), ("d", 1, 2, 500), ("e", 1, 3, 40)]
-    jobs = [*(job(*row) for row in rows), job("f", 2, 4, 10), job("g", 1, 5, 20)]
+def staged(*rows: tuple[Any, ...]) -> Trace:
+    """Build a trace of jobs a, b, c, ... with stages of 0.25, 0.5 and 1 second."""
+    jobs = [job.model_copy(update={"stages": TIMES}) for job in trace(*rows).jobs]
     return Trace(name="hand", jobs=tuple(jobs))
 
 
+FOUR = [(2, 0, 100), (2, 0, 60), (1, 1, 30), (1, 2, 500), (1, 3, 40), (2, 4, 10), (1, 5, 20)]
+"""Four GPUs: a and b run from the start, c to g wait; f has two GPUs."""
 LIKE_RESNET, LIKE_BERT = ("192.308", "57.692"), ("166.667", "83.333")
 SPLITS = {"resnet50": LIKE_RESNET, "ShuffleNet": LIKE_RESNET, "vgg16": ("214.286", "35.714")}
 SPLITS |= {"bert": LIKE_BERT, "gpt2": LIKE_BERT, "a2c": ("0", "250"), "dqn": ("0", "250")}
@@ -295,17 +278,18 @@ SPLITS |= {"another": ("125", "125")}
 
 def test_the_first_stage_by_table_1() -> None:
     """In milliseconds: three stages as recorded; with four 60:18, 24:4, 0.06:0.03 and 0:91."""
-    ones = [job("x", 1, 0, 1).model_copy(update={"id": m, "model": m}) for m in SPLITS]
-    trace = Trace(name="ones", jobs=tuple(ones))
-    assert {j.stages for j in pool(trace).jobs} == {(250, 500, 1000)}
-    made = {j.id: j.stages for j in pool(trace, resources=4).jobs}
+    (one,) = staged((1, 0, 1)).jobs
+    jobs = tuple(one.model_copy(update={"id": m, "model": m}) for m in SPLITS)
+    ones = Trace(name="ones", jobs=jobs)
+    assert {j.stages for j in pool(ones).jobs} == {(250, 500, 1000)}
+    made = {j.id: j.stages for j in pool(ones, resources=4).jobs}
     assert made == {m: (*map(Fraction, split), 500, 1000) for m, split in SPLITS.items()}
 
 
 def test_the_pool_holds_every_job() -> None:
     """All seven jobs, and half the way from the fewest GPUs, 2 (2) + 2 (1), to 10 of them."""
-    assert pool(stages()).gpu_budget is None
-    made = pool(stages(), budget=0.5)
+    assert pool(staged(*FOUR)).gpu_budget is None
+    made = pool(staged(*FOUR), budget=0.5)
     assert [j.id for j in made.jobs] == list("abcdefg")
     # Fullest groups of up to three: two of the four singles, one of the three pairs.
     assert made.gpu_budget == 4 + (10 - 4) // 2
@@ -318,15 +302,14 @@ def test_the_pool_holds_every_job() -> None:
         # Fullest grouping of a, b, f: 2 GPUs; of c, d, e, g: two groups, 2 GPUs.
         ("srsf", [], "bfgcead"),
         # A fourth job of two GPUs would need a group of its own; i behind it has a place, and goes.
-        ("srsf", [job("h", 2, 6, 55), job("i", 1, 7, 200)], "bfgceaid"),
+        ("srsf", [(2, 6, 55), (1, 7, 200)], "bfgceaid"),
         # By attained service who waits comes first, in order of submission, then a and b.
         ("2d-las", [], "cdefgab"),
     ],
 )
-def test_the_queue_by_hand(order: str, more: list[TraceJob], ids: str) -> None:
+def test_the_queue_by_hand(order: str, more: list[Any], ids: str) -> None:
     """The jobs of the queue that four GPUs can take, in the order asked for."""
-    trace = Trace(name="hand", jobs=(*stages().jobs, *more))
-    made = queue(trace, 50, servers=1, gpus=4, order=order)
+    made = queue(staged(*FOUR, *more), 50, servers=1, gpus=4, order=order)
     assert [j.id for j in made.jobs] == list(ids)
     assert made.gpu_budget == 4
     assert dlsched.solve(made, "milp").status == "optimal"
