@@ -59,11 +59,9 @@ def test_backfill_with_the_delay_of_slurm_comes_near_its_waits() -> None:
 
 def test_forms_of_sacct() -> None:
     """Ids of arrays, running jobs with an end."""
-    path = shared("history/sacct_forms_xdmod_unit.txt")
-    history = read_history(path, timezone="UTC", **CPUS)
-    assert "4103947_[9-11,20]" in history.jobs["id"].tolist()
-    running = history.jobs[history.jobs["state"] == "RUNNING"]
-    assert running["end"].isna().all() and len(running) == 1
+    jobs = read_history(shared("history/sacct_forms_xdmod_unit.txt"), timezone="UTC", **CPUS).jobs
+    assert "4103947_[9-11,20]" in jobs["id"].tolist()
+    assert jobs.loc[jobs["state"] == "RUNNING", "end"].isna().tolist() == [True]
 
 
 @pytest.mark.parametrize("name", ["sample-philly", "sample-helios", "sample-acme", "sample-pai"])
@@ -99,36 +97,29 @@ def test_swf_with_a_header_and_its_deviations(tmp_path: Path) -> None:
     assert len(read(tmp_path, semicolons, "semicolons.swf", format="swf").jobs) == 2
 
 
-def workload(name: str, created: str, admitted: str, finished: str, **more: Any) -> dict[str, Any]:
-    """Return a workload of Kueue."""
+def workload(name: str, created: str, admitted: str, finished: str) -> dict[str, Any]:
+    """Return a workload of Kueue; times are hours and minutes of the eighth of January."""
     container = {"resources": {"requests": {"nvidia.com/gpu": "2", "cpu": "500m"}}}
     times = {"QuotaReserved": admitted, "Admitted": admitted, "Finished": finished}
-    return {
-        "kind": "Workload",
-        "metadata": {"name": name, "namespace": "team", "creationTimestamp": created},
-        "spec": {
-            "queueName": "gpus",
-            "podSets": [{"count": 3, "template": {"spec": {"containers": [container]}}}],
-        },
-        "status": {
-            "admission": {"podSetAssignments": [{"flavors": {"nvidia.com/gpu": "a100"}}]},
-            "conditions": [
-                {"type": kind, "status": "True", "lastTransitionTime": time, **more}
-                for kind, time in times.items()
-                if time
-            ],
-        },
+    day = "2026-01-08T{}:00Z".format
+    conditions = [
+        {"type": kind, "status": "True", "lastTransitionTime": day(time)}
+        for kind, time in times.items()
+        if time
+    ]
+    pods = {"count": 3, "template": {"spec": {"containers": [container]}}}
+    admission = {"podSetAssignments": [{"flavors": {"nvidia.com/gpu": "a100"}}]}
+    meta = {"name": name, "namespace": "team", "creationTimestamp": day(created)}
+    return {"kind": "Workload", "metadata": meta} | {
+        "spec": {"queueName": "gpus", "podSets": [pods]},
+        "status": {"admission": admission, "conditions": conditions},
     }
 
 
 def test_workloads_of_kueue(tmp_path: Path) -> None:
     """Pod sets are counted, conditions are moments in UTC, and what has no end still runs."""
-    items = [
-        workload("a", "2026-01-08T10:00:00Z", "2026-01-08T10:01:00Z", "2026-01-08T11:00:00Z"),
-        workload("b", "2026-01-08T10:02:00Z", "2026-01-08T11:00:00Z", ""),
-        workload("c", "2026-01-08T10:03:00Z", "", ""),
-    ]
-    text = json.dumps({"kind": "WorkloadList", "items": items})
+    items = [workload("a", "10:00", "10:01", "11:00"), workload("b", "10:02", "11:00", "")]
+    text = json.dumps({"kind": "WorkloadList", "items": [*items, workload("c", "10:03", "", "")]})
     history = read(tmp_path, text, "workloads.json")
     assert history.format == "kueue"
     assert history.jobs["gpus"].tolist() == [6, 6, 6]
