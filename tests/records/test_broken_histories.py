@@ -190,21 +190,25 @@ def test_what_is_assumed_is_noted(tmp_path: Path, kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("timezone", "day", "hours"),
+    ("timezone", "day", "elapsed", "hours"),
     [
-        (None, "2026-01-08", 4),  # no clock is changed in January
-        ("UTC", "2026-01-08", 4),
-        ("Europe/Berlin", "2026-01-08", 4),
-        ("UTC", "2026-03-29", 4),  # in Berlin it is, but not in UTC
-        (None, "2026-03-29", 3),
-        ("Europe/Berlin", "2026-03-29", 3),
+        (None, "2026-01-08", "03:00:00", 4),  # no clock is changed in January
+        ("UTC", "2026-01-08", "03:00:00", 4),
+        ("Europe/Berlin", "2026-01-08", "03:00:00", 4),
+        ("UTC", "2026-03-29", "03:00:00", 4),  # in Berlin it is, but not in UTC
+        (None, "2026-03-29", "03:00:00", 3),
+        (None, "2026-03-29", "02:59:00", 4),  # by more than an hour
+        (None, "2026-10-25", "05:00:00", 5),
+        ("Europe/Berlin", "2026-03-29", "03:00:00", 3),
+        ("Europe/Berlin", "2026-03-29", "04:00:00", 4),  # the clock was another one, without change
+        ("Europe/Berlin", "2026-10-25", "04:00:00", 4),
     ],
 )
 def test_an_hour_is_daylight_saving_where_a_clock_was_changed(
-    tmp_path: Path, timezone: str | None, day: str, hours: int
+    tmp_path: Path, timezone: str | None, day: str, elapsed: str, hours: int
 ) -> None:
     """Elsewhere a run an hour longer than Elapsed was suspended, and End counts."""
-    long = moments(f"{day}T00:30:00", End=f"{day}T04:30:00", Elapsed="03:00:00")
+    long = moments(f"{day}T00:30:00", End=f"{day}T04:30:00", Elapsed=elapsed)
     jobs = read(tmp_path, [SACCT, *GOOD, long], timezone=timezone).jobs.set_index("id")
     assert jobs["end"]["9"] - jobs["start"]["9"] == hours * 3600
 

@@ -216,7 +216,7 @@ def test_what_the_command_says(arguments: str, said: str, status: int, workdir: 
 @pytest.mark.slow
 def test_a_killed_study_goes_on(tmp_path: Path) -> None:
     """Killed in the middle of a simulation, the same command ends with the figures of one run."""
-    record(tmp_path / "sacct.txt", 4000)
+    record(tmp_path / "sacct.txt", 1500)
     call = [sys.executable, "-m", "dlsched", "study", "sacct.txt", "-p", "fifo", "-p", "srsf"]
     call += ["--timezone", "UTC", "--no-bounds", "-q"]
     process = subprocess.Popen([*call, "-o", "killed"], cwd=tmp_path)
