@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from record_files import fifo, read, waits
+from record_files import SACCT, fifo, read, row, waits
 
 from dlsched import History
 from dlsched.records import sacct_text, swf_text
@@ -66,6 +66,13 @@ def test_what_the_clock_showed_twice_is_told_apart_and_counted(tmp_path: Path) -
     assert waits(history) == run.jobs["queueing"].tolist()
     said = "13 jobs with times of an hour that the clock showed twice: 13 told apart"
     assert any(note.startswith(said) for note in history.notes), history.notes
+    # Where nothing ended in that second, it is taken as of the first hour.
+    times = [f"2026-10-25T02:{minute}:00" for minute in ("10", "20", "40")]
+    cells = dict(zip(("Submit", "Start", "End"), times, strict=True))
+    alone = row(1, Elapsed="00:20:00", Eligible=times[0], **cells)
+    history = read(tmp_path, [SACCT, alone], timezone="Europe/Berlin")
+    assert any("second, 1 taken as of the first hour" in note for note in history.notes)
+    assert pd.to_datetime(history.jobs["start"][0], unit="s") == pd.Timestamp("2026-10-25T00:20")
 
 
 def test_the_wrong_zone_is_found_out(tmp_path: Path) -> None:
