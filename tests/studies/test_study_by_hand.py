@@ -24,7 +24,14 @@ def table(folder: Path, rows: list[str], nodes: Any = None) -> History:
 
 @pytest.mark.parametrize(
     ("seconds", "said"),
-    [(61, "61 s"), (125, "2.1 min"), (1500, "25 min"), (9000, "2.5 h"), (400000, "4.6 days")],
+    [
+        (61, "61 s"),
+        (125, "2.1 min"),
+        (1500, "25 min"),
+        (9000, "2.5 h"),
+        (10**5, "27.8 h"),
+        (400000, "4.6 days"),
+    ],
 )
 def test_waits_are_said_as_people_say_them(tmp_path: Path, seconds: int, said: str) -> None:
     """In the unit that needs few digits."""
@@ -48,6 +55,7 @@ def test_sizes_are_powers_of_two(tmp_path: Path) -> None:
         # Of two idle GPUs for 10 s, jobs that ask for 3 and 1 are charged with 15 and 5 seconds.
         (["a,p,2,0,0,10,n,", "b,p,3,0,10,20,n,", "c,p,1,0,10,20,n,"], "recorded", "3-4", 10, 15),
         (["a,p,2,0,0,10,n,", "b,p,3,0,10,20,n,", "c,p,1,0,10,20,n,"], "recorded", "1", 10, 5),
+        (["a,p,4,0,0,10,n,", "b,p,4,0,10,20,n,"], "recorded", "3-4", 5, 0),  # none is idle
         # A preempted job waits between its runs, here while another holds 2 of the 4 GPUs.
         (["a,p,4,0,0,1000,n,", "b,p,2,10,1000,1010,n,"], "srsf", "3-4", 10, 20),
         (["a,p,4,0,0,1000,n,", "b,p,2,10,1000,1010,n,"], "srsf", "2", 0, 0),
