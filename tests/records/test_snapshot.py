@@ -15,6 +15,7 @@ from dlsched.records import (
     Snapshot,
     Trace,
     TraceJob,
+    parse_duration,
     pool,
     queue,
     read_trace,
@@ -188,6 +189,7 @@ def test_drawn_moments(seed: int, moment: int, share: float, spread: bool) -> No
     again = snapshot(t.model_copy(update={"jobs": past}), at, **options, **elastic)
     assert again == shot and again.reclaiming == shot.reclaiming
     assert eval(shot.source, NAMES) == shot
+    assert parse_duration(shot.reclaiming.name.split("-")[3]) == float(at)
     assert_reclaiming_is_right(shot)
     assert_elastic_is_right(shot)
     left = {p.job.id for p in replay(t, **options).placements if p.finish <= at}
