@@ -269,14 +269,14 @@ def test_large_files(head: bytes, filling: bytes, words: str, tmp_path: Path) ->
 MANY: dict[str, tuple[Callable[[], dict[str, Any]], str]] = {
     "bad jobs": (lambda: {"jobs": [1] * 10**6}, "jobs[0]"),
     "bad ids": (lambda: {"servers": [{"id": 1, "gpus": 1}] * 10**5}, "servers[0].id"),
-    "unknown fields": (lambda: {f"x{i}": i for i in range(10**6)}, "x0"),
+    "unknown fields": (lambda: {f"x{i}": i for i in range(10**5)}, "x0"),
     "long ids": (lambda: {"servers": [{"id": "x" * 10**7, "gpus": 1}] * 2}, "servers[1].id"),
     "long field": (lambda: {"x" * 10**7: 1}, "x" * 37 + "..."),
 }
 
 
 @pytest.mark.parametrize("name", MANY)
-def test_a_million_flaws(name: str) -> None:
+def test_many_flaws(name: str) -> None:
     """Only the first flaw is looked for, and a message stays short whatever is in the data."""
     changes, path = MANY[name]
     with pytest.raises(dlsched.InstanceError) as caught:

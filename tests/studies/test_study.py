@@ -124,12 +124,13 @@ def test_jobs_that_share(tmp_path: Path) -> None:
     assert "no schedule without sharing can wait less" in made.verdict.headline
 
 
-def test_a_study_goes_on_from_its_folder(made: dlsched.Study, tmp_path: Path) -> None:
+def test_a_study_goes_on_from_its_folder(tmp_path: Path) -> None:
     """Nothing is simulated again; a bound is taken for equal jobs only, logs are of one study."""
     said: list[Any] = []
+    history = record(tmp_path / "a.txt", 20)
 
     def study(**options: Any) -> dlsched.Study:
-        return dlsched.study(made.history, ["fifo"], folder=tmp_path, **options)
+        return dlsched.study(history, ["fifo"], folder=tmp_path, **options)
 
     first = study()
     assert study(on_progress=lambda *what: said.append(what[0])).table.equals(first.table)
