@@ -31,7 +31,7 @@ TESTS = (
     "tests/test_extras.py",
     "tests/solvers",
     "tests/internal/solvers",
-    "tests/records/traces",
+    "tests/records",
     "tests/cli/test_cli_commands.py",
     "tests/cli/test_cli_tables.py",
     "tests/sweeps/test_sweep_suite.py",

@@ -3,13 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
-
-import pytest
-
-import dlsched
-from calls import refusal
 
 SPREAD = [{"server": "s1", "gpus": 4}, {"server": "s2", "gpus": 4, "flexible": True}]
 GOOD: dict[str, Any] = {
@@ -52,29 +46,3 @@ def elastic(job: int, **changes: Any) -> bytes:
     jobs = [dict(entry) for entry in ELASTIC["jobs"]]
     jobs[job] = {k: v for k, v in (jobs[job] | changes).items() if v is not None}
     return json.dumps(ELASTIC | {"jobs": jobs}).encode()
-
-
-def paths(data: Any) -> Iterator[tuple[Any, ...]]:
-    """Yield the path of every value in JSON data."""
-    for key, value in data.items() if isinstance(data, dict) else enumerate(data):
-        yield (key,)
-        if isinstance(value, (dict, list)):
-            yield from ((key, *rest) for rest in paths(value))
-
-
-def changed(data: Any, path: tuple[Any, ...], value: Any) -> Any:
-    """Return a copy of JSON data with another value at a path."""
-    copy = dict(data) if isinstance(data, dict) else list(data)
-    copy[path[0]] = changed(data[path[0]], path[1:], value) if len(path) > 1 else value
-    return copy
-
-
-def assert_refused(source: str, path: str, words: str) -> None:
-    """Assert that Python and the command line refuse a source in the same one line."""
-    with pytest.raises(dlsched.InstanceError) as caught:
-        dlsched.load(source)
-    error = caught.value
-    assert (error.where, error.path) == (source, path)
-    assert words in str(error)
-    assert error.remedy and "\n" not in str(error) and len(str(error)) < 600
-    assert refusal("show", source) == f"error: {error}\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -19,16 +20,9 @@ def crowded(count: int, seed: int = 1) -> Workload:
     for i in range(count):
         now += rng.randrange(160)
         work = rng.randrange(60, 3000)
-        rows.append(
-            {
-                "id": f"job{i}",
-                "submit": now,
-                "gpus": rng.choice([1, 1, 2, 4, 8]),
-                "work": work,
-                "estimate": work * rng.choice([1, 2, 5]),
-                "tenant": rng.choice(["ann", "bob", "<b>eve</b>"]),
-            }
-        )
+        row: dict[str, Any] = {"id": f"job{i}", "submit": now, "gpus": rng.choice([1, 1, 2, 4, 8])}
+        row |= {"work": work, "estimate": work * rng.choice([1, 2, 5])}
+        rows.append(row | {"tenant": rng.choice(["ann", "bob", "<b>eve</b>"])})
     return Workload.parse({"name": "crowded", "jobs": rows}, "crowded")
 
 

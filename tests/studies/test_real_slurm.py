@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 import dlsched
+from calls import run
 from dlsched.records import read_history
-from dlsched.studies.commands import command_of
 
 pytestmark = pytest.mark.slow
 PROGRAMS = ("slurmctld", "slurmd", "slurmdbd", "sacct", "sbatch", "mariadbd", "munge")
@@ -40,10 +40,8 @@ def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     if missing:
         pytest.skip(f"Slurm is not installed here: {', '.join(missing)} missing")
     place = scripts()
-    if place is None:
-        pytest.skip("no folder shared/slurm beside the checkout with the script start")
-    if os.geteuid() != 0:
-        pytest.skip("Slurm's trial needs root")
+    if place is None or os.geteuid() != 0:
+        pytest.skip("no folder shared/slurm beside the checkout, or this is not root")
     if subprocess.run(["sinfo"], capture_output=True, check=False).returncode == 0:
         pytest.skip("a Slurm runs here already: this test does not disturb it")
     folder = tmp_path_factory.mktemp("slurm")
@@ -53,10 +51,7 @@ def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         started = subprocess.run([place / "start", folder], stdout=lines, stderr=lines, check=False)
     try:
         ready = subprocess.run(["sinfo", "-h", "-o", "%T"], capture_output=True, check=False)
-        if started.returncode or b"idle" not in ready.stdout:
-            pytest.fail(
-                f"{place / 'start'} ended with {started.returncode}:\n{printed.read_text()}"
-            )
+        assert started.returncode == 0 and b"idle" in ready.stdout, printed.read_text()
         yield place
     finally:
         subprocess.run(["scancel", "-u", "root"], capture_output=True, check=False)
@@ -67,14 +62,13 @@ def test_a_real_record_is_explained(slurm: Path, tmp_path: Path) -> None:
     """Its replay agrees, and nearly all of its waiting is explained; backfill comes near it."""
     subprocess.run([slurm / "submit", str(SUBMITTING)], check=True, capture_output=True)
     time.sleep(60)
-    line = command_of("slurm").partition(" > ")[0].replace("2026-01-01", "now-1hour")
+    line = run("study", "--command", "slurm").output.partition(" > ")[0]
+    line = line.replace("2026-01-01", "now-1hour")
     printed = subprocess.run(line, shell=True, capture_output=True, text=True, check=True)
     path = tmp_path / "sacct.txt"
     path.write_text(printed.stdout)
     history = read_history(path, "sacct", timezone="UTC")
     made = dlsched.study(history, ["fifo", "backfill"], delay=2)
-    print(made.verdict)
-    print(made.table.T.to_string())
     assert len(made.recorded.jobs) >= 10
     assert made.check, made.check
     assert made.explained.share >= 0.9

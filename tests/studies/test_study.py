@@ -1,23 +1,22 @@
-"""Studies: what is claimed, sums over groups, windows, resuming."""
+"""Studies: what is claimed, sums over groups, windows, resuming, files, the command."""
 
 from __future__ import annotations
 
-from fractions import Fraction
+import csv
+import json
+import re
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from study_cases import record
 
 import dlsched
-from dlsched import OptionError, UnknownName
-from dlsched.records import read_history
-from dlsched.simulation.bounds import MetricBound
-from dlsched.studies import limits
-from dlsched.studies.groups import GROUPS, size_class
-from dlsched.studies.verdict import span
-from dlsched.studies.waiting import Spans, gaps, held_time, idle_shares
+from calls import data, run
+from dlsched import DlschedError, OptionError, UnknownName
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +48,7 @@ def test_bound_below_every_policy(made: dlsched.Study) -> None:
     assert (rows["gap"] >= 0).all()
 
 
-@pytest.mark.parametrize("what", GROUPS)
+@pytest.mark.parametrize("what", ["user", "account", "partition", "size"])
 def test_sums_over_groups_are_the_table(made: dlsched.Study, what: str) -> None:
     """Jobs, hours waited, saved and idle, and jobs better and worse off add up to the table's."""
     sums = made.by(what).groupby("policy").sum(numeric_only=True)
@@ -67,8 +66,10 @@ def test_the_verdict_names_policies_and_bound(made: dlsched.Study) -> None:
     assert "; no schedule can wait less than " in said
     assert "Under srsf " in said and " of 60 jobs would have waited longer." in said
     assert "backfill waits" in made.verdict.sentences[1]
+    with pytest.raises(UnknownName, match="did you mean 'user'"):
+        made.by("users")
     assert len(repr(made)) <= 500 and "60 jobs" in repr(made)
-    assert "&lt;" not in made._repr_html_() or "<b>eve" not in made._repr_html_()
+    assert "<b>eve" not in made._repr_html_()
 
 
 def test_missing_rows_are_no_saving(tmp_path: Path) -> None:
@@ -86,29 +87,30 @@ def test_missing_rows_are_no_saving(tmp_path: Path) -> None:
 
 
 def test_a_window_and_a_partition(tmp_path: Path) -> None:
-    """Jobs that ran at the window's start are not counted; a wrong partition is named."""
+    """Jobs that ran at the window's start are not counted."""
     history = record(tmp_path / "a.txt")
     window = ("2026-01-01T01:00", None)
     inner = dlsched.study(history, ["fifo"], window=window, partition="gpu", bounds=False)
     assert len(inner.recorded.jobs) < 120
     assert (inner.period.jobs["role"] == "carried").any()
     assert inner.table.set_index("policy").at["fifo", "saved_wait"] == pytest.approx(0, abs=1)
-    with pytest.raises(UnknownName, match="no partition is called 'gpus'; did you mean 'gpu'"):
-        dlsched.study(history, partition="gpus")
 
 
-def test_bad_options(made: dlsched.Study) -> None:
-    """No policy, one twice, an unknown group or word: one error each, with what there is."""
-    with pytest.raises(OptionError, match="a study needs a policy"):
-        dlsched.study(made.history, [])
-    with pytest.raises(OptionError, match="have a name twice"):
-        dlsched.study(made.history, ["fifo", "fifo"])
-    with pytest.raises(UnknownName, match="did you mean 'backfill'"):
-        dlsched.study(made.history, ["backfil"])
-    with pytest.raises(UnknownName, match="did you mean 'limit'"):
-        dlsched.study(made.history, ["fifo"], knows="limits")  # type: ignore[arg-type]
-    with pytest.raises(UnknownName, match="did you mean 'user'"):
-        made.by("users")
+BAD_OPTIONS: list[tuple[list[str], dict[str, Any], str]] = [
+    ([], {}, "a study needs a policy"),
+    (["fifo", "fifo"], {}, "have a name twice"),
+    (["backfil"], {}, "did you mean 'backfill'"),
+    (["fifo"], {"knows": "limits"}, "did you mean 'limit'"),
+    (["fifo"], {"partition": "gpus"}, "no partition is called 'gpus'; did you mean 'gpu'"),
+]
+
+
+@pytest.mark.parametrize("case", BAD_OPTIONS)
+def test_bad_options(made: dlsched.Study, case: Any) -> None:
+    """No policy, one twice, an unknown word: one error each, with what there is."""
+    policies, options, message = case
+    with pytest.raises(DlschedError, match=message):
+        dlsched.study(made.history, policies, **options)
 
 
 @pytest.mark.slow
@@ -122,97 +124,109 @@ def test_jobs_that_share(tmp_path: Path) -> None:
     assert "no schedule without sharing can wait less" in made.verdict.headline
 
 
-def test_a_kept_bound_is_of_the_same_jobs(
-    made: dlsched.Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A bound is taken from the folder for equal jobs only."""
-    calls: list[str] = []
+def test_a_study_goes_on_from_its_folder(tmp_path: Path) -> None:
+    """Nothing is simulated again; a bound is taken for equal jobs only, logs are of one study."""
+    said: list[Any] = []
+    history = record(tmp_path / "a.txt", 20)
 
-    def bound(_jobs: Any, _cluster: Any, metric: str, **_options: Any) -> MetricBound:
-        calls.append(metric)
-        return MetricBound(Fraction(1000, 3), "made up")
+    def study(**options: Any) -> dlsched.Study:
+        return dlsched.study(history, ["fifo"], folder=tmp_path, **options)
 
-    monkeypatch.setattr(limits, "bound", bound)
-    workload = made.period.workload()
-    first = limits.lower_limit(made.period, workload, False, tmp_path)
-    assert first.mean_jct < 1000 / 3 + 1e-9
-    assert limits.lower_limit(made.period, workload, False, tmp_path) == first
-    assert len(calls) == 1
+    first = study()
+    assert study(on_progress=lambda *what: said.append(what[0])).table.equals(first.table)
+    assert said and not any("is simulated" in what for what in said)
     kept = tmp_path / "bound.json"
     text = kept.read_text()
-    kept.write_text(text.replace('"jobs_sha256": "', '"jobs_sha256": "0'))
-    assert limits.lower_limit(made.period, workload, False, tmp_path) == first
-    assert kept.read_text() == text and len(calls) == 2
-
-
-def test_a_study_goes_on_from_its_logs(tmp_path: Path) -> None:
-    """With the same folder nothing is simulated again; another study's logs are refused."""
-    history = record(tmp_path / "a.txt", 60)
-    options = {"bounds": False, "folder": tmp_path / "runs"}
-    first = dlsched.study(history, ["fifo", "srsf"], **options)
-    said: list[tuple[str, int, int]] = []
-
-    def tell(*what: Any) -> None:
-        said.append(what)
-
-    again = dlsched.study(history, ["fifo", "srsf"], on_progress=tell, **options)
-    assert again.table.equals(first.table)
-    assert not any("is simulated" in what for what, *_ in said)
+    seconds = json.loads(text)["seconds"]
+    kept.write_text(text.replace(str(seconds), str(seconds - 1)))
+    assert study().limits[0].mean_jct == pytest.approx(first.limits[0].mean_jct - 1)
+    kept.write_text(kept.read_text().replace('"jobs_sha256": "', '"jobs_sha256": "0'))
+    assert study().limits == first.limits and kept.read_text() == text
     with pytest.raises(OptionError, match="is of another simulation"):
-        dlsched.study(history, ["fifo"], knows="truth", **options)
+        study(knows="truth")
 
 
-def test_without_recorded_waits(tmp_path: Path) -> None:
-    """A model of a workload has no waits: policies are compared with each other."""
-    lines = [f"{i + 1} {60 * i} -1 600 2 -1 -1 2 900 -1 1 1 -1 1 1 1 -1 -1" for i in range(30)]
-    path = tmp_path / "model.swf"
-    path.write_text("; MaxProcs: 8\n" + "\n".join(lines) + "\n")
-    made = dlsched.study(read_history(path, "swf"), ["fifo", "srsf"], bounds=False)
-    assert "does not say when jobs started" in made.verdict.headline
-    assert not made.supported
-    made.save(tmp_path / "out")
-    assert "recorded</td>" not in (tmp_path / "out" / "study.html").read_text()
+@pytest.fixture(scope="module")
+def folder(made: dlsched.Study, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give the folder of the study."""
+    path = tmp_path_factory.mktemp("files") / "out"
+    pictures = {f"{name}.svg" for name in ("queue", "held", "waits", "day-recorded", "day-policy")}
+    tables = {"study.html", "study.json", "jobs.csv", "dropped.csv", "table.csv"}
+    assert {file.name for file in made.save(path)} == pictures | tables
+    return path
 
 
-def test_idle_gpus_are_divided_by_what_is_asked_for() -> None:
-    """Of two idle GPUs for 10 s, jobs that ask for 3 and 1 are charged with 15 and 5 seconds."""
-    held = Spans(np.array([0]), np.array([0.0]), np.array([10.0]), np.array([2.0]))
-    waits = Spans(
-        np.array([1, 2]), np.array([0.0, 0.0]), np.array([10.0, 10.0]), np.array([3.0, 1.0])
-    )
-    assert idle_shares(held, waits, 4, 3).tolist() == [0, 15, 5]
-    assert held_time(held, 4, 5, 20) == 10
-    assert held_time(held, 1, 0, 20) == 10
+def test_the_page_is_self_contained(folder: Path) -> None:
+    """No resource is loaded, no id stands twice, names are escaped, and the verdict comes first."""
+    page = (folder / "study.html").read_text()
+    assert not re.findall(r"<(?:script|link|iframe|object)\b", page)
+    loaded = re.findall(r'(?:src|href)="([^"]*)"', page)
+    assert all(text.startswith(("#", "data:")) for text in loaded)
+    assert "url(http" not in page and "@import" not in page
+    ids = re.findall(r'\bid="([^"]*)"', page)
+    assert len(set(ids)) == len(ids)
+    assert "<b>eve" not in page and "&lt;b&gt;eve" in page
+    assert page.count("<svg") == 5
+    assert 0 < page.index('class="verdict') < page.index("<table") < page.index("<svg")
 
 
-def test_waits_are_the_gaps_of_a_job() -> None:
-    """A preempted job waits before its first run and between its runs."""
-    held = Spans(
-        np.array([0, 0, 1]),
-        np.array([5.0, 20.0, 0.0]),
-        np.array([10.0, 30.0, 9.0]),
-        np.array([1.0, 1.0, 2.0]),
-    )
-    found = gaps(held, np.array([2.0, 0.0]), np.array([1.0, 2.0]))
-    assert [*zip(found.job, found.start, found.end, strict=True)] == [(0, 2, 5), (0, 10, 20)]
+def test_figures_as_json_and_csv(folder: Path) -> None:
+    """study.json has the table and all groups; jobs.csv a row per job with each policy's wait."""
+    figures = json.loads((folder / "study.json").read_text())
+    assert figures["dlsched_study"] == 1
+    assert figures["explained"]["share"] == 1 and figures["check"]["feasible"] is True
+    assert [row["policy"] for row in figures["table"]][:3] == ["recorded", "fifo", "backfill"]
+    assert set(figures["by"]) == {"user", "account", "partition", "size"}
+    rows = list(csv.DictReader((folder / "jobs.csv").read_text().splitlines()))
+    assert len(rows) == 60
+    mean = sum(float(row["wait backfill"]) for row in rows) / 60
+    assert mean == pytest.approx(figures["table"][2]["mean_wait"])
+    for path in folder.glob("*.svg"):  # of a size that does not grow with the jobs
+        text = path.read_text()
+        assert text.startswith("<?xml") and len(text) < 200_000
 
 
-def test_words() -> None:
-    """Durations as people say them, sizes in powers of two."""
-    assert [span(s) for s in (61, 125, 1500, 9000, 400000)] == [
-        "61 s",
-        "2.1 min",
-        "25 min",
-        "2.5 h",
-        "4.6 days",
-    ]
-    assert [size_class(n) for n in (1, 2, 3, 4, 5, 8, 9, 64)] == [
-        "1",
-        "2",
-        "3-4",
-        "3-4",
-        "5-8",
-        "5-8",
-        "9-16",
-        "33-64",
-    ]
+def test_the_command(workdir: Path) -> None:
+    """`dlsched study` prints the verdict and writes the files; called again it goes on."""
+    record(workdir / "sacct.txt", 40)
+    line = ["study", "sacct.txt", "-p", "fifo", "--timezone", "UTC", "-q", "--no-bounds"]
+    assert run(*line, "-o", "out").stdout.startswith("The record waits ")
+    assert (workdir / "out" / "study.html").exists()
+    assert (workdir / "out" / "runs" / "fifo.log").exists()
+    assert data(*line)["verdict"]["supported"] is True
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said", "status"),
+    [
+        ("--command slurm", "TZ=UTC SLURM_TIME_FORMAT=standard sacct -a -X -P -D", 0),
+        ("--command slrm", "did you mean 'slurm'", 2),
+        ("", "name the file of the record", 2),
+        ("none.txt", "none.txt: cannot be read", 2),
+        ("sacct.txt --columns submit=a,b", "'b' names no column; write FIELD=COLUMN", 2),
+        ("sacct.txt -o sacct.txt", "it is a file: name a folder", 2),
+    ],
+)
+def test_what_the_command_says(arguments: str, said: str, status: int, workdir: Path) -> None:
+    """The line for a scheduler, and what is wrong with a call, in one line."""
+    (workdir / "sacct.txt").write_text("JobID|State\n")
+    ran = run("study", *arguments.split(), "-q", status=status)
+    assert said in ran.output and ran.output.count("\n") == 1
+
+
+@pytest.mark.slow
+def test_a_killed_study_goes_on(tmp_path: Path) -> None:
+    """Killed in the middle of a simulation, the same command ends with the figures of one run."""
+    record(tmp_path / "sacct.txt", 1500)
+    call = [sys.executable, "-m", "dlsched", "study", "sacct.txt", "-p", "fifo", "-p", "srsf"]
+    call += ["--timezone", "UTC", "--no-bounds", "-q"]
+    process = subprocess.Popen([*call, "-o", "killed"], cwd=tmp_path)
+    log = tmp_path / "killed" / "runs" / "srsf.log"
+    while process.poll() is None and not (log.exists() and log.stat().st_size > 20_000):
+        time.sleep(0.05)
+    process.kill()
+    assert process.wait() != 0
+    for folder in ("killed", "whole"):
+        subprocess.run([*call, "-o", folder], cwd=tmp_path, check=True, capture_output=True)
+    again, whole = (tmp_path / folder / "table.csv" for folder in ("killed", "whole"))
+    assert again.read_bytes() == whole.read_bytes()

@@ -12,9 +12,11 @@ from study_cases import record
 
 import dlsched
 from calls import PATIENCE
+from dlsched.simulation import Cluster, Workload, simulate, write_timeline
 
-pytestmark = pytest.mark.slow
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+ABSENT = "Chromium is not installed here: apt-get install chromium"
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason=ABSENT)]
 FRAME = """<!doctype html><body style="margin:0">
 <iframe id="page" src="study.html" style="border:0;width:{width}px;height:844px"></iframe><script>
 document.getElementById("page").onload = function () {{
@@ -42,28 +44,17 @@ document.getElementById("page").onload = function () {{
 def browse(page: Path, *flags: str) -> str:
     """Return what the browser prints of a page."""
     assert CHROMIUM is not None
-    call = [
-        CHROMIUM,
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--allow-file-access-from-files",
-        f"--user-data-dir={page.parent / 'profile'}",
-        *flags,
-        page.as_uri(),
-    ]
+    usual = ["--headless", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files"]
+    call = [CHROMIUM, *usual, f"--user-data-dir={page.parent / 'profile'}", *flags, page.as_uri()]
     done = subprocess.run(call, capture_output=True, text=True, timeout=PATIENCE, check=True)
     return done.stdout
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give the folder of a saved study; skip, with the reason, where there is no Chromium."""
-    if CHROMIUM is None:
-        pytest.skip("Chromium is not installed here: apt-get install chromium")
+    """Give the folder of a saved study."""
     path = tmp_path_factory.mktemp("browser")
-    made = dlsched.study(record(path / "sacct.txt", 60), ["backfill", "srsf"])
-    made.save(path)
+    dlsched.study(record(path / "sacct.txt", 60), ["backfill", "srsf"]).save(path)
     return path
 
 
@@ -93,10 +84,6 @@ def test_the_page_prints(folder: Path) -> None:
 
 def test_a_chart_of_10_000_jobs_opens(tmp_path: Path) -> None:
     """The interactive Gantt chart of 10,000 jobs is drawn, and drawn anew when it is zoomed."""
-    if CHROMIUM is None:
-        pytest.skip("Chromium is not installed here: apt-get install chromium")
-    from dlsched.simulation import Cluster, Workload, simulate, write_timeline
-
     rows = [
         {"id": f"j{i}", "submit": 20 * i, "gpus": 1 + i % 4, "work": 60 + 37 * i % 4000}
         for i in range(10_000)

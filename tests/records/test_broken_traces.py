@@ -1,0 +1,289 @@
+"""Broken and implausible files of traces: one error with place and remedy, or a count."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from record_files import HEAD, HELIOS, HELIOS_ROW, OPENB, SMALL, write
+
+from dlsched import InstanceError
+from dlsched.records import read_trace, synthesise, write_trace
+
+TASK = "4f05,tensorflow,1.0,Terminated,1739162.0,1739200.0,600.0,29.296875,50.0,MISC\n"
+POD = OPENB + "p0,88000,327680,8,1000,,LS,Succeeded,10,20,12\n"
+ATTEMPT = {
+    "start_time": "2017-10-07 01:12:09",
+    "end_time": "2017-10-07 01:13:23",
+    "detail": [{"ip": "m47", "gpus": ["gpu0"]}],
+}
+JOB = {"status": "Pass", "vc": "ee9e8c", "jobid": "application_1", "user": "ce2f4c"}
+JOB |= {"submitted_time": "2017-10-07 01:11:39", "attempts": [ATTEMPT]}
+LOG = json.dumps([JOB], indent=4)
+FIRST = "job 1, attempts[0]"
+GPUS = f"{FIRST}.detail[0].gpus"
+
+
+def helios(old: str, new: str) -> str:
+    """Return a log of one job with a piece of its row replaced."""
+    assert HELIOS_ROW.count(old) == 1
+    return HELIOS + HELIOS_ROW.replace(old, new)
+
+
+PACKED = gzip.compress((HEAD + "x,1,0,1\n").encode())
+BROKEN: list[tuple[Any, str, str | bytes, str, str, str]] = [
+    ("helios", "cluster_log.csv", HELIOS, "row 2", "there is no job", "one row per job"),
+    ("helios", "x.csv", HELIOS.replace("gpu_num", "n"), "row 1, gpu_num", "no such", "it has: job"),
+    (
+        "helios",
+        "x.csv",
+        HELIOS + HELIOS_ROW[:-3] + "\n",
+        "row 2",
+        "has 11 cells",
+        "one cell per column",
+    ),
+    ("helios", "x.csv", helios(",4,", ",,"), "row 2, gpu_num", "empty", "fill it in"),
+    ("helios", "x.csv", helios(",4,", ",-4,"), "row 2, gpu_num", "small", "least 0"),
+    ("helios", "x.csv", helios(",4,", ",all,"), "row 2, gpu_num", "number", "finite"),
+    ("helios", "x.csv", helios("7,u", ",u"), "row 2, job_id", "empty", "fill it in"),
+    ("helios", "x.csv", helios("19:00:09", "x"), "row 2, end_time", "is not a date", "2020-06-09"),
+    ("auto", "x.csv", helios("FAILED", "BAD"), "column state", "unknown states, as BAD", "there a"),
+    ("auto", "cluster_gpu_number.csv", "date,vcA,total\n", "", "no job trace", "cluster_log.csv"),
+    ("auto", "pai_job_table.csv", "a,b,c,Failed,1.0,2.0\n", "", "no job trace", "pai_task_table"),
+    ("pai", "x.csv", "a,b,c,Failed,1.0,2.0\n", "row 1", "6 cells, the header has 10", "itself"),
+    ("pai", "x.csv", TASK.replace(",50.0", ",-50.0"), "row 1, plan_gpu", "-50 is too", "least 0"),
+    ("pai", "x.csv", TASK.replace(",1.0", ",1.5"), "row 1, inst_num", "no number of", "read pai"),
+    ("pai", "x.csv", TASK + TASK.replace("17392", "x"), "row 2, end_time", "not a number", "fin"),
+    ("openb", "x.csv", POD.replace(",8,", ",2.5,"), "row 2, num_gpu", "2.5 is not a whole", "read"),
+    ("openb", "x.csv", POD.replace(",10,", ",,"), "", "1 without a submission", "choose"),
+    ("acme", "x.csv", HELIOS.replace("start", "begin"), "row 1, start_time", "no such", "trace_s"),
+    ("philly", "x", LOG[:-80], "job 1", "ends in the middle of the list", "download it again"),
+    ("philly", "x", LOG[:-1], "job 2", "ends in the middle of the list", "download it again"),
+    ("philly", "x", LOG + LOG, "job 2", "comes after the end of the list", "write one list"),
+    ("philly", "x", LOG.replace('"vc":', '"vc"'), "job 1", "is not JSON", "correct it there"),
+    ("philly", "x", "[1, 2]", "job 1", "is not a JSON object", "cluster_job_log"),
+    ("philly", "x", "[]", "", "there is no job", "list a job"),
+    ("philly", "x", '{"jobs": []}', "job 1, attempts", "is missing", "cluster_job_log"),
+    ("philly", "x", LOG.replace("jobid", "id"), "job 1, jobid", "is missing", "its id"),
+    (
+        "philly",
+        "x",
+        LOG.replace('gpus": [', 'gpus": 8, "": ['),
+        GPUS,
+        "is not a list",
+        "cluster_job_log",
+    ),
+    ("philly", "x", LOG.replace("01:13:23", "noon"), f"{FIRST}.end_time", "not a date", "2017-10"),
+    ("auto", "cut", gzip.compress(LOG.encode())[:-20], "", "gzip data is damaged", "copy or make"),
+    ("auto", "wide", LOG.encode("utf-16"), "", "is not UTF-8", "save it as UTF-8"),
+    ("auto", "a.zip", b"PK\x03\x04nothing", "", "the archive is damaged", "copy or make"),
+    (SMALL, "t.csv", PACKED[:-20], "", "the gzip data is damaged", "copy or make"),
+    (SMALL, "t.csv", b"\x1f\x8bnonsense", "", "the gzip data is damaged", "copy or make"),
+    (SMALL, "t.csv", HEAD.encode() + b"\xe9,1,0,1\n", "", "is not UTF-8", "save it as UTF-8"),
+    ("auto", "lfs", "version https://git-lfs.github.com/spec/v1\n", "", "LFS pointer", "lfs pull"),
+]
+
+
+# tables of one's own, read by the mapping SMALL: text, place, problem, remedy
+BAD: list[tuple[str, str, str, str]] = [
+    ("", "row 1", "has no column names", "begin with a header row"),
+    ("\n\n", "row 1", "has no column names", "header"),
+    (HEAD, "row 2", "there is no job", "one row per job"),
+    ("job,n,at\nx,1,0\n", "row 1, secs", "there is no such column", "it has: job, n, at"),
+    ("job,n,at,secs,n\nx,1,0,1,1\n", "row 1, n", "there are two columns of this name", "keep one"),
+    (HEAD + "x,1,0\n", "row 2", "has 3 cells, the header has 4", "one cell per column"),
+    (HEAD + "x,1,0,1,9\n", "row 2", "has 5 cells", "one cell per column"),
+    (HEAD + "x,1,0,1\ny,two,0,1\n", "row 3, n", "two is not a number", "finite decimal"),
+    (HEAD + "x,2.0,0,1\n", "row 2, n", "2.0 is not a whole number", "without a point"),
+    (HEAD + "x,-1,0,1\n", "row 2, n", "-1 is too small", "at least 0"),
+    (HEAD + "x,1,-5,1\n", "row 2, at", "-5 is too small", "at least 0"),
+    *(
+        (f"{HEAD}x,1,0,{text}\n", "row 2, secs", problem, remedy)
+        for text, problem, remedy in [
+            ("-0.5", "is too small", "at least 0"),
+            ("nan", "nan is not a number", "finite decimal"),
+            ("inf", "inf is not a number", "finite decimal"),
+            ("1_000", "is not a number", "finite decimal"),
+            ("٣", "is not a number", "finite decimal"),
+            ("0x10", "is not a number", "finite decimal"),
+            ("1e400", "1e400 is too large", "within 1e15"),
+            ("1e-400", "more digits", "round it"),
+            ("1e999999999", "is not a number", "finite decimal"),
+            ("9" * 5000, "has too many digits", "round it"),
+            ("2e15", "is too large", "within 1e15"),
+            ("0.12345678901234567891", "more digits", "round it"),
+            ("", "the cell is empty", "fill it in"),
+        ]
+    ),
+    (HEAD + ",1,0,1\n", "row 2, job", "the cell is empty", "fill it in"),
+    (HEAD + "x,,0,1\n", "row 2, n", "the cell is empty", "fill it in"),
+    (HEAD + "x,1,0,1\n\nx,1,1,1\n", "row 4, job", 'the id "x" is already used in row 2', "own id"),
+    (HEAD + 'x,1,0,"1\n', "row 2", "is not CSV", "correct it"),
+    (HEAD + "x" * 70000 + ",1,0,1\n", "row 2", "is too long", "one row per job"),
+    (" " * 10**6, "row 1", "is too long", "one row per job"),
+]
+
+
+@pytest.mark.parametrize("case", [*BROKEN, *((SMALL, "t.csv", *row) for row in BAD)])
+def test_broken_files_are_refused(case: Any, tmp_path: Path) -> None:
+    """One error names the file, the row or job, the column or key, and what would be right."""
+    layout, name, content, place, problem, remedy = case
+    file = write(tmp_path, name, content)
+    with pytest.raises(InstanceError) as caught:
+        read_trace(file, layout)
+    error = caught.value
+    assert (error.where, error.path) == (str(file), place)
+    assert problem in error.problem and remedy in error.remedy
+    assert len(str(error)) < 500 + len(str(file))
+
+
+def test_a_wrong_header_file_is_named(tmp_path: Path) -> None:
+    """What is wrong with the header is an error about the header file."""
+    path = write(tmp_path, "pai_task_table.csv", TASK)
+    for header, problem in (
+        ("job_name,task_name,inst_num\n", "row 1, status: there is no such column"),
+        ("", "row 1, job_name: has no column names; take the"),
+    ):
+        beside = write(tmp_path, "pai_task_table.header", header)
+        with pytest.raises(InstanceError, match=problem) as caught:
+            read_trace(path)
+        assert caught.value.where == str(beside)
+
+
+def test_a_list_longer_than_what_is_read_at_a_time(tmp_path: Path) -> None:
+    """Wherever a piece ends, the jobs are whole; an object of megabytes is refused."""
+    jobs = [JOB | {"jobid": f"j{n}", "user": "u" * (n % 997)} for n in range(3000)]
+    path = write(tmp_path, "cluster_job_log", json.dumps(jobs))
+    assert path.stat().st_size > 2**21
+    assert [(job.id, job.duration) for job in read_trace(path).jobs] == [
+        (f"j{n}", 74) for n in range(3000)
+    ]
+    path.write_text(json.dumps([JOB | {"user": "u" * 2**22}]))
+    with pytest.raises(InstanceError, match="job 1: is not JSON"):
+        read_trace(path, "philly")
+
+
+MAPPING = {"id": "job", "gpus": "n", "submit": "at", "duration": "secs"}
+DAY, EPOCH = 86400, 1_591_728_061
+Rows = Sequence[tuple[float, float, float]]
+Column = Callable[[int], float]
+
+
+def table(folder: Path, rows: Rows) -> Path:
+    """Write a table of jobs: GPUs, submission, duration."""
+    lines = "".join(f"j{i},{n},{at},{secs}\n" for i, (n, at, secs) in enumerate(rows))
+    return write(folder, "t.csv", HEAD + lines)
+
+
+def many(
+    n: Column = lambda i: 2 ** (i % 4),
+    at: Column = lambda i: 3600 * i,
+    secs: Column = lambda i: 300 * (1 + 5 * i % 8),
+) -> Rows:
+    """Return 30 jobs, one in an hour, of 1, 2, 4 and 8 GPUs and of 5 to 40 minutes."""
+    return [(n(i), at(i), secs(i)) for i in range(30)]
+
+
+ENDS = many(at=lambda i: 5e5 + 3600 * i, secs=lambda i: 5e5 + 3600 * i + 60 * (i % 7))
+WRONG: list[tuple[Rows, str, str, str]] = [
+    ([(1, EPOCH, EPOCH + 60)], "row 2, secs", "it is the day 2020-06-09", "name start and end"),
+    ([(1, 0, 1000 * EPOCH)], "row 2, secs", "as milliseconds since 1970", "name start and end"),
+    ([(1, 0, 600_000_000)], "row 2, secs", "are 19 years", "unit 'ms'"),
+    ([(1, 1000 * EPOCH, 60)], "row 2, at", "after the year 5000", "unit 'ms'"),
+    ([(1, 0, 60), (2, 4 * 365 * DAY, 60)], "column at", "span 4 years", "unit 'ms'"),
+    ([(200_000, 0, 60)], "row 2, n", "more than any cluster has", "column of GPUs"),
+    (ENDS, "column secs", "rise with the submissions", "start and end"),
+    (many(n=lambda i: 25 * 2 ** (i % 3)), "column n", "parts of a GPU", "divide percent by 100"),
+    (many(n=lambda i: 1000), "column n", "30 of 30 jobs hold 1000 GPUs", "thousandths by 1000"),
+    (
+        many(secs=lambda i: (i % 8 + 1) * 0.3),
+        "column secs",
+        "nine of ten jobs last less",
+        "unit 's'",
+    ),
+]
+
+
+@pytest.mark.parametrize(("rows", "place", "problem", "remedy"), WRONG)
+def test_wrong_columns_are_refused(
+    tmp_path: Path, rows: Rows, place: str, problem: str, remedy: str
+) -> None:
+    """One error names the file, the column and the remedy, and how to insist."""
+    path = table(tmp_path, rows)
+    with pytest.raises(InstanceError) as caught:
+        read_trace(path, MAPPING)
+    error = caught.value
+    assert (error.where, error.path) == (str(path), place)
+    assert problem in error.problem and remedy in error.remedy
+    assert "if it is right, pass plausibility=False (--no-plausibility)" in error.remedy
+    assert len(read_trace(path, MAPPING, plausibility=False).jobs) == len(rows)
+
+
+RIGHT = {
+    "as it should be": many(),
+    "a job of five months": many(secs=lambda i: 150 * DAY if i == 3 else 600),
+    "pretraining on 16,384 GPUs": many(n=lambda i: 16384 if i == 3 else 8),
+    "all jobs of two weeks": many(secs=lambda i: 14 * DAY + i),
+    "most jobs fail at once": many(secs=lambda i: 0 if i % 5 else 3600),
+    "dates since 1970": many(at=lambda i: EPOCH + 3600 * i),
+    "a few jobs of 100 GPUs": many(n=lambda i: 100 if i % 3 == 0 else 8),
+    "all submitted at once": many(at=lambda i: 0),
+    "longer and longer jobs": many(secs=lambda i: 60 * i),
+    "a year and a half of submissions": many(at=lambda i: 18 * DAY * i),
+}
+
+
+@pytest.mark.parametrize("rows", RIGHT.values(), ids=RIGHT)
+def test_what_traces_do_have_is_read(tmp_path: Path, rows: Rows) -> None:
+    """Long jobs, large jobs, failing jobs and long traces are no errors."""
+    assert len(read_trace(table(tmp_path, rows), MAPPING).jobs) == len(rows)
+
+
+def test_a_random_trace_is_plausible_in_its_own_unit_only(tmp_path: Path) -> None:
+    """Milliseconds read as seconds are refused, seconds read as milliseconds too."""
+    made = synthesise(seed=3, jobs=400, days=10, busy_gpus=20)
+    write_trace(made, tmp_path / "made.csv")
+    names = {"id": "job_id", "gpus": "num_gpu", "submit": "submit_time", "duration": "duration"}
+    with pytest.raises(InstanceError, match="unit 'ms'"):
+        read_trace(tmp_path / "made.csv", names)
+    seconds = table(tmp_path, [(j.gpus, float(j.submit), float(j.duration)) for j in made.jobs])
+    milliseconds: Any = MAPPING | {"duration": ("secs", "ms")}
+    with pytest.raises(InstanceError, match="nine of ten jobs last less than a minute"):
+        read_trace(seconds, milliseconds)
+
+
+def test_an_end_before_the_start_is_refused(tmp_path: Path) -> None:
+    """In a file of one's own the first such row is an error, whatever the other rows hold."""
+    mapping = {"id": "job", "gpus": "n", "submit": "at", "start": "at", "end": "secs"}
+    for rows, said in (
+        ("x,1,0,10\ny,1,20,15\n", r"row 3, secs: the job ends 5.0 s before it starts"),
+        ("x,1,0,\n", "row 2, secs: the cell is empty"),
+    ):
+        with pytest.raises(InstanceError, match=said):
+            read_trace(write(tmp_path, "t.csv", HEAD + rows), mapping)
+
+
+ROW = "{},u,vc,1,1,1,FAILED,2020-06-09 18:00:00,2020-06-09 18:00:00,{}:00,1,0\n"
+
+
+def published(folder: Path, *ends: str) -> Path:
+    """Write jobs in the format of Helios that start at six and have these ends."""
+    rows = (ROW.format(i, end) for i, end in enumerate(ends))
+    return write(folder, "cluster_log.csv", HELIOS + "".join(rows))
+
+
+def test_published_formats_are_checked_as_well(tmp_path: Path) -> None:
+    """Of 200 jobs one may end before it starts and is left out; three, and 100 years, are not."""
+    good, bad = "2020-06-09 18:30", "2020-06-09 17:59"
+    notes = read_trace(published(tmp_path, bad, *[good] * 199)).notes
+    assert notes == ("1 of 200 jobs left out: 1 ending before they start",)
+    path = published(tmp_path, *[bad] * 3, *[good] * 197)
+    with pytest.raises(InstanceError, match=r"row 2, end_time: .* one of 3 in 200 jobs; see"):
+        read_trace(path)
+    assert len(read_trace(path, plausibility=False).jobs) == 197
+    with pytest.raises(InstanceError, match=r"row 2, end_time: .* are 100 years, too long"):
+        read_trace(published(tmp_path, "2120-06-09 18:30"))

@@ -1,0 +1,160 @@
+"""The formats of records besides sacct, and real excerpts where they are there."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from record_files import read, shared, write
+
+from dlsched import InstanceError, read_history
+
+COLUMNS = (
+    "jobid,jobidraw,cluster,partition,qos,account,group,gid,user,uid,submit,eligible,start,end,"
+    "elapsed,exitcode,state,nnodes,ncpus,reqcpus,reqmem,reqtres,alloctres,timelimit,nodelist,"
+    "jobname"
+)
+SACCT: dict[str, Any] = {"format": "sacct", "columns": COLUMNS}
+CPUS = SACCT | {"resource": "cpu"}
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "jobs", "started", "explained"),
+    [
+        # Most of the waiting is held back.
+        ("sacct_pozidriv_excerpt.txt", CPUS, 563, 533, 0.125),
+        # Nothing but the scheduler decided the waits.
+        ("sacct_slurm2205_8gpu.txt", {}, 197, 177, 0.99),
+        # 25 jobs do not explain the waiting of a larger cluster.
+        ("seth_accasim_25jobs.swf", {}, 25, 25, 0.154),
+        # Examples of single rows: nothing is known of what ran beside them.
+        ("sacct_forms_xdmod_unit.txt", CPUS, 12, 11, 0),
+        ("sacct_phillips_gpu_excerpt.txt", SACCT, 2, 2, 0),
+    ],
+)
+def test_real_excerpts(
+    name: str, options: dict[str, Any], jobs: int, started: int, explained: float
+) -> None:
+    """Jobs, those that started, a replay that is exact, and the share of the waits explained."""
+    history = read_history(shared(f"history/{name}"), timezone="UTC", **options)
+    assert (len(history.jobs), int(history.jobs["start"].notna().sum())) == (jobs, started)
+    report = history.check()
+    assert report and report.details["largest_difference"] == 0
+    assert history.explained.share == pytest.approx(explained, abs=0.01)
+    assert history.explained.supported == (explained > 0.8)
+
+
+def test_backfill_with_the_delay_of_slurm_comes_near_its_waits() -> None:
+    """The delay is what the recorded scheduler needed on average."""
+    history = read_history(shared("history/sacct_slurm2205_8gpu.txt"), timezone="UTC")
+    period, delay = history.within(), history.explained.delay
+    assert 4 < delay < 7
+    waits = period.outcome(period.simulate("backfill", delay=delay))["wait"].mean()
+    assert abs(waits / period.outcome()["wait"].mean() - 1) < 0.05
+
+
+def test_forms_of_sacct() -> None:
+    """Ids of arrays, running jobs with an end."""
+    jobs = read_history(shared("history/sacct_forms_xdmod_unit.txt"), timezone="UTC", **CPUS).jobs
+    assert "4103947_[9-11,20]" in jobs["id"].tolist()
+    assert jobs.loc[jobs["state"] == "RUNNING", "end"].isna().tolist() == [True]
+
+
+@pytest.mark.parametrize("name", ["sample-philly", "sample-helios", "sample-acme", "sample-pai"])
+def test_published_traces_are_histories(name: str) -> None:
+    """Their starts are replayed exactly; there was always room, so that nothing is explained."""
+    history = read_history(name)
+    report = history.check()
+    assert report and report.details["largest_difference"] == 0
+    assert history.explained.share == 0
+    assert history.jobs["user"].notna().all()
+
+
+SWF = """; UnixStartTime: 1700000000
+; MaxProcs: 8
+; TimeZoneString: Europe/Berlin
+1 0 5 10 4 -1 -1 4 60 -1 1 1 1 -1 1 -1 -1 -1
+3 20 -0.0 10.5 8 -1 -1 8 60 -1 0 2 1 -1 1 -1 -1 -1 7 8 9
+2 8 -1 -1 -1 -1 -1 4 60 -1 5 1 1 -1 1 -1 -1 -1
+4 30 1 5 2 -1 -1 4 60 -1 3 1 1 -1 1 -1 -1 -1
+"""
+
+
+def test_swf_with_a_header_and_its_deviations(tmp_path: Path) -> None:
+    """Unsorted, 21 fields, -0.0, fractions, parts of checkpointed jobs, jobs that never started."""
+    history = read(tmp_path, SWF, "log.swf")
+    assert history.dated and history.timezone == "Europe/Berlin"
+    assert history.jobs["id"].tolist() == ["1", "2", "3"]
+    assert history.jobs["submit"].tolist() == [1.7e9, 1.7e9 + 8, 1.7e9 + 20]
+    assert history.jobs["end"].tolist()[2] == 1.7e9 + 30.5
+    assert np.isnan(history.jobs["start"][1])
+    assert history.capacity.total == 8 and history.capacity.source == "the file's header"
+    semicolons = [line.replace(" ", ";") for line in SWF.splitlines()[3:5]]
+    assert len(read(tmp_path, semicolons, "semicolons.swf", format="swf").jobs) == 2
+
+
+def workload(name: str, created: str, admitted: str, finished: str) -> dict[str, Any]:
+    """Return a workload of Kueue; times are hours and minutes of the eighth of January."""
+    container = {"resources": {"requests": {"nvidia.com/gpu": "2", "cpu": "500m"}}}
+    times = {"QuotaReserved": admitted, "Admitted": admitted, "Finished": finished}
+    day = "2026-01-08T{}:00Z".format
+    conditions = [
+        {"type": kind, "status": "True", "lastTransitionTime": day(time)}
+        for kind, time in times.items()
+        if time
+    ]
+    pods = {"count": 3, "template": {"spec": {"containers": [container]}}}
+    admission = {"podSetAssignments": [{"flavors": {"nvidia.com/gpu": "a100"}}]}
+    meta = {"name": name, "namespace": "team", "creationTimestamp": day(created)}
+    return {"kind": "Workload", "metadata": meta} | {
+        "spec": {"queueName": "gpus", "podSets": [pods]},
+        "status": {"admission": admission, "conditions": conditions},
+    }
+
+
+def test_workloads_of_kueue(tmp_path: Path) -> None:
+    """Pod sets are counted, conditions are moments in UTC, and what has no end still runs."""
+    items = [workload("a", "10:00", "10:01", "11:00"), workload("b", "10:02", "11:00", "")]
+    text = json.dumps({"kind": "WorkloadList", "items": [*items, workload("c", "10:03", "", "")]})
+    history = read(tmp_path, text, "workloads.json")
+    assert history.format == "kueue"
+    assert history.jobs["gpus"].tolist() == [6, 6, 6]
+    assert history.jobs["state"].tolist() == ["COMPLETED", "RUNNING", "PENDING"]
+    assert history.jobs["gpu_type"][0] == "a100" and history.jobs["id"][0] == "team/a"
+    assert history.jobs["start"].tolist()[:2] == [1767866460.0, 1767870000.0]
+
+
+def test_a_table_with_named_columns(tmp_path: Path) -> None:
+    """Epoch seconds, ISO dates with offsets, D-HH:MM:SS, milliseconds; a data frame, too."""
+    path = write(
+        tmp_path,
+        "pbs.csv",
+        "jid;qtime;wait;walltime;ngpus;host\n"
+        "1;1767866400;60;0-01:00:00;4;n[1-2]\n"
+        "2;2026-01-08T11:00:00+01:00;00:10:00;1800;2;n1+n2\n",
+    )
+    columns = {"id": "jid", "submit": "qtime", "gpus": "ngpus", "nodes": "host"}
+    columns["duration"] = "walltime"
+    history = read_history(path, columns=columns)
+    assert history.format == "csv"
+    assert history.jobs["submit"].tolist() == [1767866400.0, 1767866400.0]
+    assert history.jobs["start"].tolist() == [1767866460.0, 1767867000.0]
+    assert (history.jobs["end"] - history.jobs["start"]).tolist() == [3600.0, 1800.0]
+    assert history.jobs["nodes"][0] == (("n1", 2), ("n2", 2))
+    frame = pd.DataFrame(
+        {
+            "id": [1, 2],
+            "gpus": [4, 2],
+            "submit": pd.to_datetime(["2026-01-08 10:00", "2026-01-08 10:00"]),
+            "wait": pd.to_timedelta([60, 600], "s"),
+            "duration": [3_600_000, 1_800_000],
+        }
+    )
+    same = read_history(frame, columns={"duration": ("duration", "ms")})
+    assert same.jobs[["submit", "start", "end"]].equals(history.jobs[["submit", "start", "end"]])
+    with pytest.raises(InstanceError, match="no column is called id; name it"):
+        read_history(path)

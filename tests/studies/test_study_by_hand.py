@@ -1,0 +1,147 @@
+"""Small records by hand: waits, idle GPUs, partitions with nodes of their own, types of GPUs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import dlsched
+from dlsched.records import History, read_history
+
+APART = "The partitions of this record do not share all nodes: no saving is claimed for all"
+
+
+def table(folder: Path, rows: list[str], nodes: Any = None) -> History:
+    """Return the history of rows: id, partition, GPUs, submission, start, end, node, type."""
+    path = folder / "record.csv"
+    head = "id,partition,gpus,submit,start,end,nodes,gpu_type"
+    path.write_text("\n".join([head, *rows]) + "\n")
+    return read_history(path, "csv", nodes=nodes)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (61, "61 s"),
+        (125, "2.1 min"),
+        (1500, "25 min"),
+        (9000, "2.5 h"),
+        (10**5, "27.8 h"),
+        (400000, "4.6 days"),
+    ],
+)
+def test_waits_are_said_as_people_say_them(tmp_path: Path, seconds: int, said: str) -> None:
+    """In the unit that needs few digits."""
+    first, last = f"a,p,1,0,0,{2 * seconds},n,", f"b,p,1,0,{2 * seconds},{4 * seconds},n,"
+    study = dlsched.study(table(tmp_path, [first, last]), ["fifo"], bounds=False)
+    assert study.verdict.headline.startswith(f"The record waits {said} on average.")
+
+
+def test_sizes_are_powers_of_two(tmp_path: Path) -> None:
+    """1, 2, 3-4, 5-8, and so on."""
+    sizes = enumerate([1, 2, 3, 4, 5, 8, 9, 64])
+    rows = [f"{i},p,{gpus},0,{10 * i},{10 * i + 10},n," for i, gpus in sizes]
+    found = dlsched.study(table(tmp_path, rows), ["fifo"], bounds=False).by("size")
+    counts = found[found["policy"] == "recorded"].set_index("size")["jobs"].to_dict()
+    assert counts == {"1": 1, "2": 1, "3-4": 2, "5-8": 2, "9-16": 1, "33-64": 1}
+
+
+@pytest.mark.parametrize(
+    ("rows", "policy", "size", "wait", "idle"),
+    [
+        # Of two idle GPUs for 10 s, jobs that ask for 3 and 1 are charged with 15 and 5 seconds.
+        (["a,p,2,0,0,10,n,", "b,p,3,0,10,20,n,", "c,p,1,0,10,20,n,"], "recorded", "3-4", 10, 15),
+        (["a,p,2,0,0,10,n,", "b,p,3,0,10,20,n,", "c,p,1,0,10,20,n,"], "recorded", "1", 10, 5),
+        (["a,p,4,0,0,10,n,", "b,p,4,0,10,20,n,"], "recorded", "3-4", 5, 0),  # none is idle
+        # A preempted job waits between its runs, here while another holds 2 of the 4 GPUs.
+        (["a,p,4,0,0,1000,n,", "b,p,2,10,1000,1010,n,"], "srsf", "3-4", 10, 20),
+        (["a,p,4,0,0,1000,n,", "b,p,2,10,1000,1010,n,"], "srsf", "2", 0, 0),
+    ],
+)
+def test_idle_gpus_are_divided_by_what_is_asked_for(
+    tmp_path: Path, rows: list[str], policy: str, size: str, wait: float, idle: float
+) -> None:
+    """Those that wait at the same time share what is idle meanwhile."""
+    study = dlsched.study(table(tmp_path, rows), ["srsf"], knows="truth", bounds=False)
+    found = study.by("size").set_index(["policy", "size"]).loc[(policy, size)]
+    assert found["mean_wait"] == pytest.approx(wait)
+    assert 3600 * found["idle_gpu_hours"] == pytest.approx(idle)
+
+
+def test_without_recorded_waits(tmp_path: Path) -> None:
+    """A model of a workload has no waits: policies are compared with each other."""
+    lines = [f"{i + 1} {60 * i} -1 600 2 -1 -1 2 900 -1 1 1 -1 1 1 1 -1 -1" for i in range(30)]
+    path = tmp_path / "model.swf"
+    path.write_text("; MaxProcs: 8\n" + "\n".join(lines) + "\n")
+    history = read_history(path, "swf")
+    assert not history.recorded_waits
+    assert any("no recorded waits" in note for note in history.notes)
+    made = dlsched.study(history, ["fifo", "srsf"], bounds=False)
+    assert "does not say when jobs started" in made.verdict.headline
+    assert not made.supported
+    made.save(tmp_path / "out")
+    assert "recorded</td>" not in (tmp_path / "out" / "study.html").read_text()
+
+
+def row(number: int, partition: str, node: str, start: int, end: int, kind: str = "") -> str:
+    """Return a job of 8 GPUs that was submitted at 0; start and end are in minutes."""
+    return f"{number},{partition},8,0,{60 * start},{60 * end},{node},{kind}"
+
+
+def nodes(*partitions: list[str]) -> pd.DataFrame:
+    """Return the nodes n1 and n2 of 8 GPUs."""
+    return pd.DataFrame({"name": ["n1", "n2"], "gpus": 8, "partitions": partitions})
+
+
+QUEUE = [row(k, "p1", "n1", 60 * k, 60 * k + 59) for k in range(4)]
+"""Four jobs of an hour wait for each other on n1."""
+
+
+@pytest.mark.parametrize("given", [None, nodes(["p1"], ["p2"]), nodes([], [])])
+def test_partitions_with_nodes_of_their_own_have_no_headline(tmp_path: Path, given: Any) -> None:
+    """As stated for the nodes or, where no node has a partition, as its jobs ran."""
+    record = table(tmp_path, [*QUEUE, row(9, "p2", "n2", 0, 1)], given)
+    study = dlsched.study(record, ["fifo"])
+    # On the other partition's node FIFO seems to save half of the waiting.
+    waits = study.table.set_index("policy")["mean_wait"]
+    assert waits["fifo"] < 0.7 * waits["recorded"]
+    assert study.verdict.headline.startswith(APART)
+    assert study.verdict.headline.endswith("Study each with --partition: p1, p2.")
+    assert not study.supported and "would wait" not in study.verdict.headline
+    alone = dlsched.study(record, ["fifo"], partition="p1")
+    assert alone.supported
+    assert alone.verdict.headline.startswith("The record waits 1.5 h on average.")
+    assert alone.table["mean_wait"].min() > 0.98 * 1.5 * 3600 - 60
+
+
+def test_partitions_that_share_all_nodes_have_a_headline(tmp_path: Path) -> None:
+    """Then any job may run on either node."""
+    busy, both = [*QUEUE, row(9, "p2", "n2", 0, 240)], ["p1", "p2"]
+    study = dlsched.study(table(tmp_path, busy, nodes(both, both)), ["fifo"], bounds=False)
+    assert study.supported and "fifo would wait" in study.verdict.headline
+
+
+def test_a_partition_whose_nodes_others_hold_has_no_headline(tmp_path: Path) -> None:
+    """A policy does not see the jobs of p1 on n2, and starts those of p2 there at once."""
+    rows = [row(0, "p1", "n2", 0, 60), row(1, "p2", "n2", 60, 120), row(2, "p1", "n1", 0, 60)]
+    record = table(tmp_path, rows, nodes(["p1"], ["p1", "p2"]))
+    study = dlsched.study(record, ["fifo"], partition="p2", bounds=False)
+    assert study.table.set_index("policy").at["fifo", "mean_wait"] == 0
+    assert study.verdict.headline.startswith("Jobs of other partitions hold 50% of what is held")
+    assert not study.supported
+    assert study.period.others == pytest.approx(0.5)
+
+
+def test_a_study_says_how_many_jobs_changed_their_type_of_gpu(tmp_path: Path) -> None:
+    """The nodes of one partition have two types; FIFO places jobs of one on the other."""
+    rows = [row(k, "p", "n1", 60 * k, 60 * k + 59, "a100") for k in range(4)]
+    rows.append(row(9, "p", "n2", 0, 240, "h100"))
+    study = dlsched.study(table(tmp_path, rows), ["fifo", "srsf"], bounds=False)
+    assert study.supported
+    counts = [outcome.run.summary["other_gpu_type"] for outcome in study.outcomes if outcome.run]
+    assert counts[0] > 0
+    (said,) = [s for s in study.verdict.sentences if "another type of GPU" in s]
+    assert f"fifo {counts[0]}" in said
