@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import NamedTuple, TypeAlias
 
@@ -37,10 +37,10 @@ def brute_force(instance: Instance) -> Objective | None:
     per_gb = granularity([servers.memory, *(c.memory for c in choices)])
     unit = granularity(c.throughput for c in choices) or Fraction(1)
     options = {
-        name: [
+        name: _undominated(
             _Option(int(c.cpus / per_cpu), int(c.memory / per_gb), int(c.throughput / unit))
             for c in instance.choices[name]
-        ]
+        )
         for name in {job.profile for job in instance.jobs}
     }
     full = servers.gpus, int(servers.cpus / per_cpu), int(servers.memory / per_gb)
@@ -61,6 +61,15 @@ def brute_force(instance: Instance) -> Objective | None:
         return None
     value, split = max(best.values())
     return ByLevel(LEVELS, (value * unit, -split))
+
+
+def _undominated(options: Iterable[_Option]) -> list[_Option]:
+    """Return the options without those that take no less than another and give no more."""
+    kept: list[_Option] = []
+    for a in sorted(options, key=lambda option: (-option.throughput, option)):
+        if not any(b.cpus <= a.cpus and b.memory <= a.memory for b in kept):
+            kept.append(a)
+    return kept
 
 
 def _placements(
