@@ -9,8 +9,18 @@ import matplotlib.pyplot as plt
 import pytest
 
 import dlsched
-from contract import drawn, every_problem, examples, instances, optimum, solved, widely
-from dlsched.registry import Kind, problem
+from contract import (
+    SOLVING,
+    drawn,
+    every_problem,
+    examples,
+    instances,
+    methods,
+    optimum,
+    solved,
+    widely,
+)
+from dlsched.registry import problem
 from dlsched.results.objective import relative_gap
 from readers import highs_optimum
 
@@ -86,13 +96,10 @@ def test_exported_models_have_the_optima(name: str, ending: str, tmp_path: Path)
 def test_pictures_are_drawn(name: str, count: int) -> None:
     """Of instances, every method's solutions, and results; each has something on it and a title."""
     for instance in instances(name, count):
-        methods = [row.method for row in dlsched.list_methods(name).itertuples()]
-        kinds = dict(zip(methods, dlsched.list_methods(name).kind, strict=True))
         drawings: list[Any] = [instance]
-        for method in ("exact", *methods[::3]):
-            if kinds.get(method) not in (Kind.BOUND, Kind.REFERENCE):
-                result = solved(instance, method)
-                drawings += [result] * (result is not None)
+        for method in ("exact", *methods(name, *SOLVING)[::3]):
+            result = solved(instance, method)
+            drawings += [result] * (result is not None)
         for what in drawings:
             ax = dlsched.plot(what)
             assert ax.get_title(loc="left") and ax.figure is not None

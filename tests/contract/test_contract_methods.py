@@ -12,6 +12,8 @@ import pytest
 import dlsched
 from contract import (
     METHODS,
+    PROVING,
+    SOLVING,
     assert_equal,
     assert_not_beaten,
     assert_nothing_false,
@@ -20,6 +22,7 @@ from contract import (
     every_problem,
     examples,
     instances,
+    methods,
     optimum,
     solved,
     widely,
@@ -27,14 +30,11 @@ from contract import (
 from dlsched.registry import Kind
 from dlsched.results.objective import relative_gap
 
-PROVING = (Kind.EXACT, Kind.BOUND)
-SOLVING = (Kind.EXACT, Kind.HEURISTIC, Kind.BASELINE)
-
 
 @each_method()
 def test_options_have_the_defaults_that_are_listed(name: str, method: str) -> None:
     """What `list_methods` says, given, changes nothing; an option that it lacks is refused."""
-    (options,) = [listed for at, called, _, listed in METHODS if (at, called) == (name, method)]
+    (options,) = [m.options for m in METHODS if (m.problem, m.method) == (name, method)]
     for instance in examples(name)[:2]:
         plain, stated = solved(instance, method), solved(instance, method, **options)
         assert (plain is None) == (stated is None)
@@ -108,7 +108,7 @@ def test_exact_has_an_answer_at_once(name: str, count: int) -> None:
     """With no time at all there is a solution if the heuristics have one, and a bound."""
     for instance in instances(name, count):
         result = dlsched.solve(instance, time_limit=1e-9)
-        firsts = dlsched.list_methods(name).query("kind == 'heuristic'").method
+        firsts = methods(name, Kind.HEURISTIC)
         found = [solved(instance, method, time_limit=1e-9) for method in firsts]
         if any(r is not None and r.solution is not None for r in found):
             assert result.solution is not None, result.reason
@@ -176,7 +176,7 @@ def test_a_gap_is_kept(name: str, method: str) -> None:
             assert result.gap[0] <= 0.33 and relative_gap(result.objective[0], best[0]) <= 0.5
 
 
-LEVELED = [(name, method) for name, method, _, options in METHODS if "levels" in options]
+LEVELED = [(m.problem, m.method) for m in METHODS if "levels" in m.options]
 
 
 @pytest.mark.parametrize(("name", "method"), LEVELED)
@@ -204,7 +204,7 @@ def test_bound_is_that_of_the_bound_method(name: str) -> None:
     """`dlsched.bound` proves no more than there is, alone or with a method's name."""
     for instance in instances(name, 6):
         best = optimum(instance)
-        for method in (None, *dlsched.list_methods(name).query("kind == 'bound'").method):
+        for method in (None, *methods(name, Kind.BOUND)):
             try:
                 bounds = dlsched.bound(instance, method)
             except dlsched.OptionError:
@@ -218,14 +218,13 @@ def test_bound_is_that_of_the_bound_method(name: str) -> None:
 @widely(2, 20)
 def test_the_method_does_not_matter(name: str, count: int) -> None:
     """In whatever order methods are called, each says what it says alone."""
-    rng: random.Random = random.Random(name)
-    methods = list(dlsched.list_methods(name).method)
+    rng, order = random.Random(name), methods(name)
     for instance in drawn(name, count + 5)[5:]:
 
         def said(method: str, instance: Any = instance) -> Any:
             result = solved(instance, method)
             return result and (result.status, result.objective, result.bound)
 
-        alone = {method: said(method) for method in methods}
-        rng.shuffle(methods)
-        assert {method: said(method) for method in methods} == alone
+        alone = {method: said(method) for method in order}
+        rng.shuffle(order)
+        assert {method: said(method) for method in order} == alone

@@ -17,6 +17,7 @@ from contract import (
     every_problem,
     examples,
     instances,
+    methods,
     optimum,
     places,
     solved,
@@ -27,6 +28,7 @@ from dlsched.proofs.bounds import read_bound, write_bound
 from dlsched.proofs.check import InvalidProof
 from dlsched.proofs.document import read_proof, write_proof
 from dlsched.proofs.prove import ProofFailed
+from dlsched.registry import Kind
 
 REFUSED = (InvalidProof, dlsched.InstanceError)
 
@@ -126,7 +128,7 @@ def test_a_worse_solution_is_not_proved(name: str, tmp_path: Path) -> None:
         best = optimum(instance)
         if best is None or tried == 3:
             continue
-        for method in dlsched.list_methods(name).query("kind in ('heuristic', 'baseline')").method:
+        for method in methods(name, Kind.HEURISTIC, Kind.BASELINE):
             worse = solved(instance, method)
             if worse is None or worse.objective is None or worse.objective == best:
                 continue
