@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 from refusals import refused_path
-from sensitivity_instances import PAIR
 
 import dlsched
 from dlsched.problems.sensitivity import Instance
+from sensitivity_instances import PAIR
 
 INSTANCE = Instance(
     name="pair",
@@ -18,7 +18,11 @@ INSTANCE = Instance(
     profiles=PAIR,
     jobs=[{"id": "a", "profile": "one"}, {"id": "b", "profile": "two"}],
 )
+
+
 A = {"cpus": 3, "memory": 4, "gpus": {"0": 1}}
+
+
 B = {"cpus": 1, "memory": 2, "gpus": {"1": 2}}
 
 

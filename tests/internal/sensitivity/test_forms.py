@@ -1,17 +1,14 @@
-"""The forms of sensitivity: derived apart from the methods, and complete at any prices."""
+"""Internal: the proof forms of sensitivity, derived apart from the methods, and complete."""
 
 from __future__ import annotations
 
-import ast
 import random
 from fractions import Fraction
 from itertools import product
-from pathlib import Path
 
 import pytest
 
 import dlsched
-from dlsched.problems.sensitivity.programs import form_columns, form_patterns, forms
 from dlsched.problems.sensitivity.programs.form_columns import (
     FormColumns,
     FormItem,
@@ -25,20 +22,6 @@ from dlsched.problems.sensitivity.programs.form_patterns import TooMany, dearest
 from dlsched.problems.sensitivity.programs.lagrangian import Lagrangian
 from dlsched.problems.sensitivity.programs.pattern_program import Prices, Program
 from dlsched.problems.sensitivity.structures.server_patterns import Floor, maximal
-
-
-def test_forms_import_no_method() -> None:
-    """What builds forms imports nothing of the problem but the definition's data."""
-    forms_of = {f"programs.{name}" for name in ("forms", "form_columns", "form_patterns")}
-    allowed = {"definition.schema", *forms_of}
-    package = "dlsched.problems.sensitivity"
-    for module in (forms, form_columns, form_patterns):
-        tree = ast.parse(Path(module.__file__ or "").read_text(encoding="utf-8"))
-        imported = [n.module or "" for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)]
-        own = {name.removeprefix(f"{package}.") for name in imported if name.startswith(package)}
-        assert own <= allowed
-        others = {name for name in imported if not name.startswith(package)}
-        assert not any(name.startswith("dlsched.solvers") for name in others)
 
 
 def _columns(items: list[FormItem], room: FormItem) -> FormColumns:
