@@ -31,11 +31,6 @@ def emptiest(instance: Any, count: int) -> list[str]:
     return sorted(load, key=lambda s: (load[s], order[s]))[:count]
 
 
-def by_name(instance: Any) -> list[str]:
-    """Return the servers, sorted by their names."""
-    return sorted(server.id for server in instance.servers)
-
-
 def returned(choose: Callable[[Any], list[str]]) -> Any:
     """Return a method that returns the servers that a function chooses."""
     return lambda instance, rng: {"returned": choose(instance)}

@@ -69,7 +69,7 @@ def _speed(profile: dict[str, Any], cpus: float, memory: float) -> Number:
     """Return the throughput of the largest measured point within a GPU's CPUs and memory."""
     row = max(i for i, least in enumerate(profile["cpus"]) if least <= cpus)
     column = max(i for i, least in enumerate(profile["memory"]) if least <= memory)
-    speed: Number = profile["throughput"][row][column]
+    speed: Number = exact(profile["throughput"][row][column])
     return speed
 
 
