@@ -91,11 +91,7 @@ def test_the_exact_method_depends_on_the_instance(
 
 
 FORKING = {"jobs": 2, "slots": 4, "gpus": 3, "forking": True}
-
-
 GANGS = FORKING | {"forking": False}
-
-
 NOT_TAKEN: list[tuple[str, dict[str, Any], str, str]] = [
     *(("utility", FORKING, method, "hadare")
       for method in ("hadar", "srtf", "insertion", "lagrangian",

@@ -113,8 +113,6 @@ BUGS: list[tuple[str, Any, str]] = [
     # What a region can store is ignored.
     ("placement", lambda i, rng: {"home": {t.id: i.regions[0].id for t in i.tables}}, "infeasible"),
 ]
-
-
 MORE = (1, 8)
 """Positions of the bugs that are found as the one before each of them is."""
 

@@ -112,7 +112,6 @@ DEFECTS: dict[str, tuple[str, str, str, str, str]] = {
     "the picture is not returned": ("draw", "    return ax", "    return None", "picture", "NoneType"),
 }  # fmt: skip
 """By name: module, passage, what stands in its place, the check that fails, and its message."""
-
 COUNT = itertools.count()
 Install = Callable[..., str]
 

@@ -18,7 +18,7 @@ from dlsched.problems.sensitivity.programs.form_columns import (
     split_limit,
     throughput_limit,
 )
-from dlsched.problems.sensitivity.programs.form_patterns import TooMany, dearest, maximal_patterns
+from dlsched.problems.sensitivity.programs.form_patterns import dearest, maximal_patterns
 from dlsched.problems.sensitivity.programs.lagrangian import Lagrangian
 from dlsched.problems.sensitivity.programs.pattern_program import Prices, Program
 from dlsched.problems.sensitivity.structures.server_patterns import Floor, maximal
@@ -106,10 +106,3 @@ def test_two_derivations_agree(whole: bool, units: bool) -> None:
             near = limit._replace(pattern=max(limit.pattern, best - 20))
             floors = [Floor(items, prices.table, near.pattern)]
             assert maximal_patterns(columns, [near], 5000) == maximal(program.server, 5000, floors)
-
-
-def test_servers_of_many_gpus_are_refused() -> None:
-    """Patterns of thousands of GPUs would exceed the interpreter's recursions."""
-    columns = _columns([FormItem(1, 0, 0)], FormItem(5000, 1, 1))
-    with pytest.raises(TooMany, match="GPUs"):
-        maximal_patterns(columns, [Limit([1], 0, [])], 10)

@@ -16,7 +16,7 @@ from dlsched.problems.sensitivity.heuristics.diving import Dive
 from dlsched.problems.sensitivity.heuristics.round_patterns import solution_from
 from dlsched.problems.sensitivity.programs.initial_patterns import packing as proportional_patterns
 from dlsched.problems.sensitivity.programs.lagrangian import Lagrangian
-from dlsched.problems.sensitivity.programs.pattern_program import Conversion, Program, conversions
+from dlsched.problems.sensitivity.programs.pattern_program import Program, conversions
 from dlsched.problems.sensitivity.programs.pattern_relaxation import Relaxed, relax
 from dlsched.problems.sensitivity.structures.server_knapsack import Knapsack, least_choices
 from dlsched.problems.sensitivity.structures.server_patterns import Floor, Item, Server, maximal
@@ -120,18 +120,6 @@ def relaxed_of(instance: Instance, *, convert: bool) -> tuple[Program, Relaxed]:
     relaxed = relax(program, Run())
     assert relaxed is not None and relaxed.fits
     return program, relaxed
-
-
-def test_conversions_by_hand() -> None:
-    """To the next smaller items of as many GPUs, and to two of one GPU, unless by way of others."""
-    items = [Item(1, 1, 1), Item(2, 1, 1), Item(2, 2, 1), Item(2, 2, 2), Item(1, 2, 1)]
-    assert conversions(items) == [
-        Conversion(3, 2, 1),
-        Conversion(2, 1, 1),
-        Conversion(2, 4, 2),
-        Conversion(1, 0, 2),
-        Conversion(4, 0, 1),
-    ]
 
 
 def test_conversions_compose_to_all_that_fit() -> None:

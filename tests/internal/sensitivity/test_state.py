@@ -13,8 +13,6 @@ from dlsched.problems.sensitivity.programs.pooled import ideal_allocation
 from dlsched.registry.cluster_state import ClusterState, JobState, Server
 
 SERVERS = {"count": 2, "gpus": 2, "cpus": 4, "memory": 4}
-
-
 PROFILES = {
     "hungry": {"cpus": [1, 2, 3], "memory": [2], "throughput": [[0.5], [1], [1.5]]},
     "modest": {"cpus": [1, 2, 3], "memory": [2], "throughput": [[1], [1], [1]]},

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gavel_workloads import random_jobs, random_rates
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -24,6 +23,7 @@ from dlsched.problems.shares.levels import LevelProgram
 from dlsched.problems.shares.measures import MEASURES
 from dlsched.problems.shares.optimum import Solved
 from drawing import draws
+from gavel_workloads import random_jobs, random_rates
 
 
 def test_inequalities_are_needed_and_kept() -> None:
@@ -114,11 +114,7 @@ RATES = Rates.of(
     {"a": {"V100": 4, "K80": 1}, "b": {"V100": 8}, "c": {"V100": 2, "K80": 2}},
     {("a", "b", "V100"): (3, 6), ("a", "a", "V100"): (3, 3)},
 )
-
-
 GPUS = {"V100": 1, "K80": 1}
-
-
 JOBS = [Job("a1", "a"), Job("a2", "a"), Job("b1", "b"), Job("c2", "c", 2)]
 
 

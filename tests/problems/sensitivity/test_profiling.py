@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -24,11 +23,7 @@ from dlsched.problems.sensitivity import (
 from drawing import draws
 
 MEASURED = Path(__file__).parents[3].parent / "shared" / "data" / "synergy" / "profiles.json"
-
-
 CPUS = 24
-
-
 RULES = ("binary", "repository")
 
 
@@ -126,15 +121,6 @@ def test_profiles_are_per_gpu() -> None:
     }
     with pytest.raises(dlsched.InstanceError, match="matrix: memory: lacks 500"):
         sensitivity_profile(matrix, 4, 3, 125)
-
-
-def test_numbers_of_numpy() -> None:
-    """Measurements and numbers of CPUs may be numbers of numpy, as timers and arrays give them."""
-    plain = profile_cpus(lambda c: 48 / c, CPUS, 1)
-    other = profile_cpus(lambda c: np.float32(48 / c), np.int64(CPUS), np.int32(1))  # type: ignore[arg-type]
-    assert other.measured == plain.measured
-    assert type(other.points[0][0]) is int and type(other.points[0][1]) is float
-    assert profile_cpus(lambda c: np.int64(7), CPUS, 1).points[-1] == (CPUS, 7.0)
 
 
 @pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf"), None, "9", True])

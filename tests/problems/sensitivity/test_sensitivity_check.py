@@ -18,11 +18,7 @@ INSTANCE = Instance(
     profiles=PAIR,
     jobs=[{"id": "a", "profile": "one"}, {"id": "b", "profile": "two"}],
 )
-
-
 A = {"cpus": 3, "memory": 4, "gpus": {"0": 1}}
-
-
 B = {"cpus": 1, "memory": 2, "gpus": {"1": 2}}
 
 

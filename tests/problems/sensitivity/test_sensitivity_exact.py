@@ -29,14 +29,6 @@ def test_small_clusters_are_proved(servers: int, multi: bool, allow_split: bool)
     assert dlsched.solve(reverse).objective == best.objective
 
 
-@pytest.mark.parametrize(("seed", "servers"), [(2, 5), pytest.param(5, 8, marks=pytest.mark.slow)])
-def test_distinct_profiles_are_proved(seed: int, servers: int) -> None:
-    """Clusters full of single-GPU jobs, each with a profile of its own, are proved."""
-    instance = dlsched.generate("sensitivity", seed, servers=servers, distinct=True)
-    assert len(instance.profiles) == 8 * servers
-    assert dlsched.solve(instance).status == "optimal"
-
-
 @pytest.mark.parametrize(
     ("servers", "split", "found"),
     [(16, "30/60/10", (Fraction("89.888"), 9)), (128, "20/70/10", (Fraction("852.473"), 48))],
@@ -85,15 +77,6 @@ def test_the_solver_of_synergy_opt_is_told_the_limit(solver: str) -> None:
     assert result.termination == "time_limit"
     assert tuple(result.bound) == (None, None)
     assert "without a solution" in result.reason
-
-
-def test_a_gap_is_good_enough() -> None:
-    """Asked for 30 %, patterns ends with a heuristic's solution; the remaining gap is stated."""
-    instance = dlsched.generate("sensitivity", 1, servers=3, multi=True)
-    rough = dlsched.solve(instance, gap=0.3)
-    assert (rough.status, rough.termination) == ("optimal", "gap_reached")
-    assert 0 < rough.gap[0] <= 0.3
-    assert rough.objective == dlsched.solve(instance, "price_round").objective
 
 
 def test_profiles_with_stairs_are_proved() -> None:

@@ -46,22 +46,14 @@ def test_large_clusters_are_near_the_bound(servers: int, multi: bool, split: str
 
 
 WHOLE = {"allow_split": False}
-
-
 ALONE = WHOLE | {"may_wait": True}
-
-
 TWO_AND_THREE = {f"p{g}": by_cpus(1, gpus=g) for g in (2, 3)}
 
 
 # The large job runs at 2 with 1 CPU a GPU or with its share of 2, and at 3 with 3; the small one
 # at 1 with 2 CPUs and at 5 with 3.
 LARGE = {"large": by_cpus(2, 2, 3, gpus=3), "small": profile(1, [2, 3], [1], [[1], [5]])}
-
-
 SCARCE = {"m": profile(1, [1], [1, 2, 3], [[1, 1, 2]])}
-
-
 BY_HAND: dict[str, tuple[Instance, tuple[int, int] | str, int]] = {
     "of jobs of 3, 3 and 2 GPUs on two servers of 4 one is split":
         (made_of((2, 4, 4, 4), TWO_AND_THREE, ["p2", "p3", "p3"]), (3, 1), 0),

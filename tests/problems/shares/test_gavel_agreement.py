@@ -8,14 +8,12 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 from gavel_all_pairs import AllPairs, optimum
-from gavel_workloads import random_jobs, random_rates
 from scipy.optimize import linprog
 
 from dlsched.problems.shares import Rates, shares
+from gavel_workloads import random_jobs, random_rates
 
 pytestmark = pytest.mark.skipif(find_spec("cvxpy") is None, reason="cvxpy is an optional extra")
-
-
 SMALL = {"V100": 6, "P100": 6, "K80": 6}
 
 

@@ -17,14 +17,8 @@ RATES = Rates.of(
     {"a": {"V100": 4, "K80": 1}, "b": {"V100": 8}, "c": {"V100": 2, "K80": 2}},
     {("a", "b", "V100"): (3, 6), ("a", "a", "V100"): (3, 3)},
 )
-
-
 GPUS = {"V100": 1, "K80": 1}
-
-
 JOBS = [Job("a1", "a"), Job("a2", "a"), Job("b1", "b"), Job("c2", "c", 2)]
-
-
 GOOD: list[tuple[str, str, str | None, Any]] = [
     ("a1", "V100", "b", 0.25),
     ("b1", "V100", "a", 0.25),
@@ -150,8 +144,6 @@ ALONE = [
     {"job_type": "m", "scale_factor": 1, "iterations_per_second": {"v100": 4.25, "k80": 0.5}},
     {"job_type": "n", "scale_factor": 1, "iterations_per_second": {"v100": 2, "k80": 0}},
 ]
-
-
 COLUMNS = [
     "gpu",
     "scale_factor",
@@ -160,8 +152,6 @@ COLUMNS = [
     "iterations_per_second",
     "iterations_per_second_of_the_other",
 ]
-
-
 ROWS = [["v100", 1, "m", "n", 3, 1.5], ["v100", 1, "n", "m", 1.5, 3], ["k80", 1, "m", "n", 0, 0]]
 
 
@@ -216,20 +206,6 @@ def test_nested_files(tmp_path: Path) -> None:
         assert rates.pair("n", "m", 2, "v100") == (1, 3)
         assert rates.pair("n", "m", 2, "k80") is None
         assert len(rates.beside) == 5
-
-
-def test_the_published_rates_nested(published: Rates, tmp_path: Path) -> None:
-    """Gavel's rates written as in the public code are read as the same rates."""
-    nested: dict[str, dict[str, dict[str, Any]]] = {"v100": {}, "p100": {}, "k80": {}}
-    for (model, scale), row in published.alone.items():
-        for gpu, rate in row.items():
-            nested[gpu].setdefault(str((model, scale)), {})["null"] = float(rate)
-    for (a, b, scale, gpu), rate in published.beside.items():
-        both = [float(rate), float(published.beside[b, a, scale, gpu])]
-        nested[gpu].setdefault(str((a, scale)), {})[str((b, scale))] = both
-    path = tmp_path / "oracle.json"
-    path.write_text(json.dumps(nested))
-    assert read_rates(path) == published
 
 
 FAULTS: dict[str, tuple[Any, Any, str]] = {

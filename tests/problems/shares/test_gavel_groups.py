@@ -6,9 +6,9 @@ import random
 
 import pytest
 from gavel_all_pairs import optimum
-from gavel_workloads import random_rates
 
 from dlsched.problems.shares import Job, Rates, check, shares
+from gavel_workloads import random_rates
 
 
 def own_jobs(rng: random.Random, rates: Rates, count: int) -> list[Job]:

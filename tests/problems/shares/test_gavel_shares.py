@@ -9,10 +9,10 @@ from fractions import Fraction
 
 import pandas as pd
 import pytest
-from gavel_workloads import random_jobs, random_rates
 
 import dlsched
 from dlsched.problems.shares import POLICIES, Job, Rates, check, shares
+from gavel_workloads import random_jobs, random_rates
 
 HADAR = {
     "J1": {"V100": 40, "P100": 20, "K80": 30},
@@ -20,8 +20,6 @@ HADAR = {
     "J3": {"V100": 10, "P100": 2, "K80": 20},
 }
 """Rates of the example in Hadar's section II-A."""
-
-
 ONE_EACH = {"V100": 1, "P100": 1, "K80": 1}
 
 
