@@ -209,7 +209,7 @@ def mutated(data: dict[str, Any], rng: random.Random) -> dict[str, Any]:
 
 
 @every_problem
-@widely(10, 400)
+@widely(10, 100)
 def test_no_changed_solution_is_better_than_the_optimum(name: str, count: int) -> None:
     """The checker refuses what is better than the optimum, however a solution is changed."""
     rng, looked = random.Random(name), 0

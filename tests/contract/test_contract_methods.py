@@ -59,7 +59,7 @@ def test_methods_are_found_by_their_names(name: str) -> None:
 
 
 @each_method()
-@widely(8, 150)
+@widely(8, 60)
 def test_nothing_false_is_said(name: str, method: str, count: int) -> None:
     """No bound is beaten, no optimum is false, what is infeasible is called so: by brute force."""
     for instance in instances(name, count):
