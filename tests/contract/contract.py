@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import random
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any, NamedTuple
@@ -186,3 +187,31 @@ def field(path: Path) -> Path:
 def ids(data: Any) -> set[str]:
     """Return what is called ``id`` in a document."""
     return {value for path, value in places(data) if path[-1] == "id"}
+
+
+LABELS = ("dlsched", "problem", "instance", "instance_sha256", "method")
+"""Fields of a solution's document that say what it is."""
+
+
+def mutated(data: dict[str, Any], rng: random.Random) -> dict[str, Any]:
+    """Return a solution's data with one to three entries dropped, doubled, moved or changed."""
+    for _ in range(rng.randint(1, 3)):
+        found = [path for path, _ in places(data) if path[0] not in LABELS]
+        if not found:
+            return data
+        path = rng.choice(found)
+        others = [value for other, value in places(data) if field(other) == field(path)]
+
+        def change(parent: Any, key: Any, others: Any = others) -> None:
+            kind = rng.randrange(4)
+            if kind == 0:
+                parent.pop(key)
+            elif kind == 1 and isinstance(parent, list):
+                parent.append(parent[key])
+            elif kind == 2 and type(parent[key]) in (int, float):
+                parent[key] += rng.choice([-1, 1])
+            else:
+                parent[key] = rng.choice(others)
+
+        data = changed(data, path, change)
+    return data

@@ -20,6 +20,7 @@ from contract import (
     field,
     ids,
     instances,
+    mutated,
     optimum,
     places,
     spelled,
@@ -181,31 +182,6 @@ def test_odd_values_are_taken_or_refused(name: str, count: int) -> None:
                     assert dlsched.load(loaded.to_data()).sha256 == loaded.sha256
             except dlsched.InstanceError as error:
                 assert error.problem and error.remedy and len(str(error)) < 1000
-
-
-def mutated(data: dict[str, Any], rng: random.Random) -> dict[str, Any]:
-    """Return a solution's data with one to three entries dropped, doubled, moved or changed."""
-    for _ in range(rng.randint(1, 3)):
-        found = [path for path, _ in places(data) if path[0] not in (*ENVELOPE, "instance")]
-        found = [path for path in found if path[0] not in ("instance_sha256", "method")]
-        if not found:
-            return data
-        path = rng.choice(found)
-        others = [value for other, value in places(data) if field(other) == field(path)]
-
-        def change(parent: Any, key: Any, others: Any = others) -> None:
-            kind = rng.randrange(4)
-            if kind == 0:
-                parent.pop(key)
-            elif kind == 1 and isinstance(parent, list):
-                parent.append(parent[key])
-            elif kind == 2 and type(parent[key]) in (int, float):
-                parent[key] += rng.choice([-1, 1])
-            else:
-                parent[key] = rng.choice(others)
-
-        data = changed(data, path, change)
-    return data
 
 
 @every_problem

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from contract import (
     examples,
     instances,
     methods,
+    mutated,
     optimum,
     solved,
     widely,
@@ -118,4 +120,13 @@ def test_pictures_say_what_they_cannot_draw(name: str) -> None:
     other = next(i for i in drawn(name, 30) if i.sha256 != instance.sha256)
     with pytest.raises(dlsched.InstanceError):
         dlsched.plot(result.solution, instance=other)
+    for seed in range(8):  # what violates something is drawn, if all that it names is there
+        data = mutated(result.solution.to_data(), random.Random(seed))  # type: ignore[union-attr]
+        try:
+            given = type(result.solution).model_validate(data)  # type: ignore[arg-type]
+            report = dlsched.verify(instance, given)
+            title = dlsched.plot(given, instance=instance).get_title(loc="left")
+        except (dlsched.InstanceError, ValueError):
+            continue
+        assert report.feasible or "not feasible" in title.replace("\n", " ")
     assert dlsched.plot(result, title="mine").get_title(loc="left") == "mine"

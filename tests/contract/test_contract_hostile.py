@@ -119,4 +119,4 @@ def test_nothing_false_is_said_of_hostile_numbers(name: str) -> None:
 def test_nothing_false_is_said_of_every_pair_of_fields(name: str, part: int) -> None:
     """Every two fields that may have decimals are in units far apart, of many digits, or tied."""
     pairs = len(amounts(name)) * (len(amounts(name)) + 1) // 2
-    assert examine(name, range(QUICK + part, QUICK + pairs, 8))
+    assert examine(name, range(QUICK + part, QUICK + max(16, pairs), 8))

@@ -23,6 +23,7 @@ from contract import (
     examples,
     instances,
     methods,
+    mutated,
     optimum,
     solved,
     widely,
@@ -162,6 +163,44 @@ def test_a_start_is_used_or_refused_with_a_reason(name: str, method: str) -> Non
         other = best.model_copy(update={"instance": "another", "instance_sha256": "0" * 64})
         with pytest.raises(dlsched.InstanceError):
             dlsched.solve(instance, method, start=other)
+
+
+@each_method(Kind.EXACT)
+def test_a_start_that_is_no_solution_is_said_to_be(name: str, method: str) -> None:
+    """The result says why it was not used, and is that without it."""
+    rng, tried = random.Random(name), 0
+    for instance in instances(name, 6):
+        best = dlsched.solve(instance)
+        for _ in range(4 * (best.solution is not None)):
+            start = mutated(best.solution.to_data(), rng)  # type: ignore[union-attr]
+            try:
+                feasible = dlsched.verify(instance, start).feasible
+            except dlsched.InstanceError:
+                continue
+            result = None if feasible else solved(instance, method, start=start)
+            if result is not None and result.start is not None:
+                tried += 1
+                assert not result.start.accepted and result.start.reason
+                assert (result.status, result.objective) == (best.status, best.objective)
+    assert tried
+
+
+LIMITED = [
+    (m.problem, m.method, option)
+    for m in METHODS
+    for option, default in m.options.items()
+    if type(default) is int and default > 1 and option != "levels"
+]
+
+
+@pytest.mark.parametrize(("name", "method", "option"), LIMITED)
+def test_little_effort_says_nothing_false(name: str, method: str, option: str) -> None:
+    """Nodes, rounds, tries and the like may be few: no bound is beaten, no optimum is false."""
+    for instance in instances(name, 6):
+        for value in (0, 1, 2):
+            result = solved(instance, method, **{option: value})
+            if result is not None:
+                assert_nothing_false(result, optimum(instance))
 
 
 @each_method(Kind.EXACT)
