@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import dlsched
-from dlsched.testing import Finding, check_problem
+from dlsched.testing import Finding, check_heuristic, check_problem, worst_case
 
 PAGE = (Path(__file__).parents[2] / "docs" / "add-a-problem.md").read_text(encoding="utf-8")
 FILES: dict[str, str] = dict(
@@ -260,3 +260,21 @@ def test_the_name_of_the_entry_point_is_the_problem_s(install: Install) -> None:
     name = install(FILES, entry="other")
     with pytest.raises(dlsched.OptionError, match=f"of that name; its name is '{name}'"):
         check_problem("other")
+
+
+def test_unknown_problems_and_missing_modules(install: Install) -> None:
+    """A problem that does not exist, or has no strategy or oracle, is one clear error."""
+
+    def without(module: str) -> str:
+        return install({name: text for name, text in FILES.items() if module not in name})
+
+    undrawn, unenumerated = without("strategy"), without("oracle")
+    for search in (check_heuristic, worst_case):
+        with pytest.raises(dlsched.UnknownName, match="no problem is called 'reclaimin'"):
+            search("reclaimin", "lyra")  # type: ignore[operator]
+        with pytest.raises(dlsched.OptionError, match=r"no strategy for .*; pass one as"):
+            search(undrawn, "densest_first")  # type: ignore[operator]
+        with pytest.raises(dlsched.OptionError, match="no oracle for"):
+            search(unenumerated, "densest_first")  # type: ignore[operator]
+    with pytest.raises(dlsched.OptionError, match="pass oracle=False"):
+        check_heuristic(unenumerated, "densest_first")
