@@ -87,7 +87,7 @@ def damaged(data: Any, rng: random.Random) -> list[tuple[Any, Any]]:
         elif isinstance(value, str) and value.replace("/", "").lstrip("-").isdigit():
             others = [str(Fraction(value) + 1), str(Fraction(value) - 1), "0", "1/0"]
         elif isinstance(value, str):
-            others = ["", "0" * 64, "model"]
+            others = ["", "0" * 64, "certified" if path[-1] == "kind" else "model"]
         elif isinstance(value, list) and value:
             others = [value[:-1], value[1:], [*value, value[-1]], value[::-1], []]
         else:

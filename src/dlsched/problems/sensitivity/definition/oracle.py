@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import NamedTuple, TypeAlias
 
 from dlsched.problems.sensitivity.definition.check import LEVELS
-from dlsched.problems.sensitivity.definition.schema import Instance
+from dlsched.problems.sensitivity.definition.schema import Choice, Instance
 from dlsched.results.objective import ByLevel, Objective
 from dlsched.schema import granularity
 
@@ -37,10 +37,11 @@ def brute_force(instance: Instance) -> Objective | None:
     per_gb = granularity([servers.memory, *(c.memory for c in choices)])
     unit = granularity(c.throughput for c in choices) or Fraction(1)
     options = {
-        name: _undominated(
+        name: [
             _Option(int(c.cpus / per_cpu), int(c.memory / per_gb), int(c.throughput / unit))
             for c in instance.choices[name]
-        )
+            if not any(_dominated(c, other) for other in instance.choices[name])
+        ]
         for name in {job.profile for job in instance.jobs}
     }
     full = servers.gpus, int(servers.cpus / per_cpu), int(servers.memory / per_gb)
@@ -63,13 +64,9 @@ def brute_force(instance: Instance) -> Objective | None:
     return ByLevel(LEVELS, (value * unit, -split))
 
 
-def _undominated(options: Iterable[_Option]) -> list[_Option]:
-    """Return the options without those that take no less than another and give no more."""
-    kept: list[_Option] = []
-    for a in sorted(options, key=lambda option: (-option.throughput, option)):
-        if not any(b.cpus <= a.cpus and b.memory <= a.memory for b in kept):
-            kept.append(a)
-    return kept
+def _dominated(a: Choice, b: Choice) -> bool:
+    """Whether choice `b` takes no more than `a`, which is another one, and gives no less."""
+    return b.cpus <= a.cpus and b.memory <= a.memory and b.throughput >= a.throughput and a != b
 
 
 def _placements(
