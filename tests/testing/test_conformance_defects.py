@@ -6,19 +6,16 @@ Without a defect it passes: tests/test_seventh_problem.py.
 
 from __future__ import annotations
 
+import itertools
 import re
 import sys
-from collections.abc import Callable, Iterator
-from importlib.metadata import EntryPoint
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import dlsched
-from dlsched import registry
-from dlsched.registry import layout, lookup, names, registered
-from dlsched.testing import check_problem
-from dlsched.testing.transformations import renamed
+from dlsched.testing import Finding, check_heuristic, check_problem, worst_case
 
 PAGE = (Path(__file__).parents[2] / "docs" / "add-a-problem.md").read_text(encoding="utf-8")
 FILES: dict[str, str] = dict(
@@ -41,19 +38,9 @@ GREEDY = """
 DEFECTS: dict[str, tuple[str, str, str, str, str]] = {
     "no oracle": ("oracle", "def brute_force", "def enumerate_sets", "parts", "has no brute_force"),
     "the definition imports a picture": (
-        "oracle", "from dlsched_admission.definition.check import check",
-        "from dlsched_admission.definition.check import check\nfrom dlsched_admission.pictures import draw",
+        "oracle", f"from {PACKAGE}.definition.check import check",
+        f"from {PACKAGE}.definition.check import check\nfrom {PACKAGE}.pictures import draw",
         "layers", "definition/oracle.py: imports dlsched_admission.pictures.draw",
-    ),
-    "the definition imports a picture from two folders up": (
-        "oracle", "from dlsched_admission.definition.check import check",
-        "from dlsched_admission.definition.check import check\nfrom ..pictures import draw",
-        "layers", "definition/oracle.py: imports dlsched_admission.pictures.draw",
-    ),
-    "the definition imports the model as a whole": (
-        "oracle", "from dlsched_admission.definition.check import check",
-        "from dlsched_admission.definition.check import check\nfrom .. import model",
-        "layers", "definition/oracle.py: imports dlsched_admission.model",
     ),
     "a start that is no method": (
         "dlsched_admission", "    package=__name__,", "    package=__name__,\n    starts=(Start('densest'),),",
@@ -125,31 +112,43 @@ DEFECTS: dict[str, tuple[str, str, str, str, str]] = {
     "the picture is not returned": ("draw", "    return ax", "    return None", "picture", "NoneType"),
 }  # fmt: skip
 """By name: module, passage, what stands in its place, the check that fails, and its message."""
-
-Install = Callable[[dict[str, str]], None]
+COUNT = itertools.count()
+Install = Callable[..., str]
 
 
 @pytest.fixture
-def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unshrunk: None) -> Iterator[Install]:
-    """Return a function that makes the package importable; examples are not shrunk."""
-    monkeypatch.setattr(registered, "METHODS", dict(registered.METHODS))
-    entry = EntryPoint("admission", f"{PACKAGE}:PROBLEM", registry.PROBLEMS_GROUP)
-    found = {registry.PROBLEMS_GROUP: [entry], registry.METHODS_GROUP: []}
-    monkeypatch.setattr(names, "entry_points", lambda group: found[group])
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unshrunk: None) -> Install:
+    """Return a function that installs the package, each time under another name."""
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
 
-    def write(files: dict[str, str]) -> None:
-        for name, text in files.items():
-            path = tmp_path / name
+    def write(files: dict[str, str], entry: str = "") -> str:
+        """Write the files, and what pip writes beside them; return the problem's name."""
+        name = f"admission{next(COUNT)}"
+        package = f"dlsched_{name}"
+        points = f"[dlsched.problems]\n{entry or name} = {package}:PROBLEM\n"
+        beside = {
+            f"{package}-1.dist-info/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n",
+            f"{package}-1.dist-info/entry_points.txt": points,
+        }
+        own = {
+            file.replace(PACKAGE, package): text.replace(PACKAGE, package)
+            for file, text in files.items()
+        }
+        for file, text in (own | beside).items():
+            path = tmp_path / name / file
             path.parent.mkdir(exist_ok=True, parents=True)
-            path.write_text(text, encoding="utf-8")
-        monkeypatch.syspath_prepend(tmp_path)
+            path.write_text(text.replace('"admission"', f'"{name}"'), encoding="utf-8")
+        monkeypatch.syspath_prepend(tmp_path / name)
+        return name
 
-    yield write
-    for name in [name for name in sys.modules if name.split(".")[0] == PACKAGE]:
-        del sys.modules[name]
-    registry.problem.cache_clear()
-    registered.load_methods.cache_clear()
+    return write
+
+
+def finding_of(name: str, check: str, **options: object) -> Finding:
+    """Return the one finding of a check, with the package's name as on the page."""
+    (found,) = check_problem(name, checks=[check], **options).findings  # type: ignore[arg-type]
+    assert found.kind == check
+    return Finding(check, found.message.replace(f"dlsched_{name}", PACKAGE), found.instance)
 
 
 @pytest.mark.parametrize("defect", DEFECTS)
@@ -170,15 +169,13 @@ def test_defects_are_found(install: Install, defect: str) -> None:
         )
     if "CALLS" in planted:
         text = text.replace("\n\n\n", "\n\nCALLS: list[int] = []\n\n\n", 1)
-    install(FILES | {file: text})
-    found = check_problem("admission", checks=[name])
-    assert [finding.kind for finding in found.findings] == [name]
-    assert message in found.findings[0].message
+    assert message in finding_of(install(FILES | {file: text}), name).message
 
 
 def test_a_package_without_folders_is_found(install: Install) -> None:
     """The same modules may all be in the package itself."""
-    folder = rf"{PACKAGE}([./])(?:{'|'.join(layout.FOLDERS)})[./](?!__init__)"
+    names = {name.split("/")[1] for name in FILES if name.count("/") > 1}
+    folder = rf"{PACKAGE}([./])(?:{'|'.join(names)})[./](?!__init__)"
     flat = {
         re.sub(folder, rf"{PACKAGE}\1", name).replace("/__init__.py", ".py")
         if name.count("/") > 1
@@ -186,111 +183,98 @@ def test_a_package_without_folders_is_found(install: Install) -> None:
         for name, text in FILES.items()
     }
     assert f"{PACKAGE}/exact.py" in flat and f"{PACKAGE}/bounds.py" in flat
-    install(flat)
-    found = check_problem("admission", checks=["parts", "layers", "methods", "generator", "proofs"])
-    assert found.findings == []
+    checks = ["parts", "layers", "methods", "generator", "proofs"]
+    assert check_problem(install(flat), checks=checks).passed == checks
 
 
 def test_a_module_of_methods_that_nothing_imports_is_found(install: Install) -> None:
     """Methods are in exact and heuristics; a function elsewhere is registered by no one."""
     elsewhere = FILES[f"{PACKAGE}/heuristics/__init__.py"].replace("densest_first", "other_rule")
-    install(FILES | {f"{PACKAGE}/structures/rules.py": elsewhere})
-    (found,) = check_problem("admission", checks=["methods"]).findings
-    assert found.message.startswith("not imported: structures/rules.py; methods are in")
+    name = install(FILES | {f"{PACKAGE}/structures/rules.py": elsewhere})
+    said = finding_of(name, "methods").message
+    assert said.startswith("not imported: structures/rules.py; methods are in")
 
 
-def test_all_missing_modules_are_named_with_their_places(install: Install) -> None:
-    """One run says what is to be written."""
+def test_missing_and_doubled_modules_are_named_with_their_places(install: Install) -> None:
+    """One run says what is to be written, or removed."""
     missing = (f"{PACKAGE}/definition/oracle.py", f"{PACKAGE}/pictures/draw.py")
-    install({name: text for name, text in FILES.items() if name not in missing})
-    (found,) = check_problem("admission", checks=["parts"]).findings
-    assert f"no {PACKAGE}.pictures.draw, with draw; " in found.message
-    assert f"no {PACKAGE}.definition.oracle, with brute_force" in found.message
-    with pytest.raises(dlsched.OptionError, match=r"'draw': no dlsched_admission\.pictures\.draw"):
-        registry.problem("admission").module("draw")
-
-
-def test_a_module_in_two_places_is_found(install: Install) -> None:
-    """The one in the package itself hides that of the folder."""
-    install(FILES | {f"{PACKAGE}/oracle.py": FILES[f"{PACKAGE}/definition/oracle.py"]})
-    (found,) = check_problem("admission", checks=["parts"]).findings
-    assert found.message == f"{PACKAGE}.oracle hides {PACKAGE}.definition.oracle; remove one"
+    name = install({name: text for name, text in FILES.items() if name not in missing})
+    said = finding_of(name, "parts").message
+    assert f"no {PACKAGE}.pictures.draw, with draw; " in said
+    assert f"no {PACKAGE}.definition.oracle, with brute_force" in said
+    twice = FILES | {f"{PACKAGE}/oracle.py": FILES[f"{PACKAGE}/definition/oracle.py"]}
+    said = finding_of(install(twice), "parts").message
+    assert said == f"{PACKAGE}.oracle hides {PACKAGE}.definition.oracle; remove one"
 
 
 def test_a_problem_without_heuristics_skips_their_check(install: Install) -> None:
     """A check that had nothing to look at has not passed."""
-    install({name: text for name, text in FILES.items() if "heuristics" not in name})
-    assert check_problem("admission", checks=["heuristics"]).skipped == ["heuristics"]
+    name = install({name: text for name, text in FILES.items() if "heuristics" not in name})
+    assert check_problem(name, checks=["heuristics"]).skipped == ["heuristics"]
 
 
-def test_a_level_that_no_drawn_instance_shows_is_a_hint(install: Install) -> None:
+@pytest.mark.parametrize(
+    ("file", "old", "new", "hint"),
+    [
+        ("instances/strategy", "max_jobs: int = 6", "max_jobs: int = 0",
+         "none has two that differ first at weight"),
+        ("definition/oracle", "\n\n\ndef brute_force",
+         "\n\n\ndef solutions(instance):\n    raise KeyError('x')\n\n\ndef brute_force",
+         "could not be counted: KeyError"),
+    ],
+)  # fmt: skip
+def test_what_the_drawn_instances_cannot_show_is_a_hint(
+    install: Install, file: str, old: str, new: str, hint: str
+) -> None:
     """What passes on instances without a choice is no evidence, and the report says so."""
-    file = f"{PACKAGE}/instances/strategy.py"
-    install(FILES | {file: FILES[file].replace("max_jobs: int = 6", "max_jobs: int = 0")})
-    found = check_problem("admission", checks=["exact"], examples=3)
-    assert found.passed == ["exact"]
-    assert "none has two that differ first at weight" in str(found)
-
-
-def test_a_hint_says_that_solutions_cannot_be_counted(install: Install) -> None:
-    """Where the oracle's own list of solutions fails, no level is called invisible."""
-    file = f"{PACKAGE}/definition/oracle.py"
-    install(FILES | {file: f"{FILES[file]}\n\ndef solutions(instance):\n    raise KeyError('x')\n"})
-    found = check_problem("admission", checks=["exact"], examples=3)
-    assert found.passed == ["exact"]
-    assert "could not be counted: KeyError" in str(found)
+    path = f"{PACKAGE}/{file}.py"
+    assert old in FILES[path]
+    name = install(FILES | {path: FILES[path].replace(old, new)})
+    found = check_problem(name, checks=["exact"], examples=3)
+    assert found.passed == ["exact"] and hint in str(found)
 
 
 def test_the_card_s_missing_rows_are_named(install: Install, tmp_path: Path) -> None:
     """With how a row looks, and what the model has not."""
-    install(FILES)
-    card = tmp_path / "card.md"
+    name, card = install(FILES), tmp_path / "card.md"
     rows = "| component | kind | meaning |\n|---|---|---|\n| `x` | Var | starts |\n"
     card.write_text(rows)
-    (found,) = check_problem("admission", checks=["card"], card=str(card)).findings
-    assert found.message.startswith(
-        "the card has no row for `JOBS` Set, `gpus` Constraint, `weight`"
-    )
+    said = finding_of(name, "card", card=str(card)).message
+    assert said.startswith("the card has no row for `JOBS` Set, `gpus` Constraint, `weight`")
     others = "| `JOBS` | Set | |\n| `gpus` | Constraint | |\n| `weight` | Objective | |\n"
     card.write_text(f"{rows}{others}| `y` | Var | no more |\n")
-    (found,) = check_problem("admission", checks=["card"], card=card).findings
-    assert found.message == "the card has rows for `y` Var, which the model has not"
+    said = finding_of(name, "card", card=card).message
+    assert said == "the card has rows for `y` Var, which the model has not"
 
 
 def test_an_exception_is_shown_with_its_instance(install: Install) -> None:
     """Also where a problem's own code raises."""
     file = f"{PACKAGE}/exact/__init__.py"
-    install(FILES | {file: FILES[file].replace(SOLVE, "return instance.jobs[0]")})
-    (found,) = check_problem("admission", checks=["exact"]).findings
+    name = install(FILES | {file: FILES[file].replace(SOLVE, "return instance.jobs[0]")})
+    found = finding_of(name, "exact")
     assert "IndexError" in found.message and found.instance is not None
 
 
-def test_a_reference_may_be_called_kind(install: Install) -> None:
-    """Ids are replaced in every field but those of fixed words."""
-    file = f"{PACKAGE}/definition/schema.py"
-    fields = "    kind: Id | None = None\n    size: Literal['a', 'b'] | None = None\n"
-    install(
-        FILES
-        | {
-            file: FILES[file].replace(
-                "    weight: Amount = 1\n", f"{fields}    weight: Amount = 1\n"
-            )
-        }
-    )
-    job = {"id": "a", "gpus": 1, "kind": "a", "size": "a"}
-    made = registry.problem("admission").instance(name="a", gpus=1, jobs=[job])
-    other = renamed(made)
-    assert (other.name, other.jobs[0].kind, other.jobs[0].size) == ("a", other.jobs[0].id, "a")
-    assert other.jobs[0].id != "a"
-
-
-def test_the_name_of_the_entry_point_is_the_problem_s(
-    install: Install, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_name_of_the_entry_point_is_the_problem_s(install: Install) -> None:
     """The message has both names."""
-    install(FILES)
-    entry = EntryPoint("other", f"{PACKAGE}:PROBLEM", registry.PROBLEMS_GROUP)
-    monkeypatch.setattr(names, "entries", lambda group: [entry])
-    monkeypatch.setattr(lookup, "entries", lambda group: [entry])
-    with pytest.raises(dlsched.OptionError, match="of that name; its name is 'admission'"):
-        registry.problem("other")
+    name = install(FILES, entry="other")
+    with pytest.raises(dlsched.OptionError, match=f"of that name; its name is '{name}'"):
+        check_problem("other")
+
+
+def test_unknown_problems_and_missing_modules(install: Install) -> None:
+    """A problem that does not exist, or has no strategy or oracle, is one clear error."""
+
+    def without(module: str) -> str:
+        return install({name: text for name, text in FILES.items() if module not in name})
+
+    undrawn, unenumerated = without("strategy"), without("oracle")
+    for search in (check_heuristic, worst_case):
+        with pytest.raises(dlsched.UnknownName, match="no problem is called 'reclaimin'"):
+            search("reclaimin", "lyra")  # type: ignore[operator]
+        with pytest.raises(dlsched.OptionError, match=r"no strategy for .*; pass one as"):
+            search(undrawn, "densest_first")  # type: ignore[operator]
+        with pytest.raises(dlsched.OptionError, match="no oracle for"):
+            search(unenumerated, "densest_first")  # type: ignore[operator]
+    with pytest.raises(dlsched.OptionError, match="pass oracle=False"):
+        check_heuristic(unenumerated, "densest_first")

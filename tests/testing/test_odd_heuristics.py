@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 import dlsched
 from dlsched import Bound, Claim, Status
 from dlsched.problems.reclaiming import Solution
-from dlsched.registry import Problem
-from dlsched.testing import check_heuristic, oracles, worst_case
+from dlsched.testing import check_heuristic, oracles
 
 CHILDREN: list[int] = []
 """Processes that `forks` made."""
@@ -163,31 +162,3 @@ def test_exact_methods_keep_their_word() -> None:
     for problem, name in (("elastic", "dp"), ("reclaiming", "milp")):
         found = check_heuristic(problem, name, examples=15, invariant=())
         assert found and found.optimal == found.solved > 0, str(found)
-
-
-def test_unknown_problems_and_missing_tools(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A problem that does not exist, or has no strategy or oracle, is one clear error."""
-    for search in (check_heuristic, worst_case):
-        with pytest.raises(dlsched.UnknownName, match="no problem is called 'reclaimin'"):
-            search("reclaimin", first)  # type: ignore[operator]
-    whole = Problem.module
-
-    def without(part: str) -> None:
-        """Leave a module out of every problem's package."""
-
-        def module(self: Problem, name: str) -> Any:
-            if name == part:
-                raise dlsched.OptionError(f"no module {name}")
-            return whole(self, name)
-
-        monkeypatch.setattr(Problem, "module", module)
-
-    without("strategy")
-    for search in (check_heuristic, worst_case):
-        with pytest.raises(dlsched.OptionError, match="no strategy for reclaiming; pass one as"):
-            search("reclaiming", first)  # type: ignore[operator]
-    without("oracle")
-    with pytest.raises(dlsched.OptionError, match="no oracle for reclaiming; pass oracle=False"):
-        check_heuristic("reclaiming", first)
-    with pytest.raises(dlsched.OptionError, match="no oracle for reclaiming"):
-        worst_case("reclaiming", first)

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 from refusals import refused_path
-from sensitivity_instances import PAIR
 
 import dlsched
 from dlsched.problems.sensitivity import Instance
+from sensitivity_instances import PAIR
 
 INSTANCE = Instance(
     name="pair",
@@ -83,13 +83,6 @@ def test_a_job_may_be_absent_where_jobs_may_wait() -> None:
     assert (report.details["idle_gpus"], report.details["waiting"]) == (3, 1)
 
 
-def test_unknown_jobs_are_rejected() -> None:
-    """A job that the instance does not have is named."""
-    given = solution()
-    given["allocation"] = given["allocation"] | {"z": A}
-    assert [v.kind for v in dlsched.verify(INSTANCE, given).violations] == ["unknown_job"]
-
-
 def test_split_is_rejected_where_forbidden() -> None:
     """With allow_split false a job on two servers is a violation."""
     whole = INSTANCE.model_copy(update={"allow_split": False})
@@ -117,22 +110,14 @@ def first(**changes: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("changes", "path"),
     [
-        ({"servers": GOOD["servers"] | {"count": 0}}, "servers.count"),
         ({"servers": GOOD["servers"] | {"count": 10**7}}, "servers.count"),
         ({"servers": GOOD["servers"] | {"cpus": 5}}, "profiles.one.cpus"),
         ({"servers": GOOD["servers"] | {"memory": 5}}, "profiles.one.memory"),
-        (first(gpus=0), "profiles.one.gpus"),
         (first(cpus=[]), "profiles.one.cpus"),
         (first(cpus=[2, 1, 3]), "profiles.one.cpus[1]"),
         (first(throughput=[[1, 1]]), "profiles.one.throughput"),
         (first(throughput=[[1, 1], [1], [1, 1]]), "profiles.one.throughput[1]"),
         (first(throughput=[[1, 1], [0, 1], [1, 1]]), "profiles.one.throughput"),
-        (first(throughput=[[1, 1], [1, -1], [1, 1]]), "profiles.one.throughput[1][1]"),
-        ({"jobs": [{"id": "a", "profile": "three"}]}, "jobs[0].profile"),
-        ({"jobs": GOOD["jobs"] * 2}, "jobs[1].id"),
-        ({"allow_split": "no"}, "allow_split"),
-        ({"may_wait": 1}, "may_wait"),
-        ({"cpus": 4}, "cpus"),
     ],
 )
 def test_invalid_instances_raise_by_field(changes: dict[str, Any], path: str) -> None:

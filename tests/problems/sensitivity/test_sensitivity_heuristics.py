@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import product
-from typing import Any
-
-import pytest
-from sensitivity_instances import by_cpus, profile
-from sensitivity_instances import instance as made_of
 
 import dlsched
 from dlsched.problems.sensitivity import Instance
-from dlsched.problems.sensitivity.instances.generate import examples
-from dlsched.problems.sensitivity.instances.strategy import instances
+from dlsched.testing import strategies
 from drawing import drawn
+from sensitivity_instances import by_cpus, profile
+from sensitivity_instances import instance as made_of
 
 TUNED = ("tune", "tune_public", "proportional")
 STATIC = ("greedy", "drf", "tetris")
@@ -25,7 +21,7 @@ READINGS = [
 ]
 
 
-@drawn(60, instances(max_jobs=7))
+@drawn(60, strategies.sensitivity(max_jobs=7))
 def test_every_job_is_placed(instance: Instance) -> None:
     """On up to 8 servers, jobs split or not: a job is not placed only for lack of free GPUs."""
     # The checker accepts every solution, in which no job is below its proportional throughput.
@@ -41,7 +37,7 @@ def test_every_job_is_placed(instance: Instance) -> None:
             assert result.details["waiting"] == 0
 
 
-@drawn(50, instances(max_jobs=7))
+@drawn(50, strategies.sensitivity(max_jobs=7))
 def test_jobs_wait_only_where_they_may(instance: Instance) -> None:
     """In greedy, drf and tetris jobs that do not fit wait, or there is no solution."""
     waits = instance.model_copy(update={"may_wait": True})
@@ -53,12 +49,6 @@ def test_jobs_wait_only_where_they_may(instance: Instance) -> None:
         for name, given_ in free.solution.allocation.items():
             job = next(job for job in instance.jobs if job.id == name)
             assert (given_.cpus, given_.memory) == instance.best_cases[job.profile][:2]
-
-
-def test_best_case_is_the_least_for_full_throughput() -> None:
-    """Of equally fast choices the one with fewest CPUs, then least memory, is the demand."""
-    demands = {name: best[:2] for name, best in examples()[0].best_cases.items()}
-    assert demands == {"image": (5, 62.5), "language": (1, 62.5)}
 
 
 def test_best_case_is_capped_at_one_server() -> None:
@@ -171,31 +161,3 @@ def test_drf_and_tetris_are_orderings() -> None:
     for name in ("drf", "tetris"):
         tuned = dlsched.solve(made, name, tuned=True)
         assert tuned.details["waiting"] == 0
-
-
-@pytest.mark.parametrize("seed", [1, 2, 3])
-def test_order_of_the_heuristics(seed: int) -> None:
-    """On generated clusters all but greedy are above proportional, and none above the optimum."""
-    instance = dlsched.generate("sensitivity", seed, servers=8)
-    best = dlsched.solve(instance).objective
-    base = dlsched.solve(instance, "proportional").objective
-    for name in ("tune", "tune_public", "price_round"):
-        found = dlsched.solve(instance, name).objective
-        assert found.better_than(base)
-        assert not found.better_than(best)
-
-
-@pytest.mark.parametrize(
-    ("servers", "cpus", "memory", "throughput"),
-    [
-        ((2, 3, 6, 3), [1, 2], [1], [[1e-300], [1e15]]),
-        ((2, 4, 1e15, 4), [1e-300, 2.5e14], [1], [[1], [2]]),
-        ((2, 4, 4, 1e15), [1], [1e-300, 2.5e14], [[1, 2]]),
-    ],
-)
-def test_values_far_apart(servers: Any, cpus: Any, memory: Any, throughput: Any) -> None:
-    """1e-300 beside 1e15 in one instance: every heuristic gives all jobs full throughput."""
-    made = made_of(servers, {"p": profile(2, cpus, memory, throughput)}, ["p", "p"])
-    most = 2 * max(max(row) for row in throughput)
-    for name in (*TUNED, *STATIC):
-        assert dlsched.solve(made, name).objective[0] == most

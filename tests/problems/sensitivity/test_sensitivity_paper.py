@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,6 @@ import pytest
 
 import dlsched
 from dlsched.problems.sensitivity import Instance
-from dlsched.problems.sensitivity.instances.from_profiles import read_profiles
-from dlsched.problems.sensitivity.instances.generate import examples
 from dlsched.schema import Number, exact
 
 PROFILES = Path(__file__).parents[4] / "shared" / "data" / "synergy" / "profiles.json"
@@ -19,7 +18,7 @@ PROFILES = Path(__file__).parents[4] / "shared" / "data" / "synergy" / "profiles
 
 def test_sensitive_beats_proportional_on_the_papers_example() -> None:
     """Tables 1-3: two sensitive and two modest jobs on two servers; 4 becomes 5.2."""
-    tables = examples()[0]
+    tables = dlsched.load("synergy-tables")
     values = {m: float(dlsched.solve(tables, m).objective[0]) for m in ("proportional", "tune")}
     assert values == {"proportional": 4.0, "tune": 5.2}
     assert float(dlsched.solve(tables).objective[0]) == 5.2
@@ -28,13 +27,13 @@ def test_sensitive_beats_proportional_on_the_papers_example() -> None:
 @pytest.mark.skipif(not PROFILES.exists(), reason="the authors' profiles are not on this machine")
 def test_the_papers_example_with_the_authors_profiles() -> None:
     """TUNE gains nothing; the optimum speeds up J1 and J2 alone, and Table 3's shares J1 alone."""
-    profiles, _ = read_profiles(PROFILES)
     models = ("res18_4", "m5_4", "transformer_4", "gnmt_4")
+    profiles = {name: _measured(name) for name in models}
     data = {
         "name": "tables-1-to-3",
         "servers": {"count": 2, "gpus": 8, "cpus": 24, "memory": 500},
         "allow_split": False,
-        "profiles": {model: profiles[model] for model in models},
+        "profiles": profiles,
         "jobs": [{"id": f"j{j}", "profile": model} for j, model in enumerate(models, 1)],
     }
     tables = Instance.model_validate(data)
@@ -52,18 +51,32 @@ def test_the_papers_example_with_the_authors_profiles() -> None:
     assert _speed(profiles["m5_4"], 12 / 4, 450 / 4) == 1
 
 
+def _measured(name: str) -> dict[str, Any]:
+    """Return a model's profile of the authors' file; rows of zeros were not measured."""
+    data = json.loads(PROFILES.read_text())
+    sets = {int(s["fair_cpu_per_gpu"]): s["models"] for s in data["sets"].values()}
+    entry, axes = sets[3][name], data["axes"]
+    rows = [(c, r) for c, r in zip(axes["cpu_per_gpu"], entry["tput"], strict=True) if any(r)]
+    return {
+        "gpus": entry["gpus"],
+        "cpus": [c for c, _ in rows],
+        "memory": axes[f"mem_gb_per_gpu_9x{len(entry['tput'][0])}"],
+        "throughput": [row for _, row in rows],
+    }
+
+
 def _speed(profile: dict[str, Any], cpus: float, memory: float) -> Number:
     """Return the throughput of the largest measured point within a GPU's CPUs and memory."""
     row = max(i for i, least in enumerate(profile["cpus"]) if least <= cpus)
     column = max(i for i, least in enumerate(profile["memory"]) if least <= memory)
-    speed: Number = profile["throughput"][row][column]
+    speed: Number = exact(profile["throughput"][row][column])
     return speed
 
 
 @pytest.mark.parametrize("method", ["milp", "patterns"])
 def test_two_servers_by_hand(method: str) -> None:
     """Split, c leaves a server each to a and b; whole, a and b share 4 CPUs and 4 GB."""
-    two = examples()[1]
+    two = dlsched.load("synergy-two-servers")
     # a with 3 CPUs and 2 GB, b with 1 CPU and 3 GB, and a GPU of c with 1 and 1 beside either.
     assert tuple(dlsched.solve(two, method).objective) == (Fraction(15, 4), 1)  # 1.5 + 1.25 + 1
     # c fills a server, and a and b get 3 + 1 CPUs and 1 + 3 GB of the other one.

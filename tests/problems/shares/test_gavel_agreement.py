@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import random
 from importlib.util import find_spec
-from typing import Any
 
 import numpy as np
 import pytest
 from gavel_all_pairs import AllPairs, optimum
-from gavel_workloads import random_jobs, random_rates
-from scipy.optimize import linprog, milp
+from scipy.optimize import linprog
 
 from dlsched.problems.shares import Rates, shares
+from gavel_workloads import random_jobs, random_rates
 
 pytestmark = pytest.mark.skipif(find_spec("cvxpy") is None, reason="cvxpy is an optional extra")
 SMALL = {"V100": 6, "P100": 6, "K80": 6}
@@ -92,82 +91,3 @@ def test_water_filling(seed: int) -> None:
     reached = sorted(map(float, found.values.values()))
     assert reached == pytest.approx(_lexicographic(AllPairs(jobs, rates, gpus, True)), rel=1e-6)
     assert all(r.bound is not None and r.level <= r.bound for r in found.rounds)
-
-
-def _by_integers(program: AllPairs) -> list[float]:
-    """Return the vector of the public code's water filling: an integer program in every round."""
-    n, size = len(program.weight), program.size
-    value = program.rate.toarray() * program.fair[:, None]
-    limits = np.vstack([program.time.toarray(), program.used.toarray()])
-    sides = np.concatenate([np.ones(n), program.gpus])
-    big, epsilon = float(value.max()), 1e-5
-    fixed: dict[int, float] = {}
-    while len(fixed) < n:
-        open_ = [j for j in range(n) if j not in fixed]
-        equal = np.array([value[j] for j in fixed]).reshape(len(fixed), size)
-        levels = np.array(list(fixed.values()))
-        A = np.vstack(
-            [np.hstack([limits, np.zeros((len(limits), 1))])]
-            + [np.append(-value[j], 1) for j in open_]
-        )
-        cost = np.append(np.zeros(size), -1)
-        Aeq = np.hstack([equal, np.zeros((len(fixed), 1))]) if fixed else None
-        now = linprog(
-            cost, A, np.append(sides, np.zeros(len(open_))), Aeq, levels if fixed else None
-        )
-        level = -now.fun
-        rows, lower, upper = [], [], []
-
-        def row(x: Any, z: Any, low: float, high: float) -> None:
-            rows.append(np.concatenate([x, z]))  # noqa: B023
-            lower.append(low)  # noqa: B023
-            upper.append(high)  # noqa: B023
-
-        for entries, side in zip(limits, sides, strict=True):
-            row(entries, np.zeros(n), -np.inf, side)
-        for j in range(n):
-            unit = np.eye(n)[j]
-            if j in fixed:
-                row(value[j], 0 * unit, fixed[j] - 1e-9, fixed[j] + 1e-9)
-                row(0 * value[j], unit, 0, 0)
-            else:
-                row(value[j], 0 * unit, level - 1e-9, np.inf)
-                row(value[j], -big * unit, -np.inf, level * 1.0001 - epsilon)
-                row(value[j], -big * unit, level * 1.0001 - big, np.inf)
-        integral = np.append(np.zeros(size), np.ones(n))
-        bounds = (np.zeros(size + n), np.append(np.full(size, np.inf), np.ones(n)))
-        best = milp(
-            -integral,
-            integrality=integral,
-            bounds=bounds,
-            constraints=(np.array(rows), lower, upper),
-        )
-        stuck = [j for j in open_ if best.x[size + j] < 0.5]
-        fixed |= dict.fromkeys(stuck or open_, level)
-    return sorted(fixed.values())
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_water_filling_is_no_worse_than_with_integers(seed: int) -> None:
-    """The vector is lexicographically at least as good as that of the public integer programs."""
-    rng = random.Random(10 + seed)
-    rates = random_rates(rng, 4)
-    jobs = random_jobs(rng, rates, 8)
-    gpus = {"V100": 1, "P100": 2, "K80": 2}
-    found = shares(rates, gpus, jobs, policy="water_filling", space_sharing=False)
-    ours = sorted(map(float, found.values.values()))
-    theirs = _by_integers(AllPairs(jobs, rates, gpus, False))
-    differing = [(a, b) for a, b in zip(ours, theirs, strict=True) if abs(a - b) > 1e-6 * b]
-    assert not differing or differing[0][0] > differing[0][1]
-
-
-def test_water_filling_starts_at_max_min(published: Rates) -> None:
-    """With Gavel's rates the least value is that of max-min fairness, and no value is less."""
-    gpus = {"v100": 20, "p100": 20, "k80": 20}
-    jobs = random_jobs(random.Random(5), published, 48)
-    fair = shares(published, gpus, jobs)
-    filled = shares(published, gpus, jobs, policy="water_filling")
-    assert float(filled.objective) == pytest.approx(float(fair.objective), rel=1e-8)
-    ours, theirs = (sorted(map(float, r.values.values())) for r in (filled, fair))
-    first = next((a > b for a, b in zip(ours, theirs, strict=True) if abs(a / b - 1) > 1e-7), True)
-    assert first and len(filled.rounds) > 1

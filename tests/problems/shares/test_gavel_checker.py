@@ -12,8 +12,6 @@ import pytest
 
 import dlsched
 from dlsched.problems.shares import Job, Rates, Share, check, read_rates, shares
-from dlsched.problems.shares import api as gavel_api
-from dlsched.problems.shares.optimum import Solved
 
 RATES = Rates.of(
     {"a": {"V100": 4, "K80": 1}, "b": {"V100": 8}, "c": {"V100": 2, "K80": 2}},
@@ -81,32 +79,6 @@ def test_no_throughput_is_an_infinite_makespan() -> None:
     found = check([], RATES, GPUS, jobs, policy="makespan")
     assert found.feasible and found.objective is None and found.values == {"a1": None}
     assert check([], RATES, GPUS, jobs).objective == 0
-
-
-def test_unknown_names_in_shares() -> None:
-    """A share of no job or type is an error, and so is one that is no number."""
-    for row in (("z", "V100", None, 1), ("a1", "T4", None, 1), ("a1", "V100", None, "1"), ("a1",)):
-        with pytest.raises(dlsched.InstanceError, match=r"shares: \[0\]"):
-            check([row], RATES, GPUS, JOBS[:1])
-
-
-def test_a_wrong_program_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shares that break a requirement, or beat their bound, are not returned."""
-    real = gavel_api.solve
-
-    def doubled(*args: Any) -> Solved:
-        found = real(*args)
-        return Solved([2 * t for t in found.times], found.bound, found.size)
-
-    def low(*args: Any) -> Solved:
-        found = real(*args)
-        assert found.bound is not None
-        return Solved(found.times, found.bound * Fraction(99, 100), found.size)
-
-    for wrong, said in ((doubled, "the checker refuses"), (low, "better than their bound")):
-        monkeypatch.setattr(gavel_api, "solve", wrong)
-        with pytest.raises(dlsched.SolverDisagreement, match=said):
-            shares(RATES, GPUS, JOBS[:3])
 
 
 BAD: dict[str, tuple[dict[str, Any], str]] = {
@@ -234,30 +206,6 @@ def test_nested_files(tmp_path: Path) -> None:
         assert rates.pair("n", "m", 2, "v100") == (1, 3)
         assert rates.pair("n", "m", 2, "k80") is None
         assert len(rates.beside) == 5
-
-
-def test_packed_lists(tmp_path: Path) -> None:
-    """A list of rates alone is read from gzip, too; damaged data are named."""
-    packed = tmp_path / "alone.json.gz"
-    packed.write_bytes(gzip.compress(json.dumps(ALONE).encode()))
-    assert read_rates(packed).rate("n", 1, "v100") == 2
-    packed.write_bytes(packed.read_bytes()[:-12])
-    with pytest.raises(dlsched.InstanceError, match=r"alone.json.gz: the gzip data is damaged"):
-        read_rates(packed)
-
-
-def test_the_published_rates_nested(published: Rates, tmp_path: Path) -> None:
-    """Gavel's rates written as in the public code are read as the same rates."""
-    nested: dict[str, dict[str, dict[str, Any]]] = {"v100": {}, "p100": {}, "k80": {}}
-    for (model, scale), row in published.alone.items():
-        for gpu, rate in row.items():
-            nested[gpu].setdefault(str((model, scale)), {})["null"] = float(rate)
-    for (a, b, scale, gpu), rate in published.beside.items():
-        both = [float(rate), float(published.beside[b, a, scale, gpu])]
-        nested[gpu].setdefault(str((a, scale)), {})[str((b, scale))] = both
-    path = tmp_path / "oracle.json"
-    path.write_text(json.dumps(nested))
-    assert read_rates(path) == published
 
 
 FAULTS: dict[str, tuple[Any, Any, str]] = {

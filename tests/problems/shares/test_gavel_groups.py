@@ -1,24 +1,14 @@
-"""Programs over groups of jobs that all require something else: division, inequalities, optimum."""
+"""Jobs that all require something else: optimum, size, bounds, over many orders of magnitude."""
 
 from __future__ import annotations
 
 import random
 
-import numpy as np
 import pytest
 from gavel_all_pairs import optimum
-from gavel_workloads import random_rates
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from dlsched import Run
 from dlsched.problems.shares import Job, Rates, check, shares
-from dlsched.problems.shares.division import Cut, divide
-from dlsched.problems.shares.groups import Groups, Option
-from dlsched.problems.shares.kinds import group_jobs
-from dlsched.problems.shares.levels import LevelProgram
-from dlsched.problems.shares.measures import MEASURES
-from drawing import draws
+from gavel_workloads import random_rates
 
 
 def own_jobs(rng: random.Random, rates: Rates, count: int) -> list[Job]:
@@ -59,72 +49,6 @@ def test_the_size_does_not_depend_on_the_jobs() -> None:
     assert (few.kinds, many.kinds) == (20, 200)
     assert few.size[1] == many.size[1]
     assert max(few.size[0], many.size[0]) < 20
-
-
-def test_inequalities_are_needed_and_kept() -> None:
-    """A long job needs the fast GPUs for itself; a second level finds the inequality known."""
-    rates = Rates.of({"a": {"V100": 10, "K80": 1}})
-    jobs = [Job("long", "a", steps=100), Job("b", "a", steps=1), Job("c", "a", steps=1)]
-    supply = {"V100": 1, "K80": 9}
-    kinds = group_jobs(jobs, rates, supply, MEASURES["makespan"])
-    assert len(kinds) == 2
-    program = LevelProgram(Groups.of(kinds, rates, supply, False), Run())
-    required = [k.example.steps for k in kinds]
-    found = program.solve(required)
-    # Without the inequality the group's 3 jobs would have 10 + 2 for 102 steps.
-    assert float(found.value) == pytest.approx(1 / 10)
-    count = len(program.cuts)
-    assert count > 1
-    program.solve(required)
-    assert len(program.cuts) == count
-
-
-OPTIONS = tuple(Option(o, 1, 1 + (o == 2), o == 2, ()) for o in range(4))
-
-
-@settings(max_examples=draws(60), deadline=None)
-@given(st.integers(0, 10**6), st.lists(st.integers(1, 3), min_size=2, max_size=5))
-def test_inequalities_hold_for_all_times(seed: int, counts: list[int]) -> None:
-    """Whatever the multipliers, times of jobs that satisfy the rows satisfy the inequality."""
-    rng = np.random.default_rng(seed)
-    rates = rng.random(4)
-    jobs = [c for c, count in enumerate(counts) for _ in range(count)]
-    times = rng.random((len(jobs), 4)) * (rng.random((len(jobs), 4)) < 0.6)
-    times /= max(1.0, times.sum(axis=1).max())
-    times[:, 2] = np.minimum(times[:, 2], times[:, 2].sum() - times[:, 2].max())
-    most = times[:, 2].sum() / 2
-    times[:, 2] = np.minimum(times[:, 2], most)
-    if times[:, 2].max() * 2 > times[:, 2].sum():
-        times[:, 2] = 0
-    cut = Cut(0, rng.random(len(counts)), rng.random(len(counts)) * (rng.random() < 0.7))
-    per_column = cut.weights(OPTIONS, rates, np.array(counts, dtype=float))
-    columns = times.sum(axis=0) / np.array([option.times for option in OPTIONS])
-    left = sum(cut.work[c] * (rates @ times[i]) - cut.time[c] for i, c in enumerate(jobs))
-    assert left <= per_column @ columns + 1e-12
-
-
-@settings(max_examples=draws(40), deadline=None)
-@given(st.integers(0, 10**6), st.lists(st.integers(1, 3), min_size=2, max_size=5))
-def test_a_division_or_an_inequality_that_forbids_it(seed: int, counts: list[int]) -> None:
-    """Either every kind gets what it needs, all times are used, or an inequality is violated."""
-    rng = np.random.default_rng(seed)
-    many = np.array(counts, dtype=float)
-    rates, totals = rng.random(4), rng.random(4) * (rng.random(4) < 0.8)
-    totals *= min(1.0, many.sum() * rng.uniform(0.3, 1) / max(totals.sum(), 1e-9))
-    needs = rng.random(len(counts)) ** 2
-    work = float(rates @ totals)
-    needs *= work / float(many @ needs) * rng.uniform(0.8, 1.1)
-    found = divide(0, OPTIONS, totals, rates, many, needs, Run())
-    assert found.times.sum(axis=0) == pytest.approx(totals, abs=1e-9)
-    assert (found.times.sum(axis=1) <= many + 1e-9).all() and (found.times >= -1e-9).all()
-    assert (found.times[many == 1, 2] <= totals[2] / 2 + 1e-9).all()
-    reached = (found.times @ rates) / many
-    if found.cut is None:
-        assert (reached >= needs * (1 - 1e-8)).all()
-    else:
-        columns = totals / np.array([option.times for option in OPTIONS])
-        supply = found.cut.weights(OPTIONS, rates, many) @ columns
-        assert many @ (found.cut.work * needs - found.cut.time) > supply
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import random
-import tracemalloc
 from collections import defaultdict
 from dataclasses import replace
 from fractions import Fraction
 
-import numpy as np
 import pandas as pd
 import pytest
-from gavel_workloads import random_jobs, random_rates
 
 import dlsched
-from dlsched import Run
 from dlsched.problems.shares import POLICIES, Job, Rates, check, shares
-from dlsched.problems.shares.groups import Groups
-from dlsched.problems.shares.kinds import group_jobs
-from dlsched.problems.shares.levels import LevelProgram
-from dlsched.problems.shares.measures import MEASURES
+from gavel_workloads import random_jobs, random_rates
 
 HADAR = {
     "J1": {"V100": 40, "P100": 20, "K80": 30},
@@ -57,69 +50,12 @@ def test_two_jobs_by_hand() -> None:
     assert found.gap is not None and found.gap < 1e-9
 
 
-def test_interchangeable_jobs_have_equal_shares() -> None:
-    """A thousand jobs of three models are three kinds, and a kind's jobs get the same."""
-    jobs = [Job(f"j{i}", f"J{1 + i % 3}") for i in range(999)]
-    found = shares(HADAR, ONE_EACH, jobs)
-    assert found.kinds == 3
-    assert found.throughput["j0"] == found.throughput["j3"] == found.throughput["j996"]
-    few = shares(HADAR, ONE_EACH, jobs[:6])
-    assert float(found.objective) == pytest.approx(float(few.objective) * 6 / 999)
-
-
-def test_the_program_does_not_grow_with_the_jobs() -> None:
-    """With space sharing, 1,200 jobs have the program of 24, and it takes little memory."""
-    rates = random_rates(random.Random(1), 12)
-    jobs = [Job(f"j{i}", f"m{i % 12}") for i in range(1200)]
-    gpus = {"V100": 20, "P100": 20, "K80": 20}
-    small = shares(rates, gpus, jobs[:24])
-    tracemalloc.start()
-    try:
-        large = shares(rates, gpus, jobs)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert large.size == small.size
-    assert peak < 10e6
-
-
-def test_weights_divide() -> None:
-    """Twice the weight is twice the throughput of the same model, where GPUs are scarce."""
-    jobs = [Job("a", "J1", weight=2), Job("b", "J1"), Job("c", "J1"), Job("d", "J1")]
-    found = shares(HADAR, {"V100": 1}, jobs)
-    assert float(found.throughput["a"]) == pytest.approx(2 * float(found.throughput["b"]))
-    assert found.kinds == 2
-
-
-def test_sharing_is_used_where_it_pays() -> None:
-    """Two jobs that lose a quarter beside each other both run all the time, at 3/4."""
-    rates = {"a": {"V100": 4}, "b": {"V100": 8}}
-    pairs = {("a", "b", "V100"): (3, 6)}
-    found = shares(rates, {"V100": 1}, pairs=pairs)
-    assert {(s.job, s.beside) for s in found.shares} == {("a", "b"), ("b", "a")}
-    assert found.objective == Fraction(3, 4)
-    [pair] = found.pairs()
-    assert tuple(pair) == ("a", "b", "V100", 1)
-    assert shares(rates, {"V100": 1}, pairs=pairs, space_sharing=False).objective == Fraction(1, 2)
-
-
 def test_sharing_that_does_not_pay_is_left_out() -> None:
     """If taking turns is as fast, the pair has no column: half the speed each is no gain."""
     rates = {"a": {"V100": 4}, "b": {"V100": 8}}
     found = shares(rates, {"V100": 1}, pairs={("a", "b", "V100"): (2, 4)})
     assert found.size[1] == 3  # each alone, and the level
     assert {s.beside for s in found.shares} == {None}
-
-
-def test_a_job_that_runs_somewhere_only_beside_another() -> None:
-    """A pair on a type on which neither job was measured alone is used, too."""
-    rates = {"a": {"K80": 1}, "b": {"K80": 1}}
-    found = shares(rates, {"V100": 1, "K80": 1}, pairs={("a", "b", "V100"): (3, 3)})
-    assert {(s.job, s.gpu, s.beside) for s in found.shares} == {
-        ("a", "V100", "b"),
-        ("b", "V100", "a"),
-    }
-    assert found.objective == 6  # three times as fast as all the time on the K80, which is half
 
 
 def test_a_job_is_not_beside_itself() -> None:
@@ -145,15 +81,6 @@ def test_a_long_job_beside_shorter_ones_of_its_model() -> None:
     # b and c lie beside long for 20 s at rate 9; the rest of long, 720 steps, is alone: 92 s.
     assert float(found.objective) == pytest.approx(92)
     assert {(p.job, p.other) for p in found.pairs()} <= {("long", "b"), ("long", "c")}
-
-
-def test_different_scales_are_not_shared() -> None:
-    """A pair of jobs with different numbers of GPUs has no column, whatever its rates."""
-    rates = {("a", 1): {"V100": 4}, ("b", 2): {"V100": 4}}
-    pairs = {("a", "b", 1, "V100"): (4, 4), ("a", "b", 2, "V100"): (4, 4)}
-    jobs = [Job("a", "a", 1), Job("b", "b", 2)]
-    found = shares(rates, {"V100": 2}, jobs, pairs=pairs)
-    assert {s.beside for s in found.shares} == {None}
 
 
 def test_a_scale_above_the_gpus_of_a_type() -> None:
@@ -231,31 +158,6 @@ def test_random_workloads(seed: int) -> None:
             if share.beside is not None:
                 beside[share.job, share.gpu] -= share.share
         assert not any(beside.values())
-
-
-def test_what_a_policy_does_not_read_makes_no_kinds() -> None:
-    """Steps do not split max-min's kinds, nor weights those of makespan."""
-    jobs = [Job(f"j{i}", "J1", 1, 1 + i % 2, 10 + i % 3) for i in range(12)]
-    assert shares(HADAR, ONE_EACH, jobs).kinds == 2
-    assert shares(HADAR, ONE_EACH, jobs, policy="makespan").kinds == 3
-
-
-@pytest.mark.parametrize("size", [1e-6, 1e-2, 1.0])
-def test_a_certificate_from_other_duals(size: float) -> None:
-    """Whatever the duals, the bound holds: those of a solver only make it strong."""
-    rng = random.Random(3)
-    rates = random_rates(rng, 4, (1, 2))
-    jobs = random_jobs(rng, rates, 20)
-    gpus = {"V100": 3, "P100": 3, "K80": 3}
-    best = shares(rates, gpus, jobs)
-    kinds = group_jobs(jobs, rates, gpus, MEASURES["max_min"])
-    fair = [k.example.weight * k.proportional / k.example.scale for k in kinds]
-    found = LevelProgram(Groups.of(kinds, rates, gpus, True), Run()).solve(fair).optimum
-    assert found.bound() == best.bound
-    noise = np.random.default_rng(0).normal(scale=size, size=len(found.duals))
-    worse = replace(found, duals=found.duals + noise)
-    assert worse.bound() >= best.objective
-    assert worse.bound() > found.bound()
 
 
 def test_without_a_certificate() -> None:

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import NamedTuple, TypeAlias
 
 from dlsched.problems.sensitivity.definition.check import LEVELS
-from dlsched.problems.sensitivity.definition.schema import Instance
+from dlsched.problems.sensitivity.definition.schema import Choice, Instance
 from dlsched.results.objective import ByLevel, Objective
 from dlsched.schema import granularity
 
@@ -40,6 +40,7 @@ def brute_force(instance: Instance) -> Objective | None:
         name: [
             _Option(int(c.cpus / per_cpu), int(c.memory / per_gb), int(c.throughput / unit))
             for c in instance.choices[name]
+            if not any(_dominated(c, other) for other in instance.choices[name])
         ]
         for name in {job.profile for job in instance.jobs}
     }
@@ -61,6 +62,11 @@ def brute_force(instance: Instance) -> Objective | None:
         return None
     value, split = max(best.values())
     return ByLevel(LEVELS, (value * unit, -split))
+
+
+def _dominated(a: Choice, b: Choice) -> bool:
+    """Whether choice `b` takes no more than `a`, which is another one, and gives no less."""
+    return b.cpus <= a.cpus and b.memory <= a.memory and b.throughput >= a.throughput and a != b
 
 
 def _placements(

@@ -46,23 +46,17 @@ def instances(draw: st.DrawFn, max_jobs: int = 5, max_servers: int = 8) -> Insta
             "memory": [per_gb * m for m in (1, Fraction(5, 2), 4)],
             "throughput": [[unit * Fraction(n, 4) for n in row] for row in table],
         }
-    free = count * gpus
-    jobs: list[dict[str, str]] = []
+    free, jobs = count * gpus, list[dict[str, str]]()
     for _ in range(draw(st.integers(0, max_jobs))):
         fitting = [n for n, p in profiles.items() if p["gpus"] <= free or may_wait]
         if fitting:
             name = draw(st.sampled_from(fitting))
             free -= profiles[name]["gpus"]
             jobs.append({"id": f"j{len(jobs)}", "profile": name})
-    servers = {
-        "count": count,
-        "gpus": gpus,
-        "cpus": per_cpu * 2 * gpus,
-        "memory": per_gb * Fraction(5, 2) * gpus,
-    }
+    cpus, memory = per_cpu * 2 * gpus, per_gb * Fraction(5, 2) * gpus
     return Instance(
         name="drawn",
-        servers=servers,
+        servers={"count": count, "gpus": gpus, "cpus": cpus, "memory": memory},
         allow_split=allow_split,
         may_wait=may_wait,
         profiles=profiles,

@@ -1,17 +1,14 @@
-"""The forms of sensitivity: derived apart from the methods, and complete at any prices."""
+"""Internal: the proof forms of sensitivity, derived apart from the methods, and complete."""
 
 from __future__ import annotations
 
-import ast
 import random
 from fractions import Fraction
 from itertools import product
-from pathlib import Path
 
 import pytest
 
 import dlsched
-from dlsched.problems.sensitivity.programs import form_columns, form_patterns, forms
 from dlsched.problems.sensitivity.programs.form_columns import (
     FormColumns,
     FormItem,
@@ -21,24 +18,10 @@ from dlsched.problems.sensitivity.programs.form_columns import (
     split_limit,
     throughput_limit,
 )
-from dlsched.problems.sensitivity.programs.form_patterns import TooMany, dearest, maximal_patterns
+from dlsched.problems.sensitivity.programs.form_patterns import dearest, maximal_patterns
 from dlsched.problems.sensitivity.programs.lagrangian import Lagrangian
 from dlsched.problems.sensitivity.programs.pattern_program import Prices, Program
 from dlsched.problems.sensitivity.structures.server_patterns import Floor, maximal
-
-
-def test_forms_import_no_method() -> None:
-    """What builds forms imports nothing of the problem but the definition's data."""
-    forms_of = {f"programs.{name}" for name in ("forms", "form_columns", "form_patterns")}
-    allowed = {"definition.schema", *forms_of}
-    package = "dlsched.problems.sensitivity"
-    for module in (forms, form_columns, form_patterns):
-        tree = ast.parse(Path(module.__file__ or "").read_text(encoding="utf-8"))
-        imported = [n.module or "" for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)]
-        own = {name.removeprefix(f"{package}.") for name in imported if name.startswith(package)}
-        assert own <= allowed
-        others = {name for name in imported if not name.startswith(package)}
-        assert not any(name.startswith("dlsched.solvers") for name in others)
 
 
 def _columns(items: list[FormItem], room: FormItem) -> FormColumns:
@@ -123,10 +106,3 @@ def test_two_derivations_agree(whole: bool, units: bool) -> None:
             near = limit._replace(pattern=max(limit.pattern, best - 20))
             floors = [Floor(items, prices.table, near.pattern)]
             assert maximal_patterns(columns, [near], 5000) == maximal(program.server, 5000, floors)
-
-
-def test_servers_of_many_gpus_are_refused() -> None:
-    """Patterns of thousands of GPUs would exceed the interpreter's recursions."""
-    columns = _columns([FormItem(1, 0, 0)], FormItem(5000, 1, 1))
-    with pytest.raises(TooMany, match="GPUs"):
-        maximal_patterns(columns, [Limit([1], 0, [])], 10)

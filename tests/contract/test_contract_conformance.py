@@ -1,0 +1,50 @@
+"""Every problem fulfils what `dlsched.testing.check_problem` asks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import dlsched
+from contract import PROBLEMS
+from dlsched.testing import CHECKS, check_problem
+
+ROOT = Path(__file__).parents[2]
+SECONDS = ("threads", "page")
+"""Checks that take a second or more for each problem."""
+ONCE = (
+    "parts",
+    "layers",
+    "methods",
+    "generator",
+    "labels",
+    "model_levels",
+    "deterministic",
+    "card",
+)
+"""Checks that draw nothing."""
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize(
+    ("check", "examples"),
+    [
+        pytest.param(c, n, marks=[pytest.mark.slow] * (n > 4 or c in SECONDS))
+        for c in CHECKS
+        for n in (4, 60)
+        if n == 4 or c not in ONCE
+    ],
+)
+def test_conformance(name: str, check: str, examples: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The problem passes the check, and the check had something to look at."""
+    monkeypatch.chdir(ROOT)
+    found = check_problem(name, checks=[check], examples=examples)
+    found.raise_if_any()
+    assert found.passed == [check]
+
+
+def test_unknown_checks_are_refused() -> None:
+    """The error names the checks that there are."""
+    with pytest.raises(dlsched.OptionError, match="must be among parts, layers, methods"):
+        check_problem("reclaiming", checks=["speed"])
