@@ -6,16 +6,13 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
-from interleaving_instances import cover, job
+from interleaving_instances import cover, gamma, job
 from refusals import refused_path
 
 import dlsched
-from dlsched.problems.interleaving import Group
-from dlsched.problems.interleaving.definition.check import FINEST, efficiency, evaluate
-from dlsched.problems.interleaving.structures.offsets import best_offsets
-from drawing import draws
+from dlsched.problems.interleaving import iteration_time
+from drawing import drawn
 
 JOBS = [
     job("a", [2, 1, 1]), job("b", [1, 2, 0]), job("c", [1, 1, 1]),
@@ -86,36 +83,46 @@ def test_uniform_groups_must_be_full() -> None:
     assert found == {("not_uniform", 1), ("not_uniform", 2)}
 
 
-stage_lists = st.integers(1, 4).flatmap(
+STAGES = st.integers(1, 4).flatmap(
     lambda k: st.lists(
         st.lists(st.integers(0, 9), min_size=k, max_size=k).filter(any), min_size=1, max_size=k
     )
 )
 
 
-@given(stages=stage_lists, shift=st.integers(0, 3))
-@settings(max_examples=draws(100), deadline=None, derandomize=True)
-def test_gamma_is_a_share_and_invariant_under_shifts(stages: list[list[int]], shift: int) -> None:
-    """Gamma is in (0, size / k], and shifting all offsets or all stages alike changes nothing."""
-    k = len(stages[0])
-    offsets = best_offsets(stages)
-    gamma = efficiency(stages, offsets)
-    assert 0 < gamma <= Fraction(len(stages), k)
-    assert gamma == efficiency(stages, [(o + shift) % k for o in offsets])
+@drawn(100, STAGES, st.integers(0, 3), st.randoms(use_true_random=False))
+def test_worth_is_a_share_and_invariant_under_shifts(stages: Any, shift: int, draw: Any) -> None:
+    """Gamma is in (0, size / k] at any offsets, and a shift of all, or of all stages, is none."""
+    k, size = len(stages[0]), len(stages)
+    offsets = draw.sample(range(k), size)
     turned = [[row[(j + shift) % k] for j in range(k)] for row in stages]
-    assert gamma == efficiency(turned, offsets)
+    worths = {
+        dlsched.verify(
+            cover([job(f"j{i}", row) for i, row in enumerate(rows)], name="five"),
+            solution({"jobs": [f"j{i}" for i in range(size)], "offsets": some}),
+        ).objective.efficiency
+        for rows in (stages, turned)
+        for some in (offsets, [(o + shift) % k for o in offsets])
+    }
+    assert worths == {gamma(stages, offsets)}
+    assert 0 < gamma(stages, offsets) <= gamma(stages) <= Fraction(size, k)
+
+
+def test_the_time_of_an_iteration_by_hand() -> None:
+    """Eq. 3: in each of three steps the longest of the stages that are in turn, at any offset."""
+    assert iteration_time([(2, 1, 1), (1, 2, 0)], (0, 1)) == max(2, 2) + max(1, 0) + max(1, 1)
+    assert iteration_time([(2, 1, 1), (1, 2, 0)], (0, 2)) == max(2, 0) + max(1, 1) + max(1, 2)
 
 
 def test_a_sum_of_many_denominators_is_rounded_down() -> None:
     """Beyond a denominator of 2**64 the sum is the next multiple of 2**-64 below it."""
     primes = [1009, 1013, 1019, 1021, 1031, 1033, 1039, 1049]
     jobs = [job(f"j{p}", [p, 2]) for p in primes] + [job(f"k{p}", [1, 3]) for p in primes]
-    instance = cover(jobs)
-    groups = [Group(jobs=(f"j{p}", f"k{p}"), offsets=(0, 1)) for p in primes]
+    groups = [{"jobs": [f"j{p}", f"k{p}"], "offsets": [0, 1]} for p in primes]
     exact = sum(Fraction(p + 6, 2 * (max(p, 3) + max(2, 1))) for p in primes)
-    assert exact.denominator > FINEST
-    (value,) = evaluate(instance, groups)
-    assert 0 <= exact - value < Fraction(1, FINEST)
+    assert exact.denominator > 2**64
+    value = dlsched.verify(cover(jobs, name="five"), solution(*groups)).objective.efficiency
+    assert 0 <= exact - value < Fraction(1, 2**64)
 
 
 SMALL: dict[str, Any] = HEAD | {

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import matplotlib
 import pytest
 
 import dlsched
-from dlsched.problems.interleaving.pictures.draw import draw, draw_both
-
-matplotlib.use("agg")
+from dlsched.problems.interleaving.pictures.draw import draw_both
 
 
 def test_grouping_shortens_the_picture() -> None:
@@ -23,18 +20,17 @@ def test_grouping_shortens_the_picture() -> None:
     assert [t.get_text() for t in below.get_yticklabels()] == list(instance.resources)
 
 
-def test_bars_fill_gamma_of_the_lanes() -> None:
+@pytest.mark.parametrize("rule", ["muri", "muri_worst_order"])
+def test_bars_fill_gamma_of_the_lanes(rule: str) -> None:
     """Of the lanes' area, bars that are not white are gamma, also at poor offsets."""
     instance = dlsched.load("muri-table2")
-    for rule in ("muri", "muri_worst_order"):
-        result = dlsched.solve(instance, rule)
-        ax = draw(instance, result.solution)
-        white = [p.get_facecolor() == (1, 1, 1, 1) for p in ax.patches]
-        widths = [p.get_width() for p in ax.patches]
-        busy = sum(w for w, empty in zip(widths, white, strict=True) if not empty)
-        idle = sum(w for w, empty in zip(widths, white, strict=True) if empty)
-        assert busy == pytest.approx(float(sum(sum(job.stages) for job in instance.jobs)))
-        assert busy / (busy + idle) == pytest.approx(float(result.objective[0]))
+    result = dlsched.solve(instance, rule)
+    patches = dlsched.plot(result).patches
+    widths = {white: 0.0 for white in (False, True)}
+    for patch in patches:
+        widths[patch.get_facecolor() == (1, 1, 1, 1)] += patch.get_width()
+    assert widths[False] == pytest.approx(float(sum(sum(job.stages) for job in instance.jobs)))
+    assert widths[False] / sum(widths.values()) == pytest.approx(float(result.objective[0]))
 
 
 def test_time_begins_at_0_in_each_group() -> None:
@@ -43,7 +39,7 @@ def test_time_begins_at_0_in_each_group() -> None:
     jobs = [job.id for job in instance.jobs]
     groups = [{"jobs": jobs[:2], "offsets": [0, 1]}, {"jobs": jobs[2:], "offsets": [0, 1]}]
     fields = {"dlsched": 1, "problem": "interleaving", "instance": instance.name}
-    ax = draw(instance, dlsched.load_solution(fields | {"groups": groups}))
+    ax = dlsched.plot(dlsched.load_solution(fields | {"groups": groups}), instance=instance)
     ticks = [label.get_text() for label in ax.get_xticklabels()]
     places = ax.get_xticks()
     second = [place for place, text in zip(places, ticks, strict=True) if text == "0"]
@@ -54,5 +50,5 @@ def test_time_begins_at_0_in_each_group() -> None:
 
 def test_without_a_solution_jobs_stand_alone() -> None:
     """The instance alone is drawn as single jobs."""
-    ax = draw(dlsched.generate("interleaving", 1, jobs=8))
+    ax = dlsched.plot(dlsched.generate("interleaving", 1, jobs=8))
     assert "alone" in ax.get_title(loc="left")

@@ -1,107 +1,56 @@
-"""Muri's rounds, the matching with its certificate and odd sets, and the baselines."""
+"""Muri's rounds, the matching, `regroup`, and the baselines."""
 
 from __future__ import annotations
+
+from fractions import Fraction
+from itertools import combinations, permutations
+from typing import Any
 
 import networkx
 import numpy as np
 import pytest
-from interleaving_instances import cover, job
+from interleaving_instances import cover, gamma, gamma_in_doubles, job
 
 import dlsched
-from dlsched import Run
 from dlsched.problems.interleaving import Instance
-from dlsched.problems.interleaving.heuristics import matching
-from dlsched.problems.interleaving.heuristics.matching import NO_EDGE, SCALE, match, match_types
-from dlsched.problems.interleaving.heuristics.muri import Rounds, improve
-from dlsched.problems.interleaving.heuristics.odd_sets import OddSets
-from dlsched.problems.interleaving.structures.groups import pair_efficiencies, stage_array
+from dlsched.testing import check_heuristic, oracles, strategies
+from drawing import drawn
 
 
-def heaviest(units: np.ndarray) -> int:
-    """Return the weight of networkx's matching of integer weights."""
-    n, rows = len(units), units.astype(np.int64).tolist()
+@drawn(60, strategies.interleaving(max_jobs=8, max_resources=2))
+def test_blossom_is_optimal_for_pairs(instance: Instance) -> None:
+    """With two resources and uniform groups, matching is the optimum, as the paper says."""
+    if instance.grouping != "uniform" or len(instance.resources) != 2:
+        with pytest.raises(dlsched.OptionError, match="two resources"):
+            dlsched.solve(instance, "blossom")
+        return
+    optimum = oracles.interleaving(instance)
+    for method in ("blossom", "muri", "swap"):
+        assert dlsched.solve(instance, method).objective == optimum
+
+
+def pairs(seed: int, count: int, near: float) -> Instance:
+    """Return jobs of two stages; the smaller `near`, the more alike are the efficiencies."""
+    rng = np.random.default_rng(seed)
+    stages = rng.dirichlet(np.full(2, near), count) * rng.lognormal(size=(count, 1))
+    jobs = [job(f"j{i}", np.round(row, 4).tolist()) for i, row in enumerate(stages + 1e-3)]
+    return cover(jobs, grouping="uniform")
+
+
+@pytest.mark.parametrize("near", [0.2, 0.5, 20])
+@pytest.mark.parametrize("count", [2, 16, 62])
+def test_a_matching_is_as_heavy_as_networkx_finds(count: int, near: float) -> None:
+    """On few edges, with odd sets or without, it finds the weight of all edges, and a bound."""
+    instance = pairs(count, count, near)
     graph = networkx.Graph()
-    graph.add_weighted_edges_from((i, j, rows[i][j]) for i in range(n) for j in range(i))
-    return sum(rows[i][j] for i, j in networkx.max_weight_matching(graph))
-
-
-@pytest.mark.parametrize("n", [2, 3, 7, 16, 31, 60])
-@pytest.mark.parametrize("seed", [1, 2, 3])
-def test_the_sparse_matching_is_as_heavy_as_the_dense_one(n: int, seed: int) -> None:
-    """From one or three edges per node it finds the weight that networkx finds on all edges."""
-    made = dlsched.generate("interleaving", seed, jobs=64)
-    weights = pair_efficiencies(stage_array(made))[:n, :n]
-    found = match(weights, degree=min(3, n - 1))
-    assert found.weight == heaviest(np.rint(weights * SCALE)) <= found.ceiling
-    assert match(weights, degree=1).weight == found.weight
-
-
-def test_matching_types_is_as_heavy_as_matching_nodes() -> None:
-    """40 nodes of 5 types: the program over types has the weight of Blossom's matching."""
-    rng = np.random.default_rng(5)
-    for _ in range(10):
-        half = rng.uniform(0.1, 1, (5, 5))
-        weights = np.where(half + half.T > 0.6, half + half.T, NO_EDGE)
-        counts = rng.integers(1, 9, 5)
-        often = match_types(weights, counts, Run())
-        nodes = np.repeat(np.arange(5), counts)
-        dense = weights[np.ix_(nodes, nodes)] * (weights[np.ix_(nodes, nodes)] > NO_EDGE)
-        np.fill_diagonal(dense, 0)
-        assert (often.sum(axis=0) + often.sum(axis=1) <= counts).all()
-        assert (often * weights).sum() == pytest.approx(
-            heaviest(np.rint(dense * SCALE)) / SCALE, abs=1e-9
-        )
-
-
-def drawn(seed: int, n: int) -> np.ndarray:
-    """Return gamma of pairs with stages from a Dirichlet distribution times a log-normal."""
-    rng = np.random.default_rng(seed)
-    stages = rng.dirichlet(np.full(4, 0.5), n) * rng.lognormal(size=(n, 1))
-    return pair_efficiencies(stages)
-
-
-def test_two_triangles_by_hand() -> None:
-    """Heavy triangles with light edges between: 6 * 1/2 * 5 without their sets, with them 11."""
-    units = np.ones((6, 6))
-    units[:3, :3] = units[3:, 3:] = 5
-    np.fill_diagonal(units, 0)
-    relaxation = OddSets(units, 1.0, np.argwhere(np.triu(units, 1)), Run())
-    assert relaxation.tighten(weight=11, enough=36)[1] == 2 * 15
-    slack, doubled = relaxation.tighten(weight=11, enough=0)
-    assert doubled == 2 * 11 == 2 * heaviest(units)
-    assert slack.min() >= 0
-
-
-@pytest.mark.parametrize("n", [9, 30, 61])
-@pytest.mark.parametrize("seed", [1, 2])
-def test_matchings_weigh_at_most_the_bound_less_their_slack(n: int, seed: int) -> None:
-    """From six random edges per node, random matchings and the heaviest one obey the bound."""
-    units = np.rint(drawn(seed, n) * SCALE)
-    rng = np.random.default_rng(seed)
-    kept = rng.random((n, n)) < 6 / n
-    kept |= kept.T
-    relaxation = OddSets(units, SCALE, np.argwhere(np.triu(kept, 1)), Run())
-    slack, doubled = relaxation.tighten(weight=0, enough=0)
-    assert slack.min() >= 0
-    assert 2 * heaviest(units) <= doubled
-    for _ in range(20):
-        i, j = rng.permutation(n)[: n // 2 * 2].reshape(2, -1)
-        assert 2 * units[i, j].sum() + slack[i, j].sum() <= doubled
-
-
-@pytest.mark.parametrize("n", [31, 60])
-@pytest.mark.parametrize("seed", [1, 2, 3])
-def test_odd_sets_leave_the_heaviest_matching(
-    n: int, seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where odd sets are used for every graph, the matching weighs what networkx's weighs."""
-    weights, run = drawn(seed, n), Run()
-    plain = match(weights, degree=2)
-    monkeypatch.setattr(matching, "_MANY", 0)
-    found = match(weights, degree=2, run=run)
-    assert found.weight == heaviest(np.rint(weights * SCALE)) == plain.weight
-    assert found.weight <= found.ceiling <= plain.ceiling
-    assert set(run.solvers) <= {"highs"}
+    for i, j in combinations(range(count), 2):
+        worth = gamma_in_doubles([instance.jobs[i].stages, instance.jobs[j].stages])
+        graph.add_edge(i, j, weight=round(worth * 2**40))
+    matching = networkx.max_weight_matching(graph)
+    heaviest = sum(graph[i][j]["weight"] for i, j in matching)
+    found = dlsched.solve(instance, "blossom")
+    assert abs(found.objective[0] * 2**40 - heaviest) <= count
+    assert found.objective[0] <= found.certified[0].value <= min(count / 2, 1.001 * heaviest)
 
 
 def unit_jobs(*jobs: tuple[str, int, int], budget: int) -> Instance:
@@ -110,62 +59,40 @@ def unit_jobs(*jobs: tuple[str, int, int], budget: int) -> Instance:
     return cover(rows, budget)
 
 
-FOUR = (("a", 1, 0), ("b", 1, 1), ("c", 1, 2), ("d", 1, 3))
-
-
-@pytest.mark.parametrize("seed", [1, 2, 3])
-def test_a_matching_without_time_for_another(seed: int) -> None:
-    """The first matching is returned, one of all nodes, with a bound on the heaviest."""
-    weights = drawn(seed, 60)
-    first, heaviest_one = match(weights, degree=1, seconds=0), match(weights)
-    assert sorted(first.pairs.ravel().tolist()) == list(range(60))
-    assert first.weight < heaviest_one.weight <= first.ceiling
-
-
-def test_exchanges_end_at_a_limit() -> None:
-    """No pass begins after the limit; the groups stay as they are."""
-    made = dlsched.generate("interleaving", 1, jobs=64)
-    groups = [tuple(range(g, g + 4)) for g in range(0, 64, 4)]
-    assert improve(made, groups, 5, Run(time_limit=0)) == groups
-    assert improve(made, groups, 5, Run()) != groups
-
-
-def test_two_rounds_by_hand() -> None:
-    """Four jobs, each with a bottleneck of its own: two pairs first, then one group at gamma 1."""
-    instance = unit_jobs(*FOUR, budget=1)
-    rounds = Rounds(instance, Run())
-    (pairs,) = [rounds.pairs(1)]
-    assert sorted(len(a) + len(b) for a, b in pairs) == [2, 2]
-    for rule in ("muri", "muri_needed"):
-        assert tuple(dlsched.solve(instance, rule).objective) == (1,)
-
-
-def groups_of(instance: Instance, rule: str, **options: str) -> list[str]:
+def groups_of(instance: Instance, rule: str, **options: Any) -> list[str]:
     """Return the groups as strings of their jobs' letters, sorted."""
     solution = dlsched.solve(instance, rule, **options).solution
     return sorted("".join(sorted(g.jobs)) for g in solution.groups)
 
 
-def test_the_public_code_stops_merging_when_the_gpus_suffice() -> None:
-    """Of four jobs on three GPUs one pair is merged, the one that ends first; Algorithm 1: all."""
-    pair = unit_jobs(("a", 1, 0), ("b", 1, 1), ("c", 1, 0), ("d", 1, 1), budget=3)
-    assert [len(g) for g in groups_of(pair, "muri")] == [4]
-    # Both pairs have gamma 14 / (4 * 7): the first in the list is the one whose later job is c.
-    needed = groups_of(pair, "muri_needed")
-    assert sorted(map(len, needed)) == [1, 1, 2]
-    enough = unit_jobs(*FOUR, budget=4)
-    assert groups_of(enough, "muri_needed") == ["a", "b", "c", "d"]
+FOUR = (("a", 1, 0), ("b", 1, 1), ("c", 1, 2), ("d", 1, 3))
+TWICE = (("a", 1, 0), ("b", 1, 1), ("c", 1, 0), ("d", 1, 1))
+CLASSES = (("a", 1, 0), ("b", 1, 0), ("c", 2, 0), ("d", 2, 1))
 
 
-def test_the_public_code_lists_pairs_by_class_and_later_job() -> None:
-    """Classes come by their first job, though merging the other pair would lose less a GPU."""
-    jobs = (("a", 1, 0), ("b", 1, 0), ("c", 2, 0), ("d", 2, 1))
-    instance = unit_jobs(*jobs, budget=5)
-    # a-b has gamma 14 / (4 * 10) = 0.35, c-d 14 / (4 * 7) = 0.5 ...
-    assert groups_of(instance, "muri_needed") == ["ab", "c", "d"]
-    # ... and idle GPUs of 0.65 against 2 * 0.5 = 1: the order it computes is the same here.
-    assert groups_of(instance, "muri_needed", order="idle") == ["ab", "c", "d"]
-    assert groups_of(instance, "swap", passes=0) == ["a", "b", "cd"]
+@pytest.mark.parametrize(
+    ("jobs", "budget", "rule", "options", "groups"),
+    [
+        # Four bottlenecks: two pairs in the first round, one group in the second.
+        (FOUR, 1, "muri", {}, ["abcd"]),
+        (FOUR, 1, "muri_needed", {}, ["abcd"]),
+        # The public code merges while GPUs are short; Algorithm 1 merges every pair. Both pairs
+        # have gamma 14 / (4 * 7): the first in the list is the one whose later job is c.
+        (TWICE, 3, "muri", {}, ["abcd"]),
+        (TWICE, 3, "muri_needed", {}, ["a", "bc", "d"]),
+        (FOUR, 4, "muri_needed", {}, ["a", "b", "c", "d"]),
+        # Classes come by their first job: a-b has gamma 14 / (4 * 10), c-d 14 / (4 * 7). Idle
+        # GPUs of 0.65 against 2 * 0.5 give the same order; `swap` begins with the other pair.
+        (CLASSES, 5, "muri_needed", {}, ["ab", "c", "d"]),
+        (CLASSES, 5, "muri_needed", {"order": "idle"}, ["ab", "c", "d"]),
+        (CLASSES, 5, "swap", {"passes": 0}, ["a", "b", "cd"]),
+    ],
+)
+def test_groups_by_hand(
+    jobs: Any, budget: int, rule: str, options: dict[str, Any], groups: list[str]
+) -> None:
+    """Which pairs Algorithm 1, the public code, and our searches merge first."""
+    assert groups_of(unit_jobs(*jobs, budget=budget), rule, **options) == groups
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
@@ -187,20 +114,16 @@ def test_a_profiling_error_leaves_the_jobs_as_they_are() -> None:
     assert best.objective.better_than(wrong[0].objective)
 
 
-def test_swap_is_no_worse_than_its_start() -> None:
-    """The local search improves Muri's groups on ten instances of 64 distinct jobs."""
-    for seed in range(1, 11):
-        instance = dlsched.generate("interleaving", seed, jobs=64)
-        muri, swap = (dlsched.solve(instance, rule).objective for rule in ("muri", "swap"))
-        assert not muri.better_than(swap)
-
-
-def test_the_worst_offsets_are_worse() -> None:
-    """The worst offsets of the same groups are strictly worse on Table 2's jobs."""
-    instance = dlsched.load("muri-table2")
-    muri, worst = dlsched.solve(instance, "muri"), dlsched.solve(instance, "muri_worst_order")
-    assert {g.jobs for g in muri.solution.groups} == {g.jobs for g in worst.solution.groups}
-    assert muri.objective.better_than(worst.objective)
+@pytest.mark.parametrize("seed", range(1, 11))
+def test_searches_are_no_worse_than_their_start(seed: int) -> None:
+    """Of 64 distinct jobs; and at the worst offsets the same groups are worse."""
+    instance = dlsched.generate("interleaving", seed, jobs=64)
+    start = dlsched.solve(instance, "muri").objective
+    swapped = dlsched.solve(instance, "swap").objective
+    assert swapped.better_than(start)
+    assert dlsched.solve(instance, "regroup").objective.better_than(start)
+    assert start.better_than(dlsched.solve(instance, "muri_worst_order").objective)
+    assert start.better_than(dlsched.solve(instance, "greedy").objective)
 
 
 def test_merging_only_while_needed_leaves_jobs_alone() -> None:
@@ -209,7 +132,114 @@ def test_merging_only_while_needed_leaves_jobs_alone() -> None:
         "interleaving", 1, jobs=60, grouping="cover", distinct=False, budget=0.9
     )
     muri = dlsched.solve(instance, "muri")
-    for rule in ("muri_needed", "swap"):
+    for rule in ("muri_needed", "swap", "regroup"):
         needed = dlsched.solve(instance, rule)
         assert needed.objective.better_than(muri.objective)
         assert min(len(g.jobs) for g in needed.solution.groups) == 1
+
+
+def test_regroup_is_a_conforming_heuristic() -> None:
+    """Feasible, within bounds and repeatable on random instances."""
+    found = check_heuristic("interleaving", "regroup", examples=25)
+    assert found, str(found)
+
+
+@pytest.mark.parametrize("number", [1, 5, 7, 10])
+def test_regroup_is_as_good_as_the_optimum_on_small_instances(number: int) -> None:
+    """On small instances of the library it is within 1 % of the optimum."""
+    instance = dlsched.load(f"interleaving-small-{number:02}")
+    best, found = (dlsched.solve(instance, rule) for rule in ("exact", "regroup"))
+    assert best.status is dlsched.Status.OPTIMAL
+    assert found.gap_to(best.bound)[0] <= 0.01
+
+
+def divisions(both: list[Any], uniform: bool, most: int) -> Any:
+    """Yield the ways to divide the jobs of two groups into two, as `regroup` may."""
+    first, *rest = both
+    for size in range(len(both) - 1):
+        for others in combinations(rest, size):
+            parts = [first, *others], [j for j in rest if j not in others]
+            if max(map(len, parts)) <= most and (not uniform or len(set(map(len, parts))) == 1):
+                yield parts
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"jobs": 20}, {"jobs": 18, "grouping": "cover", "gpus": {2: 1.0}, "budget": 0.0}],
+    ids=["uniform", "cover"],
+)
+def test_no_division_of_two_groups_is_better(options: dict[str, Any]) -> None:
+    """After `regroup` no division of the jobs of any two groups is better."""
+    made = dlsched.generate("interleaving", 3, **options)
+    found = dlsched.solve(made, "regroup", rounds=0).solution
+    stages = {j.id: j.stages for j in made.jobs}
+    groups = [list(group.jobs) for group in found.groups]
+
+    def worth(*parts: list[str]) -> float:
+        return sum(gamma_in_doubles([stages[j] for j in part]) for part in parts)
+
+    for first, second in combinations(groups, 2):
+        now = worth(first, second)
+        for parts in divisions([*first, *second], made.grouping == "uniform", 4):
+            assert worth(*parts) <= now + 1e-9
+
+
+def test_large_groups_on_eight_resources() -> None:
+    """Where groups have hundreds of arrangements no exchange of two jobs helps at the end."""
+    rng = np.random.default_rng(1)
+    stages = {f"j{j}": rng.integers(1, 9, 8).tolist() for j in range(16)}
+    made = cover([job(*row) for row in stages.items()], 4, max_group_size=5)
+    found = dlsched.solve(made, "regroup")
+    assert not dlsched.solve(made, "swap", passes=0).objective.better_than(found.objective)
+    for first, second in permutations((list(g.jobs) for g in found.solution.groups), 2):
+        for i, j in np.ndindex(len(first), len(second)):
+            other = [*first[:i], second[j], *first[i + 1 :]], [
+                *second[:j], first[i], *second[j + 1 :]
+            ]  # fmt: skip
+            now, then = (
+                sum(gamma_in_doubles([stages[j] for j in g]) for g in both)
+                for both in ((first, second), other)
+            )
+            assert then <= now + 1e-9
+
+
+def test_the_budget_goes_to_the_class_that_gains_most() -> None:
+    """Two classes of jobs alike: the GPU that is spare goes where a job alone costs one GPU."""
+    stages = [[4, 1], [1, 4], [4, 1], [1, 4]]
+    one = [job(f"1{i}", row) for i, row in enumerate(stages)]
+    made = cover([*one, *(job(f"2{i}", row, 2) for i, row in enumerate(stages[:2]))], 5)
+    found = dlsched.solve(made, "regroup")
+    assert found.objective == dlsched.solve(made, "exact").objective
+    assert found.details["gpus"] <= 5
+
+
+@pytest.mark.parametrize(
+    ("sizes", "budget"),
+    [((10**15,) * 2, 10**15), ((10**15,) * 3 + (1,) * 3, None), ((10**14,) * 3, 2 * 10**14),
+     ((10**14, 10**14, 1, 1, 1), 10**14 + 2)],
+)  # fmt: skip
+def test_gpus_beyond_a_solvers_matrix(sizes: tuple[int, ...], budget: int | None) -> None:
+    """Any numbers of GPUs of a document are grouped, and the budget is met exactly."""
+    jobs = [job(f"j{j}", [1 + j % 2, 2 - j % 2], gpus) for j, gpus in enumerate(sizes)]
+    made = cover(jobs, budget)
+    assert dlsched.solve(made, "regroup").objective == oracles.interleaving(made)
+
+
+@pytest.mark.parametrize("jobs", [40, 300])
+def test_a_limit_ends_the_searches(jobs: int) -> None:
+    """After a limit the groups stay as they are, and all are complete."""
+    made = dlsched.generate("interleaving", 2, jobs=jobs, grouping="cover")
+    made = made.model_copy(update={"gpu_budget": made.least_gpus + 4})
+    begun = dlsched.solve(made, "swap", passes=0, time_limit=1e-9).objective
+    for method in ("regroup", "swap"):
+        found = dlsched.solve(made, method, time_limit=1e-9)
+        assert found.status is dlsched.Status.FEASIBLE
+        assert found.objective == begun
+    assert dlsched.solve(made, "swap").objective.better_than(begun)
+
+
+def test_what_is_worth_nothing_is_still_grouped() -> None:
+    """A job alone on one of many resources has gamma 1 / k, the least that there is."""
+    alone = cover([job("a", [0, 7, 0, 0])])
+    for method in ("muri", "regroup", "greedy", "exact"):
+        assert dlsched.solve(alone, method).objective.efficiency == Fraction(1, 4)
