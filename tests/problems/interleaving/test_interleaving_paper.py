@@ -5,10 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-from interleaving_instances import gamma
 
 import dlsched
 from dlsched.problems.interleaving import iteration_time
+from interleaving_instances import gamma
 
 TABLE_1 = {
     "storage": (60, 18, 6, 2),
