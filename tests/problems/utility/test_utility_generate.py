@@ -9,13 +9,12 @@ import pytest
 
 import dlsched
 from dlsched.problems.utility import Instance
-from dlsched.problems.utility.instances.from_gavel_throughputs import (
-    from_throughputs,
-    read_throughputs,
-)
-from dlsched.problems.utility.instances.generate import GPU_HOURS, KINDS, MODELS
+from dlsched.problems.utility.instances.from_gavel_throughputs import from_throughputs
 
 MEASURED = Path(__file__).parents[3].parent / "shared" / "data" / "gavel"
+KINDS = ("V100", "P100", "K80")
+GPU_HOURS = {"small": (0.1, 1), "medium": (1, 10), "large": (10, 50), "extra large": (60, 100)}
+"""The groups of section IV-A."""
 
 
 def _hours(made: Instance) -> list[float]:
@@ -38,7 +37,7 @@ def test_groups_of_gpu_hours() -> None:
     """Unscaled, the share of jobs below an hour is that of the small group."""
     made = dlsched.generate("utility", 1, jobs=2000, slots=10, gpus=60, utilization=None)
     share = sum(hours <= 1 for hours in _hours(made)) / len(made.jobs)
-    assert share == pytest.approx(GPU_HOURS["small"][2], abs=0.04)
+    assert share == pytest.approx(0.6, abs=0.04)
 
 
 def test_jobs_arrive_at_first_and_their_models_follow_their_size() -> None:
@@ -49,15 +48,15 @@ def test_jobs_arrive_at_first_and_their_models_follow_their_size() -> None:
     assert {job.arrival for job in made.jobs} == {1}
     models: dict[str, set[tuple[float, float]]] = {}
     for job, hours in zip(made.jobs, _hours(made), strict=True):
-        group = next(g for g, (_, high, _) in GPU_HOURS.items() if hours <= high * 1.01)
+        group = next(g for g, (_, high) in GPU_HOURS.items() if hours <= high * 1.01)
         base = float(job.rates["V100"])
         shares = tuple(round(float(job.rates[k]) / base, 2) for k in ("P100", "K80"))
         models.setdefault(group, set()).add(shares)
     assert {g: len(found) for g, found in models.items()} == {
         "small": 1, "medium": 1, "large": 2, "extra large": 1
     }  # fmt: skip
-    assert models["small"] == {MODELS["resnet18"][1:]}
-    counts = [sum(low <= h < high for h in _hours(made)) for low, high, _ in GPU_HOURS.values()]
+    assert models["small"] == {(0.70, 0.20)}
+    counts = [sum(low <= h < high for h in _hours(made)) for low, high in GPU_HOURS.values()]
     assert min(counts) > 50  # a quarter of 300 each
 
 
@@ -75,12 +74,11 @@ def test_measured_rates_follow_the_size(tmp_path: Path) -> None:
         tmp_path, ("ResNet-18 (batch size 16)", 1, {"v100": 2.0}),
         ("LM (batch size 5)", 1, {"k80": 1.0}),
     )  # fmt: skip
-    found = read_throughputs(path)
-    assert (found["small"], found["medium"]) == ([{"V100": 2.0}], [])
     made = from_throughputs(path, jobs=40, slots=900, gpus=9, utilization=None, seed=1)
+    rates = {True: set(), False: set()}
     for job, hours in zip(made.jobs, _hours(made), strict=True):
-        if hours < 1:
-            assert job.rates == {"V100": 2}
+        rates[hours < 1].add(tuple(job.rates.items()))
+    assert rates == {True: {(("V100", 2),)}, False: {(("V100", 2),), (("K80", 1),)}}
 
 
 def test_utilization_is_kept() -> None:
@@ -94,14 +92,13 @@ def test_measured_rates_are_used(tmp_path: Path) -> None:
     path = rates_file(
         tmp_path, ("a", 1, {"v100": 4.5, "k80": 0}), ("b", 2, {"v100": 9}), ("c", 1, {"tpu": 9})
     )
-    assert read_throughputs(path)[""] == [{"V100": 4.5}]
     made = from_throughputs(path, jobs=3, slots=9, gpus=3, seed=1)
     assert all(job.rates == {"V100": 4.5} for job in made.jobs)
     with pytest.raises(dlsched.InstanceError, match="no job of 1 workers"):
-        read_throughputs(rates_file(tmp_path, ("b", 2, {"v100": 9})))
+        from_throughputs(rates_file(tmp_path, ("b", 2, {"v100": 9})), jobs=3, slots=9, gpus=3)
     path.write_text('{"a": 1}')
     with pytest.raises(dlsched.InstanceError, match="no list of throughputs"):
-        read_throughputs(path)
+        from_throughputs(path, jobs=3, slots=9, gpus=3)
 
 
 def test_the_published_rates_make_instances() -> None:

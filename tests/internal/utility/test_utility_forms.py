@@ -1,20 +1,16 @@
-"""The forms of utility: at any prices they have the optimum, and prove nothing that is worse."""
+"""Internal: the proof forms of utility have the optimum at any prices, and prove nothing worse."""
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import assume
 from hypothesis import strategies as st
-from refusals import changed
-from utility_instances import instance, job
 
 import dlsched
 from dlsched import Run
@@ -27,15 +23,11 @@ from dlsched.problems.utility.programs.run_form import runs_of
 from dlsched.problems.utility.structures.gangs import levels_of
 from dlsched.problems.utility.structures.work_units import Units
 from dlsched.proofs.bounds import Forms
-from dlsched.proofs.check import Form, InvalidProof, aim
-from dlsched.proofs.document import proof_from_data
+from dlsched.proofs.check import Form, aim
 from dlsched.proofs.levels import kind_of
 from dlsched.proofs.search import TreeSearch, Unproved
 from dlsched.testing import oracles, strategies
 from drawing import drawn
-
-ONE_LEAF = "utility-20x40-table-2"
-"""A library instance whose proof is the prices."""
 
 
 def _prices(instance: Instance, seed: int, most: int) -> dict[str, list[int]]:
@@ -113,21 +105,6 @@ def test_units_are_checked_before_they_are_a_row(instance: Instance, seed: int) 
             assert _holds(instance, j, *run_form.units_of(found, j))
 
 
-def test_forms_share_nothing_with_what_finds() -> None:
-    """The forms' modules import the definition, each other, and `units`, which is checked."""
-    folder = Path(run_form.__file__).parent
-    home, own = "dlsched.problems.utility.", ("forms", "finish_form", "run_form", "finish_costs")
-    for name in own:
-        tree = ast.parse((folder / f"{name}.py").read_text())
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(home):
-                module = str(node.module).removeprefix(home)
-                names = {alias.name for alias in node.names}
-                allowed = {"definition.schema", *(f"programs.{each}" for each in own)}
-                units = ("structures.work_units", {"UNITS", "units"})
-                assert module in allowed or (module, names) == units
-
-
 def _point(found: Finishes, form: Form, instance: Instance, solution: Solution) -> list[int]:
     """Return a solution as a point of a form; what it leaves out must not be in the solution."""
     levels = levels_of(instance, solution)
@@ -174,77 +151,3 @@ def test_a_smaller_utility_is_not_proved(instance: Instance, seed: int) -> None:
         form = Forms(instance, less).build(name, _parameters(instance, seed), 0)
         with pytest.raises(Unproved):
             TreeSearch(form, aim(form, 0, less, kind_of(form, 0)), Run()).nodes(5000)
-
-
-def test_prices_are_the_proof() -> None:
-    """A production instance that the model cannot prove has a proof of one leaf, exactly."""
-    proof = dlsched.prove("utility-20x40-effective-1")
-    (level,) = dlsched.check_proof("utility-20x40-effective-1", proof).levels
-    assert (proof.levels[0].form, level.kind, level.leaves) == ("finishes", "certified", 1)
-
-
-def test_runs_decide_where_prices_do_not() -> None:
-    """Where finishes within all prices do not fit together, runs prove the optimum, exactly."""
-    proof = dlsched.prove("utility-10x25")
-    (level,) = dlsched.check_proof("utility-10x25", proof).levels
-    assert (proof.levels[0].form, level.kind) == ("runs", "certified")
-
-
-def test_forking_jobs_have_no_prices() -> None:
-    """The forms are of gangs; a forking instance is refused."""
-    instance = dlsched.load(ONE_LEAF).model_copy(update={"forking": True})
-    with pytest.raises(ValueError, match="forking"):
-        Forms(instance, [1]).build("finishes", {"exponent": 0, "prices": []}, 0)
-
-
-DAMAGE: dict[str, tuple[str, Any]] = {
-    "a negative price": ("prices[0].V100", [-1] * 40),
-    "a slot too few": ("prices[0].V100", [1] * 39),
-    "an unknown type": ("prices[0].T9", [0] * 40),
-    "prices of floats": ("prices[0].V100", [0.5] * 40),
-    "prices that are no list": ("prices[0].V100", 1),
-    "a vector that is no mapping": ("prices[0]", [1]),
-    "no vectors": ("prices", None),
-    "prices of more than 64 bits": ("prices[0].V100", [2**80] * 40),
-    "a huge exponent": ("exponent", 10**9),
-    "an exponent that is no integer": ("exponent", 0.5),
-    "an unknown parameter": ("more", 1),
-    "other prices": ("prices[0].V100", [2**40] * 40),
-    "a rounded goal": ("rounded", True),
-}
-
-
-@pytest.fixture(scope="module")
-def good() -> dict[str, Any]:
-    """The data of a proof by prices."""
-    return dlsched.prove(ONE_LEAF).to_data()
-
-
-def require_invalid(data: dict[str, Any]) -> None:
-    """Fail unless the check of proofs refuses the data of one."""
-    with pytest.raises(InvalidProof):
-        dlsched.check_proof(ONE_LEAF, proof_from_data(data, "damaged"))
-
-
-@pytest.mark.parametrize("damage", DAMAGE)
-def test_damaged_prices_are_refused(good: dict[str, Any], damage: str) -> None:
-    """Prices that are none are an error, and a proof with other prices than its own is invalid."""
-    path, value = DAMAGE[damage]
-    require_invalid(changed(good, f"levels[0].parameters.{path}", value))
-
-
-def test_missing_and_further_parameters_are_refused(good: dict[str, Any]) -> None:
-    """Without its exponent, or with one vector of prices more, a proof is invalid."""
-    assert dlsched.check_proof(ONE_LEAF, proof_from_data(good, "good"))
-    parameters = good["levels"][0]["parameters"]
-    more = [*parameters["prices"], {"P100": [3] * 40}]
-    require_invalid(changed(good, "levels[0].parameters.prices", more))
-    without = {name: value for name, value in parameters.items() if name != "exponent"}
-    require_invalid(changed(good, "levels[0].parameters", without))
-
-
-def test_jobs_that_cannot_run() -> None:
-    """Where no job can run, not running is proved optimal."""
-    none = instance([job(workers=2)], {"A": 1}, slots=2)
-    (level,) = dlsched.check_proof(none, dlsched.prove(none)).levels
-    assert (level.value, level.kind) == (0, "certified")
