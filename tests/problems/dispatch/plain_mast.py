@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from dlsched.problems.dispatch import Instance
-from dlsched.problems.dispatch.definition.machines import RESOURCES
-from dlsched.problems.dispatch.definition.ranking import startable
-from dlsched.problems.dispatch.definition.workloads import PendingJob
+from dlsched.problems.dispatch import Instance, rank
 
+RESOURCES = ("gpus", "cpus", "memory")
 Answer = tuple[dict[str, tuple[str, dict[str, tuple[str, dict[str, int]]]]], list[str]]
 """By workload its region, and by job cluster and tasks by machine; the victims, sorted."""
 
@@ -35,27 +33,31 @@ class PlainMast:
                 name = f"{group.machines.id}#{k}"
                 self.free[name] = [Fraction(getattr(group.machines, r)) for r in RESOURCES]
                 self.place[name] = (group.cluster, group.machines.rack, group.machines.gpu_type)
-        self.workload = {v.id: v for v in instance.running}
+        self.running = {v.id: v for v in instance.running}
+        self.runs = dict.fromkeys(self.running, True)
         self.priority = {v.id: instance.victim_priority(v) for v in instance.running}
-        self.held: dict[str, dict[str, list[Any]]] = {v.id: {} for v in instance.running}
+        self.held: dict[str, dict[str, list[Any]]] = {v: {} for v in self.running}
         for v in instance.running:
             for job in v.jobs:
                 for machine, tasks in job.on.items():
                     row = self.held[v.id].setdefault(machine, [0, 0, 0])
-                    for i, resource in enumerate(RESOURCES):
-                        row[i] += tasks * getattr(job, resource)
-                        self.free[machine][i] -= tasks * getattr(job, resource)
-        self.runs = dict.fromkeys(self.workload, True)
+                    self.add(row, job, tasks)
+                    self.add(self.free[machine], job, -tasks)
+
+    @staticmethod
+    def add(row: list[Any], job: Any, tasks: int) -> None:
+        """Add what some tasks of a job need."""
+        row[:] = [a + tasks * getattr(job, r) for a, r in zip(row, RESOURCES, strict=True)]
 
     def solve(self) -> Answer:
         """Return what starts where and who is preempted."""
         start, preempt = {}, []
-        for ranked in startable(self.instance):
+        for ranked in rank(self.instance)[: 1 if self.instance.scope == "one" else None]:
             workload = self.instance.pending[ranked.position]
             plans = []
             for r in self.instance.regions_of(workload):
-                region = self.instance.regions[r]
-                own = self.plan([c.id for c in region.clusters], workload.jobs, ranked.priority)
+                clusters = [c.id for c in self.instance.regions[r].clusters]
+                own = self.plan(clusters, workload.jobs, ranked.priority)
                 if own is not None:
                     plans.append((self.score(own), r, own))
             if plans:
@@ -68,7 +70,7 @@ class PlainMast:
         return start, sorted(preempt)
 
     def plan(
-        self, clusters: Sequence[str], jobs: Sequence[PendingJob], priority: int
+        self, clusters: Sequence[str], jobs: Sequence[Any], priority: int
     ) -> list[Placing] | None:
         """Return a region's plan, job by job in the best cluster."""
         found: list[Placing] = []
@@ -82,7 +84,7 @@ class PlainMast:
             self.change(job, placing, -1)
         return found if len(found) == len(jobs) else None
 
-    def place_job(self, cluster: str, job: PendingJob, priority: int) -> Placing | None:
+    def place_job(self, cluster: str, job: Any, priority: int) -> Placing | None:
         """Return where a job starts in a cluster, and for whom."""
         usable = [
             m for m, (c, _, kind) in self.place.items()
@@ -91,40 +93,29 @@ class PlainMast:
         on = self.fill(usable, job, ())
         if on is not None:
             return Placing(cluster, on, ())
-        order = sorted(
-            (v for v in self.workload if self.runs[v] and self.priority[v] > priority
-             and any(m in self.held[v] for m in usable)),
-            key=lambda v: (-self.priority[v], -self.workload[v].seconds),
-        )  # fmt: skip
-        scanned = self.until_enough(usable, job, order)
-        if scanned is None:
-            return None
+        victims = [v for v in self.running if self.runs[v] and self.priority[v] > priority
+                   and any(m in self.held[v] for m in usable)]  # fmt: skip
+        victims.sort(key=lambda v: (-self.priority[v], -self.running[v].seconds))
+        scanned = self.until_enough(usable, job, victims)
         row = 0 if job.gpus else 1
         size = {v: sum(self.held[v][m][row] for m in usable if m in self.held[v]) for v in scanned}
         kept = self.until_enough(usable, job, sorted(scanned, key=lambda v: -size[v]))
-        assert kept is not None
-        on = self.fill(usable, job, kept)
-        assert on is not None
+        on = self.fill(usable, job, kept) if kept else None
+        if on is None:
+            return None
         return Placing(cluster, on, tuple(v for v in kept if any(m in on for m in self.held[v])))
 
-    def until_enough(
-        self, usable: Sequence[str], job: PendingJob, order: Sequence[str]
-    ) -> list[str] | None:
-        """Return the first victims that are enough."""
-        for n in range(1, len(order) + 1):
-            if self.fill(usable, job, order[:n]) is not None:
-                return list(order[:n])
-        return None
+    def until_enough(self, usable: Sequence[str], job: Any, order: Sequence[str]) -> list[str]:
+        """Return the first victims that are enough; none if all are not."""
+        parts = (list(order[:n]) for n in range(1, len(order) + 1))
+        return next((part for part in parts if self.fill(usable, job, part) is not None), [])
 
-    def fill(
-        self, usable: Sequence[str], job: PendingJob, gone: Sequence[str]
-    ) -> dict[str, int] | None:
+    def fill(self, usable: Sequence[str], job: Any, gone: Sequence[str]) -> dict[str, int] | None:
         """Place a job's tasks if they fit: CPU machines first, then by rack, then most room."""
         room = {}
         for m in usable:
-            have = list(self.free[m])
-            for v in gone:
-                have = [a + b for a, b in zip(have, self.held[v].get(m, (0, 0, 0)), strict=True)]
+            released = [self.held[v].get(m, (0, 0, 0)) for v in gone]
+            have = map(sum, zip(self.free[m], *released, strict=True))
             needs = [(a, getattr(job, r)) for a, r in zip(have, RESOURCES, strict=True)]
             room[m] = min(job.tasks, *(int(a // need) for a, need in needs if need))
         left, on = job.tasks, {}
@@ -142,17 +133,16 @@ class PlainMast:
         """Return jobs preempted by priority, the victims' youth, machines and racks."""
         jobs, young = [0] * 8, Fraction(0)
         for v in (v for placing in placings for v in placing.victims):
-            jobs[self.priority[v]] += len(self.workload[v].jobs)
-            young += max(0, 86400 - self.workload[v].seconds)
+            jobs[self.priority[v]] += len(self.running[v].jobs)
+            young += max(0, 86400 - self.running[v].seconds)
         machines = {m for placing in placings for m in placing.on}
         return (jobs, young, len(machines) + len({self.place[m][:2] for m in machines}))
 
-    def change(self, job: PendingJob, placing: Placing, sign: int) -> None:
+    def change(self, job: Any, placing: Placing, sign: int) -> None:
         """Carry a job's plan out, or undo it with the sign -1."""
         for v in placing.victims:
             self.runs[v] = sign < 0
             for m, row in self.held[v].items():
                 self.free[m] = [a + sign * b for a, b in zip(self.free[m], row, strict=True)]
         for m, tasks in placing.on.items():
-            for i, resource in enumerate(RESOURCES):
-                self.free[m][i] -= sign * tasks * getattr(job, resource)
+            self.add(self.free[m], job, -sign * tasks)
