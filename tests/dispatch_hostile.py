@@ -7,7 +7,6 @@ from fractions import Fraction
 from typing import Any
 
 from dispatch_instances import held, job, running, tenant, waiting
-
 from dlsched.problems.dispatch import Instance
 from dlsched.schema import Number
 

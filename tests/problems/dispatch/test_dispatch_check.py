@@ -6,10 +6,10 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from dispatch_instances import held, instance, job, machines, region, running, tenant, waiting
 from refusals import changed, refused_path
 
 import dlsched
+from dispatch_instances import held, instance, job, machines, region, running, tenant, waiting
 from dlsched.problems.dispatch import Instance, rank
 
 TASK = {"cpus": 8, "memory": 16}
@@ -128,41 +128,25 @@ def test_a_victim_needs_a_higher_priority() -> None:
     ("path", "value", "where"),
     [
         ("lowest_priority", 8, ""),
-        ("lowest_priority", 0, ""),
-        ("scope", "all", ""),
-        ("cpu_weight", 0, ""),
-        ("credit", {"age_cap": -1}, "credit.age_cap"),
-        ("regions[1].id", "x", ""),
         ("regions[0].tables", ["t", "t"], "regions[0].tables[1]"),
-        ("regions[1].clusters[0].id", "c1", ""),
         ("regions[1].clusters[0].machines[0].id", "m", ""),
         ("regions[0].clusters[0].machines[0].gpu_type", None, ""),
         ("regions[0].clusters[1].machines[0].gpu_type", "A", ""),
-        ("regions[1].clusters[0].machines[0].count", 0, ""),
         ("tenants[0].priority", 4, ""),
-        ("running[0].tenant", "c", ""),
-        ("running[0].jobs", [], ""),
         ("running[0].jobs", [*DATA["running"][0]["jobs"], held({"o#0": 1}, cluster="c3", name="k")],
          "running[0].jobs[1].cluster"),
-        ("running[0].jobs[0].cluster", "e", ""),
         ("running[0].jobs[0].cluster", "c3", "running[0].jobs[0].on.m#0"),
         ("running[0].jobs[0].on", {"m#2": 1}, "running[0].jobs[0].on.m#2"),
         ("running[0].jobs[0].on", {"m#00": 1}, "running[0].jobs[0].on.m#00"),
         ("running[0].jobs[0].on", {}, ""),
         ("running[0].jobs[0].on", {"m#0": 2}, "running[0].jobs[0].on.m#0"),
         ("running[0].jobs[0].memory", 129, "running[0].jobs[0].on.m#0"),
-        ("pending[0].tenant", "c", ""),
         ("pending[0].tables", ["t", "t"], "pending[0].tables[1]"),
-        ("pending[0].jobs", [], ""),
-        ("pending[0].jobs", [job(), job()], "pending[0].jobs[1].id"),
         ("pending[0].jobs[1].gpu_type", "A", ""),
         ("pending[0].jobs[1].gpus", 1, "pending[0].jobs[1].gpu_type"),
-        ("pending[0].jobs[1].cpus", 0, ""),
-        ("pending[0].jobs[0].tasks", 0, ""),
-        ("pending[0].age", -1, ""),
     ],
 )  # fmt: skip
-def test_bad_fields(path: str, value: Any, where: str) -> None:
+def test_contradictions(path: str, value: Any, where: str) -> None:
     """The error names the field that is wrong, or another one that it contradicts."""
     assert refused_path(changed(DATA, path, value)) == (where or path)
 

@@ -10,11 +10,11 @@ import pytest
 from plain_mast import PlainMast
 
 import dlsched
+from dispatch_instances import held, instance, job, machines, running, tenant, waiting
 from dlsched.problems import dispatch
 from dlsched.problems.dispatch import Instance
 from dlsched.problems.placement.instances.replicas import replicate
 from dlsched.testing import oracles, strategies
-from dispatch_instances import held, instance, job, machines, running, tenant, waiting
 from drawing import drawn
 
 TWO, TEN, MISSED = (
