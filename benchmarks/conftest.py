@@ -11,7 +11,6 @@ SHARED = (
     "tests",
     "tests/problems/elastic",
     "tests/problems/reclaiming",
-    "tests/problems/utility",
     "tests/simulation",
 )
 

@@ -104,31 +104,6 @@ def test_pricing_finds_all_groups_above_a_threshold(kernel: ModuleType, search: 
     run()
 
 
-@pytest.mark.parametrize("kernel", PRICING, ids=["built", "python"])
-def test_a_quota_keeps_the_best_of_each_first_profile(kernel: ModuleType) -> None:
-    """Two of each; and where groups are not stored, the count says so."""
-
-    @drawn(40, INSTANCES, SEEDS)
-    @np.errstate(over="ignore")
-    def run(instance: Instance, seed: int) -> None:
-        if not instance.jobs:
-            return
-        of = priced_class(instance, seed)
-        n, every = len(of.sums), every_group(of)
-        members, values = np.full((500, of.largest), -1), np.zeros(500)
-        query = Query(-1e30, 2, 500)
-        count, _ = kernel.price_class(0, n, growth_tables(of), of, query, members, values)
-        for first in range(n):
-            best = sorted((v for key, v in every.items() if key[0] == first), reverse=True)[:2]
-            kept = sorted(values[:count][members[:count, 0] == first], reverse=True)
-            assert kept == pytest.approx(best, rel=1e-9, abs=1e-9 * of.weight)
-        query = Query(-1e30, 500, 1, listing=bool(seed % 2))
-        count, _ = kernel.price_class(0, n, growth_tables(of), of, query, members[:1], values[:1])
-        assert count > 1 or len(every) <= 1
-
-    run()
-
-
 def jobs_of(kernel: ModuleType, rng: np.random.Generator, limited: bool, k: int) -> Any:
     """Return nine jobs of a local search, their stages, and which must not share."""
     largest = int(rng.integers(2, min(k, 4) + 1))

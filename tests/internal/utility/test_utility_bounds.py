@@ -20,7 +20,7 @@ from dlsched.problems.utility.programs.lagrangian import Dual
 from dlsched.problems.utility.programs.reduced_cost_fixing import restrict
 from dlsched.problems.utility.structures.gangs import Gangs
 from dlsched.problems.utility.structures.work_stages import exact_stages
-from dlsched.problems.utility.structures.work_units import Units, units
+from dlsched.problems.utility.structures.work_units import units
 from dlsched.testing import oracles, strategies
 from drawing import drawn
 from utility_instances import instance, job
@@ -73,22 +73,6 @@ def test_rounding_is_in_the_valid_direction(
     assert not possible or slots * down.gains[0] >= down.need
 
 
-@pytest.mark.parametrize(
-    ("gains", "iterations", "slots", "expected"),
-    [
-        ([1], 3000, 4000, Units((1,), 3000, exact=True)),  # not 0 of 2,000 units
-        ([7, 4], 6, 9, Units((2, 1), 2, exact=True)),  # one slot of 7, or two of 4
-        ([7, 4], 6, 1, Units((1, 0), 1, exact=True)),  # one of 4 is of no use
-        ([1], 5, 4, Units((0,), 1, exact=True)),  # cannot be done
-    ],
-)
-def test_units_by_hand(gains: list[int], iterations: int, slots: int, expected: Units) -> None:
-    """The fewest units that distinguish the combinations of slots that complete the job."""
-    exact = [Fraction(g) for g in gains]
-    for up in (False, True):
-        assert units(exact, Fraction(iterations), slots, up) == expected
-
-
 @drawn(60, strategies.utility(scales=False), st.integers(0, 10**6))
 def test_the_part_that_prices_leave_has_an_optimum(instance: Instance, seed: int) -> None:
     """Whatever the prices, the part's optimum is that of all schedules, by brute force."""
@@ -102,23 +86,6 @@ def test_the_part_that_prices_leave_has_an_optimum(instance: Instance, seed: int
     claim = solve_model(instance, Run(), part)
     assert dlsched.verify(instance, claim.solution).objective == oracles.utility(instance)
     assert all(bound.kind == "claimed" for bound in claim.bounds[0])
-
-
-def test_what_prices_leave_by_hand() -> None:
-    """Two jobs of two slots on one GPU, the first worth far more; in the other order both vary."""
-    jobs = [job(2, id=i, utilities=[u, u, u / 2, u / 4]) for i, u in (("a", 80), ("b", 8))]
-    parts = []
-    for order in ([0, 1], [1, 0]):
-        gangs = Gangs(instance(jobs, {"A": 1}))
-        made = Insertion(gangs)
-        made.fill(order)
-        prices = np.ldexp(np.array([[20.0], [20.0], [0.5], [0.5]]), -gangs.exponent)
-        parts.append(restrict(Dual(gangs), prices, made.levels, made.total))
-    assert parts[0].ends == {"a": range(2, 3), "b": range(4, 5)}
-    assert parts[0].runs == {"a": {(1, 0), (2, 0)}, "b": {(3, 0), (4, 0)}}
-    assert parts[0].certain == {"a", "b"}
-    assert parts[1].ends == {"a": range(2, 5), "b": range(2, 5)}
-    assert parts[1].certain == set()
 
 
 def test_hadars_prices_by_hand() -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import dlsched
 from dlsched import Run
 from dlsched.problems.utility import Instance, Solution
-from dlsched.problems.utility.programs import finish_costs, run_form
+from dlsched.problems.utility.programs import run_form
 from dlsched.problems.utility.programs.finish_costs import NEVER, LeastCosts
 from dlsched.problems.utility.programs.finish_form import Finishes
 from dlsched.problems.utility.programs.forms import FORMS
@@ -59,19 +59,6 @@ def test_least_costs_are_those_of_all_choices_of_slots(instance: Instance, seed:
                     cost = sum(min(prices.get(k, free)[t] for k in s.types) for t, s in runs)
                     best = min(best, row.workers * cost)
             assert found[j, f] == best
-
-
-@drawn(25, strategies.utility(scales=False), st.integers(0, 10**6), st.booleans())
-def test_rounded_work_costs_no_more(instance: Instance, seed: int, few_sums: bool) -> None:
-    """With too many sums or amounts gains are rounded up, and the least costs are lower bounds."""
-    prices = _prices(instance, seed, 50)
-    exact = LeastCosts(instance).of(prices)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(finish_costs, "_MOST_SUMS" if few_sums else "_MOST_AMOUNTS", 0)
-        patch.setattr(finish_costs, "_UNITS", 3)
-        finish_costs._amounts.cache_clear()
-        assert np.all(LeastCosts(instance).of(prices) <= exact)
-    finish_costs._amounts.cache_clear()
 
 
 def _holds(instance: Instance, j: int, gains: Sequence[int], need: int) -> bool:

@@ -48,17 +48,6 @@ def test_victims_are_hatched_below_their_machine() -> None:
     assert len(new) == 1 and new[0].get_y() < victim.get_y()
 
 
-def test_many_machines_are_a_band_for_each_cluster() -> None:
-    """120 machines in six bands of 20 columns, named, with the names of what starts and waits."""
-    found = dlsched.solve("dispatch-3x2x20x15-1", "mast")
-    ax = dlsched.plot(found)
-    assert [image.get_array().shape[1] for image in ax.images] == [20] * 6
-    bands = [tick.get_text() for tick in ax.get_yticklabels()]
-    assert bands[0] == "r0 / r0c0" and len(bands) == 6
-    written = " ".join(labels(ax))
-    assert all(name in written for name in found.solution.start)
-
-
 @pytest.mark.filterwarnings("error")
 def test_no_machines_and_very_many_pending() -> None:
     """An empty picture without a warning; 500 waiting workloads are counted by priority."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import product
 from typing import Any
 
 import pytest
@@ -48,32 +47,6 @@ def test_section_4_1_workloads_1_and_2(method: str, options: Any, regions: dict[
     """Which of the two workloads starts where."""
     found = dlsched.solve(TWO, method, **options).solution.start
     assert {name: started.region for name, started in found.items()} == regions
-
-
-def single_gpus(sizes: tuple[int, ...], need: int) -> Instance:
-    """Return a workload of single GPUs against victims on machines of their own, oldest first."""
-    return instance(
-        [machines(f"m{k}", size) for k, size in enumerate(sizes)],
-        [running(f"v{k}", held({f"m{k}#0": 1}, size, 1, 1), seconds=100 - k)
-         for k, size in enumerate(sizes)],
-        [waiting("w", job(gpus=1, tasks=need))],
-        scope="one",
-    )  # fmt: skip
-
-
-@pytest.mark.slow
-def test_the_smallest_list_on_which_the_scan_misses_the_fewest() -> None:
-    """Of all lists of up to three victims of 1 to 3 GPUs, the first is 1, 1, 2 for a need of 2."""
-    missed = []
-    for length in (1, 2, 3):
-        for sizes in product((1, 2, 3), repeat=length):
-            for need in range(1, sum(sizes) + 1):
-                lists = single_gpus(sizes, need)
-                rule, best = (dlsched.solve(lists, m).solution for m in ("mast", "classes"))
-                if len(rule.preempt) > len(best.preempt):
-                    missed.append((length, sum(sizes), sizes, need))
-    assert min(missed)[2:] == ((1, 1, 2), 2)
-    assert {length for length, *_ in missed} == {3}
 
 
 NO_CPUS = {"cpus": 0, "memory": 0}
@@ -228,34 +201,6 @@ def test_counted_is_optimal_on_small_batches(batch: Instance) -> None:
     assert dlsched.solve(batch, "counted").objective[:-2] == best[:-2]
 
 
-def test_counts_that_cannot_be_placed_are_refined() -> None:
-    """The first counts of priority 7 fit no machines; later ones start six times as much."""
-    made = dlsched.generate("dispatch", 7, machines=10)
-    once, more = (dlsched.solve(made, "counted", tries=tries).objective for tries in (1, 4))
-    assert once[:13] == more[:13]
-    assert not once.better_than(more)
-
-
-@pytest.mark.parametrize("method", ["counted", "reinserted", "milp", "classes"])
-def test_a_limit_returns_no_less_than_the_plan_of_mast(method: str) -> None:
-    """Without time for a program what still fits is added at most."""
-    made = dlsched.generate("dispatch", 2, machines=20)
-    plan = dlsched.solve(made, "mast")
-    found = dlsched.solve(made, method, time_limit=1e-9)
-    assert found.solution.start.items() >= plan.solution.start.items()
-    assert found.solution.preempt == plan.solution.preempt
-
-
-@pytest.mark.parametrize("method", ["counted", "classes"])
-def test_a_start_no_better_than_mast_is_not_used(method: str) -> None:
-    """Neither the plan of `mast` itself nor that of starting nothing."""
-    batch = dlsched.generate("dispatch", 3, machines=10)
-    nothing = dispatch.Solution(start={}, preempt=())
-    for start in (dlsched.solve(batch, "mast").solution, nothing):
-        result = dlsched.solve(batch, method, start=start)
-        assert result.start is not None and not result.start.accepted
-
-
 @pytest.mark.parametrize("method", ["mast", "reinserted", "counted", "classes"])
 def test_amounts_beyond_64_bits(method: str) -> None:
     """The same workloads start where memory has 18 decimals, and as many victims stop."""
@@ -269,10 +214,3 @@ def test_amounts_beyond_64_bits(method: str) -> None:
     )
     found, other = (dlsched.solve(one, method) for one in (plain, fine))
     assert found.objective == other.objective and found.solution.start
-
-
-@pytest.mark.parametrize("work", [-1, 0.5, "many"])
-def test_work_is_a_whole_number(work: Any) -> None:
-    """Others are refused."""
-    with pytest.raises(dlsched.OptionError, match="work"):
-        dlsched.solve(TWO, "reinserted", work=work)

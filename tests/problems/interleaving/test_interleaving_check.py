@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from refusals import refused_path
 
 import dlsched
-from dlsched.problems.interleaving import iteration_time
 from drawing import drawn
 from interleaving_instances import cover, gamma, job
 
@@ -108,12 +107,6 @@ def test_worth_is_a_share_and_invariant_under_shifts(stages: Any, shift: int, dr
     assert 0 < gamma(stages, offsets) <= gamma(stages) <= Fraction(size, k)
 
 
-def test_the_time_of_an_iteration_by_hand() -> None:
-    """Eq. 3: in each of three steps the longest of the stages that are in turn, at any offset."""
-    assert iteration_time([(2, 1, 1), (1, 2, 0)], (0, 1)) == max(2, 2) + max(1, 0) + max(1, 1)
-    assert iteration_time([(2, 1, 1), (1, 2, 0)], (0, 2)) == max(2, 0) + max(1, 1) + max(1, 2)
-
-
 def test_a_sum_of_many_denominators_is_rounded_down() -> None:
     """Beyond a denominator of 2**64 the sum is the next multiple of 2**-64 below it."""
     primes = [1009, 1013, 1019, 1021, 1031, 1033, 1039, 1049]
@@ -130,12 +123,6 @@ SMALL: dict[str, Any] = HEAD | {
     "jobs": [{"id": "a", "stages": [1, 2]}, job("b", [2, 1.5])],
 }  # fmt: skip
 UNIFORM = {"grouping": "uniform", "gpu_budget": None}
-
-
-def test_defaults() -> None:
-    """A job has one GPU, groups hold as many jobs as there are resources, and count one each."""
-    instance = dlsched.load(SMALL)
-    assert (instance.jobs[0].gpus, instance.group_limit, instance.weigh_by) == (1, 2, "groups")
 
 
 @pytest.mark.parametrize(

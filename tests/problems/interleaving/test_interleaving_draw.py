@@ -33,21 +33,6 @@ def test_bars_fill_gamma_of_the_lanes(rule: str) -> None:
     assert widths[False] / sum(widths.values()) == pytest.approx(float(result.objective[0]))
 
 
-def test_time_begins_at_0_in_each_group() -> None:
-    """The ticks of the second group begin at 0 where it begins, not where the first ends."""
-    instance = dlsched.load("muri-table2")
-    jobs = [job.id for job in instance.jobs]
-    groups = [{"jobs": jobs[:2], "offsets": [0, 1]}, {"jobs": jobs[2:], "offsets": [0, 1]}]
-    fields = {"dlsched": 1, "problem": "interleaving", "instance": instance.name}
-    ax = dlsched.plot(dlsched.load_solution(fields | {"groups": groups}), instance=instance)
-    ticks = [label.get_text() for label in ax.get_xticklabels()]
-    places = ax.get_xticks()
-    second = [place for place, text in zip(places, ticks, strict=True) if text == "0"]
-    assert second[0] == 0 and len(second) == 2
-    assert min(p.get_x() for p in ax.patches if p.get_x() > second[1] - 1e-9) == second[1]
-    assert "from 0" in ax.get_xlabel()
-
-
 def test_without_a_solution_jobs_stand_alone() -> None:
     """The instance alone is drawn as single jobs."""
     ax = dlsched.plot(dlsched.generate("interleaving", 1, jobs=8))

@@ -135,15 +135,6 @@ def test_times_as_far_apart_as_files_hold() -> None:
     assert dlsched.solve(made, "lagrangian").certified[0].value >= optimum[0]
 
 
-def test_groups_are_those_allowed() -> None:
-    """Three jobs of one GPU and one of two: three singles, three pairs, a triple, and the other."""
-    jobs = [*(job(name, [1, 2, 3]) for name in "abc"), job("d", [1, 1, 1], 2)]
-    m = dlsched.model(cover(jobs, 4))
-    assert len(m.GROUPS) == 8
-    assert len(m.budget) == 1
-    assert m.GRANULARITY["efficiency"] > 0
-
-
 @pytest.mark.parametrize("target", [60, Fraction(31, 2)])
 def test_a_loose_bound_is_proved(target: Any) -> None:
     """A value above what the prices prove has a proof by prices of groups."""
@@ -151,3 +142,15 @@ def test_a_loose_bound_is_proved(target: Any) -> None:
     proof = dlsched.prove_bound(instance, target)
     assert proof.proof.form == "groups"
     assert dlsched.check_bound(instance, proof).value == target
+
+
+@drawn(60, strategies.interleaving(max_jobs=8, max_resources=2))
+def test_blossom_is_optimal_for_pairs(instance: Instance) -> None:
+    """With two resources and uniform groups, matching is the optimum, as the paper says."""
+    if instance.grouping != "uniform" or len(instance.resources) != 2:
+        with pytest.raises(dlsched.OptionError, match="two resources"):
+            dlsched.solve(instance, "blossom")
+        return
+    optimum = oracles.interleaving(instance)
+    for method in ("blossom", "milp", "muri", "swap"):
+        assert dlsched.solve(instance, method).objective == optimum

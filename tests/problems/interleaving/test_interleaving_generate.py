@@ -9,17 +9,6 @@ import pytest
 import dlsched
 
 
-@pytest.mark.slow
-def test_jobs_that_are_not_distinct_have_few_profiles() -> None:
-    """5,755 jobs of eight models and six numbers of GPUs have at most 48 profiles."""
-    made = dlsched.generate(
-        "interleaving", 1, jobs=5755, grouping="cover", distinct=False, budget=0.25
-    )
-    assert len(made.jobs) == 5755
-    assert len(made.profiles) == 48
-    assert made.least_gpus < made.gpu_budget < sum(job.gpus for job in made.jobs)
-
-
 def test_uniform_classes_divide() -> None:
     """Uniform instances drop jobs until every class divides by k."""
     made = dlsched.generate("interleaving", 1, jobs=50, resources=3, gpus={1: 0.5, 2: 0.5})

@@ -11,21 +11,8 @@ import pytest
 
 import dlsched
 from dlsched.problems.interleaving import Instance
-from dlsched.testing import oracles, strategies
-from drawing import drawn
+from dlsched.testing import oracles
 from interleaving_instances import cover, gamma_in_doubles, job
-
-
-@drawn(60, strategies.interleaving(max_jobs=8, max_resources=2))
-def test_blossom_is_optimal_for_pairs(instance: Instance) -> None:
-    """With two resources and uniform groups, matching is the optimum, as the paper says."""
-    if instance.grouping != "uniform" or len(instance.resources) != 2:
-        with pytest.raises(dlsched.OptionError, match="two resources"):
-            dlsched.solve(instance, "blossom")
-        return
-    optimum = oracles.interleaving(instance)
-    for method in ("blossom", "muri", "swap"):
-        assert dlsched.solve(instance, method).objective == optimum
 
 
 def pairs(seed: int, count: int, near: float) -> Instance:
@@ -94,15 +81,6 @@ def test_groups_by_hand(
     assert groups_of(unit_jobs(*jobs, budget=budget), rule, **options) == groups
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
-def test_both_readings_agree_where_full_groups_fill_the_cluster(seed: int) -> None:
-    """On covers that full groups fill every pair is needed, so both give the same groups."""
-    made = dlsched.generate("interleaving", seed, jobs=150, grouping="cover", cluster=64)
-    muri, needed = (dlsched.solve(made, rule) for rule in ("muri", "muri_needed"))
-    assert muri.details["gpus"] == needed.details["gpus"] == 64
-    assert muri.objective == needed.objective
-
-
 def test_a_profiling_error_leaves_the_jobs_as_they_are() -> None:
     """Groups decided on wrong stages are worse with the right ones, and depend on the seed."""
     instance = dlsched.generate("interleaving", 1, jobs=32)
@@ -135,15 +113,6 @@ def test_merging_only_while_needed_leaves_jobs_alone() -> None:
         needed = dlsched.solve(instance, rule)
         assert needed.objective.better_than(muri.objective)
         assert min(len(g.jobs) for g in needed.solution.groups) == 1
-
-
-@pytest.mark.parametrize("number", [1, 5, 7, 10])
-def test_regroup_is_as_good_as_the_optimum_on_small_instances(number: int) -> None:
-    """On small instances of the library it is within 1 % of the optimum."""
-    instance = dlsched.load(f"interleaving-small-{number:02}")
-    best, found = (dlsched.solve(instance, rule) for rule in ("exact", "regroup"))
-    assert best.status is dlsched.Status.OPTIMAL
-    assert found.gap_to(best.bound)[0] <= 0.01
 
 
 def divisions(both: list[Any], uniform: bool, most: int) -> Any:

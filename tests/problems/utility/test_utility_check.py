@@ -123,14 +123,6 @@ def only(**changes: Any) -> dict[str, Any]:
     return {"jobs": [JOB | changes]}
 
 
-def test_defaults() -> None:
-    """Effective throughput, progress per job, gangs, and no job has to finish."""
-    made = dlsched.load(GOOD)
-    assert (made.utility.kind, made.progress) == ("effective_throughput", "per_job")
-    assert not (made.must_finish or made.forking)
-    assert made.supply == {"A": 2}
-
-
 @pytest.mark.parametrize(
     ("changes", "path"),
     [

@@ -11,7 +11,6 @@ import dlsched
 from dlsched.problems.utility import Instance
 from dlsched.problems.utility.instances.from_gavel_throughputs import from_throughputs
 
-MEASURED = Path(__file__).parents[3].parent / "shared" / "data" / "gavel"
 KINDS = ("V100", "P100", "K80")
 GPU_HOURS = {"small": (0.1, 1), "medium": (1, 10), "large": (10, 50), "extra large": (60, 100)}
 """The groups of section IV-A."""
@@ -31,13 +30,6 @@ def test_the_papers_cluster() -> None:
     assert {sum(m.gpus.values()) for m in made.machines} == {4}
     assert made.slot_seconds == 360
     assert {job.workers for job in made.jobs} == {1, 2, 4, 8}
-
-
-def test_groups_of_gpu_hours() -> None:
-    """Unscaled, the share of jobs below an hour is that of the small group."""
-    made = dlsched.generate("utility", 1, jobs=2000, slots=10, gpus=60, utilization=None)
-    share = sum(hours <= 1 for hours in _hours(made)) / len(made.jobs)
-    assert share == pytest.approx(0.6, abs=0.04)
 
 
 def test_jobs_arrive_at_first_and_their_models_follow_their_size() -> None:
@@ -99,11 +91,3 @@ def test_measured_rates_are_used(tmp_path: Path) -> None:
     path.write_text('{"a": 1}')
     with pytest.raises(dlsched.InstanceError, match="no list of throughputs"):
         from_throughputs(path, jobs=3, slots=9, gpus=3)
-
-
-def test_the_published_rates_make_instances() -> None:
-    """Gavel's measurements, where they are, give an instance that is solved."""
-    if not MEASURED.exists():
-        pytest.skip("the measured throughputs are not here (../shared/data/gavel)")
-    made = from_throughputs(MEASURED / "isolated_throughputs.json", jobs=5, slots=12, gpus=4)
-    assert dlsched.solve(made).status == "optimal"
