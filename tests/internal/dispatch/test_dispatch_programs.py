@@ -17,7 +17,6 @@ from dlsched import Run
 from dlsched.problems.dispatch import Instance, Solution
 from dlsched.problems.dispatch.definition.oracle import _options, _starts
 from dlsched.problems.dispatch.exact import from_best
-from dlsched.problems.dispatch.heuristics.reinsertion import Reinsertion
 from dlsched.problems.dispatch.instances.state import instance as instance_of
 from dlsched.problems.dispatch.instances.strategy import _instance
 from dlsched.problems.dispatch.programs.block_program import Counts
@@ -25,7 +24,6 @@ from dlsched.problems.dispatch.programs.forms import counts
 from dlsched.problems.dispatch.programs.loads import capacity
 from dlsched.problems.dispatch.programs.place_counts import pack, point_of, violated
 from dlsched.problems.dispatch.structures.blocks import Shape, coarsest, halves
-from dlsched.problems.dispatch.structures.fleet import Fleet
 from dlsched.proofs.check import Form
 from dlsched.registry.cluster_state import ClusterState, JobState, Server
 from dlsched.results.result import Claim, Status, Termination
@@ -118,21 +116,6 @@ def test_packing_finds_what_there_is(seed: int) -> None:
             n * dict(weights).get(shape, 0) for n, shape in zip(counts, shapes, strict=True)
         ) > 2 * (capacity(weights, have) or 0)
     assert not fits or violated(shapes, counts, have, 2, Run()) is None
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_moves_leave_the_arrays_as_the_plans_say(seed: int) -> None:
-    """After all moves, kept and undone, what is free is what the plans and victims leave."""
-    drawn: Any = dlsched.generate("dispatch", seed, machines=6, pending=20, allocation=1.0)
-    search = Reinsertion(drawn, Run(), 20)
-    assert dlsched.verify(drawn, search.solve()).feasible
-    fleet = Fleet(drawn)
-    fleet.stop(search.dispatcher.preempt)
-    for w, plan in search.plans.items():
-        for of_job, request in zip(plan.jobs, fleet.requests[w], strict=True):
-            fleet.take(of_job.site, request, of_job.machines, of_job.tasks)
-    assert np.array_equal(fleet.free, search.fleet.free) and (fleet.free >= 0).all()
-    assert np.array_equal(fleet.running, search.fleet.running)
 
 
 def test_an_optimum_that_the_start_beats_is_none() -> None:

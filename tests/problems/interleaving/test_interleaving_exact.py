@@ -90,24 +90,6 @@ def test_too_large_a_model_names_the_alternative() -> None:
         dlsched.model(dlsched.generate("interleaving", 1, jobs=128))
 
 
-@pytest.mark.parametrize(("weigh_by", "full"), [("groups", 3), ("gpus", 6)])
-def test_a_limit_before_the_first_pricing_leaves_a_bound(weigh_by: str, full: int) -> None:
-    """Six jobs of one GPU, three of four in groups of three: 2 + 1 at most, by GPUs 2 + 4."""
-    jobs = [job(f"j{i}", [3, 1, 1], 1 if i < 6 else 4) for i in range(9)]
-    made = cover(jobs, grouping="uniform", weigh_by=weigh_by)
-    result = dlsched.solve(made, "column_generation", time_limit=1e-9)
-    assert (result.status, result.termination) == ("feasible", "time_limit")
-    assert result.objective[0] < result.certified[0].value == full
-
-
-@pytest.mark.parametrize("method", ["column_generation", "aggregated", "lagrangian", "blossom"])
-def test_no_certified_bound_is_above_full_efficiency(method: str) -> None:
-    """Jobs that interleave perfectly: every certified bound is the number of groups, not more."""
-    jobs = [job(f"j{i}", [2, 1] if i % 2 else [1, 2]) for i in range(8)]
-    made = cover(jobs, grouping="uniform")
-    assert dlsched.solve(made, method).certified[0].value == 4
-
-
 @pytest.mark.parametrize("method", ["lagrangian", "column_generation", "aggregated"])
 def test_efficiencies_that_nearly_tie_end_the_relaxation(method: str) -> None:
     """Columns whose gammas differ by 1e-9 are priced once, so that the relaxation ends."""
