@@ -40,8 +40,8 @@ def test_worth_by_hand() -> None:
     assert report.feasible
     ab, c, de = Fraction(7, 12), Fraction(1, 3), Fraction(17, 2) / 15
     assert tuple(report.objective) == (ab + c + de,)
-    assert report.details["gpus"] == 4
-    assert report.details["groups"] == 3
+    details = {"gpus": 4, "groups": 3, "largest_group": 2, "mean_efficiency": (ab + c + de) / 3}
+    assert report.details == pytest.approx(details)
 
 
 def test_weighing_by_gpus_by_hand() -> None:
@@ -123,6 +123,13 @@ SMALL: dict[str, Any] = HEAD | {
     "jobs": [{"id": "a", "stages": [1, 2]}, job("b", [2, 1.5])],
 }  # fmt: skip
 UNIFORM = {"grouping": "uniform", "gpu_budget": None}
+
+
+def test_groups_have_as_many_jobs_as_resources_at_most() -> None:
+    """That is the default, and what uniform groups may state; a job has one GPU by default."""
+    instance = dlsched.load(SMALL)
+    assert (instance.jobs[0].gpus, instance.group_limit, instance.weigh_by) == (1, 2, "groups")
+    assert dlsched.load(SMALL | UNIFORM | {"max_group_size": 2}).group_limit == 2
 
 
 @pytest.mark.parametrize(
