@@ -51,9 +51,9 @@ def solution(region: str = "x", preempt: Any = ("v",), **jobs: Any) -> dict[str,
     return HEAD | {"instance": "two-regions", "start": start, "preempt": list(preempt)}
 
 
-def kinds(data: dict[str, Any], answer: dict[str, Any]) -> set[str]:
-    """Return the kinds of violations."""
-    return {violation.kind for violation in dlsched.verify(data, answer).violations}
+def kinds(data: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any]:
+    """Return the kinds of violations, with the amount of each."""
+    return {v.kind: v.amount for v in dlsched.verify(data, answer).violations}
 
 
 def test_objective_by_hand() -> None:
@@ -101,13 +101,13 @@ def test_a_victim_may_be_on_a_machine_of_the_other_job() -> None:
     ],
 )  # fmt: skip
 def test_corrupted_solutions(answer: dict[str, Any], kind: str) -> None:
-    """Each is refused under its own kind of violation."""
-    assert kind in kinds(DATA, answer)
+    """Each is refused under its own kind of violation, by the right amount."""
+    assert kinds(DATA, answer)[kind] == (6 if kind == "gpus_exceeded" else 1)
 
 
 def test_a_region_without_the_table() -> None:
     """Region y does not store t; nor are w's clusters there."""
-    assert kinds(DATA, solution("y")) == {"missing_table", "cluster_elsewhere"}
+    assert kinds(DATA, solution("y")).keys() == {"missing_table", "cluster_elsewhere"}
 
 
 @pytest.mark.parametrize(("resource", "limit"), [("cpus", 23), ("memory", 47)])
@@ -121,7 +121,9 @@ def test_other_resources(resource: str, limit: int) -> None:
 def test_a_victim_needs_a_higher_priority() -> None:
     """A running workload of priority 1 cannot make room for one of priority 1."""
     data = changed(DATA, "running[0]", DATA["running"][0] | {"tenant": "a", "within_quota": True})
-    assert kinds(changed(data, "tenants[0].gpu_quota", 20), solution()) == {"unjustified_victim"}
+    assert kinds(changed(data, "tenants[0].gpu_quota", 20), solution()).keys() == {
+        "unjustified_victim"
+    }
 
 
 @pytest.mark.parametrize(
@@ -178,21 +180,34 @@ def test_decimals_are_exact() -> None:
     assert found[1].credit == 1 + Fraction(3, 100)
 
 
+THREE = [("new", 1, 2), ("old", 9, 2), ("mid", 5, 2)]
+
+
 @pytest.mark.parametrize(
     ("pending", "quota", "priorities"),
     [
         # Two of three fit a quota of 9, the oldest ones; the third is lowest.
-        ([("new", 1, 2), ("old", 9, 2), ("mid", 5, 2)], 9, {"old": 2, "mid": 2, "new": 5}),
+        (
+            [("new", 1, 2), ("old", 9, 2), ("mid", 5, 2)],
+            {"gpus": 9},
+            {"old": 2, "mid": 2, "new": 5},
+        ),
+        # Also of CPUs, of which each needs 8.
+        (
+            [("new", 1, 2), ("old", 9, 2), ("mid", 5, 2)],
+            {"cpus": 16},
+            {"old": 2, "mid": 2, "new": 5},
+        ),
         # A workload over quota does not use the quota up: the smaller s fits.
-        ([("a", 9, 2), ("b", 8, 2), ("s", 0, 1)], 6, {"a": 2, "s": 2, "b": 5}),
+        ([("a", 9, 2), ("b", 8, 2), ("s", 0, 1)], {"gpus": 6}, {"a": 2, "s": 2, "b": 5}),
     ],
 )
 def test_quota_is_scanned_by_credit(
-    pending: list[tuple[str, int, int]], quota: int, priorities: dict[str, int]
+    pending: list[tuple[str, int, int]], quota: dict[str, int], priorities: dict[str, int]
 ) -> None:
     """Workloads have the tenant's priority as long as they fit its quota, then the lowest."""
     rows = [wait(name, "n", age, tasks) for name, age, tasks in pending]
-    found = rank(ranked(rows, tenant("n", 2, gpus=quota)))
+    found = rank(ranked(rows, tenant("n", 2, **quota)))
     assert [(row.workload, row.priority) for row in found] == [*priorities.items()]
     assert all(row.within_quota == (row.priority == 2) for row in found)
 
@@ -206,10 +221,10 @@ def test_running_workloads_use_quota_only_within_it(quota: int, priority: int) -
 
 
 def test_priority_before_credit_and_ties_in_file_order() -> None:
-    """The oldest workload waits behind higher priorities; equal credits keep the file's order."""
+    """The oldest waits behind higher priorities; equal credits keep the file's order."""
     pending = [wait("old", "low", 99), wait("b", "high", 5), wait("a", "high", 5)]
     found = rank(ranked(pending, tenant("low", 3), tenant("high", 1)))
-    assert [row.workload for row in found] == ["b", "a", "old"]
+    assert [(row.workload, row.credit) for row in found] == [("b", 6), ("a", 6), ("old", 100)]
 
 
 def test_scope_one_starts_the_first_only() -> None:

@@ -20,7 +20,7 @@ INSTANCES = st.one_of(
 )
 
 
-@drawn(100, INSTANCES)
+@drawn(75, INSTANCES)
 def test_exact_methods_agree_at_every_scale(instance: Instance) -> None:
     """Brute force = milp = aggregated = column_generation, up to the last places of a double."""
     optimum = oracles.interleaving(instance)[0]
@@ -56,7 +56,7 @@ def test_many_distinct_jobs_have_the_same_optimum_and_bound(options: dict[str, A
     """With more than 150 profiles prices come from samples: the same, with any threads."""
     instance = dlsched.generate("interleaving", 1, **options)
     listed = dlsched.solve(instance, "aggregated")
-    for threads in (1, 2, 1):
+    for threads in (2, 1):
         priced = dlsched.solve(instance, "column_generation", threads=threads)
         assert priced.status == listed.status == "optimal"
         assert float(priced.objective[0]) == pytest.approx(float(listed.objective[0]), rel=1e-9)

@@ -107,7 +107,7 @@ def test_forking_by_hand() -> None:
     both = [{"slot": t, "gpus": {"m": {"A": 1}, "n": {"B": 1}}} for t in (1, 2)]
     assert dlsched.verify(forking, solution(both, [])).objective.utility == 2
     report = dlsched.verify(forking, solution([{"slot": 1, "gpus": {"m": {"A": 2}}}], []))
-    assert [v.kind for v in report.violations] == ["several_on_machine"]
+    assert [(v.kind, v.amount) for v in report.violations] == [("several_on_machine", 1)]
 
 
 JOB: dict[str, Any] = job(9, workers=2, id="a", arrival=2)

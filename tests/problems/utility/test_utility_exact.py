@@ -26,7 +26,7 @@ METHODS = (
 
 
 @drawn(
-    150, st.one_of(strategies.utility(), strategies.utility(max_jobs=2, forking=True)),
+    100, st.one_of(strategies.utility(), strategies.utility(max_jobs=2, forking=True)),
     st.integers(0, 10**6),
 )  # fmt: skip
 def test_exact_methods_equal_brute_force(instance: Instance, seed: int) -> None:
