@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import count
 
+import networkx
 import numpy as np
 import pytest
 from hypothesis import strategies as st
@@ -12,6 +13,8 @@ import dlsched
 from dlsched import Run
 from dlsched.problems.interleaving import Instance
 from dlsched.problems.interleaving.heuristics import initial_groups
+from dlsched.problems.interleaving.heuristics.matching import SCALE
+from dlsched.problems.interleaving.heuristics.odd_sets import OddSets
 from dlsched.problems.interleaving.programs import exact_pass
 from dlsched.problems.interleaving.programs.column_pool import Pool
 from dlsched.problems.interleaving.programs.columns import Prices
@@ -22,6 +25,7 @@ from dlsched.problems.interleaving.programs.exact_pass import (
     search,
 )
 from dlsched.problems.interleaving.programs.large_relaxation import LargeRelaxation
+from dlsched.problems.interleaving.structures.groups import pair_efficiencies
 from dlsched.problems.interleaving.structures.tables import Query
 from dlsched.testing import oracles, strategies
 from drawing import drawn
@@ -119,3 +123,22 @@ def test_bounds_of_the_large_relaxation_are_above_the_optimum(instance: Instance
     smoothed = dlsched.solve(instance, "lagrangian").certified[0].value
     assert found and min(found) >= optimum
     assert float(min(found)) <= float(smoothed) * (1 + 1e-4)
+
+
+@pytest.mark.parametrize("n", [9, 30, 61])
+def test_matchings_weigh_at_most_the_bound_less_their_slack(n: int) -> None:
+    """From six random edges per node, random matchings and the heaviest one obey the bound."""
+    rng = np.random.default_rng(n)
+    stages = rng.dirichlet(np.full(4, 0.5), n) * rng.lognormal(size=(n, 1))
+    units = np.rint(pair_efficiencies(stages) * SCALE)
+    kept = rng.random((n, n)) < 6 / n
+    kept |= kept.T
+    relaxation = OddSets(units, SCALE, np.argwhere(np.triu(kept, 1)), Run())
+    slack, doubled = relaxation.tighten(weight=0, enough=0)
+    assert slack.min() >= 0
+    graph = networkx.Graph()
+    graph.add_weighted_edges_from((i, j, int(units[i, j])) for i in range(n) for j in range(i))
+    assert 2 * sum(units[i, j] for i, j in networkx.max_weight_matching(graph)) <= doubled
+    for _ in range(20):
+        i, j = rng.permutation(n)[: n // 2 * 2].reshape(2, -1)
+        assert 2 * units[i, j].sum() + slack[i, j].sum() <= doubled

@@ -117,13 +117,12 @@ def test_times_as_far_apart_as_files_hold() -> None:
     assert dlsched.solve(made, "lagrangian").certified[0].value >= optimum[0]
 
 
-@pytest.mark.parametrize("target", [60, Fraction(31, 2)])
-def test_a_loose_bound_is_proved(target: Any) -> None:
+def test_a_loose_bound_is_proved() -> None:
     """A value above what the prices prove has a proof by prices of groups."""
     instance = dlsched.generate("interleaving", seed=2, jobs=20)
-    proof = dlsched.prove_bound(instance, target)
+    proof = dlsched.prove_bound(instance, 60)
     assert proof.proof.form == "groups"
-    assert dlsched.check_bound(instance, proof).value == target
+    assert dlsched.check_bound(instance, proof).value == 60
 
 
 @drawn(60, strategies.interleaving(max_jobs=8, max_resources=2))

@@ -10,10 +10,11 @@ import dlsched
 
 
 def test_uniform_classes_divide() -> None:
-    """Uniform instances drop jobs until every class divides by k."""
+    """Uniform instances drop jobs until every class divides by k; `muri` then fills its pairs."""
     made = dlsched.generate("interleaving", 1, jobs=50, resources=3, gpus={1: 0.5, 2: 0.5})
     assert 44 <= len(made.jobs) <= 50
     assert all(len(jobs) % 3 == 0 for jobs in made.classes.values())
+    assert {len(group.jobs) for group in dlsched.solve(made, "muri").solution.groups} == {3}
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
