@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 from claims_only.divisible_load import divisible_load
-from utility_instances import instance, job
 
 import dlsched
+from utility_instances import instance, job
 
 
 def test_the_divisible_load_bounds_every_fork() -> None:

@@ -6,13 +6,13 @@ from fractions import Fraction
 
 import pytest
 from claims_only.hadar_committed import hadar_committed
-from utility_instances import instance, job
 
 import dlsched
 from dlsched.problems.utility import Instance
 from dlsched.problems.utility.heuristics.hadar_prices import Prices
 from dlsched.testing import oracles, strategies
 from drawing import drawn
+from utility_instances import instance, job
 
 
 @drawn(100, strategies.utility())
