@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
+import signal
 import sqlite3
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from calls import refusal, run
-from dlsched.cli import app
+from calls import MAIN, PATIENCE, refusal, run, started
 from dlsched.simulation import list_policies
-from dlsched.simulation.policies import SOLVING, find_policy, policy_options
 
 TRACE = ("simulate", "sample-philly", "--servers", "4")
 SYNERGY = ("--policy", "synergy", "--profiles", "synergy")
@@ -88,15 +88,6 @@ def test_what_cannot_be_simulated(flags: tuple[str, ...], message: str) -> None:
     assert message in refusal(*TRACE, *flags)
 
 
-def test_options_of_a_policy_are_those_of_its_parents_and_its_solver() -> None:
-    """Options that a class passes on can be set where they end; others cannot."""
-    options = {name: policy_options(find_policy(name)) for name in list_policies()}
-    assert set(options["synergy"]) == {"order", "interval", *SOLVING}
-    assert options["afs"] == options["lyra"] and "elastic" in options["lyra"]
-    assert options["local"] == options["mast"] and "gap" not in options["mast"]
-    assert options["fifo"] == {}
-
-
 def test_list_policies() -> None:
     """Every policy is listed with its problem and a summary."""
     rows = data("list", "policies")["policies"]
@@ -104,14 +95,31 @@ def test_list_policies() -> None:
     assert all(row["summary"] for row in rows)
 
 
-def test_interrupt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A simulation that is interrupted can go on."""
 
-    def interrupted(*_: Any, **__: Any) -> None:
-        raise KeyboardInterrupt
 
-    monkeypatch.setattr("dlsched.cli.reading.run_simulation", interrupted)
-    wanted = (*TRACE, "--policy", "srtf", "--log", str(tmp_path / "log"))
-    ran = CliRunner().invoke(app, list(wanted))
-    assert ran.exit_code != 0
-    assert "go on with --resume" in " ".join(ran.output.split())
+def options_of(policy: str) -> list[str]:
+    """Return the options of a policy, as the refusal of an unknown one lists them."""
+    said = refusal(*TRACE, "--policy", policy, "--set", "unknown=1")
+    return re.findall(r"\w+", said.partition("it has:")[2].partition(";")[0])
+
+
+def test_options_of_a_policy_are_those_of_its_parents_and_its_solver() -> None:
+    """Options that a class passes on can be set where they end; others cannot."""
+    solving = {"time_limit", "gap", "threads", "solver"}
+    assert set(options_of("synergy")) == {"order", "interval"} | solving
+    assert options_of("afs") == options_of("lyra") and "elastic" in options_of("lyra")
+    assert options_of("local") == options_of("mast") and "gap" not in options_of("mast")
+
+
+def test_interrupt(tmp_path: Path) -> None:
+    """A simulation that is interrupted has a log, and can go on."""
+    log = tmp_path / "log"
+    long = ["simulate", "synthetic-1", "--servers", "64", "--policy", "srtf", "--log", str(log)]
+    process = started(MAIN, *long, "--quiet")
+    while not log.exists():
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130
+    assert "go on with --resume" in " ".join(said.split())
