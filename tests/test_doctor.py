@@ -14,7 +14,7 @@ import pytest
 import dlsched
 from calls import run
 from dlsched import doctor
-from dlsched.doctor import Examination, examine, library
+from dlsched.doctor import Examination, examine
 from dlsched.results.result import Termination
 
 INSTALLED = cache(doctor.packages_distributions)

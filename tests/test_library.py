@@ -12,7 +12,7 @@ import pytest
 from _pytest.mark import ParameterSet
 
 import dlsched
-from dlsched.doctor import library
+from dlsched import library
 from dlsched.records import read_trace
 from dlsched.registry import problem
 from dlsched.results.objective import SOLVER_PRECISION, bound_from_data, number_from_data

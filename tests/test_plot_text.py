@@ -10,11 +10,7 @@ from matplotlib import pyplot as plt
 
 import dlsched
 from dlsched import registry
-from dlsched.display.drawing.colours import PALETTE, text_on
-from dlsched.display.drawing.files import picture_bytes
-from dlsched.display.drawing.style import WIDTHS
-from dlsched.simulation.pictures.charts import SMALL
-from plotted import DRAWN, large, solved, with_names
+from plotted import DRAWN, WIDTHS, at_width, large, require_legible, solved, svg_text, with_names
 
 
 @pytest.mark.parametrize(
@@ -25,19 +21,7 @@ from plotted import DRAWN, large, solved, with_names
 def test_text_is_legible_and_inside_the_picture(problem: str, width: str) -> None:
     """No text is smaller than 6 points, and none reaches beyond a figure of a paper's width."""
     for result in (solved(problem), large(problem)):
-        with mpl.rc_context({"figure.figsize": (WIDTHS[width], 1)}):
-            figure: Any = dlsched.plot(result).figure
-        figure.canvas.draw()
-        assert figure.get_figwidth() == WIDTHS[width]
-        renderer, page = figure.canvas.get_renderer(), figure.bbox
-        texts = [t for t in figure.findobj(mpl.text.Text) if t.get_text() and t.get_visible()]
-        assert min(text.get_fontsize() for text in texts) >= SMALL == 6
-        ticks = figure.axes[0].get_xticklabels() + figure.axes[0].get_yticklabels()
-        for text in texts:
-            if text.get_in_layout() and text not in ticks:
-                box = text.get_window_extent(renderer)
-                outside = box.x0 < -1 or box.x1 > page.x1 + 1 or box.y0 < -1 or box.y1 > page.y1 + 1
-                assert not outside, text.get_text()
+        require_legible(at_width(width, dlsched.plot, result))
 
 
 def test_labels_are_written_only_where_they_fit() -> None:
@@ -63,19 +47,6 @@ def test_a_hatch_does_not_cross_a_label() -> None:
     assert len(plates) == len(hatched)
 
 
-def test_black_or_white_text_has_contrast() -> None:
-    """Text on every colour of the palette has a contrast of at least 4.5 (WCAG 2, AA)."""
-
-    def luminance(colour: str) -> float:
-        parts = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4
-                 for c in mpl.colors.to_rgb(colour)]  # fmt: skip
-        return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
-
-    for colour in PALETTE:
-        low, high = sorted((luminance(colour), luminance(text_on(colour))))
-        assert (high + 0.05) / (low + 0.05) >= 4.5
-
-
 ODD = ("$\\frac{", "$a_b$", "_first", "two\nlines\tand a tab", "x" * 80)
 """Names that matplotlib would read as formulas, leave out, or break."""
 
@@ -83,10 +54,9 @@ ODD = ("$\\frac{", "$a_b$", "_first", "two\nlines\tand a tab", "x" * 80)
 def test_names_are_no_formulas() -> None:
     """Dollar signs, leading underscores and control characters are shown as they are."""
     ax = dlsched.plot(dlsched.solve(with_names(ODD)))
-    written = picture_bytes(ax.figure, "svg").decode("utf-8")
+    written = svg_text(ax.figure)
     for text in ("100$ $\\bad$: 2 servers", *ODD[:3], "two\\nlines\\tand a tab"):
         assert f">{text}" in written
-    picture_bytes(ax.figure, "pdf")
 
 
 @pytest.mark.parametrize("problem", registry.problem_names())
@@ -95,14 +65,14 @@ def test_an_instance_s_name_is_no_formula(problem: str) -> None:
     instance = dlsched.generate(problem, seed=1).model_copy(update={"name": "$\\frac{$"})
     ax = dlsched.plot(instance)
     assert ax.has_data()
-    assert ">$\\frac{$" in picture_bytes(ax.figure, "svg").decode("utf-8")
+    assert ">$\\frac{$" in svg_text(ax.figure)
 
 
 def test_a_title_of_one_s_own_may_have_formulas() -> None:
     """What is between dollar signs is typeset, or refused; an escaped dollar sign is none."""
     instance = with_names(("a",))
     ax = dlsched.plot(instance, title="at $\\alpha = 1$")
-    assert "\N{GREEK SMALL LETTER ALPHA}" in picture_bytes(ax.figure, "svg").decode("utf-8")
+    assert "\N{GREEK SMALL LETTER ALPHA}" in svg_text(ax.figure)
     with pytest.raises(dlsched.OptionError, match="cannot typeset its formula"):
         dlsched.plot(instance, title="$\\frac{$")
     dlsched.plot(instance, title="100 \\$ and more").figure.canvas.draw()

@@ -19,8 +19,7 @@ import networkx as nx
 import pytest
 
 import dlsched
-from dlsched import Run, registry
-from dlsched.doctor import library
+from dlsched import Run, library, registry
 from dlsched.proofs.available import MODEL
 from dlsched.proofs.bounds import Forms
 from dlsched.proofs.document import read_proof

@@ -197,8 +197,6 @@ def test_interrupt_ends_many_runs(command: str, method: str, tmp_path: Path) -> 
             assert [row["method"] for row in store.rows()] == ["lyra"]
 
 
-
-
 CAPTURED = """
 import logging, os, sys
 from pyomo.common.log import LogStream

@@ -95,8 +95,6 @@ def test_list_policies() -> None:
     assert all(row["summary"] for row in rows)
 
 
-
-
 def options_of(policy: str) -> list[str]:
     """Return the options of a policy, as the refusal of an unknown one lists them."""
     said = refusal(*TRACE, "--policy", policy, "--set", "unknown=1")

@@ -12,14 +12,23 @@ import pytest
 from pydantic import Field
 
 import dlsched
-from dlsched import Bound, Report, Run, Status, Termination, Violation
-from dlsched.doctor import library
-from dlsched.problems.elastic import Instance as ElasticInstance
-from dlsched.problems.elastic.definition.schema import Job
+from dlsched import (
+    Bound,
+    InstanceError,
+    OptionError,
+    Report,
+    Run,
+    Status,
+    Termination,
+    Violation,
+    library,
+)
+from dlsched.records import read_trace, replay, snapshot
 from dlsched.registry import Kind
 from dlsched.results.objective import ByLevel, Level
 from dlsched.results.result import Limits, Result, Seconds, Start
 from dlsched.schema import Document, Id, Instance, Solution
+from dlsched.simulation import Cluster, Workload, simulate
 from dlsched.sweeps.statistics import percent
 from dlsched.testing import check_heuristic, worst_case
 
@@ -128,7 +137,7 @@ def test_names_are_data() -> None:
     name = "a\nb\x1b[2J" + "z" * 10_000
     one = dict.fromkeys(("gpus_per_worker", "min_workers", "max_workers", "min_running_time"), 1)
     data = {"name": name, "source": name, "capacity": 1, "jobs": [one | {"id": name}]}
-    instance = ElasticInstance.model_validate(data)
+    instance: Any = dlsched.load(data | {"dlsched": 1, "problem": "elastic"})
     result = dlsched.solve(instance)
     assert is_short(repr(instance)) and "\\n" in repr(instance)
     assert len(repr(instance.jobs[0])) < 200 and repr(instance.jobs[0]).isprintable()
@@ -142,8 +151,10 @@ def test_names_are_data() -> None:
 
 def test_defaults_are_left_out() -> None:
     """A part shows the fields that are not at their defaults; numbers have no separators."""
-    job = Job(id="a", gpus_per_worker=1, min_workers=2, max_workers=2000, running_times=[1] * 1999)
-    assert repr(job) == (
+    job = {"id": "a", "gpus_per_worker": 1, "min_workers": 2, "max_workers": 2000}
+    data = {"dlsched": 1, "problem": "elastic", "name": "n", "capacity": 9}
+    made: Any = dlsched.load(data | {"jobs": [job | {"running_times": [1] * 1999}]})
+    assert repr(made.jobs[0]) == (
         "Job(id='a', gpus_per_worker=1, min_workers=2, max_workers=2000, "
         "running_times=<1,999 entries>)"
     )
@@ -154,7 +165,7 @@ class Thing(Document):
 
     id: Id
     sizes: dict[Id, int] = Field(default_factory=dict)
-    inner: tuple[Job, ...] = ()
+    inner: tuple[int, ...] = ()
 
 
 class Unregistered(Instance):
@@ -289,3 +300,88 @@ def test_limits_survive_json(fig5: Result) -> None:
 def test_negative_percentages() -> None:
     """What is lost is shown with the same digits as what is gained."""
     assert (percent(0.0712), percent(-0.7), percent(-1e-7)) == ("7.12 %", "-70.00 %", "-1e-05 %")
+
+
+def test_reprs_are_short() -> None:
+    """Trace, workload, cluster, state, replay, snapshot, simulation and proof fit ten lines."""
+    trace = read_trace("synthetic-1")
+    workload = Workload.from_trace(trace, limit=50)
+    cluster = Cluster.uniform(200, 8)
+    shot = snapshot(trace, "2d")
+    run = simulate(workload, cluster, "fifo")
+    proof = dlsched.prove("lyra-fig5")
+    shown = [
+        trace,
+        workload,
+        cluster,
+        shot,
+        shot.state,
+        replay(trace, until="1d"),
+        run,
+        proof,
+    ]
+    for thing in [*shown, *proof.levels, *trace.jobs[:3], run.log]:
+        assert len(repr(thing)) <= 1200
+        assert repr(thing).count("\n") < 10
+    assert repr(shot).startswith("<snapshot of 'synthetic-1' at 2d: 64 servers of 8 GPUs, ")
+    assert (
+        repr(proof)
+        == "<proof for reclaiming instance 'lyra-fig5': preempted=1, collateral=0; 2 leaves>"
+    )
+
+
+def test_levels_that_say_nothing_are_counted() -> None:
+    """Of dispatch's sixteen those are shown that are not 0; of two all are."""
+    instance = dlsched.generate("dispatch", seed=1, pending=6)
+    best, mast = dlsched.solve(instance), dlsched.solve(instance, "mast")
+    assert repr(best).splitlines()[1:] == [
+        "  levels that are 0 at a bound of 0: 14",
+        "  started_7: 22.92 GPUs, bound 22.92 (certified), gap 0 %",
+        "  spread: 9 machines and racks, bound 9 (claimed), gap 0 %>",
+    ]
+    values = {level.name: value for level, value in mast.objective.pairs() if value}
+    first, *levels = repr(mast).splitlines()[1:]
+    assert first == f"  levels that are 0, without a bound: {16 - len(values)}"
+    assert [line.strip().partition(":")[0] for line in levels] == [*values]
+    report = repr(dlsched.verify(instance, best.solution)).splitlines()[1:]
+    assert [line.strip().partition(":")[0] for line in report] == [
+        *("levels that are 0", "started_7", "spread")
+    ]
+    few = repr(dlsched.solve("lyra-fig5")).splitlines()[1:]
+    assert [line.strip().partition(":")[0] for line in few] == ["preempted", "collateral"]
+
+
+def test_levels_are_completed() -> None:
+    """The names of levels are among the attributes that a shell offers."""
+    result = dlsched.solve("lyra-fig5", "lyra")
+    assert {"preempted", "collateral", "as_dict"} <= set(dir(result.objective))
+    assert "preempted" in dir(result.bound)
+
+
+def test_did_you_mean() -> None:
+    """A misspelled option of a method, a generator, a policy or a state names the near ones."""
+    with pytest.raises(OptionError, match=r"has no option 'tme_limit'.*mean 'time_limit'"):
+        dlsched.solve("lyra-fig5", "lyra", tme_limit=3)
+    with pytest.raises(OptionError, match=r"no parameter 'server'; it has: .*mean 'servers'\?"):
+        dlsched.generate("reclaiming", server=3)
+    with pytest.raises(OptionError, match=r"muri_s has no option 'intervall'; .*'interval'\?"):
+        simulate(
+            Workload.from_trace("synthetic-1", limit=1),
+            Cluster.uniform(1, 8),
+            "muri_s",
+            intervall=3,
+        )
+
+
+def test_a_bare_dict_as_solution() -> None:
+    """Data without the first two fields are told what they lack; a misspelled field is named."""
+    with pytest.raises(InstanceError) as found:
+        dlsched.verify("lyra-fig5", {"returned": ["1", "2"]})
+    assert 'did you mean {"dlsched": 1, "problem": "reclaiming", **data}?' in str(found.value)
+    assert "returned)" in str(found.value)
+    whole = {"dlsched": 1, "problem": "reclaiming", "return": ["1", "2"]}
+    with pytest.raises(InstanceError, match='returned: is missing; add it, or rename "return"'):
+        dlsched.verify("lyra-fig5", whole)
+    more = {**whole, "returned": ["1", "2"]}
+    with pytest.raises(InstanceError, match=r"return: is an unknown field; .*mean 'returned'"):
+        dlsched.verify("lyra-fig5", more)
