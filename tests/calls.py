@@ -7,7 +7,10 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Mapping
+import traceback
+import warnings
+from collections.abc import Callable, Mapping
+from functools import wraps
 from typing import Any
 
 from typer.testing import CliRunner, Result
@@ -38,6 +41,29 @@ def python(code: str, *arguments: object, check: bool = True, **options: Any) ->
     out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0 or not check, f"{process.returncode}\n{out}\n{err}"
     return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+
+def apart(test: Callable[..., None]) -> Callable[..., None]:
+    """Run a test in a copy of this process, where what it registers is gone after it.
+
+    It may call no solver: HiGHS has threads that a copy has not.
+    """
+
+    @wraps(test)
+    def forked(*arguments: Any, **options: Any) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # that there are threads
+            child = os.fork()
+        if child == 0:
+            try:
+                test(*arguments, **options)
+            except BaseException:
+                traceback.print_exc()
+                os._exit(1)
+            os._exit(0)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+    return forked
 
 
 PROGRESS = re.compile(rb"^\[\d+ s\] .*\n", re.M)

@@ -40,6 +40,8 @@ NAMES = (
     "mast-ten-gpus",
 )
 """Instances whose shipped proofs have the forms of all problems."""
+
+
 class Row(NamedTuple):
     """A line of the page's table: names of modules, packages or functions, and the reason."""
 

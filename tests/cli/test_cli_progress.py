@@ -81,6 +81,9 @@ def read_until(main: int, *words: str) -> str:
 def stop(process: subprocess.Popen[str], main: int) -> str:
     """Press Ctrl-C, wait for the end, and return what is on stdout."""
     process.send_signal(signal.SIGINT)
+    with contextlib.suppress(OSError):  # nobody has the terminal open any more
+        while os.read(main, 65536):  # a full terminal would stop the command
+            pass
     out, _ = process.communicate(timeout=PATIENCE)
     os.close(main)
     return out
