@@ -152,7 +152,7 @@ def test_live_lines(columns: int, tmp_path: Path) -> None:
     process, main = terminal(tmp_path, *command, columns=columns)
     shown = read_until(main, "0 of 2 runs", "evil", "7,654,321", "123,456,789", "87.50")
     (tmp_path / "go on").touch()
-    after = read_until(main, "level 2 of 2", "\x1b[2K").partition("level 2 of 2")[2]
+    after = read_until(main, "for an hour", "\x1b[2K").partition("for an hour")[2]
     assert stop(process, main) == "" and "incumbent" not in after
     assert "\x1b[2J" not in shown and "\\x1b[2Jevil" in shown
     texts = re.sub(r"\x1b\[[\d;?]*[A-Za-z]", "", shown)
