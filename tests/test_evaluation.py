@@ -161,16 +161,6 @@ def test_no_solution_keeps_the_bound() -> None:
         result.gap_to(result.bound)
 
 
-def test_nothing_is_mutated() -> None:
-    """Evaluation changes neither instance nor claim nor solution."""
-    instance, solution = two(), returning("s1")
-    before = instance.to_data(), solution.to_data()
-    claim = Claim(solution=solution, bounds=[[claimed(1.0000000001)]])
-    dlsched.solve(instance, lambda instance, run: claim)
-    assert (instance.to_data(), solution.to_data()) == before
-    assert claim.bounds == [[claimed(1.0000000001)]]
-
-
 def test_errors_of_the_method_are_its_own() -> None:
     """An exception of the method is raised unchanged."""
 
@@ -250,18 +240,6 @@ def test_status_decides_the_termination() -> None:
     proved = dlsched.solve(two(), claiming(status="optimal", bounds=proofs, termination="proved"))
     assert proved.status is Status.OPTIMAL
     assert dlsched.read_result(proved.to_json()) == proved
-
-
-def test_start_of_another_version() -> None:
-    """A start is used if it is feasible, and gets the labels of the instance."""
-    start = Solution(instance="two", instance_sha256="0", returned=("s1",))
-
-    def given(instance: Instance, run: Run) -> Any:
-        return run.start
-
-    result = dlsched.solve(two(), given, start=start)
-    assert result.solution.instance_sha256 == two().sha256
-    assert dlsched.verify(two(), result.solution).feasible
 
 
 POOR = ("4", "6")

@@ -2,73 +2,38 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import pytest
 
 import dlsched
-from dlsched import Stage, StageEvent, Status, registry
+from dlsched import Stage, StageEvent, Status, library, registry
 from dlsched.registry import Kind
 
-DRAWN: dict[str, list[dict[str, Any]]] = {
-    "reclaiming": [
-        {"servers": 8, "demand": 3},
-        {"servers": 60, "demand": 20, "spread": 0.9, "flexible": 0.3},
-    ],
-    "elastic": [{"jobs": 12}, {"jobs": 60, "elastic": 0.9}, {"jobs": 20, "loan": 12}],
-    "workers": [
-        {"training": 3, "loan": 3, "jobs": 8},
-        {"training": 12, "loan": 16, "jobs": 30, "scenario": "ideal"},
-    ],
-    "interleaving": [
-        {"jobs": 12},
-        {"jobs": 24, "grouping": "cover"},
-        {"jobs": 40, "distinct": False},
-        {"jobs": 12, "resources": 3},
-    ],
-    "utility": [
-        {"jobs": 5, "slots": 10},
-        {"jobs": 8, "slots": 12, "mix": "even", "utility": "linear"},
-        {"jobs": 4, "slots": 6, "forking": True},
-    ],
-    "placement": [
-        {"tables": 6, "regions": 3, "jobs": 8},
-        {"tables": 30, "regions": 4, "jobs": 40},
-    ],
-    "sensitivity": [{"servers": 2}, {"servers": 4, "multi": True}],
-    "dispatch": [
-        {"pending": 6, "machines": 8},
-        {"pending": 15, "machines": 20},
-        {"scope": "one"},
-    ],
-}
-"""Parameters of the instances to draw, by problem."""
-FIRST = [(name, variants[0], 0) for name, variants in DRAWN.items()]
-MANY = [(name, each, seed) for name in DRAWN for each in DRAWN[name] for seed in range(1, 6)]
+SMALL = {name: [f"{name}-small-{n:02}" for n in (1, 4, 7, 10)] for name in registry.BUILT_IN}
+"""Instances of the library, by problem."""
+MANY = [name for name, entry in library.index().items() if entry["kind"] in ("small", "medium")]
 AT_ONCE = 1e-9
 
 
-def heuristics(problem: str, instance: Any) -> list[str]:
-    """Return the names of the problem's starts that are for an instance, the first one first."""
-    found = []
-    for start in registry.problem(problem).starts_for(instance):
-        try:
+def first_of(instance: Any) -> str:
+    """Return the name of the first heuristic of the problem that is for an instance."""
+    for start in registry.problem(instance.problem).starts_for(instance):
+        with contextlib.suppress(dlsched.OptionError):
             dlsched.solve(instance, start.name, time_limit=AT_ONCE)
-        except dlsched.OptionError:
-            continue
-        found.append(start.name)
-    assert found, f"{problem} has no heuristic for {instance.name}"
-    return found
+            return start.name
+    raise AssertionError(f"there is no heuristic for {instance.name}")
 
 
-def require_no_worse(problem: str, parameters: dict[str, Any], seed: int, limit: float) -> None:
+def require_no_worse(name: str, limit: float) -> None:
     """Fail if the first heuristic finds better in a third of a limit than the exact method in it.
 
     The clock of a busy machine may end one of two equal runs earlier: better is what is so in each
     of three comparisons.
     """
-    instance = dlsched.generate(problem, seed, **parameters)
-    first = heuristics(problem, instance)[0]
+    instance = dlsched.load(name)
+    first = first_of(instance)
     for _ in range(3):
         exact = dlsched.solve(instance, time_limit=limit)
         assert exact.start is None
@@ -80,26 +45,25 @@ def require_no_worse(problem: str, parameters: dict[str, Any], seed: int, limit:
     pytest.fail(f"{first} finds better")
 
 
-@pytest.mark.parametrize(
-    ("problem", "parameters", "seed"), [*FIRST, ("interleaving", {"jobs": 12, "resources": 3}, 1)]
-)
-def test_exact_is_no_worse_at_once(problem: str, parameters: dict[str, Any], seed: int) -> None:
+@pytest.mark.parametrize("problem", registry.BUILT_IN)
+def test_exact_is_no_worse_at_once(problem: str) -> None:
     """With no time at all, the solution is at least what the first heuristic makes at once."""
-    require_no_worse(problem, parameters, seed, AT_ONCE)
+    for name in SMALL[problem]:
+        require_no_worse(name, AT_ONCE)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("limit", [AT_ONCE, 0.05, 1.0])
-@pytest.mark.parametrize(("problem", "parameters", "seed"), MANY)
-def test_exact_is_best(problem: str, parameters: dict[str, Any], seed: int, limit: float) -> None:
+@pytest.mark.parametrize("name", MANY)
+def test_exact_is_best(name: str, limit: float) -> None:
     """Under any limit, the solution is at least as good as the first heuristic's in a third."""
-    require_no_worse(problem, parameters, seed, limit)
+    require_no_worse(name, limit)
 
 
 @pytest.mark.parametrize("problem", registry.BUILT_IN)
 def test_exact_of_a_variant_begins_from_the_heuristics(problem: str) -> None:
     """What they find is in the answer if it fits the variant, however short the limit is."""
-    instance = dlsched.generate(problem, 0, **DRAWN[problem][0])
+    instance = dlsched.load(SMALL[problem][0])
     names = [level.name for level in registry.problem(problem).levels]
     variant = dlsched.Variant(problem, "nothing", levels=names)
     exact = dlsched.solve(instance, variant=variant, time_limit=AT_ONCE)
@@ -112,8 +76,7 @@ def test_exact_of_a_variant_begins_from_the_heuristics(problem: str) -> None:
 def test_starts_are_heuristics(name: str) -> None:
     """All names are methods that solve, and what a limit stops comes before what none stops."""
     owner = registry.problem(name)
-    for parameters in DRAWN[name]:
-        instance = dlsched.generate(name, 1, **parameters)
+    for instance in map(dlsched.load, SMALL[name]):
         starts = [owner.method(start.name) for start in owner.starts_for(instance)]
         assert starts and {method.kind for method in starts} <= {Kind.HEURISTIC, Kind.BASELINE}
         limited = [method.wants_run for method in starts]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import matplotlib as mpl
@@ -14,19 +13,6 @@ import dlsched
 from calls import run
 from dlsched import registry
 from plotted import DRAWN, large, legend, solved, with_names, words
-
-QUICK = {"reclaiming": "lyra", "elastic": "lyra", "interleaving": "greedy", "utility": "srtf"}
-
-QUICK |= {"sensitivity": "tune", "dispatch": "mast"}
-
-
-@pytest.mark.parametrize("problem", QUICK)
-def test_results_can_be_drawn(problem: str) -> None:
-    """A result and its solution give the same picture, without the instance."""
-    result = dlsched.solve(dlsched.generate(problem, seed=1), QUICK[problem])
-    first, second = dlsched.plot(result), dlsched.plot(result.solution)
-    assert words(first) == words(second)
-    assert len(first.patches) == len(second.patches)
 
 
 @pytest.mark.parametrize("problem", [n for n in DRAWN if n not in ("placement", "dispatch")])
@@ -156,24 +142,6 @@ def test_own_axes_and_title() -> None:
     wrong_instance: Any = "lyra-fig5"
     with pytest.raises(dlsched.OptionError, match="str is no instance"):
         dlsched.plot(solution, instance=wrong_instance)
-
-
-def test_a_problem_without_draw_or_colours(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error names what a package would need; a foreign draw with three parameters draws."""
-
-    def draw(instance: Any, solution: Any = None, ax: Any = None) -> Any:
-        ax = ax if ax is not None else plt.subplots()[1]
-        ax.set_title(instance.name)
-        return ax
-
-    instance = dlsched.load("lyra-fig5")
-    monkeypatch.setattr(registry.Problem, "module", lambda *_: SimpleNamespace(draw=draw))
-    assert dlsched.plot(instance).get_title() == "lyra-fig5"
-    with pytest.raises(dlsched.OptionError, match="draw has no color_by"):
-        dlsched.plot(instance, color_by="job")
-    monkeypatch.setattr(registry.Problem, "has_module", lambda _, name: name != "draw")
-    with pytest.raises(dlsched.OptionError, match=r"no picture.*no module draw with a function"):
-        dlsched.plot(instance)
 
 
 def test_servers_of_a_million_gpus() -> None:

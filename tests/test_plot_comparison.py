@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
@@ -91,16 +90,6 @@ def test_time_by_size_has_a_point_for_each_run() -> None:
     own = table()[table()["method"] == "milp"]
     assert sorted(points[1].get_ydata()) == pytest.approx(sorted(own["seconds"]))
     assert ax.get_xlabel() == "number of servers" and ax.get_xscale() == "log"
-
-
-def test_a_sweep_s_csv_gives_the_same(tmp_path: Any) -> None:
-    """A table that went through a CSV file draws the same gaps."""
-    table().to_csv(tmp_path / "runs.csv", index=False)
-    read = pd.read_csv(tmp_path / "runs.csv")
-    for kind in ("gap_profile", "gap_by_size"):
-        first, second = (dlsched.plot_comparison(t, kind) for t in (table(), read))
-        for a, b in zip(first.lines, second.lines, strict=True):
-            assert np.allclose(a.get_xydata(), b.get_xydata())
 
 
 @pytest.mark.parametrize("kind", KINDS)

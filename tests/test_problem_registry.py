@@ -116,7 +116,7 @@ def test_names_that_are_gone(instance: Instance) -> None:
     with pytest.raises(dlsched.UnknownName, match="it is gone, use "):
         dlsched.solve(dlsched.generate("elastic", jobs=3), "prices")
     with pytest.raises(ImportError, match=r"use dlsched\.sweeps"):
-        exec("import dlsched.bench")
+        exec("from dlsched import bench")
     with pytest.raises(AttributeError, match=r"use dlsched\.sweeps"):
         _ = dlsched.bench
     with pytest.raises(AttributeError, match="has no attribute 'never_there'"):

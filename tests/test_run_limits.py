@@ -60,14 +60,6 @@ def test_interrupt_reaches_the_outer_run() -> None:
     assert dlsched.solve(hard(), outer).status is Status.FEASIBLE
 
 
-def test_a_handler_is_set_without_a_text_of_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`signal.signal` makes the ``repr`` of a handler; that of a run would have its solutions."""
-    monkeypatch.setattr(Run, "__repr__", lambda run: pytest.fail("the text of a run is made"))
-    run = Run()
-    with run.interruptible(), run.nested(1).interruptible():
-        pass
-
-
 def test_handlers_of_interrupts() -> None:
     """A second Ctrl-C raises; the handler is restored after an error; what is ignored stays so."""
     run = Run()

@@ -55,17 +55,6 @@ def test_what_a_block_draws_is_below_it(monkeypatch: pytest.MonkeyPatch) -> None
     assert snippets.draws(PAGE) and not snippets.draws(PAGE[: PAGE.index("Words")])
 
 
-def test_numbers_are_at_the_right(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Columns in which most cells begin with a number; words and names stay at the left."""
-    aligned = module("figure_charts", monkeypatch).right_aligned
-    head = "| name | s | of | word |\n|---|---|---|---|\n"
-    assert (
-        aligned(f"{head}| a | 1.5 s | 3 of 4 | yes |\n| b | - | 4 | no |").split("\n")[1]
-        == "|---|---:|---:|---|"
-    )
-    assert aligned("no table\n---\n") == "no table\n---\n"
-
-
 def test_pages_of_figures_have_what_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every page of figures begins with a picture; the columns drawn exist and have numbers."""
     figure_charts = module("figure_charts", monkeypatch)

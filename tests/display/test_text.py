@@ -9,7 +9,6 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from pydantic import Field
 
 import dlsched
 from dlsched import (
@@ -27,10 +26,8 @@ from dlsched.records import read_trace, replay, snapshot
 from dlsched.registry import Kind
 from dlsched.results.objective import ByLevel, Level
 from dlsched.results.result import Limits, Result, Seconds, Start
-from dlsched.schema import Document, Id, Instance, Solution
+from dlsched.schema import Solution
 from dlsched.simulation import Cluster, Workload, simulate
-from dlsched.sweeps.statistics import percent
-from dlsched.testing import check_heuristic, worst_case
 
 LIBRARY = dlsched.list_instances()[::4]
 LINES, WIDTH = 10, 115
@@ -70,29 +67,6 @@ def test_instance_says_what_there_is() -> None:
         "  minimize preempted (jobs), then collateral (GPUs)>"
     )
     assert str(dlsched.load("lyra-fig5")) == repr(dlsched.load("lyra-fig5"))
-
-
-def test_only_texts_that_repeat_are_counted() -> None:
-    """A field with another text in each entry is left out; few texts are named, many counted."""
-    names = [f"r{i}" for i in range(10)]
-    regions = [{"id": name, "storage_capacity": 9} for name in names]
-    data = {"dlsched": 1, "problem": "placement", "name": "n", "jobs": [], "regions": regions}
-    for homes, said in [
-        (names, ""),
-        ([*names[:9], "r0"], "; 9 values of home"),
-        (["r1"] * 10, "; home 'r1' 10"),
-    ]:
-        tables = [{"id": str(i), "size": 1, "home": home} for i, home in enumerate(homes)]
-        text = repr(dlsched.load(data | {"tables": tables}))
-        assert f"tables: 10; size 1, total 10{said}\n" in text
-
-
-def test_text_does_not_depend_on_what_was_computed() -> None:
-    """Derived properties and the digest, once computed, do not change the text."""
-    instance = dlsched.generate("reclaiming", seed=1)
-    before = repr(instance)
-    assert instance.sha256 and instance.server_index
-    assert repr(instance) == before
 
 
 @pytest.mark.parametrize("again", COPIES)
@@ -160,39 +134,6 @@ def test_defaults_are_left_out() -> None:
     )
 
 
-class Thing(Document):
-    """A part of a problem that is not registered."""
-
-    id: Id
-    sizes: dict[Id, int] = Field(default_factory=dict)
-    inner: tuple[int, ...] = ()
-
-
-class Unregistered(Instance):
-    """An instance of a problem that is not registered, with more lists than a text has room for."""
-
-    problem: str = "unregistered"
-    a: tuple[Thing, ...] = ()
-    b: tuple[int, ...] = ()
-    c: tuple[int, ...] = ()
-    d: dict[Id, int] = Field(default_factory=dict)
-    e: tuple[str, ...] = ()
-    f: tuple[Thing, ...] = ()
-    g: tuple[int, ...] = ()
-    h: tuple[int, ...] = ()
-
-
-def test_other_problems() -> None:
-    """An instance of any class has a text: without levels, and with the first lists only."""
-    things = (Thing(id="x", sizes={str(i): i for i in range(50)}), Thing(id="y"))
-    instance = Unregistered(
-        name="n", a=things, b=(10**5000, 2), c=(1,), d={"k": 1}, e=("",), f=things, g=(1,), h=(2,)
-    )
-    assert is_short(repr(instance)) and "and 2 more lists" in repr(instance)
-    assert repr(Unregistered(name="n")) == "<unregistered instance 'n'>"
-    assert repr(Unregistered.model_construct()).startswith("<unregistered instance")
-
-
 def test_hypothesis_prints_all_data() -> None:
     """A failing property test prints a call that loads the instance, which a short text is not."""
     pretty = pytest.importorskip("hypothesis.vendor.pretty").pretty
@@ -200,18 +141,6 @@ def test_hypothesis_prints_all_data() -> None:
     assert eval(pretty(instance)) == instance
     solution = dlsched.solve(instance, "lyra").solution
     assert eval(pretty(solution)) == solution
-
-
-def test_reports_of_the_testing_kit() -> None:
-    """What `check_heuristic` and `worst_case` return has a short text; `print` shows all."""
-
-    def nothing(instance: Any, rng: object) -> dict[str, list[str]]:
-        return {"returned": []}
-
-    found = check_heuristic("reclaiming", nothing, examples=5)
-    worst = worst_case("reclaiming", "scf", budget=20)
-    for report in (found, found.findings[0], worst):
-        assert is_short(repr(report)) and str(report).splitlines()[0] in repr(report)
 
 
 LEVELS = (Level("done", "max", "jobs"),)
@@ -297,11 +226,6 @@ def test_limits_survive_json(fig5: Result) -> None:
     assert dlsched.read_result(old).limits is None
 
 
-def test_negative_percentages() -> None:
-    """What is lost is shown with the same digits as what is gained."""
-    assert (percent(0.0712), percent(-0.7), percent(-1e-7)) == ("7.12 %", "-70.00 %", "-1e-05 %")
-
-
 def test_reprs_are_short() -> None:
     """Trace, workload, cluster, state, replay, snapshot, simulation and proof fit ten lines."""
     trace = read_trace("synthetic-1")
@@ -349,13 +273,6 @@ def test_levels_that_say_nothing_are_counted() -> None:
     ]
     few = repr(dlsched.solve("lyra-fig5")).splitlines()[1:]
     assert [line.strip().partition(":")[0] for line in few] == ["preempted", "collateral"]
-
-
-def test_levels_are_completed() -> None:
-    """The names of levels are among the attributes that a shell offers."""
-    result = dlsched.solve("lyra-fig5", "lyra")
-    assert {"preempted", "collateral", "as_dict"} <= set(dir(result.objective))
-    assert "preempted" in dir(result.bound)
 
 
 def test_did_you_mean() -> None:
