@@ -12,7 +12,7 @@ import pytest
 
 import dlsched
 from calls import apart, python
-from dlsched import registry
+from dlsched import registry, testing
 from dlsched.problems.reclaiming import Instance, Solution
 
 
@@ -252,7 +252,7 @@ def test_a_problem_that_is_half_there(monkeypatch: pytest.MonkeyPatch, tmp_path:
         dlsched.list_methods("half")
     (package / "exact.py").write_text("")
     found = testing.check_problem("half", checks=["layers"])
-    said = str(found.findings)
+    said = str(found)
     for name in ("two", "three"):
         assert f"definition/check.py: imports company.scheduling.mine.exact.{name}" in said
     assert "exact.one" not in said
