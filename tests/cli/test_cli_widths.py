@@ -61,12 +61,6 @@ PRIMARY = {
     f"solve {LONG}.json -m {OWN}": [LONG, OWN.partition(":")[2], "feasible"],
     f"verify {LONG}.json best.json": ["feasible", "preempted", "collateral"],
     f"verify {LONG}.json broken.json": ["unknown_server", "too_few_servers", f'"{UNKNOWN}"'],
-    f"compare {LONG}.json elastic-354-phase2 -m exact": [
-        LONG, "exact", "optimal", "elastic-354-phase2", "3,895,025"
-    ],
-    f"compare {LONG}.json reclaiming-520-130-flexible -m exact -m {OWN} -m own_methods:fails": [
-        LONG, "reclaiming-520-130-flexible", OWN, "own_methods:fails", "error", "ValueError:"
-    ],
     "bench suite.toml -o results -j 1 --resume": [
         "exact", OWN, "own_methods:fails", "failed", "results"
     ],
