@@ -46,8 +46,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Give a folder with an instance, and methods, that take longer than any test waits."""
     folder = tmp_path_factory.mktemp("progress")
     dlsched.save(dlsched.load("reclaiming-open-520-scattered"), folder / "hard.json")
-    (folder / "own_methods.py").write_text(OWN)
-    (folder / "suite.toml").write_text(suite_text(FIG5, "own_methods:sleeps"))
+    (folder / "slow_methods.py").write_text(OWN)
+    (folder / "suite.toml").write_text(suite_text(FIG5, "slow_methods:sleeps"))
     return folder
 
 
@@ -96,7 +96,7 @@ def stop(process: subprocess.Popen[str], main: int) -> str:
         ("compare lyra-fig5 hard.json -m milp", ["1 of 2 runs", ": searching", "incumbent"]),
         (
             "bench suite.toml -o results",
-            ["0 of 1 runs", "lyra-fig5 own_methods:sleeps: searching for an hour"],
+            ["0 of 1 runs", "lyra-fig5 slow_methods:sleeps: searching for an hour"],
         ),
         ("solve hard.json -m milp --json", ["searching preempted, level 1 of 2", "incumbent"]),
     ],
@@ -129,7 +129,7 @@ FAST = "import time; true = time.monotonic; time.monotonic = lambda: 300 * true(
 
 def test_lines_become_rarer(folder: Path) -> None:
     """The first line comes after 2 seconds, the next when the time has doubled, or in a minute."""
-    process = started(FAST + MAIN, "solve", "lyra-fig5", "-m", "own_methods:sleeps", cwd=folder)
+    process = started(FAST + MAIN, "solve", "lyra-fig5", "-m", "slow_methods:sleeps", cwd=folder)
     assert process.stderr is not None
     lines = [process.stderr.readline() for _ in range(5)]
     process.send_signal(signal.SIGINT)
@@ -147,8 +147,8 @@ def test_live_lines(columns: int, tmp_path: Path) -> None:
 
     A level's incumbent is not shown for the next level.
     """
-    (tmp_path / "own_methods.py").write_text(OWN)
-    command = ["compare", "lyra-fig5", "muri-fig4", "-m", "own_methods:levels"]
+    (tmp_path / "slow_methods.py").write_text(OWN)
+    command = ["compare", "lyra-fig5", "muri-fig4", "-m", "slow_methods:levels"]
     process, main = terminal(tmp_path, *command, columns=columns)
     shown = read_until(main, "0 of 2 runs", "evil", "7,654,321", "123,456,789", "87.50")
     (tmp_path / "go on").touch()
@@ -178,6 +178,6 @@ def test_the_log_in_one_process(folder: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.syspath_prepend(folder)
     logger = logging.getLogger("dlsched")
     before = logger.level, list(logger.handlers)
-    said = run("solve", "lyra-fig5", "-m", "own_methods:notices").stderr
+    said = run("solve", "lyra-fig5", "-m", "slow_methods:notices").stderr
     assert said == "Dask worker 3 is left out\n"
     assert (logger.level, logger.handlers) == before
