@@ -220,5 +220,10 @@ def test_what_solvers_and_methods_print(tmp_path: Path) -> None:
     assert json.loads(ran.stdout)["status"] == "feasible"
     warned = ["WARNING:solver:from C", "WARNING:solver:from Python"]
     assert {*ran.stderr.splitlines()} >= {*warned, "after it", "from C", "from Python"}
+
+
+@pytest.mark.slow
+def test_a_solver_that_pyomo_calls_in_process() -> None:
+    """Pyomo's own interface of HiGHS solves on the command line, too."""
     command = ["solve", "lyra-fig5", "--method", "milp", "--solver", "appsi_highs", "--json"]
     assert json.loads(python(MAIN, *command).stdout)["status"] == "optimal"
