@@ -89,14 +89,3 @@ def test_other_threads_than_the_main_one() -> None:
     with ThreadPoolExecutor(3) as pool:
         answers = list(pool.map(lambda _: dlsched.solve(instance).objective, range(6)))
     assert answers == [here] * 6
-
-
-def test_clock() -> None:
-    """The time left is never below 0, and an interrupt comes before a time limit."""
-    assert Run().remaining() == float("inf") and Run().stop_reason() is None
-    spent = Run(time_limit=1e-9)
-    while spent.remaining():
-        pass
-    assert spent.stop_reason() is Termination.TIME_LIMIT
-    spent.interrupted = True
-    assert spent.stop_reason() is Termination.INTERRUPTED

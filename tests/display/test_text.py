@@ -14,9 +14,7 @@ import dlsched
 from dlsched import (
     Bound,
     InstanceError,
-    OptionError,
     Report,
-    Run,
     Status,
     Termination,
     Violation,
@@ -218,14 +216,6 @@ def test_next_step(ended: dict[str, Any], step: str) -> None:
     assert step in dataclasses.replace(SOLVED, **ended).summary()
 
 
-def test_limits_survive_json(fig5: Result) -> None:
-    """A result read from JSON has its limits; one of a version without them has none."""
-    assert fig5.limits == Limits(None, 0.0, Run().threads)
-    assert dlsched.read_result(fig5.to_json()).limits == fig5.limits
-    old = fig5.to_json().replace('"limits"', '"unknown"')
-    assert dlsched.read_result(old).limits is None
-
-
 def test_reprs_are_short() -> None:
     """Trace, workload, cluster, state, replay, snapshot, simulation and proof fit ten lines."""
     trace = read_trace("synthetic-1")
@@ -273,21 +263,6 @@ def test_levels_that_say_nothing_are_counted() -> None:
     ]
     few = repr(dlsched.solve("lyra-fig5")).splitlines()[1:]
     assert [line.strip().partition(":")[0] for line in few] == ["preempted", "collateral"]
-
-
-def test_did_you_mean() -> None:
-    """A misspelled option of a method, a generator, a policy or a state names the near ones."""
-    with pytest.raises(OptionError, match=r"has no option 'tme_limit'.*mean 'time_limit'"):
-        dlsched.solve("lyra-fig5", "lyra", tme_limit=3)
-    with pytest.raises(OptionError, match=r"no parameter 'server'; it has: .*mean 'servers'\?"):
-        dlsched.generate("reclaiming", server=3)
-    with pytest.raises(OptionError, match=r"muri_s has no option 'intervall'; .*'interval'\?"):
-        simulate(
-            Workload.from_trace("synthetic-1", limit=1),
-            Cluster.uniform(1, 8),
-            "muri_s",
-            intervall=3,
-        )
 
 
 def test_a_bare_dict_as_solution() -> None:

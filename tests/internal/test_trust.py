@@ -9,15 +9,8 @@ import pytest
 
 import dlsched
 from dlsched import Bound, Claim
-from dlsched.problems.reclaiming import Instance, Solution
+from dlsched.problems.reclaiming import Solution
 from dlsched.registry import trusted
-
-TWO = Instance(
-    name="two",
-    demand=1,
-    servers=[{"id": "s1", "gpus": 8}, {"id": "s2", "gpus": 8}],
-    jobs=[{"id": "a", "workers": [{"server": "s1", "gpus": 2}]}],
-)
 
 
 @pytest.fixture
@@ -42,8 +35,8 @@ def test_certified_is_kept_apart(trust: Any, bounds: Any, bound: Any, certified:
     stated = [[Bound(value, kind, "test") for kind, value in bounds], []]
 
     def method(instance: Any, run: Any) -> Claim:
-        return Claim(Solution(instance="two", returned=("s1",)), bounds=stated)
+        return Claim(Solution(instance="lyra-fig5", returned=("1", "2")), bounds=stated)
 
-    result = dlsched.solve(TWO, trust(method))
+    result = dlsched.solve("lyra-fig5", trust(method))
     assert (result.bound[0].kind, result.bound[0].value) == bound
     assert (result.certified[0] and result.certified[0].value) == certified
