@@ -265,3 +265,10 @@ def test_text_wraps_and_nothing_is_lost(width: int | None, monkeypatch: pytest.M
     words = " ".join(" ".join(lines).split())
     for row in dlsched.list_methods("utility").to_dict("records"):
         assert row["method"] in words and all(word in words for word in row["summary"].split())
+
+
+def test_several_columns_of_text_share_the_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The longer texts get more of it, so that the table has few lines."""
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = run("list", "problems").stdout.splitlines()
+    assert max(map(len, lines)) <= 80 and len(lines) <= 30
