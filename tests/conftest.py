@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
-import inspect
-import math
 import os
 import random
 import signal
@@ -17,12 +15,9 @@ import pytest
 import typer.testing
 
 import dlsched
-from dlsched import Run
-from dlsched.cli import progress
 
 os.environ["MPLBACKEND"] = "agg"  # pictures are drawn without a screen
 os.environ.pop("COLUMNS", None)  # tables are as wide as in a pipe, whatever terminal this is
-progress.LINE_AFTER = math.inf  # commands do not say what they do, however slow the machine is
 # The usual 700, 10, 10 take a twentieth of the time, in a process with all modules loaded.
 gc.set_threshold(10_000, 20, 20)
 # A process builds its parser once, which takes longer than most commands: so do tests in one.
@@ -64,17 +59,13 @@ def _draw_no_constants_of_the_code() -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Give every call of `dlsched.solve` without threads=, and every `Run`, the option's number."""
+    """Give every call of `dlsched.solve` without threads= the option's number."""
     if "not slow" not in config.getoption("markexpr").replace("slow or not slow", ""):
         os.environ["DLSCHED_ALL_DRAWS"] = "1"  # property tests draw all of their examples
     else:
         _draw_no_constants_of_the_code()
     threads = config.getoption("--threads")
     if threads:
-        position = list(inspect.signature(Run).parameters).index("threads")
-        defaults = list(Run.__init__.__defaults__ or ())
-        defaults[position] = threads
-        Run.__init__.__defaults__ = tuple(defaults)
         dlsched.solve.__kwdefaults__["threads"] = threads
 
 

@@ -4,7 +4,7 @@
 the end), with the declared minimum of every dependency and of every extra that is not for work on
 dlsched itself; with ``--newest``, with the newest version of each, whatever constraints.txt says.
 There it solves an instance of every problem with every method, and runs the tests: of the lowest
-versions those of the core, the solvers, the command line, the sweeps, the traces and the pictures,
+versions those of the core, the solvers, the command line, the sweeps, the traces and the contract,
 of the newest all. Other arguments are pytest's, in place of these.
 """
 
@@ -21,27 +21,12 @@ from pathlib import Path
 
 HOME = Path(__file__).resolve().parents[1]
 TESTS = (
-    "tests/test_api.py",
-    "tests/test_result.py",
-    "tests/test_docs.py::test_schemas_are_current",
-    "tests/test_docs.py::test_command_writes_schemas",
-    "tests/test_docs.py::test_schema_is_as_strict_as_the_code",
-    "tests/test_package.py",
+    *(f"tests/{folder}" for folder in ("contract", "cli", "internal/solvers", "records")),
+    *("tests/solvers", "tests/sweeps", "tests/testing"),
+    *(f"tests/test_{name}.py" for name in ("api", "result", "package", "extras")),
     "tests/test_problem_registry.py",
-    "tests/test_extras.py",
-    "tests/solvers",
-    "tests/internal/solvers",
-    "tests/records",
-    "tests/cli/test_cli_commands.py",
-    "tests/cli/test_cli_tables.py",
-    "tests/sweeps/test_sweep_suite.py",
-    "tests/sweeps/test_sweep_runs.py",
-    "tests/sweeps/test_sweep_report.py",
-    "tests/sweeps/test_sweep_dask.py",
-    "tests/sweeps/test_peers.py",
-    "tests/testing/test_odd_heuristics.py",
-    *(str(path.relative_to(HOME)) for path in sorted(HOME.glob("tests/problems/*/*_draw.py"))),
-    *(str(path.relative_to(HOME)) for path in sorted(HOME.glob("tests/problems/*/*_exact.py"))),
+    "tests/test_docs.py::test_schemas_are_current",
+    "tests/test_docs.py::test_schema_is_as_strict_as_the_code",
 )
 NOT_OF_USERS = {"docs", "dev"}
 """Extras whose minimum is not tested; their newest versions are needed for all tests."""

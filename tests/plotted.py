@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import io
+from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
+import matplotlib as mpl
+
 import dlsched
-from dlsched.doctor import library
+from dlsched import library
 
 
 class Drawn(NamedTuple):
@@ -57,6 +61,41 @@ def legend(ax: Any) -> dict[str, Any]:
         text.get_text(): handle.get_facecolor() if hasattr(handle, "get_facecolor") else None
         for text, handle in zip(box.get_texts(), box.legend_handles, strict=True)
     }
+
+
+WIDTHS = {"single": 3.3, "double": 7.0}
+"""Inches of a picture in one column of a paper, and in two."""
+SMALLEST = 6
+"""Points of the smallest text."""
+
+
+def at_width(width: str, draw: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    """Return a picture's figure at a width of a paper, drawn."""
+    with mpl.rc_context({"figure.figsize": (WIDTHS[width], 1)}):
+        drawn = draw(*arguments, **options)
+    figure = getattr(drawn, "figure", drawn)
+    figure.canvas.draw()
+    assert figure.get_figwidth() == WIDTHS[width]
+    return figure
+
+
+def require_legible(figure: Any) -> None:
+    """Fail if a text of a drawn figure is too small, or reaches beyond it."""
+    ticks = [tick for ax in figure.axes for tick in (*ax.get_xticklabels(), *ax.get_yticklabels())]
+    for text in figure.findobj(mpl.text.Text):
+        if text.get_text() and text.get_visible():
+            assert text.get_fontsize() >= SMALLEST or "$" in text.get_text(), text.get_text()
+            box, page = text.get_window_extent(), figure.bbox
+            inside = box.x0 >= -1 and box.x1 <= page.x1 + 1
+            inside = inside and box.y0 >= -1 and box.y1 <= page.y1 + 1
+            assert inside or text in ticks or not text.get_in_layout(), text.get_text()
+
+
+def svg_text(figure: Any) -> str:
+    """Return the SVG file of a figure, with text as text."""
+    with mpl.rc_context({"svg.fonttype": "none"}), io.StringIO() as file:
+        figure.savefig(file, format="svg")
+        return file.getvalue()
 
 
 def words(ax: Any) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -14,9 +13,6 @@ import pytest
 import dlsched
 from dlsched import Bound, Claim, OptionError, Run, Status, registry
 from dlsched.problems.reclaiming import Instance
-from dlsched.registry import BUILT_IN, problem
-from dlsched.registry.methods import SOLVE_KEYWORDS
-from dlsched.registry.option_types import validate_types
 
 
 @pytest.fixture
@@ -41,7 +37,6 @@ def test_a_keyword_that_no_method_takes_is_refused_by_compare(instance: Instance
         dlsched.compare([instance], ["lyra", "exact", "nobody"], timelimit=2)
     table = dlsched.compare([instance], ["lyra", "exact"], levels=1)
     assert table["status"].tolist() == ["error", "feasible"]
-    assert set(inspect.signature(dlsched.solve).parameters) == SOLVE_KEYWORDS | {"method_options"}
 
 
 def test_compare_takes_an_option_of_the_method_for_any_instance(instance: Instance) -> None:
@@ -81,27 +76,6 @@ def test_compare_takes_the_strongest_bound(instance: Instance) -> None:
     assert table.loc["lp", "status"] == "no solution"
 
 
-def test_bound(instance: Instance) -> None:
-    """A bound method's bound is certified and respected; a heuristic proves none."""
-    bound, best = dlsched.bound(instance), dlsched.solve(instance).objective
-    assert bound[0] is not None and best is not None
-    assert bound[0].kind == "certified" and bound[0].value <= best[0]
-    with pytest.raises(dlsched.OptionError, match="lyra is a heuristic: it proves no bound"):
-        dlsched.bound(instance, "lyra")
-
-
-def test_start(instance: Instance) -> None:
-    """A start is judged first; a method without use for it says so."""
-    start = dlsched.solve(instance, "lyra")
-    assert dlsched.solve(instance, start=start).start is not None
-    ignored = dlsched.solve(instance, "random", start=start)
-    assert ignored.start is not None and ignored.start.reason == "random takes no start"
-    bad = start.solution.model_copy(update={"returned": ("s1",)})  # type: ignore[union-attr]
-    rejected = dlsched.solve(instance, start=bad)
-    assert rejected.status is Status.OPTIMAL and rejected.start is not None
-    assert not rejected.start.accepted and "rejected by the checker" in rejected.start.reason
-
-
 def test_infeasible_in_the_instance_s_words() -> None:
     """An instance without a solution says why, whatever the method."""
     instance = dlsched.generate("reclaiming", servers=6, demand=9)
@@ -121,16 +95,6 @@ def test_verify(instance: Instance) -> None:
         dlsched.verify(other, result)
 
 
-def test_same_seed_same_result(instance: Instance) -> None:
-    """The same call gives the same answer, for NumPy's seeds and any number of threads."""
-    for method in ("exact", "random"):
-        one, two = (dlsched.solve(instance, method, seed=seed) for seed in (4, np.int64(4)))  # type: ignore[arg-type]
-        assert one.solution == two.solution and one.bound == two.bound
-        assert dlsched.read_result(two.to_json()).seed == 4
-    result = dlsched.solve("lyra-fig5", "milp", threads=10**9)
-    assert result.status == "optimal" and result.objective.preempted == 1
-
-
 WRONG = {
     "threads": ("2", 1.5, True, 0),
     "gap": ("x", None, float("nan"), 1, -0.1),
@@ -147,37 +111,6 @@ def test_options_of_a_wrong_type(option: str, value: Any) -> None:
     """An option of a wrong type or size is refused by name, before anything runs."""
     with pytest.raises(dlsched.OptionError, match=re.escape(f"{option}={value!r} must be")):
         dlsched.solve("lyra-fig5", "random", **{option: value})
-
-
-@pytest.mark.parametrize("name", BUILT_IN)
-def test_no_number_of_a_method_is_negative(name: str) -> None:
-    """Every numeric option of every method refuses -1 by name."""
-    owner = problem(name)
-    example = owner.module("generate").examples()[0]
-    for method in owner.methods.values():
-        for option, default in method.options.items():
-            if isinstance(default, int | float) and not isinstance(default, bool):
-                with pytest.raises(dlsched.OptionError, match=f"{option}.* (must be|from)"):
-                    dlsched.solve(example, method, **{option: -1})
-    if name == "dispatch":
-        with pytest.raises(dlsched.OptionError, match=r"tries.* (must be|from)"):
-            dlsched.solve(example, "counted", tries=0)
-
-
-def test_a_changed_copy_has_its_own_digest() -> None:
-    """A copy with another demand does not keep the digest or the arrays of the first."""
-    inst = dlsched.load("lyra-fig5")
-    before = inst.sha256
-    assert inst.model_copy(update={"name": "other"}).sha256 == before
-    assert inst.model_copy(update={"demand": 3}).sha256 != before
-
-
-@pytest.mark.parametrize("method", ["milp", "densest", "lyra", "scf", "random"])
-def test_no_servers_and_no_demand_is_solved(method: str) -> None:
-    """Returning nothing from nothing preempts nobody."""
-    data = {"dlsched": 1, "problem": "reclaiming", "name": "none"}
-    result = dlsched.solve(data | {"demand": 0, "servers": [], "jobs": []}, method)
-    assert tuple(result.objective) == (0, 0)
 
 
 OF_ANOTHER_TYPE = {
@@ -199,40 +132,36 @@ OF_ANOTHER_TYPE = {
 """By annotation: values of another type."""
 
 
-def parameters() -> Iterator[tuple[str, Callable[..., Any], inspect.Parameter, bool]]:
-    """Yield every option of every method, and every parameter of every generator."""
-    for name in registry.BUILT_IN:
-        owner = registry.problem(name)
-        for method in owner.methods.values():
-            for parameter in method.parameters:
-                if parameter.name in method.options:
-                    yield f"{name} {method.name}", method.function, parameter, True
-        generate = owner.module("generate").generate
-        for parameter in [*inspect.signature(generate).parameters.values()][1:]:
-            yield name, generate, parameter, False
-
-
-def test_every_parameter_has_its_type_checked() -> None:
-    """Defaults suit, every value of another type is refused by name, and none goes unchecked."""
+@pytest.mark.parametrize("name", registry.BUILT_IN)
+def test_options_have_their_types_checked(name: str) -> None:
+    """Of each method and generator: another type is refused by name, and a number below 0."""
+    owner = registry.problem(name)
+    examples = owner.module("generate").examples()
     count = 0
-    for label, function, parameter, _ in parameters():
-        wrong = OF_ANOTHER_TYPE[str(parameter.annotation)]
-        validate_types(function, {parameter.name: parameter.default})
-        for value in wrong:
+    for method in owner.methods.values():
+        for parameter in (p for p in method.parameters if p.name in method.options):
+            wrong = OF_ANOTHER_TYPE[str(parameter.annotation)]
+            wrong += (-1,) if str(parameter.annotation).startswith(("int", "float")) else ()
+            for value in wrong:
+                with pytest.raises(
+                    OptionError, match=rf"{parameter.name}.* (must be|from) ?[^\n]+$"
+                ):
+                    dlsched.solve(examples[0], method, **{parameter.name: value})
+                count += 1
+    for parameter in [*inspect.signature(owner.module("generate").generate).parameters.values()][
+        1:
+    ]:
+        for value in OF_ANOTHER_TYPE[str(parameter.annotation)]:
             with pytest.raises(OptionError, match=rf"^{parameter.name}=.* must be [^\n]+$"):
-                validate_types(function, {parameter.name: value})
-                pytest.fail(f"{label} takes {parameter.name}={value!r}")
+                dlsched.generate(name, **{parameter.name: value})
             count += 1
-    assert count > 600
+    assert count > 30
 
 
 def test_calls_check_types() -> None:
-    """`solve` and `generate` refuse a wrong type before anything runs, and say what is right."""
-    instance = dlsched.generate("placement", tables=3, regions=2, jobs=4)
+    """What is right is said in words."""
     with pytest.raises(OptionError, match=r"^trials='x' must be a whole number, or None$"):
-        dlsched.solve(instance, "annealing", trials="x")
-    with pytest.raises(OptionError, match=r"^days=1.5 must be a whole number, or None$"):
-        dlsched.solve(instance, "hill_climbing", days=1.5)
+        dlsched.solve("placement-small-01", "annealing", trials="x")
     with pytest.raises(OptionError, match=r"^sizes=.* must be a mapping from whole numbers to num"):
         dlsched.generate("reclaiming", sizes={"1": 0.5})
     with pytest.raises(OptionError, match=r"^hours=\(1,\) must be 2 numbers$"):

@@ -5,17 +5,17 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
-from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import networkx as nx
 import pytest
 
 import dlsched
-from dlsched.registry import layout
 
-SRC = Path(__file__).parents[1] / "src"
+SRC = Path(__file__).parents[1] / "src" / "dlsched"
 PROBLEMS = set(dlsched.list_problems())
 DEFINITION = ("schema", "check", "oracle")
 PAGE = Path(__file__).parents[1] / "docs" / "architecture.md"
@@ -35,14 +35,14 @@ LAYERS = documented_layers()
 
 
 def module_name(path: Path) -> str:
-    """Return the dotted name of a source file."""
+    """Return the dotted name of a source file within the package; that of the package is ""."""
     parts = path.relative_to(SRC).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-MODULES = {module_name(path): path for path in (SRC / "dlsched").rglob("*.py")}
+MODULES = {module_name(path): path for path in SRC.rglob("*.py")}
 
-NAMING = ("dlsched.registry.lookup", "dlsched.names")
+NAMING = ("registry.lookup", "names")
 """What imports the problem that its caller names, and what says where names are that are gone."""
 
 
@@ -52,13 +52,29 @@ def tree(name: str) -> ast.Module:
     return ast.parse(MODULES[name].read_text(encoding="utf-8"))
 
 
+@cache
+def constants(name: str) -> dict[str, Any]:
+    """Return what a module's names are that are given by a literal."""
+    found: dict[str, Any] = {"__name__": f"dlsched.{name}".rstrip(".")}
+    for node in tree(name).body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            with suppress(ValueError):
+                found[node.targets[0].id] = ast.literal_eval(node.value)
+    return found
+
+
+def within(name: str) -> str | None:
+    """Return a module's name within the package; ``None`` if it is of another one."""
+    return name.partition(".")[2] if name.partition(".")[0] == "dlsched" else None
+
+
 def targets(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
     """Yield the modules of dlsched that a statement imports."""
     assert isinstance(node, ast.Import) or node.level == 0, "imports are absolute"
     for alias in node.names:
         home = "" if isinstance(node, ast.Import) else f"{node.module}"
-        found = [name for name in (f"{home}.{alias.name}".lstrip("."), home) if name in MODULES]
-        yield from found[:1]
+        named = (within(f"{home}.{alias.name}".lstrip(".")), within(home))
+        yield from [name for name in named if name in MODULES][:1]
 
 
 def imports(name: str) -> Iterator[str]:
@@ -74,13 +90,14 @@ def imports(name: str) -> Iterator[str]:
             case _ if name in NAMING:
                 continue
             case ast.Call(func=ast.Name("lazy"), args=[_, ast.Name(table)]):
-                yield from (f"{name}.{module}" for module in vars(import_module(name))[table])
+                yield from (f"{name}.{module}".lstrip(".") for module in constants(name)[table])
             case ast.Call(func=function, args=[text]):
                 if ast.unparse(function).endswith("import_module"):
                     yield from meant(text, name)
             case ast.Constant(value=str(text)):
-                module, _, function = text.partition(":")
-                if module in MODULES and (function.isidentifier() or module.count(".") > 1):
+                full, _, function = text.partition(":")
+                module = within(full)
+                if module in MODULES and (function.isidentifier() or module.count(".") > 0):
                     yield module
 
 
@@ -88,10 +105,11 @@ def meant(text: ast.expr, name: str) -> list[str]:
     """Return the modules that a text in a module may name; none if it begins with a variable."""
     parts = text.values if isinstance(text, ast.JoinedStr) else [text]
     values = [getattr(part, "value", None) for part in parts]
-    constants = vars(import_module(name))
-    known = [constants.get(ast.unparse(v)) if isinstance(v, ast.expr) else v for v in values]
+    stated = constants(name)
+    known = [stated.get(ast.unparse(v)) if isinstance(v, ast.expr) else v for v in values]
     written = "".join(re.escape(k) if isinstance(k, str) else r"\w+" for k in known)
-    return [m for m in MODULES if isinstance(known[0], str) and re.fullmatch(written, m)]
+    texts = isinstance(known[0], str)
+    return [m for m in MODULES if texts and re.fullmatch(written, f"dlsched.{m}")]
 
 
 @cache
@@ -107,14 +125,14 @@ def test_imports_go_down() -> None:
     circles = [sorted(part) for part in nx.strongly_connected_components(graph()) if len(part) > 1]
     assert circles == []
     assert [edge for edge in graph().edges if layer(edge[1]) > layer(edge[0])] == []
-    owners = [[n.split(".")[2] for n in edge if n.split(".")[2:3] and n.split(".")[2] in PROBLEMS]
+    owners = [[n.split(".")[1] for n in edge if n.split(".")[1:2] and n.split(".")[1] in PROBLEMS]
               for edge in graph().edges]  # fmt: skip
     assert [found for found in owners if len(set(found)) > 1] == []
 
 
 def layer(name: str) -> int:
     """Return the number of a module's layer, from below: that of the longest name it is part of."""
-    parts = name.split(".")[1:]
+    parts = name.split(".")
     names = [".".join(parts[:length]) for length in (2, 1, 0)]
     number = {each: i for i, row in enumerate(LAYERS) for each in row}
     return next(number[each] for each in names if each in number)
@@ -123,14 +141,14 @@ def layer(name: str) -> int:
 def test_the_page_names_every_module_once() -> None:
     """The table of docs/architecture.md has each module and package of dlsched, and no other."""
     named = [name for names in LAYERS for name in names]
-    tops = {name.partition(".")[2].partition(".")[0] for name in MODULES}
+    tops = {name.partition(".")[0] for name in MODULES}
     assert sorted(name for name in named if "." not in name) == sorted(tops)
-    assert {f"dlsched.{name}" for name in named if "." in name} <= set(MODULES)
+    assert {name for name in named if "." in name} <= set(MODULES)
 
 
 def test_the_root_has_six_modules_at_most() -> None:
     """A reader sees at the root only what the library consists of."""
-    modules = {path.stem for path in (SRC / "dlsched").glob("*.py")}
+    modules = {path.stem for path in SRC.glob("*.py")}
     assert len(modules - {"__init__", "__main__"}) <= 6
 
 
@@ -142,29 +160,35 @@ def test_the_simulator_has_layers() -> None:
     """Folders of the simulator import those below them alone."""
 
     def number(name: str) -> int:
-        part = name.split(".")[2]
+        part = name.split(".")[1]
         return SIMULATION.index(part) if part in SIMULATION else len(SIMULATION)
 
     inside = [edge for edge in graph().edges
-              if all(name.startswith("dlsched.simulation.") for name in edge)]  # fmt: skip
+              if all(name.startswith("simulation.") for name in edge)]  # fmt: skip
     assert [edge for edge in inside if number(edge[1]) > number(edge[0])] == []
 
 
 def test_the_check_of_proofs_imports_no_search() -> None:
     """What has to be trusted when a proof is checked has nothing of what made the proof."""
-    checks = ("dlsched.proofs.check", "dlsched.proofs.bounds")
+    checks = ("proofs.check", "proofs.bounds")
     used = set().union(*(nx.descendants(graph(), check) for check in checks))
     parts = ("search", "relaxation", "sum_search", "leaves", "prove")
-    search = {f"dlsched.proofs.{part}" for part in parts}
+    search = {f"proofs.{part}" for part in parts}
     assert search <= set(MODULES) and not used & search
+
+
+FOLDERS = {
+    *("definition", "structures", "instances", "programs", "heuristics", "exact", "pictures")
+}
+"""Of each problem, beside its kernels; docs/add-a-problem.md says what they are for."""
 
 
 @pytest.mark.parametrize("name", dlsched.list_problems())
 def test_folders_of_a_problem_are_layers(name: str) -> None:
     """A problem's package has model.py and the layout's folders; kernels only if it has loops."""
-    package = SRC / "dlsched" / "problems" / name
+    package = SRC / "problems" / name
     folders = {path.parent.name for path in package.glob("*/*.py")}
-    assert folders | {"kernels"} == set(layout.FOLDERS)
+    assert folders - {"kernels"} == FOLDERS
     assert {path.name for path in package.glob("*.py")} == {"__init__.py", "model.py"}
 
 
@@ -172,18 +196,18 @@ def test_folders_of_a_problem_are_layers(name: str) -> None:
 @pytest.mark.parametrize("name", dlsched.list_problems())
 def test_the_definition_stands_alone(name: str, part: str) -> None:
     """Schema, checker and brute force share no code with the methods that they test."""
-    package = f"dlsched.problems.{name}"
+    package = f"problems.{name}"
     used = nx.descendants(graph(), f"{package}.definition.{part}")
     own = {module for module in used if module.startswith(f"{package}.")}
-    assert not {module for module in own if module.split(".")[3] != "definition"}
-    assert not any(module.startswith("dlsched.solvers") for module in used)
+    assert not {module for module in own if module.split(".")[2] != "definition"}
+    assert not any(module.startswith("solvers") for module in used)
 
 
 def test_the_auditor_stands_alone() -> None:
     """The auditor of simulations shares no code with what simulates, decides or summarizes."""
-    used = nx.descendants(graph(), "dlsched.simulation.audit")
+    used = nx.descendants(graph(), "simulation.audit")
     shared = {"audit", "clock", "cluster", "job", "log", "profiles", "workload"}
-    inside = {name.split(".")[2] for name in used if name.startswith("dlsched.simulation.")}
+    inside = {name.split(".")[1] for name in used if name.startswith("simulation.")}
     assert inside <= shared
 
 

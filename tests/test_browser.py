@@ -133,14 +133,3 @@ def test_report(browser: Any, report: Path, width: int) -> None:
     assert browser.execute_script(folded) is False
     browser.execute_script("document.querySelectorAll('details').forEach(d => d.open = true)")
     assert browser.execute_script(TOO_WIDE) == []
-
-
-def test_what_is_too_wide_is_found(browser: Any, tmp_path: Path) -> None:
-    """A wide element and an error are flaws; the same element in a box that scrolls is none."""
-    wide = '<div id="wide" style="width: 2000px">wide</div>'
-    page = tmp_path / "page.html"
-    page.write_text(f"<body>{wide}<script>missing()</script></body>")
-    error, element, whole = flaws(browser, page, 390)
-    assert "missing is not defined" in error and "wide" in element and "2" in whole
-    page.write_text(f'<body><div style="overflow-x: auto">{wide}</div></body>')
-    assert flaws(browser, page, 390) == []

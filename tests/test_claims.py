@@ -117,27 +117,6 @@ def test_printed_numbers_are_the_papers(name: str, row: dict[str, Any]) -> None:
         assert re.search(rf"(?<![\d.]){re.escape(printed.replace(',', ''))}(?!\d)", text), printed
 
 
-def test_a_cell_is_found_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cell is named by section, row and column; what is missing or twice is an error."""
-    (tmp_path / "page.md").write_text(
-        "<!-- one -->\n## One\n\nfirst:\n| size | of | gap | s |\n|---|---|---|---|\n"
-        "| 10 | a | 1.5 % | 2 |\n| 10 | b | 2.5 % | 1,003 |\n"
-        "\nsecond:\n| size | gap |\n|---|---|\n| 10 | 7 |\n\nMeasured in 1,200 s with x\n"
-    )
-    monkeypatch.setattr(cells, "FIGURES", tmp_path)
-    cells.sections.cache_clear()
-    assert cells.cell("page", "one", "10 | b", "gap", "first") == "2.5 %"
-    assert cells.cell("page", "one", "*", "gap", "first") == [1.5, 2.5]
-    assert cells.number(str(cells.cell("page", "one", "10 | b", "s"))) == 1003
-    assert cells.sections("page")["one"].seconds == 1200
-    for row, column in (("10", "gap"), ("11", "gap"), ("10 | a", "none")):
-        with pytest.raises(LookupError):
-            cells.cell("page", "one", row, column)
-    row = {"cells": {"a": ["page", "one", "10 | a", "gap"], "b": ["page", "one", "10 | b", "gap"]}}
-    assert rows.filled("{a}; {a:.2f}; {b/a:.1f} times", row) == "1.5 %; 1.50; 1.7 times"
-    cells.sections.cache_clear()
-
-
 WORST = re.findall(
     r"^<!-- (\w+) -->$|^\| (\w+) \| \d+ \| (\S+).* \| (\S+) \| (\S+) \| \d+ \| `(.*)` \|$",
     (cells.FIGURES / "worst_cases.md").read_text(encoding="utf-8"),
@@ -169,19 +148,6 @@ def _numbers(text: str) -> set[str]:
 
 
 DOCS = Path(__file__).parents[1] / "docs"
-TABLE = """## first
-
-| size | rule | limit |
-|---|---|---|
-| 8 | 1.5 %, 3 % | 0.5 s |
-| 16 | stopped |
-
-Words.
-
-| other |
-|---|
-| 2 |
-"""
 
 
 @pytest.fixture
@@ -191,17 +157,6 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> Any:
     import measured
 
     return measured
-
-
-def test_tables_are_read(measured: Any) -> None:
-    """Each table is a list of rows under its heading; a row may end early."""
-    first, other = measured.tables(TABLE)["first"]
-    assert first == [
-        {"size": "8", "rule": "1.5 %, 3 %", "limit": "0.5 s"},
-        {"size": "16", "rule": "stopped"},
-    ]
-    assert other == [{"other": "2"}]
-    assert (measured.percent("1.5 %, 3 %"), measured.percent("0")) == (1.5, 0)
 
 
 @pytest.mark.parametrize("name", registry.problem_names())
@@ -214,19 +169,3 @@ def test_every_problem_has_both_charts(measured: Any, name: str) -> None:
             assert len(sizes) >= 2 and sizes == sorted(set(sizes))
             assert all(point.value >= 0 for point in points)
         assert chart.command.split()[0] in ("python", "dlsched")
-
-
-def test_multiples_and_limits(
-    measured: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A peer's time is a multiple of ours; a gap stands for the limit, and is open."""
-    (tmp_path / "peers.md").write_text(
-        "## elastic\n\n| instance | ours | SCIP |\n|---|---|---|\n"
-        "| items=100, capacity=70 | 0.5 s | 4 |\n| items=200 | 2 s | 12 % |\n"
-    )
-    monkeypatch.setattr(measured, "FIGURES", tmp_path)
-    point = measured.Point
-    assert measured.time_chart("elastic").series == {
-        "dlsched": [point(100, 0.5), point(200, 2)],
-        "SCIP": [point(100, 2), point(200, measured.PEERS_LIMIT, open=True)],
-    }

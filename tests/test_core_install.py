@@ -25,7 +25,7 @@ class Absent:
 absent, blocks, commands = json.loads(sys.argv[1])
 sys.meta_path.insert(0, Absent())
 from dlsched.cli import app
-from dlsched.errors import ExtraMissing
+from dlsched import ExtraMissing
 
 said, space = [], {"__name__": "readme"}
 for block in blocks:

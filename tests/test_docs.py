@@ -14,14 +14,11 @@ from typing import Any
 
 import pytest
 from matplotlib import rcParams
-from typer.testing import CliRunner
 
 import dlsched
+from calls import data, python
 from dlsched import registry
-from dlsched.cli import app
-from dlsched.cli.export import schema_texts
-from dlsched.registry import problem, registered
-from dlsched.testing.documents import run_blocks
+from dlsched.registry import problem
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -29,6 +26,7 @@ PAGES = [page for page in PAGES if page.parent.name != "problems"]
 """The problems' own pages are a check of `dlsched.testing.check_problem`."""
 LONG = {"change-the-problem.md", "cluster.md", "gallery.md", "own-cluster.md", "thousand.md"}
 """Pages whose blocks take many seconds, or several in calls that other tests make."""
+BLOCK = re.compile(r"(<!-- not run: [^>]*? -->\s*)?^```python\n(.*?)^```", re.M | re.S)
 FEWER = {
     "SEEDS = 125\n": "SEEDS = 5\n",
     "examples=100)": "examples=20)",
@@ -58,11 +56,17 @@ def test_page(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A page's blocks run from top to bottom in one namespace, at the project's root."""
     monkeypatch.chdir(ROOT)
     monkeypatch.setitem(rcParams, "figure.max_open_warning", 0)  # a notebook closes its figures
-    for name in registry.problem_names():  # what a page registers is gone after it
-        monkeypatch.setitem(registered.METHODS, name, registry.problem(name).methods)
-    skipped = run_blocks(page, FEWER)
-    if skipped:
-        print(f"{page.name}: not run: {skipped}")
+    text = page.read_text(encoding="utf-8")
+    blocks = [code for left_out, code in BLOCK.findall(text) if not left_out]
+    assert len(BLOCK.findall(text)) == len(re.findall(r"^```python", text, re.M))
+    for found, shorter in FEWER.items():
+        blocks = [code.replace(found, shorter) for code in blocks]
+    if "dlsched.method(" in text:  # what a page registers is gone after it
+        python("\n".join(blocks), cwd=ROOT)
+        return
+    names: dict[str, object] = {"__name__": f"docs.{page.stem}"}
+    for code in blocks:
+        exec(compile(code, str(page), "exec", dont_inherit=True), names)
 
 
 def test_api_page_is_complete() -> None:
@@ -187,21 +191,21 @@ FOLDER = Path(__file__).parents[1] / "docs" / "schema"
 REMEDY = "run: dlsched export --schemas docs/schema"
 
 
-def test_schemas_are_current() -> None:
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Return what the command writes, a file for each format, the same each time."""
+    folders = [tmp_path_factory.mktemp("schema") for _ in range(2)]
+    texts = []
+    for folder in folders:
+        files = [Path(file) for file in data("export", "--schemas", folder)["files"]]
+        texts.append({file.name: file.read_text() for file in files})
+    assert texts[0] == texts[1]
+    return texts[0]
+
+
+def test_schemas_are_current(written: dict[str, str]) -> None:
     """The files in docs/schema equal what the code writes today."""
-    texts = schema_texts()
-    assert sorted(p.name for p in FOLDER.glob("*.json")) == sorted(texts), REMEDY
-    for name, text in texts.items():
-        assert (FOLDER / name).read_text() == text, f"{name} has changed; {REMEDY}"
-
-
-def test_command_writes_schemas(tmp_path: Path) -> None:
-    """The command writes one file per format, the same each time."""
-    for _ in range(2):
-        ran = CliRunner().invoke(app, ["export", "--schemas", str(tmp_path), "--json"])
-        assert ran.exit_code == 0
-        names = [Path(file).name for file in json.loads(ran.stdout)["files"]]
-        assert {name: (tmp_path / name).read_text() for name in names} == schema_texts()
+    assert written == {path.name: path.read_text() for path in FOLDER.glob("*.json")}, REMEDY
 
 
 def objects(schema: Any) -> list[dict[str, Any]]:
@@ -216,9 +220,9 @@ def objects(schema: Any) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("name", dlsched.list_problems())
 @pytest.mark.parametrize("kind", ["instance", "solution"])
-def test_schema_is_as_strict_as_the_code(name: str, kind: str) -> None:
+def test_schema_is_as_strict_as_the_code(name: str, kind: str, written: dict[str, str]) -> None:
     """A schema refuses unknown fields everywhere and demands the envelope and required fields."""
-    schema = json.loads(schema_texts()[f"{name}.{kind}.schema.json"])
+    schema = json.loads(written[f"{name}.{kind}.schema.json"])
     assert all(part["additionalProperties"] is False for part in objects(schema))
     model = getattr(problem(name), kind)
     required = {k for k, field in model.model_fields.items() if field.is_required()}

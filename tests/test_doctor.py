@@ -4,26 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from functools import cache
+import os
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
 import dlsched
-from calls import run
-from dlsched import doctor
-from dlsched.doctor import Examination, examine, library
-from dlsched.results.result import Termination
-
-INSTALLED = cache(doctor.packages_distributions)
-"""Which packages bring which modules: half a second to find out, and the same for most tests."""
-
-
-@pytest.fixture(autouse=True)
-def _installed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "packages_distributions", INSTALLED)
+from calls import MAIN, python, run
+from dlsched.doctor import Examination, examine
 
 
 @pytest.fixture(scope="module")
@@ -33,137 +21,117 @@ def here() -> Examination:
 
 
 def test_this_installation_works(here: Examination) -> None:
-    """The core works where the tests pass: versions, HiGHS, the library, the example."""
-    assert here.ok
+    """The core works where the tests pass: versions, HiGHS, the library, the example, loops."""
+    assert here.ok and here.problems == []
     assert here.version == dlsched.__version__
-    assert all(package.ok for package in here.packages if not package.extra)
+    needed = [package for package in here.packages if not package.extra]
+    assert len(needed) > 5 and all(package.ok for package in needed)
     highs = here.solvers[0]
     assert (highs.name, highs.works, highs.failure) == ("highs", True, "")
     assert highs.version and here.example == "" and here.seconds > 0
     assert here.instances == len(dlsched.list_instances())
+    assert here.kernels and all(here.kernels.values())
 
 
-def test_json_has_all_of_it(here: Examination, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With --json the same is data; strict JSON, with the problems and one verdict."""
-    monkeypatch.setattr("dlsched.cli.doctor.examine", lambda *_: here)
-    said = json.loads(run("doctor", "--json").stdout, parse_constant=pytest.fail)
-    assert said["ok"] is True
-    parts = {field.name for field in dataclasses.fields(Examination)}
-    assert set(said) == parts | {"ok", "problems"}
-    assert [s["name"] for s in said["solvers"]] == [s.name for s in here.solvers]
-    assert said["kernels"] == here.kernels
-
-
-def test_text_fits_80_columns(here: Examination, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lines fit 80 columns, but for paths; the last line is the verdict."""
-    monkeypatch.setattr("dlsched.cli.doctor.examine", lambda *_: here)
+def test_what_the_command_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lines fit 80 columns, but for paths; the last is the verdict. JSON has all of it."""
     monkeypatch.setenv("COLUMNS", "80")
     lines = run("doctor").stdout.splitlines()
     assert max(len(line) for line in lines if "/" not in line) <= 80
-    assert lines[-1] == "the core works"
+    assert lines[-1] == "the core works" and "modules built" in " ".join(lines)
     assert any(line.split()[:1] == ["highspy"] for line in lines)
+    said = json.loads(run("doctor", "--json").stdout, parse_constant=pytest.fail)
+    assert said["ok"] is True and said["problems"] == []
+    assert {field.name for field in dataclasses.fields(Examination)} < set(said)
 
 
-def test_packages_below_their_floors(here: Examination, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A package that is missing or too old is a problem; of an extra it is only listed."""
-    declared = ["numpy>=99.5", "no-such-package>=1.0", "rich[jupyter]>=0.1"]
-    declared += ["cvxopt-none>=1.3; extra == 'glpk'", "ruff>=999; extra == 'dev'"]
-    monkeypatch.setattr(doctor, "requires", lambda name: declared)
-    packages = tuple(doctor.found_packages())
-    assert [(p.name, p.extra, p.ok) for p in packages] == [
-        ("numpy", "", False),
-        ("no-such-package", "", False),
-        ("rich", "", True),
-        ("cvxopt-none", "glpk", False),
-    ]
-    old, missing = dataclasses.replace(here, packages=packages).problems
-    assert "'numpy>=99.5'" in old and missing.startswith("no-such-package: missing; ")
+REQUIRED = [
+    "numpy>=99.5",
+    "no-such-package>=1.0",
+    "rich[jupyter]>=0.1",
+    "broken-one>=1.0",
+    "older>=1.10",
+    "candidate>=2.0.1",
+    "newer>=2024.8",
+    "cvxopt-none>=1.3; extra == 'glpk'",
+    "Broken.Two>=1.0; extra == 'plot'",
+    "ruff>=999; extra == 'dev'",
+]
+"""What the dlsched that is installed in the next test needs."""
+INSTALLED = {
+    "broken-one": "2.0", "Broken.Two": "2.0", "older": "1.9", "candidate": "2.0rc1",
+    "newer": "2026.8.0",
+}  # fmt: skip
 
 
-def test_broken_packages(
-    here: Examination, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """A package that is there and fails on import is a problem, of an extra it is not."""
-    for name in ("broken-one", "Broken.Two"):
-        module = name.lower().replace("-", "_").replace(".", "_")
-        facts = tmp_path / f"{name.replace('-', '_')}-2.0.dist-info"
-        for made in (tmp_path / module, facts):
-            made.mkdir()
-        (tmp_path / module / "__init__.py").write_text("raise OSError('libnone.so.1 not found')")
-        (facts / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 2.0\n")
+EXAMINE = """
+import json
+from dlsched.doctor import examine
+found = examine()
+packages = {package.name: package.ok for package in found.packages}
+solvers = {solver["name"]: solver for solver in found.to_data()["solvers"]}
+print(json.dumps([packages, solvers, found.problems]))
+"""
+
+
+def install(folder: Path, name: str, version: str, required: list[str] = []) -> None:  # noqa: B006
+    """Install a package of one module; what is called broken cannot be imported."""
+    module = name.lower().replace("-", "_").replace(".", "_")
+    facts = folder / f"{name.replace('-', '_')}-{version}.dist-info"
+    facts.mkdir()
+    lines = [f"Requires-Dist: {entry}" for entry in required]
+    head = ["Metadata-Version: 2.1", f"Name: {name}", f"Version: {version}", *lines]
+    (facts / "METADATA").write_text("\n".join(head) + "\n")
+    if name != "dlsched":
         (facts / "top_level.txt").write_text(f"_{name[-3:]}\n{module}\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(doctor, "packages_distributions", INSTALLED.__wrapped__)
-    declared = ["broken-one>=1.0", "numpy>=1.0", "Broken.Two>=1.0; extra == 'plot'"]
-    monkeypatch.setattr(doctor, "requires", lambda name: declared)
-    packages = tuple(doctor.found_packages())
-    assert [package.ok for package in packages] == [False, True, False]
-    (problem,) = dataclasses.replace(here, packages=packages).problems
-    assert problem.startswith("broken-one: 2.0 cannot be imported (")
-    assert "libnone.so.1" in problem and "--force-reinstall" in problem
+        text = "raise OSError('libnone.so.1 not found')" if "broken" in module else ""
+        (folder / f"{module}.py").write_text(text)
 
 
-def test_every_requirement_of_the_project_is_understood() -> None:
-    """The requirements in pyproject.toml have the one form that is read."""
-    needed = [package for package in doctor.found_packages() if not package.extra]
-    declared = [line for line in doctor.requires("dlsched") or [] if "extra ==" not in line]
-    assert len(needed) == len(declared) > 5
+def test_packages_and_solvers_that_are_broken(tmp_path: Path) -> None:
+    """What is missing, too old or broken is a problem with a remedy; of an extra it is listed.
+
+    Versions are compared number by number. A solver that raises does not work.
+    """
+    install(tmp_path, "dlsched", dlsched.__version__, REQUIRED)
+    for name, version in INSTALLED.items():
+        install(tmp_path, name, version)
+    (tmp_path / "highspy.py").write_text("raise ImportError('libhighs.so not found')")
+    cbc = tmp_path / "cbc"
+    cbc.write_text("#!/bin/sh\necho licence expired >&2\nexit 3\n")
+    cbc.chmod(0o755)
+    folders = os.pathsep.join([str(tmp_path), str(Path(dlsched.__file__).parents[1])])
+    ran = python(EXAMINE, env={"PATH": str(tmp_path), "PYTHONPATH": folders})
+    found, solvers, problems = json.loads(ran.stdout.splitlines()[-1])
+    assert found == {
+        "numpy": False, "no-such-package": False, "rich": True, "broken-one": False,
+        "older": False, "candidate": False, "newer": True,
+        "cvxopt-none": False, "Broken.Two": False,
+    }  # fmt: skip
+    assert not solvers["highs"]["works"] and not solvers["cbc"]["works"]
+    missing = [solver["install"] for solver in solvers.values() if not solver["installed"]]
+    assert missing and all(missing)
+    said = "\n".join(problems)
+    for words in (
+        "'numpy>=99.5'", "no-such-package: missing; ", "broken-one: 2.0 cannot be imported (",
+        "libnone.so.1", "older: 1.9;", "candidate: 2.0rc1;", "the solver highs does not work",
+        "--force-reinstall",
+    ):  # fmt: skip
+        assert words in said
+    assert "Broken.Two" not in said and "glpk" not in said
 
 
-@pytest.mark.parametrize(
-    ("older", "newer"), [("1.9", "1.10"), ("2.0rc1", "2.0.1"), ("2024.8", "2026.8.0"), ("5", "5.1")]
-)
-def test_releases_are_numbers(older: str, newer: str) -> None:
-    """Versions are compared number by number, not as texts."""
-    assert doctor.release(older) < doctor.release(newer)
-    assert doctor.release("2") == doctor.release("2.0")
-
-
-def answering(answer: Any) -> Any:
-    """Return what finds a back end that returns this, or raises it."""
-
-    def solve(*_: Any, **__: Any) -> Any:
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-    return lambda name: SimpleNamespace(solve=solve)
-
-
-def test_a_solver_that_breaks(here: Examination, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A solver that raises does not work: a problem if it is HiGHS."""
-    monkeypatch.setattr(doctor, "find_backend", answering(RuntimeError("licence expired")))
-    other, highs = doctor.try_solver("gurobi"), doctor.try_solver("highs")
-    assert other.installed and not other.works and "licence expired" in other.failure
-    assert dataclasses.replace(here, solvers=(here.solvers[0], other)).ok
-    (problem,) = dataclasses.replace(here, solvers=(highs, other)).problems
-    assert problem.startswith("the solver highs does not work: RuntimeError")
-
-
-def test_a_solver_that_is_missing_or_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a missing solver it is said how to get it; with an optimum other than 7 none works."""
-    monkeypatch.setattr(doctor, "find_backend", answering(dlsched.SolverMissing("none")))
-    missing = doctor.try_solver("cbc")
-    assert not missing.installed and "coinor-cbc" in missing.install
-    wrong = SimpleNamespace(termination=Termination.PROVED, objective=6.0, message="optimal")
-    monkeypatch.setattr(doctor, "find_backend", answering(wrong))
-    state = doctor.try_solver("scip")
-    assert not state.works and "objective 6" in state.failure
-
-
-def test_a_library_that_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Without the files of the library the core does not work, and the exit status is 1."""
-    monkeypatch.setattr(library, "root", lambda: tmp_path)
-    said = run("doctor", status=1).stdout
-    assert "files of the library are missing" in said
-    assert "problem: " in said and said.endswith("the core does not work\n")
-
-
-def test_loops_that_are_not_built(here: Examination, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Doctor says how many modules of loops are built, and the remedy if some are not."""
-    assert here.kernels and all(here.kernels.values())
-    partly = dataclasses.replace(here, kernels=dict.fromkeys(here.kernels, False))
-    for found, words in ((here, "modules built"), (partly, "C compiler")):
-        monkeypatch.setattr("dlsched.cli.doctor.examine", lambda *_, found=found: found)
-        assert words in " ".join(run("doctor").stdout.split())
-    assert partly.ok
+def test_a_library_that_is_missing(tmp_path: Path) -> None:
+    """Where loops are not built, and files are missing, it says so, and the exit status is 1."""
+    package = Path(dlsched.__file__).parent
+    for path in package.rglob("*"):  # links are enough, as long as no file is found beside them
+        place = tmp_path / "dlsched" / path.relative_to(package)
+        if path.is_dir():
+            place.mkdir(parents=True, exist_ok=True)
+        elif path.suffix not in (".so", ".pyd", ".pyc"):
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.symlink_to(path)
+    ran = python(MAIN, "doctor", check=False, env={"PYTHONPATH": os.fspath(tmp_path)})
+    words = " ".join(ran.stdout.split())
+    assert ran.returncode == 1 and ran.stdout.endswith("the core does not work\n")
+    assert "problem: lyra-fig5 is not solved" in words and "C compiler" in words

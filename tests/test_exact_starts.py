@@ -1,91 +1,43 @@
-"""What an exact method does with a limit: it is no worse than its first heuristic in a third of it.
-
-Nor is its bound worse than that of the problem's bound method in a third.
-"""
+"""Under any limit exact methods are no worse than the heuristics and the bound they begin from."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
-from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import dlsched
-from dlsched import Run, Status, Termination, registry
-from dlsched.api.starting import joined
-from dlsched.problems.placement.heuristics.annealing import Search
+from dlsched import Stage, StageEvent, Status, library, registry
 from dlsched.registry import Kind
-from dlsched.results.objective import Bound, Level, strongest
-from dlsched.solvers.division import PARTS, Division
 
-DRAWN: dict[str, list[dict[str, Any]]] = {
-    "reclaiming": [
-        {"servers": 8, "demand": 3},
-        {"servers": 60, "demand": 20, "spread": 0.9, "flexible": 0.3},
-    ],
-    "elastic": [{"jobs": 12}, {"jobs": 60, "elastic": 0.9}, {"jobs": 20, "loan": 12}],
-    "workers": [
-        {"training": 3, "loan": 3, "jobs": 8},
-        {"training": 12, "loan": 16, "jobs": 30, "scenario": "ideal"},
-    ],
-    "interleaving": [
-        {"jobs": 12},
-        {"jobs": 24, "grouping": "cover"},
-        {"jobs": 40, "distinct": False},
-        {"jobs": 12, "resources": 3},
-    ],
-    "utility": [
-        {"jobs": 5, "slots": 10},
-        {"jobs": 8, "slots": 12, "mix": "even", "utility": "linear"},
-        {"jobs": 4, "slots": 6, "forking": True},
-    ],
-    "placement": [
-        {"tables": 6, "regions": 3, "jobs": 8},
-        {"tables": 30, "regions": 4, "jobs": 40},
-    ],
-    "sensitivity": [{"servers": 2}, {"servers": 4, "multi": True}],
-    "dispatch": [
-        {"pending": 6, "machines": 8},
-        {"pending": 15, "machines": 20},
-        {"scope": "one"},
-    ],
-}
-"""Parameters of the instances to draw, by problem."""
-LIMITS = (1e-9, 0.05, 1.0)
+SMALL = {name: [f"{name}-small-{n:02}" for n in (1, 4, 7, 10)] for name in registry.BUILT_IN}
+"""Instances of the library, by problem."""
+MANY = [name for name, entry in library.index().items() if entry["kind"] in ("small", "medium")]
+AT_ONCE = 1e-9
 
 
-def drawn(seeds: range, most: int | None = None) -> Iterator[Any]:
-    """Yield a test's parameters: problem, parameters of an instance, seed."""
-    for name, variants in DRAWN.items():
-        for i, parameters in enumerate(variants[:most]):
-            for seed in seeds:
-                yield pytest.param(name, parameters, seed, id=f"{name}-{i}-{seed}")
-
-
-def first_of(problem: str, instance: Any) -> str:
-    """Return the name of the first heuristic of a problem that is for an instance."""
-    for start in registry.problem(problem).starts_for(instance):
+def first_of(instance: Any) -> str:
+    """Return the name of the first heuristic of the problem that is for an instance."""
+    for start in registry.problem(instance.problem).starts_for(instance):
         with contextlib.suppress(dlsched.OptionError):
-            dlsched.solve(instance, start.name, time_limit=LIMITS[0])
+            dlsched.solve(instance, start.name, time_limit=AT_ONCE)
             return start.name
-    raise AssertionError(f"{problem} has no heuristic for {instance.name}")
+    raise AssertionError(f"there is no heuristic for {instance.name}")
 
 
-def require_no_worse(problem: str, parameters: dict[str, Any], seed: int, limit: float) -> None:
+def require_no_worse(name: str, limit: float) -> None:
     """Fail if the first heuristic finds better in a third of a limit than the exact method in it.
 
     The clock of a busy machine may end one of two equal runs earlier: better is what is so in each
     of three comparisons.
     """
-    instance = dlsched.generate(problem, seed, **parameters)
-    first = first_of(problem, instance)
+    instance = dlsched.load(name)
+    first = first_of(instance)
     for _ in range(3):
         exact = dlsched.solve(instance, time_limit=limit)
         assert exact.start is None
-        found = dlsched.solve(instance, first, time_limit=limit / PARTS).objective
+        found = dlsched.solve(instance, first, time_limit=limit / 3).objective
         if found is None:
             return
         if exact.objective is not None and not found.better_than(exact.objective):
@@ -93,255 +45,65 @@ def require_no_worse(problem: str, parameters: dict[str, Any], seed: int, limit:
     pytest.fail(f"{first} finds better")
 
 
-@pytest.mark.parametrize(
-    ("problem", "parameters", "seed"),
-    [
-        *drawn(range(1), most=1),
-        pytest.param("interleaving", {"jobs": 12, "resources": 3}, 1, id="interleaving-3-1"),
-    ],
-)
-def test_exact_is_no_worse_at_once(problem: str, parameters: dict[str, Any], seed: int) -> None:
+@pytest.mark.parametrize("problem", registry.BUILT_IN)
+def test_exact_is_no_worse_at_once(problem: str) -> None:
     """With no time at all, the solution is at least what the first heuristic makes at once."""
-    require_no_worse(problem, parameters, seed, LIMITS[0])
+    for name in SMALL[problem]:
+        require_no_worse(name, AT_ONCE)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("limit", [AT_ONCE, 0.05, 1.0])
+@pytest.mark.parametrize("name", MANY)
+def test_exact_is_best(name: str, limit: float) -> None:
+    """Under any limit, the solution is at least as good as the first heuristic's in a third."""
+    require_no_worse(name, limit)
 
 
 @pytest.mark.parametrize("problem", registry.BUILT_IN)
 def test_exact_of_a_variant_begins_from_the_heuristics(problem: str) -> None:
     """What they find is in the answer if it fits the variant, however short the limit is."""
-    instance = dlsched.generate(problem, 0, **DRAWN[problem][0])
     names = [level.name for level in registry.problem(problem).levels]
     variant = dlsched.Variant(problem, "nothing", levels=names)
-    exact = dlsched.solve(instance, variant=variant, time_limit=LIMITS[0])
-    best = dlsched.solve(instance, time_limit=LIMITS[0])
-    assert exact.objective is not None
-    assert not best.objective.better_than(exact.objective)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("limit", LIMITS)
-@pytest.mark.parametrize(("problem", "parameters", "seed"), [*drawn(range(1, 6))])
-def test_exact_is_best(problem: str, parameters: dict[str, Any], seed: int, limit: float) -> None:
-    """Under any limit, the solution is at least as good as the first heuristic's in a third."""
-    require_no_worse(problem, parameters, seed, limit)
+    for instance in map(dlsched.load, SMALL[problem]):
+        exact = dlsched.solve(instance, variant=variant, time_limit=AT_ONCE)
+        first = dlsched.solve(instance, first_of(instance), time_limit=AT_ONCE)
+        assert exact.objective is not None and first.objective is not None
+        assert not first.objective.better_than(exact.objective)
 
 
 @pytest.mark.parametrize("name", registry.BUILT_IN)
 def test_starts_are_heuristics(name: str) -> None:
     """All names are methods that solve, and what a limit stops comes before what none stops."""
     owner = registry.problem(name)
-    for parameters in DRAWN[name]:
-        instance = dlsched.generate(name, 1, **parameters)
+    for instance in map(dlsched.load, SMALL[name]):
         starts = [owner.method(start.name) for start in owner.starts_for(instance)]
         assert starts and {method.kind for method in starts} <= {Kind.HEURISTIC, Kind.BASELINE}
         limited = [method.wants_run for method in starts]
         assert limited == sorted(limited, reverse=True)
 
 
-class Clock:
-    """A clock that stands still, in place of the machine's."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.seconds = 0.0
-        monkeypatch.setattr("dlsched.run.time", SimpleNamespace(perf_counter=lambda: self.seconds))
-
-
-def test_a_limit_is_divided(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first heuristic has a third, others what it leaves; the bound a third, the search all."""
-    clock = Clock(monkeypatch)
-    run = Run(time_limit=60.0, began=0.0)
-    division = Division(run)
-    for limit, seconds in ((20.0, 15.0), (5.0, 2.0), (3.0, 4.0), (0.0, 0.0)):
-        with division.heuristic() as part:
-            assert part.time_limit == limit
-            clock.seconds += seconds
-    with division.bound() as part:
-        assert part.time_limit == 20.0
-        clock.seconds += 1.0
-    with division.search(heuristics_follow=False):
-        assert run.remaining() == 60.0 - 15 - 2 - 4 - 1
-        clock.seconds += 30.0
-    assert run.spent == {"heuristics": 21.0, "bound": 1.0, "search": 30.0}
-
-
-def test_heuristics_after_a_search_have_a_third_that_is_kept(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Even if the search exceeds its part; without a limit nothing is kept."""
-    clock = Clock(monkeypatch)
-    run = Run(time_limit=60.0, began=0.0)
-    division = Division(run)
-    with division.search(heuristics_follow=True):
-        assert run.remaining() == 40.0
-        clock.seconds += 58.0
-    assert run.time_limit == 60.0
-    with division.heuristic() as part:
-        assert part.time_limit == 20.0
-    unlimited = Division(Run())
-    with unlimited.search(heuristics_follow=True):
-        assert unlimited.run.remaining() == float("inf")
-    with unlimited.heuristic() as part:
-        assert part.time_limit is None
-
-
-ORDERS = [
-    ("placement", {"tables": 12, "regions": 3, "jobs": 20}, ["milp", "annealing"]),
-    ("placement", {"tables": 30, "regions": 4, "jobs": 40}, ["annealing", "milp"]),
-    ("placement", {"tables": 300, "regions": 4, "jobs": 40}, ["tempering", "annealing", "milp"]),
-    ("interleaving", {"jobs": 64}, ["column_generation", "regroup", "swap"]),
-    ("interleaving", {"jobs": 256}, ["regroup", "swap", "column_generation"]),
-    ("elastic", {"jobs": 12}, ["dp", "lyra"]),
-    ("utility", {"jobs": 5, "slots": 10}, ["insertion", "dantzig_wolfe"]),
-    ("sensitivity", {"servers": 70}, ["price_round", "pooled", "patterns", "tune"]),
-    ("dispatch", {"pending": 6, "machines": 8}, ["classes", "lp", "counted", "reinserted"]),
-    ("dispatch", {"pending": 90, "machines": 150}, ["counted", "reinserted"]),
-]
-"""Parameters of instances, and the first methods that are called, in their order."""
-
-
-@pytest.mark.parametrize(("problem", "parameters", "order"), ORDERS)
-def test_what_is_called(
-    problem: str, parameters: dict[str, Any], order: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Small instances are searched first; the bound method is left out if the search begins so."""
-    asked: list[str] = []
-
-    def noted(method: Any, instance: Any, run: Run, options: Any) -> dlsched.Claim:
-        asked.append(method.name)
-        return dlsched.Claim(status=Status.NO_SOLUTION, termination=Termination.TIME_LIMIT)
-
-    monkeypatch.setattr(registry, "call", noted)
-    instance = dlsched.generate(problem, 1, **parameters)
-    dlsched.solve(instance, time_limit=60)
-    assert asked[: len(order)] == order
-    bound = registry.problem(problem).bound
-    assert asked.count(bound) == (problem in ("sensitivity", "dispatch"))
-
-
 @pytest.mark.parametrize("problem", registry.BUILT_IN)
 def test_a_limit_does_not_change_what_is_proved(problem: str) -> None:
-    """The examples of each problem end in the same way with a limit."""
+    """The examples of each problem end alike with a limit; its parts are named in the summary."""
     for instance in registry.problem(problem).module("generate").examples()[:3]:
         free, limited = dlsched.solve(instance), dlsched.solve(instance, time_limit=600)
         assert (limited.status, limited.objective) == (free.status, free.objective)
         assert limited.status is Status.OPTIMAL
+        assert set(limited.spent) <= {"heuristics", "bound", "search"}
 
 
-def test_a_limit_adds_no_trials_where_the_search_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On 12 tables annealing makes as many trials as without a limit."""
-    trials: list[int] = []
-    anneal = Search.anneal
-
-    def counted(search: Search, temperatures: Any, penalties: Any) -> None:
-        trials.append(len(temperatures))
-        anneal(search, temperatures, penalties)
-
-    monkeypatch.setattr(Search, "anneal", counted)
-    instance = dlsched.generate("placement", 1, tables=12, regions=3, jobs=20, largest=0.4)
-    free = dlsched.solve(instance)
-    without, trials[:] = list(trials), []
-    limited = dlsched.solve(instance, time_limit=600)
-    assert free.status is limited.status is Status.OPTIMAL
-    assert free.objective == limited.objective
-    assert trials == without and sum(without) < 2_000
-
-
-def test_the_bound_of_the_bound_method_is_in_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the search of dispatch ends at once, the bounds are those of `lp`, at every level."""
-    instance, call = dlsched.generate("dispatch", 1, pending=90, machines=150), registry.call
-
-    def stopped(method: Any, instance: Any, run: Run, options: Any) -> dlsched.Claim:
-        if method.kind is not Kind.EXACT:
-            return call(method, instance, run, options)
-        return dlsched.Claim(status=Status.NO_SOLUTION, termination=Termination.TIME_LIMIT)
-
-    bound = dlsched.bound(instance)
-    names = ("reinserted", "mast")
-    monkeypatch.setattr(registry, "call", stopped)
-    monkeypatch.setattr("dlsched.problems.dispatch._HEURISTICS", names)
-    found = dlsched.solve(instance, time_limit=600)
-    assert found.bound == bound and None not in bound
-    assert found.status is Status.FEASIBLE and set(found.spent) == {"heuristics", "bound", "search"}
-    assert "of the limit: heuristics " in found.summary().replace("\n ", "")
-
-
-LEVELS = (Level("least", "min", "jobs"), Level("most", "max", "jobs"))
-
-
-def of(*values: int | None) -> list[list[Bound]]:
-    """Return bounds by level."""
-    return [[] if value is None else [Bound(value, "certified", "")] for value in values]
-
-
-@pytest.mark.parametrize(
-    ("bounds", "others", "expected"),
-    [
-        ([], of(3, 5), (3, 5)),
-        (of(3), of(3, 5), (3, 5)),
-        (of(3, 4), of(3, 5), (3, 4)),
-        (of(3, 6), of(3, 5), (3, 5)),
-        (of(4, None), of(3, 5), (4, None)),  # that of level 2 holds where level 1 is 3
-        (of(2, 4), of(3, 5), (3, 5)),
-        (of(3, 5), [], (3, 5)),
-    ],
-)
-def test_bounds_of_two_sources(bounds: Any, others: Any, expected: tuple[int | None, ...]) -> None:
-    """A later level's bound counts only beside the stronger bounds of the levels before it."""
-    found = [strongest(*pair) for pair in zip(LEVELS, joined(LEVELS, bounds, others), strict=True)]
-    assert tuple(bound and bound.value for bound in found) == expected
-
-
-def test_a_claim_worse_than_a_heuristic_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a limit, too, where nothing was proved; the reason says whose solution it is."""
-    instance, call = dlsched.generate("elastic", 2, jobs=12), registry.call
-    best = dlsched.solve(instance)
-    exact = registry.problem("elastic").method("exact", instance).function
-
-    def undecided(chosen: Any, instance: Any, run: Run, options: Any) -> Any:
-        if chosen.function is exact:
-            return dlsched.Claim(status=Status.NO_SOLUTION, termination=Termination.UNDECIDED)
-        return call(chosen, instance, run, options)
-
-    monkeypatch.setattr("dlsched.api.starting.registry.call", undecided)
-    found = dlsched.solve(instance)
-    assert (found.status, found.termination) == (Status.FEASIBLE, Termination.UNDECIDED)
-    assert found.objective == best.objective and found.solution.method == "dp"
-    assert found.reason == "the solution is that of lyra"
-
-
-def test_nothing_is_asked_after_a_heuristic_at_its_certified_bounds(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Where price_round proves its own optimum, that is the exact method's, unless it has a start.
-
-    A bound that is claimed only proves nothing.
-    """
-    asked: list[str] = []
-    call = registry.call
-
-    def noted(method: Any, *others: Any) -> Any:
-        asked.append(method.name)
-        return call(method, *others)
-
-    monkeypatch.setattr(registry, "call", noted)
+def test_stages_are_announced() -> None:
+    """A listener hears of heuristics, bound and search; one at certified bounds ends it all."""
     instance = dlsched.generate("sensitivity", 2, servers=2)
     alone = dlsched.solve(instance, "price_round")
+    events: list[StageEvent] = []
+    best = dlsched.solve(instance, on_stage=events.append)
+    said = [event.detail for event in events if event.stage is Stage.SEARCHING]
+    assert [text for text in said if "first solution" in text] == [
+        "a first solution, by price_round"
+    ]
+    assert best.status is Status.OPTIMAL and best.certified == alone.certified
     assert alone.objective == tuple(bound.value for bound in alone.certified)
-    asked.clear()
-    best = dlsched.solve(instance)
-    assert asked == ["price_round"]
-    assert best.status is Status.OPTIMAL and best.objective == alone.objective
     assert (best.method, best.solution.method) == ("patterns", "patterns")
-    assert best.certified == alone.certified
-    assert best.trajectory[-1].bound == float(best.objective[0])
     assert dlsched.solve(instance, start=alone.solution).start.accepted
-    assert asked[1:] == ["price_round", "patterns"]
-    asked.clear()
-
-    def only_claimed(method: Any, *others: Any) -> Any:
-        claim = noted(method, *others)
-        bounds = [[b._replace(kind="claimed") for b in level] for level in claim.bounds]
-        return replace(claim, bounds=bounds) if method.name == "price_round" else claim
-
-    monkeypatch.setattr(registry, "call", only_claimed)
-    assert dlsched.solve(instance).status is Status.OPTIMAL
-    assert asked[-1] == "patterns"

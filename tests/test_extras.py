@@ -10,70 +10,49 @@ from pathlib import Path
 import pytest
 
 import dlsched
-from calls import FIG5, suite_text
+from calls import FIG5, MAIN, python, refusal, suite_text
 from dlsched import testing
-from dlsched.cli import app
-from dlsched.extras import EXTRAS, require
 
 PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
 CORE = {re.split(r"[<>=\[]", entry)[0].lower() for entry in PROJECT["dependencies"]}
 
 
-def test_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A missing library gives one line with its extra; one that is there is imported."""
-    assert require("matplotlib.figure", "drawing") is sys.modules["matplotlib.figure"]
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(dlsched.ExtraMissing) as found:
-        require("matplotlib", "drawing")
-    assert str(found.value) == "drawing needs matplotlib: pip install 'dlsched[plot]'"
-    assert isinstance(found.value, ImportError)
-
-
-def test_a_broken_library_is_named_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """If an installed library lacks one of its own, the message says which."""
-    (tmp_path / "half_there.py").write_text("import not_there\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setitem(EXTRAS, "half_there", "plot")
-    with pytest.raises(dlsched.ExtraMissing, match=r"half_there, which cannot .*not_there.*plot"):
-        require("half_there", "drawing")
-
-
-@pytest.mark.parametrize("library", EXTRAS)
-def test_the_named_extra_has_the_library(library: str) -> None:
-    """Each optional library is in the extra that its hint names, and not in the core."""
-    assert library not in CORE
-    listed = PROJECT["optional-dependencies"][EXTRAS[library]]
-    assert library in {re.split(r"[<>=\[]", entry)[0].lower() for entry in listed}
-
-
+SWEEP = ["bench", "suite.toml", "-o", "out"]
+PLOT = ["plot", "lyra-fig5", "-o", "fig5.png"]
 COMMANDS = {
-    "filelock": ["bench", "suite.toml", "-o", "out"],
-    "psutil": ["bench", "suite.toml", "-o", "out"],
-    "distributed": ["bench", "suite.toml", "-o", "out", "--dask", "tcp://127.0.0.1:9"],
-    "jinja2": ["report", "out"],
-    "matplotlib": ["plot", "lyra-fig5", "-o", "fig5.png"],
-    "cvxpy": ["solve", "sensitivity-small-01", "-m", "synergy_opt"],
+    "filelock": ("bench", SWEEP),
+    "psutil": ("bench", SWEEP),
+    "distributed": ("dask", [*SWEEP, "--dask", "tcp://127.0.0.1:9"]),
+    "jinja2": ("bench", ["report", "out"]),
+    "matplotlib": ("plot", PLOT),
+    "cvxpy": ("cvxpy", ["solve", "sensitivity-small-01", "-m", "synergy_opt"]),
 }
-"""A command for each library that the command line may miss."""
+"""By library that may be missing: its extra, and a command that needs it."""
 
 
 @pytest.mark.parametrize("library", COMMANDS)
 def test_a_command_says_what_to_install(
-    library: str,
-    monkeypatch: pytest.MonkeyPatch,
-    workdir: Path,
-    capsys: pytest.CaptureFixture[str],
+    library: str, monkeypatch: pytest.MonkeyPatch, workdir: Path
 ) -> None:
-    """A command without its library ends with status 2 and one line, and writes nothing."""
+    """A command without its library ends with status 2 and one line, and writes nothing.
+
+    The extra that the line names has the library, and the core has it not.
+    """
+    extra, command = COMMANDS[library]
     (workdir / "suite.toml").write_text(suite_text(FIG5, "lyra"))
     monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(SystemExit) as stopped:
-        app(COMMANDS[library])
-    assert stopped.value.code == 2
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1
-    assert f"needs {library}: pip install 'dlsched[{EXTRAS[library]}]'" in said
+    assert f"needs {library}: pip install 'dlsched[{extra}]'" in refusal(*command)
     assert [file.name for file in workdir.iterdir()] == ["suite.toml"]
+    listed = PROJECT["optional-dependencies"][extra]
+    assert library in {re.split(r"[<>=\[]", entry)[0].lower() for entry in listed} - CORE
+
+
+def test_a_broken_library_is_named_so(workdir: Path) -> None:
+    """If an installed library lacks one of its own, the message says which."""
+    (workdir / "matplotlib.py").write_text("import not_there\n")
+    ran = python(MAIN, *PLOT, check=False, cwd=workdir)
+    assert ran.returncode == 2
+    assert re.search(r"matplotlib, which cannot .*not_there.*dlsched\[plot\]", ran.stderr)
 
 
 def test_testing_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -103,17 +103,6 @@ def test_only_the_main_branch_is_deployed() -> None:
     assert deploy["permissions"] == {"pages": "write", "id-token": "write"}
 
 
-@pytest.mark.parametrize("file", FORMS, ids=lambda file: file.name)
-def test_a_form_can_be_filled_in(file: Path) -> None:
-    """A form has a name, a description and fields with unique ids and labels."""
-    form = yaml.safe_load(file.read_text())
-    assert form["name"] and form["description"] and form["labels"]
-    fields = [part for part in form["body"] if part["type"] != "markdown"]
-    assert {part["type"] for part in fields} <= {"textarea", "input", "checkboxes", "dropdown"}
-    assert len({part["id"] for part in fields}) == len(fields) > 2
-    assert all(part["attributes"]["label"] for part in fields)
-
-
 def test_commands_in_forms_exist() -> None:
     """What forms and guides ask to run is a command of dlsched."""
     guides = [ROOT / "SECURITY.md", ROOT / "CONTRIBUTING.md", *FORMS]

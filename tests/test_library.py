@@ -12,10 +12,9 @@ import pytest
 from _pytest.mark import ParameterSet
 
 import dlsched
-from dlsched.doctor import library
+from dlsched import library
 from dlsched.records import read_trace
 from dlsched.registry import problem
-from dlsched.results.objective import SOLVER_PRECISION, bound_from_data, number_from_data
 from dlsched.sweeps.statistics import closed
 from readers import scip_optimum
 
@@ -33,6 +32,11 @@ MPS = library.root().parent / "models" / "mps"
 def entry(name: str) -> dict:
     """Return an instance's line in the index."""
     return library.index()[name]
+
+
+def best(name: str) -> list[float]:
+    """Return the best known value of each level."""
+    return [*map(float, library.best_objective(entry(name)["sha256"]))]
 
 
 def quick(name: str) -> bool:
@@ -77,8 +81,7 @@ def test_best_known_solution_is_worth_what_the_index_says(name: str) -> None:
     assert (instance.name, instance.sha256) == (name, entry(name)["sha256"])
     report = dlsched.verify(name, library.solution_file(name))
     assert report.feasible
-    stated = {k: number_from_data(v) for k, v in entry(name)["objective"].items()}
-    assert report.objective.as_dict() == stated
+    assert report.objective == library.best_objective(entry(name)["sha256"])
     bound = library.best_bounds(entry(name)["sha256"])
     assert bound[0] is not None
     assert closed(report.objective, bound) == (name in PROVEN)
@@ -92,15 +95,14 @@ def test_optimum_is_proved_again(name: str) -> None:
     """The exact method proves the indexed bound again, by the kind of proof that is stated."""
     result = dlsched.solve(name, entry(name)["proof"]["method"])
     assert result.status == "optimal"
-    stated = {k: bound_from_data(v) for k, v in entry(name)["bound"].items()}
-    found = result.bound.as_dict()
-    for level, bound in stated.items():
-        if bound is None or found[level] is None or bound.kind != "claimed":
-            assert found[level] == bound
-            continue
-        # A solver's word is no more precise than this, and its versions differ by less.
-        assert found[level].value == pytest.approx(bound.value, rel=SOLVER_PRECISION)
-        assert found[level].kind == "claimed" and found[level].method == bound.method
+    found = result.to_data()["bound"]
+    for level, stated in entry(name)["bound"].items():
+        if stated and found[level] and stated["kind"] == "claimed":
+            # A solver's word is no more precise than this, and its versions differ by less.
+            assert found[level]["value"] == pytest.approx(stated["value"], rel=1e-9)
+            assert {**found[level], "value": 0, "exact": 0} == {**stated, "value": 0, "exact": 0}
+        else:
+            assert found[level] == stated
 
 
 @pytest.mark.parametrize("name", parameters(NAMES))
@@ -152,7 +154,7 @@ def test_mps_files_are_what_the_code_writes(name: str, tmp_path: Path) -> None:
         assert gzip.decompress((tmp_path / file).read_bytes()) == gzip.decompress(
             (MPS / file).read_bytes()
         )
-        held[level.name] = float(number_from_data(entry(name)["objective"][level.name]))
+        held[level.name] = best(name)[i]
 
 
 FOR_MINUTES = {("workers-963-heterogeneous", "opened")}
@@ -168,8 +170,7 @@ def test_scip_finds_the_same_optima_in_the_mps_files(name: str, tmp_path: Path) 
         file = f"{name}.mps.gz" if i == 0 else f"{name}.{level.name}.mps.gz"
         plain = tmp_path / "model.mps"
         plain.write_bytes(gzip.decompress((MPS / file).read_bytes()))
-        stated = float(number_from_data(entry(name)["objective"][level.name]))
-        assert scip_optimum(plain) == pytest.approx(stated, rel=1e-6, abs=1e-6)
+        assert scip_optimum(plain) == pytest.approx(best(name)[i], rel=1e-6, abs=1e-6)
 
 
 def test_index_names_every_file() -> None:
@@ -201,8 +202,7 @@ def test_shipped_proofs_hold(name: str) -> None:
     stated = entry(name)["certificate"]
     assert {c.level: c.kind for c in checked.levels} == stated["kinds"]
     assert sum(c.leaves for c in checked.levels) == stated["leaves"]
-    values = [number_from_data(v) for v in entry(name)["objective"].values()]
-    assert [float(c.value) for c in checked.levels] == [float(v) for v in values]
+    assert [float(c.value) for c in checked.levels] == best(name)
 
 
 def test_every_proof_is_of_something_in_the_index() -> None:
@@ -229,4 +229,4 @@ def test_shipped_proofs_of_bounds_hold(name: str) -> None:
     """The proof is of the bound in the index."""
     stated = _proved_bound(name)
     assert stated is not None and stated["kind"] == "certified"
-    assert dlsched.check_bound(name).value == number_from_data(stated)
+    assert dlsched.check_bound(name).value == library.best_bounds(entry(name)["sha256"])[0].value

@@ -5,15 +5,12 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-import matplotlib as mpl
-import numpy as np
 import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
 
 import dlsched
-from dlsched.display.drawing.style import WIDTHS
-from dlsched.simulation.pictures.charts import SMALL
+from plotted import at_width, require_legible
 
 METHODS = ["arc_flow", "milp", "bfd", "bases_first"]
 
@@ -95,28 +92,10 @@ def test_time_by_size_has_a_point_for_each_run() -> None:
     assert ax.get_xlabel() == "number of servers" and ax.get_xscale() == "log"
 
 
-def test_a_sweep_s_csv_gives_the_same(tmp_path: Any) -> None:
-    """A table that went through a CSV file draws the same gaps."""
-    table().to_csv(tmp_path / "runs.csv", index=False)
-    read = pd.read_csv(tmp_path / "runs.csv")
-    for kind in ("gap_profile", "gap_by_size"):
-        first, second = (dlsched.plot_comparison(t, kind) for t in (table(), read))
-        for a, b in zip(first.lines, second.lines, strict=True):
-            assert np.allclose(a.get_xydata(), b.get_xydata())
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_text_is_legible_in_one_column(kind: str) -> None:
     """At 3.3 inches no text is below 6 points, and legend and labels are inside."""
-    with mpl.rc_context({"figure.figsize": (WIDTHS["single"], 1)}):
-        figure: Any = dlsched.plot_comparison(table(), kind, title="four methods").figure
-    figure.canvas.draw()
-    texts = [t for t in figure.findobj(mpl.text.Text) if t.get_text() and t.get_visible()]
-    assert min(text.get_fontsize() for text in texts if "$" not in text.get_text()) >= SMALL
-    parts = [*figure.legends, figure.axes[0].xaxis.label, figure.axes[0].yaxis.label]
-    for part in (p for p in parts if p in figure.legends or p.get_text()):
-        box = part.get_window_extent(figure.canvas.get_renderer())
-        assert box.x0 >= -1 and box.x1 <= figure.bbox.x1 + 1 and box.y0 >= -1
+    require_legible(at_width("single", dlsched.plot_comparison, table(), kind, title="of four"))
 
 
 def test_errors_name_the_remedy() -> None:

@@ -3,42 +3,17 @@
 
 from __future__ import annotations
 
-import re
-import warnings
-from collections.abc import Iterator
 from functools import partial
-from importlib.metadata import EntryPoint
-from importlib.util import find_spec
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import dlsched
-from dlsched import registry
-from dlsched.names import MOVED
+from calls import apart, python
+from dlsched import registry, testing
 from dlsched.problems.reclaiming import Instance, Solution
-from dlsched.registry import layout, names, registered
-from dlsched.registry.retired import RETIRED
-from dlsched.simulation import list_policies
-from dlsched.simulation.policies import find_policy
-from dlsched.variants import owner_of
-
-ROOT = Path(__file__).parents[1]
-
-
-@pytest.fixture(autouse=True)
-def clean_registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Undo what a test registers."""
-    for name in registry.problem_names():
-        registry.problem(name).methods  # noqa: B018 - loads them
-    monkeypatch.setattr(
-        registered, "METHODS", {name: dict(found) for name, found in registered.METHODS.items()}
-    )
-    yield
-    registered.load_plugins.cache_clear()
 
 
 @pytest.fixture
@@ -95,6 +70,7 @@ def test_unknown_options(method: Any, instance: Instance) -> None:
         dlsched.solve(instance, method, skipp=2)
 
 
+@apart
 def test_decorator(instance: Instance) -> None:
     """A decorated function is a method with its name, kind, summary and options."""
     dlsched.method("reclaiming", kind="baseline")(first)
@@ -105,6 +81,7 @@ def test_decorator(instance: Instance) -> None:
     assert row["options"] == {"skip": 0}
 
 
+@apart
 def test_a_registered_function_keeps_its_name(instance: Instance) -> None:
     """A registered function keeps its name; a module may define one anew, as in a notebook."""
     dlsched.method("reclaiming", kind="baseline", name="by-file")(first)
@@ -134,66 +111,14 @@ def test_unknown_names(instance: Instance) -> None:
         dlsched.solve(instance, "lira")
 
 
-def plug(monkeypatch: pytest.MonkeyPatch, load: Any) -> None:
-    """Install a package that is loaded through the entry point group."""
-    entry = SimpleNamespace(value="stranger:methods", load=load)
-    monkeypatch.setattr(names, "entry_points", lambda group: {"dlsched.methods": [entry]}[group])
-    registered.load_plugins.cache_clear()
-
-
-@pytest.mark.parametrize(("problem", "name"), RETIRED)
-def test_names_that_are_gone(problem: str, name: str, instance: Instance) -> None:
-    """A name that is gone says what to use instead, and that is there."""
-    known = {*list_policies(), "exact"}
-    find = find_policy
-    if problem != "simulation":
-        changed = dlsched.Variant("reclaiming", "kept", fix={"x[s1]": 0})
-        of_variants = problem == "variants"
-        owner = owner_of(instance, changed) if of_variants else registry.problem(problem)
-        known |= {*owner.methods}
-        find = owner.method
-    with pytest.raises(dlsched.UnknownName, match="it is gone, use ") as raised:
-        find(name)
-    folders = re.findall(r"\w+/\w+", raised.value.instead)
-    assert known & set(re.findall(r"\w+", raised.value.instead)) or folders
-    assert all((ROOT / folder).is_dir() for folder in folders)
-
-
-@pytest.mark.parametrize("name", MOVED)
-def test_modules_and_functions_that_are_gone(name: str) -> None:
-    """An import of a name that is gone says what to use instead, and that is there."""
-    instead = MOVED[name]
-    module, _, attribute = name.rpartition(".")
-    for statement in (f"import {name}", f"from {module} import {attribute}"):
-        with pytest.raises(ImportError, match=re.escape(instead)):
-            exec(statement, {})
-    for used in re.findall(r"dlsched[.\w]*", instead):
-        assert find_spec(used) is not None or hasattr(dlsched, used.rpartition(".")[2])
-    assert all((ROOT / folder).is_dir() for folder in re.findall(r"benchmarks/\w+", instead))
-
-
-def test_attributes_of_the_package() -> None:
-    """An attribute that is gone says what to use instead; any other is as usual."""
+def test_names_that_are_gone(instance: Instance) -> None:
+    """A method or a module that is gone says what to use instead; other names are as usual."""
+    with pytest.raises(dlsched.UnknownName, match="it is gone, use "):
+        dlsched.solve(dlsched.generate("elastic", jobs=3), "prices")
     with pytest.raises(AttributeError, match=r"use dlsched\.sweeps"):
         _ = dlsched.bench
     with pytest.raises(AttributeError, match="has no attribute 'never_there'"):
         _ = dlsched.never_there
-
-
-def test_entry_point(instance: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A package's methods are there without an import; a broken one is warned of, and harmless."""
-    plug(monkeypatch, lambda: dlsched.method("reclaiming", kind="heuristic", name="theirs")(first))
-    assert dlsched.solve(instance, "theirs").method == "theirs"
-
-    def fail() -> None:
-        raise ImportError("no module named torch")
-
-    plug(monkeypatch, fail)
-    with pytest.warns(UserWarning, match="stranger:methods not loaded: no module named torch"):
-        assert dlsched.solve(instance, "lyra").method == "lyra"
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        dlsched.solve(instance, "lyra")  # said once
 
 
 def no_instance() -> None:
@@ -233,22 +158,54 @@ def test_callables_that_cannot_be_methods(method: Any, message: str, instance: I
     assert row["status"] == "error" and message in row["reason"]
 
 
-def install(monkeypatch: pytest.MonkeyPatch, **problems: str) -> None:
-    """Install packages with problems: names of entry points, and what they load."""
-    found = {
-        "dlsched.methods": [],
-        "dlsched.problems": [EntryPoint(n, v, "dlsched.problems") for n, v in problems.items()],
-    }
-    monkeypatch.setattr(names, "entry_points", lambda group: found[group])
+def install(folder: Path, group: str, module: str, text: str, name: str = "theirs") -> None:
+    """Install a package with an entry point, an object ``PLUGIN`` of its module."""
+    facts = folder / f"{module}-1.0.dist-info"
+    facts.mkdir(parents=True)
+    (facts / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.0\n")
+    (facts / "entry_points.txt").write_text(f"[{group}]\n{name} = {module}:PLUGIN\n")
+    (folder / f"{module}.py").write_text(text)
+
+
+METHODS = """
+import dlsched
+@dlsched.method("reclaiming", kind="heuristic", name="theirs")
+def PLUGIN(instance, rng):
+    return {"returned": [server.id for server in instance.servers[:instance.demand]]}
+"""
+WARNED = """
+import warnings, dlsched
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    for method in ("theirs", "lyra", "theirs"):
+        print(dlsched.solve("lyra-fig5", method).method)
+print(*(str(warning.message) for warning in said), sep="\\n")
+"""
+
+
+def test_methods_of_installed_packages(tmp_path: Path) -> None:
+    """They are there without an import; a package that is broken is warned of once, harmlessly."""
+    install(tmp_path, registry.METHODS_GROUP, "good", METHODS)
+    install(tmp_path, registry.METHODS_GROUP, "stranger", "import torch_that_is_not_there")
+    said = python(WARNED, env={"PYTHONPATH": f"{tmp_path}:{Path(dlsched.__file__).parents[1]}"})
+    *found, warned = said.stdout.splitlines()
+    assert found == ["theirs", "lyra", "theirs"]
+    assert warned == (
+        "methods of stranger:PLUGIN not loaded: No module named 'torch_that_is_not_there'"
+    )
 
 
 def test_broken_problems(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, instance: Instance
 ) -> None:
     """Packages that raise, exit, or take a name are warned of; all else works."""
-    (tmp_path / "exits.py").write_text("raise SystemExit(3)")
+    texts = {"gone": "import nowhere", "exits": "raise SystemExit(3)", "wrong": "PLUGIN = 3"}
+    for name, text in texts.items():
+        install(tmp_path, registry.PROBLEMS_GROUP, f"{name}_problem", text, name)
+    install(tmp_path, registry.PROBLEMS_GROUP, "taking", "", "elastic")
+    for name in ("one", "other"):
+        install(tmp_path, registry.PROBLEMS_GROUP, f"{name}_of_two", "PLUGIN = 3", "twice")
     monkeypatch.syspath_prepend(tmp_path)
-    install(monkeypatch, gone="nowhere:P", exits="exits:P", wrong="math:pi", elastic="nowhere:P")
     with pytest.warns(UserWarning) as caught:
         found = registry.usable_problems()
     assert [owner.name for owner in found] == list(registry.BUILT_IN)
@@ -256,48 +213,44 @@ def test_broken_problems(
     for part in ("elastic' of its own", "No module named 'nowhere'", "SystemExit", "is no Problem"):
         assert part in said
     assert dlsched.solve(instance, "lyra").status is dlsched.Status.FEASIBLE
-    for name in ("gone", "exits", "wrong"):
+    for name in texts:
         with pytest.raises(dlsched.OptionError, match=f"problem {name}: "):
             dlsched.generate(name)
-
-
-def test_broken_methods_of_a_problem(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A problem whose methods cannot be imported is an error only where it is used."""
-    text = "from dataclasses import replace\nfrom dlsched.problems.elastic import PROBLEM\n"
-    text += 'PROBLEM = replace(PROBLEM, name="half", package="half")\n'
-    (tmp_path / "half").mkdir()
-    (tmp_path / "half" / "__init__.py").write_text(text)
-    (tmp_path / "half" / "exact.py").write_text("import nowhere")
-    monkeypatch.syspath_prepend(tmp_path)
-    install(monkeypatch, half="half:PROBLEM")
-    with pytest.warns(UserWarning, match=r"cannot load half\.exact"):
-        assert len(registry.usable_problems()) == len(registry.BUILT_IN)
-    with pytest.raises(dlsched.OptionError, match=r"cannot load half\.exact"):
-        dlsched.list_methods("half")
-    registry.problem.cache_clear()
-
-
-def test_two_packages_with_one_problem(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither is chosen silently."""
-    entries = [EntryPoint("twice", f"{name}:P", "dlsched.problems") for name in ("one", "other")]
-    monkeypatch.setattr(names, "entry_points", lambda group: entries)
-    with pytest.raises(dlsched.OptionError, match="one:P and other:P have that name"):
+    with pytest.raises(dlsched.OptionError, match=r"one_of_two:PLUGIN and other_of_two:PLUGIN"):
         registry.problem("twice")
 
 
-def test_relative_imports_count_from_the_packages_around(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In a package of packages two dots lead to the problem's, three and four beyond it."""
-    folder = tmp_path / "company" / "scheduling" / "mine" / "definition"
+HALF = """
+from dataclasses import replace
+from dlsched.problems.elastic import PROBLEM
+PLUGIN = replace(PROBLEM, name="half", package="company.scheduling.mine")
+"""
+
+
+def test_a_problem_that_is_half_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Methods that cannot be imported are an error only where they are used.
+
+    In a package of packages two dots lead to the problem's, three and four beyond it.
+    """
+    install(tmp_path, registry.PROBLEMS_GROUP, "half_problem", HALF, "half")
+    package = tmp_path / "company" / "scheduling" / "mine"
+    folder = package / "definition"
     folder.mkdir(parents=True)
-    for package in (folder, *folder.parents[:3]):
-        (package / "__init__.py").touch()
+    for place in (folder, *folder.parents[:3]):
+        (place / "__init__.py").touch()
+    (package / "exact.py").write_text("import nowhere")
     (folder / "check.py").write_text(
         "from ....exact import one\nfrom ...mine.exact import two\nfrom ..exact import three\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
-    assert layout.upward_imports("company.scheduling.mine") == [
-        f"definition/check.py: imports company.scheduling.mine.exact.{name}"
-        for name in ("two", "three")
-    ]
+    broken = r"cannot load company\.scheduling\.mine\.exact"
+    with pytest.warns(UserWarning, match=broken):
+        assert len(registry.usable_problems()) == len(registry.BUILT_IN)
+    with pytest.raises(dlsched.OptionError, match=broken):
+        dlsched.list_methods("half")
+    (package / "exact.py").write_text("")
+    found = testing.check_problem("half", checks=["layers"])
+    said = str(found)
+    for name in ("two", "three"):
+        assert f"definition/check.py: imports company.scheduling.mine.exact.{name}" in said
+    assert "exact.one" not in said

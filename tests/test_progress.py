@@ -10,7 +10,6 @@ import dlsched
 from calls import python
 from dlsched import Run, Stage, StageEvent
 from dlsched.registry import problem
-from dlsched.run import describe_point
 
 SMALL = [(name, f"{name}-small-01") for name in dlsched.list_problems()]
 
@@ -82,14 +81,14 @@ def test_points_in_the_log(
         "searching: 3.0 s, incumbent 3",
     ]
     assert len(run.trajectory) == 32
-    assert describe_point(dlsched.run.Point(2.0, None, None)) == "2.0 s"
 
 
 def test_records_carry_their_stage(caplog: pytest.LogCaptureFixture) -> None:
     """Records have their stage as an attribute; a warning says why a start was not used."""
-    with caplog.at_level(logging.INFO, "dlsched.run"):
+    with caplog.at_level(logging.INFO, "dlsched"):
         dlsched.solve("lyra-fig5")
-    assert {record.stage for record in caplog.records} >= {"loading", "building", "checking"}
+    stages = {getattr(record, "stage", "") for record in caplog.records}
+    assert stages >= {"loading", "building", "checking"}
     caplog.clear()
     start = {"dlsched": 1, "problem": "reclaiming", "instance": "lyra-fig5", "returned": ["9", "1"]}
     with caplog.at_level(logging.WARNING, "dlsched"):

@@ -11,14 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dlsched
-from dlsched.problems.reclaiming.instances.generate import examples
 from dlsched.results.objective import (
     Bound,
     ByLevel,
     Level,
     gap,
-    number_from_data,
-    number_to_data,
     relative_gap,
 )
 
@@ -75,42 +72,6 @@ def test_gap_stops_at_the_first_level_that_is_open() -> None:
     assert gap((4, 6), ByLevel(LEVELS, (None, known[1]))) == (None, None)
     assert gap((4, 6), ByLevel(LEVELS, (known[0], None))) == (0, None)
     assert gap((4, 8), ByLevel(LEVELS, (4, 8))) == (0, 0)  # bare values serve as bounds
-
-
-NUMBERS = st.one_of(
-    st.integers(),
-    st.fractions(-(10**9), 10**9),
-    st.floats(allow_nan=False, allow_infinity=False),
-)
-
-
-@settings(derandomize=True)
-@given(NUMBERS)
-def test_numbers(number: Any) -> None:
-    """Every number comes back equal: thirds, tenths, and integers beyond a double."""
-    assert number_from_data(json.loads(json.dumps(number_to_data(number)))) == number
-
-
-START = {"dlsched": 1, "problem": "reclaiming", "instance": "lyra-fig5", "returned": ["1", "2"]}
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        {"time_limit": 1e-6},
-        {"method": "random", "seed": 5},
-        {"method": "lp"},
-        {"levels": 1, "gap": 0.1},
-        {"start": START},
-        {"instance": dlsched.generate("reclaiming", servers=3, demand=5)},
-    ],
-)
-def test_round_trip_of_odd_results(arguments: dict[str, Any]) -> None:
-    """Stopped, seeded, partial, started and infeasible results come back, too."""
-    result = dlsched.solve(**{"instance": examples()[0]} | arguments)
-    assert dlsched.read_result(result.to_json()) == result
-    if "instance" in arguments:
-        assert result.solution is None and result.status is dlsched.Status.INFEASIBLE
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,7 @@ import pytest
 import dlsched
 from dlsched import Run
 from dlsched.problems.reclaiming import Instance, Solution
-from dlsched.registry import problem
 from dlsched.results.result import Point, Status, Termination
-from dlsched.testing.thread_changes import answers_of, in_new_process
 
 
 def hard() -> Instance:
@@ -27,23 +25,6 @@ def hard() -> Instance:
 def interrupt() -> None:
     """Send Ctrl-C to this process."""
     os.kill(os.getpid(), signal.SIGINT)
-
-
-def test_interrupt_during_a_solve() -> None:
-    """After Ctrl-C in a search, the result has the incumbent and the bound."""
-    sent: list[Point] = []
-
-    def listen(point: Point) -> None:
-        if point.objective is not None and not sent:
-            sent.append(point)
-            interrupt()
-
-    before = signal.getsignal(signal.SIGINT)
-    result = dlsched.solve(hard(), on_progress=listen)
-    assert result.status is Status.FEASIBLE and result.termination is Termination.INTERRUPTED
-    assert result.objective is not None and result.bound[0] is not None
-    assert result.bound[0].value <= result.objective[0]
-    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_interrupt_from_outside() -> None:
@@ -79,14 +60,6 @@ def test_interrupt_reaches_the_outer_run() -> None:
     assert dlsched.solve(hard(), outer).status is Status.FEASIBLE
 
 
-def test_a_handler_is_set_without_a_text_of_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`signal.signal` makes the ``repr`` of a handler; that of a run would have its solutions."""
-    monkeypatch.setattr(Run, "__repr__", lambda run: pytest.fail("the text of a run is made"))
-    run = Run()
-    with run.interruptible(), run.nested(1).interruptible():
-        pass
-
-
 def test_handlers_of_interrupts() -> None:
     """A second Ctrl-C raises; the handler is restored after an error; what is ignored stays so."""
     run = Run()
@@ -116,48 +89,3 @@ def test_other_threads_than_the_main_one() -> None:
     with ThreadPoolExecutor(3) as pool:
         answers = list(pool.map(lambda _: dlsched.solve(instance).objective, range(6)))
     assert answers == [here] * 6
-
-
-@pytest.mark.parametrize("limit", [1e-6, 0.01, 0.5])
-def test_time_limit(limit: float) -> None:
-    """Whenever the limit is reached, the status says what there is and the bound holds."""
-    instance = hard()
-    known = dlsched.solve(instance, "lyra").objective
-    result = dlsched.solve(instance, time_limit=limit)
-    assert result.status in (Status.FEASIBLE, Status.NO_SOLUTION)
-    assert result.termination is Termination.TIME_LIMIT
-    assert (result.solution is None) == (result.status is Status.NO_SOLUTION)
-    assert result.bound[0] is not None and known is not None
-    assert result.bound[0].value <= known[0]
-
-
-def test_clock() -> None:
-    """The time left is never below 0, and an interrupt comes before a time limit."""
-    assert Run().remaining() == float("inf") and Run().stop_reason() is None
-    spent = Run(time_limit=1e-9)
-    while spent.remaining():
-        pass
-    assert spent.stop_reason() is Termination.TIME_LIMIT
-    spent.interrupted = True
-    assert spent.stop_reason() is Termination.INTERRUPTED
-
-
-UTILITY = [dlsched.generate("utility", seed, jobs=8, slots=12) for seed in (1, 3)]
-"""HiGHS refused to solve them, as one of their programs had another number of threads."""
-
-
-@pytest.mark.parametrize("name", dlsched.list_problems())
-def test_threads_may_change(name: str) -> None:
-    """The exact method and the bound find the same, whatever was called before."""
-    owner = problem(name)
-    instance = owner.module("generate").examples()[0]
-    for method in (owner.resolve("exact", instance).name, owner.bound):
-        assert len(set(answers_of(instance, method, (2, 1, 2)))) == 1
-
-
-@pytest.mark.slow
-def test_threads_in_a_new_process() -> None:
-    """Two threads from the first call on, then one, then two again."""
-    found = in_new_process(UTILITY, ["milp", "dantzig_wolfe", "lagrangian"], (2, 1, 2))
-    assert found and all(len(set(answers)) == 1 for answers in found.values())
-    assert not any("SolverFailure" in answer for answers in found.values() for answer in answers)

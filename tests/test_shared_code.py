@@ -1,7 +1,6 @@
 """What finding and checking share is what docs/proofs.md lists: functions called, modules imported.
 
-Functions are those that the interpreter calls while proofs are checked, loops of `compilation`
-included, which run as Python here.
+Functions are those that the interpreter calls while proofs are checked.
 """
 
 from __future__ import annotations
@@ -19,10 +18,7 @@ import networkx as nx
 import pytest
 
 import dlsched
-from dlsched import Run, registry
-from dlsched.doctor import library
-from dlsched.proofs.available import MODEL
-from dlsched.proofs.bounds import Forms
+from dlsched import Run, library, registry
 from dlsched.proofs.document import read_proof
 from test_architecture import MODULES, graph
 
@@ -44,12 +40,6 @@ NAMES = (
     "mast-ten-gpus",
 )
 """Instances whose shipped proofs have the forms of all problems."""
-OTHERS = {
-    "workers-two-readings": ("arcs", MODEL),
-    "synergy-two-servers": (MODEL,),
-    "mast-ten-gpus": (MODEL,),
-}
-"""Forms that these proofs do not have."""
 
 
 class Row(NamedTuple):
@@ -105,17 +95,14 @@ def recording(seen: set[str]) -> Iterator[None]:
 
 @cache
 def checking() -> frozenset[str]:
-    """Return the functions called while proofs are checked, and all forms are built."""
+    """Return the functions called while proofs are checked."""
     seen: set[str] = set()
     for name in NAMES:
         instance, file = dlsched.load(name), library.proof_file(name)
         assert file is not None
         proof = read_proof(file)
-        targets = [level.target for level in proof.levels]
         with recording(seen):
             dlsched.check_proof(instance, proof)
-            for form in OTHERS.get(name, ()):
-                Forms(instance, targets).build(form, {}, 0)
     return frozenset(seen)
 
 
@@ -154,18 +141,17 @@ def test_what_the_check_calls_is_listed() -> None:
     for row in [*shared, *own]:
         assert row.names and row.users and row.reason
         for name in row.names:
-            modules = (module.removeprefix("dlsched.") for module in MODULES)
-            assert any(_within(m, name) or _within(name, m) for m in modules), name
+            assert any(_within(m, name) or _within(name, m) for m in MODULES), name
 
 
 def imported(name: str) -> list[str]:
     """Return the modules of a problem that its forms and its model reach by imports."""
-    package = f"dlsched.problems.{name}."
+    package = f"problems.{name}."
     tops = [
         f"{package}{part}" for part in ("programs.forms", "model") if f"{package}{part}" in MODULES
     ]
     reached = set(tops).union(*(nx.descendants(graph(), top) for top in tops))
-    return sorted(module.removeprefix("dlsched.") for module in reached if package in module)
+    return sorted(module for module in reached if module.startswith(package))
 
 
 @pytest.mark.parametrize("name", dlsched.list_problems())

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 import dlsched
-from calls import run
+from calls import apart, run
 from dlsched import Bound, Claim, Status, Termination, registry
-from dlsched.problems.reclaiming import Solution, exact
-from dlsched.registry import Kind, Method, registered
+from dlsched.problems.reclaiming import Solution
+from dlsched.registry import Kind, Method
 
 NAME = "reclaiming-small-10"
-OWN = exact.milp
+OWN: Any = registry.problem("reclaiming").methods["milp"].function
 
 
 def boast(instance: Any, run: Any) -> Claim:
@@ -60,8 +60,8 @@ class Holder:
 
 def in_module(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return a function of a module that has a name of the package."""
-    evil = types.ModuleType("dlsched.evil")
-    monkeypatch.setitem(sys.modules, "dlsched.evil", evil)
+    evil = types.ModuleType(f"{dlsched.__name__}.evil")
+    monkeypatch.setitem(sys.modules, evil.__name__, evil)
     exec("def milp(instance, run):\n    return boast(instance, run)", vars(evil))
     vars(evil)["boast"] = boast
     return evil.milp
@@ -79,7 +79,7 @@ ATTACKS = {
     "a module's name": in_module,
     "__module__": lambda _: renamed(),
     "the library's globals": lambda _: types.FunctionType(
-        boast.__code__, vars(exact) | {"boast": boast, **vars(sys.modules[__name__])}, "milp"
+        boast.__code__, OWN.__globals__ | {"boast": boast, **vars(sys.modules[__name__])}, "milp"
     ),
     "wraps": lambda _: functools.wraps(OWN)(lambda instance, run: boast(instance, run)),  # noqa: PLW0108
     "partial": lambda _: functools.partial(boast),
@@ -107,14 +107,13 @@ def test_nothing_but_identity_is_trusted(attack: str, monkeypatch: pytest.Monkey
             dlsched.method("reclaiming", kind="exact")(method)
 
 
-def test_a_registered_method_of_another_package_claims(monkeypatch: pytest.MonkeyPatch) -> None:
+@apart
+def test_a_registered_method_of_another_package_claims() -> None:
     """The library's methods are its own, of their problem only; registering makes none so."""
     for name in registry.BUILT_IN:
         for method in registry.problem(name).methods.values():
             assert method.own, f"{name} {method.name}: import method from dlsched.registry.own"
     assert not Method("milp", "elastic", Kind.EXACT, OWN).own
-    known = {name: dict(found) for name, found in registered.METHODS.items()}
-    monkeypatch.setattr(registered, "METHODS", known)
     dlsched.method("reclaiming", kind="exact", name="boasted")(boast)
     assert dlsched.solve(NAME, "boasted").termination is Termination.CLAIMED
 

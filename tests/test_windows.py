@@ -39,12 +39,10 @@ for found in pkgutil.walk_packages(dlsched.__path__, "dlsched."):
 from typer.testing import CliRunner
 from dlsched.sweeps import run_suite
 from dlsched.cli import app
-from dlsched.sweeps import execution
 
 for arguments in (["--help"], ["list", "problems"], ["verify", "lyra-fig5"], ["doctor"]):
     answer = CliRunner().invoke(app, arguments)
     print(arguments[0], answer.exit_code, type(answer.exception).__name__)
-assert execution._peak_bytes() > 10**6
 try:
     run_suite(sys.argv[1], sys.argv[2])
 except dlsched.OptionError as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import inspect
 import json
 import shlex
 from pathlib import Path
@@ -13,7 +12,7 @@ import pytest
 
 import dlsched
 from calls import data, refusal, run
-from dlsched.cli import COMMANDS, command
+from dlsched.cli import COMMANDS
 
 # Job a spans two servers, b and c sit on one each: returning s3 preempts one job, the fewest.
 SMALL: dict[str, Any] = {
@@ -48,9 +47,9 @@ def test_version_and_help() -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_a_summary_help_and_json(name: str) -> None:
-    """The summary that needs no import is the docstring's first line; the help names --json."""
-    assert COMMANDS[name] == inspect.getdoc(command(name)).partition("\n")[0]
-    assert "--json" in run(name, "--help").stdout
+    """The summary that needs no import begins the command's own help, which names --json."""
+    said = " ".join(run(name, "--help").stdout.split())
+    assert COMMANDS[name] in said and "--json" in said
 
 
 def test_list() -> None:
@@ -64,7 +63,6 @@ def test_list() -> None:
     found = data("list", "methods", "--problem", "reclaiming")
     assert list(found) == ["methods"]
     assert {row["problem"] for row in found["methods"]} == {"reclaiming"}
-    assert "did you mean" in run("list", "-p", "reclaimin", status=2).stderr
 
 
 def test_show() -> None:
@@ -138,12 +136,9 @@ def test_no_folder_is_made_for_a_file(line: str) -> None:
 def test_solve_with_an_option() -> None:
     """Options reach the method as numbers, and unknown or unsuitable ones are refused."""
     assert data("solve", "small.json", "--option", "levels=1")["options"] == {"levels": 1}
-    assert "it has: levels" in run("solve", "small.json", "--option", "depth=1", status=2).stderr
     for value in ("one", "1.5", "true", "[1]"):
-        said = run("solve", "small.json", "--option", f"levels={value}", status=2).stderr
+        said = refusal("solve", "small.json", "--option", f"levels={value}")
         assert "write a whole number" in said
-    assert "write name=value" in run("solve", "small.json", "--option", "levels", status=2).stderr
-    assert "from 1 to 2" in run("solve", "small.json", "--option", "levels=3", status=2).stderr
 
 
 def test_what_is_infeasible() -> None:
@@ -198,16 +193,6 @@ def test_own_method_in_a_comparison() -> None:
     run("compare", "small.json", "-m", "mine_first:lazy", status=3)
 
 
-def test_compare() -> None:
-    """Methods stand side by side, with gaps to the strongest bound that any of them proved."""
-    rows = data("compare", "small.json", "-m", "exact", "-m", "lyra", "-m", "random")
-    assert [row["method"] for row in rows] == ["exact", "lyra", "random"]
-    assert [row["resolved_method"] for row in rows] == ["milp", "lyra", "random"]
-    assert [row["status"] for row in rows] == ["optimal", "feasible", "feasible"]
-    said = run("compare", "small.json", "-m", "exact", "-m", "random", "--seed", "3").stdout
-    assert "100 %" not in said.splitlines()[3] and "seconds" in said
-
-
 def generated(*arguments: str) -> Any:
     """Return the instance that the command writes on stdout."""
     return dlsched.load(json.loads(run("generate", *arguments).stdout))
@@ -244,12 +229,8 @@ def test_export_mps() -> None:
     assert data("export", "small.json", "small.mps")["files"] == ["small.mps"]
     assert Path("small.mps").read_text().startswith("NAME")
     later = ["export", "small.json", "later.mps.gz", "--level", "collateral"]
-    assert "needs the value of 'preempted'" in run(*later, status=2).stderr
     run(*later, "--held", "preempted=1")
     assert b"hold_preempted" in gzip.decompress(Path("later.mps.gz").read_bytes())
-    assert "names no number" in run(*later, "--held", "preempted", status=2).stderr
-    assert "needs an instance" in run("export", "small.json", status=2).stderr
-    assert "one or the other" in run("export", "small.json", "--schemas", "x", status=2).stderr
 
 
 def test_export_lp() -> None:
@@ -259,9 +240,6 @@ def test_export_lp() -> None:
     assert "level 1 of 2: preempted" in text and "x(s1)" in text
     assert run("export", "small.json", "--lp").stdout == text
     assert run("export", "small.json", "--mps").stdout.startswith("NAME")
-    wrong = run("export", "small.json", "a.mps", "--lp", status=2)
-    assert "must end in .lp or .lp.gz" in wrong.stderr and not Path("a.mps").exists()
-    assert "name a file" in run("export", "small.json", "--lp", "--json", status=2).stderr
 
 
 def test_export_vipr() -> None:
@@ -271,28 +249,8 @@ def test_export_vipr() -> None:
     assert data("export", "small.json", "--format", "vipr", "--proof", "p.json")["files"] == named
     run("export", "small.json", "two.vipr.gz", "--level", "collateral", "--proof", "p.json")
     assert gzip.decompress(Path("two.vipr.gz").read_bytes()) == Path(named[1]).read_bytes()
-    for arguments, said in {
-        ("--format", "vipr"): "dlsched prove",
-        ("--format", "vip"): "unknown; write one of: lp, mps, vipr",
-        ("--format", "lp", "--mps"): "give one of them",
-        ("a.vipr", "--lp"): "must end in .lp or .lp.gz",
-        ("a.vipr", "--held", "preempted=1"): "--held is for models",
-        ("a.mps", "--proof", "p.json"): "--proof is for --format vipr",
-    }.items():
-        assert said in run("export", "small.json", *arguments, status=2).stderr
-    wrong = run("export", "lyra-fig5", "a.vipr", "--proof", "p.json", status=2)
-    assert "the proof does not hold" in wrong.stderr and not Path("a.vipr").exists()
-
-
-def test_plot() -> None:
-    """A picture is written, of the kind that its name asks for."""
-    pytest.importorskip("dlsched.problems.reclaiming.pictures.draw")
-    run("solve", "small.json", "-o", "small.sol.json")
-    run("plot", "small.json", "small.sol.json", "-o", "small.svg")
-    assert b"<svg" in Path("small.svg").read_bytes()
-    assert data("plot", "small.json", "-o", "small.png") == {"files": ["small.png"]}
-    assert Path("small.png").read_bytes().startswith(b"\x89PNG")
-    assert "must end in .pdf" in run("plot", "small.json", "-o", "small.bmp", status=2).stderr
+    said = refusal("export", "lyra-fig5", "a.vipr", "--proof", "p.json")
+    assert "the proof does not hold" in said and not Path("a.vipr").exists()
 
 
 def test_plot_options() -> None:
@@ -303,13 +261,7 @@ def test_plot_options() -> None:
         run("plot", "small.json", *flags, "--background", "plate", "-o", "small.svg")
         text = Path("small.svg").read_text()
         assert f'width="{points:g}pt"' in text and ">mine</text>" in text
-    run("plot", "small.json", "--color-by", "gpus", "-o", "small.pdf")
-    assert Path("small.pdf").read_bytes().startswith(b"%PDF")
-    wrong = run("plot", "small.json", "--color-by", "mood", "-o", "wrong.pdf", status=2)
-    assert "coloured by job, status, gpus, weight" in wrong.stderr
-    assert not Path("wrong.pdf").exists()
-    twice = ["small.sol.json", "--solution", "small.sol.json", "-o", "wrong.pdf"]
-    assert "give it once" in run("plot", "small.json", *twice, status=2).stderr
+    assert data("plot", "small.json", "--color-by", "gpus", "-o", "x.pdf") == {"files": ["x.pdf"]}
 
 
 REFUSED = {
@@ -333,6 +285,9 @@ REFUSED = {
     "solve small.json -m no_such_module:f": "cannot get",
     "solve small.json -o .": "cannot write .",
     "solve small.json -o small.json/x.json": "small.json",
+    "solve small.json --option depth=1": "it has: levels",
+    "solve small.json --option levels": "write name=value",
+    "solve small.json --option levels=3": "from 1 to 2",
     "solve small.json --start none.json": "none.json: cannot be read: no such file",
     "compare small.json": "missing option '--method'",
     "compare small.json -m exact -m lira": "did you mean 'lyra'",
@@ -341,6 +296,22 @@ REFUSED = {
     "plot small.json -o x.png --width huge": (
         "'--width': 'huge' is not one of 'single', 'double'; see --help"
     ),
+    "plot small.json -o x.bmp": "must end in .pdf",
+    "plot small.json --color-by mood -o x.pdf": "coloured by job, status, gpus, weight",
+    "plot small.json impossible.json --solution impossible.json -o x.pdf": "give it once",
+    "export small.json": "needs an instance",
+    "export small.json --schemas x": "one or the other",
+    "export small.json x.mps --level collateral": "needs the value of 'preempted'",
+    "export small.json x.mps --level collateral --held preempted": "names no number",
+    "export small.json x.mps --lp": "must end in .lp or .lp.gz",
+    "export small.json --lp --json": "name a file",
+    "export small.json --format vipr": "dlsched prove",
+    "export small.json --format vip": "unknown; write one of: lp, mps, vipr",
+    "export small.json --format lp --mps": "give one of them",
+    "export small.json x.vipr --lp": "must end in .lp or .lp.gz",
+    "export small.json x.vipr --held preempted=1": "--held is for models",
+    "export small.json x.mps --proof p.json": "--proof is for --format vipr",
+    "list -p reclaimin": "did you mean 'reclaiming'",
     "generate reclaimin": "did you mean 'reclaiming'",
     "generate reclaiming --set server=1": "generate reclaiming has no 'server'; it has: servers",
     "generate reclaiming --set servers=many": "write a whole number",

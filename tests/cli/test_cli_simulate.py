@@ -1,19 +1,19 @@
-"""``dlsched simulate``: what it prints, what it refuses, and that it goes on with a log."""
+"""``dlsched simulate``, on traces and records: what it prints and refuses, that it goes on."""
 
 from __future__ import annotations
 
 import json
+import re
+import signal
 import sqlite3
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from calls import refusal, run
-from dlsched.cli import app
+from calls import MAIN, PATIENCE, refusal, run, started
 from dlsched.simulation import list_policies
-from dlsched.simulation.policies import SOLVING, find_policy, policy_options
 
 TRACE = ("simulate", "sample-philly", "--servers", "4")
 SYNERGY = ("--policy", "synergy", "--profiles", "synergy")
@@ -88,15 +88,6 @@ def test_what_cannot_be_simulated(flags: tuple[str, ...], message: str) -> None:
     assert message in refusal(*TRACE, *flags)
 
 
-def test_options_of_a_policy_are_those_of_its_parents_and_its_solver() -> None:
-    """Options that a class passes on can be set where they end; others cannot."""
-    options = {name: policy_options(find_policy(name)) for name in list_policies()}
-    assert set(options["synergy"]) == {"order", "interval", *SOLVING}
-    assert options["afs"] == options["lyra"] and "elastic" in options["lyra"]
-    assert options["local"] == options["mast"] and "gap" not in options["mast"]
-    assert options["fifo"] == {}
-
-
 def test_list_policies() -> None:
     """Every policy is listed with its problem and a summary."""
     rows = data("list", "policies")["policies"]
@@ -104,14 +95,75 @@ def test_list_policies() -> None:
     assert all(row["summary"] for row in rows)
 
 
-def test_interrupt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A simulation that is interrupted can go on."""
+def options_of(policy: str) -> list[str]:
+    """Return the options of a policy, as the refusal of an unknown one lists them."""
+    said = refusal(*TRACE, "--policy", policy, "--set", "unknown=1")
+    return re.findall(r"\w+", said.partition("it has:")[2].partition(";")[0])
 
-    def interrupted(*_: Any, **__: Any) -> None:
-        raise KeyboardInterrupt
 
-    monkeypatch.setattr("dlsched.cli.reading.run_simulation", interrupted)
-    wanted = (*TRACE, "--policy", "srtf", "--log", str(tmp_path / "log"))
-    ran = CliRunner().invoke(app, list(wanted))
-    assert ran.exit_code != 0
-    assert "go on with --resume" in " ".join(ran.output.split())
+def test_options_of_a_policy_are_those_of_its_parents_and_its_solver() -> None:
+    """Options that a class passes on can be set where they end; others cannot."""
+    solving = {"time_limit", "gap", "threads", "solver"}
+    assert set(options_of("synergy")) == {"order", "interval"} | solving
+    assert options_of("afs") == options_of("lyra") and "elastic" in options_of("lyra")
+    assert options_of("local") == options_of("mast") and "gap" not in options_of("mast")
+
+
+def test_interrupt(tmp_path: Path) -> None:
+    """A simulation that is interrupted has a log, and can go on."""
+    log = tmp_path / "log"
+    long = ["simulate", "synthetic-1", "--servers", "64", "--policy", "srtf", "--log", str(log)]
+    process = started(MAIN, *long, "--quiet")
+    while not log.exists():
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130
+    assert "go on with --resume" in " ".join(said.split())
+
+
+HEADER = "JobID|User|Partition|State|Submit|Start|End|Elapsed|Timelimit|NodeList|AllocTRES|JobName"
+
+
+def record(path: Path) -> str:
+    """Write a record of two jobs on one node of 4 GPUs, of which the second waits; return it."""
+    rows = [
+        "1|a|gpu|COMPLETED|2026-01-08T10:00:00|2026-01-08T10:00:00|2026-01-08T11:00:00|01:00:00|"
+        "02:00:00|n1|gres/gpu=4|x",
+        "2|b|gpu|COMPLETED|2026-01-08T10:10:00|2026-01-08T11:00:00|2026-01-08T11:30:00|00:30:00|"
+        "02:00:00|n1|gres/gpu=1|y|z",
+    ]
+    path.write_text("\n".join([HEADER, *rows]))
+    return str(path)
+
+
+def test_a_record_is_found_out_and_simulated(tmp_path: Path) -> None:
+    """Jobs, nodes and waits are those of the record; what is assumed is noted."""
+    path = record(tmp_path / "sacct.txt")
+    found = data("simulate", path, "--policy", "recorded")
+    assert (found["jobs"], found["mean_queueing"], found["violations"]) == (2, 1500, 0)
+    said = run("simulate", path, "--policy", "backfill", "--timezone", "Europe/Berlin").stderr
+    assert "4 on the nodes" in said and "taken as UTC" not in said
+
+
+def test_flags_of_a_trace_do_not_belong_to_a_record(tmp_path: Path) -> None:
+    """Nor those of a record to a trace; the error says which."""
+    path = record(tmp_path / "sacct.txt")
+    assert "--servers does not belong to a scheduler's record" in refusal(
+        "simulate", path, "--policy", "fifo", "--servers", "4"
+    )
+    assert "--knows belongs to a scheduler's record" in refusal(
+        "simulate", "sample-philly", "--policy", "fifo", "--knows", "truth"
+    )
+
+
+def test_columns_of_a_trace_are_named(tmp_path: Path) -> None:
+    """As for generate, a table of jobs is read by its columns; too large jobs are left out."""
+    path = tmp_path / "jobs.csv"
+    path.write_text("job,n,at,run\na,1,0,10\nb,99,0,10\n")
+    named = ("id=job", "gpus=n", "submit=at", "duration=run")
+    flags = [part for pair in named for part in ("--column", pair)]
+    finished = run("simulate", str(path), "--policy", "fifo", "--servers", "1", *flags, "--json")
+    assert json.loads(finished.stdout)["jobs"] == 1
+    assert "1 job larger than the cluster's 8 GPUs: left out" in finished.stderr

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from itertools import combinations
+from typing import Any
 
+import matplotlib as mpl
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 
-from dlsched.display.drawing.colours import ACCENT, MOST_NAMED, PALETTE, PLAIN, SAME, SAME_LABEL
-from dlsched.problems.dispatch.pictures.machine_use import OVER, WITHIN
-from dlsched.simulation.pictures.charts import by_name, by_number
+import dlsched
+from plotted import large, legend, with_names
 
 VISION = {
     "normal": np.eye(3),
@@ -34,13 +34,13 @@ VISION = {
 _TO_XYZ = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
 
 
-def linear(colour: str) -> NDArray[np.float64]:
+def linear(colour: Any) -> NDArray[np.float64]:
     """Return the linear parts of a colour."""
-    parts = np.array([int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)])
+    parts = np.array(mpl.colors.to_rgb(colour))
     return np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
 
 
-def lab(colour: str, vision: str) -> NDArray[np.float64]:
+def lab(colour: Any, vision: str) -> NDArray[np.float64]:
     """Return a colour as CIE L*a*b* (D65), as some vision sees it."""
     seen = np.clip(np.array(VISION[vision]) @ linear(colour), 0, 1)
     x, y, z = (_TO_XYZ @ seen) / np.array([0.9505, 1.0, 1.089])
@@ -48,42 +48,61 @@ def lab(colour: str, vision: str) -> NDArray[np.float64]:
     return np.array([116 * b - 16, 500 * (a - b), 200 * (b - c)])
 
 
-def contrast(a: str, b: str) -> float:
+def contrast(a: Any, b: Any) -> float:
     """Return the contrast of two colours (WCAG 2)."""
     low, high = sorted(float(linear(c) @ [0.2126, 0.7152, 0.0722]) for c in (a, b))
     return (high + 0.05) / (low + 0.05)
 
 
-@pytest.mark.parametrize("vision", VISION)
-def test_seven_colours_can_be_told_apart(vision: str) -> None:
+def looks(count: int) -> dict[str, tuple[Any, Any]]:
+    """Return colour and pattern of so many jobs, by name, as the legend shows them."""
+    names = tuple(f"job {n}" for n in range(count))
+    (box,) = dlsched.plot(with_names(names), color_by="job").figure.legends
+    entries = zip(box.get_texts(), box.legend_handles, strict=True)
+    shown = {text.get_text(): handle for text, handle in entries}
+    return {n: (h.get_facecolor(), h.get_hatch()) for n, h in shown.items() if n in names}
+
+
+def test_seven_colours_can_be_told_apart() -> None:
     """Any two differ by at least 12 in CIE L*a*b*, where about 2 is just noticed side by side."""
-    seen = [lab(colour, vision) for colour in PALETTE]
-    assert min(float(np.linalg.norm(a - b)) for a, b in combinations(seen, 2)) >= 12
+    colours = [colour for colour, pattern in looks(7).values() if not pattern]
+    assert len(set(colours)) == 7
+    for vision in VISION:
+        seen = [lab(colour, vision) for colour in colours]
+        assert min(float(np.linalg.norm(a - b)) for a, b in combinations(seen, 2)) >= 12
 
 
 def test_more_than_seven_names_have_patterns() -> None:
-    """21 names have 21 looks of colour and pattern; the 22nd repeats, and is known to."""
-    names = [str(n) for n in range(MOST_NAMED)]
-    colouring = by_name(names)
-    looks = {(colouring.colours[n], colouring.hatch(n)) for n in range(MOST_NAMED)}
-    assert len(looks) == MOST_NAMED == 21
-    assert not any(colouring.hatch(n) for n in range(len(PALETTE)))
-    assert not colouring.repeats(patterned=True) and colouring.repeats(patterned=False)
-    assert by_name([*names, "one more"]).repeats(patterned=True)
+    """21 names have 21 looks of colour and pattern; of 22 the legend says that looks repeat."""
+    found = looks(21)
+    assert len(found) == len(set(found.values())) == 21
+    assert len({colour for colour, _ in found.values()}) == 7
+    assert "22 jobs; looks repeat after 21" in legend(
+        dlsched.plot(with_names(tuple(map(str, range(22)))), color_by="job")
+    )
 
 
-def test_what_is_the_same_is_pale() -> None:
-    """Of two names one keeps its look, and the legend's words for the other are those of a pair."""
-    names = ["a", "b"]
-    colouring = by_name(names).only(names, {"b"})
-    assert colouring.colours == (SAME, PALETTE[1])
-    assert colouring.labels == (SAME_LABEL, "b")
-    assert by_name(names).only(names, None) == by_name(names)
-    assert by_number([1, 2]).only(names, ()).colours == (SAME, SAME)
+def test_text_has_contrast() -> None:
+    """Labels in boxes, on every colour, have a contrast of at least 4.5 (WCAG 2, AA)."""
+    names = tuple(f"job {n}" for n in range(7))
+    figure = dlsched.plot(with_names(names), color_by="job").figure
+    boxes = {patch.get_xy(): patch.get_facecolor() for patch in figure.axes[0].patches}
+    labels = [t for t in figure.axes[0].get_children() if hasattr(t, "fits")]
+    found = [contrast(label.get_color(), boxes[label.box[:2]]) for label in labels]
+    assert len(found) >= 7 and min(found) >= 4.5
 
 
-def test_contrasts() -> None:
-    """Text in the accent colour, and running workloads of dispatch beside each other."""
-    assert contrast(ACCENT, "#ffffff") >= 4.5
-    assert contrast(PLAIN, "#ffffff") >= 4.5
-    assert contrast(WITHIN, OVER) >= 2.6
+def test_running_workloads_stand_out_from_each_other() -> None:
+    """On machines of dispatch, those within their quota are darker than those over it."""
+    entries = legend(dlsched.plot(large("dispatch")))
+    assert contrast(entries["running within quota"], entries["running over quota"]) >= 2.6
+
+
+def test_names_of_methods_have_contrast() -> None:
+    """Of the paper's rule, too, which has a colour: at least 4.5 on white."""
+    table = dlsched.compare(["lyra-fig5", "reclaiming-small-05"], ["exact", "lyra"])
+    (ax,) = dlsched.plot_overview(table).axes
+    colours = {label.get_text(): label.get_color() for label in ax.get_yticklabels()}
+    assert colours["lyra"] != colours["exact"]
+    texts = [t for t in ax.figure.findobj(mpl.text.Text) if t.get_text() and t.get_visible()]
+    assert min(contrast(text.get_color(), "white") for text in texts) >= 4.5

@@ -9,19 +9,23 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from pydantic import Field
 
 import dlsched
-from dlsched import Bound, Report, Run, Status, Termination, Violation
-from dlsched.doctor import library
-from dlsched.problems.elastic import Instance as ElasticInstance
-from dlsched.problems.elastic.definition.schema import Job
+from dlsched import (
+    Bound,
+    InstanceError,
+    Report,
+    Status,
+    Termination,
+    Violation,
+    library,
+)
+from dlsched.records import read_trace, replay, snapshot
 from dlsched.registry import Kind
 from dlsched.results.objective import ByLevel, Level
 from dlsched.results.result import Limits, Result, Seconds, Start
-from dlsched.schema import Document, Id, Instance, Solution
-from dlsched.sweeps.statistics import percent
-from dlsched.testing import check_heuristic, worst_case
+from dlsched.schema import Solution
+from dlsched.simulation import Cluster, Workload, simulate
 
 LIBRARY = dlsched.list_instances()[::4]
 LINES, WIDTH = 10, 115
@@ -61,29 +65,6 @@ def test_instance_says_what_there_is() -> None:
         "  minimize preempted (jobs), then collateral (GPUs)>"
     )
     assert str(dlsched.load("lyra-fig5")) == repr(dlsched.load("lyra-fig5"))
-
-
-def test_only_texts_that_repeat_are_counted() -> None:
-    """A field with another text in each entry is left out; few texts are named, many counted."""
-    names = [f"r{i}" for i in range(10)]
-    regions = [{"id": name, "storage_capacity": 9} for name in names]
-    data = {"dlsched": 1, "problem": "placement", "name": "n", "jobs": [], "regions": regions}
-    for homes, said in [
-        (names, ""),
-        ([*names[:9], "r0"], "; 9 values of home"),
-        (["r1"] * 10, "; home 'r1' 10"),
-    ]:
-        tables = [{"id": str(i), "size": 1, "home": home} for i, home in enumerate(homes)]
-        text = repr(dlsched.load(data | {"tables": tables}))
-        assert f"tables: 10; size 1, total 10{said}\n" in text
-
-
-def test_text_does_not_depend_on_what_was_computed() -> None:
-    """Derived properties and the digest, once computed, do not change the text."""
-    instance = dlsched.generate("reclaiming", seed=1)
-    before = repr(instance)
-    assert instance.sha256 and instance.server_index
-    assert repr(instance) == before
 
 
 @pytest.mark.parametrize("again", COPIES)
@@ -128,7 +109,7 @@ def test_names_are_data() -> None:
     name = "a\nb\x1b[2J" + "z" * 10_000
     one = dict.fromkeys(("gpus_per_worker", "min_workers", "max_workers", "min_running_time"), 1)
     data = {"name": name, "source": name, "capacity": 1, "jobs": [one | {"id": name}]}
-    instance = ElasticInstance.model_validate(data)
+    instance: Any = dlsched.load(data | {"dlsched": 1, "problem": "elastic"})
     result = dlsched.solve(instance)
     assert is_short(repr(instance)) and "\\n" in repr(instance)
     assert len(repr(instance.jobs[0])) < 200 and repr(instance.jobs[0]).isprintable()
@@ -142,44 +123,13 @@ def test_names_are_data() -> None:
 
 def test_defaults_are_left_out() -> None:
     """A part shows the fields that are not at their defaults; numbers have no separators."""
-    job = Job(id="a", gpus_per_worker=1, min_workers=2, max_workers=2000, running_times=[1] * 1999)
-    assert repr(job) == (
+    job = {"id": "a", "gpus_per_worker": 1, "min_workers": 2, "max_workers": 2000}
+    data = {"dlsched": 1, "problem": "elastic", "name": "n", "capacity": 9}
+    made: Any = dlsched.load(data | {"jobs": [job | {"running_times": [1] * 1999}]})
+    assert repr(made.jobs[0]) == (
         "Job(id='a', gpus_per_worker=1, min_workers=2, max_workers=2000, "
         "running_times=<1,999 entries>)"
     )
-
-
-class Thing(Document):
-    """A part of a problem that is not registered."""
-
-    id: Id
-    sizes: dict[Id, int] = Field(default_factory=dict)
-    inner: tuple[Job, ...] = ()
-
-
-class Unregistered(Instance):
-    """An instance of a problem that is not registered, with more lists than a text has room for."""
-
-    problem: str = "unregistered"
-    a: tuple[Thing, ...] = ()
-    b: tuple[int, ...] = ()
-    c: tuple[int, ...] = ()
-    d: dict[Id, int] = Field(default_factory=dict)
-    e: tuple[str, ...] = ()
-    f: tuple[Thing, ...] = ()
-    g: tuple[int, ...] = ()
-    h: tuple[int, ...] = ()
-
-
-def test_other_problems() -> None:
-    """An instance of any class has a text: without levels, and with the first lists only."""
-    things = (Thing(id="x", sizes={str(i): i for i in range(50)}), Thing(id="y"))
-    instance = Unregistered(
-        name="n", a=things, b=(10**5000, 2), c=(1,), d={"k": 1}, e=("",), f=things, g=(1,), h=(2,)
-    )
-    assert is_short(repr(instance)) and "and 2 more lists" in repr(instance)
-    assert repr(Unregistered(name="n")) == "<unregistered instance 'n'>"
-    assert repr(Unregistered.model_construct()).startswith("<unregistered instance")
 
 
 def test_hypothesis_prints_all_data() -> None:
@@ -189,18 +139,6 @@ def test_hypothesis_prints_all_data() -> None:
     assert eval(pretty(instance)) == instance
     solution = dlsched.solve(instance, "lyra").solution
     assert eval(pretty(solution)) == solution
-
-
-def test_reports_of_the_testing_kit() -> None:
-    """What `check_heuristic` and `worst_case` return has a short text; `print` shows all."""
-
-    def nothing(instance: Any, rng: object) -> dict[str, list[str]]:
-        return {"returned": []}
-
-    found = check_heuristic("reclaiming", nothing, examples=5)
-    worst = worst_case("reclaiming", "scf", budget=20)
-    for report in (found, found.findings[0], worst):
-        assert is_short(repr(report)) and str(report).splitlines()[0] in repr(report)
 
 
 LEVELS = (Level("done", "max", "jobs"),)
@@ -278,14 +216,64 @@ def test_next_step(ended: dict[str, Any], step: str) -> None:
     assert step in dataclasses.replace(SOLVED, **ended).summary()
 
 
-def test_limits_survive_json(fig5: Result) -> None:
-    """A result read from JSON has its limits; one of a version without them has none."""
-    assert fig5.limits == Limits(None, 0.0, Run().threads)
-    assert dlsched.read_result(fig5.to_json()).limits == fig5.limits
-    old = fig5.to_json().replace('"limits"', '"unknown"')
-    assert dlsched.read_result(old).limits is None
+def test_reprs_are_short() -> None:
+    """Trace, workload, cluster, state, replay, snapshot, simulation and proof fit ten lines."""
+    trace = read_trace("synthetic-1")
+    workload = Workload.from_trace(trace, limit=50)
+    cluster = Cluster.uniform(200, 8)
+    shot = snapshot(trace, "2d")
+    run = simulate(workload, cluster, "fifo")
+    proof = dlsched.prove("lyra-fig5")
+    shown = [
+        trace,
+        workload,
+        cluster,
+        shot,
+        shot.state,
+        replay(trace, until="1d"),
+        run,
+        proof,
+    ]
+    for thing in [*shown, *proof.levels, *trace.jobs[:3], run.log]:
+        assert len(repr(thing)) <= 1200
+        assert repr(thing).count("\n") < 10
+    assert repr(shot).startswith("<snapshot of 'synthetic-1' at 2d: 64 servers of 8 GPUs, ")
+    assert (
+        repr(proof)
+        == "<proof for reclaiming instance 'lyra-fig5': preempted=1, collateral=0; 2 leaves>"
+    )
 
 
-def test_negative_percentages() -> None:
-    """What is lost is shown with the same digits as what is gained."""
-    assert (percent(0.0712), percent(-0.7), percent(-1e-7)) == ("7.12 %", "-70.00 %", "-1e-05 %")
+def test_levels_that_say_nothing_are_counted() -> None:
+    """Of dispatch's sixteen those are shown that are not 0; of two all are."""
+    instance = dlsched.generate("dispatch", seed=1, pending=6)
+    best, mast = dlsched.solve(instance), dlsched.solve(instance, "mast")
+    assert repr(best).splitlines()[1:] == [
+        "  levels that are 0 at a bound of 0: 14",
+        "  started_7: 22.92 GPUs, bound 22.92 (certified), gap 0 %",
+        "  spread: 9 machines and racks, bound 9 (claimed), gap 0 %>",
+    ]
+    values = {level.name: value for level, value in mast.objective.pairs() if value}
+    first, *levels = repr(mast).splitlines()[1:]
+    assert first == f"  levels that are 0, without a bound: {16 - len(values)}"
+    assert [line.strip().partition(":")[0] for line in levels] == [*values]
+    report = repr(dlsched.verify(instance, best.solution)).splitlines()[1:]
+    assert [line.strip().partition(":")[0] for line in report] == [
+        *("levels that are 0", "started_7", "spread")
+    ]
+    few = repr(dlsched.solve("lyra-fig5")).splitlines()[1:]
+    assert [line.strip().partition(":")[0] for line in few] == ["preempted", "collateral"]
+
+
+def test_a_bare_dict_as_solution() -> None:
+    """Data without the first two fields are told what they lack; a misspelled field is named."""
+    with pytest.raises(InstanceError) as found:
+        dlsched.verify("lyra-fig5", {"returned": ["1", "2"]})
+    assert 'did you mean {"dlsched": 1, "problem": "reclaiming", **data}?' in str(found.value)
+    assert "returned)" in str(found.value)
+    whole = {"dlsched": 1, "problem": "reclaiming", "return": ["1", "2"]}
+    with pytest.raises(InstanceError, match='returned: is missing; add it, or rename "return"'):
+        dlsched.verify("lyra-fig5", whole)
+    more = {**whole, "returned": ["1", "2"]}
+    with pytest.raises(InstanceError, match=r"return: is an unknown field; .*mean 'returned'"):
+        dlsched.verify("lyra-fig5", more)

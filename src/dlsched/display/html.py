@@ -26,7 +26,7 @@ from dlsched.schema.content import entries, number_text
 from dlsched.schema.envelope import Instance
 from dlsched.schema.instance_link import linked_instance
 from dlsched.schema.solution import Solution
-from dlsched.text.figures import percent
+from dlsched.text.figures import percent, printable
 from dlsched.text.rendering import html
 
 logger = logging.getLogger(__name__)
@@ -180,7 +180,7 @@ def _picture(shown: Instance | Solution | Result) -> str:
         return ""
     data = base64.b64encode(content).decode("ascii")
     style = "max-width:100%;height:auto;background:none"
-    name = escape(f"picture of {instance.name}"[:200])
+    name = escape(f"picture of {printable(instance.name)}"[:200])
     return f'<img alt="{name}" style="{style}" src="data:image/svg+xml;base64,{data}">'
 
 

@@ -1,4 +1,4 @@
-"""What the site's builder adds to pages: pictures below blocks, pictures of figures, alignment."""
+"""What the site's builder adds to pages, and what scripts write of notebooks and folders."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 import pytest
 
-mpl.use("agg")
 DOCS = Path(__file__).parents[1] / "docs"
 FIGURES = DOCS.parent / "benchmarks" / "figures"
 PAGE = """# A page
@@ -55,17 +53,6 @@ def test_what_a_block_draws_is_below_it(monkeypatch: pytest.MonkeyPatch) -> None
     assert snippets.draws(PAGE) and not snippets.draws(PAGE[: PAGE.index("Words")])
 
 
-def test_numbers_are_at_the_right(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Columns in which most cells begin with a number; words and names stay at the left."""
-    aligned = module("figure_charts", monkeypatch).right_aligned
-    head = "| name | s | of | word |\n|---|---|---|---|\n"
-    assert (
-        aligned(f"{head}| a | 1.5 s | 3 of 4 | yes |\n| b | - | 4 | no |").split("\n")[1]
-        == "|---|---:|---:|---|"
-    )
-    assert aligned("no table\n---\n") == "no table\n---\n"
-
-
 def test_pages_of_figures_have_what_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every page of figures begins with a picture; the columns drawn exist and have numbers."""
     figure_charts = module("figure_charts", monkeypatch)
@@ -94,3 +81,54 @@ def test_multiples_and_gaps_are_in_different_tables() -> None:
             for cell in line.strip("|").split("|")[1:]
         ]
         assert all(re.fullmatch(r"([\d.]+ %)?", cell) for cell in cells), cells
+
+
+def test_maps_are_of_today(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`python docs/maps.py` would change no page."""
+    maps = module("maps", monkeypatch)
+    assert {
+        path.name for path, text in maps.pages().items() if path.read_text("utf-8") != text
+    } == set()
+
+
+def test_places_in_papers_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sections and algorithms in docstrings are listed, words that only look like them are not."""
+    maps = module("maps", monkeypatch)
+    folder = maps.SRC / "dlsched" / "problems"
+    assert "section 4" in maps.places(folder / "reclaiming" / "heuristics" / "lyra_loop.py")
+    assert maps.places(folder / "dispatch" / "programs" / "batch_search.py") == []
+
+
+FOLDER = Path(__file__).parents[1] / "docs" / "notebooks"
+NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
+TIME = re.compile(r"\b\d+(\.\d+)?(e-\d+)? ?(s|ms|µs|seconds)\b")
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebook_was_run(path: Path) -> None:
+    """Every cell of a notebook has been run, in order, none has failed, and pictures are there."""
+    nbformat = pytest.importorskip("nbformat", reason="notebooks are an optional extra")
+    cells = [c for c in nbformat.read(path, as_version=4).cells if c.cell_type == "code"]
+    assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
+    for cell in cells:
+        assert not any(out.output_type == "error" for out in cell.outputs)
+        if "dlsched.plot" in cell.source:
+            assert "image/svg+xml" in cell.outputs[-1].data, cell.source
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebook_prints_what_it_says(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A notebook that is run again prints the same, but for times."""
+    pytest.importorskip("nbclient", reason="notebooks are an optional extra")
+    monkeypatch.syspath_prepend(FOLDER.parent)
+    monkeypatch.delenv("MPLBACKEND", raising=False)  # the kernel's own shows pictures
+    import notebook_pages
+
+    said = notebook_pages.printed(notebook_pages.read(path))
+    now = notebook_pages.printed(notebook_pages.run(notebook_pages.read(path)))
+    assert [_timeless(cell) for cell in now] == [_timeless(cell) for cell in said]
+
+
+def _timeless(cell: list[str]) -> list[str]:
+    return [TIME.sub("T", text) for text in cell]
