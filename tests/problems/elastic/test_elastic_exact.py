@@ -1,268 +1,162 @@
-"""Brute force, integer program and dynamic program agree, on one capacity and on two pools."""
+"""The dynamic program, the integer program and brute force; large tables, extremes and limits."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import math
+import random
 from fractions import Fraction
 from functools import partial
 from typing import Any
 
-import numpy as np
 import pytest
 from elastic_instances import epoch, job
+from hypothesis import strategies as st
 
 import dlsched
-from dlsched import Run
 from dlsched.problems.elastic import Instance
-from dlsched.problems.elastic.definition.job_choices import choices
-from dlsched.problems.elastic.programs import knapsack_search
-from dlsched.problems.elastic.programs.lagrangian import launches_of, relax
-from dlsched.problems.elastic.structures import reduction_units
-from dlsched.problems.elastic.structures.knapsack import items_of
-from dlsched.problems.elastic.structures.knapsack_table import fill_table, proves
 from dlsched.testing import oracles
 from dlsched.testing.strategies import elastic
 from drawing import drawn
 
-pools = partial(elastic, pools=True, max_jobs=4, max_choices=3)
+POOLS = partial(elastic, pools=True, max_jobs=4, max_choices=3)
 """The strategy for instances with two pools."""
 
 
-@contextmanager
-def fixing() -> Iterator[None]:
-    """Send every instance through bounds, fixing, and tables of rounded reductions."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(knapsack_search, "SMALL", {"int64": -1, "object": -1})
-        patch.setattr(knapsack_search, "CORE", 1)
-        patch.setattr(knapsack_search, "EXACT", -1)
-        yield
+def spread_out(instance: Instance, steps: float) -> Instance:
+    """Return an instance in a finer unit of GPUs, whose table takes so many steps to fill.
+
+    A job whose worker is one such unit keeps the method from finding the coarse one again. It
+    decides by how much a table is narrowed first; the optimum is not that of the instance.
+    """
+    data, capacities = instance.to_data(), instance.pools or [instance]
+    rows = data["jobs"]
+    most = sum(row["gpus_per_worker"] * row["max_workers"] for row in rows)
+    table = math.prod(1 + min(most, pool.capacity) for pool in capacities) * (1 + len(rows))
+    factor = math.ceil((steps / table) ** (1 / len(capacities)))
+    factor = min(factor, 10**15 // max(1, *(pool.capacity for pool in capacities)))
+    for row in [data] if instance.pools == () else data["pools"]:
+        row["capacity"] *= factor
+    for row in rows:
+        row["gpus_per_worker"] *= factor
+    rows.append(job("one", 1, 2, Fraction("0.125"), running=True))
+    return Instance.parse(data, "the test")
 
 
-def solved_by_dp(instance: Instance) -> list[dlsched.Result]:
-    """Return the results of dp without and with fixing."""
-    with fixing():
-        fixed = dlsched.solve(instance, "dp")
-    return [dlsched.solve(instance, "dp"), fixed]
-
-
-Strategy = Callable[..., Any]
+def agrees(instance: Instance, result: dlsched.Result) -> None:
+    """Require brute force's optimum, or of what is not proved a certified bound above it."""
+    best = oracles.elastic(instance)
+    assert best is not None
+    assert [bound.kind for bound in result.bound] == ["certified", "certified"]
+    assert result.bound.launched.value >= best.launched
+    assert not result.objective.better_than(best)
+    if result.status == "optimal":
+        assert (result.objective, tuple(result.gap)) == (best, (0, 0))
+    elif result.objective.launched == best.launched:
+        assert result.objective.reduction <= best.reduction <= result.bound.reduction.value
 
 
 @pytest.mark.parametrize(
-    ("strategy", "examples"),
-    [(elastic, 60), (pools, 30), pytest.param(pools, 500, marks=pytest.mark.slow)],
+    ("mixed", "steps"),
+    [(True, 1), (False, 3e6), (True, 3e4), (True, 4e5), (True, 1e7), (True, 1e20)],
 )
-def test_all_exact_methods_agree(strategy: Strategy, examples: int) -> None:
-    """Brute force, milp, and dp with and without fixing agree; bounds of dp are certified."""
+@pytest.mark.parametrize("strategy", [elastic, POOLS], ids=["capacity", "pools"])
+def test_large_tables_agree(strategy: Any, mixed: bool, steps: float) -> None:
+    """Bounds rule choices out before a large table is filled, and of what is left bounds hold.
 
-    @drawn(examples, strategy())
+    Times are from 1e-9 to 6e10, or in one unit, so that 64 bits are enough.
+    """
+    proved = []
+
+    @drawn(16, strategy(mixed=mixed))
     def run(instance: Instance) -> None:
-        best = oracles.elastic(instance)
-        assert best is not None
-        model = dlsched.solve(instance, "milp")
-        # HiGHS's doubles cannot tell savings apart whose common step is below their error.
-        step = dlsched.model(instance).GRANULARITY["reduction"]
-        proved = "optimal" if not step or step > Fraction(1, 10**16) else model.status
-        assert (model.status, model.objective) == (proved, best)
-        assert instance.pools or tuple(model.gap) == (0, 0)
-        for result in solved_by_dp(instance):
-            assert (result.status, result.objective) == ("optimal", best)
-            assert tuple(result.gap) == (0, 0)
-            assert [b.kind for b in result.bound] == ["certified", "certified"]
-        bound = dlsched.bound(instance)
-        assert bound.launched.value >= best.launched
-        assert instance.pools or bound.launched.value == best.launched
-        assert bound.reduction is None or bound.reduction.kind == "certified"
-        assert instance.pools or bound.reduction.value >= best.reduction
+        made = spread_out(instance, steps)
+        result = dlsched.solve(made, "dp", memory_gib=0.5)
+        agrees(made, result)
+        proved.append(result.status == "optimal")
+
+    run()
+    assert sum(proved) > len(proved) / 2
+    assert all(proved) or steps > 1e6
+
+
+def correlated(seed: int, jobs: int, least: float, finer: int) -> Instance:
+    """Return jobs whose reductions nearly equal their GPUs, with these counted more finely."""
+    rng, rows = random.Random(seed), []
+    for j in range(jobs):
+        gpus, running = rng.randrange(20, 60), rng.random() < 0.8
+        times = [1000 - sum(rng.randrange(gpus, gpus + 10) for _ in range(k)) for k in range(4)]
+        rows.append(job(f"j{j}", 1, 4, times, gpus * finer, running=running))
+    rows.append(job("least", 1, 2, least, 30 * finer, running=True))
+    return epoch(jobs * 70 * finer, *rows, loan=0 if finer > 1 else None)
+
+
+@pytest.mark.parametrize(
+    ("jobs", "least", "finer"),
+    [(40, 1, 12), (12, 1e-18, 2), (40, 1e-18, 15)],
+    ids=["64 bits", "exact", "rounded"],
+)
+def test_how_finely_gpus_are_counted_does_not_matter(jobs: int, least: float, finer: int) -> None:
+    """Where all choices are nearly as good, the table of few choices has the whole one's optimum.
+
+    With a pool of no GPUs beside it a capacity keeps its unit, so that the table is large.
+    """
+
+    @drawn(20, st.integers(0, 10**6), quick=20)
+    def run(seed: int) -> None:
+        whole, found = (dlsched.solve(correlated(seed, jobs, least, n)) for n in (1, finer))
+        assert whole.status == found.status == "optimal"
+        assert whole.objective == found.objective
 
     run()
 
 
-@pytest.mark.parametrize(("strategy", "examples"), [(elastic, 60), (pools, 30)])
-def test_values_far_apart(strategy: Strategy, examples: int) -> None:
-    """Times from 1e-9 to 6e10: dp equals brute force; milp is within the gap that it states."""
-
-    @drawn(examples, strategy(mixed=True))
-    def run(instance: Instance) -> None:
-        best = oracles.elastic(instance)
-        assert best is not None
-        for result in solved_by_dp(instance):
-            proved = (result.status, result.objective, tuple(result.gap))
-            assert proved == ("optimal", best, (0, 0))
-        model = dlsched.solve(instance, "milp")
-        assert model.objective.launched == best.launched
-        assert model.objective.reduction <= best.reduction <= model.bound.reduction.value
-
-    run()
-
-
-@pytest.mark.parametrize("least", [1, 990])
-def test_savings_beyond_a_double(least: int) -> None:
-    """With a thousand denominators the integers exceed a double; the bound holds."""
-    made = epoch(995, job("a", 1, 1000, 7), job("b", least, 1000, 7))
-    assert dlsched.bound(made).reduction.value >= dlsched.solve(made, "afs").objective[1]
-
-
-@drawn(60, elastic())
-def test_more_gpus_are_never_worse(instance: Instance) -> None:
-    """One GPU more launches at least as many jobs, and with as many saves at least as much."""
-    more = Instance(name="more", capacity=instance.capacity + 1, jobs=instance.jobs)
-    assert not dlsched.solve(instance).objective.better_than(dlsched.solve(more).objective)
-
-
-@pytest.mark.parametrize("running", [0.0, 0.5, 1.0])
-@pytest.mark.parametrize("scaling", ["linear", "loss"])
-def test_larger_epochs_agree(monkeypatch: pytest.MonkeyPatch, running: float, scaling: str) -> None:
-    """On 200 items the whole table, the fixing and HiGHS find the same optimum."""
-    made = dlsched.generate(
-        "elastic", seed=7, items=200, capacity=150, running=running, scaling=scaling
-    )
-    whole = dlsched.solve(made, "dp")
-    monkeypatch.setattr(knapsack_search, "SMALL", {"int64": -1, "object": -1})
-    fixed = dlsched.solve(made, "dp")
-    model = dlsched.solve(made, "milp")
-    assert whole.status == fixed.status == model.status == "optimal"
-    assert whole.objective == fixed.objective == model.objective
-
-
-def test_rounded_tables_bound_the_optimum(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If no exact table may be filled, the rounded one gives a bound, and proves what it can."""
-    monkeypatch.setattr(knapsack_search, "MOST_EXACT", -1)
-
-    @drawn(30, pools(mixed=True))
-    def run(instance: Instance) -> None:
-        best = oracles.elastic(instance)
-        assert best is not None
-        with fixing():
-            result = dlsched.solve(instance, "dp")
-        assert result.objective.launched == best.launched
-        assert result.objective.reduction <= best.reduction <= result.bound.reduction.value
-        assert result.bound.reduction.kind == "certified"
-        assert result.status == "optimal" or result.gap.reduction > 1e-9
-
-    run()
-
-
-def test_reductions_rounded_to_512_bits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If no common unit is short enough, the optimum is found and the bound is not below it."""
-    monkeypatch.setattr(reduction_units, "MOST_BITS", 0)
-
-    @drawn(30, pools(mixed=True))
-    def run(instance: Instance) -> None:
-        best = oracles.elastic(instance)
-        assert best is not None
-        result = dlsched.solve(instance, "dp")
-        assert (result.status, result.objective) == ("optimal", best)
-        most = best.reduction + abs(best.reduction) * Fraction(1, 2**400)
-        assert best.reduction <= result.bound.reduction.value <= most
-
-    run()
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"scaling": "loss"}, {"loan": 16, "heterogeneous": 1.0, "mixed_efficiency": 1.0}],
+    ids=str,
+)
+def test_larger_epochs_agree(options: dict[str, Any]) -> None:
+    """On 60 items dp and HiGHS find the same optimum."""
+    made = dlsched.generate("elastic", seed=7, items=60, capacity=40, **options)
+    table, model = (dlsched.solve(spread_out(made, 3e6), method) for method in ("dp", "milp"))
+    assert table.status == model.status == "optimal"
+    assert table.objective.launched == model.objective.launched
+    assert float(table.objective[1]) == pytest.approx(float(model.objective[1]), 1e-9)
 
 
 def test_units_of_thousands_of_digits_are_not_built() -> None:
-    """Thirds, quarters and so on to the 5,999th have a unit of 8,000 bits; they are rounded up."""
-    ratios = [(1, n) for n in range(1, 6000)]
-    values, unit = reduction_units.in_units(ratios)
-    assert max(value.bit_length() for value in values) <= reduction_units.ROUNDED_BITS + 1
-    for value, (_, n) in zip(values, ratios, strict=True):
-        assert 0 <= value * unit - Fraction(1, n) < unit
-    assert reduction_units.in_units([(1, 2), (2, 3)]) == ([3, 4], Fraction(1, 6))
+    """The thirds, quarters and so on to the 3,000th of two jobs have a unit of 4,300 bits."""
+    most = 3000
+    made = epoch(most, *(job(name, 1, most, 7, running=True) for name in "ab"))
+    saved = [7 * most - Fraction(7 * most, n) for n in range(1, most + 1)]
+    best = max(map(sum, zip(saved[1:], reversed(saved[1:]), strict=True)))
+    result = dlsched.solve(made, "dp")
+    assert (result.status, result.objective.reduction) == ("optimal", best)
+    assert best < result.bound.reduction.value <= best * (1 + Fraction(1, 2**400))
+    assert dlsched.bound(made).reduction.value >= best
 
 
-def test_ample_gpus_need_no_table() -> None:
-    """Where every job can have its best choice, the relaxation proves it, whatever the memory."""
-    made = dlsched.generate("elastic", seed=1, jobs=60, capacity=10**6, loan=10**6)
-    result = dlsched.solve(made, "dp", memory_gib=0)
-    assert (result.status, tuple(result.gap)) == ("optimal", (0, 0))
-    assert result.objective == dlsched.solve(made, "milp").objective
-
-
-@drawn(30, pools())
-def test_items_are_undominated_choices(instance: Instance) -> None:
-    """The integers of the items are the reductions; what is left out is dominated or too large."""
-    found = items_of(instance)
-    kept = {(j, *w) for j, w in zip(found.job.tolist(), found.workers.tolist(), strict=True)}
-    for j, row in enumerate(choices(instance)):
-        mine = [i for i in range(len(found)) if found.job[i] == j]
-        running = instance.jobs[j].running
-        for choice in row:
-            if (j, *choice.workers) in kept:
-                i = next(i for i in mine if tuple(found.workers[i]) == choice.workers)
-                assert found.seconds(int(found.value[i])) == choice.reduction
-                assert tuple(found.gpus[i]) == choice.gpus
-                continue
-            fits = all(g <= p.capacity for g, p in zip(choice.gpus, instance.by_pool, strict=True))
-            better = [i for i in mine if all(found.gpus[i] <= choice.gpus)
-                      and found.seconds(int(found.value[i])) >= choice.reduction]  # fmt: skip
-            assert not fits or better or (running and choice.reduction <= 0)
-
-
-@drawn(30, pools())
-def test_bounds_of_both_levels(instance: Instance) -> None:
-    """Level 1's bounds enclose the optimum; no optimum beats the bound less its choices' losses."""
-    best = dlsched.solve(instance, "dp")
-    knapsack = items_of(instance)
-    first = launches_of(knapsack)
-    launched = best.objective.launched
-    assert len(first.chosen) <= launched <= first.most
-    value = best.objective.reduction / knapsack.unit
-    for least, most in ((launched, launched), (len(first.chosen), first.most)):
-        found = relax(knapsack, least, most, Run())
-        assert value * 2**found.shift <= found.bound
-    found = relax(knapsack, launched, launched, Run())
-    for i in range(len(knapsack)):
-        if best.solution.split(instance.jobs[knapsack.job[i]].id) == tuple(knapsack.workers[i]):
-            assert value * 2**found.shift <= found.bound - found.loss[i]
-
-
-def test_a_false_table_proves_nothing() -> None:
-    """A table with an entry that is too small is refused by the check."""
-    knapsack = items_of(dlsched.generate("elastic", seed=1, jobs=6, capacity=6, loan=6))
-    numbers = np.arange(len(knapsack))
-    table = fill_table(knapsack, numbers, knapsack.exact.worth, knapsack.capacity, lambda: None)
-    assert table is not None and proves(table, lambda: None)
-    table.entries[-1, -1, -1] -= 1
-    assert not proves(table, lambda: None)
-
-
-@pytest.mark.parametrize("options", [{}, {"running": 1.0}, {"running": 0.0, "scaling": "loss"},
-                                     {"heterogeneous": 1.0, "mixed_efficiency": 1.0}])  # fmt: skip
-def test_larger_epochs_on_two_pools_agree(options: dict[str, Any]) -> None:
-    """On 60 items dp with fixing and HiGHS find the same optimum, to nine digits."""
-    made = dlsched.generate("elastic", seed=7, items=60, capacity=40, loan=16, **options)
-    with fixing():
-        fixed = dlsched.solve(made, "dp")
-    model = dlsched.solve(made, "milp")
-    assert fixed.status == model.status == "optimal"
-    assert fixed.objective.launched == model.objective.launched
-    assert float(fixed.objective.reduction) == pytest.approx(float(model.objective.reduction), 1e-9)
-
-
-def test_limits_leave_a_solution_and_a_bound() -> None:
-    """Without memory or time, dp returns an allocation, a certified bound and the reason."""
-    made = dlsched.generate("elastic", seed=1, items=400, capacity=300, loan=100)
-    best = dlsched.solve(made, "dp").objective
-    for options, ended in (({"memory_gib": 1e-6}, "memory_limit"), ({}, "time_limit")):
-        limit = 1e-9 if ended == "time_limit" else None
-        result = dlsched.solve(made, "dp", time_limit=limit, **options)
-        assert (result.status, result.termination) == ("feasible", ended)
-        assert [b.kind for b in result.bound] == ["certified", "certified"]
-        assert not result.objective.better_than(best)
-        assert result.bound.launched.value >= best.launched
-
-
-def test_fewer_jobs_than_the_bound_of_level_1() -> None:
-    """Two jobs of 2 GPUs do not fit in pools of 1 and 3, though they have 4 together."""
-    jobs = [job(name, 1, 1, 9, 2, fungible=True) for name in "abc"]
-    made = epoch(1, *jobs[:2], loan=3, speed=1)
-    assert dlsched.bound(made).launched.value == 1  # both only fit on loan, which has 3 GPUs
-    made = epoch(3, *jobs, loan=3, speed=1)
-    assert dlsched.bound(made).launched.value == 3
-    with fixing():
-        result = dlsched.solve(made, "dp")
-    assert (result.status, tuple(result.objective)) == ("optimal", (2, 0))
-    assert result.bound.launched.value == 2
+@pytest.mark.parametrize("loan", [None, 50])
+@pytest.mark.parametrize(
+    ("options", "ended"),
+    [({"time_limit": 1e-9}, "time_limit"), ({"memory_gib": 1e-6}, "memory_limit")],
+)
+def test_limits_leave_a_solution_and_a_bound(
+    loan: int | None, options: dict[str, float], ended: str
+) -> None:
+    """Without memory or time, dp returns an allocation, certified bounds and the reason."""
+    pools = {} if loan is None else {"loan": loan}
+    made = dlsched.generate("elastic", 1, items=200, capacity=150, running=1.0, **pools)
+    made = spread_out(made, 1e8)
+    result = dlsched.solve(made, "dp", **options)
+    assert (result.status, result.termination) == ("feasible", ended)
+    assert ("GiB" in result.reason) == (ended == "memory_limit")
+    assert [b.kind for b in result.bound] == ["certified", "certified"]
+    best = dlsched.solve(made, "milp").objective
+    assert not result.objective.better_than(best)
+    assert result.bound.launched.value >= best.launched
+    if result.bound.launched.value == best.launched:
+        assert result.bound.reduction.value >= best.reduction
 
 
 def test_one_pool_of_two_is_the_old_problem() -> None:
@@ -270,8 +164,8 @@ def test_one_pool_of_two_is_the_old_problem() -> None:
     one = dlsched.generate("elastic", seed=4, jobs=30, capacity=40)
     two = dlsched.generate("elastic", seed=4, jobs=30, capacity=40, loan=0,
                            fungible=0.0, heterogeneous=0.0)  # fmt: skip
-    assert dlsched.solve(one).objective == dlsched.solve(two).objective
-    assert dlsched.solve(one, "lyra").objective == dlsched.solve(two, "lyra").objective
+    for method in ("exact", "lyra", "afs", "fifo"):
+        assert dlsched.solve(one, method).objective == dlsched.solve(two, method).objective
 
 
 def test_figure_6_with_gpus_on_loan() -> None:
@@ -282,3 +176,48 @@ def test_figure_6_with_gpus_on_loan() -> None:
     assert best.solution.workers == workers
     loan = Fraction("0.3333")
     assert tuple(best.objective) == (1, Fraction(120) / (2 * loan) - Fraction(120) / (6 * loan))
+
+
+def test_the_optimum_of_table_4_is_not_shortest_first() -> None:
+    """The knapsack gives A its third worker and B the rest: 86 s saved, not 40."""
+    best = dlsched.solve("lyra-table4")
+    assert (best.solution.workers, tuple(best.objective)) == ({"A": 3, "B": 5}, (2, 86))
+    shortest = {"dlsched": 1, "problem": "elastic", "instance": "lyra-table4"}
+    report = dlsched.verify("lyra-table4", shortest | {"workers": {"A": 2, "B": 6}})
+    assert tuple(report.objective) == (2, 40)
+
+
+def test_sums_of_huge_demands_do_not_wrap() -> None:
+    """Ten thousand base demands of 1e15 GPUs exceed 64 bits together; one fits."""
+    jobs = [job(str(j), 1, 1, 1, 10**15) for j in range(10_000)]
+    result = dlsched.solve(epoch(10**15, *jobs), "dp")
+    assert (result.status, tuple(result.objective)) == ("optimal", (1, 0))
+
+
+@pytest.mark.parametrize("gap", [0.0, 0.01])
+def test_seconds_from_1e_300_to_1e15(gap: float) -> None:
+    """In their granularity such times have a thousand digits; dp is exact, and no method fails."""
+    far = Fraction("1e-300"), 10**15, 1, Fraction("3e-300"), Fraction("2.5e14")
+    times = [[far[j], far[j - 1], far[j - 2]] for j in range(5)]
+    rows = [job(f"j{j}", 1, 3, row, 1 + j % 2, running=j > 2) for j, row in enumerate(times)]
+    made = epoch(8, *rows)
+    for instance in (made, spread_out(made, 3e4)):
+        best = oracles.elastic(instance)
+        result = dlsched.solve(instance, "dp", gap=gap)
+        assert result.status == "optimal"
+        assert gap or result.objective == best
+        for rule in ("lyra", "afs", "fifo"):
+            assert not dlsched.solve(instance, rule).objective.better_than(best)
+        assert dlsched.bound(instance).reduction.value >= best.reduction
+
+
+@pytest.mark.parametrize("method", ["dp", "milp"])
+@pytest.mark.parametrize(("capacity", "saved"), [(1, 0), (2, 1)])
+def test_longer_times_with_more_workers(method: str, capacity: int, saved: int) -> None:
+    """A job that is slower with a second worker keeps one; a start may have the second."""
+    made = epoch(capacity, job("a", 1, 3, [10, 20, 9], running=True))
+    start = {"dlsched": 1, "problem": "elastic", "instance": "hand", "workers": {"a": 2}}
+    for given in (None, start):
+        result = dlsched.solve(made, method, start=given)
+        assert tuple(result.objective) == (0, saved)
+        assert given is None or result.start.accepted, result.start.reason

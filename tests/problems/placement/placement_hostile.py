@@ -7,8 +7,7 @@ from itertools import product
 
 from placement_instances import instance, job, region, table
 
-from dlsched.problems.placement import Instance, Solution
-from dlsched.problems.placement.definition.check import check
+from dlsched.problems.placement import PROBLEM, Instance, Solution
 from dlsched.schema import Number
 
 UNITS = (1, 1e-9, 1e15, 1e9, 1e-4, 1e12, 1e-6, 0.1, 1 / 3, 1e14 / 7, 1e-5 / 3)
@@ -30,12 +29,8 @@ def hostile(seed: int) -> Instance:
     rng = random.Random(seed)
 
     def number(unit: float, least: int = 0) -> float:
-        kinds = (
-            rng.randint(least, 9),
-            rng.uniform(0.01, 1),
-            rng.choice(DECIMALS),
-            rng.randint(1, 9) + rng.choice((1e-15, -1e-15, 1e-7)),
-        )
+        kinds = (rng.randint(least, 9), rng.uniform(0.01, 1), rng.choice(DECIMALS),
+                 rng.randint(1, 9) + rng.choice((1e-15, -1e-15, 1e-7)))  # fmt: skip
         return min(float(unit * rng.choice(kinds)), 1e15)
 
     byte, hour, supply, cpu, worth = (rng.choice(UNITS) for _ in range(5))
@@ -86,7 +81,7 @@ def feasible(instance: Instance) -> list[tuple[Solution, Number]]:
     names = [row.id for row in instance.tables]
     for homes in product([row.id for row in instance.regions], repeat=len(names)):
         solution = Solution(home=dict(zip(names, homes, strict=True)))
-        report = check(instance, solution)
+        report = PROBLEM.check(instance, solution)
         if report.feasible and report.objective is not None:
             found.append((solution, report.objective.cost))
     return sorted(found, key=lambda pair: pair[1])

@@ -1,4 +1,4 @@
-"""Instances: drawn ones, those of a cluster's state, and reclaiming's after a placement."""
+"""Instances: drawn ones, those of a cluster's state, reclaiming's after a placement, a picture."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from workers_instances import instance, job, server
 import dlsched
 from dlsched.problems.workers import Instance, Solution, to_reclaiming
 from dlsched.problems.workers.instances.generate import with_tenants
-from dlsched.problems.workers.instances.state import instance as instance_of
-from dlsched.registry.cluster_state import ClusterState, JobState, Server
+from dlsched.records import Trace, TraceJob, snapshot
 
 
 def used(fleet: Instance, pool: str) -> float:
@@ -29,32 +28,6 @@ def test_the_fleet_is_used_as_stated(scenario: str) -> None:
         # A job that leaves may be of 256 GPUs, of 1,600.
         assert 0.85 - 0.16 <= used(fleet, "training") <= 0.97
         assert 0.75 - 0.16 <= used(fleet, "loan") <= 0.92
-
-
-@pytest.mark.slow
-def test_the_scenarios_have_their_shares() -> None:
-    """Section 7.1: fungible 21 %, elastic 5 % of the jobs with 36 % of the GPUs, and so on."""
-    jobs = {
-        scenario: dlsched.generate(
-            "workers", 1, training=1, loan=1, jobs=10_000, scenario=scenario, admitted=False
-        ).jobs
-        for scenario in ("basic", "advanced", "heterogeneous", "ideal")
-    }
-
-    def share(scenario: str, flag: str) -> float:
-        return sum(getattr(job, flag) for job in jobs[scenario]) / 10_000
-
-    gpus = [((j.base + j.flexible) * j.gpus_per_worker, j.elastic) for j in jobs["basic"]]
-    of_elastic = sum(g for g, elastic in gpus if elastic) / sum(g for g, _ in gpus)
-    assert of_elastic == pytest.approx(0.36, abs=0.03)
-    assert share("basic", "elastic") == pytest.approx(0.05, abs=0.007)
-    assert share("basic", "fungible") == pytest.approx(0.21, abs=0.01)
-    assert share("basic", "heterogeneous") == 0
-    assert share("advanced", "heterogeneous") == pytest.approx(0.1, abs=0.01)
-    assert share("heterogeneous", "fungible") == 0
-    assert share("heterogeneous", "heterogeneous") == pytest.approx(0.1, abs=0.01)
-    assert share("ideal", "elastic") == share("ideal", "heterogeneous") == 1
-    assert all(job.flexible == job.base for job in jobs["ideal"])
 
 
 def test_admitted_jobs_have_room_by_their_gpus() -> None:
@@ -77,59 +50,39 @@ def test_groups_are_those_of_what_runs() -> None:
     assert {s.group for s in shared.servers} == {None}
 
 
-def test_a_fleet_without_servers() -> None:
-    """No servers, or none of a pool, are instances too."""
-    assert not dlsched.generate("workers", 1, training=0, loan=0, jobs=3).jobs
-    one = dlsched.generate("workers", 1, training=0, loan=4, jobs=30, loan_used=0.2)
-    assert all(len(job.pools) == 2 for job in one.jobs)
+def waiting_at(rows: list[tuple[str, int, int]], **options: Any) -> Instance:
+    """Return jobs that wait on four servers of 8 GPUs: id, GPUs and submission of all jobs."""
+    jobs = [TraceJob(id=name, gpus=n, submit=s, duration=100) for name, n, s in rows]
+    shot = snapshot(Trace(name="hand", jobs=tuple(jobs)), 50, servers=4, elastic=1)
+    made: Instance = shot.instance("workers", **options)
+    return made
 
 
-def state(waiting: tuple[JobState, ...]) -> ClusterState:
-    """Return four servers of 8 GPUs; a job of 4 to 16 GPUs holds 14 on three of them."""
-    servers = tuple(Server(f"s{k}", 8) for k in range(1, 5))
-    held = (("s1", 2), ("s3", 4), ("s4", 8))
-    running = JobState("r", 8, 4, 16, 0, 100, 50, held)
-    return ClusterState(60, servers, (running,), waiting)
+RUNNING = [("a", 12, 0), ("b", 8, 1), ("w", 16, 2)]
+"""Job a has s1 and half of s2, b has s3; w waits. Half of the GPUs of each are flexible."""
 
 
 def test_servers_and_groups() -> None:
-    """Four of the 14 GPUs are those of base workers, the first ones; s4 has flexible ones only."""
-    made = instance_of(state(()), loan=0.5)
+    """The first GPUs of a job are those of base workers: of a on s1, so s2 has flexible ones."""
+    made = waiting_at(RUNNING, loan=0.75)
     rows = [(server.id, server.pool, server.free, server.group) for server in made.servers]
     assert rows == [
-        ("s1", "training", 6, None),
-        ("s2", "training", 8, None),
-        ("s3", "loan", 4, "base"),
-        ("s4", "loan", 0, "flexible"),
+        ("s1", "training", 0, None),
+        ("s2", "loan", 4, "flexible"),
+        ("s3", "loan", 0, "base"),
+        ("s4", "loan", 8, None),
     ]
 
 
 def test_waiting_jobs() -> None:
     """Base workers are the least GPUs; one that is not fungible stays on training servers."""
-    waiting = (JobState("a", 8, 4, 16, 0, 100), JobState("b", 2, 2, 2, 0, 100))
-    made = instance_of(state(waiting), loan=0.5, fungible=0, heterogeneous=0)
-    shapes = [(job.id, job.base, job.flexible, job.elastic, job.pools) for job in made.jobs]
-    assert shapes == [("a", 4, 12, True, ("training",)), ("b", 2, 0, False, ("training",))]
-    found = dlsched.solve(made)
-    assert found.status == "optimal"
-    assert (found.objective.placed, found.objective.flexible) == (2, 8)  # 14 GPUs are free
-
-
-def test_kinds_depend_on_the_id_alone() -> None:
-    """A fifth of the jobs is fungible, the same whatever their order."""
-    waiting = tuple(JobState(f"j{k}", 1, 1, 1, 0, 100) for k in range(2000))
-    first, again = (
-        {job.id for job in instance_of(state(some)).jobs if job.fungible}
-        for some in (waiting, waiting[::-1])
-    )
-    assert first == again
-    assert len(first) / 2000 == pytest.approx(0.21, abs=0.03)
-
-
-def test_a_share_out_of_range() -> None:
-    """More than all servers cannot be on loan."""
-    with pytest.raises(dlsched.OptionError, match=r"loan=1.5 must be from 0 to 1"):
-        instance_of(state(()), loan=1.5)
+    made = waiting_at(RUNNING, loan=0.25, fungible=0, heterogeneous=0)
+    (job,) = made.jobs
+    assert (job.id, job.base, job.flexible, job.elastic) == ("w", 8, 8, True)
+    assert job.pools == ("training",)
+    assert dlsched.solve(made).objective.placed == 0  # 4 GPUs of training servers are free
+    moved = waiting_at(RUNNING, loan=0.25, fungible=1)
+    assert tuple(dlsched.solve(moved).objective)[:2] == (1, 0)
 
 
 FLEET = instance(
@@ -157,41 +110,39 @@ def test_loan_servers_with_old_and_new_workers() -> None:
     assert tuple(best.objective) == (0, 0)
 
 
+def tenant(server: str, gpus: int, name: str = "x", **worker: bool) -> dict[str, Any]:
+    """Return a job with one worker."""
+    return {"id": name, "workers": [{"server": server, "gpus": gpus} | worker]}
+
+
 @pytest.mark.parametrize(
-    ("tenants", "message"),
+    ("demand", "tenants", "message"),
     [
-        ([], "hold 0 GPUs on 'l1'"),
-        ([{"id": "x", "workers": [{"server": "l1", "gpus": 2}]}], "hold 2 GPUs on 'l1'"),
-        ([*TENANTS, {"id": "x", "workers": [{"server": "l2", "gpus": 1}]}], "GPUs on 'l2'"),
-        ([{"id": "x", "workers": [{"server": "l1", "gpus": 3, "flexible": True}]}],
-         "of the base group"),
-        ([{"id": "a", "workers": [{"server": "l1", "gpus": 3}]}], "rename one of them"),
+        (1, [], "hold 0 GPUs on 'l1'"),
+        (1, [tenant("l1", 2)], "hold 2 GPUs on 'l1'"),
+        (1, [*TENANTS, tenant("l2", 1)], "GPUs on 'l2'"),
+        (1, [tenant("l1", 3, flexible=True)], "of the base group"),
+        (1, [tenant("l1", 3, "a")], "rename one of them"),
+        (1, [tenant("l9", 3)], "l9"),
+        (-1, TENANTS, "demand"),
     ],
-)  # fmt: skip
-def test_tenants_must_agree_with_the_servers(tenants: Any, message: str) -> None:
+)
+def test_tenants_must_agree_with_the_servers(demand: int, tenants: Any, message: str) -> None:
     """Tenants that do not hold what is not free, in the right group, are refused."""
-    with pytest.raises(dlsched.OptionError, match=message):
-        to_reclaiming(FLEET, PLACED, 1, tenants)
+    with pytest.raises(dlsched.DlschedError, match=message):
+        to_reclaiming(FLEET, PLACED, demand, tenants)
 
 
-def test_other_unusable_arguments() -> None:
-    """An infeasible placement, an unknown server and a bad demand are refused."""
-    with pytest.raises(dlsched.OptionError, match="base workers"):
-        to_reclaiming(FLEET, Solution(placement={"a": {"base": {"l1": 1}}}), 1, TENANTS)
-    nowhere = [{"id": "x", "workers": [{"server": "l9", "gpus": 3}]}]
-    with pytest.raises(dlsched.InstanceError, match="l9"):
-        to_reclaiming(FLEET, PLACED, 1, nowhere)
-    with pytest.raises(dlsched.InstanceError, match="demand"):
-        to_reclaiming(FLEET, PLACED, -1, TENANTS)
-
-
-@pytest.mark.parametrize("scenario", ["basic", "advanced", "heterogeneous", "ideal"])
-@pytest.mark.parametrize("separate", [True, False])
+@pytest.mark.parametrize(
+    ("scenario", "separate"),
+    [("basic", False), ("advanced", True), ("heterogeneous", False), ("ideal", True)],
+)
 def test_generated_tenants_fit_their_instance(scenario: str, separate: bool) -> None:
     """What the generator says of running jobs is what their servers say."""
-    options = {"scenario": scenario, "separate_groups": separate}
-    rng = np.random.default_rng(3)
-    fleet, tenants = with_tenants(rng, training=12, loan=14, jobs=30, **options)
+    sizes = {"training": 12, "loan": 14, "jobs": 30}
+    fleet, tenants = with_tenants(
+        np.random.default_rng(3), **sizes, scenario=scenario, separate_groups=separate
+    )
     placed = dlsched.solve(fleet, "bfd").solution
     made = to_reclaiming(fleet, placed, 3, tenants)
     held = sum(worker.gpus for job in made.jobs for worker in job.workers)
@@ -205,3 +156,17 @@ def test_generated_tenants_fit_their_instance(scenario: str, separate: bool) -> 
         if server.startswith("loan")
     )
     assert held == new + sum(server.gpus - server.free for server in loan)
+
+
+def test_rows_name_jobs_pools_and_groups() -> None:
+    """Each worker has a box with its job; each row says pool and group."""
+    ax = dlsched.plot(dlsched.solve("workers-two-groups"))
+    assert {"a", "b", "training", "on loan, base", "on loan, flexible"} <= {
+        text.get_text() for text in [*ax.texts, *ax.artists]
+    }
+    title = ax.get_title(loc="left").replace("\n", " ")
+    assert (
+        "2 jobs; arc_flow: placed 2, flexible 2, off_preference 0 GPUs, opened 1; optimal" in title
+    )
+    hatched = [patch for patch in ax.patches if patch.get_hatch()]
+    assert len(hatched) == 2

@@ -1,0 +1,60 @@
+"""Internal: the round of `completion_rates`, which only policies call, against enumeration."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from fractions import Fraction
+
+import pytest
+
+import dlsched
+from dlsched.problems.elastic import Instance, Solution
+from dlsched.problems.elastic.definition.check import check
+from dlsched.problems.elastic.definition.job_choices import (
+    gpus_of,
+    running_time,
+    solution_of,
+    splits,
+    workers_of,
+)
+from dlsched.problems.elastic.instances.strategy import VARIATIONS, instances
+from dlsched.simulation.policies.completion_rates import completion_rates, total_rate
+from drawing import drawn
+
+PRECISION = Fraction(1, 10**6)
+"""Gains are rounded to whole units of the largest one: their sum is optimal up to this share."""
+
+
+def allocations(instance: Instance) -> Iterator[Solution]:
+    """Yield every allocation that fits."""
+    idle = (0,) * len(instance.capacities)
+    options = [[*splits(instance, j), *([] if j.running else [idle])] for j in instance.jobs]
+    for chosen in itertools.product(*options):
+        given = list(zip(instance.jobs, chosen, strict=True))
+        used = [gpus_of(instance, j, w) if any(w) else idle for j, w in given]
+        totals = [sum(column) for column in zip(idle, *used, strict=True)]
+        if all(n <= free for n, free in zip(totals, instance.capacities, strict=True)):
+            yield solution_of({j.id: w for j, w in given if any(w)})
+
+
+def rate_of(instance: Instance, solution: Solution) -> Fraction:
+    """Return the completions per second, from the definition."""
+    given = ((j, workers_of(instance, solution, j)) for j in instance.jobs)
+    return sum((1 / Fraction(running_time(instance, j, w)) for j, w in given if any(w)), Fraction())
+
+
+@pytest.mark.parametrize("variation", range(len(VARIATIONS)))
+def test_the_sum_of_the_rates_is_that_of_enumeration(variation: int) -> None:
+    """No allocation that fits completes more jobs per second."""
+
+    @drawn(30, instances(**VARIATIONS[variation]))
+    def compare(instance: Instance) -> None:
+        solution = dlsched.solve(instance, completion_rates).solution
+        assert check(instance, solution).feasible
+        best = max(rate_of(instance, other) for other in allocations(instance))
+        reached = total_rate(instance, solution)
+        assert reached == rate_of(instance, solution)
+        assert best * (1 - PRECISION) <= reached <= best
+
+    compare()
