@@ -21,7 +21,7 @@ def check_decisions(record: Record) -> None:
     Of several decisions at the same time, waiting and running jobs are recounted for the first; for
     a later one, what the one before changed is added, unless a job is preempted and started again
     at this time. Preempted jobs are recounted for all together. A job that starts and is complete
-    at the same time is complete after the first decision.
+    at the same time is complete before the next decision.
     """
     counts = _Counts(record)
     last = None
@@ -48,6 +48,10 @@ class _Counts:
         self.at_once: list[Any] = sorted(s.end for s in completed if s.start == s.end)
         self.stopped: dict[Any, list[int]] = defaultdict(list)
         self.changed: dict[Any, set[int]] = defaultdict(set)
+        self.instant: dict[Any, set[int]] = defaultdict(set)
+        for s in completed:
+            if s.start == s.end:
+                self.instant[s.end].add(s.job)
         for s in record.stretches:
             if s.ending is Ending.PREEMPTED:
                 self.stopped[s.end].append(s.job)
@@ -82,7 +86,6 @@ class _Counts:
         time = decisions[0].time
         stopped = set(self.stopped[time])
         running = set(self.changed[time])
-        most = bisect_right(self.at_once, time) - bisect_left(self.at_once, time)
         for i, (before, decision) in enumerate(pairwise(decisions), number):
             started = set(self.record.started[i])
             if started & stopped:
@@ -91,10 +94,8 @@ class _Counts:
             running |= started
             where = f"decisions[{i + 1}]"
             self._expect("waiting", where, decision.waiting, waiting, time)
-            present = before.waiting + before.running
-            gone = min(max(present - decision.waiting - decision.running, 0), most)
-            self._expect("running", where, decision.running, present - gone - waiting, time)
-            most -= gone
+            present = before.waiting + before.running - len(started & self.instant[time])
+            self._expect("running", where, decision.running, present - waiting, time)
 
     def _expect(self, kind: str, where: str, stated: int, counted: int, time: Any) -> None:
         if stated != counted:
