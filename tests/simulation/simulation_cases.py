@@ -6,6 +6,7 @@ import copy
 import random
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from string import ascii_lowercase
 from typing import Any
 
 from dlsched.simulation import (
@@ -38,7 +39,7 @@ COMPARED = ("segments", "completions", "decisions", "starts", "loans")
 def by_hand(*rows: Mapping[str, Any], head: Mapping[str, Any] | None = None, **plain: Any) -> Any:
     """Return jobs a, b, c and so on with one GPU and 10 s of work from 0, unless stated."""
     usual = {"submit": 0, "gpus": 1, "work": 10} | plain
-    named = [{"id": "abcdefghijklmnop"[i]} | usual | dict(row) for i, row in enumerate(rows)]
+    named = [{"id": ascii_lowercase[i]} | usual | dict(row) for i, row in enumerate(rows)]
     return Workload.parse({"name": "by hand", "jobs": named} | dict(head or {}), "by hand")
 
 

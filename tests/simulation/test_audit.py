@@ -90,9 +90,7 @@ def base(name: str) -> Simulation:
             0: Decision({"a": on(("s2", 2, 4, 4))}),
             1: Decision({"b": on(("s1", 1))}),
             2: Decision({"c": on(("s1", 1, 1), speed=Fraction(2, 3))}, wake=10),
-            10: Decision(
-                {"a": on(("s2", 1, 3, 4)), "d": on(("s2", 1, 0, 4))}, overhead={"a": 2}
-            ),
+            10: Decision({"a": on(("s2", 1, 3, 4)), "d": on(("s2", 1, 0, 4))}, overhead={"a": 2}),
         }
         return audited(jobs, SIZED, Scripted(script))
     assert name == "at once"
@@ -167,7 +165,9 @@ def test_a_hundred_violations_of_a_kind_are_listed() -> None:
     listed = [violation.where for violation in found.violations if violation.kind == "unknown_job"]
     assert listed == [f"completions[{i}]" for i in range(3, 103)]
     assert found.details["violations"] == len(found.violations) + 51
-    assert changed(base("pools"), sql("delete meta 'workload'")).audit().details == {"violations": 1}
+    assert changed(base("pools"), sql("delete meta 'workload'")).audit().details == {
+        "violations": 1
+    }
 
 
 NUMBERS = {

@@ -7,20 +7,20 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scripted import LENT, ONE, TWO, Scripted, on
-from simulation_cases import audited, by_hand, ends
+from simulation_cases import LENT, ONE, TWO, Scripted, audited, by_hand, column, ends, on, rows
 
 from dlsched.simulation import Cluster, Decision, Simulation, State
 
 
-def stretches(simulation: Simulation) -> list[tuple[Any, ...]]:
+def stretches(run: Simulation) -> list[tuple[Any, ...]]:
     """Return job, start, end, overhead, work, lost and ending of the segments, in seconds."""
-    return [
-        (job, start / 1e6, end / 1e6, overhead / 1e6, work / 1e6, lost / 1e6, ending)
-        for job, start, end, _, _, _, _, overhead, work, lost, ending in simulation.log.rows(
-            "segments"
-        )
-    ]
+    times = ("start", "end", "overhead", "work", "lost")
+    return [(r["job"], *(r[name] / 1e6 for name in times), r["ending"]) for r in rows(run)]
+
+
+def loans(run: Simulation) -> list[tuple[Any, ...]]:
+    """Return when servers come and go."""
+    return [tuple(row.values()) for row in rows(run, "loans")]
 
 
 def test_overhead_comes_before_work() -> None:
@@ -61,7 +61,7 @@ def test_a_job_runs_on_alone_when_its_partner_ends() -> None:
     simulation = audited(workload, ONE, Scripted(script))
     assert ends(simulation) == [8, 14]
     assert simulation.summary["utilization"] == 1
-    assert [row[6] for row in simulation.log.rows("segments")] == ["3/4", "3/4", "1"]
+    assert column(simulation, "speed") == ["3/4", "3/4", "1"]
 
 
 def test_overhead_goes_on_when_the_partner_ends() -> None:
@@ -105,8 +105,8 @@ def test_work_is_rounded_down_at_every_change() -> None:
         soon: Decision({"a": on(("s2", 1), speed=Fraction(2, 3))}),
     }
     simulation = audited(by_hand({"work": 10e-6}), TWO, Scripted(script))
-    assert [row[1:3] for row in simulation.log.rows("segments")] == [(0, 4), (4, 16)]
-    assert [row[8] for row in simulation.log.rows("segments")] == [2, 8]
+    assert column(simulation, "end") == [4, 16]
+    assert column(simulation, "work") == [2, 8]
 
 
 def test_a_round_starts_jobs_and_a_completion_does_not() -> None:
@@ -149,7 +149,9 @@ def test_a_later_wake_replaces_an_earlier_one() -> None:
 def test_one_decision_for_all_that_happens_at_a_time() -> None:
     """a ends when b arrives: one decision, at which b waits and nothing runs."""
     simulation = audited(by_hand({}, {"submit": 10}), ONE, "fifo")
-    assert simulation.log.rows("decisions")[1][:4] == (10_000_000, "arrival+completion", 1, 0)
+    assert list(rows(simulation, "decisions")[1].values())[:4] == [
+        10_000_000, "arrival+completion", 1, 0
+    ]  # fmt: skip
     assert ends(simulation) == [10, 20]
 
 
@@ -196,7 +198,7 @@ def test_a_lent_server_is_used_and_returned(on_events: bool) -> None:
         by_hand({"work": 100}, {"work": 40, "restart": 2, "fungible": True}), LENT, policy
     )
     assert ends(simulation) == [100, 100 + 2 + 12]
-    assert simulation.log.rows("loans") == [(50_000_000, "lent", 1), (80_000_000, "lent", 0)]
+    assert loans(simulation) == [(50_000_000, "lent", 1), (80_000_000, "lent", 0)]
 
 
 def test_a_loan_ends_while_nobody_is_there() -> None:
@@ -208,14 +210,14 @@ def test_a_loan_ends_while_nobody_is_there() -> None:
         interval=100,
     )
     simulation = audited(workload, LENT, policy)
-    assert simulation.log.rows("loans") == [(50_000_000, "lent", 1), (80_000_000, "lent", 0)]
+    assert loans(simulation) == [(50_000_000, "lent", 1), (80_000_000, "lent", 0)]
 
 
 @pytest.mark.parametrize("policy", ["fifo", "srtf", "las"])
 def test_an_order_leaves_the_loan_pool_alone(policy: str) -> None:
     """b waits for a's GPU although a server is lent; the server goes back as it comes."""
     simulation = audited(by_hand({"work": 60, "fungible": True}, {"fungible": True}), LENT, policy)
-    assert {row[4] for row in simulation.log.rows("segments")} == {'[["own", 1]]'}
+    assert set(column(simulation, "shares")) == {'[["own", 1]]'}
 
 
 def test_an_order_keeps_workers_whole() -> None:
@@ -231,7 +233,7 @@ def test_a_policy_may_write_floats_and_numpy_numbers() -> None:
     script = {0: Decision({"a": held}, overhead={"a": 2.007}, wake=2.007)}
     policy = Scripted(script)
     simulation = audited(by_hand({"work": 10e-6}), ONE, policy)
-    assert simulation.log.rows("completions") == [(0, 2_007_100)]
+    assert column(simulation, "time", "completions") == [2_007_100]
     assert policy.times == [0, Fraction(2007, 1000)]
 
 

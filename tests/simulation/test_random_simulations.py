@@ -9,7 +9,15 @@ from typing import Any
 import pytest
 from simulation_cases import RandomPolicy, audited, profiled_case, random_case
 
-from dlsched.simulation import Cluster, Decision, Simulation, State, Workload, list_policies, simulate
+from dlsched.simulation import (
+    Cluster,
+    Decision,
+    Simulation,
+    State,
+    Workload,
+    list_policies,
+    simulate,
+)
 
 OPTIONS: tuple[dict[str, Any], ...] = (
     {},
