@@ -170,6 +170,14 @@ def test_a_hundred_violations_of_a_kind_are_listed() -> None:
     }
 
 
+def test_metrics_are_recomputed() -> None:
+    """Of 25 jobs the 95th and the 99th percentile are two; without a row the summary differs."""
+    run = audited(by_hand(*({"work": n} for n in range(1, 26))), ONE, "fifo")
+    assert run.summary["p95_jct"] == 24 * 25 / 2
+    (found,) = changed(run, "DELETE FROM timings WHERE rowid = 1").audit().violations
+    assert (found.kind, found.where) == ("metric", "summary.decisions")
+
+
 NUMBERS = {
     "segments": ("job", "start", "end", "gpus", "overhead", "work", "lost"),
     "completions": ("job", "time"),

@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from simulation_cases import audited, by_hand
 
-from dlsched.simulation import Allocation, Cluster, Decision, Share, Simulation, Workload, simulate
-from dlsched.simulation.measures.metrics import rank
-
-
-def make(*jobs: dict[str, object], servers: int = 1, gpus: int = 1) -> Simulation:
-    """Simulate jobs first in, first out."""
-    workload = Workload.parse({"name": "hand", "jobs": list(jobs)}, "hand")
-    return simulate(workload, Cluster.uniform(servers, gpus), "fifo")
+from dlsched.simulation import Allocation, Cluster, Decision, Share, simulate
 
 
 def test_two_jobs_on_one_gpu() -> None:
     """The second job comes at 2, waits until 10, and ends at 15."""
-    found = make(
-        {"id": "a", "submit": 0, "gpus": 1, "work": 10},
-        {"id": "b", "submit": 2, "gpus": 1, "work": 5},
-    ).summary
+    jobs = by_hand({}, {"submit": 2, "work": 5})
+    found = simulate(jobs, Cluster.uniform(1, 1), "fifo").summary
     assert found["mean_jct"] == (10 + 13) / 2
     assert found["mean_queueing"] == (0 + 8) / 2
     assert found["p99_queueing"] == 8
@@ -37,9 +29,8 @@ def test_two_jobs_on_one_gpu() -> None:
 
 def test_busy_resources_follow_the_stages() -> None:
     """A job of stages 1, 2, 1 alone keeps its resources busy for 25, 50 and 25 % of the time."""
-    found = make(
-        {"id": "a", "submit": 0, "gpus": 2, "work": 10, "stages": [1, 2, 1]}, gpus=2
-    ).summary
+    jobs = by_hand({"gpus": 2, "stages": [1, 2, 1]})
+    found = simulate(jobs, Cluster.uniform(1, 2), "fifo").summary
     busy = [found[f"busy_{name}"] for name in ("storage", "gpu", "network")]
     assert busy == [0.25, 0.5, 0.25]
 
@@ -57,35 +48,35 @@ class Pair:
 
 def test_shared_gpus_count_once() -> None:
     """Two jobs that take turns on two of four GPUs hold half of the cluster, not all of it."""
-    jobs = [
-        {"id": name, "submit": 0, "gpus": 2, "work": 10, "stages": stages}
-        for name, stages in (("a", [1, 0, 0]), ("b", [0, 1, 0]))
-    ]
-    workload = Workload.parse({"name": "hand", "jobs": jobs}, "hand")
-    run = simulate(workload, Cluster.uniform(1, 4), Pair())
+    jobs = by_hand({"stages": [1, 0, 0]}, {"stages": [0, 1, 0]}, gpus=2)
+    run = audited(jobs, Cluster.uniform(1, 4), Pair())
     # Their stages use different resources: one iteration of both takes as long as one of each.
     assert list(run.jobs["end"]) == [10, 10]
     assert run.summary["utilization"] == 0.5
     assert run.jobs["service"].sum() == 40
-    assert run.audit()
 
 
-def test_rank_counts_from_zero() -> None:
-    """Of 100 values the one at position 99 is the 99th percentile; of two, the second."""
-    assert rank(range(100), 0.99) == 99
-    assert rank(range(2), 0.99) == 1
-    assert rank(range(1), 0.99) == 0
+def test_percentiles_count_from_zero() -> None:
+    """Of 25 values 95 % is the one at position 23; of two, the second."""
+    for count, p95 in ((25, 24), (2, 2)):
+        jobs = by_hand(*({"work": 10 + i} for i in range(1, count + 1)))
+        run = simulate(jobs, Cluster.uniform(25, 1), "fifo")
+        assert run.summary["p95_jct"] == 10 + p95
 
 
 def test_jobs_on_another_type_of_gpu_are_counted() -> None:
     """Two jobs run on a k80: one names it as the second of its types, one names a v100."""
-    job = {"submit": 0, "gpus": 1, "work": 10}
     rates = {"rates": {"v100": 2, "k80": 1}, "gpu_type": "v100"}
-    kinds = {"a": {"gpu_type": "v100|k80"}, "b": {"gpu_type": "v100"}, "c": rates, "d": {}}
-    data = {"name": "hand", "jobs": [{"id": name} | job | kind for name, kind in kinds.items()]}
-    workload = Workload.parse(data, "hand")
-    run = simulate(workload, Cluster.uniform(2, 2, gpu_type="k80"), "fifo")
+    jobs = by_hand({"gpu_type": "v100|k80"}, {"gpu_type": "v100"}, rates, {})
+    run = audited(jobs, Cluster.uniform(2, 2, gpu_type="k80"), "fifo")
     assert run.summary["other_gpu_type"] == 1
-    assert run.audit()
-    two = workload.model_copy(update={"jobs": workload.jobs[:2]})
+    two = jobs.model_copy(update={"jobs": jobs.jobs[:2]})
     assert "other_gpu_type" not in simulate(two, Cluster.uniform(2, 2), "fifo").summary
+
+
+def test_a_simulation_is_shown_in_a_notebook_and_in_a_line() -> None:
+    """Policy, settings and the first metrics; times in hours."""
+    run = simulate(by_hand({"work": 7200}), Cluster.uniform(1, 1), "las", seed=3)
+    assert repr(run) == "Simulation(las, mean_jct=7,200 s, makespan=7,200 s)"
+    page = run._repr_html_()
+    assert "1 of 1 jobs are complete" in page and "seed 3" in page and "2.00" in page

@@ -1,0 +1,173 @@
+"""Muri's policies and Themis, which its evaluation compares with: by hand, ties, seeded groups."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+import pytest
+from simulation_cases import audited, by_hand, ends, rows
+
+import dlsched
+from dlsched import DlschedError, OptionError
+from dlsched.simulation import Cluster, Simulation, Workload, simulate
+
+ThemisJobs = partial(by_hand, work=12)
+STAGES = ((4, 1, 0), (4, 1, 0), (4, 1, 0), (1, 3, 1), (1, 3, 1), (5, 5, 1))
+
+
+def groups(run: Simulation, time: int = 0) -> list[tuple[str, ...]]:
+    """Return the jobs that share GPUs from a time on."""
+    found: dict[str, list[str]] = {}
+    for row in rows(run):
+        if row["start"] == time:
+            name = run.workload.jobs[row["job"]].id
+            found.setdefault(row["sharing"] or name, []).append(name)
+    return sorted(tuple(sorted(names)) for names in found.values())
+
+
+def speeds(run: Simulation) -> dict[str, float]:
+    """Return how fast each job that starts at 0 is."""
+    there = [row for row in rows(run) if row["start"] == 0]
+    return {run.workload.jobs[r["job"]].id: eval_fraction(r["speed"]) for r in there}
+
+
+def eval_fraction(text: str) -> float:
+    """Return a speed of the log as a number."""
+    over, _, under = text.partition("/")
+    return int(over) / int(under or 1)
+
+
+def test_themis_takes_turns() -> None:
+    """Equal jobs on one GPU: the one that ran less goes on, in leases of 4 s."""
+    run = audited(ThemisJobs({}, {}), Cluster.uniform(1, 1), "themis", interval=4)
+    turns = sorted((row["start"] // 10**6, row["job"]) for row in rows(run))
+    assert turns == [(0, 0), (4, 1), (8, 0), (12, 1), (16, 0), (20, 1)]
+    assert ends(run) == [20, 24]
+
+
+def test_themis_prefers_the_job_that_is_behind_its_fair_share() -> None:
+    """A short job that comes to a long one runs first: its ratio would rise fastest."""
+    jobs = ThemisJobs({"work": 100}, {"work": 10, "submit": 10})
+    assert ends(audited(jobs, Cluster.uniform(1, 1), "themis", interval=1000)) == [110, 20]
+
+
+@pytest.mark.parametrize("policy", ["muri_s", "muri_l"])
+def test_the_groups_of_a_round_are_an_optimum(policy: str) -> None:
+    """With method exact the first groups are worth what the problem's optimum is.
+
+    Equal jobs, jobs that are too large for the room and jobs that come later do not change that.
+    """
+    kinds = [(3, 1, 1), (1, 3, 1), (1, 1, 3), (2, 2, 1)]
+    jobs = by_hand(*({"work": 20 + 5 * (i // 4), "stages": kinds[i % 4]} for i in range(12)))
+    run = audited(jobs, Cluster.uniform(1, 2), policy, method="exact", interval=20)
+    first = groups(run)
+    there = [j for j in jobs.jobs if any(j.id in group for group in first)]
+    data = {
+        "dlsched": 1, "problem": "interleaving", "name": "round", "grouping": "cover",
+        "resources": ["storage", "gpu", "network"], "gpu_budget": 2,
+        "jobs": [{"id": job.id, "stages": job.stages} for job in there],
+    }  # fmt: skip
+    best = dlsched.solve(dlsched.load(data), "exact")
+    solved = [json.loads(text) for text in run.rounds["solved"]]
+    assert solved[0]["objective"] == pytest.approx([float(best.objective[0])])
+    assert len(first) == 2
+
+
+def test_ties_are_settled_for_the_first_in_line() -> None:
+    """No exchange of jobs with equal stages, in the groups of the first round, helps those first.
+
+    The sum of weight times speed is largest, where a job's weight falls with its place.
+    """
+    jobs = by_hand(*({"work": 10 + 3 * i, "stages": s} for i, s in enumerate(STAGES)))
+    run = audited(jobs, Cluster.uniform(1, 3), "muri_s", interval=None, ties="shortest")
+    weight = {job.id: 1 / (1 + i) for i, job in enumerate(jobs.jobs)}
+    fast = speeds(run)
+    assert set(fast) == set(weight)
+    settled = sum(weight[name] * fast[name] for name in fast)
+    for a, b in ((x, y) for x in permutations("abc") for y in permutations("de")):
+        other = dict(zip("abcdef", (*a, *b, "f"), strict=True))
+        assert sum(weight[name] * fast[other[name]] for name in fast) <= settled + 1e-12
+    with pytest.raises(OptionError, match="ties='longest' is none of listed, shortest"):
+        simulate(jobs, Cluster.uniform(1, 3), "muri_s", ties="longest")
+
+
+def drawn(seed: int, unit: float) -> Workload:
+    """Return 16 jobs of few profiles or of many, with stages in a unit."""
+    rng = np.random.default_rng(seed)
+    kinds = rng.integers(0, 9, size=(4 if seed % 2 else 16, 4)) + np.eye(4, dtype=int)[seed % 4]
+    jobs = [
+        {
+            "submit": int(rng.integers(0, 50)),
+            "gpus": int(rng.choice([1, 1, 2, 4])),
+            "work": int(rng.integers(1, 1000)),
+            "stages": [float(x) * unit for x in kinds[rng.integers(len(kinds))].tolist()],
+        }
+        for _ in range(16)
+    ]
+    return by_hand(*jobs)
+
+
+SEEDED = {"objective": "seeded_speeds"}
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1e12])
+def test_simulations_with_seeded_groups_are_sound(unit: float) -> None:
+    """All jobs complete, the audit finds nothing, and units of the stages change no figure."""
+    cluster = Cluster.uniform(2, 4)
+    for seed in range(2):
+        runs = [
+            audited(drawn(seed, x), cluster, "muri_s", interval=None, **SEEDED) for x in (unit, 1.0)
+        ]
+        assert runs[0].summary["mean_jct"] == pytest.approx(runs[1].summary["mean_jct"], rel=1e-6)
+        audited(drawn(seed, unit), cluster, "muri_s", fill=10**30, **SEEDED)
+    audited(drawn(0, unit), cluster, "muri_l", **SEEDED)
+
+
+def test_seeded_groups_are_those_that_are_worth_most() -> None:
+    """Two GPUs and four jobs: the first two run, and of those who fit beside them the fast ones.
+
+    a and b use the first resource alone, so that c, which uses the second, joins without loss.
+    """
+    stages = ([4, 0, 0], [4, 0, 0], [0, 4, 0], [4, 4, 4])
+    jobs = by_hand(*({"work": 10 + i, "stages": s} for i, s in enumerate(stages)))
+    run = audited(jobs, Cluster.uniform(1, 2), "muri_s", interval=None, **SEEDED)
+    first = groups(run)
+    assert any({"a", "c"} <= set(group) or {"b", "c"} <= set(group) for group in first)
+    assert not any({"a", "b"} <= set(group) for group in first)
+    assert speeds(run)["c"] == speeds(run)["a"] == 1
+
+
+OPTIONS: list[tuple[str, dict[str, Any], str]] = [
+    *(("muri_s", SEEDED | other, "takes no method and leaves no ties")
+      for other in ({"ties": "shortest"}, {"method": "exact"})),
+    ("muri_s", {"objective": "x"}, "'x' is none of efficiency, seeded_speeds"),
+    ("muri_l", SEEDED | {"exponent": 0.5}, "must be from 0 to 1, with weights of speeds"),
+    *(("muri_s", other, "must be a whole number from 1, with seeded")
+      for other in ({"fill": 2}, SEEDED | {"fill": 0}, SEEDED | {"fill": 2.5})),
+    *(("muri_s", other, "must be from 0 to 1, with weights of speeds")
+      for other in (SEEDED | {"exponent": 1.5}, {"exponent": 0.5}, SEEDED | {"exponent": -1})),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("policy", "options", "message"), OPTIONS)
+def test_options_that_do_not_go_together_are_refused(
+    policy: str, options: dict[str, Any], message: str
+) -> None:
+    """A method, settled ties, Muri-L, and an exponent out of range or with nothing to weigh."""
+    with pytest.raises(OptionError, match=message):
+        simulate(drawn(0, 1.0), Cluster.uniform(2, 4), policy, **options)
+
+
+@pytest.mark.parametrize(
+    ("stages", "problem"),
+    [((), "a job has no stages"), ((1, 2, 3), "each needs stages of the same resources")],
+)
+def test_jobs_that_cannot_share_are_refused(stages: tuple[int, ...], problem: str) -> None:
+    """One of the jobs has no stages, or fewer than the others."""
+    jobs = by_hand(*({"stages": list(row)} for row in ((1, 0, 0, 2), (0, 5, 1, 1), stages)))
+    with pytest.raises(DlschedError, match=problem):
+        simulate(jobs, Cluster.uniform(1, 2), "muri_s", **SEEDED)
