@@ -258,7 +258,10 @@ def test_simulations_pass_the_audit(policy: str, kind: str, options: Row) -> Non
 
 
 REFUSED: list[tuple[str, Row, str]] = [
-    *(("lyra", {option: "nonsense"}, "no method for") for option in ("method", "elastic", "workers")),
+    *(
+        ("lyra", {option: "nonsense"}, "no method for")
+        for option in ("method", "elastic", "workers")
+    ),
     ("lyra", {"retries": -1}, "retries=-1 must be from 0"),
     ("opportunistic", {"order": "longest"}, "order='longest'"),
     ("pollux", {}, "loan"),
