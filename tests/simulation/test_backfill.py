@@ -1,4 +1,4 @@
-"""Backfilling against a slow simulator of its own, and by hand."""
+"""Backfilling against a slow simulator of its own."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 import pytest
-from simulation_cases import audited, by_hand, column, ends
+from simulation_cases import audited, by_hand
 
 from dlsched.simulation import Cluster, PolicyError, Simulation, Workload, simulate
 
@@ -126,56 +126,12 @@ def test_partitions_without_shared_servers_are_clusters_of_their_own(seed: int) 
         assert {row["id"]: starts[row["id"]] for row in own} == expected
 
 
-SERVERS = [
-    {"id": "s1", "gpus": 4, "partitions": ["a"]},
-    {"id": "s2", "gpus": 4, "partitions": ["a", "b"]},
-]
-
-
-def test_shared_servers_keep_what_is_reserved() -> None:
-    """A job of another partition does not delay the first of one on servers of both."""
-    jobs = by_hand(
-        {"id": "long", "gpus": 4, "partition": "a"},
-        {"id": "first", "submit": 1, "gpus": 8, "work": 5, "partition": "a"},
-        {"id": "short", "submit": 2, "gpus": 2, "work": 8, "partition": "b"},
-        {"id": "other", "submit": 3, "gpus": 2, "work": 20, "partition": "b"},
-    )
-    run = simulate(jobs, Cluster.parse({"servers": SERVERS}, "test"), "backfill")
-    assert starts_of(run) == {"long": 0, "first": 10, "short": 2, "other": 15}
-    large = by_hand({"gpus": 5, "partition": "b"})
-    with pytest.raises(PolicyError, match="job a asks for 5 GPUs, partition 'b' has 4"):
-        simulate(large, Cluster.parse({"servers": SERVERS}, "test"), "backfill")
-
-
-def test_a_wrong_estimate_delays_the_reservation() -> None:
-    """By the limit a job may go ahead that by the truth it may not, and the other way round."""
-    rows: list[Row] = [
-        {"gpus": 3},
-        {"submit": 1, "gpus": 4, "work": 5},
-        {"submit": 2, "work": 50},
-    ]
-    estimates = ({"estimate": x} for x in (100, 5, 60))
-    wrong = by_hand(*(row | x for row, x in zip(rows, estimates, strict=True)))
-    for jobs, starts in ((wrong, [0, 52, 2]), (by_hand(*rows), [0, 10, 15])):
-        run = simulate(jobs, Cluster.uniform(1, 4), "backfill")
-        assert run.jobs["start"].tolist() == starts
-
-
-def test_srtf_orders_by_what_is_known() -> None:
-    """A policy of shortest jobs takes the estimate for the truth."""
-    jobs = by_hand({"work": 5, "estimate": 50}, {"estimate": 10})
-    assert ends(audited(jobs, Cluster.uniform(1, 1), "srtf")) == [15, 10]
-
-
-def test_recorded_repeats_starts_and_servers() -> None:
-    """Every job starts when and where it is recorded, even where others would wait."""
-    rows: list[Row] = [
-        {"gpus": 2, "work": 5, "start": 3, "nodes": [["s2", 2]]},
-        {"gpus": 2, "work": 5, "start": 8, "nodes": [["s2", 1], ["s1", 1]]},
-    ]
-    run = audited(by_hand(*rows), Cluster.uniform(2, 2), "recorded")
-    assert run.jobs["start"].tolist() == [3, 8]
-    assert column(run, "shares") == ['[["s2", 2]]', '[["s2", 1], ["s1", 1]]']
-    rows[1]["start"] = None
-    with pytest.raises(PolicyError, match="job b has no recorded start"):
-        simulate(by_hand(*rows), Cluster.uniform(2, 2), "recorded")
+def test_what_cannot_be_done_is_refused() -> None:
+    """A job larger than its partition, and one without a recorded start, by their names."""
+    servers = [{"id": "s", "gpus": 2, "partitions": ["a"]}, {"id": "t", "gpus": 8}]
+    servers[1]["partitions"] = ["b"]
+    cluster = Cluster.parse({"servers": servers}, "test")
+    with pytest.raises(PolicyError, match="job a asks for 3 GPUs, partition 'a' has 2"):
+        simulate(by_hand({"gpus": 3, "partition": "a"}), cluster, "backfill")
+    with pytest.raises(PolicyError, match="job a has no recorded start"):
+        simulate(by_hand({}), Cluster.uniform(2, 2), "recorded")

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 from simulation_cases import ONE, by_hand
-from synergy_cases import server, workload
 
-from dlsched.simulation import compare_policies, simulate
+from dlsched.simulation import Cluster, compare_policies, simulate
 
 # One GPU: the long job first ends at 10 and 12, the short one first at 2 and 12.
 JOBS = by_hand({"stages": [1, 1, 0]}, {"work": 2, "stages": [0, 1, 1]})
@@ -38,9 +37,14 @@ def test_bounds_allow_for_sharing_where_a_policy_shares() -> None:
 def test_entries_have_methods_and_options_of_their_own() -> None:
     """A row's own options go before those for all rows."""
     rows: list[Any] = ["synergy", ("synergy", "exact"), ("synergy", "exact", {"order": "srtf"})]
+    matrix = {"cpus": [1, 2, 3], "memory": [2], "throughput": [[1], [2], [3]], "share": [2, 2]}
     # FIFO runs the two long jobs first.
-    jobs = workload(("hungry", 900), ("hungry", 900), ("modest", 300), ("modest", 300))
-    table = compare_policies(jobs, server(), rows, order="fifo", bounds=True)
+    jobs = by_hand(
+        *({"work": work, "iterations": work} for work in (900, 900, 300, 300)),
+        profile="p", iteration_time=1, head={"matrices": {"p": matrix}},
+    )  # fmt: skip
+    cluster = Cluster.uniform(1, 2, cpus=4, memory=4)
+    table = compare_policies(jobs, cluster, rows, order="fifo", bounds=True)
     assert table["method"].fillna("default").tolist() == ["default", "exact", "exact"]
     assert table["mean_jct"][2] < table["mean_jct"][1]
     assert (table["mean_jct_bound"] <= table["mean_jct"]).all()

@@ -1,21 +1,19 @@
-"""Muri's policies and Themis, which its evaluation compares with: by hand, ties, seeded groups."""
+"""Muri's policies: groups of a round, ties, seeded groups."""
 
 from __future__ import annotations
 
 import json
-from functools import partial
 from itertools import permutations
 from typing import Any
 
 import numpy as np
 import pytest
-from simulation_cases import audited, by_hand, ends, rows
+from simulation_cases import audited, by_hand, rows
 
 import dlsched
 from dlsched import DlschedError, OptionError
 from dlsched.simulation import Cluster, Simulation, Workload, simulate
 
-ThemisJobs = partial(by_hand, work=12)
 STAGES = ((4, 1, 0), (4, 1, 0), (4, 1, 0), (1, 3, 1), (1, 3, 1), (5, 5, 1))
 
 
@@ -39,20 +37,6 @@ def eval_fraction(text: str) -> float:
     """Return a speed of the log as a number."""
     over, _, under = text.partition("/")
     return int(over) / int(under or 1)
-
-
-def test_themis_takes_turns() -> None:
-    """Equal jobs on one GPU: the one that ran less goes on, in leases of 4 s."""
-    run = audited(ThemisJobs({}, {}), Cluster.uniform(1, 1), "themis", interval=4)
-    turns = sorted((row["start"] // 10**6, row["job"]) for row in rows(run))
-    assert turns == [(0, 0), (4, 1), (8, 0), (12, 1), (16, 0), (20, 1)]
-    assert ends(run) == [20, 24]
-
-
-def test_themis_prefers_the_job_that_is_behind_its_fair_share() -> None:
-    """A short job that comes to a long one runs first: its ratio would rise fastest."""
-    jobs = ThemisJobs({"work": 100}, {"work": 10, "submit": 10})
-    assert ends(audited(jobs, Cluster.uniform(1, 1), "themis", interval=1000)) == [110, 20]
 
 
 @pytest.mark.parametrize("policy", ["muri_s", "muri_l"])

@@ -1,0 +1,132 @@
+"""Simulations of a few jobs whose times are worked out by hand, in by_hand.toml."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import tomllib
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from simulation_cases import MATRIX, ONE, Scripted, audited, by_hand, column, ends, on, rows
+
+from dlsched.simulation import Allocation, Cluster, Decision, Simulation, State
+
+CASES = tomllib.loads(Path(__file__).with_name("by_hand.toml").read_text(encoding="utf-8"))["case"]
+PROFILES = {
+    "hungry": MATRIX | {"memory": [2], "throughput": [[0.5], [1], [1.5]]},
+    "modest": MATRIX | {"memory": [2], "throughput": [[1], [1], [1]]},
+}
+
+
+def held(text: str) -> Allocation:
+    """Return what a text says that a job holds."""
+    places, *others = text.split(", ")
+    named = dict(other.split() for other in others)
+    shares = (place.split() for place in places.split(" + "))
+    speed = Fraction(named["speed"]) if "speed" in named else None
+    return on(*((s, int(gpus)) for s, gpus in shares), group=named.get("group"), speed=speed)
+
+
+def decision(entry: Mapping[str, Any]) -> Decision:
+    """Return a decision of a script."""
+    start = {name: held(text) for name, text in entry.get("start", {}).items()}
+    wake = Fraction(entry["wake"]) if "wake" in entry else None
+    other = {key: entry[key] for key in ("preempt", "returned", "overhead") if key in entry}
+    return Decision(start, wake=wake, **other)
+
+
+def runs(case: Mapping[str, Any]) -> Iterator[Simulation]:
+    """Simulate a case, with each of its policies, methods and options."""
+    jobs = [dict(job) for job in case["jobs"]]
+    head: dict[str, Any] = {key: case[key] for key in ("quotas",) if key in case}
+    if case.get("policy") == "synergy":
+        # An iteration takes a second at the proportional share.
+        plain = {"profile": "modest", "iteration_time": 1}
+        jobs = [plain | {"iterations": job["work"]} | job for job in jobs]
+        head["matrices"] = PROFILES
+    workload = by_hand(*jobs, head=head, **case.get("each", {}))
+    servers = list(Cluster.of(case.get("servers", [{"gpus": 1}])).servers)
+    loans = [{"time": time, "servers": count} for time, count in case.get("loans", [])]
+    data = {"servers": [server.model_dump() for server in servers], "loans": loans}
+    cluster = Cluster.parse(data, "by hand")
+    if "script" in case:
+        script = {Fraction(time): decision(entry) for time, entry in case["script"].items()}
+        settings = {key: case[key] for key in ("interval", "on_events") if key in case}
+        yield audited(workload, cluster, Scripted(script, **settings))
+        return
+    several = ([x] if not isinstance(x := case.get(key, plain), list) else x
+               for key, plain in (("policy", None), ("method", None), ("options", {})))  # fmt: skip
+    for policy, method, options in itertools.product(*several):
+        stated = {name: None if x == "none" else x for name, x in options.items()}
+        yield audited(workload, cluster, policy, **{"method": method} | stated)
+
+
+def stretch(row: Mapping[str, Any]) -> str:
+    """Return a row of the log's stretches in words, times in seconds."""
+    start, end, *others = (f"{row[name] / 1e6:.12g}" for name in
+                           ("start", "end", "overhead", "work", "lost"))  # fmt: skip
+    words = [f"{what} {x}" for what, x in zip(("overhead", "work", "lost"), others, strict=True)]
+    return f"{'abcdef'[row['job']]} {start} {end}, {', '.join(words)}, {row['ending']}"
+
+
+def reclaimed(run: Simulation) -> dict[str, Any]:
+    """Return what the log has on the one reclaim."""
+    solved = [json.loads(text) for text in run.rounds["solved"]]
+    (found,) = [row["reclaiming"] for row in solved if "reclaiming" in row]
+    return dict(found)
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["what"] for case in CASES])
+def test_a_simulation_is_as_worked_out(case: Mapping[str, Any]) -> None:
+    """All that the case states is so, the audit is clean, and no bound is above a metric."""
+    for run in runs(case):
+        by_job = run.jobs.set_index("id")
+        for key, name in (("ends", "end"), ("starts", "start")):
+            if key in case:
+                assert dict(by_job[name]) == pytest.approx(case[key])
+        views: dict[str, Any] = {
+            "stretches": lambda run: [stretch(row) for row in rows(run)],
+            "speeds": lambda run: column(run, "speed"),
+            "used": lambda run: sorted(set(column(run, "shares"))),
+            "overheads": lambda run: [ticks / 1e6 for ticks in column(run, "overhead")],
+            "lent": lambda run: [f"{r['time'] // 10**6} {r['server']} {r['lent']}"
+                                 for r in rows(run, "loans")],
+            "first": lambda run: {"abcdef"[row["job"]]: row["gpus"] for row in rows(run)
+                                  if row["start"] == 0},
+        }  # fmt: skip
+        for key in views.keys() & case.keys():
+            assert views[key](run) == case[key]
+        assert run.summary == run.summary | case.get("summary", {})
+        for name, expected in case.get("rounds", {}).items():
+            assert run.rounds[name].tolist() == expected
+        if "reclaimed" in case:
+            assert (found := reclaimed(run)) == found | case["reclaimed"]
+        if "script" not in case:
+            for metric in ("mean_jct", "makespan"):
+                assert run.bound(metric).value <= run.summary[metric] * (1 + 1e-12)
+
+
+def test_a_policy_may_write_floats_and_numpy_numbers() -> None:
+    """7.007 s of overhead and a speed of 0.1 are these decimals: 10 us of work take 100 us."""
+    held = on((ONE.servers[0].id, np.int64(1)), speed=np.float64(0.1))
+    policy = Scripted({0: Decision({"a": held}, overhead={"a": 2.007}, wake=2.007)})  # type: ignore[dict-item, arg-type]
+    run = audited(by_hand({"work": 10e-6}), ONE, policy)
+    assert column(run, "time", "completions") == [2_007_100]
+    assert policy.times == [0, Fraction(2007, 1000)]
+
+
+def test_a_policy_is_used_twice_with_the_same_result() -> None:
+    """What it remembers of a simulation is gone when the next one begins."""
+
+    class Counting(Scripted):
+        def decide(self, state: State) -> Decision:
+            self.memory["n"] = self.memory.get("n", 0) + 1
+            return Decision({"a": on(("s1", 1))}, overhead={"a": self.memory["n"]})
+
+    policy = Counting({})
+    assert [ends(audited(by_hand({}), ONE, policy)) for _ in range(2)] == [[11], [11]]
