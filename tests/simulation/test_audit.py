@@ -1,4 +1,4 @@
-"""The auditor finds what is wrong in a log, and nothing else: changed_logs.txt says what it reports.
+"""The auditor finds what is wrong in a log, and nothing else: changed_logs.txt has its reports.
 
 There a line has a simulation of `base` and changes to its log; the lines below it are the report.
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+
 import pytest
 from simulation_cases import ONE, audited, by_hand
 

@@ -175,7 +175,7 @@ def test_pools_and_workers_are_respected(
 
 
 def test_a_lent_server_is_returned_when_it_must_be_and_empty() -> None:
-    """Nobody may use it beyond its loan, also between rounds, and jobs on it are preempted first."""
+    """Nobody may use it beyond its loan, also between rounds; jobs on it are preempted first."""
     policy = Scripted({0: Decision({"a": on(("own", 1))})}, on_events=False, interval=1000)
     with pytest.raises(PolicyError, match="only 0 servers are lent now"):
         simulate(by_hand({"work": 100}), LENT, policy)

@@ -212,7 +212,7 @@ def test_what_cannot_be_used_is_refused(name: str) -> None:
     """Options, servers and jobs that a policy cannot take: one error, with a remedy."""
     workload, cluster, options, message = REFUSED[name]
     with pytest.raises((OptionError, UnknownName, InstanceError), match=message):
-        simulate(workload, cluster, name.split()[0], **options)
+        simulate(workload, cluster, name.split(maxsplit=1)[0], **options)
 
 
 def test_a_share_that_was_not_measured_is_refused() -> None:
