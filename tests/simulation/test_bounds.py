@@ -38,32 +38,30 @@ def drawn(seed: int, most: int, gpus: tuple[int, ...], **fields: Any) -> Workloa
 def least(jobs: Workload, free: Callable[[int], int], last: bool) -> int:
     """Return the least makespan, or sum of completion times, if jobs may change every second.
 
-    All schedules are tried; a job's time is counted to the end of the second.
+    All schedules are tried in which no GPU is idle that a job could have.
     """
-    submits = [int(job.submit) for job in jobs.jobs]
+    submits, gpus = ([int(getattr(job, name)) for job in jobs.jobs] for name in ("submit", "gpus"))
 
     @cache
     def rest(now: int, left: tuple[int, ...]) -> int:
         if not any(left):
             return 0
         present = [j for j, n in enumerate(left) if n and submits[j] <= now]
-        best = 10**9
-        for count in range(len(present) + 1):
-            for chosen in combinations(present, count):
-                if sum(jobs.jobs[j].gpus for j in chosen) > free(now) or (present and not chosen
-                        and now > 40):  # fmt: skip
-                    continue
+        sets = [set(x) for n in range(len(present) + 1) for x in combinations(present, n)]
+        fitting = [chosen for chosen in sets if sum(gpus[j] for j in chosen) <= free(now)]
+        values = []
+        for chosen in fitting:
+            if not any(chosen < other for other in fitting):
                 after = tuple(n - (j in chosen) for j, n in enumerate(left))
                 ended = [now + 1 for j in chosen if not after[j]]
                 then = rest(now + 1, after)
-                value = max([*ended, then]) if last else sum(ended) + then
-                best = min(best, value)
-        return best
+                values.append(max([*ended, then]) if last else sum(ended) + then)
+        return min(values)
 
     return rest(0, tuple(int(job.work) for job in jobs.jobs))
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(8))
 def test_no_schedule_is_better_than_a_bound(seed: int) -> None:
     """Against all schedules of a few jobs, on GPUs of which some are lent; it is not far below."""
     rng = random.Random(seed)
@@ -86,7 +84,7 @@ def test_no_schedule_is_better_than_a_bound(seed: int) -> None:
         assert 0.6 * value <= run.bound(metric).value <= value, metric
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 def test_on_one_gpu_the_bounds_are_the_optimum(seed: int) -> None:
     """Shortest remaining time first has the least mean there, and any order the least makespan."""
     run = simulate(drawn(seed, 30, (1,)), ONE, "srtf")
@@ -114,7 +112,7 @@ def test_no_policy_that_shares_gpus_is_better_than_a_bound(kinds: int) -> None:
     rows = [
         {"id": f"j{i}", "submit": int(rng.integers(0, 50)), "gpus": int(rng.choice([1, 2])),
          "work": int(rng.integers(1, 400)), "stages": stages[i % kinds]}
-        for i in range(kinds + 5)
+        for i in range(kinds + 2)
     ]  # fmt: skip
     workload = Workload.parse({"name": "shared", "jobs": rows}, "shared")
     runs = [simulate(workload, Cluster.uniform(1, 4), policy) for policy in ("muri_s", "srsf")]
@@ -122,8 +120,7 @@ def test_no_policy_that_shares_gpus_is_better_than_a_bound(kinds: int) -> None:
     for metric in METRICS:
         values = [run.bound(metric).value for run in runs]
         assert 0 < values[0] <= values[1] * (1 + Fraction(1, 1000))
-        for run, value in zip(runs, values, strict=True):
-            assert value <= run.summary[metric] * (1 + 1e-12)
+        assert all(v <= run.summary[metric] for run, v in zip(runs, values, strict=True))
 
 
 def test_fewer_gpus_may_do_more_each() -> None:

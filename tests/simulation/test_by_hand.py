@@ -83,7 +83,7 @@ def reclaimed(run: Simulation) -> dict[str, Any]:
 
 @pytest.mark.parametrize("case", CASES, ids=[case["what"] for case in CASES])
 def test_a_simulation_is_as_worked_out(case: Mapping[str, Any]) -> None:
-    """All that the case states is so, the audit is clean, and no bound is above a metric."""
+    """All that the case states is so, and the audit is clean."""
     for run in runs(case):
         by_job = run.jobs.set_index("id")
         for key, name in (("ends", "end"), ("starts", "start")):
@@ -106,9 +106,6 @@ def test_a_simulation_is_as_worked_out(case: Mapping[str, Any]) -> None:
             assert run.rounds[name].tolist() == expected
         if "reclaimed" in case:
             assert (found := reclaimed(run)) == found | case["reclaimed"]
-        if "script" not in case:
-            for metric in ("mean_jct", "makespan"):
-                assert run.bound(metric).value <= run.summary[metric] * (1 + 1e-12)
 
 
 def test_a_policy_may_write_floats_and_numpy_numbers() -> None:

@@ -83,8 +83,8 @@ def case_of(policy: str, seed: int) -> tuple[Workload, Cluster]:
 
 
 def test_random_decisions_are_audited_and_no_better_than_a_bound() -> None:
-    """A dozen simulations with moves, groups, preemptions, loans, stated speeds and overheads."""
-    check_random(range(100, 112))
+    """Nine simulations with moves, groups, preemptions, loans, stated speeds and overheads."""
+    check_random(range(100, 109))
 
 
 @pytest.mark.parametrize("policy", list_policies())

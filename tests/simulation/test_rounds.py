@@ -13,7 +13,6 @@ from simulation_cases import audited, by_hand, changed, column, rows
 import dlsched
 from dlsched import InstanceError, OptionError, UnknownName
 from dlsched.problems.utility import Instance
-from dlsched.records import read_trace, snapshot
 from dlsched.simulation import Cluster, Simulation, Workload, simulate
 from dlsched.simulation.workload.generators import (
     hadar_cluster,
@@ -121,24 +120,16 @@ def test_programs_of_gavel_that_read_the_work_that_remains(program: str) -> None
     assert audited(jobs, TWO_TYPES, "gavel", method=program).complete
 
 
-def test_an_instance_of_a_moment_of_a_trace() -> None:
-    """A trace without rates gives an instance, which a heuristic solves."""
-    shot = snapshot(read_trace("sample-philly"), at="3h", servers=3)
-    made = shot.instance("utility")
-    assert len(made.jobs) == len(shot.state.running) + len(shot.state.waiting) > 0
-    assert dlsched.solve(made, "srtf").solution is not None
-
-
 def test_mast_on_several_types_regions_and_quotas() -> None:
     """The simulation of a generated workload passes the audit."""
-    cluster = mast_cluster(2, 2, 4, cpu_machines=4)
+    cluster = mast_cluster(2, 2, 2, cpu_machines=2)
     assert audited(mast_workload(cluster, 1, load=1.5), cluster, "mast", interval=300).complete
 
 
 @functools.cache
 def mixed_case() -> tuple[Workload, Cluster]:
     """Return ten jobs of several sizes and kinds, and two servers for them."""
-    jobs = synergy_workload(10, load=60, split="60/30/10", multi=True, seed=5, scale=0.03)
+    jobs = synergy_workload(8, load=60, split="60/30/10", multi=True, seed=5, scale=0.03)
     return jobs, Cluster.uniform(2, 8, cpus=24, memory=500)
 
 
@@ -148,7 +139,7 @@ def least_mean_jct() -> Fraction:
     return simulate(*mixed_case(), "synergy", method="tune").bound("mean_jct").value
 
 
-METHODS = ("tune", "proportional", "greedy", "opt", "tune_public", "price_round", "exact")
+METHODS = ("proportional", "greedy", "opt", "tune_public")
 ORDERS = ("fifo", "srtf", "las", "ftf", "ftf_least", "ftf_largest", "drf", "tetris", "prices")
 
 
