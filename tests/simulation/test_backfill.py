@@ -6,9 +6,9 @@ import random
 from typing import Any
 
 import pytest
-from simulation_cases import audited, by_hand
+from simulation_cases import audited
 
-from dlsched.simulation import Cluster, PolicyError, Simulation, Workload, simulate
+from dlsched.simulation import Cluster, Simulation, Workload, simulate
 
 Row = dict[str, Any]
 
@@ -124,14 +124,3 @@ def test_partitions_without_shared_servers_are_clusters_of_their_own(seed: int) 
         own = [row for row in rows if row["partition"] == name]
         expected = slow_starts(own, 12, False)
         assert {row["id"]: starts[row["id"]] for row in own} == expected
-
-
-def test_what_cannot_be_done_is_refused() -> None:
-    """A job larger than its partition, and one without a recorded start, by their names."""
-    servers = [{"id": "s", "gpus": 2, "partitions": ["a"]}, {"id": "t", "gpus": 8}]
-    servers[1]["partitions"] = ["b"]
-    cluster = Cluster.parse({"servers": servers}, "test")
-    with pytest.raises(PolicyError, match="job a asks for 3 GPUs, partition 'a' has 2"):
-        simulate(by_hand({"gpus": 3, "partition": "a"}), cluster, "backfill")
-    with pytest.raises(PolicyError, match="job a has no recorded start"):
-        simulate(by_hand({}), Cluster.uniform(2, 2), "recorded")

@@ -1,4 +1,4 @@
-"""Simulations of a few jobs whose times are worked out by hand, in by_hand.toml."""
+"""Simulations worked out by hand, in by_hand.toml, and what cannot be done, in refused.toml."""
 
 from __future__ import annotations
 
@@ -14,9 +14,21 @@ import numpy as np
 import pytest
 from simulation_cases import MATRIX, ONE, Scripted, audited, by_hand, column, ends, on, rows
 
-from dlsched.simulation import Allocation, Cluster, Decision, Simulation, State
+from dlsched import DlschedError
+from dlsched.simulation import (
+    Allocation,
+    Cluster,
+    Decision,
+    PolicyError,
+    Simulation,
+    State,
+    simulate,
+)
 
-CASES = tomllib.loads(Path(__file__).with_name("by_hand.toml").read_text(encoding="utf-8"))["case"]
+CASES, REFUSED = (
+    tomllib.loads(Path(__file__).with_name(f"{name}.toml").read_text(encoding="utf-8"))
+    for name in ("by_hand", "refused")
+)
 PROFILES = {
     "hungry": MATRIX | {"memory": [2], "throughput": [[0.5], [1], [1.5]]},
     "modest": MATRIX | {"memory": [2], "throughput": [[1], [1], [1]]},
@@ -27,9 +39,10 @@ def held(text: str) -> Allocation:
     """Return what a text says that a job holds."""
     places, *others = text.split(", ")
     named = dict(other.split() for other in others)
-    shares = (place.split() for place in places.split(" + "))
+    shares = ((server, *map(int, amounts)) for server, *amounts in
+              (place.split() for place in places.split(" + ")))  # fmt: skip
     speed = Fraction(named["speed"]) if "speed" in named else None
-    return on(*((s, int(gpus)) for s, gpus in shares), group=named.get("group"), speed=speed)
+    return on(*shares, group=named.get("group"), speed=speed)
 
 
 def decision(entry: Mapping[str, Any]) -> Decision:
@@ -42,7 +55,7 @@ def decision(entry: Mapping[str, Any]) -> Decision:
 
 def runs(case: Mapping[str, Any]) -> Iterator[Simulation]:
     """Simulate a case, with each of its policies, methods and options."""
-    jobs = [dict(job) for job in case["jobs"]]
+    jobs = [dict(job) for job in case.get("jobs", [{}])]
     head: dict[str, Any] = {key: case[key] for key in ("quotas",) if key in case}
     if case.get("policy") == "synergy":
         # An iteration takes a second at the proportional share.
@@ -57,7 +70,7 @@ def runs(case: Mapping[str, Any]) -> Iterator[Simulation]:
     if "script" in case:
         script = {Fraction(time): decision(entry) for time, entry in case["script"].items()}
         settings = {key: case[key] for key in ("interval", "on_events") if key in case}
-        yield audited(workload, cluster, Scripted(script, **settings))
+        yield audited(workload, cluster, Scripted(script, **settings), stuck_after=100)
         return
     several = ([x] if not isinstance(x := case.get(key, plain), list) else x
                for key, plain in (("policy", None), ("method", None), ("options", {})))  # fmt: skip
@@ -81,7 +94,7 @@ def reclaimed(run: Simulation) -> dict[str, Any]:
     return dict(found)
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case["what"] for case in CASES])
+@pytest.mark.parametrize("case", CASES["case"], ids=lambda case: case["what"])
 def test_a_simulation_is_as_worked_out(case: Mapping[str, Any]) -> None:
     """All that the case states is so, and the audit is clean."""
     for run in runs(case):
@@ -106,6 +119,29 @@ def test_a_simulation_is_as_worked_out(case: Mapping[str, Any]) -> None:
             assert run.rounds[name].tolist() == expected
         if "reclaimed" in case:
             assert (found := reclaimed(run)) == found | case["reclaimed"]
+
+
+@pytest.mark.parametrize("case", REFUSED["case"], ids=lambda case: case["what"])
+def test_what_cannot_be_simulated_is_one_error(case: Mapping[str, Any]) -> None:
+    """The message says what is wrong, before or when it is needed; with each of the options."""
+    count = len(case["options"]) if isinstance(case.get("options"), list) else 1
+    for i in range(count):
+        one = dict(case) | ({"options": case["options"][i]} if count > 1 else {})
+        with pytest.raises(DlschedError, match=case["error"]):
+            list(runs(one))
+
+
+@pytest.mark.parametrize("entry", REFUSED["decision"], ids=lambda entry: entry["error"])
+def test_an_impossible_decision_is_refused(entry: Mapping[str, Any]) -> None:
+    """The message has the policy, the time, what the job asked for, and what there is."""
+    jobs = by_hand(
+        {"gpus": 2}, {}, {"submit": 5}, {"stages": [1, 2]}, {"stages": [0, 0]},
+        {"gpus": 3, "min_gpus": 1, "max_gpus": 4},
+    )  # fmt: skip
+    cluster = Cluster.uniform(servers=2, gpus=2, cpus=4, memory=8)
+    with pytest.raises(PolicyError, match=entry["error"]) as raised:
+        simulate(jobs, cluster, Scripted({0: decision(entry)}))
+    assert str(raised.value).startswith("policy scripted at 0 s: ")
 
 
 def test_a_policy_may_write_floats_and_numpy_numbers() -> None:

@@ -12,7 +12,6 @@ import pytest
 from simulation_cases import ends_by_id
 
 import dlsched
-from dlsched import OptionError, UnknownName
 from dlsched.problems.elastic import Instance
 from dlsched.simulation import Cluster, Simulation, Workload, simulate
 from dlsched.simulation.workload.generators import lyra_cluster, lyra_workload
@@ -116,24 +115,6 @@ def test_simulations_pass_the_audit(policy: str, kind: str, options: Row) -> Non
     assert run.summary["preemptions"] == sum(r["preempted"] for r in reclaims(run))
     assert (run.summary["preemptions"] > 0) == (policy != "gandiva")
     assert run.bound("mean_jct").value <= run.summary["mean_jct"]
-
-
-REFUSED: list[tuple[str, Row, str]] = [
-    *(
-        ("lyra", {option: "nonsense"}, "no method for")
-        for option in ("method", "elastic", "workers")
-    ),
-    ("lyra", {"retries": -1}, "retries=-1 must be from 0"),
-    ("opportunistic", {"order": "longest"}, "order='longest'"),
-    ("pollux", {}, "loan"),
-]
-
-
-@pytest.mark.parametrize(("policy", "options", "message"), REFUSED)
-def test_options_that_cannot_be_right_are_refused(policy: str, options: Row, message: str) -> None:
-    """A wrong name is an error although no round solves its problem."""
-    with pytest.raises((OptionError, UnknownName, dlsched.DlschedError), match=message):
-        simulate(workload({"id": "a", "gpus": 8, "work": 9}), cluster(1), policy, **options)
 
 
 def test_the_generator_draws_the_same_jobs_with_a_speed_on_loan() -> None:

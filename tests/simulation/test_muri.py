@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 from itertools import permutations
-from typing import Any
 
 import numpy as np
 import pytest
 from simulation_cases import audited, by_hand, rows
 
 import dlsched
-from dlsched import DlschedError, OptionError
-from dlsched.simulation import Cluster, Simulation, Workload, simulate
+from dlsched.simulation import Cluster, Simulation, Workload
 
 STAGES = ((4, 1, 0), (4, 1, 0), (4, 1, 0), (1, 3, 1), (1, 3, 1), (5, 5, 1))
 
@@ -75,8 +73,6 @@ def test_ties_are_settled_for_the_first_in_line() -> None:
     for a, b in ((x, y) for x in permutations("abc") for y in permutations("de")):
         other = dict(zip("abcdef", (*a, *b, "f"), strict=True))
         assert sum(weight[name] * fast[other[name]] for name in fast) <= settled + 1e-12
-    with pytest.raises(OptionError, match="ties='longest' is none of listed, shortest"):
-        simulate(jobs, Cluster.uniform(1, 3), "muri_s", ties="longest")
 
 
 def drawn(seed: int, unit: float) -> Workload:
@@ -123,35 +119,3 @@ def test_seeded_groups_are_those_that_are_worth_most() -> None:
     assert any({"a", "c"} <= set(group) or {"b", "c"} <= set(group) for group in first)
     assert not any({"a", "b"} <= set(group) for group in first)
     assert speeds(run)["c"] == speeds(run)["a"] == 1
-
-
-OPTIONS: list[tuple[str, dict[str, Any], str]] = [
-    *(("muri_s", SEEDED | other, "takes no method and leaves no ties")
-      for other in ({"ties": "shortest"}, {"method": "exact"})),
-    ("muri_s", {"objective": "x"}, "'x' is none of efficiency, seeded_speeds"),
-    ("muri_l", SEEDED | {"exponent": 0.5}, "must be from 0 to 1, with weights of speeds"),
-    *(("muri_s", other, "must be a whole number from 1, with seeded")
-      for other in ({"fill": 2}, SEEDED | {"fill": 0}, SEEDED | {"fill": 2.5})),
-    *(("muri_s", other, "must be from 0 to 1, with weights of speeds")
-      for other in (SEEDED | {"exponent": 1.5}, {"exponent": 0.5}, SEEDED | {"exponent": -1})),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("policy", "options", "message"), OPTIONS)
-def test_options_that_do_not_go_together_are_refused(
-    policy: str, options: dict[str, Any], message: str
-) -> None:
-    """A method, settled ties, Muri-L, and an exponent out of range or with nothing to weigh."""
-    with pytest.raises(OptionError, match=message):
-        simulate(drawn(0, 1.0), Cluster.uniform(2, 4), policy, **options)
-
-
-@pytest.mark.parametrize(
-    ("stages", "problem"),
-    [((), "a job has no stages"), ((1, 2, 3), "each needs stages of the same resources")],
-)
-def test_jobs_that_cannot_share_are_refused(stages: tuple[int, ...], problem: str) -> None:
-    """One of the jobs has no stages, or fewer than the others."""
-    jobs = by_hand(*({"stages": list(row)} for row in ((1, 0, 0, 2), (0, 5, 1, 1), stages)))
-    with pytest.raises(DlschedError, match=problem):
-        simulate(jobs, Cluster.uniform(1, 2), "muri_s", **SEEDED)

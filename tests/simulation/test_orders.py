@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from simulation_cases import TWO, by_hand, tables
 
-from dlsched import OptionError
 from dlsched.simulation import Allocation, BasePolicy, Cluster, Decision, Share, Workload, simulate
 from dlsched.simulation.policies.ordering import OrderingPolicy, of_job_alone
 from dlsched.simulation.policies.placement import Placement
@@ -173,12 +172,3 @@ def test_priority_goes_before_gpu_time(preemptive: bool) -> None:
         for order in ("priority", [job.id for job in listed])
     )
     assert one.jobs.equals(other.jobs)
-
-
-def test_an_order_of_groups_is_of_all_jobs() -> None:
-    """An order with a job missing is refused, and one where nothing is seeded."""
-    jobs, cluster = by_hand({"stages": [3, 1, 0]}, {"stages": [1, 3, 1]}), Cluster.uniform(1, 2)
-    with pytest.raises(OptionError, match="order is not the ids of all jobs"):
-        simulate(jobs, cluster, "muri_s", objective="seeded_speeds", order=["a"])
-    with pytest.raises(OptionError, match="goes with objective"):
-        simulate(jobs, cluster, "muri_s", order=["a", "b"])

@@ -11,7 +11,7 @@ import pytest
 from simulation_cases import audited, by_hand, changed, column, rows
 
 import dlsched
-from dlsched import InstanceError, OptionError, UnknownName
+from dlsched import InstanceError
 from dlsched.problems.utility import Instance
 from dlsched.simulation import Cluster, Simulation, Workload, simulate
 from dlsched.simulation.workload.generators import (
@@ -185,25 +185,6 @@ def test_a_job_that_is_said_to_be_faster_than_its_cpus_allow_is_found() -> None:
 
 
 PLAIN = {"cpus": [1], "memory": [1], "throughput": [[1]], "share": [1, 1]}
-PROFILED = by_hand({"profile": "p"}, head={"matrices": {"p": PLAIN}})
-SIZED = Cluster.uniform(1, 2, cpus=4, memory=4)
-REFUSED: dict[str, tuple[Workload, Cluster, dict[str, Any], str]] = {
-    "hadar mode": (by_hand({}, **TYPED), TWO_TYPES, {"mode": "loose"}, "sticky"),
-    "hadar utility": (by_hand({}, **TYPED), TWO_TYPES, {"utility": "none"}, "inverse_time"),
-    "hadare utility": (by_hand({}, **TYPED), TWO_TYPES, {"utility": "none"}, "inverse_time"),
-    "gavel method": (by_hand({}, **TYPED), TWO_TYPES, {"method": "exact"}, "exact"),
-    "synergy servers": (PROFILED, Cluster.uniform(1, 2), {}, r"and memory; write Cluster\.uniform"),
-    "synergy order": (PROFILED, SIZED, {"order": "fife"}, "did you mean 'fifo'"),
-    "synergy jobs": (by_hand({}), SIZED, {}, r"jobs\[0\].profile: .*read the trace with profiles"),
-}
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_cannot_be_used_is_refused(name: str) -> None:
-    """Options, servers and jobs that a policy cannot take: one error, with a remedy."""
-    workload, cluster, options, message = REFUSED[name]
-    with pytest.raises((OptionError, UnknownName, InstanceError), match=message):
-        simulate(workload, cluster, name.split(maxsplit=1)[0], **options)
 
 
 def test_a_share_that_was_not_measured_is_refused() -> None:

@@ -236,20 +236,6 @@ def test_a_file_of_rates_without_the_models_is_refused(tmp_path: Path) -> None:
         hadar_workload(3, measured=other)
 
 
-LOANS: list[tuple[list[dict[str, int]], str]] = [
-    ([{"time": 5, "servers": 1}, {"time": 5, "servers": 0}], r"loans\[1\].time: is not after"),
-    ([{"time": 5, "servers": 2}], r"loans\[0\].servers: 2 exceeds the 1 servers of the loan pool"),
-]
-
-
-@pytest.mark.parametrize(("loans", "message"), LOANS)
-def test_a_loan_that_cannot_be_is_refused(loans: list[dict[str, int]], message: str) -> None:
-    """It is in the order of time, and of servers that there are."""
-    servers = [{"id": "a", "gpus": 1}, {"id": "b", "gpus": 1, "pool": "loan"}]
-    with pytest.raises(InstanceError, match=message):
-        Cluster.parse({"servers": servers, "loans": loans}, "the test")
-
-
 def test_workloads_and_clusters_are_shown_in_a_notebook() -> None:
     """With their names, sizes and ranges."""
     assert "sample-philly" in Workload.from_trace("sample-philly")._repr_html_()
