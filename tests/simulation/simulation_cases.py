@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import random
-from collections.abc import Mapping, Sequence
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from functools import cache
+from pathlib import Path
 from string import ascii_lowercase
 from typing import Any
 
@@ -32,6 +36,7 @@ LENT = Cluster.parse(
     },
     "cluster",
 )
+MATRIX = {"cpus": [1, 2, 3], "memory": [2, 3], "share": [2, 2]}
 COMPARED = ("segments", "completions", "decisions", "starts", "loans")
 """Tables of a log that are the same whenever the same simulation is run."""
 
@@ -108,7 +113,63 @@ def on(*shares: tuple[Any, ...], group: str | None = None, speed: Any = None) ->
     return Allocation(tuple(Share(*share) for share in shares), group, speed)
 
 
-MATRIX = {"cpus": [1, 2, 3], "memory": [2, 3], "share": [2, 2]}
+@cache
+def entries(name: str, key: str = "case") -> list[dict[str, Any]]:
+    """Return the entries of a file of simulations by hand."""
+    text = Path(__file__).with_name(f"{name}.toml").read_text(encoding="utf-8")
+    return list(tomllib.loads(text)[key])
+
+
+PROFILES = {
+    "hungry": MATRIX | {"memory": [2], "throughput": [[0.5], [1], [1.5]]},
+    "modest": MATRIX | {"memory": [2], "throughput": [[1], [1], [1]]},
+}
+
+
+def held(text: str) -> Allocation:
+    """Return what a text says that a job holds."""
+    places, *others = text.split(", ")
+    named = dict(other.split() for other in others)
+    shares = ((server, *map(int, amounts)) for server, *amounts in
+              (place.split() for place in places.split(" + ")))  # fmt: skip
+    speed = Fraction(named["speed"]) if "speed" in named else None
+    return on(*shares, group=named.get("group"), speed=speed)
+
+
+def decision(entry: Mapping[str, Any]) -> Decision:
+    """Return a decision of a script."""
+    start = {name: held(text) for name, text in entry.get("start", {}).items()}
+    wake = Fraction(entry["wake"]) if "wake" in entry else None
+    other = {key: entry[key] for key in ("preempt", "returned", "overhead") if key in entry}
+    return Decision(start, wake=wake, **other)
+
+
+def runs(case: Mapping[str, Any]) -> Iterator[Simulation]:
+    """Simulate a case, with each of its policies, methods and options."""
+    jobs = [dict(job) for job in case.get("jobs", [{}])]
+    head = {key: case[key] for key in ("quotas", "matrices") if key in case}
+    if case.get("policy") == "synergy":
+        # An iteration takes a second at the proportional share.
+        plain = {"profile": "modest", "iteration_time": 1}
+        jobs = [plain | {"iterations": job["work"]} | job for job in jobs]
+        head["matrices"] = PROFILES
+    workload = by_hand(*jobs, head=head, **case.get("each", {}))
+    servers = list(Cluster.of(case.get("servers", [{"gpus": 1}])).servers)
+    loans = [{"time": time, "servers": count} for time, count in case.get("loans", [])]
+    data = {"servers": [server.model_dump() for server in servers], "loans": loans}
+    cluster = Cluster.parse(data, "by hand")
+    if "script" in case:
+        script = {Fraction(time): decision(entry) for time, entry in case["script"].items()}
+        settings = {key: case[key] for key in ("interval", "on_events") if key in case}
+        yield audited(workload, cluster, Scripted(script, **settings), stuck_after=100)
+        return
+    several = ([x] if not isinstance(x := case.get(key, plain), list) else x
+               for key, plain in (("policy", None), ("method", None), ("options", {})))  # fmt: skip
+    for policy, method, options in itertools.product(*several):
+        stated = {name: None if x == "none" else x for name, x in options.items()}
+        yield audited(workload, cluster, policy, **{"method": method} | stated)
+
+
 ANY_AMOUNT = {
     "cpus": [0, 1, 3], "memory": [0, 50], "share": [3, 50], "throughput": [[1, 1], [1, 2], [1, 4]]
 }  # fmt: skip

@@ -7,96 +7,33 @@ from __future__ import annotations
 
 import random
 import re
-from fractions import Fraction
 from functools import cache
 from pathlib import Path
 
 import pytest
 from simulation_cases import (
     COMPARED,
-    MATRIX,
     ONE,
     RandomPolicy,
-    Scripted,
     audited,
     by_hand,
     changed,
-    on,
+    entries,
     random_case,
     rows,
+    runs,
 )
 
-from dlsched.simulation import Cluster, Decision, Simulation
+from dlsched.simulation import Simulation
 
-POOLS = Cluster.parse(
-    {
-        "servers": [
-            {"id": "own", "gpus": 4},
-            {"id": "in1", "gpus": 2, "pool": "loan"},
-            {"id": "in2", "gpus": 2, "pool": "loan"},
-        ],
-        "loans": [{"time": t, "servers": n} for t, n in ((20, 2), (60, 1), (90, 0))],
-    },
-    "cluster",
-)
-SIZED = Cluster.of([{"gpus": 2, "gpu_type": t, "cpus": 4, "memory": 8} for t in ("v100", "k80")])
-LINEAR = MATRIX | {"throughput": [[1, 1], [2, 2], [3, 3]]}
-RATED = {"rates": {"v100": 4, "k80": 1}, "gpu_type": "v100"}
 CHANGES = Path(__file__).with_name("changed_logs.txt")
 
 
 @cache
 def base(name: str) -> Simulation:
     """Return a simulation by hand whose log has no violation."""
-    if name == "pools":
-        # c is on both pools from 20 to 50; b is on loan from 20, is preempted at 60 as its server
-        # goes back, and begins anew at 100.
-        jobs = by_hand(
-            {"gpus": 2, "work": 100},
-            {"gpus": 2, "work": 50, "restart": 5, "fungible": True, "checkpoints": False},
-            {"gpus": 4, "work": 30, "heterogeneous": True, "gpus_per_worker": 2},
-        )
-        script = {
-            0: Decision({"a": on(("own", 2))}),
-            20: Decision({"b": on(("in1", 2)), "c": on(("own", 2), ("in2", 2))}),
-            60: Decision(preempt=["b"], returned=["in1"]),
-            90: Decision(returned=["in2"]),
-            100: Decision({"b": on(("own", 2))}),
-        }
-        return audited(jobs, POOLS, Scripted(script))
-    if name == "group":
-        # An iteration takes 4 s alone, 5 s in twos, 6 s in threes. b ends first, at 6, then a, at
-        # 8.5, then c, which waits 1 s at the start; d has the GPU after them.
-        jobs = by_hand(
-            {"work": 6}, {"work": 4}, {"work": 12, "restart": 1}, {"submit": 3, "stages": []},
-            stages=[2, 1, 1],
-        )  # fmt: skip
-        script = {
-            0: Decision({x: on(("s1", 1), group="g") for x in "abc"}, overhead={"a": 0}),
-            Fraction("15.166667"): Decision({"d": on(("s1", 1))}),
-        }
-        return audited(jobs, ONE, Scripted(script))
-    if name == "sized":
-        # a moves at 10 from two slow GPUs with 4 CPUs to one with 3, and stands still for 2 s;
-        # b holds its proportional share, c's speed is stated, d has no work but an overhead.
-        jobs = by_hand(
-            {"gpus": 2, "min_gpus": 1, "max_gpus": 2, "profile": "linear"} | RATED,
-            {"work": 16, "submit": 1, "profile": "linear"},
-            {"work": 9, "submit": 2},
-            {"work": 0, "submit": 2, "restart": 3},
-            head={"matrices": {"linear": LINEAR}},
-        )
-        script = {
-            0: Decision({"a": on(("s2", 2, 4, 4))}),
-            1: Decision({"b": on(("s1", 1))}),
-            2: Decision({"c": on(("s1", 1, 1), speed=Fraction(2, 3))}, wake=10),
-            10: Decision({"a": on(("s2", 1, 3, 4)), "d": on(("s2", 1, 0, 4))}, overhead={"a": 2}),
-        }
-        return audited(jobs, SIZED, Scripted(script))
-    assert name == "at once"
-    # b and c have no work: they end when they start, at 5, where a stops and starts again.
-    jobs = by_hand({"work": 20}, *[{"submit": 5, "work": 0}] * 2, {"submit": 7, "work": 2})
-    return audited(jobs, ONE, "srtf")
+    (run,) = runs(next(case for case in entries("by_hand") if case.get("name") == name))
+    return run
 
 
 def sql(change: str) -> str:

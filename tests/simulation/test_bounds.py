@@ -110,12 +110,11 @@ def test_no_policy_that_shares_gpus_is_better_than_a_bound(kinds: int) -> None:
     rng = np.random.default_rng(kinds)
     stages = rng.integers(1, 99, (kinds, 4)).tolist()
     rows = [
-        {"id": f"j{i}", "submit": int(rng.integers(0, 50)), "gpus": int(rng.choice([1, 2] if kinds < 9 else [1])),
+        {"submit": int(rng.integers(0, 50)), "gpus": int(rng.choice([1, 2])) if kinds < 9 else 1,
          "work": int(rng.integers(1, 400)), "stages": stages[i % kinds]}
         for i in range(kinds + 2)
     ]  # fmt: skip
-    workload = Workload.parse({"name": "shared", "jobs": rows}, "shared")
-    runs = [simulate(workload, Cluster.uniform(1, 4), policy) for policy in ("muri_s", "srsf")]
+    runs = [simulate(by_hand(*rows), Cluster.uniform(1, 4), policy) for policy in ("muri_s", "srsf")]
     assert [run.shares_gpus for run in runs] == [True, False]
     for metric in METRICS:
         values = [run.bound(metric).value for run in runs]

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-import itertools
 import json
-import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from simulation_cases import MATRIX, ONE, Scripted, audited, by_hand, column, ends, on, rows
+from simulation_cases import (
+    ONE,
+    Scripted,
+    audited,
+    by_hand,
+    column,
+    decision,
+    ends,
+    entries,
+    on,
+    rows,
+    runs,
+)
 
 from dlsched import DlschedError
 from dlsched.simulation import (
-    Allocation,
     Cluster,
     Decision,
     PolicyError,
@@ -24,59 +32,6 @@ from dlsched.simulation import (
     State,
     simulate,
 )
-
-CASES, REFUSED = (
-    tomllib.loads(Path(__file__).with_name(f"{name}.toml").read_text(encoding="utf-8"))
-    for name in ("by_hand", "refused")
-)
-PROFILES = {
-    "hungry": MATRIX | {"memory": [2], "throughput": [[0.5], [1], [1.5]]},
-    "modest": MATRIX | {"memory": [2], "throughput": [[1], [1], [1]]},
-}
-
-
-def held(text: str) -> Allocation:
-    """Return what a text says that a job holds."""
-    places, *others = text.split(", ")
-    named = dict(other.split() for other in others)
-    shares = ((server, *map(int, amounts)) for server, *amounts in
-              (place.split() for place in places.split(" + ")))  # fmt: skip
-    speed = Fraction(named["speed"]) if "speed" in named else None
-    return on(*shares, group=named.get("group"), speed=speed)
-
-
-def decision(entry: Mapping[str, Any]) -> Decision:
-    """Return a decision of a script."""
-    start = {name: held(text) for name, text in entry.get("start", {}).items()}
-    wake = Fraction(entry["wake"]) if "wake" in entry else None
-    other = {key: entry[key] for key in ("preempt", "returned", "overhead") if key in entry}
-    return Decision(start, wake=wake, **other)
-
-
-def runs(case: Mapping[str, Any]) -> Iterator[Simulation]:
-    """Simulate a case, with each of its policies, methods and options."""
-    jobs = [dict(job) for job in case.get("jobs", [{}])]
-    head: dict[str, Any] = {key: case[key] for key in ("quotas",) if key in case}
-    if case.get("policy") == "synergy":
-        # An iteration takes a second at the proportional share.
-        plain = {"profile": "modest", "iteration_time": 1}
-        jobs = [plain | {"iterations": job["work"]} | job for job in jobs]
-        head["matrices"] = PROFILES
-    workload = by_hand(*jobs, head=head, **case.get("each", {}))
-    servers = list(Cluster.of(case.get("servers", [{"gpus": 1}])).servers)
-    loans = [{"time": time, "servers": count} for time, count in case.get("loans", [])]
-    data = {"servers": [server.model_dump() for server in servers], "loans": loans}
-    cluster = Cluster.parse(data, "by hand")
-    if "script" in case:
-        script = {Fraction(time): decision(entry) for time, entry in case["script"].items()}
-        settings = {key: case[key] for key in ("interval", "on_events") if key in case}
-        yield audited(workload, cluster, Scripted(script, **settings), stuck_after=100)
-        return
-    several = ([x] if not isinstance(x := case.get(key, plain), list) else x
-               for key, plain in (("policy", None), ("method", None), ("options", {})))  # fmt: skip
-    for policy, method, options in itertools.product(*several):
-        stated = {name: None if x == "none" else x for name, x in options.items()}
-        yield audited(workload, cluster, policy, **{"method": method} | stated)
 
 
 def stretch(row: Mapping[str, Any]) -> str:
@@ -94,12 +49,12 @@ def reclaimed(run: Simulation) -> dict[str, Any]:
     return dict(found)
 
 
-@pytest.mark.parametrize("case", CASES["case"], ids=lambda case: case["what"])
+@pytest.mark.parametrize("case", entries("by_hand"), ids=lambda case: case["what"])
 def test_a_simulation_is_as_worked_out(case: Mapping[str, Any]) -> None:
     """All that the case states is so, and the audit is clean."""
     for run in runs(case):
         by_job = run.jobs.set_index("id")
-        for key, name in (("ends", "end"), ("starts", "start")):
+        for key, name in (("ends", "end"), ("starts", "start"), ("service", "service")):
             if key in case:
                 assert dict(by_job[name]) == pytest.approx(case[key])
         views: dict[str, Any] = {
@@ -114,14 +69,16 @@ def test_a_simulation_is_as_worked_out(case: Mapping[str, Any]) -> None:
         }  # fmt: skip
         for key in views.keys() & case.keys():
             assert views[key](run) == case[key]
-        assert run.summary == run.summary | case.get("summary", {})
-        for name, expected in case.get("rounds", {}).items():
-            assert run.rounds[name].tolist() == expected
+        expected = case.get("summary", {})
+        found = {name: run.summary.get(name) for name in expected}
+        assert found == pytest.approx(expected, rel=case.get("rel", 1e-12))
+        for name, values in case.get("rounds", {}).items():
+            assert run.rounds[name].tolist() == values
         if "reclaimed" in case:
             assert (found := reclaimed(run)) == found | case["reclaimed"]
 
 
-@pytest.mark.parametrize("case", REFUSED["case"], ids=lambda case: case["what"])
+@pytest.mark.parametrize("case", entries("refused"), ids=lambda case: case["what"])
 def test_what_cannot_be_simulated_is_one_error(case: Mapping[str, Any]) -> None:
     """The message says what is wrong, before or when it is needed; with each of the options."""
     count = len(case["options"]) if isinstance(case.get("options"), list) else 1
@@ -131,7 +88,7 @@ def test_what_cannot_be_simulated_is_one_error(case: Mapping[str, Any]) -> None:
             list(runs(one))
 
 
-@pytest.mark.parametrize("entry", REFUSED["decision"], ids=lambda entry: entry["error"])
+@pytest.mark.parametrize("entry", entries("refused", "decision"), ids=lambda entry: entry["error"])
 def test_an_impossible_decision_is_refused(entry: Mapping[str, Any]) -> None:
     """The message has the policy, the time, what the job asked for, and what there is."""
     jobs = by_hand(
@@ -163,3 +120,11 @@ def test_a_policy_is_used_twice_with_the_same_result() -> None:
 
     policy = Counting({})
     assert [ends(audited(by_hand({}), ONE, policy)) for _ in range(2)] == [[11], [11]]
+
+
+def test_a_simulation_is_shown_in_a_notebook_and_in_a_line() -> None:
+    """Policy, settings and the first metrics; times in hours."""
+    run = simulate(by_hand({"work": 7200}), ONE, "las", seed=3)
+    assert repr(run) == "Simulation(las, mean_jct=7,200 s, makespan=7,200 s)"
+    page = run._repr_html_()
+    assert "1 of 1 jobs are complete" in page and "seed 3" in page and "2.00" in page
