@@ -29,13 +29,6 @@ from dlsched.simulation import (
 
 ONE = Cluster.uniform(servers=1, gpus=1)
 TWO = Cluster.uniform(servers=2, gpus=2)
-LENT = Cluster.parse(
-    {
-        "servers": [{"id": "own", "gpus": 1}, {"id": "lent", "gpus": 1, "pool": "loan"}],
-        "loans": [{"time": 50, "servers": 1}, {"time": 80, "servers": 0}],
-    },
-    "cluster",
-)
 MATRIX = {"cpus": [1, 2, 3], "memory": [2, 3], "share": [2, 2]}
 COMPARED = ("segments", "completions", "decisions", "starts", "loans")
 """Tables of a log that are the same whenever the same simulation is run."""

@@ -114,7 +114,9 @@ def test_no_policy_that_shares_gpus_is_better_than_a_bound(kinds: int) -> None:
          "work": int(rng.integers(1, 400)), "stages": stages[i % kinds]}
         for i in range(kinds + 2)
     ]  # fmt: skip
-    runs = [simulate(by_hand(*rows), Cluster.uniform(1, 4), policy) for policy in ("muri_s", "srsf")]
+    runs = [
+        simulate(by_hand(*rows), Cluster.uniform(1, 4), policy) for policy in ("muri_s", "srsf")
+    ]
     assert [run.shares_gpus for run in runs] == [True, False]
     for metric in METRICS:
         values = [run.bound(metric).value for run in runs]

@@ -117,15 +117,23 @@ def test_killed_and_resumed(tmp_path: Path, policy: str, count: int, numbers: li
 
 
 class Fragile(RandomPolicy):
-    """Fails at some decisions, the first time that they are made; remembers how many it made."""
+    """Fails at some decisions, the first time that they are made; remembers how many it made.
+
+    What it remembers at the beginning it forgets, and does not get back when it goes on.
+    """
 
     failing: ClassVar[set[int]] = set()
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.memory = {"fresh": True}
 
     def decide(self, state: Any) -> Decision:
         """Return a random decision, which depends on the number of decisions remembered."""
         if state.number in self.failing:
             self.failing.remove(state.number)
             raise KeyboardInterrupt
+        assert self.memory.pop("fresh", False) == (state.number == 0)
         count = self.memory["count"] = self.memory.get("count", 0) + 1
         assert count == state.number + 1
         return super().decide(state)
@@ -171,28 +179,6 @@ def test_what_a_policy_remembers_is_in_the_log(tmp_path: Path, policy: str) -> N
     run, tries = finish(*case, log=tmp_path / "log", on_progress=interrupt)
     assert tries >= 1
     assert tables(run) == tables(simulate(*case))
-
-
-@pytest.mark.usefixtures("hurried")
-def test_memory_that_became_empty_is_resumed(tmp_path: Path) -> None:
-    """A policy that begins with something to remember, and forgets it, does not get it back."""
-
-    class Forgetful(RandomPolicy):
-        def __init__(self, **options: Any) -> None:
-            super().__init__(**options)
-            self.memory = {"fresh": True}
-
-        def decide(self, state: Any) -> Any:
-            assert bool(self.memory) == (state.number == 0)
-            self.memory = {}
-            return super().decide(state)
-
-    def interrupt(*_: int) -> None:
-        raise KeyboardInterrupt
-
-    case = (many(30), FOUR, Forgetful())
-    run, tries = finish(*case, log=tmp_path / "log", on_progress=interrupt)
-    assert tries and run.complete
 
 
 @pytest.mark.usefixtures("hurried")

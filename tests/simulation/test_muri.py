@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from itertools import permutations
 
 import numpy as np
@@ -25,16 +26,10 @@ def groups(run: Simulation, time: int = 0) -> list[tuple[str, ...]]:
     return sorted(tuple(sorted(names)) for names in found.values())
 
 
-def speeds(run: Simulation) -> dict[str, float]:
+def speeds(run: Simulation) -> dict[str, Fraction]:
     """Return how fast each job that starts at 0 is."""
     there = [row for row in rows(run) if row["start"] == 0]
-    return {run.workload.jobs[r["job"]].id: eval_fraction(r["speed"]) for r in there}
-
-
-def eval_fraction(text: str) -> float:
-    """Return a speed of the log as a number."""
-    over, _, under = text.partition("/")
-    return int(over) / int(under or 1)
+    return {run.workload.jobs[r["job"]].id: Fraction(r["speed"]) for r in there}
 
 
 @pytest.mark.parametrize("policy", ["muri_s", "muri_l"])
@@ -66,13 +61,13 @@ def test_ties_are_settled_for_the_first_in_line() -> None:
     """
     jobs = by_hand(*({"work": 10 + 3 * i, "stages": s} for i, s in enumerate(STAGES)))
     run = audited(jobs, Cluster.uniform(1, 3), "muri_s", interval=None, ties="shortest")
-    weight = {job.id: 1 / (1 + i) for i, job in enumerate(jobs.jobs)}
+    weight = {job.id: Fraction(1, 1 + i) for i, job in enumerate(jobs.jobs)}
     fast = speeds(run)
     assert set(fast) == set(weight)
     settled = sum(weight[name] * fast[name] for name in fast)
     for a, b in ((x, y) for x in permutations("abc") for y in permutations("de")):
         other = dict(zip("abcdef", (*a, *b, "f"), strict=True))
-        assert sum(weight[name] * fast[other[name]] for name in fast) <= settled + 1e-12
+        assert sum(weight[name] * fast[other[name]] for name in fast) <= settled
 
 
 def drawn(seed: int, unit: float) -> Workload:

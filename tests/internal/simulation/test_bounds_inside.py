@@ -11,7 +11,7 @@ import pytest
 from dlsched import OptionError
 from dlsched.simulation import Cluster, Workload
 from dlsched.simulation.bounds import program
-from dlsched.simulation.bounds.charges import groups, mixtures, valid
+from dlsched.simulation.bounds.charges import mixtures
 from dlsched.simulation.bounds.demands import Demands, Mode, Resource
 from dlsched.simulation.bounds.prices import Prices, Relaxation, evaluate
 from dlsched.simulation.bounds.program import Multipliers
@@ -157,12 +157,3 @@ def test_a_groups_charges_are_at_most_its_time(seed: int) -> None:
                 time = least_iteration_time(tuple(sorted(j.stages for j in jobs)))
             kinds = [sharing.kind[j] for j in group]
             assert sum(facet[k] * sharing.alone[k] for k in kinds) <= time
-
-
-def test_charges_that_are_too_large_are_shrunk() -> None:
-    """Charges of 4 and 2 for a group of 5 count for five sixths, and not a bit more."""
-    times = {(0,): 4, (1,): 2, (0, 0): 9, (0, 1): 5, (1, 1): 4}
-    known = groups(2, 2, lambda group: Fraction(times[group]))
-    shrunk = valid(known, [Fraction(4), Fraction(2)])
-    assert sum(shrunk) <= 5
-    assert [float(x) for x in shrunk] == pytest.approx([10 / 3, 5 / 3])

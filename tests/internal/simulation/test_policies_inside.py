@@ -17,7 +17,6 @@ from dlsched.problems.interleaving import iteration_time
 from dlsched.problems.interleaving.structures.offsets import best_offsets
 from dlsched.simulation.engine.ascending import Ascending
 from dlsched.simulation.kernels import seeded_groups as kernel
-from dlsched.simulation.measures.finish_times import least_ratio_shares
 from dlsched.simulation.policies.seeded_groups import Queue, seeded_groups
 from dlsched.simulation.policies.synergy_prices import Demands, costs
 from kernel_sources import as_python
@@ -109,11 +108,10 @@ def least_time(shares: list[NDArray[np.float64]], work: NDArray[np.float64]) -> 
     rows = np.concatenate(shares)
     owner = np.repeat(np.arange(len(shares)), [len(part) for part in shares])
     done = -(owner[None, :] == np.arange(len(shares))[:, None]).astype(float)
-    left = np.concatenate([done, rows.T])
     last = np.concatenate([np.zeros(len(shares)), -np.ones(rows.shape[1])])
-    result = linprog([*np.zeros(len(rows)), 1.0], A_ub=np.column_stack([left, last]),
-                     b_ub=[*-work, *np.zeros(rows.shape[1])])  # fmt: skip
-    return float(result.fun)
+    limits = np.column_stack([np.concatenate([done, rows.T]), last])
+    least = linprog([*np.zeros(len(rows)), 1.0], limits, [*-work, *np.zeros(rows.shape[1])])
+    return float(least.fun)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -128,21 +126,6 @@ def test_the_costs_of_synergys_prices_add_up_to_the_least_time(seed: int) -> Non
     least = least_time(shares, total / total.sum()) * total.sum()
     assert costs(demands, np.arange(12), work).sum() == pytest.approx(least, rel=1e-7)
     assert costs(demands, np.arange(12), np.zeros(12)).tolist() == [0] * 12
-
-
-def test_themis_shares_have_equal_ratios() -> None:
-    """Jobs below a whole share have the same ratio, others a larger one; all GPUs are used."""
-    rng = np.random.default_rng(0)
-    waited, remaining = rng.uniform(0, 50, 40), rng.uniform(1, 100, 40)
-    fair, gpus = rng.uniform(50, 200, 40), rng.integers(1, 9, 40)
-    shares = least_ratio_shares(waited, remaining, fair, gpus, 64)
-    ratios = (waited + remaining / shares) / fair
-    partial = shares < 1
-    assert partial.any() and not partial.all()
-    assert ratios[partial] == pytest.approx(ratios[partial].max())
-    assert ratios[~partial].min() >= ratios[partial].max()
-    assert gpus @ shares == pytest.approx(64)
-    assert (least_ratio_shares(waited[:4], remaining[:4], fair[:4], gpus[:4], 64) == 1).all()
 
 
 def test_a_sequence_in_blocks_is_a_sorted_list() -> None:
