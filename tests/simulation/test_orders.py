@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from simulation_cases import TWO, by_hand, tables
 
-from dlsched.simulation import Allocation, BasePolicy, Cluster, Decision, Share, Workload, simulate
+from dlsched.simulation import Cluster, Decision, Workload, simulate
 from dlsched.simulation.policies.ordering import OrderingPolicy, of_job_alone
 from dlsched.simulation.policies.placement import Placement
 
@@ -110,18 +110,12 @@ def test_views_stay_as_they_were() -> None:
     """What a policy keeps of a state stays as it was when it decided."""
     kept: list[Any] = []
 
-    class Keeping(BasePolicy):
+    class Keeping(InOrder):
         def decide(self, state: Any) -> Decision:
             kept.append((state.waiting, state.running, tuple(state.waiting), tuple(state.running)))
-            free, start = dict(state.free_gpus), {}
-            for view in state.waiting:
-                server = next((name for name in free if free[name] >= view.job.gpus), None)
-                if server is not None:
-                    free[server] -= view.job.gpus
-                    start[view.id] = Allocation((Share(server, view.job.gpus),))
-            return Decision(start)
+            return super().decide(state)
 
-    simulate(burst(2, 30)[0], Cluster.uniform(2, 8), Keeping())
+    simulate(*burst(2, 30), Keeping())
     assert any(len(waiting) > 5 for waiting, *_ in kept)
     for waiting, running, first, second in kept:
         assert (tuple(waiting), tuple(running), len(waiting)) == (first, second, len(first))

@@ -8,10 +8,9 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from simulation_cases import audited, by_hand, changed, column, rows
+from simulation_cases import audited, by_hand, rows
 
 import dlsched
-from dlsched import InstanceError
 from dlsched.problems.utility import Instance
 from dlsched.simulation import Cluster, Simulation, Workload, simulate
 from dlsched.simulation.workload.generators import (
@@ -163,31 +162,3 @@ def test_synergys_methods_are_in_order_in_a_round() -> None:
         assert len(first) == 8
         total.append(sum(first))
     assert 8 <= total[0] <= total[1] <= total[2] <= total[3] > total[0]
-
-
-def test_synergy_decides_changes_only() -> None:
-    """A decision names jobs whose allocation changes: here each job once."""
-    run = audited(*mixed_case(), "synergy", method="tune", order="fifo")
-    starts, moved = column(run, "job", "starts"), run.rounds["started"].sum()
-    assert len(starts) == moved < len(run.rounds) + 3 * len(run.workload.jobs)
-    again = simulate(*mixed_case(), "synergy", method="tune", order="fifo")
-    assert rows(again) == rows(run)
-
-
-def test_a_job_that_is_said_to_be_faster_than_its_cpus_allow_is_found() -> None:
-    """The auditor reads speeds from the matrix, by what the log says that a job holds."""
-    run = audited(*mixed_case(), "synergy", method="tune", order="fifo")
-    fast = next(row for row in rows(run) if Fraction(row["speed"]) > 1)
-    less = [[*share[:2], share[2] / 2, share[3]] for share in json.loads(fast["shares"])]
-    held = f"shares = '{json.dumps(less)}' WHERE shares = '{fast['shares']}'"
-    other = changed(run, f"UPDATE segments SET {held} AND job = {fast['job']}")
-    assert {violation.kind for violation in other.audit().violations} == {"speed"}
-
-
-PLAIN = {"cpus": [1], "memory": [1], "throughput": [[1]], "share": [1, 1]}
-
-
-def test_a_share_that_was_not_measured_is_refused() -> None:
-    """The proportional share of a matrix has a throughput."""
-    with pytest.raises(InstanceError, match="share: has no throughput; measure it there"):
-        by_hand({"profile": "p"}, head={"matrices": {"p": PLAIN | {"share": [0.5, 2]}}})
