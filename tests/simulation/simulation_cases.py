@@ -53,12 +53,6 @@ def ends(run: Simulation) -> list[float]:
     return [float(end) for end in run.jobs["end"]]
 
 
-def ends_by_id(run: Simulation) -> dict[str, float]:
-    """Return when each job is complete, in seconds; the log must pass the audit."""
-    assert run.audit(), run.audit()
-    return dict(zip(run.jobs["id"], run.jobs["end"], strict=True))
-
-
 def rows(run: Simulation, table: str = "segments") -> list[dict[str, Any]]:
     """Return the rows of a table of the log, by column."""
     cursor = run.log.database.execute(f"SELECT * FROM {table} ORDER BY rowid")

@@ -1,4 +1,4 @@
-"""Simulations worked out by hand, in by_hand.toml, and what cannot be done, in refused.toml."""
+"""Simulations by hand, in by_hand.toml, at the edge (extremes.toml), impossible (refused.toml)."""
 
 from __future__ import annotations
 
@@ -128,3 +128,22 @@ def test_a_simulation_is_shown_in_a_notebook_and_in_a_line() -> None:
     assert repr(run) == "Simulation(las, mean_jct=7,200 s, makespan=7,200 s)"
     page = run._repr_html_()
     assert "1 of 1 jobs are complete" in page and "seed 3" in page and "2.00" in page
+
+
+POLICIES = ("fifo", "srtf", "srsf", "las", "tiresias", "yarn_cs", "gandiva", "lyra", "mast")
+EACH = [
+    pytest.param(case, policy, marks=() if i % 3 == number % 3 else pytest.mark.slow)
+    for number, case in enumerate(entries("extremes"))
+    for i, policy in enumerate(POLICIES)
+]
+
+
+@pytest.mark.parametrize(("case", "policy"), EACH, ids=lambda x: x if x in POLICIES else x["what"])
+def test_extreme_workloads_are_simulated(case: dict[str, object], policy: str) -> None:
+    """All jobs complete; audit, metrics and bounds are as for any other workload."""
+    (run,) = runs(case | {"policy": policy})
+    assert run.summary["completed"] == len(run.workload.jobs)
+    assert json.loads(json.dumps(run.summary, allow_nan=False)) == run.summary
+    if POLICIES.index(policy) < 3:  # the bounds are those of the workload, whatever the policy
+        for metric in ("mean_jct", "makespan"):
+            assert run.bound(metric).value <= run.summary[metric] * (1 + 1e-12)

@@ -80,6 +80,17 @@ def test_the_share_of_lyras_elastic_jobs(share: float) -> None:
         assert other.by_id[job.id].max_gpus == job.gpus * (1 + (job.id in elastic))
 
 
+def test_lyras_jobs_are_the_same_with_a_speed_on_loan() -> None:
+    """Only the rates and the type differ, by which the loan of `lyra_cluster` has that speed."""
+    plain = lyra_workload(2, days=0.2, scenario="ideal")
+    slow = lyra_workload(2, days=0.2, scenario="ideal", loan_speed=0.25)
+    stated = {"rates": {}, "gpu_type": None}
+    assert [job.model_copy(update=stated) for job in slow.jobs] == list(plain.jobs)
+    assert {min(job.rates.values()) / max(job.rates.values()) for job in slow.jobs} == {1 / 4}
+    types = {server.gpu_type for server in lyra_cluster(2, 2, days=0.2).servers}
+    assert types == set(slow.jobs[0].rates)
+
+
 def test_lyras_loan_is_what_inference_leaves() -> None:
     """Its load is that of figure 1: from 42 % to 95 %, 65 % in the mean; 2 % are kept free."""
     load = inference_load(7)
