@@ -21,7 +21,7 @@ def check_decisions(record: Record) -> None:
     Of several decisions at the same time, waiting and running jobs are recounted for the first; for
     a later one, what the one before changed is added, unless a job is preempted and started again
     at this time. Preempted jobs are recounted for all together. A job that starts and is complete
-    at the same time is complete before the next decision.
+    at the same time is complete before the decision after the last one that starts it.
     """
     counts = _Counts(record)
     last = None
@@ -86,6 +86,7 @@ class _Counts:
         time = decisions[0].time
         stopped = set(self.stopped[time])
         running = set(self.changed[time])
+        last = {j: i for i in range(number, number + len(decisions)) for j in self.record.started[i]}
         for i, (before, decision) in enumerate(pairwise(decisions), number):
             started = set(self.record.started[i])
             if started & stopped:
@@ -94,7 +95,8 @@ class _Counts:
             running |= started
             where = f"decisions[{i + 1}]"
             self._expect("waiting", where, decision.waiting, waiting, time)
-            present = before.waiting + before.running - len(started & self.instant[time])
+            gone = sum(last[j] == i for j in started & self.instant[time])
+            present = before.waiting + before.running - gone
             self._expect("running", where, decision.running, present - waiting, time)
 
     def _expect(self, kind: str, where: str, stated: int, counted: int, time: Any) -> None:
