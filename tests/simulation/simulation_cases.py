@@ -1,10 +1,16 @@
-"""Random workloads and clusters, and a policy that makes random legal decisions."""
+"""Small workloads, a policy that follows a script, and one that makes random legal decisions."""
 
 from __future__ import annotations
 
+import copy
+import itertools
 import random
-from collections.abc import Mapping, Sequence
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from string import ascii_lowercase
 from typing import Any
 
 from dlsched.simulation import (
@@ -21,12 +27,18 @@ from dlsched.simulation import (
     simulate,
 )
 
+ONE = Cluster.uniform(servers=1, gpus=1)
+TWO = Cluster.uniform(servers=2, gpus=2)
+MATRIX = {"cpus": [1, 2, 3], "memory": [2, 3], "share": [2, 2]}
+COMPARED = ("segments", "completions", "decisions", "starts", "loans")
+"""Tables of a log that are the same whenever the same simulation is run."""
 
-def by_hand(*rows: Mapping[str, Any], **plain: Any) -> Workload:
+
+def by_hand(*rows: Mapping[str, Any], head: Mapping[str, Any] | None = None, **plain: Any) -> Any:
     """Return jobs a, b, c and so on with one GPU and 10 s of work from 0, unless stated."""
     usual = {"submit": 0, "gpus": 1, "work": 10} | plain
-    named = [{"id": "abcdefgh"[i]} | usual | dict(row) for i, row in enumerate(rows)]
-    return Workload.parse({"name": "by hand", "jobs": named}, "by hand")
+    named = [{"id": ascii_lowercase[i]} | usual | dict(row) for i, row in enumerate(rows)]
+    return Workload.parse({"name": "by hand", "jobs": named} | dict(head or {}), "by hand")
 
 
 def audited(workload: Workload, cluster: Cluster, policy: Any, **options: Any) -> Simulation:
@@ -41,10 +53,121 @@ def ends(run: Simulation) -> list[float]:
     return [float(end) for end in run.jobs["end"]]
 
 
-def ends_by_id(run: Simulation) -> dict[str, float]:
-    """Return when each job is complete, in seconds; the log must pass the audit."""
-    assert run.audit(), run.audit()
-    return dict(zip(run.jobs["id"], run.jobs["end"], strict=True))
+def rows(run: Simulation, table: str = "segments") -> list[dict[str, Any]]:
+    """Return the rows of a table of the log, by column."""
+    cursor = run.log.database.execute(f"SELECT * FROM {table} ORDER BY rowid")
+    names = [column[0] for column in cursor.description]
+    return [dict(zip(names, row, strict=True)) for row in cursor]
+
+
+def column(run: Simulation, name: str, table: str = "segments") -> list[Any]:
+    """Return a column of a table of the log."""
+    return [row[name] for row in rows(run, table)]
+
+
+def tables(run: Simulation) -> dict[str, Any]:
+    """Return what two runs of the same simulation have in common."""
+    return {table: rows(run, table) for table in COMPARED} | {"end": run.meta["end"]}
+
+
+def changed(run: Simulation, *statements: str, values: Sequence[Any] = ()) -> Simulation:
+    """Return a simulation with the same log after changes in SQL; `run` stays as it is."""
+    other = copy.deepcopy(run)
+    for statement in statements:
+        other.log.database.execute(statement, values)
+    return other
+
+
+class Scripted(BasePolicy):
+    """Decides what was written down for a time, and nothing at others."""
+
+    name = "scripted"
+
+    def __init__(self, script: Mapping[Any, Decision], **attributes: Any) -> None:
+        super().__init__()
+        self.script = script
+        self.times: list[Any] = []
+        vars(self).update(attributes)
+
+    def decide(self, state: State) -> Decision:
+        """Return the decision of this time."""
+        self.times.append(state.time)
+        return self.script.get(state.time, Decision())
+
+
+def on(*shares: tuple[Any, ...], group: str | None = None, speed: Any = None) -> Allocation:
+    """Return an allocation of (server, GPUs) pairs."""
+    return Allocation(tuple(Share(*share) for share in shares), group, speed)
+
+
+@cache
+def entries(name: str, key: str = "case") -> list[dict[str, Any]]:
+    """Return the entries of a file of simulations by hand."""
+    text = Path(__file__).with_name(f"{name}.toml").read_text(encoding="utf-8")
+    return list(tomllib.loads(text)[key])
+
+
+PROFILES = {
+    "hungry": MATRIX | {"memory": [2], "throughput": [[0.5], [1], [1.5]]},
+    "modest": MATRIX | {"memory": [2], "throughput": [[1], [1], [1]]},
+}
+
+
+def held(text: str) -> Allocation:
+    """Return what a text says that a job holds."""
+    places, *others = text.split(", ")
+    named = dict(other.split() for other in others)
+    shares = ((server, *map(int, amounts)) for server, *amounts in
+              (place.split() for place in places.split(" + ")))  # fmt: skip
+    speed = Fraction(named["speed"]) if "speed" in named else None
+    return on(*shares, group=named.get("group"), speed=speed)
+
+
+def decision(entry: Mapping[str, Any]) -> Decision:
+    """Return a decision of a script."""
+    start = {name: held(text) for name, text in entry.get("start", {}).items()}
+    wake = Fraction(entry["wake"]) if "wake" in entry else None
+    other = {key: entry[key] for key in ("preempt", "returned", "overhead") if key in entry}
+    return Decision(start, wake=wake, **other)
+
+
+def runs(case: Mapping[str, Any]) -> Iterator[Simulation]:
+    """Simulate a case, with each of its policies, methods and options."""
+    jobs = [dict(job) for job in case.get("jobs", [{}])]
+    head = {key: case[key] for key in ("quotas", "matrices") if key in case}
+    if case.get("policy") == "synergy":
+        # An iteration takes a second at the proportional share.
+        plain = {"profile": "modest", "iteration_time": 1}
+        jobs = [plain | {"iterations": job["work"]} | job for job in jobs]
+        head["matrices"] = PROFILES
+    workload = by_hand(*jobs, head=head, **case.get("each", {}))
+    servers = list(Cluster.of(case.get("servers", [{"gpus": 1}])).servers)
+    loans = [{"time": time, "servers": count} for time, count in case.get("loans", [])]
+    data = {"servers": [server.model_dump() for server in servers], "loans": loans}
+    cluster = Cluster.parse(data, "by hand")
+    if "script" in case:
+        script = {Fraction(time): decision(entry) for time, entry in case["script"].items()}
+        settings = {key: case[key] for key in ("interval", "on_events") if key in case}
+        yield audited(workload, cluster, Scripted(script, **settings), stuck_after=100)
+        return
+    several = ([x] if not isinstance(x := case.get(key, plain), list) else x
+               for key, plain in (("policy", None), ("method", None), ("options", {})))  # fmt: skip
+    for policy, method, options in itertools.product(*several):
+        stated = {name: None if x == "none" else x for name, x in options.items()}
+        yield audited(workload, cluster, policy, **{"method": method} | stated)
+
+
+ANY_AMOUNT = {
+    "cpus": [0, 1, 3], "memory": [0, 50], "share": [3, 50], "throughput": [[1, 1], [1, 2], [1, 4]]
+}  # fmt: skip
+"""Throughput with whatever CPUs and memory; the proportional share is the most."""
+
+
+def random_case(seed: int) -> tuple[Workload, Cluster]:
+    """Return a random workload and a cluster for it."""
+    rng = random.Random(seed)
+    cluster = random_cluster(rng)
+    return random_workload(rng, cluster), cluster
 
 
 def random_cluster(rng: random.Random) -> Cluster:
@@ -56,7 +179,7 @@ def random_cluster(rng: random.Random) -> Cluster:
         gpus = rng.choice([1, 2, 4])
         server: dict[str, Any] = {"id": f"s{i}", "gpus": gpus, "gpu_type": rng.choice(kinds)}
         if sized:
-            server |= {"cpus": 3 * gpus, "memory": 62.5 * gpus}
+            server |= {"cpus": rng.choice([2, 3]) * gpus, "memory": 62.5 * gpus}
         if i and rng.random() < 0.4:
             server["pool"] = "loan"
         servers.append(server)
@@ -73,7 +196,8 @@ def random_workload(rng: random.Random, cluster: Cluster, count: int = 8) -> Wor
     room = sum(server.gpus for server in cluster.servers if server.pool == "training")
     pairs = sum(server.gpus // 2 * 2 for server in cluster.servers if server.pool == "training")
     types = sorted({server.gpu_type for server in cluster.servers} - {None}, key=str)
-    rows = []
+    sized = cluster.servers[0].cpus is not None
+    jobs = []
     for i in range(count):
         gpus = rng.randint(1, min(room, 4))
         row: dict[str, Any] = {
@@ -95,11 +219,12 @@ def random_workload(rng: random.Random, cluster: Cluster, count: int = 8) -> Wor
             row["gpu_type"] = rng.choice(types)
         if rng.random() < 0.3:
             row |= {"gpus_per_worker": 1, "min_gpus": 1, "max_gpus": rng.randint(gpus, room)}
-        rows.append(row)
-    return Workload.parse({"name": "random", "jobs": rows}, "random workload")
-
-
-MATRIX = {"cpus": [1, 2, 3], "memory": [2, 3], "share": [2, 2]}
+            row |= {"scaling_loss": rng.choice([0, 0.2]), "mixed_efficiency": rng.choice([1, 0.7])}
+        if sized and rng.random() < 0.4:
+            row["profile"] = "any"
+        jobs.append(row)
+    data = {"name": "random", "jobs": jobs, "matrices": {"any": ANY_AMOUNT} if sized else {}}
+    return Workload.parse(data, "random workload")
 
 
 def profiled_case(seed: int, stages: int = 4) -> tuple[Workload, Cluster]:
@@ -115,11 +240,11 @@ def profiled_case(seed: int, stages: int = 4) -> tuple[Workload, Cluster]:
         "hungry": MATRIX | {"throughput": [[0.5, 0.5], [1, 1.25], [1.5, 2]]},
         "modest": MATRIX | {"throughput": [[1, 1]] * 3},
     }
-    rows = []
+    jobs = []
     for i in range(rng.randint(1, 12)):
         times = [rng.randint(1, 40) / 100 for _ in range(stages)]
         iterations, seconds = rng.randint(1, 3000), round(sum(times), 3)
-        rows.append(
+        jobs.append(
             {
                 "id": f"j{i}",
                 "submit": rng.choice([0, rng.randint(0, 20) * 60, rng.randint(0, 3000)]),
@@ -133,7 +258,7 @@ def profiled_case(seed: int, stages: int = 4) -> tuple[Workload, Cluster]:
                 "priority": rng.randint(0, 1),
             }
         )
-    data = {"name": "profiled", "jobs": rows, "matrices": matrices}
+    data = {"name": "profiled", "jobs": jobs, "matrices": matrices}
     return Workload.parse(data, "profiled workload"), cluster
 
 
@@ -163,7 +288,8 @@ class _Draft:
     def __init__(self, state: State, states: bool) -> None:
         self.state, self.states = state, states
         self.rng = random.Random(int(state.rng.integers(2**60)))
-        self.pools = {server.id: server.pool for server in state.cluster.servers}
+        self.servers = state.cluster.by_id
+        self.jobs = state.workload.by_id
         self.free = {view.server.id: view.free for view in state.servers}
         self.amounts = {view.server.id: [view.free_cpus, view.free_memory]
                         for view in state.servers}  # fmt: skip
@@ -182,7 +308,7 @@ class _Draft:
             forced = any(share.server in returned for share in view.allocation.shares)
             stuck = view.allocation.speed == 0
             if forced or stuck or rng.random() < self.calm:
-                self._release(view.id)
+                self._release(view.job)
                 if rng.random() < 0.5:
                     self.preempt.append(view.id)
                 else:
@@ -214,24 +340,33 @@ class _Draft:
             surplus = min(len(pool), max(0, surplus) + 1)
         return pool[: max(0, surplus)]
 
-    def _release(self, name: str) -> None:
-        allocation = self.held.pop(name)
-        if self._members(allocation.group):
-            return
-        for share in allocation.shares:
-            self._add(share, 1)
+    def _release(self, job: Job) -> None:
+        allocation = self.held.pop(job.id)
+        if not self._members(allocation.group):
+            for share in allocation.shares:
+                self._add(job, share, 1)
 
     def _members(self, group: str | None) -> list[str]:
         if group is None:
             return []
         return [name for name, allocation in self.held.items() if allocation.group == group]
 
-    def _add(self, share: Share, sign: int) -> None:
+    def _taken(self, job: Job, share: Share) -> list[Any]:
+        """Return the CPUs and memory that a job holds with a share, as documented."""
+        stated, server = [share.cpus, share.memory], self.servers[share.server]
+        if job.profile is None:
+            return [amount or 0 for amount in stated]
+        usual = self.state.workload.matrices[job.profile].share
+        has = [None if x is None else Fraction(x) / server.gpus
+               for x in (server.cpus, server.memory)]  # fmt: skip
+        each = [u if h is None else min(u, h) for u, h in zip(usual, has, strict=True)]
+        return [share.gpus * e if s is None else s for s, e in zip(stated, each, strict=True)]
+
+    def _add(self, job: Job, share: Share, sign: int) -> None:
         self.free[share.server] += sign * share.gpus
-        for i, amount in enumerate((share.cpus, share.memory)):
-            known = self.amounts[share.server][i]
-            if amount is not None and known is not None:
-                self.amounts[share.server][i] = known + sign * Fraction(amount)
+        for i, amount in enumerate(self._taken(job, share)):
+            if self.amounts[share.server][i] is not None:
+                self.amounts[share.server][i] += sign * Fraction(amount)
 
     def _start(self, job: Job) -> None:
         rng = self.rng
@@ -243,42 +378,49 @@ class _Draft:
             new = new._replace(speed=rng.choice([Fraction(1, 3), 2, 0, Fraction(5, 7)]))
         if joined is None:
             for share in new.shares:
-                self._add(share, -1)
+                self._add(job, share, -1)
         self.held[job.id] = self.start[job.id] = new
         if rng.random() < 0.2:
             self.overhead[job.id] = rng.choice([0, 3, Fraction(1, 7)])
 
     def _join(self, job: Job) -> Allocation | None:
         """Share the GPUs of a group that has room for one more set of stages."""
-        jobs = {other.id: other for other in self.state.workload.jobs}
         for name in self.rng.sample(sorted(self.held), len(self.held)):
             other = self.held[name]
             members = self._members(other.group)
             if other.group is None or not job.min_gpus <= other.gpus <= job.max_gpus:
                 continue
             fits = len(members) < 4 and self._allowed(job, other.shares)
-            fits = fits and all(jobs[member].stages for member in members)
+            fits = fits and all(self.jobs[member].stages for member in members)
+            unlike = any(self.jobs[member].profile != job.profile for member in members)
+            if unlike and any(None in share for share in other.shares):
+                continue
             if fits and job.stages:
                 return other._replace(speed=None)
         return None
 
     def _allowed(self, job: Job, shares: Sequence[Share]) -> bool:
         """Return whether a job may hold shares: whole workers, and pools that it can use."""
-        pools = {self.pools[share.server] for share in shares}
+        pools = {self.servers[share.server].pool for share in shares}
         whole = all(share.gpus % job.gpus_per_worker == 0 for share in shares)
         one = pools == {"training"} or (pools == {"loan"} and job.fungible)
         return whole and (one or job.heterogeneous)
+
+    def _fits(self, job: Job, shares: Sequence[Share]) -> bool:
+        """Return whether there are the CPUs and the memory of shares."""
+        return all(free is None or amount <= free for share in shares for amount, free in zip(
+            self._taken(job, share), self.amounts[share.server], strict=True))  # fmt: skip
 
     def _place(self, job: Job) -> Allocation | None:
         """Place a job on random servers; try a few times, as not all that is drawn is allowed."""
         wanted = self.rng.randint(job.min_gpus, job.max_gpus)
         for gpus in (wanted, *[job.min_gpus] * 6):
             pools = self.rng.choice([["training"], ["loan"], ["training", "loan"]])
-            free = {name: count for name, count in self.free.items() if self.pools[name] in pools}
+            free = {s: count for s, count in self.free.items() if self.servers[s].pool in pools}
             if sum(free.values()) < gpus:
                 continue
             shares = self._shares(gpus, free)
-            if self._allowed(job, shares):
+            if self._allowed(job, shares) and self._fits(job, shares):
                 group = f"g{self.state.number}-{job.id}" if self.rng.random() < 0.5 else None
                 return Allocation(shares, group)
         return None
@@ -301,10 +443,3 @@ class _Draft:
             return ()
         return [None if free is None else free * Fraction(1, self.rng.choice([2, 3]))
                 for free in self.amounts[name]]  # fmt: skip
-
-
-def random_case(seed: int) -> tuple[Workload, Cluster]:
-    """Return a random workload and a cluster for it."""
-    rng = random.Random(seed)
-    cluster = random_cluster(rng)
-    return random_workload(rng, cluster), cluster

@@ -1,19 +1,15 @@
-"""Small workloads whose simulations under Synergy are worked out by hand."""
+"""Small workloads of Synergy, for the tests of its authors' simulator in benchmarks/published."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from dlsched.simulation import Cluster, Workload
+from simulation_cases import PROFILES as MATRICES
+from simulation_cases import by_hand
 
-SHARE = (2, 2)
-"""CPUs and GB per GPU of the small servers."""
-MATRICES: dict[str, Any] = {
-    "hungry": {
-        "cpus": [1, 2, 3], "memory": [2], "throughput": [[0.5], [1], [1.5]], "share": SHARE
-    },
-    "modest": {"cpus": [1, 2, 3], "memory": [2], "throughput": [[1], [1], [1]], "share": SHARE},
-}  # fmt: skip
+from dlsched.simulation import Cluster
+
+__all__ = ["MATRICES", "ends", "server", "workload"]
 
 
 def server(count: int = 1, gpus: int = 2) -> Cluster:
@@ -22,26 +18,9 @@ def server(count: int = 1, gpus: int = 2) -> Cluster:
 
 
 def workload(*jobs: tuple[str, int], matrices: dict[str, Any] | None = None, **fields: Any) -> Any:
-    """Return jobs of (profile, seconds at the proportional share), all submitted at 0.
-
-    An iteration takes a second there. Their ids are a, b, c and so on.
-    """
-    rows = [
-        {
-            "id": "abcdefgh"[i],
-            "submit": 0,
-            "gpus": 1,
-            "work": seconds,
-            "iterations": seconds,
-            "iteration_time": 1,
-            "profile": profile,
-        }
-        | fields
-        for i, (profile, seconds) in enumerate(jobs)
-    ]
-    return Workload.parse(
-        {"name": "small", "jobs": rows, "matrices": matrices or MATRICES}, "the test"
-    )
+    """Return jobs of (profile, seconds at the proportional share), with an iteration a second."""
+    plain = ({"work": n, "iterations": n, "iteration_time": 1, "profile": p} for p, n in jobs)
+    return by_hand(*(row | fields for row in plain), head={"matrices": matrices or MATRICES})
 
 
 def ends(run: Any) -> dict[str, float]:

@@ -1,137 +1,229 @@
-"""Lower bounds on mean completion time and makespan: valid, and as computed by hand."""
+"""Lower bounds: never beaten, and as computed by hand; tables that compare policies with them."""
 
 from __future__ import annotations
 
+import random
+from collections.abc import Callable
 from fractions import Fraction
+from functools import cache
+from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
+from simulation_cases import ONE, Scripted, by_hand, on
 
 from dlsched import OptionError
-from dlsched.simulation import Allocation, Cluster, Decision, Share, State, Workload, simulate
-from dlsched.simulation.bounds import bound, pooled
-from dlsched.simulation.bounds.charges import mixtures
-from dlsched.simulation.bounds.demands import Pool
-from dlsched.simulation.bounds.makespan import longest_job, pooled_work
+from dlsched.simulation import Cluster, Decision, Workload, compare_policies, simulate
 
-POLICIES = ("fifo", "srtf", "srsf", "las", "muri_s", "muri_l")
+METRICS = ("mean_jct", "makespan")
 
 
-def random_workload(seed: int, *, stages: bool = True) -> Workload:
-    """Return up to twelve small jobs, some submitted at once, some elastic in nothing."""
-    rng = np.random.default_rng(seed)
-    jobs = [
-        {
-            "id": f"j{i}",
-            "submit": int(rng.integers(0, 200)) * int(rng.integers(0, 2)),
-            "gpus": int(rng.choice([1, 1, 2, 4])),
-            "work": int(rng.integers(1, 400)),
-            "stages": [int(s) for s in rng.integers(1, 9, 3)] if stages else [],
-        }
-        for i in range(int(rng.integers(1, 13)))
+def bound(jobs: Workload, cluster: Cluster, metric: str = "mean_jct", **options: Any) -> Fraction:
+    """Return the bound on a metric, which does not depend on the policy that is simulated."""
+    return simulate(jobs, cluster, "fifo").bound(metric, **options).value
+
+
+def drawn(seed: int, most: int, gpus: tuple[int, ...], **fields: Any) -> Workload:
+    """Return up to five jobs of a few seconds, most of them submitted at once."""
+    rng = random.Random(seed)
+    rows = [
+        {"submit": rng.choice([0, 0, rng.randint(1, 6)]), "gpus": rng.choice(gpus),
+         "work": rng.randint(1, most)}
+        for _ in range(rng.randint(1, 5))
+    ]  # fmt: skip
+    return by_hand(*rows, **fields)
+
+
+def least(jobs: Workload, free: Callable[[int], int], last: bool) -> int:
+    """Return the least makespan, or sum of completion times, if jobs may change every second.
+
+    All schedules are tried in which no GPU is idle that a job could have.
+    """
+    submits, gpus = ([int(getattr(job, name)) for job in jobs.jobs] for name in ("submit", "gpus"))
+
+    @cache
+    def rest(now: int, left: tuple[int, ...]) -> int:
+        if not any(left):
+            return 0
+        present = [j for j, n in enumerate(left) if n and submits[j] <= now]
+        sets = [set(x) for n in range(len(present) + 1) for x in combinations(present, n)]
+        fitting = [chosen for chosen in sets if sum(gpus[j] for j in chosen) <= free(now)]
+        values = []
+        for chosen in fitting:
+            if not any(chosen < other for other in fitting):
+                after = tuple(n - (j in chosen) for j, n in enumerate(left))
+                ended = [now + 1 for j in chosen if not after[j]]
+                then = rest(now + 1, after)
+                values.append(max([*ended, then]) if last else sum(ended) + then)
+        return min(values)
+
+    return rest(0, tuple(int(job.work) for job in jobs.jobs))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_schedule_is_better_than_a_bound(seed: int) -> None:
+    """Against all schedules of a few jobs, on GPUs of which some are lent; it is not far below."""
+    rng = random.Random(seed)
+    jobs = drawn(seed, 4, (1, 1, 2, 3), fungible=True)
+    come = rng.choice([0, rng.randint(1, 9)])
+    servers = [{"id": "own", "gpus": 3}, {"id": "lent", "gpus": 1, "pool": "loan"}]
+    loans = [{"time": come, "servers": 1}] if seed % 2 else []
+    cluster = Cluster.parse({"servers": servers, "loans": loans}, "the test")
+    run = simulate(jobs, cluster, "fifo")
+
+    def free(now: int) -> int:
+        return 3 + bool(seed % 2 and now >= come)
+
+    best = {
+        "makespan": Fraction(least(jobs, free, last=True)),
+        "mean_jct": Fraction(least(jobs, free, last=False) - sum(int(j.submit) for j in jobs.jobs))
+        / len(jobs.jobs),
+    }
+    for metric, value in best.items():
+        assert 0.6 * value <= run.bound(metric).value <= value, metric
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_on_one_gpu_the_bounds_are_the_optimum(seed: int) -> None:
+    """Shortest remaining time first has the least mean there, and any order the least makespan."""
+    run = simulate(drawn(seed, 30, (1,)), ONE, "srtf")
+    for metric in METRICS:
+        assert run.bound(metric).value == pytest.approx(run.summary[metric], rel=1e-9)
+
+
+def test_jobs_that_share_gpus_have_bounds_of_their_own() -> None:
+    """Without sharing 10 s and 20 s; with it both jobs can end at 10 s."""
+    jobs = by_hand({"stages": [1, 0]}, {"stages": [0, 1]})
+    script = {0: Decision({x: on(("s1", 1), group="g") for x in "ab"})}
+    run = simulate(jobs, ONE, Scripted(script))
+    assert run.summary["makespan"] == run.summary["mean_jct"] == 10
+    for metric, alone in (("mean_jct", 15), ("makespan", 20)):
+        assert run.bound(metric, sharing=False).value == pytest.approx(alone)
+        assert run.bound(metric).value == run.bound(metric, sharing=True).value
+        assert 9.9 < run.bound(metric).value <= 10
+
+
+@pytest.mark.parametrize("kinds", [3, 18])
+def test_no_policy_that_shares_gpus_is_better_than_a_bound(kinds: int) -> None:
+    """With few kinds of jobs, whose groups are listed, and with so many that they are not."""
+    rng = np.random.default_rng(kinds)
+    stages = rng.integers(1, 99, (kinds, 4)).tolist()
+    rows = [
+        {"submit": int(rng.integers(0, 50)), "gpus": int(rng.choice([1, 2])) if kinds < 9 else 1,
+         "work": int(rng.integers(1, 400)), "stages": stages[i % kinds]}
+        for i in range(kinds + 2)
+    ]  # fmt: skip
+    runs = [
+        simulate(by_hand(*rows), Cluster.uniform(1, 4), policy) for policy in ("muri_s", "srsf")
     ]
-    return Workload.parse({"name": "random", "jobs": jobs}, "random")
-
-
-@pytest.mark.parametrize(
-    "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3))]
-)
-def test_no_policy_is_better_than_a_bound(seed: int) -> None:
-    """Every policy's mean completion time and makespan are at least the bounds that hold for it."""
-    workload, cluster = random_workload(seed), Cluster.uniform(2, 4)
-    runs = {policy: simulate(workload, cluster, policy) for policy in POLICIES}
-    for metric in ("mean_jct", "makespan"):
-        limit = {x: float(bound(workload, cluster, metric, sharing=x).value) for x in (True, False)}
-        assert limit[True] <= limit[False] * (1 + 1e-3)
-        for policy, run in runs.items():
-            assert limit[run.shares_gpus] <= run.summary[metric] * (1 + 1e-12), policy
-
-
-def test_the_pooled_machine_takes_the_shortest_remaining_job() -> None:
-    """Two GPUs: a job of 8 GPU seconds from 0, one of 2 from 1 that comes before the rest of it."""
-    d = Pool(steps=((0, 2),), release=(0, 1), area=(8, 2), length=(4, 1))
-    # The first works from 0 to 1 (6 left), the second from 1 to 2, the first from 2 to 5.
-    assert pooled.total_by_remaining_time(d) == 5 + 2
-
-
-def test_mean_busy_times_of_two_jobs() -> None:
-    """Smallest area first, whole or not: mean busy times plus half of each length."""
-    d = Pool(steps=((0, 1),), release=(0, 1), area=(4, 2), length=(4, 2))
-    # First from 0 to 1 and 3 to 6: (1 + 36 - 9) / 2 / 4 = 3.5, floor 3; second from 1 to 3: 2.
-    assert pooled.total_by_busy_time(d) == 3 + 2 + Fraction(4 + 2, 2)
-
-
-class OnOneGpu:
-    """Every job runs on one GPU."""
-
-    def decide(self, state: State) -> Decision:
-        """Start the job that arrives."""
-        return Decision({view.id: Allocation((Share("s1", 1),)) for view in state.waiting})
+    assert [run.shares_gpus for run in runs] == [True, False]
+    for metric in METRICS:
+        values = [run.bound(metric).value for run in runs]
+        assert 0 < values[0] <= values[1] * (1 + Fraction(1, 1000))
+        assert all(v <= run.summary[metric] for run, v in zip(runs, values, strict=True))
 
 
 def test_fewer_gpus_may_do_more_each() -> None:
     """Two GPUs do 1.5 times the work of one: 10 s of two take 15 s of one, not 20."""
-    job = {"id": "a", "submit": 0, "gpus": 2, "min_gpus": 1, "scaling_loss": 0.5, "work": 10}
-    workload = Workload.parse({"name": "hand", "jobs": [job]}, "hand")
-    run = simulate(workload, Cluster.uniform(1, 1), OnOneGpu())
+    jobs = by_hand({"gpus": 2, "min_gpus": 1, "scaling_loss": 0.5})
+    run = simulate(jobs, ONE, Scripted({0: Decision({"a": on(("s1", 1))})}))
     assert run.summary["makespan"] == run.summary["mean_jct"] == 15
     assert run.bound("makespan").value == run.bound("mean_jct").value == 15
 
 
-def test_a_loan_counts_while_it_lasts() -> None:
-    """Two jobs of 10 s; the second GPU is lent from 30 s on, so one of them waits for the other."""
-    jobs = [{"id": x, "submit": 0, "gpus": 1, "work": 10, "fungible": True} for x in "ab"]
-    workload = Workload.parse({"name": "hand", "jobs": jobs}, "hand")
-    servers = [{"id": "s1", "gpus": 1}, {"id": "s2", "gpus": 1, "pool": "loan"}]
-    lent = {"servers": servers, "loans": [{"time": 30, "servers": 1}]}
-    value = bound(workload, Cluster.parse(lent, "hand")).value
-    assert 14.5 < value <= 15
+TYPED = {"gpu_type": "fast", "rates": {"fast": 3, "slow": 1}}
+FAST_AND_SLOW = Cluster.of([{"gpus": 1, "gpu_type": kind} for kind in ("fast", "slow")])
+HUNGRY = {"cpus": [1, 3], "memory": [1], "throughput": [[1], [2]], "share": [1, 1]}
+LATE = {"servers": [{"id": "s1", "gpus": 1}, {"id": "s2", "gpus": 1, "pool": "loan"}],
+        "loans": [{"time": 30, "servers": 1}]}  # fmt: skip
+VALUES: dict[str, tuple[Workload, Cluster, str, Fraction | float]] = {
+    "work that comes late": (
+        by_hand({"work": 2}, {"submit": 10, "work": 3}, {"submit": 10, "work": 3}),
+        Cluster.uniform(1, 2), "makespan", 13),
+    "a job's own length": (by_hand({"submit": 10, "work": 4}), Cluster.uniform(1, 8), "makespan",
+                           14),
+    # In T seconds they do T / 10 and T / 30 of three jobs.
+    "a slow type counts for less": (by_hand({}, {}, {}, **TYPED), FAST_AND_SLOW, "makespan", 22.5),
+    # In T seconds both have 3 of 4 CPUs for half of T: 2 (T / 2 + 2 T / 2) = 24.
+    "CPUs are a resource": (
+        by_hand({"work": 12}, {"work": 12}, profile="p", head={"matrices": {"p": HUNGRY}}),
+        Cluster.uniform(1, 2, cpus=4, memory=9), "makespan", 8),
+    # The second GPU is lent from 30 s on, so one of them waits for the other.
+    "a loan that is too late": (by_hand({}, {}, fungible=True), Cluster.parse(LATE, "hand"),
+                                "mean_jct", 15),
+}  # fmt: skip
 
 
-def test_a_slow_type_counts_for_less() -> None:
-    """Three jobs, one GPU that takes 10 s and one that takes 30 s: two after each other, 22.5 s."""
-    row = {"submit": 0, "gpus": 1, "work": 10, "gpu_type": "fast", "rates": {"fast": 3, "slow": 1}}
-    jobs = [{"id": f"j{i}"} | row for i in range(3)]
-    workload = Workload.parse({"name": "hand", "jobs": jobs}, "hand")
-    cluster = Cluster.of([{"gpus": 1, "gpu_type": kind} for kind in ("fast", "slow")])
-    # In T seconds they do T / 10 and T / 30 jobs; of types that count alike it would be 15 s.
-    found = bound(workload, cluster, "makespan")
-    assert abs(found.value - Fraction(45, 2)) < Fraction(1, 10**6)
-    assert found.value <= Fraction(45, 2)
+@pytest.mark.parametrize("name", VALUES)
+def test_bounds_by_hand(name: str) -> None:
+    """The bound is as computed, or less by what was rounded down."""
+    jobs, cluster, metric, expected = VALUES[name]
+    value = bound(jobs, cluster, metric)
+    assert value <= expected
+    assert value == pytest.approx(expected, rel=0.03 if metric == "mean_jct" else 1e-6)
 
 
-def test_cpus_are_a_resource() -> None:
-    """Two jobs twice as fast with 3 CPUs each as with one; there are 4: half the time each."""
-    matrix = {"cpus": [1, 3], "memory": [1], "throughput": [[1], [2]], "share": [1, 1]}
-    row = {"submit": 0, "gpus": 1, "work": 12, "profile": "hungry"}
-    data = {"name": "hand", "jobs": [{"id": x} | row for x in "ab"], "matrices": {"hungry": matrix}}
-    workload = Workload.parse(data, "hand")
-    # In T seconds both have 3 CPUs for half of T: 2 (T / 2 + 2 T / 2) = 24, so T = 8, not 6.
-    found = bound(workload, Cluster.uniform(1, 2, cpus=4, memory=9), "makespan").value
-    assert abs(found - 8) < Fraction(1, 10**6)
-    assert found <= 8
+def test_the_largest_servers_that_are_lent_count_while_they_are() -> None:
+    """Four jobs of 4 GPUs and 10 s on 4 GPUs, and on 2, 1 and 2 more from a time on."""
+
+    def lent(time: int, servers: int) -> Cluster:
+        rows = [{"id": f"i{i}", "gpus": g, "pool": "loan"} for i, g in enumerate((2, 1, 2))]
+        loans = [{"time": time, "servers": servers}]
+        data = {"servers": [{"id": "t", "gpus": 4}, *rows], "loans": loans}
+        return Cluster.parse(data, "hand")
+
+    jobs = by_hand(*[{}] * 4, gpus=4, fungible=True)
+    assert bound(jobs, lent(35, 3), "makespan") == 35 + Fraction(20, 9)
+    assert bound(jobs, lent(0, 3), "makespan") == Fraction(160, 9)
+    assert bound(jobs, lent(0, 2), "makespan") == 20
+    assert bound(jobs, lent(35, 3)) > bound(jobs, lent(0, 3))
 
 
-def test_makespan_of_work_that_comes_late() -> None:
-    """What is submitted at 10 takes 6 more GPU seconds on two GPUs, or its own length of 4."""
-    d = Pool(steps=((0, 2),), release=(0, 10), area=(2, 6), length=(1, 4))
-    assert (pooled_work(d), longest_job(d)) == (13, 14)
-
-
-def test_weights_of_resources_are_mixtures() -> None:
-    """There are 15 mixtures of three resources in quarters, each of sum 1."""
-    found = list(mixtures(3, 4))
-    assert len(set(found)) == 15
-    assert all(sum(weights) == 1 for weights in found)
-
-
-def test_sharing_needs_stages() -> None:
-    """A bound for policies that share is refused where the jobs have no stages."""
+def test_what_has_no_bound_is_refused() -> None:
+    """Jobs without stages that share GPUs, and metrics other than two, which are named."""
     with pytest.raises(OptionError, match="no stages"):
-        bound(random_workload(1, stages=False), Cluster.uniform(1, 4), sharing=True)
+        bound(by_hand({}), ONE, sharing=True)
+    with pytest.raises(OptionError, match="no bound on 'p99_jct', only on: mean_jct, makespan"):
+        bound(by_hand({}), ONE, "p99_jct")
 
 
-def test_a_metric_without_a_bound_is_named() -> None:
-    """The message names the metrics that have bounds."""
-    with pytest.raises(OptionError, match="mean_jct, makespan"):
-        bound(random_workload(1), Cluster.uniform(1, 4), "p99_jct")
+# One GPU: the long job first ends at 10 and 12, the short one first at 2 and 12.
+JOBS = by_hand({"stages": [1, 1, 0]}, {"work": 2, "stages": [0, 1, 1]})
+
+
+def test_saved_is_of_the_first_row() -> None:
+    """The second policy saves 4 of 11 seconds; in the other order it loses 4 of 7."""
+    table = compare_policies(JOBS, ONE, ["fifo", "srtf"])
+    assert table["mean_jct"].tolist() == [11, 7]
+    assert table["saved"].tolist() == [0, pytest.approx(4 / 11)]
+    other = compare_policies(JOBS, ONE, ["srtf", "fifo"])
+    assert other["saved"].tolist() == [0, pytest.approx(-4 / 7)]
+    assert "mean_jct_bound" not in table
+
+
+def test_bounds_allow_for_sharing_where_a_policy_shares() -> None:
+    """The shortest job first meets both bounds, the longest is 4 of 11 above; muri has weaker."""
+    table = compare_policies(JOBS, ONE, ["fifo", "srtf", "muri_s"], bounds=True)
+    shared = float(simulate(JOBS, ONE, "muri_s").bound(sharing=True).value)
+    assert table["mean_jct_bound"].tolist() == pytest.approx([7, 7, shared], abs=1e-5)
+    assert table["mean_jct_gap"].tolist()[:2] == pytest.approx([4 / 11, 0], abs=1e-5)
+    assert table["makespan_bound"].tolist()[:2] == [12, 12]
+    assert table["makespan_gap"].tolist()[:2] == [0, 0]
+    assert shared < 6.9 and (table["mean_jct_gap"] >= -1e-9).all()
+
+
+def test_entries_have_methods_and_options_of_their_own() -> None:
+    """A row's own options go before those for all rows."""
+    rows: list[Any] = ["synergy", ("synergy", "exact"), ("synergy", "exact", {"order": "srtf"})]
+    matrix = {"cpus": [1, 2, 3], "memory": [2], "throughput": [[1], [2], [3]], "share": [2, 2]}
+    # FIFO runs the two long jobs first.
+    jobs = by_hand(
+        *({"work": work, "iterations": work} for work in (900, 900, 300, 300)),
+        profile="p", iteration_time=1, head={"matrices": {"p": matrix}},
+    )  # fmt: skip
+    cluster = Cluster.uniform(1, 2, cpus=4, memory=4)
+    table = compare_policies(jobs, cluster, rows, order="fifo", bounds=True)
+    assert table["method"].fillna("default").tolist() == ["default", "exact", "exact"]
+    assert table["mean_jct"][2] < table["mean_jct"][1]
+    assert (table["mean_jct_bound"] <= table["mean_jct"]).all()

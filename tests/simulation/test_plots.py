@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from simulation_cases import by_hand
 
 from dlsched import OptionError
-from dlsched.simulation import Cluster, Simulation, Workload, simulate
-from dlsched.simulation.pictures.charts import (
-    draw_distribution,
-    draw_over_time,
-    draw_timeline,
-    frame,
-    stretches,
-)
+from dlsched.simulation import Cluster, Simulation, simulate, write_timeline
+from dlsched.simulation.pictures.charts import draw_distribution, draw_over_time, draw_timeline
 
 
 @pytest.fixture(autouse=True)
@@ -31,26 +28,18 @@ def _closed() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def run() -> Simulation:
     """Three jobs of two GPUs on four: the third waits for ten seconds."""
-    jobs = [{"id": name, "submit": 0, "gpus": 2, "work": 10} for name in "abc"]
-    workload = Workload.parse({"name": "hand", "jobs": jobs}, "hand")
-    return simulate(workload, Cluster.uniform(1, 4), "fifo")
+    return simulate(by_hand(*[{"gpus": 2}] * 3), Cluster.uniform(1, 4), "fifo")
 
 
 def test_each_gpu_has_one_job_at_a_time(run: Simulation) -> None:
-    """The first two jobs have two GPUs each, the third those of the first."""
-    servers = [server.model_dump() for server in run.cluster.servers]
-    found = {(s.lane, s.start, s.job) for s in stretches(servers, frame(run.log, "segments"))}
-    assert found == {(0, 0, 0), (1, 0, 0), (2, 0, 1), (3, 0, 1), (0, 10, 2), (1, 10, 2)}
-
-
-def test_timeline_shows_idle_gpus(run: Simulation) -> None:
-    """In the second half of the time two of the four GPUs are idle, and white."""
-    ax = draw_timeline(run)
-    pixels = np.asarray(ax.images[0].get_array())
-    white = (pixels == 1).all(axis=2)
-    assert white[:, : white.shape[1] // 2].sum() == 0
-    assert white[2:, white.shape[1] // 2 :].all()
-    assert not white[:2].any()
+    """The first two jobs have two GPUs each, the third those of the first; the others are white."""
+    pixels = np.asarray(draw_timeline(run).images[0].get_array())
+    colours = [[tuple(pixels[gpu, column].tolist()) for gpu in range(4)] for column in (0, -1)]
+    one, two, three, white = colours[0][0], colours[0][2], colours[1][0], (1,) * pixels.shape[2]
+    assert colours == [[one, one, two, two], [three, three, white, white]]
+    assert len({one, two, three, white}) == 4
+    idle = (pixels == 1).all(axis=2)
+    assert idle[2:].sum() == idle.sum() == pytest.approx(pixels.shape[1], abs=2)
 
 
 def test_curve_of_waiting_jobs(run: Simulation) -> None:
@@ -81,7 +70,22 @@ def test_distribution_has_a_curve_for_each_policy(run: Simulation) -> None:
     assert [list(line.get_ydata())[-1] for line in lines] == [1, 1]
 
 
-def test_what_cannot_be_drawn(run: Simulation) -> None:
+def test_the_page_needs_no_network(tmp_path: Path) -> None:
+    """The chart is one file with its scripts, and hostile names do not end a script.
+
+    Neighbouring GPUs are one rectangle, which ends with its server.
+    """
+    hostile = by_hand({"id": "</script><b>x", "gpus": 3})
+    path = tmp_path / "chart.html"
+    write_timeline(simulate(hostile, Cluster.uniform(2, 2), "fifo"), path, color_by="gpus")
+    page = path.read_text()
+    assert not re.findall(r"<(?:script|link|img)[^>]+(?:src|href)=", page)
+    assert "</script><b>x" not in page
+    found = dict(re.findall(r'\["(top|bottom|right)",\[([^\]]*)\]', page))
+    assert found == {"top": "0,2", "bottom": "2,3", "right": "10.0,10.0"}
+
+
+def test_what_cannot_be_drawn(run: Simulation, tmp_path: Path) -> None:
     """Other counts, values and colours are refused, with those that are possible."""
     with pytest.raises(OptionError, match="waiting, running, gpus"):
         draw_over_time([run], "preempted")
@@ -89,3 +93,5 @@ def test_what_cannot_be_drawn(run: Simulation) -> None:
         draw_distribution([run], "speed")
     with pytest.raises(OptionError, match="job, gpus"):
         draw_timeline(run, color_by="model")
+    with pytest.raises(OptionError, match="coloured by 'x'"):
+        write_timeline(run, tmp_path / "chart.html", color_by="x")

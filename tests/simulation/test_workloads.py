@@ -1,0 +1,253 @@
+"""Workloads and clusters that the papers state: shares, percentiles, seeds, traces, errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dlsched import InstanceError, OptionError, UnknownName
+from dlsched.simulation import Cluster, Workload
+from dlsched.simulation.workload.generators import (
+    hadar_cluster,
+    hadar_workload,
+    inference_load,
+    lyra_cluster,
+    lyra_workload,
+    mast_cluster,
+    mast_workload,
+    synergy_workload,
+)
+
+DATA = Path(__file__).parents[3] / "shared" / "data"
+GAVEL = DATA / "gavel" / "isolated_throughputs.json"
+SYNERGY = DATA / "synergy" / "profiles.json"
+
+
+def test_lyras_basic_has_the_shares_of_the_paper() -> None:
+    """5 % of jobs with 36 % of the load are elastic, 21 % of the load is fungible (7.1)."""
+    workload = lyra_workload(28, days=7, load=0.8, seed=3)
+    area = np.array([job.gpus * float(job.work) for job in workload.jobs])
+    elastic = np.array([job.max_gpus > job.gpus for job in workload.jobs])
+    fungible = np.array([job.fungible for job in workload.jobs])
+    assert elastic.mean() == pytest.approx(0.05, abs=0.001)
+    assert area[elastic].sum() / area.sum() == pytest.approx(0.36, abs=0.001)
+    assert area[fungible].sum() / area.sum() == pytest.approx(0.21, abs=0.005)
+    assert area.sum() == pytest.approx(0.8 * 28 * 8 * 7 * 86_400, rel=1e-4)
+    assert not any(job.heterogeneous for job in workload.jobs)
+    assert len(workload.jobs) == round(50_390 / 3544 / 15 * 28 * 8 * 7)
+
+
+@pytest.mark.parametrize("scenario", ["basic", "advanced", "heterogeneous", "ideal"])
+def test_lyras_scenarios_have_the_same_jobs(scenario: str) -> None:
+    """Times of submission, GPUs and running times do not depend on the scenario."""
+    basic, other = lyra_workload(6, days=1), lyra_workload(6, days=1, scenario=scenario)
+    for job, same in zip(basic.jobs, other.jobs, strict=True):
+        assert (job.submit, job.gpus, job.work) == (same.submit, same.gpus, same.work)
+    mixed = sum(job.heterogeneous for job in other.jobs)
+    expected = {"basic": 0, "ideal": len(other.jobs)}
+    assert mixed == expected.get(scenario, round(0.1 * len(other.jobs)))
+    assert any(job.fungible for job in other.jobs) == (scenario != "heterogeneous")
+    efficiency = {float(job.mixed_efficiency) for job in other.jobs if job.heterogeneous}
+    assert efficiency == {"basic": set(), "ideal": {1.0}}.get(scenario, {0.7})
+
+
+def test_options_of_lyras_jobs() -> None:
+    """Estimates are within 25 %, checkpoints and losses are as asked for."""
+    workload = lyra_workload(28, days=2, wrong=0.6, checkpoints=0.8, scaling_loss=0.2)
+    wrong = [(job.work, job.estimate) for job in workload.jobs if job.estimate is not None]
+    assert len(wrong) / len(workload.jobs) == pytest.approx(0.6, abs=0.05)
+    assert all(abs(float(estimate - work)) <= float(work) / 4 + 1 for work, estimate in wrong)
+    kept = sum(job.checkpoints for job in workload.jobs)
+    assert kept / len(workload.jobs) == pytest.approx(0.8, abs=0.05)
+    losses = {float(job.scaling_loss) for job in workload.jobs if job.max_gpus > job.gpus}
+    assert losses == {0.2}
+
+
+@pytest.mark.parametrize("share", [0.0, 0.02, 0.2, 1.0])
+def test_the_share_of_lyras_elastic_jobs(share: float) -> None:
+    """Elastic are the large jobs first, then others; nothing else of the jobs changes."""
+    basic, other = lyra_workload(28, days=2), lyra_workload(28, days=2, elastic_share=share)
+    elastic = {job.id for job in other.jobs if job.max_gpus > job.gpus}
+    large = {job.id for job in basic.jobs if job.max_gpus > job.gpus}
+    assert len(elastic) == round(share * len(other.jobs))
+    assert elastic <= large or large <= elastic
+    for job, same in zip(basic.jobs, other.jobs, strict=True):
+        assert (job.submit, job.gpus, job.work) == (same.submit, same.gpus, same.work)
+        assert other.by_id[job.id].max_gpus == job.gpus * (1 + (job.id in elastic))
+
+
+def test_lyras_jobs_are_the_same_with_a_speed_on_loan() -> None:
+    """Only the rates and the type differ, by which the loan of `lyra_cluster` has that speed."""
+    plain = lyra_workload(2, days=0.2, scenario="ideal")
+    slow = lyra_workload(2, days=0.2, scenario="ideal", loan_speed=0.25)
+    stated = {"rates": {}, "gpu_type": None}
+    assert [job.model_copy(update=stated) for job in slow.jobs] == list(plain.jobs)
+    assert {min(job.rates.values()) / max(job.rates.values()) for job in slow.jobs} == {1 / 4}
+    types = {server.gpu_type for server in lyra_cluster(2, 2, days=0.2).servers}
+    assert types == set(slow.jobs[0].rates)
+
+
+def test_lyras_loan_is_what_inference_leaves() -> None:
+    """Its load is that of figure 1: from 42 % to 95 %, 65 % in the mean; 2 % are kept free."""
+    load = inference_load(7)
+    assert (load.min(), load.max()) == (0.42, 0.95)
+    assert load.mean() == pytest.approx(0.65, abs=0.005)
+    cluster = lyra_cluster(4, 10, days=1)
+    assert [server.pool for server in cluster.servers] == ["training"] * 4 + ["loan"] * 10
+    lent = {loan.servers for loan in cluster.loans}
+    # Of ten servers 98 % - 42 % are five whole ones.
+    assert (min(lent), max(lent)) == (0, 5)
+    assert lyra_cluster(4, 10, loaning=False).loans == ()
+
+
+def test_masts_workloads_have_the_papers_percentiles() -> None:
+    """Sizes, durations, priorities and load; several types, regions and tenants with quotas."""
+    cluster = mast_cluster(2, 1, 70, types=1)
+    workload = mast_workload(cluster, 300, load=1)
+    drawn = [row for row in workload.jobs if row.submit]
+    gpus, hours = sorted(row.gpus for row in drawn), sorted(row.work / 3600 for row in drawn)
+    for values, middle, high in ((gpus, 16, 64), (hours, 1 / 3, 6.7)):
+        assert values[len(drawn) // 2] == pytest.approx(middle, rel=0.1)
+        assert values[9 * len(drawn) // 10] == pytest.approx(high, rel=0.1)
+    share = sum(row.priority == 4 for row in drawn) / len(drawn)
+    assert share == pytest.approx(0.54, abs=0.02)
+    offered = sum(row.gpus * row.work for row in drawn) / (300 * 3600 * cluster.gpus)
+    assert float(offered) == pytest.approx(1, abs=0.15)
+    mixed = mast_workload(mast_cluster(2, 2, 4, cpu_machines=4), 1, load=1.5)
+    assert {row.gpu_type for row in mixed.jobs} == {"A100", "V100", "cpu"}
+
+
+def test_hadars_workload_is_that_of_its_section_iv() -> None:
+    """GPU-hours are within the groups, models those of Table III, the cluster has 20 of each."""
+    workload = hadar_workload(200, scale=1, seed=1)
+    groups = {"resnet18": (0, 1), "cyclegan": (1, 10), "lstm": (10, 50), "transformer": (10, 50),
+              "resnet50": (60, 100)}  # fmt: skip
+    for job in workload.jobs:
+        low, high = groups[job.model or ""]
+        hours = float(job.work) * job.gpus / 3600
+        assert low - 1e-6 <= hours <= high + 1e-6
+        assert (job.submit, job.restart, job.gpu_type) == (0, 10, "K80")
+    assert {job.model for job in workload.jobs} == set(groups)
+    assert hadar_cluster().gpus_by_type == {"V100": 20, "P100": 20, "K80": 20}
+    assert len(hadar_cluster().servers) == 15
+
+
+@pytest.mark.skipif(not GAVEL.exists(), reason="needs ../shared/data/gavel")
+def test_hadars_measured_rates() -> None:
+    """Rates are those of the file at (model, GPUs); CycleGAN, measured with one GPU, has one."""
+    workload = hadar_workload(100, measured=GAVEL)
+    found = {(job.model, job.gpus): job.rates for job in workload.jobs}
+    assert [float(found["cyclegan", 1][kind]) for kind in ("V100", "P100", "K80")] == [
+        4.426088, 2.402668, 0.504771]  # fmt: skip
+    assert {gpus for model, gpus in found if model == "cyclegan"} == {1}
+    assert float(found["resnet18", 4]["K80"]) == 21.625568
+
+
+@pytest.mark.skipif(not SYNERGY.exists(), reason="needs ../shared/data/synergy")
+def test_synergys_static_trace_has_the_models_of_its_split() -> None:
+    """Split 60/30/10 with one speech model yields the recorded models in the recorded order."""
+    path = SYNERGY.parent / "static_100job_6_3_1100.csv"
+    static = Workload.from_trace(path, "synergy", measured=SYNERGY, together=True)
+    drawn = synergy_workload(300, load=None, split="60/30/10", measured=SYNERGY)
+
+    def classes(workload: Workload) -> list[str | None]:
+        return [job.model for job in workload.jobs if job.model not in ("m5", "deepspeech")]
+
+    assert classes(drawn)[:80] == classes(static)[:80]
+
+
+def test_a_synergy_trace_without_header_is_read_too(tmp_path: Path) -> None:
+    """The authors' own files have no header; running times are iterations times seconds each."""
+    path = tmp_path / "jobs.0"
+    path.write_text("0,gnmt,8,100,1\n1,alexnet,126.5,20,2\n")
+    first, second = Workload.from_trace(path, "synergy").jobs
+    assert (first.submit, first.work, first.profile) == (0, 100, "gnmt")
+    assert (float(second.submit), second.gpus, second.iterations) == (118.5, 2, 20)
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ("1,vgg,0,100,1", r"row 3: model: 'vgg' has no profile; use one of"),
+        ("0,gnmt,0,many,1", "row 3: is no job; write id,model"),
+    ],
+)
+def test_bad_synergy_traces(tmp_path: Path, row: str, message: str) -> None:
+    """Models without profile and bad rows are named, with a remedy."""
+    path = tmp_path / "jobs.csv"
+    path.write_text(f"id,model,arrival,iterations,gpus\n0,gnmt,0,100,1\n{row}\n")
+    with pytest.raises(InstanceError, match=message):
+        Workload.from_trace(path, "synergy")
+
+
+def test_profiles_of_a_trace() -> None:
+    """Muri's have stages, of as many resources as asked for; a wrong option is named."""
+    plain = Workload.from_trace("sample-philly", limit=5)
+    assert not any(job.stages for job in plain.jobs)
+    for resources in (3, 4):
+        jobs = Workload.from_trace("synthetic-1", "muri", limit=5, resources=resources).jobs
+        assert {len(job.stages) for job in jobs} == {resources}
+    together = Workload.from_trace("sample-philly", limit=5, together=True)
+    assert {job.submit for job in together.jobs} == {0}
+    kept, larger = plain.up_to(1)
+    assert len(kept.jobs) + larger == 5 and {job.gpus for job in kept.jobs} <= {1}
+
+
+DRAWS: dict[str, Callable[[int], Any]] = {
+    "lyra": lambda seed: lyra_workload(2, days=0.2, seed=seed),
+    "mast": lambda seed: mast_workload(mast_cluster(2, 1, 10), 3, seed=seed),
+    "hadar": lambda seed: hadar_workload(5, seed=seed),
+    "synergy": lambda seed: synergy_workload(5, seed=seed),
+}
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_workloads_depend_on_the_seed(name: str) -> None:
+    """The same seed gives the same workload, another one another."""
+    first, again, other = (DRAWS[name](seed) for seed in (0, 0, 1))
+    assert first == again != other
+
+
+REFUSED: list[tuple[Callable[[], Any], str]] = [
+    (lambda: lyra_workload(4, scenario="basics"), "basic"),
+    (lambda: lyra_workload(4, load=0), "above 0"),
+    (lambda: lyra_workload(4, wrong=1.5), "at most 1"),
+    (lambda: lyra_workload(1, elastic_share=1.1), "elastic_share"),
+    (lambda: lyra_workload(2, loan_speed=0), "loan_speed is the speed of a GPU"),
+    (lambda: mast_workload(mast_cluster(), 0), "hours, load and scale"),
+    (lambda: mast_workload(Cluster.uniform()), "no region, cluster or gpu_type"),
+    (lambda: mast_cluster(types=4), "types=4"),
+    (lambda: hadar_workload(0), "jobs"),
+    (lambda: Workload.from_trace("sample-philly", "none"), "set of profiles"),
+    (lambda: Workload.from_trace("sample-philly", "muri", speed=2), "'speed'; they have: resourc"),
+    (lambda: Workload.from_trace("sample-philly", x=2), "name the set"),
+    (lambda: Workload.from_trace("sample-philly").up_to(0), "every job needs more than"),
+    (lambda: Cluster.of([{"count": 2_000_000, "gpus": 1}]), "more than 1,000,000"),
+    (lambda: Cluster.of([]), "there is no server"),
+]
+
+
+@pytest.mark.parametrize("case", range(len(REFUSED)))
+def test_what_cannot_be_used_is_refused(case: int) -> None:
+    """Unknown names and options out of range are one error each."""
+    draw, message = REFUSED[case]
+    with pytest.raises((OptionError, UnknownName, InstanceError), match=message):
+        draw()
+
+
+def test_a_file_of_rates_without_the_models_is_refused(tmp_path: Path) -> None:
+    """The error names the model that is missing."""
+    other = tmp_path / "rates.json"
+    other.write_text('[{"job_type": "x", "scale_factor": 1, "iterations_per_second": {"v100": 1}}]')
+    with pytest.raises(InstanceError, match="ResNet-18"):
+        hadar_workload(3, measured=other)
+
+
+def test_workloads_and_clusters_are_shown_in_a_notebook() -> None:
+    """With their names, sizes and ranges."""
+    assert "sample-philly" in Workload.from_trace("sample-philly")._repr_html_()
+    assert "20 V100" in hadar_cluster()._repr_html_()
