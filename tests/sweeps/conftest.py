@@ -1,24 +1,41 @@
-"""Sweeps small enough for a test, shards of one, and worker processes that tests share."""
+"""Sweeps that tests share: one that is finished, shards of one, and one that can be blocked."""
 
 from __future__ import annotations
 
-import shutil
-import threading
-from collections.abc import Iterator
+import json
 from pathlib import Path
-from typing import Any, ClassVar
 
 import pytest
-from sharded_sweep import OTHER, write_suite
 
-from calls import suite_text
-from dlsched.sweeps import Plan, Shards, local_crew, run_suite, write_plan
-from dlsched.sweeps.execution import Outcome
-from dlsched.sweeps.task import Task
-from dlsched.sweeps.worker_process import WorkerProcess
-from sweeps import Rows, settled
+import dlsched
+from calls import FIG5, suite_text
+from dlsched.sweeps.report import write_report
+from sweeps import Rows, copied, made, plan, settled, shard
 
-SWEEP = suite_text(
+SMALL = 'generate = "reclaiming"; seeds = [1, 2]; grid = { servers = [5, 10, 20] }'
+FINISHED = suite_text(
+    [
+        FIG5,
+        SMALL,
+        'generate = "elastic"; grid = { jobs = [4, 6, 8] }',
+        'files = "odd.json"',
+        'generate = "reclaiming"; grid = { servers = ["many"] }',
+    ],
+    "exact",
+    "lyra",
+    'milp; problem = "elastic"',
+    'random; seeds = [0, 7]; problem = "reclaiming"',
+    'mine_sweep:raises; problem = "reclaiming"',
+    name="a <b>small</b> sweep",
+    notes="Notes & more.",
+    wall_limit=60,
+)
+RUNS = 9 * 5 + 3 * 3
+ODD = '=HYPERLINK("../../../odd/\x00/name")'
+"""The name of an instance: a formula for spreadsheets, and a path that leaves the folder."""
+OWN = "def raises(instance, rng):\n    raise ValueError('<i>no</i>')\n"
+
+GATED = suite_text(
     'generate = "reclaiming"; seeds = [1, 2, 3, 4]; grid = { servers = [5, 6, 7, 8, 9] }',
     "lyra",
     "gate:waits",
@@ -30,105 +47,115 @@ SWEEP = suite_text(
 """A hundred runs."""
 GATE = '''
 import os, time
+import json
 from pathlib import Path
 
 def waits(instance, rng):
     """Wait for the file `open`, in the runs of the last sixty."""
+    folder = Path(os.environ["GATE"])
     if len(instance.servers) > 6:
-        Path(__file__).with_name(f"waiting-{os.getpid()}").touch()
-        while not Path(__file__).with_name("open").exists():
+        (folder / f"waiting-{os.getpid()}").touch()
+        while not (folder / "open").exists():
             time.sleep(0.01)
     return {"returned": [server.id for server in instance.servers[: instance.demand]]}
 '''
 
-
-@pytest.fixture
-def folder(workdir: Path) -> Path:
-    """Give a working directory with a suite of 100 runs, and a method that can block them."""
-    _write_sweep(workdir)
-    return workdir
-
-
-def _write_sweep(folder: Path) -> None:
-    (folder / "sweep.toml").write_text(SWEEP)
-    (folder / "gate.py").write_text(GATE)
+SHARDED = suite_text(
+    [FIG5, 'generate = "reclaiming"; seeds = [1, 2]; grid = { servers = [5, 6] }'],
+    "lyra",
+    "random; seeds = [0, 1]",
+    "shard_mine:f",
+    wall_limit=100,
+)
+"""Twenty runs, a fourth of them by a method in two modules of the user."""
+MINE = "import shard_other\n\ndef f(instance, rng):\n    return shard_other.first(instance)\n"
+OTHER = """
+def first(instance):
+    return {"returned": [server.id for server in instance.servers][: instance.demand]}
+"""
 
 
 @pytest.fixture(scope="session")
-def whole(tmp_path_factory: pytest.TempPathFactory, shared: type[Any]) -> Rows:
-    """Give the settled rows of the 100 runs, undisturbed."""
-    place = tmp_path_factory.mktemp("whole")
-    _write_sweep(place)
-    (place / "open").touch()
+def finished_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make the sweep of many kinds of runs, in the folder ``out`` beside its suite."""
+    place = tmp_path_factory.mktemp("finished")
+    (place / "suite.toml").write_text(FINISHED)
+    (place / "mine_sweep.py").write_text(OWN)
+    odd = dlsched.generate("reclaiming", servers=4).to_data() | {"name": ODD}
+    (place / "odd.json").write_text(json.dumps(odd))
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(place)
-        patch.setattr(local_crew, "WorkerProcess", shared)
-        run_suite("sweep.toml", "out")
+        rows = made("suite.toml", "out", jobs=2)
+        assert len({row["key"] for row in rows}) == len(rows) == RUNS
+        write_report("out")
+    return place
+
+
+@pytest.fixture
+def finished(finished_once: Path, workdir: Path) -> Path:
+    """Give a copy of the finished sweep as the working directory."""
+    return copied(finished_once, workdir)
+
+
+@pytest.fixture
+def gated(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give a working directory with a suite of 100 runs, and a method that can block them."""
+    return _write_gated(workdir, monkeypatch)
+
+
+def _write_gated(folder: Path, patch: pytest.MonkeyPatch) -> Path:
+    (folder / "suite.toml").write_text(GATED)
+    (folder / "gate.py").write_text(GATE)
+    patch.setenv("GATE", str(folder))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Rows:
+    """Give the settled rows of the 100 runs, undisturbed."""
+    place = tmp_path_factory.mktemp("whole")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(_write_gated(place, patch))
+        (place / "open").touch()
+        made("suite.toml", "out")
         return settled("out")
 
 
-@pytest.fixture
-def shard_suite(workdir: Path) -> Path:
-    """Give a working directory with the suite."""
-    write_suite(workdir)
-    return workdir
-
-
 @pytest.fixture(scope="session")
-def sharded(tmp_path_factory: pytest.TempPathFactory, shared: type[Any]) -> Path:
-    """Give the folder of the plan whose three shards are made, not merged; ``one`` beside it is
-    the same suite in one sweep."""
-    folder = tmp_path_factory.mktemp("shards")
-    write_suite(folder)
+def sharded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give the folder of a plan whose three shards are made, not merged, in ``out``.
+
+    ``one`` beside it is the same suite in one sweep. The user's modules were changed and deleted
+    after the plan.
+    """
+    folder = write_sharded(tmp_path_factory.mktemp("shards"))
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        patch.setattr(local_crew, "WorkerProcess", shared)
-        run_suite("suite.toml", "one")
-        write_plan("suite.toml", "out")
+        made("suite.toml", "one")
+        plan("suite.toml", "out")
         (folder / "shard_other.py").write_text(OTHER.replace("[: i", "[1 : 1 + i"))
         (folder / "shard_mine.py").unlink()
         for k in range(3):
-            run_suite(Plan("out"), "out", on=Shards(k, 3))
+            shard(k, 3)
+    return folder
+
+
+def write_sharded(folder: Path) -> Path:
+    """Write the suite of twenty runs and its modules."""
+    (folder / "suite.toml").write_text(SHARDED)
+    (folder / "shard_mine.py").write_text(MINE)
+    (folder / "shard_other.py").write_text(OTHER)
     return folder
 
 
 @pytest.fixture
-def shards(sharded: Path, workdir: Path) -> Path:
-    """Give a copy of the folder with the shards that are made."""
-    shutil.copytree(sharded / "out", workdir / "out")
-    return workdir / "out"
-
-
-class Shared:
-    """A worker process that is kept for the next sweep instead of being closed."""
-
-    idle: ClassVar[list[WorkerProcess]] = []
-
-    def __init__(
-        self, stop: threading.Event, memory_bytes: int, fresh: bool = False, name: str = ""
-    ) -> None:
-        self.name = name
-        self.worker = Shared.idle.pop() if Shared.idle else WorkerProcess(stop, memory_bytes)
-        self.worker.stop, self.worker.fresh = stop, fresh
-
-    def run(self, task: Task) -> Outcome:
-        """Execute a task."""
-        return self.worker.run(task)
-
-    def close(self) -> None:
-        """Keep the worker process."""
-        Shared.idle.append(self.worker)
-
-
-@pytest.fixture(scope="session")
-def shared() -> Iterator[type[Shared]]:
-    """Give the class of the shared worker processes, which end with the session."""
-    yield Shared
-    for worker in Shared.idle:
-        worker.close()
+def unplanned(workdir: Path) -> Path:
+    """Give a working directory with the suite of twenty runs."""
+    return write_sharded(workdir)
 
 
 @pytest.fixture
-def shared_workers(shared: type[Shared], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let sweeps use worker processes of earlier tests, which saves their start."""
-    monkeypatch.setattr(local_crew, "WorkerProcess", shared)
+def shards(sharded: Path, workdir: Path) -> Path:
+    """Give a copy of the folder ``out``, in a working directory that has the suite's modules."""
+    copied(sharded / "out", write_sharded(workdir) / "out")
+    return workdir / "out"

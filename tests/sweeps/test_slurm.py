@@ -17,9 +17,7 @@ from typing import Any
 import pytest
 
 from calls import PATIENCE, suite_text
-from dlsched.sweeps import Dask, Plan, merge, run_suite, sweep_state, write_plan
-from dlsched.sweeps.shard_file import read_file, shards_of
-from sweeps import settled
+from sweeps import made_by_shard, merged, on, plan, run_planned, settled, shard_arguments, state
 
 SUITE = suite_text(
     'generate = "reclaiming"; seeds = [1, 2, 3, 4, 5]; grid = { servers = [5, 6] }',
@@ -39,7 +37,7 @@ def f(instance, rng):
     return {"returned": [server.id for server in instance.servers][: instance.demand]}
 """
 PROGRAMS = [p / "shared" / "slurm" for p in Path(__file__).resolve().parents[2:5]]
-SHARD = f"{sys.executable} -m dlsched bench --planned out --shard $SLURM_ARRAY_TASK_ID/3 --quiet"
+SHARD = [sys.executable, "-m", "dlsched", *shard_arguments("$SLURM_ARRAY_TASK_ID/3"), "--quiet"]
 pytestmark = pytest.mark.slow
 
 
@@ -75,7 +73,7 @@ def place(slurm: None, workdir: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (workdir / "suite.toml").write_text(SUITE)
     (workdir / "slurm_slow.py").write_text(SLOW)
     monkeypatch.setenv("SLURM_TEST", str(workdir))
-    write_plan("suite.toml", "out")
+    plan()
     return workdir
 
 
@@ -83,7 +81,7 @@ def submit(array: str, *options: str) -> str:
     """Submit shards as an array; return the job's number."""
     command = [
         *("sbatch", "--parsable", f"--array={array}", "--account=lab1", "--mem=900M"),
-        *("--requeue", "--open-mode=append", "-o", "printed-%a.txt", *options, "--wrap", SHARD),
+        *("--requeue", "--open-mode=append", "-o", "printed-%a.txt", *options, "--wrap", " ".join(SHARD)),
     ]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
@@ -107,14 +105,6 @@ def printed() -> str:
     return "\n".join(f"{f.name}: {f.read_text()}" for f in sorted(Path().glob("printed-*")))
 
 
-def rows() -> dict[int, int]:
-    """Return the number of rows of each shard of three."""
-    counts = {k: 0 for k in range(3)}
-    for (k, _), files in shards_of(Path("out")).items():
-        counts[k] = sum(1 for file in files for _ in read_file(file)[1])
-    return counts
-
-
 def ended() -> bool:
     """Whether no job is left."""
     return not called("squeue", "-h").strip()
@@ -122,7 +112,7 @@ def ended() -> bool:
 
 def expected(place: Path) -> list[dict[str, object]]:
     """Return the settled rows of one sweep of the same plan."""
-    run_suite(Plan("out"), "one")
+    run_planned("out", "one")
     return settled("one")
 
 
@@ -131,28 +121,28 @@ def test_array_is_one_sweep(place: Path) -> None:
     (place / "open").touch()
     submit("0-2", "--time=5")
     until(ended, "the array ends")
-    assert merge("out").runs == RUNS, printed()
+    assert merged().runs == RUNS, printed()
     assert settled("out") == expected(place)
 
 
 def test_cancelled_requeued_and_timed_out(place: Path) -> None:
     """scancel, requeue and the time limit lose nothing; the missing tasks are submitted again."""
     job = submit("0-2", "--time=1")
-    until(lambda: min(rows().values()) > 0, "every shard has a row")
+    until(lambda: min(made_by_shard(3)) > 0, "every shard has a row")
     called("scancel", f"{job}_0")
     called("scontrol", "requeue", f"{job}_1")
     until(lambda: "DUE TO TIME LIMIT" in Path("printed-2.txt").read_text(), "the time limit")
     until(lambda: printed().count("ended by SIGTERM") >= 3, "all say so")
-    before = rows()
-    assert min(before.values()) > 0 and sum(before.values()) < RUNS
+    before = made_by_shard(3)
+    assert min(before) > 0 and sum(before) < RUNS
     called("scancel", job)  # the requeued task, which waits for two minutes
     until(ended, "nothing is left")
-    state = sweep_state("out")
-    assert state.indices == "0-2"
+    left = state().indices
+    assert left == "0-2"
     (place / "open").touch()
-    submit(state.indices, "--time=5")
+    submit(left, "--time=5")
     until(ended, "the second array ends")
-    assert merge("out").runs == RUNS, printed()
+    assert merged().runs == RUNS, printed()
     assert settled("out") == expected(place)
 
 
@@ -167,6 +157,6 @@ def test_jobqueue(place: Path) -> None:
         **folders,
     ) as cluster:
         cluster.scale(jobs=2)
-        frame = run_suite(Plan("out"), "jobqueue", on=Dask(cluster))
+        frame = run_planned("out", "jobqueue", on=on(cluster))
     assert len(frame) == RUNS and set(frame["status"]) == {"feasible"}
     assert settled("jobqueue") == expected(place)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
+import contextlib
+import json
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
 
+import dlsched
 from calls import suite_text
-from dlsched.sweeps import recorder, run_suite, worker_process
-from sweeps import stored
+from sweeps import contents, keys, made, rows
 
 OWN = r"""
 import ctypes, os, signal, subprocess, sys, threading, time
@@ -130,6 +130,18 @@ def write_for_ever():
             except OSError:
                 pass
 
+def prints_much(instance, rng):
+    os.write(2, b"z" * (70 << 20))
+    while os.fstat(2).st_blocks * 512 > 10 << 20:
+        time.sleep(0.01)
+    return fine(instance)
+
+def child_allocates(instance, rng):
+    code = "import time; kept = bytearray(2 << 30); time.sleep(60)"
+    start = lambda: subprocess.Popen([sys.executable, "-c", code]).wait()
+    threading.Thread(target=start, daemon=True).start()
+    time.sleep(60)
+
 def surrogate(instance, rng):
     raise ValueError("half a pair \ud800 and \x00 and \x1b[31m")
 
@@ -156,6 +168,7 @@ EXPECTED: dict[str, tuple[str, str]] = {
     "ignores_signals": ("wall_timeout", "killed after wall_limit = 1 s"),
     "stops_itself": ("wall_timeout", "killed after wall_limit = 1 s"),
     "allocates": ("memory", "above 0.70 GiB"),
+    "child_allocates": ("memory", "above 0.70 GiB"),
     "too_much": ("memory", "MemoryError"),
     "infeasible": ("rejected", "violations"),
     "false_objective": ("rejected", "claims preempted = -1, the checker finds"),
@@ -167,6 +180,7 @@ EXPECTED: dict[str, tuple[str, str]] = {
     "closes_pipe": ("crashed", "closed the connection"),
     "prints": ("feasible", ""),
     "prints_bytes": ("feasible", ""),
+    "prints_much": ("feasible", ""),
     "forks": ("feasible", ""),
     "forks_many": ("error", "ValueError: from one of four processes"),
     "child_returns": ("crashed", "with status 5"),
@@ -174,26 +188,29 @@ EXPECTED: dict[str, tuple[str, str]] = {
     "leaves_process": ("feasible", ""),
     "leaves_thread": ("feasible", ""),
     "writes_to_pipe": ("feasible", ""),
+    "keeps_writing": ("feasible or crashed or wall_timeout", ""),
     "surrogate": ("error", r"half a pair \ud800 and \x00 and \x1b[31m"),
     "long_text": ("error", "(50,000,012 characters)"),
     "silent_error": ("error", "Odd: its message cannot be had"),
     "odd_reason": ("no solution", r"\udfff"),
     "changes": ("error", ""),
 }
-HANGING = ("loops", "ignores_signals", "stops_itself")
-QUICK = ("raises", "loops", "allocates", "infeasible", "segfaults", "prints_bytes", "surrogate")
+HANGING = ("loops", "ignores_signals", "stops_itself", "keeps_writing")
+QUICK = (
+    "raises", "loops", "allocates", "infeasible", "segfaults", "prints_bytes", "prints_much",
+    "writes_to_pipe", "surrogate",
+)  # fmt: skip
 """Those of every run of the tests: one for each way in which a run can end, and odd output."""
 METHODS = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in EXPECTED]
 SMALL = 'generate = "reclaiming"; grid = { servers = [5], demand = [2] }'
-LIMITS = {"wall_limit": 300, "memory_limit_gib": 0.7}
+SLOW = """
+import time
+time.sleep(1.2)
 
-
-def suite_of(methods: list[str], **limits: Any) -> str:
-    """Return a suite with a method of dlsched before and after each of the methods."""
-    entries: list[str] = []
-    for i, name in enumerate(methods):
-        entries += [f"random; seeds = [{i}]", f"mine_odd:{name}"]
-    return suite_text(SMALL, *entries, "lyra", **LIMITS | limits)
+def f(instance, rng):
+    return {"returned": [s.id for s in instance.servers[: instance.demand]]}
+"""
+"""A module whose import takes longer than the limit of its runs."""
 
 
 @pytest.fixture(scope="session")
@@ -206,68 +223,55 @@ def chosen(request: pytest.FixtureRequest) -> list[str]:
 
 
 @pytest.fixture(scope="session")
-def rows(chosen: list[str], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Give the rows of one sweep with these methods, with two jobs, by method and seed."""
+def place(chosen: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give the folder of one sweep with these methods, between runs of dlsched's, with two jobs."""
     place = tmp_path_factory.mktemp("misbehaviour")
     (place / "mine_odd.py").write_text(OWN)
-    others = [name for name in chosen if name not in HANGING]
-    (place / "others.toml").write_text(suite_of(others))
-    hanging = suite_text(
-        SMALL,
-        *(f"mine_odd:{name}" for name in chosen if name in HANGING),
-        **LIMITS | {"wall_limit": 1},
-    )
-    (place / "hanging.toml").write_text(hanging)
-    (place / "suite.toml").write_text(suite_text([], include=["hanging.toml", "others.toml"]))
+    (place / "mine_slow.py").write_text(SLOW)
+    entries = {0: ["mine_slow:f"], 1: list[str]()}
+    for seed, name in enumerate(name for name in chosen if name not in HANGING):
+        entries[1] += [f"random; seeds = [{seed}]", f"mine_odd:{name}"]
+    entries[0] += [f"mine_odd:{name}" for name in chosen if name in HANGING]
+    for k, limit in ((0, 1), (1, 300)):
+        limits = {"wall_limit": limit, "memory_limit_gib": 0.7}
+        (place / f"{k}.toml").write_text(suite_text(SMALL, *entries[k], "lyra", **limits))
+    (place / "suite.toml").write_text(suite_text([], include=["0.toml", "1.toml"]))
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(place)
-        patch.setattr(worker_process, "GRACE_SECONDS", 1)
-        run_suite("suite.toml", "out", jobs=2)
-    return {f"{row['method']} {row['seed']}": row for row in stored(place / "out")}
+        made(jobs=2)
+    return place
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_misbehaviour_is_a_row(method: str, rows: dict[str, Any]) -> None:
+def test_misbehaviour_is_a_row(method: str, place: Path) -> None:
     """Each misbehaviour is one row with its status and a short, encodable reason."""
     status, words = EXPECTED[method]
-    row = rows[f"mine_odd:{method} 0"]
-    assert (row["status"], words in row["reason"]) == (status, True), row["reason"]
+    (row,) = (row for row in rows(place / "out") if row["method"] == f"mine_odd:{method}")
+    assert row["status"] in status.split(" or ") and words in row["reason"], row["reason"]
     assert len(row["reason"]) <= 2000 and row["reason"].encode().decode() == row["reason"]
 
 
-def test_no_other_run_is_disturbed(
-    rows: dict[str, Any], chosen: list[str], tmp_path: Path, shared_workers: None
-) -> None:
-    """All runs between them are there, with the answers of a sweep without misbehaving methods."""
-    count = len([name for name in chosen if name not in HANGING])
-    assert len(rows) == len(chosen) + count + 1
-    others = [row for name, row in rows.items() if not name.startswith("mine_odd")]
-    assert [row["status"] for row in others] == ["feasible"] * (count + 1)
-    alone = {row["seed"]: row["solution_sha256"] for row in others if row["method"] == "random"}
-    assert len(alone) == count and len(set(alone.values())) > count // 4
-    seeds = list(range(count))
-    (tmp_path / "suite.toml").write_text(suite_text(SMALL, f"random; seeds = {seeds}", **LIMITS))
-    frame = run_suite(tmp_path / "suite.toml", tmp_path / "out")
-    undisturbed = dict(zip(frame["seed"], frame["solution_sha256"], strict=True))
-    assert undisturbed == {seed: rows[f"random {seed}"]["solution_sha256"] for seed in seeds}
+def test_no_other_run_is_disturbed(place: Path) -> None:
+    """All runs between them are there, with the answers that `solve` gives in a quiet process."""
+    kept = list(zip(rows(place / "out"), contents(place / "out"), strict=True))
+    assert [row["key"] for row, _ in kept] == keys(place / "suite.toml")
+    instance = dlsched.generate("reclaiming", 0, servers=5, demand=2)
+    others = [(row, content) for row, content in kept if row["method"] in ("random", "lyra")]
+    assert len(others) > len(QUICK) - len(HANGING)
+    for row, content in others:
+        expected = dlsched.solve(instance, row["method"], seed=row["seed"]).solution
+        assert row["status"] == "feasible" and content and expected
+        assert json.loads(content)["returned"] == expected.to_data()["returned"]
 
 
-def test_nothing_is_left_running(rows: dict[str, Any], shared: Any) -> None:
+def test_limits_count_from_the_method(place: Path) -> None:
+    """The clock of a run starts when its method is imported, not before."""
+    (row,) = (row for row in rows(place / "out") if row["method"] == "mine_slow:f")
+    assert row["status"] == "feasible"
+
+
+def test_nothing_is_left_running(place: Path) -> None:
     """Processes that methods started end with the worker, those in sessions of their own too."""
-    mine = psutil.Process(os.getpid()).children(recursive=True)
-    workers = {p.pid for p in mine if recorder.__file__ in p.cmdline()}
-    assert workers <= {worker.process.pid for worker in shared.idle if worker.process}
-    sleeping = ["-c", "import time; time.sleep(60)"]
-    found = [p for p in psutil.process_iter(["cmdline"]) if p.info["cmdline"]]
-    assert not [p for p in found if p.info["cmdline"][-2:] == sleeping]
-
-
-def test_endless_writing_ends_at_the_limit(tmp_path: Path, shared_workers: None) -> None:
-    """A method that writes to the connection without end fails only its own run."""
-    (tmp_path / "mine_odd.py").write_text(OWN)
-    (tmp_path / "suite.toml").write_text(suite_of(["keeps_writing"], wall_limit=20))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(tmp_path)
-        frame = run_suite("suite.toml", "out")
-    assert list(frame["status"][[0, 2]]) == ["feasible"] * 2
-    assert frame["status"][1] in ("feasible", "crashed", "wall_timeout")
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            assert Path(process.cwd()) != place, process.cmdline()
