@@ -240,3 +240,28 @@ def age_plan(out: str | Path, version: str) -> None:
     with closing(sqlite3.connect(plan_file(out))) as base, base:
         sql = "UPDATE about SET value = replace(value, ?, ?)"
         base.execute(sql, [json.dumps(dlsched.__version__), json.dumps(version)])
+
+
+def simulations(suite: str | Path = SUITE, out: str | Path = "out") -> Rows:
+    """Return a finished sweep's simulations with their metrics and bounds, in order."""
+    frame = run_suite(suite, out, resume=True)
+    found = frame[(frame["problem"] == "simulation") & (frame["method"] != "bound")]
+    return [{str(n): v for n, v in line.dropna().items()} for _, line in found.iterrows()]
+
+
+def all_rows(out: str | Path = "out") -> Rows:
+    """Return what a sweep has stored, with simulations and their bounds."""
+    with Store(out) as store:
+        return [*store.rows(), *store.simulations()]
+
+
+def write_log(out: str | Path, row: Mapping[str, Any], to: str | Path) -> None:
+    """Write the log of a simulation to a file, as `simulate` takes it."""
+    with Store(out) as store:
+        Path(to).write_bytes(gzip.decompress(store.content(row)))
+
+
+def meta_of(log: str | Path, name: str) -> str:
+    """Return what the log of a simulation says of itself."""
+    with closing(sqlite3.connect(log)) as base:
+        return str(base.execute("SELECT value FROM meta WHERE key = ?", [name]).fetchone()[0])

@@ -79,7 +79,8 @@ def test_another_number_of_shards_goes_on(shards: Path) -> None:
     assert [part["planned"] for part in told["shards"]] == [7, 7, 6] and told["missing"] == ""
     assert sum(node["made"] for node in told["nodes"].values()) == RUNS
     assert merged(shards) == (RUNS, RUNS, 0, 0, 0)
-    assert "n=0 must be at least 1" in refusal("status", shards, "--of", 0)
+    with pytest.raises(dlsched.OptionError, match="n=0 must be at least 1"):
+        state(shards, 0)
 
 
 def test_same_shard_twice_at_once(shards: Path, sharded: Path) -> None:
@@ -265,9 +266,7 @@ def test_shards_equal_a_hundred_runs(gated: Path, whole: Rows) -> None:
     (gated / "open").touch()
     plan()
     for pair in ((0, 1), (2, 3)):
-        processes = [
-            started(MAIN, *shard_arguments(f"{k}/4"), "--quiet") for k in pair
-        ]
+        processes = [started(MAIN, *shard_arguments(f"{k}/4"), "--quiet") for k in pair]
         assert [process.wait(PATIENCE) for process in processes] == [0, 0]
     merged()
     assert settled() == whole

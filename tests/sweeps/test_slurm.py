@@ -81,7 +81,8 @@ def submit(array: str, *options: str) -> str:
     """Submit shards as an array; return the job's number."""
     command = [
         *("sbatch", "--parsable", f"--array={array}", "--account=lab1", "--mem=900M"),
-        *("--requeue", "--open-mode=append", "-o", "printed-%a.txt", *options, "--wrap", " ".join(SHARD)),
+        *("--requeue", "--open-mode=append", "-o", "printed-%a.txt", *options),
+        *("--wrap", " ".join(SHARD)),
     ]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 

@@ -109,7 +109,7 @@ def test_worker_that_does_not_start(
     Path("suite.toml").write_text(suite_text(FIG5, "lyra", "random; seeds = [0, 1, 2]"))
     die = "if [ ! -e once ]; then touch once; kill -9 $$; fi" if deaths == "1" else "exit 1"
     Path("python").write_text(
-        f"#!/bin/sh\necho no such thing as dlsched >&2\n{die}\nexec {sys.executable} \"$@\"\n"
+        f'#!/bin/sh\necho no such thing as dlsched >&2\n{die}\nexec {sys.executable} "$@"\n'
     )
     Path("python").chmod(0o755)
     with monkeypatch.context() as patch:

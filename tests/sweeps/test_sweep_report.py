@@ -10,50 +10,28 @@ import json
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
 
 import dlsched
-from calls import FIG5, PATIENCE, refusal, run, suite_text
-from dlsched.sweeps import local_crew, page_rows, report, run_suite
+from calls import PATIENCE, refusal, run
+from conftest import ODD, RUNS
 from dlsched.sweeps.report import write_report
-from dlsched.sweeps.safe_csv import csv_bytes
-from sweeps import stored
+from sweeps import copied, edit, multiply, row, rows
 
-SUITE = suite_text(
-    [
-        FIG5,
-        'generate = "reclaiming"; seeds = [1, 2]; grid = { servers = [5, 10, 20] }',
-        'generate = "elastic"; grid = { jobs = [4, 6, 8] }',
-    ],
-    "exact",
-    "lyra",
-    'milp; problem = "elastic"',
-    'mine_report:raises; problem = "reclaiming"',
-    name="a <b>small</b> sweep",
-    notes="Notes & more.",
-    wall_limit=60,
-)
-OWN = "def raises(instance, rng):\n    raise ValueError('<i>no</i>')\n"
+ERRORS = 8 + 5
+"""Runs of the finished sweep without an answer."""
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 
-@pytest.fixture(scope="module")
-def out(tmp_path_factory: pytest.TempPathFactory, shared: type[Any]) -> Path:
-    """Give the folder of a small sweep with its report."""
-    folder = tmp_path_factory.mktemp("report")
-    (folder / "suite.toml").write_text(SUITE)
-    (folder / "mine_report.py").write_text(OWN)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        patch.setattr(local_crew, "WorkerProcess", shared)
-        run_suite("suite.toml", "out")
-    write_report(folder / "out")
-    return folder / "out"
+@pytest.fixture
+def out(finished_once: Path) -> Path:
+    """Give the folder of the finished sweep with its report, which nobody changes."""
+    return finished_once / "out"
 
 
 class Page(HTMLParser):
@@ -73,16 +51,15 @@ class Page(HTMLParser):
 
 def test_files(out: Path) -> None:
     """CSV and Parquet have every run with its levels and gaps; each picture is an SVG file."""
-    rows = stored(out)
+    stored = rows(out)
     table = pd.read_csv(out / "report" / "runs.csv")
     packed = pd.read_parquet(out / "report" / "runs.parquet")
-    assert len(rows) == len(table) == len(packed) == 30
-    assert list(table["key"]) == list(packed["key"]) == [row["key"] for row in rows]
-    for row, line in zip(rows, table.to_dict("records"), strict=True):
-        if row["objective"]:
-            for level, value in json.loads(row["objective"]).items():
-                assert line[level] == value
-    assert (table[table["method"] == "exact"]["gap"] == 0).all()
+    assert len(stored) == len(table) == len(packed) == RUNS
+    assert list(table["key"]) == list(packed["key"]) == [kept["key"] for kept in stored]
+    for kept, line in zip(stored, table.to_dict("records"), strict=True):
+        for level, value in json.loads(kept["objective"] or "{}").items():
+            assert line[level] == value
+    assert (table[table["status"] == "optimal"]["gap"] == 0).all()
     for picture in (out / "report").glob("*.svg"):
         assert picture.read_text().startswith("<?xml")
     names = {picture.name for picture in (out / "report").glob("*.svg")}
@@ -105,7 +82,7 @@ def test_failures_are_shown_by_reason(out: Path) -> None:
     text = (out / "report" / "index.html").read_text()
     failed = text[text.index('id="failures"') : text.index('id="all-runs"')]
     assert "ValueError: &lt;i&gt;no&lt;/i&gt;" in failed
-    assert re.search(r'data-key="7">7<', failed)
+    assert re.search(r'data-key="8">8<', failed)
     summary = text[text.index('id="reclaiming-summary"') : text.index("<h3>")]
     assert ">feasible<" in summary and ">failed<" in summary
     assert ">bound only<" not in summary and ">at a limit<" not in summary
@@ -136,11 +113,11 @@ def test_tables_sort_in_a_browser(out: Path, tmp_path: Path) -> None:
     ran = subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE)
     said = json.loads(re.search(r'<pre id="said">(.*?)</pre>', ran.stdout)[1])  # type: ignore[index]
     up = [float(s) for s in said["up"] if s]
-    assert up == sorted(up) and len(up) == 23 and said["up"][-7:] == [""] * 7
+    assert up == sorted(up) and said["up"][-ERRORS:] == [""] * ERRORS == said["down"][-ERRORS:]
     down = [float(s) for s in said["down"] if s]
-    assert down == up[::-1] and said["down"][-7:] == [""] * 7
+    assert down == up[::-1] and len(up) == RUNS - ERRORS
     sizes = [int(n) for n in re.findall(r"servers=(\d+)-", " ".join(said["names"]))]
-    assert sizes == sorted(sizes) and len(sizes) == 18
+    assert sizes == sorted(sizes) and len(sizes) == 6 * 5
 
 
 def test_report_command(out: Path, tmp_path: Path) -> None:
@@ -154,62 +131,71 @@ def test_report_command(out: Path, tmp_path: Path) -> None:
 
 
 FORMULAS = ["=1+1", "+cmd", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "\r\n=1", "=", "-", "--1"]
-PLAIN = ["-1.5", "+3", "-1e-9", "a=b", "", "'=1", "x\n=1", "−1"]
+PLAIN = ["-1.5", "+3", "-1e-9", "a=b", "x\n=1", "−1"]
 
 
-def test_formulas_are_text_and_numbers_are_not() -> None:
-    """What a spreadsheet would run has a ``'`` before it; other texts and numbers do not change."""
-    frame = pd.DataFrame({"=name": FORMULAS + PLAIN})
-    rows = list(csv.reader(io.StringIO(csv_bytes(frame).decode(), newline="")))
-    assert rows[0] == ["'=name"]
-    expected = [f"'{text}".replace("\r\n", "\n").replace("\r", "\n") for text in FORMULAS] + PLAIN
-    assert [row[0] if row else "" for row in rows[1:]] == expected
-    frame = pd.DataFrame({"a": [-1.5, None, 2], "b": [-3, 4, 5], "c": ["-1.5", "2", "-7e3"]})
-    back = pd.read_csv(io.BytesIO(csv_bytes(frame)))
-    pd.testing.assert_frame_equal(back, frame.astype({"c": float}))
+def test_formulas_are_text_and_numbers_are_not(finished: Path) -> None:
+    """What a spreadsheet would run has a ``'`` before it; other texts and numbers do not change.
 
-
-def test_files_of_a_sweep(workdir: Path, shared_workers: None) -> None:
-    """Neither an instance's name nor an exception's text gets into a CSV file as a formula."""
-    made = dlsched.generate("reclaiming", servers=4).to_data()
-    evil = '=HYPERLINK("http://nowhere")'
-    Path("evil.json").write_text(json.dumps(made | {"name": evil}))
-    Path("suite.toml").write_text(suite_text('files = "evil.json"', "lyra"))
-    run_suite("suite.toml", "out")
+    Neither an instance's name nor an exception's text gets into a CSV file as a formula.
+    """
+    texts = FORMULAS + PLAIN
+    for kept, text in zip(rows(), texts, strict=False):
+        edit("out", kept["key"], machine=text)
     write_report("out")
     files = [Path("out/results.csv"), *Path("out/report").glob("*.csv")]
-    assert len(files) == 5
+    assert len(files) >= 5
     for file in files:
-        rows = list(csv.reader(io.StringIO(file.read_text())))
-        assert not [cell for row in rows for cell in row if cell.startswith(("=", "+", "-", "@"))]
-        assert file.name not in ("results.csv", "runs.csv") or f"'{evil}" in rows[1]
+        lines = list(csv.reader(io.StringIO(file.read_bytes().decode(), newline="")))
+        cells = [cell for line in lines for cell in line if not is_number(cell)]
+        assert not [cell for cell in cells if cell.lstrip().startswith(("=", "+", "-", "@"))]
+    lines = list(csv.DictReader(io.StringIO(Path("out/report/runs.csv").read_text(), newline="")))
+    escaped = [f"'{text}".replace("\r\n", "\n").replace("\r", "\n") for text in FORMULAS]
+    assert [line["machine"] for line in lines[: len(texts)]] == escaped + PLAIN
+    assert "'" + ODD.replace("\0", "") in {line["instance"].replace("\0", "") for line in lines}
 
 
-def test_many_rows_are_packed(out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def is_number(text: str) -> bool:
+    """Whether a spreadsheet takes a text as a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def test_findings_are_shown(finished: Path) -> None:
+    """A claim that a checked solution refutes is on the page, with who made it."""
+    false = dlsched.solve("lyra-fig5", "random", seed=7)
+    poor = false.bound.map(lambda _: dlsched.Bound(10**6, "claimed", "boasting"))
+    record = replace(false, status=dlsched.Status.OPTIMAL, bound=poor).to_data()
+    del record["solution"]
+    key = row(instance="lyra-fig5", method="random", seed=7)["key"]
+    edit("out", key, record=json.dumps(record), status="optimal")
+    write_report("out")
+    text = Path("out/report/index.html").read_text()
+    assert "random says that no solution" in text and "boasting" in text
+
+
+def test_many_rows_are_packed(finished: Path) -> None:
     """With more rows than the page has lines for, all are in it, packed in blocks."""
-    monkeypatch.setattr(report, "MOST_ROWS", 5)
-    monkeypatch.setattr(page_rows, "BLOCK", 12)
-    for drawn in ("overviews", "pictures"):  # another test's
-        monkeypatch.setattr(report, drawn, lambda *_: ())
-    write_report(out, tmp_path)
-    text = (tmp_path / "index.html").read_text()
+    multiply("out", 2000 // RUNS + 1)
+    write_report("out", "many")
+    text = Path("many/index.html").read_text()
     blocks = re.findall(r'class="block">([^<]*)</script>', text)
-    rows = [row for b in blocks for row in json.loads(gzip.decompress(base64.b64decode(b)))]
-    assert len(blocks) == 3 and len(rows) == len(stored(out)) == 30
-    assert [row[0] for row in rows] == [row["instance"] for row in stored(out)]
+    packed = [line for b in blocks for line in json.loads(gzip.decompress(base64.b64decode(b)))]
+    assert [line[0] for line in packed] == [kept["instance"] for kept in rows()]
+    assert len(packed) > 2000
     assert "<i>no</i>" not in text and not re.search(r"src=|href=.http", text.split('id="runs"')[1])
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here")
 @pytest.mark.slow
-def test_packed_rows_in_a_browser(
-    out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_packed_rows_in_a_browser(out: Path, tmp_path: Path) -> None:
     """Opening the table makes its first lines; sorting and searching are over all rows."""
-    monkeypatch.setattr(report, "MOST_ROWS", 5)
-    monkeypatch.setattr(page_rows, "BLOCK", 12)
-    monkeypatch.setattr(page_rows, "SHOWN", 10)
-    write_report(out, tmp_path)
+    many = copied(out, tmp_path / "many")
+    multiply(many, 100)
+    write_report(many, tmp_path)
     script = """<script>
     const wait = () => new Promise(done => setTimeout(done, 300)), said = {};
     const body = () => document.getElementById("all-runs").tBodies[0];
@@ -237,7 +223,8 @@ def test_packed_rows_in_a_browser(
         command, capture_output=True, text=True, timeout=PATIENCE, check=True
     ).stdout
     said = json.loads(re.search(r"<body[^>]*>(\{.*\})", shown)[1])  # type: ignore[index]
-    assert said["before"] == 0 and said["lines"] == 10
-    assert (said["first"], said["second"]) == ("1 to 10 of 30", "11 to 20 of 30")
+    assert said["before"] == 0 and said["lines"] == 200
+    assert said["first"] == f"1 to 200 of {100 * RUNS:,}"
+    assert said["second"] == f"201 to 400 of {100 * RUNS:,}"
     assert said["sizes"] == sorted(said["sizes"]) and said["sizes"][0] == 4
-    assert said["found"] == "1 to 3 of 3"
+    assert said["found"] == "1 to 200 of 500"

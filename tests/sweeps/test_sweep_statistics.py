@@ -10,9 +10,7 @@ import numpy as np
 import pytest
 
 import dlsched
-from dlsched.results import performance_profiles as profiles
 from dlsched.sweeps import statistics
-from dlsched.sweeps.report import findings, optimum_text
 from dlsched.sweeps.statistics import EvaluatedRun
 
 
@@ -62,27 +60,6 @@ def test_failures_and_limits_are_never_averaged() -> None:
     assert statistics.shifted_mean([]) is None
 
 
-def test_profiles_by_hand() -> None:
-    """Two exact methods on three instances, one unproven; shares within a gap are of all runs."""
-    proven = {"status": "optimal", "kind": "exact"}
-    runs = [
-        run(method="a", instance_sha256="1", seconds=1.0, **proven),
-        run(method="a", instance_sha256="2", seconds=8.0, **proven),
-        run(method="a", instance_sha256="3", kind="exact", termination="time_limit"),
-        run(method="b", instance_sha256="1", seconds=3.0, **proven),
-        run(method="b", instance_sha256="2", seconds=2.0, **proven),
-        run(method="b", instance_sha256="3", status="wall_timeout", kind="exact", seconds=None),
-    ]
-    profile = profiles.time_profile([run.row for run in runs])
-    factors, shares = profile["a"]
-    assert list(factors) == [1, 1, 4] and list(shares) == pytest.approx([1 / 3, 1 / 3, 2 / 3])
-    factors, shares = profile["b"]
-    assert list(factors) == [1, 1, 3] and list(shares) == pytest.approx([1 / 3, 1 / 3, 2 / 3])
-    runs = [run(gap=0.5), run(gap=0.1), run(status="error"), run(status="killed")]
-    gaps, shares = profiles.gap_profile([run.row for run in runs])["m"]
-    assert list(gaps) == [0.1, 0.5] and list(shares) == [0.25, 0.5]
-
-
 def test_growth_is_found() -> None:
     """Times of 2 n^1.5 fit that power, gaps that rise by 3 points with each doubling that slope."""
     runs = [run(gap=0.0, size=n, seconds=2 * n**1.5) for n in (10, 20, 40, 80, 160)]
@@ -108,13 +85,10 @@ def test_one_slow_call_does_not_move_the_growth() -> None:
     assert power.low < 0.7 and power.high == pytest.approx(0.8)
 
 
-def test_growth_of_many_sizes_takes_little_memory() -> None:
+def test_growth_of_many_sizes() -> None:
     """Neighbouring sizes are put together where there are more than the fit can take one by one."""
-    sizes = np.arange(1, 5001, dtype=float)
-    kept, middles = profiles.by_size(sizes, sizes**2, np.median)
-    assert len(kept) == len(middles) == profiles.MAX_SIZES
-    line = profiles.fit(np.log(kept), np.log(middles))
-    assert line is not None and line.slope == pytest.approx(2, abs=0.01)
+    line = statistics.growth([run(size=n, seconds=1e-6 * n**2) for n in range(1, 5001)])
+    assert line is not None and line.slope == pytest.approx(2, abs=0.01) and line.sizes < 2000
 
 
 def test_no_growth_is_found() -> None:
@@ -161,9 +135,9 @@ def test_summary_is_of_a_run_s_first_level_that_is_not_at_its_bound() -> None:
 
 def test_a_solver_s_last_digit_is_no_gap() -> None:
     """Where the column says that a run is at the optimum."""
-    tiny = run(gap=1e-10, second=0.0)
-    assert profiles.gap_of(tiny.row) == 1e-10
-    assert profiles.gap_of(tiny.row | {"at_optimum": True}) == 0
+    for known, gap in ((True, 0), (False, 1e-10)):
+        (line,) = statistics.summary([run(gap=1e-10, at_optimum=known)]).to_dict("records")
+        assert (line["mean"], line["at optimum"]) == (gap, known)
 
 
 def row_of(result: dlsched.Result, method: str, **fields: Any) -> dict[str, Any]:
@@ -191,8 +165,8 @@ def test_gaps_are_to_the_strongest_bound_of_any_run() -> None:
     assert alone[0].gaps[0] is None and not alone[0].at_optimum
     (line,) = statistics.summary(alone).to_dict("records")
     assert (line["at optimum"], line["optimum unknown"], line["mean"]) == (0, 1, None)
-    assert optimum_text(line) == "" and statistics.without_bounds(runs) == []
-    assert findings(alone) == ["reclaiming: no bound computed; add exact or lp"]
+    assert statistics.without_bounds(runs) == []
+    assert statistics.without_bounds(alone) == ["reclaiming"]
 
 
 def test_false_bounds_take_no_part() -> None:
@@ -207,24 +181,22 @@ def test_false_bounds_take_no_part() -> None:
     assert "boasting" in false.row["refuted"]
     assert false.ending == "failed" and false.gaps[0] == correct.gaps[0] > 0
     assert (proven.row["refuted"], correct.row["refuted"], proven.ending) == ("", "", "proven")
-    assert findings([false, proven, correct]) == [false.row["refuted"]]
     wrong = replace(rule, status=dlsched.Status.INFEASIBLE, objective=None, solution=None)
     said, _ = statistics.evaluate_rows([row_of(wrong, "wrong"), row_of(best, "exact")])
     assert f"calls {made.name} infeasible; exact found" in said.row["refuted"]
 
 
-def test_the_library_s_bounds_and_solutions(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_library_s_bounds_and_solutions() -> None:
     """A recorded bound serves where no run has one; a run better than the best known is named."""
     rule = dlsched.solve("lyra-fig5", "random", seed=1)
-    (runs,) = statistics.evaluate_rows([row_of(rule, "random")])
-    assert runs.gaps[0] is not None and runs.bound_kinds[0] == "certified"
+    (found,) = statistics.evaluate_rows([row_of(rule, "random")])
+    assert found.gaps[0] is not None and found.bound_kinds[0] == "certified"
     best = dlsched.solve("lyra-fig5")
-    (runs,) = statistics.evaluate_rows([row_of(best, "exact")])
-    assert statistics.improvements([runs]) == []
-    worse = best.objective.map(lambda value: value + 1)
-    monkeypatch.setattr(statistics.library, "best_objective", lambda digest: worse)
-    (found,) = statistics.improvements([runs])
-    assert found[1:] == ("lyra-fig5", worse)
+    better = replace(best, objective=best.objective.map(lambda value: value - 1))
+    as_good, improved = statistics.evaluate_rows([row_of(best, "a"), row_of(better, "b")])
+    assert statistics.improvements([as_good]) == []
+    (named,) = statistics.improvements([improved])
+    assert named == (improved, "lyra-fig5", best.objective)
 
 
 def test_unlike_answers_for_one_seed() -> None:

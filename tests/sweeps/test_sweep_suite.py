@@ -9,9 +9,7 @@ import pytest
 
 import dlsched
 from calls import refusal, run, suite_text
-from dlsched.sweeps import read_suite
-from dlsched.sweeps import suite as suites
-from dlsched.sweeps.task import Limits
+from sweeps import keys, planned
 
 SUITE = suite_text(
     ['files = "made/*.json"',
@@ -35,9 +33,7 @@ def folder(workdir: Path) -> Path:
 
 def test_suite_is_expanded(folder: Path) -> None:
     """Files come sorted, a grid in all combinations with every seed, each under its own name."""
-    suite = read_suite("suite.toml")
-    names = [spec.make().name for spec in suite.instance_specs]
-    assert names == [
+    names = [
         "reclaiming-servers=4-1",
         "reclaiming-servers=4-2",
         "reclaiming-servers=5-demand=1-1",
@@ -45,20 +41,26 @@ def test_suite_is_expanded(folder: Path) -> None:
         "reclaiming-servers=6-demand=1-1",
         "reclaiming-servers=6-demand=1-2",
     ]
-    assert names == [spec.name for spec in suite.instance_specs]
-    assert len(suite.tasks()) == 6 * 4
-    assert suite.limits == Limits(time_limit=30.0, wall_limit=120.0)
+    methods = [("exact", 0, {}), ("random", 0, {}), ("random", 7, {}), ("milp", 0, {"levels": 1})]
+    assert [(run.instance, run.method, run.seed, run.options) for run in planned()] == [
+        (name, *method) for name in names for method in methods
+    ]
 
 
 def test_limits_and_repetitions(folder: Path) -> None:
-    """Limits are as written; each repetition is a run of its own; no time limit is an hour."""
-    limits = "wall_limit = 5\nmemory_limit_gib = 1.5\nrepetitions = 3\ngap = 0.01\nthreads = 2\n"
-    Path("suite.toml").write_text(limits + MINIMAL)
-    suite = read_suite("suite.toml")
-    assert suite.limits == Limits(None, 5.0, 1.5, 0.01, 2)
-    assert [task.repetition for task in suite.tasks()] == [0, 1, 2, 0, 1, 2]
-    Path("suite.toml").write_text(MINIMAL)
-    assert read_suite("suite.toml").limits.wall_limit == 3600
+    """Each repetition is a run of its own; the wall limit is four times the time limit, or 1 h."""
+
+    def keys_with(limits: str) -> list[str]:
+        Path("suite.toml").write_text(limits + MINIMAL)
+        return keys()
+
+    assert [run.repetition for run in planned()] == [0] * 24
+    assert len(set(keys_with("repetitions = 3\n"))) == 6
+    assert [run.repetition for run in planned()] == [0, 1, 2, 0, 1, 2]
+    assert keys_with("") == keys_with("wall_limit = 3600\n") != keys_with("wall_limit = 3601\n")
+    thirty = "time_limit = 30\n"
+    assert keys_with(thirty) == keys_with(f"{thirty}wall_limit = 120\n") != keys_with("")
+    assert keys_with("threads = 2\n") != keys_with("")
 
 
 def test_included_suites_run_once(folder: Path) -> None:
@@ -67,39 +69,11 @@ def test_included_suites_run_once(folder: Path) -> None:
     Path("a.toml").write_text(shared)
     Path("b.toml").write_text(shared + '[[methods]]\nname = "scf"\n')
     Path("all.toml").write_text('name = "all"\ninclude = ["a.toml", "b.toml"]\n')
-    tasks = read_suite("all.toml").tasks()
-    assert [(t.instance.name, t.method) for t in tasks] == [
-        ("reclaiming-servers=4-1", "lyra"),
-        ("reclaiming-servers=4-2", "lyra"),
-        ("reclaiming-servers=4-1", "scf"),
-        ("reclaiming-servers=4-2", "scf"),
+    assert [(run.instance, run.method) for run in planned("all.toml")] == [
+        (f"reclaiming-servers=4-{seed}", method) for method in ("lyra", "scf") for seed in (1, 2)
     ]
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        ('"lyra"', '"scf"'),
-        ("seeds = [1]", "seeds = [2]"),
-        ("time_limit = 9", "time_limit = 8"),
-        ("wall_limit = 50", "wall_limit = 60"),
-        ("memory_limit_gib = 1", "memory_limit_gib = 2"),
-        ("gap = 0.1", "gap = 0.2"),
-        ("made/1.json", "made/2.json"),
-    ],
-)
-def test_key_tells_what_changed(before: str, after: str, folder: Path) -> None:
-    """A run's key is that of the same run, and of no other."""
-    limits = {"time_limit": 9, "wall_limit": 50, "memory_limit_gib": 1, "gap": 0.1}
-    text = suite_text('files = "made/1.json"', "lyra; seeds = [1]", **limits)
-    keys = []
-    for each in (text, text, text.replace(before, after)):
-        Path("suite.toml").write_text(each)
-        keys.append(read_suite("suite.toml").tasks()[0].key)
-    assert keys[0] == keys[1] != keys[2]
-
-
-# name: (the suite's text, the field that the error names, what it says of it)
 NAME = 'name = "x"\n'
 FILES = 'files = "made/*.json"'
 UNKNOWN = 'generate = "reclaiming"\ngrid = {server = [1]}'
@@ -187,21 +161,17 @@ def test_bad_suite(name: str, folder: Path) -> None:
 
 def test_many_runs_for_who_asks(folder: Path) -> None:
     """Runs are counted as they are listed, with included suites, each of which is read once."""
-    Path("suite.toml").write_text(SUITE)
     Path("a0.toml").write_text(f'{NAME}include = ["suite.toml"]\n')
     for k in range(40):  # 2^40 paths lead to the last one
         Path(f"b{k}.toml").write_text(f'{NAME}include = ["a{k}.toml"]\n')
         Path(f"a{k + 1}.toml").write_text(f'{NAME}include = ["a{k}.toml", "b{k}.toml"]\n')
-    runs = len(read_suite("a40.toml").tasks())
-    assert runs == 6 * 4
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(suites, "MOST_RUNS", runs)
-        read_suite("a40.toml")
-        patch.setattr(suites, "MOST_RUNS", runs - 1)
-        assert f"{runs} runs, more than {runs - 1}" in refusal("bench", "a40.toml", "-o", "out")
-        assert len(read_suite("a40.toml", many_runs=True).tasks()) == runs
-        command = ["bench", "a40.toml", "-o", "out", "--plan", "--many-runs"]
-        assert "24 runs planned" in run(*command).stdout
+    assert keys("a40.toml") == keys()
+    Path("more.toml").write_text(MINIMAL.replace(NAME, f"{NAME}repetitions = 499_990\n"))
+    Path("both.toml").write_text(f'{NAME}include = ["a40.toml", "more.toml"]\n')
+    said = refusal("bench", "both.toml", "-o", "out")
+    assert "1,000,004 runs, more than 1,000,000" in said and "--many-runs" in said
+    command = ["bench", "a40.toml", "-o", "out", "--plan", "--many-runs"]
+    assert "24 runs planned" in run(*command).stdout
 
 
 SHADOWING = """
@@ -235,14 +205,79 @@ def test_variadic_options(folder: Path) -> None:
     Path("mine_shadow.py").write_text(SHADOWING)
     own = MINIMAL.replace('"exact"', '"mine_shadow:takes_all"')
     Path("suite.toml").write_text(own + "options = { depth = 1 }\n")
-    assert read_suite("suite.toml").tasks()[0].options == {"depth": 1}
+    assert planned()[0].options == {"depth": 1}
     Path("suite.toml").write_text(own + "options = { gap = 1 }\n")
-    with pytest.raises(dlsched.InstanceError, match=r"options\.gap: is no option"):
-        read_suite("suite.toml")
+    assert "options.gap: is no option" in refusal("bench", "suite.toml", "-o", "out")
 
 
 def test_bad_instance_among_the_files(folder: Path) -> None:
     """A bad file is found before the first run, not half-way."""
     Path("made/3.json").write_text("{}")
-    with pytest.raises(dlsched.InstanceError, match=r"made/3\.json: dlsched: is missing"):
-        read_suite("suite.toml")
+    assert "made/3.json: dlsched: is missing" in refusal("bench", "suite.toml", "-o", "out")
+
+
+ONE = """name = "x"
+[[simulation]]
+trace = "sample-philly"
+limit = 4
+policies = ["fifo"]
+"""
+FIFO = '["fifo"]'
+LIMIT = "limit = 4"
+YARN = '[{ policy = "yarn_cs", options = { interval = 0 } }]'
+MURI = 'profiles = "muri"\nprofile_options = { speed = 2 }'
+BAD_SIMULATIONS = [
+    ('"fifo"', '"fido"', "simulation[0].policies[0].policy", "fifo"),
+    (FIFO, "[]", "simulation[0].policies", "empty"),
+    (FIFO, '[{ policy = "fifo", options = { x = 1 } }]', "options.x", "no option"),
+    (FIFO, '[{ policy = "fifo", method = "exact" }]', "policies[0]", "solves no problem"),
+    (FIFO, YARN, "simulation[0].policies[0]", "interval is 0; give seconds above 0"),
+    (FIFO, '[{ policy = "hadar", options = { x = 1 } }]', "options.x", "no option"),
+    (LIMIT, "seeds = []", "simulation[0].seeds", "is empty"),
+    (LIMIT, "limits = 4", "simulation[0].limits", "unknown field"),
+    (LIMIT, "limit = 0", "simulation[0].limit", ""),
+    (LIMIT, 'profiles = "none"', "simulation[0].profiles", "set of profiles"),
+    (LIMIT, MURI, "simulation[0].profile_options", "'speed'; they have: resources"),
+    (LIMIT, "profile_options = { x = 2 }", "[0].profile_options", "name the set"),
+    (LIMIT, "cpus = 2\nkinds = [{ gpus = 8 }]", "simulation[0].kinds", "beside cpus"),
+    ('"sample-philly"', '"gone.csv"', "simulation[0].trace", "gone.csv"),
+    (LIMIT, "kinds = [{ gpus = 0 }]", "simulation[0].kinds[0].gpus", ""),
+    (LIMIT, "gpus = 2\nkinds = [{ gpus = 8 }]", "simulation[0].kinds", "beside"),
+    (LIMIT, 'variant = "published"', "simulation[0].variant", "unknown field"),
+]
+
+
+ENTRY = 'name = "x"\n[[simulation]]\npolicies = ["fifo"]\n'
+TRACE, DRAWN = 'trace = "sample-philly"\n', 'generate = "lyra"\n'
+BAD_WORKLOADS = [
+    ("", "simulation[0].trace", "write one of both"),
+    (TRACE + DRAWN, "simulation[0].trace", "write one of both"),
+    ('generate = "lira"', "generate", "those: hadar, lyra, mast, synergy"),
+    (DRAWN + "servers = 4", "simulation[0].servers", "stands in parameters"),
+    (DRAWN + "parameters = { lod = 1 }", "parameters.lod", "no parameter of the generator"),
+    (DRAWN + "grid = { load = [] }", "grid.load", "is empty"),
+    (DRAWN + "grid = { days = [1] }\nparameters = { days = 1 }", "grid.days", "too"),
+    (DRAWN + "workload_seeds = []", "workload_seeds", "is empty"),
+    (TRACE + "workload_seeds = [1]", "workload_seeds", "nothing of a trace is drawn"),
+    (TRACE + "grid = { load = [1] }", "grid.load", "for a trace: servers"),
+    (TRACE + "grid = { servers = [0] }", "grid.servers", "no number from 1"),
+    (TRACE + "grid = { servers = [true] }", "grid.servers", "no number from 1"),
+    (TRACE + "wrong = 2", "simulation[0].wrong", "from 0 to 1"),
+    (TRACE + "loans = [{ time = 0, servers = 1 }]", "simulation[0].trace", "loan pool"),
+    (TRACE + "kinds = [{ gpus = 2 }]\ngrid = { gpus = [1] }", "grid", "kinds states"),
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "said"),
+    [
+        *((ONE.replace(old, new), field, said) for old, new, field, said in BAD_SIMULATIONS),
+        *((ENTRY + text, field, said) for text, field, said in BAD_WORKLOADS),
+    ],
+)
+def test_simulation_that_cannot_be_used(workdir: Path, text: str, field: str, said: str) -> None:
+    """One error names the field and the remedy before anything runs, and nothing is written."""
+    Path("bad.toml").write_text(text)
+    error = refusal("bench", "bad.toml", "-o", "new")
+    assert not Path("new").exists()
+    assert field in error and said in error and "bad.toml" in error
