@@ -105,6 +105,7 @@ def f(instance, rng):
 """
 
 
+@pytest.mark.slow
 def test_machines_that_differ(
     workdir: Path, sharded: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -238,11 +239,13 @@ def test_unusable_arguments(arguments: list[str], said: str, unplanned: Path) ->
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT])
-def test_shard_that_is_ended(number: signal.Signals, gated: Path) -> None:
-    """SIGTERM, Ctrl-C and kill -9 keep what is done; the same command makes the rest."""
+def test_shard_that_is_ended(number: signal.Signals, gated: Path, whole: Rows) -> None:
+    """SIGTERM, Ctrl-C and kill -9 keep what is done; the same command makes the rest.
+
+    With the other shard, at the same time, the rows are those of one sweep.
+    """
     plan()
-    arguments = [*shard_arguments("0/2"), "--quiet"]
-    process = started(MAIN, *arguments)
+    process = started(MAIN, *shard_arguments("0/2"), "--quiet")
     while not list(gated.glob("waiting-*")) or not sum(state("out", 2).made.values()):
         time.sleep(0.05)
     time.sleep(0.5)
@@ -254,19 +257,7 @@ def test_shard_that_is_ended(number: signal.Signals, gated: Path) -> None:
         assert "ended by SIGTERM with" in said and said.count("\n") == 1
     assert 0 < sum(state("out", 2).made.values()) < 50
     (gated / "open").touch()
-    again = started(MAIN, *arguments)
-    again.communicate(timeout=PATIENCE)
-    after = state("out", 2)
-    assert again.returncode == 0 and sum(after.made.values()) == 50 and after.indices == "1"
-
-
-@pytest.mark.slow
-def test_shards_equal_a_hundred_runs(gated: Path, whole: Rows) -> None:
-    """Four shards of the hundred runs, two of them at a time, are the rows of one sweep."""
-    (gated / "open").touch()
-    plan()
-    for pair in ((0, 1), (2, 3)):
-        processes = [started(MAIN, *shard_arguments(f"{k}/4"), "--quiet") for k in pair]
-        assert [process.wait(PATIENCE) for process in processes] == [0, 0]
-    merged()
+    both = [started(MAIN, *shard_arguments(f"{k}/2"), "--quiet") for k in range(2)]
+    assert [process.wait(PATIENCE) for process in both] == [0, 0]
+    assert sum(state().made.values()) == 100 and merged().runs == 100
     assert settled() == whole

@@ -125,6 +125,7 @@ def test_full_disk(place: str, unplanned: Path) -> None:
     assert [row["key"] for row in rows("kept")] == keys()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", PLACES)
 def test_full_disk_of_a_shard(place: str, unplanned: Path) -> None:
     """It is one error that says what is kept; the rows before it are whole."""
@@ -138,6 +139,7 @@ def test_full_disk_of_a_shard(place: str, unplanned: Path) -> None:
     assert merged("kept") == (len(keys()), len(keys()), 0, 0, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", PLACES)
 def test_full_disk_at_merge(place: str, shards: Path, sharded: Path) -> None:
     """On a full disk a merge writes nothing; the same merge, with room, is whole."""

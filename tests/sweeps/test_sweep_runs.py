@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 import dlsched
-from calls import FIG5, data, refusal, run, suite_text
+from calls import data, refusal, run, suite_text
 from conftest import FINISHED, ODD, RUNS
-from dlsched.sweeps import run_suite
 from sweeps import (
     contents,
     database,
@@ -107,7 +106,14 @@ def test_interrupted_run_keeps_what_it_had(small: None) -> None:
     before = {kept["key"] for kept in rows()}
     later = [new["key"] for new in made(resume=True, jobs=2)]
     assert sorted([*before, *later]) == sorted(keys()) and [r["key"] for r in rows()] == keys()
-    run_suite("suite.toml", "fresh", on=on(3), fresh=True)
+
+
+@pytest.mark.slow
+def test_fresh_processes_give_the_same_rows(workdir: Path) -> None:
+    """Neither a new process for every run nor several at a time change what a row says."""
+    Path("suite.toml").write_text(LIGHT.replace("[1, 2]", "[1]").replace("[5, 6]", "[5]"))
+    made()
+    made(out="fresh", on=on(3), fresh=True)
     assert settled() == settled("fresh")
 
 
@@ -146,8 +152,6 @@ def test_bench_command(finished: Path) -> None:
     assert "mine_sweep:raises: error: ValueError: <i>no</i>" in shown and "certified" in shown
     edit("out", told[1]["key"], status="rejected", reason="claims too much")
     assert "claims too much" in run(*command, status=3).stdout
-    Path("fine.toml").write_text(suite_text(FIG5, "lyra"))
-    assert data("bench", "fine.toml", "-o", "fine")[0]["preempted"] == 1
 
 
 def test_instance_changed_after_the_plan(workdir: Path) -> None:

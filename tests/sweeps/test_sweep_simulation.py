@@ -12,100 +12,45 @@ import pytest
 
 from calls import FIG5, data, refusal, run, suite_text
 from dlsched.simulation import Cluster, Workload, simulate
-from dlsched.simulation.workload.generators import (
-    hadar_cluster,
-    hadar_workload,
-    lyra_cluster,
-    lyra_workload,
-    mast_cluster,
-    mast_workload,
-    synergy_workload,
-)
+from dlsched.simulation.workload import generators as drawn
 from dlsched.sweeps.report import write_report
 from sweeps import all_rows, copied, edit, keys, made, meta_of, planned, simulations, write_log
 
+
+def entries(*stated: str) -> str:
+    """Return simulations of a suite, each with its fields between ``;``."""
+    return "".join("[[simulation]]\n" + entry.replace("; ", "\n") + "\n" for entry in stated)
+
+
 METHODS = suite_text(FIG5, "lyra", wall_limit=100)
-TRACES = """
-[[simulation]]
-trace = "jobs.csv"
-limit = 12
-servers = 2
-gpus = 8
-policies = ["srtf", "mine_policy:Last", { policy = "tiresias", options = { limits = [60] } }]
-bounds = true
-
-[[simulation]]
-trace = "sample-philly"
-limit = 6
-kinds = [{ count = 1, gpus = 8, gpu_type = "V100" }, { count = 2, gpus = 4 }]
-policies = ["fifo", "mine_policy:Fails"]
-seeds = [0, 1]
-"""
-LYRA = """
-[[simulation]]
-generate = "lyra"
-workload_seeds = [0, 1]
-grid = { load = [0.5, 0.9] }
-parameters = { servers = 2, inference = 3, days = 0.05 }
-policies = ["fifo", "lyra"]
-bounds = true
-"""
-OTHERS = """
-[[simulation]]
-trace = "synthetic-1"
-limit = 12
-servers = 2
-profiles = "muri"
-policies = ["srtf", "muri_s"]
-bounds = true
-
-[[simulation]]
-trace = "sample-philly"
-limit = 40
-policies = ["srtf"]
-kinds = [{ gpus = 8, count = 2 }, { gpus = 4, pool = "loan" }]
-loans = [{ time = 0, servers = 1 }, { time = 3600, servers = 0 }]
-grid = { wrong = [0, 0.5] }
-workload_seeds = [3, 4]
-
-[[simulation]]
-trace = "sample-philly"
-limit = 4
-servers = 1
-cpus = 16
-memory = 500
-profiles = "synergy"
-profile_options = { measured = "sub/measured.json", split = "1/0/0", cpus_per_gpu = 2 }
-policies = ["synergy"]
-
-[[simulation]]
-generate = "hadar"
-workload_seeds = [1, 2]
-parameters = { servers = 3, jobs = 4, scale = 0.01 }
-policies = ["fifo"]
-
-[[simulation]]
-generate = "mast"
-workload_seeds = [1]
-parameters = { servers = 3, hours = 0.5, types = 1, regions = 1 }
-policies = ["fifo"]
-
-[[simulation]]
-generate = "synergy"
-workload_seeds = [1]
-parameters = { servers = 1, jobs = 3 }
-policies = ["fifo"]
-
-[[simulation]]
-generate = "lyra"
-parameters = { servers = 2, days = 0.05, load = -1 }
-policies = ["fifo"]
-
-[[simulation]]
-trace = "sample-philly"
-limit = 4
-policies = ["mine_policy:Unsound"]
-"""
+TRACES = entries(
+    'trace = "jobs.csv"; limit = 12; servers = 2; gpus = 8; bounds = true; policies = '
+    '["srtf", "mine_policy:Last", { policy = "tiresias", options = { limits = [60] } }]',
+    'trace = "sample-philly"; limit = 6; policies = ["fifo", "mine_policy:Fails"]; seeds = [0, 1]; '
+    'kinds = [{ count = 1, gpus = 8, gpu_type = "V100" }, { count = 2, gpus = 4 }]',
+)
+LYRA = entries(
+    'generate = "lyra"; workload_seeds = [0, 1]; grid = { load = [0.5, 0.9] }; bounds = true; '
+    'parameters = { servers = 2, inference = 3, days = 0.05 }; policies = ["fifo", "lyra"]'
+)
+FIFO = '; policies = ["fifo"]'
+OTHERS = entries(
+    'trace = "synthetic-1"; limit = 12; servers = 2; profiles = "muri"; '
+    'policies = ["srtf", "muri_s"]; bounds = true',
+    'trace = "sample-philly"; limit = 40; policies = ["srtf"]; workload_seeds = [3, 4]; '
+    'kinds = [{ gpus = 8, count = 2 }, { gpus = 4, pool = "loan" }]; grid = { wrong = [0, 0.5] }; '
+    "loans = [{ time = 0, servers = 1 }, { time = 3600, servers = 0 }]",
+    'trace = "sample-philly"; limit = 4; servers = 1; cpus = 16; memory = 500; '
+    'profiles = "synergy"; policies = ["synergy"]; profile_options = '
+    '{ measured = "sub/measured.json", split = "1/0/0", cpus_per_gpu = 2 }',
+    'generate = "hadar"; workload_seeds = [1, 2]; '
+    "parameters = { servers = 3, jobs = 4, scale = 0.01 }" + FIFO,
+    'generate = "mast"; workload_seeds = [1]; '
+    "parameters = { servers = 3, hours = 0.5, types = 1, regions = 1 }" + FIFO,
+    'generate = "synergy"; workload_seeds = [1]; parameters = { servers = 1, jobs = 3 }' + FIFO,
+    'generate = "lyra"; parameters = { servers = 2, days = 0.05, load = -1 }' + FIFO,
+    'trace = "sample-philly"; limit = 4; policies = ["mine_policy:Unsound"]',
+)
 OWN = """
 import dlsched
 from dlsched import simulation
@@ -215,8 +160,8 @@ def test_seeds_and_parameters_reach_the_workload(folder: Path) -> None:
     assert len(rows) == 8 and {row["status"] for row in rows} == {"feasible"}
     found = {(row["method"], row["workload_seed"], row["varied_load"]): row for row in rows}
     for seed, load in ((1, 0.5), (0, 0.9)):
-        jobs = lyra_workload(2, days=0.05, load=load, seed=seed)
-        expected = simulate(jobs, lyra_cluster(2, 3, days=0.05, seed=seed), "fifo")
+        jobs = drawn.lyra_workload(2, days=0.05, load=load, seed=seed)
+        expected = simulate(jobs, drawn.lyra_cluster(2, 3, days=0.05, seed=seed), "fifo")
         row = found["fifo", seed, load]
         assert row["mean_jct"] == expected.summary["mean_jct"]
         assert row["mean_jct_bound"] == float(expected.bound("mean_jct").value)
@@ -245,26 +190,20 @@ def test_other_workloads(folder: Path) -> None:
     philly = Workload.from_trace("sample-philly", limit=40)
     options = {"measured": "sub/measured.json", "split": "1/0/0", "cpus_per_gpu": 2}
     profiled = Workload.from_trace("sample-philly", "synergy", limit=4, **options)
-    hadar = {seed: hadar_workload(4, scale=0.01, seed=seed) for seed in (1, 2)}
-    mast = mast_cluster(1, machines=3, types=1, seed=1)
+    hadar, mast = drawn.hadar_cluster(3), drawn.mast_cluster(1, machines=3, types=1, seed=1)
     expected = [
         (trace, Cluster.uniform(2, 8), "srtf"),
         (trace, Cluster.uniform(2, 8), "muri_s"),
-        (philly, None, "srtf"),
-        (None, None, ""),
-        (None, None, ""),
         (profiled, Cluster.uniform(1, 8, cpus=16, memory=500), "synergy"),
-        (hadar[1], hadar_cluster(3), "fifo"),
-        (hadar[2], hadar_cluster(3), "fifo"),
-        (mast_workload(mast, 0.5, seed=1), mast, "fifo"),
-        (synergy_workload(3, seed=1), Cluster.uniform(1), "fifo"),
+        *((drawn.hadar_workload(4, scale=0.01, seed=s), hadar, "fifo") for s in (1, 2)),
+        (drawn.mast_workload(mast, 0.5, seed=1), mast, "fifo"),
+        (drawn.synergy_workload(3, seed=1), Cluster.uniform(1), "fifo"),
     ]
-    for row, (workload, cluster, policy) in zip(rows, expected, strict=False):
-        if workload and cluster:
-            simulated = simulate(workload, cluster, policy)
-            assert row["mean_jct"] == simulated.summary["mean_jct"], row["instance"]
-            for metric in ("makespan", "mean_jct") if "makespan_bound" in row else ():
-                assert row[f"{metric}_bound"] == float(simulated.bound(metric).value)
+    for row, case in zip([*rows[:2], *rows[5:10]], expected, strict=True):
+        simulated = simulate(*case)
+        assert row["mean_jct"] == simulated.summary["mean_jct"], row["instance"]
+        for metric in ("makespan", "mean_jct") if "makespan_bound" in row else ():
+            assert row[f"{metric}_bound"] == float(simulated.bound(metric).value)
     assert rows[0]["mean_jct_bound"] > rows[1]["mean_jct_bound"] > 0  # muri_s shares GPUs
     assert len([row for row in all_rows() if row["method"] == "bound"]) == 2
     told = [estimates_of(row, philly) for row in rows[2:5]]
@@ -274,20 +213,14 @@ def test_other_workloads(folder: Path) -> None:
 
 
 def estimates_of(row: dict[str, Any], plain: Workload) -> dict[str, float]:
-    """Return the jobs of a run's log whose estimates are wrong, and by which factor.
-
-    Its cluster lends a server until an hour has passed.
-    """
+    """Return the jobs of a run's log whose estimates are wrong, and by which factor."""
     write_log("out", row, f"log-{row['key']}")
-    from_log = json.loads(meta_of(f"log-{row['key']}", "workload"))
-    assert [job["id"] for job in from_log["jobs"]] == [job.id for job in plain.jobs]
+    jobs = json.loads(meta_of(f"log-{row['key']}", "workload"))["jobs"]
+    assert [job["id"] for job in jobs] == [job.id for job in plain.jobs]
     loans = json.loads(meta_of(f"log-{row['key']}", "cluster"))["loans"]
-    assert [(loan["time"], loan["servers"]) for loan in loans][-1][0] == 3600
-    return {
-        job["id"]: float(job["estimate"]) / float(job["work"])
-        for job in from_log["jobs"]
-        if job.get("estimate") is not None
-    }
+    assert [loan["time"] for loan in loans] == [0, 3600]
+    wrong = [job for job in jobs if job.get("estimate") is not None]
+    return {job["id"]: float(job["estimate"]) / float(job["work"]) for job in wrong}
 
 
 def test_only_what_has_changed_is_run_again(folder: Path) -> None:
@@ -368,10 +301,8 @@ def test_tables_and_pictures(folder: Path) -> None:
 
 def test_grid_of_servers(workdir: Path) -> None:
     """A grid of a trace is over its servers; every combination is a run of its own."""
-    only(
-        '[[simulation]]\ntrace = "sample-philly"\npolicies = ["fifo", "srtf"]\n'
-        "grid = { servers = [2, 3, 4, 5], gpus = [4, 8] }\nseeds = [0, 1, 2]\n"
-    )
+    grid = "grid = { servers = [2, 3, 4, 5], gpus = [4, 8] }; seeds = [0, 1, 2]"
+    only(entries(f'trace = "sample-philly"; policies = ["fifo", "srtf"]; {grid}'))
     runs = planned()
     assert len(runs) == len({run.key for run in runs}) == 48
     assert len({run.instance for run in runs}) == 8

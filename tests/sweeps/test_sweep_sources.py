@@ -9,7 +9,7 @@ import pytest
 
 import dlsched
 from calls import FIG5, python, suite_text
-from sweeps import copied, keys, made, rows
+from sweeps import copied, keys
 
 # file: text; `src_main` is the method's module
 MODULES = {
@@ -65,22 +65,6 @@ def test_functions_named_by_options(place: Path) -> None:
     assert keys() == before
     Path("src_option.py").write_text("x = 1\n")
     assert keys() != before
-
-
-OWN = "from own_help import pick\n\ndef f(instance, rng):\n    return pick(instance)\n"
-HELP = "def pick(instance):\n    return {'returned': [s.id for s in instance.servers[:WANTED]]}\n"
-
-
-def test_resume_sees_a_changed_import(workdir: Path) -> None:
-    """Runs are made again when a module that the method's module imports has changed."""
-    write_suite("own_top:f")
-    Path("own_top.py").write_text(OWN)
-    Path("own_help.py").write_text(HELP.replace("WANTED", "0"))
-    assert [new["status"] for new in made()] == ["rejected"]
-    assert made(resume=True) == []
-    Path("own_help.py").write_text(HELP.replace("WANTED", "instance.demand"))
-    assert [new["status"] for new in made(resume=True)] == ["feasible"]
-    assert len(rows()) == 1
 
 
 LIMITS = {"time_limit": 9, "wall_limit": 50, "memory_limit_gib": 1, "gap": 0.1}

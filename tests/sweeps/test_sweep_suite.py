@@ -33,14 +33,8 @@ def folder(workdir: Path) -> Path:
 
 def test_suite_is_expanded(folder: Path) -> None:
     """Files come sorted, a grid in all combinations with every seed, each under its own name."""
-    names = [
-        "reclaiming-servers=4-1",
-        "reclaiming-servers=4-2",
-        "reclaiming-servers=5-demand=1-1",
-        "reclaiming-servers=5-demand=1-2",
-        "reclaiming-servers=6-demand=1-1",
-        "reclaiming-servers=6-demand=1-2",
-    ]
+    kinds = ("servers=4", "servers=5-demand=1", "servers=6-demand=1")
+    names = [f"reclaiming-{kind}-{seed}" for kind in kinds for seed in (1, 2)]
     methods = [("exact", 0, {}), ("random", 0, {}), ("random", 7, {}), ("milp", 0, {"levels": 1})]
     assert [(run.instance, run.method, run.seed, run.options) for run in planned()] == [
         (name, *method) for name in names for method in methods
@@ -75,82 +69,51 @@ def test_included_suites_run_once(folder: Path) -> None:
 
 
 NAME = 'name = "x"\n'
-FILES = 'files = "made/*.json"'
-UNKNOWN = 'generate = "reclaiming"\ngrid = {server = [1]}'
-EXACT = '"exact"'
+FILES, EXACT = 'files = "made/*.json"', '"exact"'
+DRAWN = 'generate = "reclaiming"'
 TWENTY = list(range(1, 21))
 GRID = ", ".join(f"{n} = {TWENTY}" for n in ("servers", "demand", "gpus", "jobs", "scattered"))
-# name: (what is replaced in MINIMAL, by what, the field that the error names, what it says of it)
-BAD_SUITES: dict[str, tuple[str, str, str, str]] = {
-    "not TOML": (MINIMAL, "name = ", "", "is not TOML"),
-    "no name": (NAME, "", "name", "is missing"),
-    "unknown field": (NAME, f'{NAME}color = "red"\n', "color", "is an unknown field"),
-    "no instances": (f"[[instances]]\n{FILES}\n", "", "instances", "is missing"),
-    "instances as a table": ("[[instances]]", "[instances]", "instances", "is not a list"),
-    "two kinds": (
-        FILES,
-        f'{FILES}\ngenerate = "reclaiming"',
-        "instances[0]",
-        "must have one of names, files, generate",
-    ),
-    "only a grid": (FILES, f"{FILES}\nseeds = [1]", "instances[0]", "without a generator"),
-    "nothing matches": ("made/", "make/", "instances[0].files", "nothing matches"),
-    "unknown name": (FILES, 'names = ["nope"]', "instances[0].names.0", "no instance is called"),
-    "unknown problem": (FILES, 'generate = "nope"', "instances[0].generate", "is no problem"),
-    "unknown parameter": (
-        FILES,
-        UNKNOWN,
-        "instances[0].grid.server",
-        "is no parameter of the generator",
-    ),
-    "unknown method": (EXACT, '"exat"', "methods[0].name", "did you mean"),
-    "unknown option": (
-        EXACT,
-        f"{EXACT}\noptions = {{ depth = 1 }}",
-        "methods[0].options.depth",
-        "is no option of it; it has: levels",
-    ),
-    "negative seed": (EXACT, f"{EXACT}\nseeds = [-1]", "methods[0].seeds[0]", "is too small"),
-    "infinite limit": (NAME, f"{NAME}time_limit = inf\n", "time_limit", "is not a finite number"),
-    "silly gap": (NAME, f"{NAME}gap = 2\n", "", "gap=2.0 must be a fraction from 0 to below 1"),
-    "circle": (MINIMAL, f'{NAME}include = ["suite.toml"]', "include", "includes itself"),
-    "nothing at all": (MINIMAL, NAME, "instances", "is missing"),
-    "included one is bad": (MINIMAL, f'{NAME}include = ["none.toml"]', "", "cannot be read"),
-    "no memory": (NAME, f"{NAME}memory_limit_gib = 0\n", "memory_limit_gib", "above 0"),
-    "no limit": (NAME, f"{NAME}time_limit = 0\n", "time_limit", "write a number above 0"),
-    "large grid": (
-        FILES,
-        f'generate = "reclaiming"\nseeds = {TWENTY}\ngrid = {{{GRID}}}',
-        "instances[0]",
-        "64,000,000 runs, more than 1,000,000; split it, or allow more: --many-runs",
-    ),
-    "many repetitions": (
-        NAME,
-        f"{NAME}repetitions = {10**12}\n",
-        "instances[0]",
-        "2,000,000,000,000 runs, more than 1,000,000",
-    ),
-    "many workloads": (
-        MINIMAL,
-        f'{NAME}[[simulation]]\ngenerate = "lyra"\npolicies = ["fifo", "srtf"]\nbounds = true\n'
-        f"workload_seeds = {TWENTY}\nseeds = {TWENTY}\n"
-        f"grid = {{servers = {TWENTY}, days = {TWENTY}, load = {TWENTY}, wrong = [0, 1]}}\n",
-        "simulation[0]",
-        "13,120,000 runs, more than 1,000,000",
-    ),
-    "many servers": (
-        MINIMAL,
-        f'{NAME}[[simulation]]\ntrace = "sample-philly"\npolicies = ["fifo"]\nservers = {10**9}\n',
-        "simulation[0].trace",
-        "are 1,000,000,000, more than 1,000,000",
-    ),
-}
+SIMULATED = (
+    f'{NAME}[[simulation]]\ngenerate = "lyra"\npolicies = ["fifo", "srtf"]\nbounds = true\n'
+    f"workload_seeds = {TWENTY}\nseeds = {TWENTY}\n"
+    f"grid = {{servers = {TWENTY}, days = {TWENTY}, load = {TWENTY}, wrong = [0, 1]}}\n"
+)
+TRACE = 'trace = "sample-philly"\nlimit = 4'
+ONE = f'{NAME}[[simulation]]\npolicies = ["fifo"]\n{TRACE}\n'
+# what is replaced in MINIMAL, by what, the field that the error names, what it says of it
+BAD_SUITES: list[tuple[str, str, str, str]] = [
+    (MINIMAL, "name = ", "", "is not TOML"),
+    (NAME, "", "name", "is missing"),
+    (NAME, f'{NAME}color = "red"\n', "color", "is an unknown field"),
+    ("[[instances]]", "[instances]", "instances", "is not a list"),
+    (FILES, f"{FILES}\n{DRAWN}", "instances[0]", "must have one of names, files, generate"),
+    (FILES, f"{FILES}\nseeds = [1]", "instances[0]", "without a generator"),
+    ("made/", "make/", "instances[0].files", "nothing matches"),
+    (FILES, 'names = ["nope"]', "instances[0].names.0", "no instance is called"),
+    (FILES, 'generate = "nope"', "instances[0].generate", "is no problem"),
+    (FILES, f"{DRAWN}\ngrid = {{server = [1]}}", "instances[0].grid.server", "is no parameter of"),
+    (EXACT, '"exat"', "methods[0].name", "did you mean"),
+    (EXACT, f"{EXACT}\noptions = {{ depth = 1 }}", "methods[0].options.depth", "it has: levels"),
+    (EXACT, f"{EXACT}\nseeds = [-1]", "methods[0].seeds[0]", "is too small"),
+    (NAME, f"{NAME}time_limit = inf\n", "time_limit", "is not a finite number"),
+    (NAME, f"{NAME}gap = 2\n", "", "gap=2.0 must be a fraction from 0 to below 1"),
+    (MINIMAL, f'{NAME}include = ["suite.toml"]', "include", "includes itself"),
+    (MINIMAL, NAME, "instances", "is missing"),
+    (MINIMAL, f'{NAME}include = ["none.toml"]', "", "cannot be read"),
+    (NAME, f"{NAME}memory_limit_gib = 0\n", "memory_limit_gib", "above 0"),
+    (NAME, f"{NAME}time_limit = 0\n", "time_limit", "write a number above 0"),
+    (FILES, f"{DRAWN}\nseeds = {TWENTY}\ngrid = {{{GRID}}}", "instances[0]",
+     "64,000,000 runs, more than 1,000,000; split it, or allow more: --many-runs"),
+    (NAME, f"{NAME}repetitions = {10**12}\n", "instances[0]", "2,000,000,000,000 runs, more than"),
+    (MINIMAL, SIMULATED, "simulation[0]", "13,120,000 runs, more than 1,000,000"),
+    (MINIMAL, f"{ONE}servers = {10**9}\n", "simulation[0].trace", "are 1,000,000,000, more"),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", BAD_SUITES)
-def test_bad_suite(name: str, folder: Path) -> None:
+@pytest.mark.parametrize("case", BAD_SUITES, ids=lambda case: case[3][:24])
+def test_bad_suite(case: tuple[str, str, str, str], folder: Path) -> None:
     """A bad suite is one error with file, field and remedy, before anything runs."""
-    old, new, path, words = BAD_SUITES[name]
+    old, new, path, words = case
     assert old in MINIMAL
     Path("suite.toml").write_text(MINIMAL.replace(old, new, 1))
     said = refusal("bench", "suite.toml", "-o", "out")
@@ -216,23 +179,19 @@ def test_bad_instance_among_the_files(folder: Path) -> None:
     assert "made/3.json: dlsched: is missing" in refusal("bench", "suite.toml", "-o", "out")
 
 
-ONE = """name = "x"
-[[simulation]]
-trace = "sample-philly"
-limit = 4
-policies = ["fifo"]
-"""
-FIFO = '["fifo"]'
-LIMIT = "limit = 4"
+FIFO, LIMIT, DRAW = '["fifo"]', "limit = 4", 'generate = "lyra"'
 YARN = '[{ policy = "yarn_cs", options = { interval = 0 } }]'
+OPTION = '[{{ policy = "{}", options = {{ x = 1 }} }}]'
 MURI = 'profiles = "muri"\nprofile_options = { speed = 2 }'
+# what is replaced in ONE, by what, the field that the error names, what it says of it
 BAD_SIMULATIONS = [
     ('"fifo"', '"fido"', "simulation[0].policies[0].policy", "fifo"),
     (FIFO, "[]", "simulation[0].policies", "empty"),
-    (FIFO, '[{ policy = "fifo", options = { x = 1 } }]', "options.x", "no option"),
+    (FIFO, OPTION.format("fifo"), "options.x", "no option"),
+    (FIFO, OPTION.format("hadar"), "options.x", "no option"),
     (FIFO, '[{ policy = "fifo", method = "exact" }]', "policies[0]", "solves no problem"),
     (FIFO, YARN, "simulation[0].policies[0]", "interval is 0; give seconds above 0"),
-    (FIFO, '[{ policy = "hadar", options = { x = 1 } }]', "options.x", "no option"),
+    ('"sample-philly"', '"gone.csv"', "simulation[0].trace", "gone.csv"),
     (LIMIT, "seeds = []", "simulation[0].seeds", "is empty"),
     (LIMIT, "limits = 4", "simulation[0].limits", "unknown field"),
     (LIMIT, "limit = 0", "simulation[0].limit", ""),
@@ -240,44 +199,33 @@ BAD_SIMULATIONS = [
     (LIMIT, MURI, "simulation[0].profile_options", "'speed'; they have: resources"),
     (LIMIT, "profile_options = { x = 2 }", "[0].profile_options", "name the set"),
     (LIMIT, "cpus = 2\nkinds = [{ gpus = 8 }]", "simulation[0].kinds", "beside cpus"),
-    ('"sample-philly"', '"gone.csv"', "simulation[0].trace", "gone.csv"),
-    (LIMIT, "kinds = [{ gpus = 0 }]", "simulation[0].kinds[0].gpus", ""),
     (LIMIT, "gpus = 2\nkinds = [{ gpus = 8 }]", "simulation[0].kinds", "beside"),
-    (LIMIT, 'variant = "published"', "simulation[0].variant", "unknown field"),
+    (LIMIT, "kinds = [{ gpus = 0 }]", "simulation[0].kinds[0].gpus", ""),
+    (LIMIT, DRAW, "simulation[0].trace", "write one of both"),
+    (LIMIT, "workload_seeds = [1]", "workload_seeds", "nothing of a trace is drawn"),
+    (LIMIT, "grid = { load = [1] }", "grid.load", "for a trace: servers"),
+    (LIMIT, "grid = { servers = [0] }", "grid.servers", "no number from 1"),
+    (LIMIT, "grid = { servers = [true] }", "grid.servers", "no number from 1"),
+    (LIMIT, "wrong = 2", "simulation[0].wrong", "from 0 to 1"),
+    (LIMIT, "loans = [{ time = 0, servers = 1 }]", "simulation[0].trace", "loan pool"),
+    (LIMIT, "kinds = [{ gpus = 2 }]\ngrid = { gpus = [1] }", "grid", "kinds states"),
+    (TRACE, "", "simulation[0].trace", "write one of both"),
+    (TRACE, 'generate = "lira"', "generate", "those: hadar, lyra, mast, synergy"),
+    (TRACE, f"{DRAW}\nservers = 4", "simulation[0].servers", "stands in parameters"),
+    (TRACE, f"{DRAW}\nparameters = {{ lod = 1 }}", "parameters.lod", "no parameter of the"),
+    (TRACE, f"{DRAW}\ngrid = {{ load = [] }}", "grid.load", "is empty"),
+    (TRACE, f"{DRAW}\ngrid = {{ days = [1] }}\nparameters = {{ days = 1 }}", "grid.days", "too"),
+    (TRACE, f"{DRAW}\nworkload_seeds = []", "workload_seeds", "is empty"),
 ]
 
 
-ENTRY = 'name = "x"\n[[simulation]]\npolicies = ["fifo"]\n'
-TRACE, DRAWN = 'trace = "sample-philly"\n', 'generate = "lyra"\n'
-BAD_WORKLOADS = [
-    ("", "simulation[0].trace", "write one of both"),
-    (TRACE + DRAWN, "simulation[0].trace", "write one of both"),
-    ('generate = "lira"', "generate", "those: hadar, lyra, mast, synergy"),
-    (DRAWN + "servers = 4", "simulation[0].servers", "stands in parameters"),
-    (DRAWN + "parameters = { lod = 1 }", "parameters.lod", "no parameter of the generator"),
-    (DRAWN + "grid = { load = [] }", "grid.load", "is empty"),
-    (DRAWN + "grid = { days = [1] }\nparameters = { days = 1 }", "grid.days", "too"),
-    (DRAWN + "workload_seeds = []", "workload_seeds", "is empty"),
-    (TRACE + "workload_seeds = [1]", "workload_seeds", "nothing of a trace is drawn"),
-    (TRACE + "grid = { load = [1] }", "grid.load", "for a trace: servers"),
-    (TRACE + "grid = { servers = [0] }", "grid.servers", "no number from 1"),
-    (TRACE + "grid = { servers = [true] }", "grid.servers", "no number from 1"),
-    (TRACE + "wrong = 2", "simulation[0].wrong", "from 0 to 1"),
-    (TRACE + "loans = [{ time = 0, servers = 1 }]", "simulation[0].trace", "loan pool"),
-    (TRACE + "kinds = [{ gpus = 2 }]\ngrid = { gpus = [1] }", "grid", "kinds states"),
-]
-
-
-@pytest.mark.parametrize(
-    ("text", "field", "said"),
-    [
-        *((ONE.replace(old, new), field, said) for old, new, field, said in BAD_SIMULATIONS),
-        *((ENTRY + text, field, said) for text, field, said in BAD_WORKLOADS),
-    ],
-)
-def test_simulation_that_cannot_be_used(workdir: Path, text: str, field: str, said: str) -> None:
+@pytest.mark.parametrize(("old", "new", "field", "said"), BAD_SIMULATIONS)
+def test_simulation_that_cannot_be_used(
+    workdir: Path, old: str, new: str, field: str, said: str
+) -> None:
     """One error names the field and the remedy before anything runs, and nothing is written."""
-    Path("bad.toml").write_text(text)
+    assert old in ONE
+    Path("bad.toml").write_text(ONE.replace(old, new))
     error = refusal("bench", "bad.toml", "-o", "new")
     assert not Path("new").exists()
     assert field in error and said in error and "bad.toml" in error

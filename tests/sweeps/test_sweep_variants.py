@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import dlsched
-from calls import data, refusal, run
+from calls import data, refusal, run, suite_text
 from sweeps import edit, keys, made, rows
 
 FILE = """
@@ -22,22 +22,8 @@ first = dlsched.Level("first", "minimize", lambda m, instance: m.x[instance.serv
 def few(m, instance):
     m.few = pyo.Constraint(expr=sum(m.x[s.id] for s in instance.servers[:4]) <= 2)
 """
-SUITE = """
-name = "changed"
-
-[[instances]]
-names = ["reclaiming-small-04"]
-
-[[instances]]
-names = ["reclaiming-small-04"]
-variant = "few.py:few"
-
-[[methods]]
-name = "exact"
-
-[[methods]]
-name = "lyra"
-"""
+NAMES = 'names = ["reclaiming-small-04"]'
+SUITE = suite_text([NAMES, f'{NAMES}; variant = "few.py:few"'], "exact", "lyra")
 COMMAND = ["bench", "suite.toml", "-o", "out"]
 
 
@@ -80,25 +66,28 @@ def test_rows_say_which_variant_was_solved(folder: Path) -> None:
     assert keys()[:2] == before[:2] and set(keys()[2:]).isdisjoint(before)
 
 
+OPAQUE = FILE.replace("    m.few", "    given\n    m.few").replace("ce):", "ce, given=object()):")
+
+
 @pytest.mark.parametrize(
-    ("old", "new", "field", "said"),
+    ("file", "suite", "field", "said"),
     [
-        ("few.py:few", "none.py:few", "instances[1].variant", "cannot be loaded"),
-        ("few.py:few", "few.py:first", "instances[1].variant", "is a Level"),
-        ('"lyra"', '"densest_of_all"', "methods[1].name", "densest_of_all"),
-        (
-            '"reclaiming-small-04"]\nvariant',
-            '"elastic-small-01"]\nvariant',
-            "instances[1].variant",
-            "is for reclaiming",
-        ),
+        (FILE, SUITE.replace("few.py:few", "none.py:few"), "instances[1].variant", "be loaded"),
+        (FILE, SUITE.replace("few.py:few", "few.py:first"), "instances[1].variant", "is a Level"),
+        (FILE, SUITE.replace('"lyra"', '"none"'), "methods[1].name", "none"),
+        (FILE, SUITE.replace("reclaiming-", "elastic-"), "instances[1].variant", "for reclaiming"),
+        (OPAQUE, SUITE, "instances[1].variant", 'state version="1"'),
     ],
 )
-def test_a_flaw_names_its_field(folder: Path, old: str, new: str, field: str, said: str) -> None:
-    """Before the first run."""
-    Path("suite.toml").write_text(SUITE.replace(old, new))
+def test_a_flaw_names_its_field(folder: Path, file: str, suite: str, field: str, said: str) -> None:
+    """Before the first run; a variant without identity is one, as its runs would have no key."""
+    Path("few.py").write_text(file)
+    Path("suite.toml").write_text(suite)
     error = refusal(*COMMAND)
     assert field in error and said in error and not Path("out").exists()
+    Path("few.py").write_text(OPAQUE.replace("first])\n", 'first], version="1")\n'))
+    Path("suite.toml").write_text(SUITE)
+    assert len(keys()) == 4
 
 
 def loaded_anew() -> None:
@@ -110,8 +99,7 @@ def loaded_anew() -> None:
 def test_keys_follow_what_a_variants_file_imports(folder: Path) -> None:
     """And which variant of a file it is, also where two have one name."""
     Path("few.py").write_text(f"import rules_of_few\n{FILE}\n\nalso = few\n")
-    text = SUITE + '[[instances]]\nnames = ["reclaiming-small-04"]\n'
-    Path("suite.toml").write_text(text + 'variant = "few.py:also"\n')
+    Path("suite.toml").write_text(f'{SUITE}[[instances]]\n{NAMES}\nvariant = "few.py:also"\n')
     found = []
     for limit in (1, 2, 1):
         Path("rules_of_few.py").write_text(f"LIMIT = {limit}\n")
@@ -123,18 +111,7 @@ def test_keys_follow_what_a_variants_file_imports(folder: Path) -> None:
     assert not set(found[0][2:]) & set(found[1])
 
 
-def test_a_variant_without_identity_is_a_flaw(folder: Path) -> None:
-    """Its runs would have no key."""
-    opaque = FILE.replace("    m.few", "    given\n    m.few").replace(
-        "instance):", "instance, given=object()):"
-    )
-    Path("few.py").write_text(opaque)
-    said = refusal(*COMMAND)
-    assert "instances[1].variant" in said and 'state version="1"' in said
-    Path("few.py").write_text(opaque.replace("first])\n", 'first], version="1")\n'))
-    assert len(keys()) == 4
-
-
+@pytest.mark.slow
 def test_runs_of_other_models_are_not_compared(folder: Path) -> None:
     """Although files and name are the same: a data file was another one."""
     limit = folder / "limit.txt"
