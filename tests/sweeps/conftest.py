@@ -35,40 +35,27 @@ ODD = '=HYPERLINK("../../../odd/\x00/name")'
 """The name of an instance: a formula for spreadsheets, and a path that leaves the folder."""
 OWN = "def raises(instance, rng):\n    raise ValueError('<i>no</i>')\n"
 
-GATED = suite_text(
-    'generate = "reclaiming"; seeds = [1, 2, 3, 4]; grid = { servers = [5, 6, 7, 8, 9] }',
-    "lyra",
-    "gate:waits",
-    "random; seeds = [0, 1, 2]",
-    name="sweep",
-    wall_limit=300,
-    memory_limit_gib=2,
-)
-"""A hundred runs."""
-GATE = '''
-import os, time
-import json
-from pathlib import Path
-
-def waits(instance, rng):
-    """Wait for the file `open`, in the runs of the last sixty."""
-    folder = Path(os.environ["GATE"])
-    if len(instance.servers) > 6:
-        (folder / f"waiting-{os.getpid()}").touch()
-        while not (folder / "open").exists():
-            time.sleep(0.01)
-    return {"returned": [server.id for server in instance.servers[: instance.demand]]}
-'''
-
 SHARDED = suite_text(
-    [FIG5, 'generate = "reclaiming"; seeds = [1, 2]; grid = { servers = [5, 6] }'],
+    [FIG5, 'generate = "reclaiming"; seeds = [1, 2]; grid = { servers = [5, 7] }'],
     "lyra",
     "random; seeds = [0, 1]",
     "shard_mine:f",
     wall_limit=100,
 )
 """Twenty runs, a fourth of them by a method in two modules of the user."""
-MINE = "import shard_other\n\ndef f(instance, rng):\n    return shard_other.first(instance)\n"
+MINE = '''
+import os, time
+from pathlib import Path
+import shard_other
+
+def f(instance, rng):
+    """Wait in the last runs for the file `open` in the folder `GATE`, if there is one."""
+    folder = Path(os.environ.get("GATE", ""))
+    while "GATE" in os.environ and len(instance.servers) == 7 and not (folder / "open").exists():
+        (folder / f"waiting-{os.getpid()}").touch()
+        time.sleep(0.01)
+    return shard_other.first(instance)
+'''
 OTHER = """
 def first(instance):
     return {"returned": [server.id for server in instance.servers][: instance.demand]}
@@ -95,30 +82,6 @@ def finished_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def finished(finished_once: Path, workdir: Path) -> Path:
     """Give a copy of the finished sweep as the working directory."""
     return copied(finished_once, workdir)
-
-
-@pytest.fixture
-def gated(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Give a working directory with a suite of 100 runs, and a method that can block them."""
-    return _write_gated(workdir, monkeypatch)
-
-
-def _write_gated(folder: Path, patch: pytest.MonkeyPatch) -> Path:
-    (folder / "suite.toml").write_text(GATED)
-    (folder / "gate.py").write_text(GATE)
-    patch.setenv("GATE", str(folder))
-    return folder
-
-
-@pytest.fixture(scope="session")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Rows:
-    """Give the settled rows of the 100 runs, undisturbed."""
-    place = tmp_path_factory.mktemp("whole")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(_write_gated(place, patch))
-        (place / "open").touch()
-        made("suite.toml", "out")
-        return settled("out")
 
 
 @pytest.fixture(scope="session")
@@ -152,6 +115,19 @@ def write_sharded(folder: Path) -> Path:
 def unplanned(workdir: Path) -> Path:
     """Give a working directory with the suite of twenty runs."""
     return write_sharded(workdir)
+
+
+@pytest.fixture
+def gated(unplanned: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give the same with runs that wait for the file `open`, and say so by a file of their pid."""
+    monkeypatch.setenv("GATE", str(unplanned))
+    return unplanned
+
+
+@pytest.fixture
+def whole(sharded: Path) -> Rows:
+    """Give the settled rows of the twenty runs, undisturbed."""
+    return settled(sharded / "one")
 
 
 @pytest.fixture

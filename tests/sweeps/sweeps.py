@@ -6,7 +6,6 @@ import gzip
 import json
 import shutil
 import sqlite3
-from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
@@ -57,7 +56,7 @@ def planned(suite: str | Path = SUITE) -> list[Planned]:
     ]  # fmt: skip
 
 
-def keys(suite: str | Path = SUITE) -> list[str]:
+def keys_of(suite: str | Path = SUITE) -> list[str]:
     """Return the keys of a suite's runs, in order."""
     return [run.key for run in planned(suite)]
 
@@ -104,24 +103,28 @@ def rows(out: str | Path = "out") -> Rows:
         return store.rows()
 
 
+def bounds(out: str | Path = "out") -> Rows:
+    """Return what a sweep has stored of bounds on simulations."""
+    with Store(out) as store:
+        return [row for row in store.simulations() if row["method"] == "bound"]
+
+
 def row(out: str | Path = "out", **fields: Any) -> dict[str, Any]:
     """Return the only row with these fields."""
     (found,) = (r for r in rows(out) if all(r[name] == value for name, value in fields.items()))
     return found
 
 
-def settled(out: str | Path = "out", but: tuple[str, ...] = ()) -> Rows:
-    """Return a sweep's rows without times, memory, moments and the columns `but`."""
-    return [{name: row[name] for name in COMPARED if name not in but} for row in rows(out)]
+def settled(out: str | Path = "out") -> Rows:
+    """Return a sweep's rows without times, memory and moments."""
+    return [{name: row[name] for name in COMPARED} for row in rows(out)]
 
 
-def contents(out: str | Path = "out") -> list[bytes | None]:
-    """Return what each run has left: its solution as JSON, a simulation's log, or nothing."""
+def contents(out: str | Path = "out", simulated: bool = False) -> list[bytes]:
+    """Return what each run, or simulation, has left: its solution, its log, or nothing."""
     with Store(out) as store:
-        return [
-            gzip.decompress(store.content(row)) if row["solution_sha256"] else None
-            for row in [*store.rows(), *store.simulations()]
-        ]
+        kept = store.simulations() if simulated else store.rows()
+        return [gzip.decompress(store.content(r)) if r["solution_sha256"] else b"" for r in kept]
 
 
 def returned(out: str | Path = "out") -> list[list[str]]:
@@ -193,41 +196,25 @@ def plan_file(out: str | Path = "out") -> Path:
 
 
 class State(NamedTuple):
-    """How far the shards of a sweep are."""
+    """How far the shards of a sweep are; `made` counts rows, those of repeated runs as well."""
 
     missing: int
     indices: str
-    made: Counter[str]
-    """Rows by node, those of repeated runs as well."""
+    made: int
+    done: list[int]
 
 
 def state(out: str | Path = "out", n: int | None = None) -> State:
-    """Return how far the shards of a sweep are."""
+    """Return how far the shards of a sweep are, as a whole and (`done`) each."""
     found = sweep_state(out, n)
-    nodes = Counter({node: made for node, (made, _) in found.nodes.items()})
-    return State(len(found.missing), found.indices, nodes)
+    made = sum(made for made, _ in found.nodes.values())
+    return State(len(found.missing), found.indices, made, [part.done for part in found.shards])
 
 
-def made_by_shard(n: int, out: str | Path = "out") -> list[int]:
-    """Return how many runs of each shard are made; none before the first shard has begun."""
-    found = sweep_state(out, n)
-    return [part.done for part in found.shards]
-
-
-class Merged(NamedTuple):
-    """What a merge says: runs that there are, new ones, repeated ones, of other plans, missing."""
-
-    runs: int
-    added: int
-    repeated: int
-    foreign: int
-    missing: int
-
-
-def merged(out: str | Path = "out") -> Merged:
-    """Join the shards of a sweep."""
+def merged(out: str | Path = "out") -> tuple[int, int, int, int, int]:
+    """Join shards; return how many runs there are, are new, repeated, of other plans, missing."""
     m = merge(out)
-    return Merged(m.runs, m.added, m.repeated, m.foreign, len(m.missing))
+    return m.runs, m.added, m.repeated, m.foreign, len(m.missing)
 
 
 def copied(folder: Path, to: Path) -> Path:
@@ -249,19 +236,10 @@ def simulations(suite: str | Path = SUITE, out: str | Path = "out") -> Rows:
     return [{str(n): v for n, v in line.dropna().items()} for _, line in found.iterrows()]
 
 
-def all_rows(out: str | Path = "out") -> Rows:
-    """Return what a sweep has stored, with simulations and their bounds."""
-    with Store(out) as store:
-        return [*store.rows(), *store.simulations()]
-
-
-def write_log(out: str | Path, row: Mapping[str, Any], to: str | Path) -> None:
-    """Write the log of a simulation to a file, as `simulate` takes it."""
-    with Store(out) as store:
-        Path(to).write_bytes(gzip.decompress(store.content(row)))
-
-
-def meta_of(log: str | Path, name: str) -> str:
+def meta_of(log: bytes, name: str) -> Any:
     """Return what the log of a simulation says of itself."""
-    with closing(sqlite3.connect(log)) as base:
-        return str(base.execute("SELECT value FROM meta WHERE key = ?", [name]).fetchone()[0])
+    with closing(sqlite3.connect(":memory:")) as base:
+        base.deserialize(log)
+        return json.loads(
+            base.execute("SELECT value FROM meta WHERE key = ?", [name]).fetchone()[0]
+        )

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import importlib
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import dlsched
-from dlsched import registry
-from dlsched.solvers.standard_form import compile_model
 
 ROOT = Path(__file__).parents[2]
 SMALL: dict[str, dict[str, Any]] = {
@@ -73,10 +70,3 @@ def test_limits_hold(monkeypatch: pytest.MonkeyPatch) -> None:
     made = dlsched.generate("interleaving", 1, jobs=24)
     found = dlsched.solve(made, peer("solvers:scip", monkeypatch), time_limit=0.5)
     assert found.status in ("feasible", "no solution")
-    pytest.importorskip("ortools", reason="an optional extra")
-    assert peer("cp_sat:cp_sat", monkeypatch)
-    child = importlib.import_module("benchmarks.peers.cp_sat")._CHILD
-    instance = dlsched.generate("dispatch", 1, machines=20, pending=20)
-    form = compile_model(registry.problem("dispatch").module("model").build(instance))
-    answer = child.ask(replace(form, variables=(), constraints=()), 1, 0.0, 0.0, 0)
-    assert answer.values is None and answer.bound is None

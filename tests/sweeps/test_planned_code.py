@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from calls import suite_text
-from sweeps import failed, keys, made, returned, rows
+from sweeps import failed, keys_of, made, returned, rows
 
 FOUR = 'generate = "reclaiming"; seeds = [1, 2, 3, 4]; grid = { servers = [6], demand = [2] }'
 FIRST, LAST = "[: instance.demand]", "[-instance.demand :]"
@@ -84,7 +84,7 @@ def test_edited_during_the_sweep(what: str) -> None:
     text, after, action = EDITS[what]
     write(text)
     write(OWN, name="planned_late")
-    before = keys()
+    before = keys_of()
     said = failed(after=after, do=action)
     assert [kept["key"] for kept in rows()] == ([] if said else before)
     if said:
@@ -92,7 +92,7 @@ def test_edited_during_the_sweep(what: str) -> None:
     assert all(servers == ["s1", "s2"] for servers in returned())
     write(OWN, LAST)
     write(OWN, name="planned_late")
-    assert len(made(resume=True)) == 4 and set(keys()).isdisjoint(before)
+    assert len(made(resume=True)) == 4 and set(keys_of()).isdisjoint(before)
     assert all(servers == ["s5", "s6"] for servers in returned())
     assert made(resume=True) == []
 

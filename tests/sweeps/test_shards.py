@@ -11,84 +11,68 @@ from pathlib import Path
 import pytest
 
 import dlsched
+import sweeps
 from calls import FIG5, MAIN, PATIENCE, data, refusal, run, started, suite_text
 from dlsched.sweeps import Plan, Shards, run_suite
-from sweeps import (
-    Rows,
-    age_plan,
-    contents,
-    copied,
-    edit,
-    keys,
-    merged,
-    plan,
-    plan_file,
-    row,
-    rows,
-    settled,
-    shard,
-    shard_arguments,
-    shard_files,
-    state,
-)
+from sweeps import Rows
 
 RUNS = 20
 
 
-def test_shards_give_the_rows_of_one_sweep(sharded: Path, shards: Path) -> None:
+def test_shards_give_the_rows_of_one_sweep(sharded: Path, shards: Path, whole: Rows) -> None:
     """Three shards, merged, are one sweep, though the user's modules were edited and deleted.
 
     The second merge changes nothing, and neither does one without the files.
     """
     for expected in ((RUNS, RUNS, 0, 0, 0), (RUNS, 0, 0, 0, 0)):
-        assert merged(shards) == expected
-        assert settled(shards) == settled(sharded / "one")
-        assert contents(shards) == contents(sharded / "one")
-    for file in shard_files(shards):
+        assert sweeps.merged(shards) == expected
+        assert sweeps.settled(shards) == whole
+        assert sweeps.contents(shards) == sweeps.contents(sharded / "one")
+    for file in sweeps.shard_files(shards):
         file.unlink()
-    assert merged(shards).runs == RUNS and settled(shards) == settled(sharded / "one")
+    assert sweeps.merged(shards)[0] == RUNS and sweeps.settled(shards) == whole
 
 
 def test_resumes_itself(shards: Path) -> None:
     """A shard that is whole makes nothing; one that lost a file makes what was in it."""
-    before = shard_files(shards)
-    made = run(*shard_arguments("1/3", shards)).stdout
-    assert made.startswith("shard 1/3: 0 runs made") and shard_files(shards) == before
-    assert (state(shards).indices, state(shards).missing) == ("", 0)
-    for file in shard_files(shards, 1):
+    before = sweeps.shard_files(shards)
+    made = run(*sweeps.shard_arguments("1/3", shards)).stdout
+    assert made.startswith("shard 1/3: 0 runs made") and sweeps.shard_files(shards) == before
+    assert (sweeps.state(shards).indices, sweeps.state(shards).missing) == ("", 0)
+    for file in sweeps.shard_files(shards, 1):
         file.unlink()
-    assert (state(shards).indices, state(shards).missing) == ("1", 7)
+    assert (sweeps.state(shards).indices, sweeps.state(shards).missing) == ("1", 7)
     assert run("status", shards, "--missing", status=1).stdout == "1\n"
     assert "runs are left in the shards 1" in run("status", shards, status=1).stdout
     told = data("merge", shards, status=1)
     assert told["runs"] == RUNS - 7 and len(told["missing"]) == 7
     assert "missing: " in run("merge", shards, status=1).stdout
-    made = run(*shard_arguments("1/3", shards)).stdout
+    made = run(*sweeps.shard_arguments("1/3", shards)).stdout
     assert made.startswith("shard 1/3: 7 runs made, 0 of them failed")
-    assert state(shards).missing == 0 and sum(state(shards).made.values()) == RUNS
+    assert sweeps.state(shards).missing == 0 and sweeps.state(shards).made == RUNS
 
 
 def test_another_number_of_shards_goes_on(shards: Path) -> None:
     """What three shards have made, two shards need not make again."""
-    for file in shard_files(shards, 0):
+    for file in sweeps.shard_files(shards, 0):
         file.unlink()
     for k in range(2):
-        shard(k, 2, shards)
+        sweeps.shard(k, 2, shards)
     assert "has no one number of shards (of 2 and of 3)" in refusal("status", shards)
     told = data("status", shards, "--of", 3)
     assert [part["planned"] for part in told["shards"]] == [7, 7, 6] and told["missing"] == ""
     assert sum(node["made"] for node in told["nodes"].values()) == RUNS
-    assert merged(shards) == (RUNS, RUNS, 0, 0, 0)
+    assert sweeps.merged(shards) == (RUNS, RUNS, 0, 0, 0)
     with pytest.raises(dlsched.OptionError, match="n=0 must be at least 1"):
-        state(shards, 0)
+        sweeps.state(shards, 0)
 
 
-def test_same_shard_twice_at_once(shards: Path, sharded: Path) -> None:
+def test_same_shard_twice_at_once(shards: Path, whole: Rows) -> None:
     """Two processes with one shard's number write a file each; their rows agree, and count once."""
-    (file,) = shard_files(shards, 2)
+    (file,) = sweeps.shard_files(shards, 2)
     shutil.copy(file, file.with_name(f"another-{file.name}"))
-    assert merged(shards) == (RUNS, RUNS, 6, 0, 0)
-    assert settled(shards) == settled(sharded / "one")
+    assert sweeps.merged(shards) == (RUNS, RUNS, 6, 0, 0)
+    assert sweeps.settled(shards) == whole
 
 
 MACHINE = """
@@ -116,84 +100,83 @@ def test_machines_that_differ(
     Path("mine_machine.py").write_text(MACHINE)
     entry = 'generate = "reclaiming"; grid = { servers = [5, 6, 7], demand = [2] }'
     Path("suite.toml").write_text(suite_text(entry, "mine_machine:f", wall_limit=1))
-    plan("suite.toml", "out")
+    sweeps.plan("suite.toml", "out")
     for machine in ("slow", "good", "wrong"):
         monkeypatch.setenv("MACHINE", machine)
-        copied(Path("out/plan"), Path(machine, "plan"))
+        sweeps.copied(Path("out/plan"), Path(machine, "plan"))
         run_suite(Plan(machine), machine, on=Shards(0, 1), retries=0)
         if machine == "slow":
-            assert state(machine).indices == "0"
-            assert merged(machine) == (2, 2, 0, 0, 1)
+            assert sweeps.state(machine).indices == "0"
+            assert sweeps.merged(machine) == (2, 2, 0, 0, 1)
             statuses = ["wall_timeout", "killed", "feasible"]
-            assert [kept["status"] for kept in rows(machine)] == statuses
-        copied(Path(machine, "shards"), Path("out/shards"))
+            assert [kept["status"] for kept in sweeps.rows(machine)] == statuses
+        sweeps.copied(Path(machine, "shards"), Path("out/shards"))
         if machine == "good":
-            assert merged() == (3, 3, 2, 0, 0)
-            assert {kept["status"] for kept in rows()} == {"feasible"}
-    before = settled()
-    copied(sharded / "out" / "shards", Path("out/shards"))
+            assert sweeps.merged() == (3, 3, 2, 0, 0)
+            assert {kept["status"] for kept in sweeps.rows()} == {"feasible"}
+    before = sweeps.settled()
+    sweeps.copied(sharded / "out" / "shards", Path("out/shards"))
     ran = run("merge", "out", status=1)
     assert ran.stderr.startswith("error: 1 runs have rows that disagree")
-    assert ran.stderr.count(".rows") == 2 and settled() == before
-    for file in shard_files():
-        if file.read_bytes() == shard_files("wrong")[0].read_bytes():
+    assert ran.stderr.count(".rows") == 2 and sweeps.settled() == before
+    for file in sweeps.shard_files():
+        if file.read_bytes() == sweeps.shard_files("wrong")[0].read_bytes():
             file.unlink()
-    assert merged().foreign == RUNS and settled() == before
+    assert sweeps.merged()[3] == RUNS and sweeps.settled() == before
     assert f"{RUNS} rows are of other plans, and left out" in run("merge", "out").stdout
-    assert sum(state("out", 1).made.values()) == 6
+    assert sweeps.state("out", 1).made == 6
 
 
-def test_rows_that_were_merged_before(shards: Path, sharded: Path) -> None:
+def test_rows_that_were_merged_before(shards: Path, whole: Rows) -> None:
     """A clock that is off changes nothing; a row that disagrees with a merged one is refused."""
-    merged(shards)
-    before = settled(shards)
-    for key in keys():
-        edit(shards, key, started="2001-01-01T00:00:00.000+00:00")
-    assert merged(shards) == (RUNS, 0, 0, 0, 0) and settled(shards) == before
-    killed, late, wrong = keys()[:3]
-    edit(shards, killed, status="killed", objective=None, solution_sha256=None)
-    edit(shards, late, termination="time_limit", objective='{"preempted": 99}')
-    assert merged(shards).runs == RUNS and settled(shards) == settled(sharded / "one")
-    edit(shards, wrong, objective='{"preempted": 77}')
+    sweeps.merged(shards)
+    for key in sweeps.keys_of():
+        sweeps.edit(shards, key, started="2001-01-01T00:00:00.000+00:00")
+    assert sweeps.merged(shards) == (RUNS, 0, 0, 0, 0) and sweeps.settled(shards) == whole
+    killed, late, wrong = sweeps.keys_of()[:3]
+    sweeps.edit(shards, killed, status="killed", objective=None, solution_sha256=None)
+    sweeps.edit(shards, late, termination="time_limit", objective='{"preempted": 99}')
+    assert sweeps.merged(shards)[0] == RUNS and sweeps.settled(shards) == whole
+    sweeps.edit(shards, wrong, objective='{"preempted": 77}')
     with pytest.raises(dlsched.DlschedError, match=r"1 runs .*objective is .*77.* in the store"):
-        merged(shards)
-    assert "77" in row(shards, key=wrong)["objective"]
+        sweeps.merged(shards)
+    assert "77" in sweeps.row(shards, key=wrong)["objective"]
 
 
 def test_incomplete_and_damaged_files(shards: Path) -> None:
     """Of a file that is cut off or damaged what is complete counts, and the rest is missing."""
-    (file,) = shard_files(shards, 0)
+    (file,) = sweeps.shard_files(shards, 0)
     content = file.read_bytes()
     for cut in (1, 100, 200):
         file.write_bytes(content[:-cut])
-        assert state(shards).missing == 1
+        assert sweeps.state(shards).missing == 1
     middle = len(content) // 2
     file.write_bytes(content[:middle] + b"\x5a" * 9 + content[middle + 9 :])
-    assert state(shards).missing <= 2
+    assert sweeps.state(shards).missing <= 2
     file.write_bytes(content[:-9] + bytes(9))
     with pytest.raises(dlsched.InstanceError, match=r"is damaged .*submit its shard again"):
-        merged(shards)
+        sweeps.merged(shards)
     file.unlink()
-    shard(0, 3, shards)
-    assert merged(shards) == (RUNS, RUNS, 0, 0, 0)
+    sweeps.shard(0, 3, shards)
+    assert sweeps.merged(shards) == (RUNS, RUNS, 0, 0, 0)
 
 
 def test_plans(unplanned: Path) -> None:
     """A plan is not replaced, nor run with another suite or version, nor if it is damaged."""
-    plan()
+    sweeps.plan()
     Path("other.toml").write_text(suite_text(FIG5, "lyra"))
     assert "has a plan; continue it" in refusal("bench", "suite.toml", "-o", "out", "--plan")
     with pytest.raises(dlsched.InstanceError, match="has a plan of other runs"):
         run_suite("other.toml", "out", on=Shards(0, 2))
-    whole = plan_file().read_bytes()
-    age_plan("out", "0.0.9")
+    whole = sweeps.plan_file().read_bytes()
+    sweeps.age_plan("out", "0.0.9")
     said = f"dlsched is {dlsched.__version__}, planned is 0.0.9"
-    assert said in refusal(*shard_arguments("0/2"))
+    assert said in refusal(*sweeps.shard_arguments("0/2"))
     page = len(whole) // 2
-    plan_file().write_bytes(whole[:page] + bytes(b ^ 0x5A for b in whole[page:]))
-    for arguments in (shard_arguments("0/1"), ["status", "out", "--of=2"]):
+    sweeps.plan_file().write_bytes(whole[:page] + bytes(b ^ 0x5A for b in whole[page:]))
+    for arguments in (sweeps.shard_arguments("0/1"), ["status", "out", "--of=2"]):
         assert "is damaged" in refusal(*arguments)
-    assert shard_files() == []
+    assert sweeps.shard_files() == []
 
 
 def test_two_plans_at_once(unplanned: Path) -> None:
@@ -204,7 +187,7 @@ def test_two_plans_at_once(unplanned: Path) -> None:
     def write(suite: str) -> None:
         barrier.wait()
         try:
-            planned.append(plan(suite))
+            planned.append(sweeps.plan(suite))
         except dlsched.InstanceError as error:
             said.append(str(error))
 
@@ -214,7 +197,8 @@ def test_two_plans_at_once(unplanned: Path) -> None:
     for thread in threads:
         thread.join()
     assert len(planned) == len(said) == 1 and "has a plan" in said[0]
-    assert planned[0] in (keys(), keys("other.toml")) and planned[0] == list(Plan("out").keys)
+    assert planned[0] in (sweeps.keys_of(), sweeps.keys_of("other.toml"))
+    assert planned[0] == list(Plan("out").keys)
     assert [entry.name for entry in Path("out").iterdir()] == ["plan"]
 
 
@@ -240,24 +224,19 @@ def test_unusable_arguments(arguments: list[str], said: str, unplanned: Path) ->
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT])
 def test_shard_that_is_ended(number: signal.Signals, gated: Path, whole: Rows) -> None:
-    """SIGTERM, Ctrl-C and kill -9 keep what is done; the same command makes the rest.
-
-    With the other shard, at the same time, the rows are those of one sweep.
-    """
-    plan()
-    process = started(MAIN, *shard_arguments("0/2"), "--quiet")
-    while not list(gated.glob("waiting-*")) or not sum(state("out", 2).made.values()):
+    """SIGTERM, Ctrl-C and kill -9 keep what is done; the same command makes the rest."""
+    sweeps.plan()
+    process = started(MAIN, *sweeps.shard_arguments("0/1"), "--quiet")
+    while not list(gated.glob("waiting-*")):
         time.sleep(0.05)
-    time.sleep(0.5)
     process.send_signal(number)
     _, said = process.communicate(timeout=PATIENCE)
     expected = {signal.SIGTERM: 143, signal.SIGKILL: -9, signal.SIGINT: 130}
     assert process.returncode == expected[number], said
     if number == signal.SIGTERM:
         assert "ended by SIGTERM with" in said and said.count("\n") == 1
-    assert 0 < sum(state("out", 2).made.values()) < 50
+    assert 12 <= sweeps.state().made < RUNS
     (gated / "open").touch()
-    both = [started(MAIN, *shard_arguments(f"{k}/2"), "--quiet") for k in range(2)]
-    assert [process.wait(PATIENCE) for process in both] == [0, 0]
-    assert sum(state().made.values()) == 100 and merged().runs == 100
-    assert settled() == whole
+    assert started(MAIN, *sweeps.shard_arguments("0/1"), "--quiet").wait(PATIENCE) == 0
+    assert sweeps.state().made == RUNS
+    assert sweeps.merged() == (RUNS, RUNS, 0, 0, 0) and sweeps.settled() == whole

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from calls import PATIENCE, suite_text
-from sweeps import made_by_shard, merged, on, plan, run_planned, settled, shard_arguments, state
+from sweeps import merged, on, plan, run_planned, settled, shard_arguments, state
 
 SUITE = suite_text(
     'generate = "reclaiming"; seeds = [1, 2, 3, 4, 5]; grid = { servers = [5, 6] }',
@@ -42,22 +42,13 @@ SHARD = [sys.executable, "-m", "dlsched", *shard_arguments("$SLURM_ARRAY_TASK_ID
 pytestmark = pytest.mark.slow
 
 
-def reason_not_to() -> str | None:
-    """Return why there is no Slurm for these tests."""
-    if not PROGRAMS:
-        return "there is no shared/slurm beside the checkout"
-    if shutil.which("slurmctld") is None or os.geteuid() != 0:
-        return "Slurm is not installed, or this is not root"
-    if subprocess.call(["pgrep", "-x", "slurmctld"], stdout=subprocess.DEVNULL) == 0:
-        return "another Slurm is running on this machine"
-    return None
-
-
 @pytest.fixture(scope="module")
 def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Start a Slurm for these tests, and stop it after them."""
-    if (why := reason_not_to()) is not None:
-        pytest.skip(why)
+    if not PROGRAMS or shutil.which("slurmctld") is None or os.geteuid() != 0:
+        pytest.skip("there is no shared/slurm beside the checkout, no Slurm, or this is not root")
+    if subprocess.call(["pgrep", "-x", "slurmctld"], stdout=subprocess.DEVNULL) == 0:
+        pytest.skip("another Slurm is running on this machine")
     folder = tmp_path_factory.mktemp("slurm")
     with (folder / "printed").open("wb") as printed:
         how: dict[str, Any] = {"stdout": printed, "stderr": printed, "timeout": PATIENCE}
@@ -104,9 +95,9 @@ def printed() -> str:
     return "\n".join(f"{f.name}: {f.read_text()}" for f in sorted(Path().glob("printed-*")))
 
 
-def ended() -> bool:
-    """Whether no job is left."""
-    return not called("squeue", "-h").strip()
+def until_ended() -> None:
+    """Wait until no job is left."""
+    until(lambda: not called("squeue", "-h").strip(), "the array ends")
 
 
 def is_one_sweep(out: str) -> None:
@@ -119,7 +110,7 @@ def test_array_is_one_sweep(place: Path) -> None:
     """An array of three tasks, merged, has the rows of one sweep."""
     (place / "open").touch()
     submit("0-2", "--time=5")
-    until(ended, "the array ends")
+    until_ended()
     merged()
     is_one_sweep("out")
 
@@ -127,20 +118,19 @@ def test_array_is_one_sweep(place: Path) -> None:
 def test_cancelled_requeued_and_timed_out(place: Path) -> None:
     """scancel, requeue and the time limit lose nothing; the missing tasks are submitted again."""
     job = submit("0-2", "--time=1")
-    until(lambda: min(made_by_shard(3)) > 0, "every shard has a row")
+    until(lambda: min(state(n=3).done) > 0, "every shard has a row")
     called("scancel", f"{job}_0")
     called("scontrol", "requeue", f"{job}_1")
     until(lambda: "DUE TO TIME LIMIT" in Path("printed-2.txt").read_text(), "the time limit")
     until(lambda: printed().count("ended by SIGTERM") >= 3, "all say so")
-    before = made_by_shard(3)
-    assert min(before) > 0 and sum(before) < RUNS
+    assert min(state().done) > 0 and state().missing
     called("scancel", job)  # the requeued task, which waits for two minutes
-    until(ended, "nothing is left")
+    until_ended()
     left = state().indices
     assert left == "0-2"
     (place / "open").touch()
     submit(left, "--time=5")
-    until(ended, "the second array ends")
+    until_ended()
     merged()
     is_one_sweep("out")
 

@@ -9,32 +9,21 @@ from pathlib import Path
 
 import pytest
 
+import conftest
+import sweeps
 from calls import refusal
-from conftest import RUNS
-from sweeps import (
-    copied,
-    database,
-    edit,
-    failed,
-    keys,
-    made,
-    merged,
-    plan,
-    rows,
-    settled,
-    shard,
-    shard_arguments,
-    shard_files,
-    state,
-)
+from sweeps import Rows
+
+RUNS = 20
+"""Of the suite of shards."""
 
 
 def overwrite(begin: float, end: float) -> None:
     """Overwrite a part of the database."""
-    content = bytearray(database().read_bytes())
+    content = bytearray(sweeps.database().read_bytes())
     first, last = int(begin * len(content)), int(end * len(content))
     content[first:last] = b"\xa5" * (last - first)
-    database().write_bytes(content)
+    sweeps.database().write_bytes(content)
 
 
 @pytest.mark.parametrize("part", [(0.4, 0.6), (0.0, 0.001), (0.05, 1.0)])
@@ -43,25 +32,25 @@ def test_damaged_database(part: tuple[float, float], finished: Path) -> None:
     overwrite(*part)
     for command in (["bench", "suite.toml", "-o", "out", "--resume"], ["report", "out"]):
         said = refusal(*command)
-        assert str(database()) in said and "another folder" in said
+        assert str(sweeps.database()) in said and "another folder" in said
 
 
 def test_what_can_be_read_is_kept(finished: Path) -> None:
     """The rows on both sides of the damage are in a CSV file; a cut-off sweep is not shorter."""
     overwrite(0.45, 0.55)
-    assert "rows in out/salvaged.csv" in failed(resume=True)
+    assert "rows in out/salvaged.csv" in sweeps.failed(resume=True)
     saved = list(csv.DictReader(Path("out/salvaged.csv").read_text().splitlines()))
-    assert 2 <= len(saved) <= RUNS and len({line["key"] for line in saved}) == len(saved)
+    assert 2 <= len(saved) <= conftest.RUNS and len({line["key"] for line in saved}) == len(saved)
     assert {line["status"] for line in saved} <= {"feasible", "optimal", "error"}
-    content = database().read_bytes()
-    database().write_bytes(content[: len(content) * 2 // 3])
-    assert "is damaged" in failed(resume=True)
+    content = sweeps.database().read_bytes()
+    sweeps.database().write_bytes(content[: len(content) * 2 // 3])
+    assert "is damaged" in sweeps.failed(resume=True)
 
 
 def test_damaged_record(finished: Path) -> None:
     """A row whose record is no result is one error that names the run."""
-    key = next(row["key"] for row in rows() if row["method"] == "lyra")
-    edit("out", key, record='{"problem": 1')
+    key = next(row["key"] for row in sweeps.rows() if row["method"] == "lyra")
+    sweeps.edit("out", key, record='{"problem": 1')
     for command in (["bench", "suite.toml", "-o", "out", "--resume"], ["report", "out"]):
         assert "the run of lyra on" in refusal(*command)
 
@@ -114,44 +103,44 @@ def in_small(place: str, size: int, *command: object) -> str:
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_full_disk(place: str, unplanned: Path) -> None:
+def test_full_disk(place: str, unplanned: Path, whole: Rows) -> None:
     """On a full disk the error names the file and --resume; what was finished is kept."""
     said = in_small(place, 100_000, "bench", "suite.toml", "-o", "small/out", "--quiet")
     assert said.startswith("error: small/out/") and "finished runs are kept" in said, said
     assert "--resume" in said
-    before = rows("kept")
-    assert 0 < len(before) < len(keys()) and {row["status"] for row in before} == {"feasible"}
-    assert len(made("suite.toml", "kept", resume=True)) == len(keys()) - len(before)
-    assert [row["key"] for row in rows("kept")] == keys()
+    before = sweeps.settled("kept")
+    assert 0 < len(before) < RUNS and all(row in whole for row in before)
+    assert len(sweeps.made("suite.toml", "kept", resume=True)) == RUNS - len(before)
+    assert sweeps.settled("kept") == whole
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("place", PLACES)
 def test_full_disk_of_a_shard(place: str, unplanned: Path) -> None:
     """It is one error that says what is kept; the rows before it are whole."""
-    plan("suite.toml", "before")
-    said = in_small(place, 8_192, *shard_arguments("0/1", "small/out"), "--quiet")
+    sweeps.plan("suite.toml", "before")
+    said = in_small(place, 8_192, *sweeps.shard_arguments("0/1", "small/out"), "--quiet")
     assert said.startswith("error: small/out/") and "submit the shard again" in said, said
-    left = state("kept", 1).missing
-    assert 0 < left < len(keys())
-    shard(0, 1, "kept")
-    assert sum(state("kept").made.values()) == len(keys())
-    assert merged("kept") == (len(keys()), len(keys()), 0, 0, 0)
+    left = sweeps.state("kept", 1).missing
+    assert 0 < left < RUNS
+    sweeps.shard(0, 1, "kept")
+    assert sweeps.state("kept").made == RUNS
+    assert sweeps.merged("kept") == (RUNS, RUNS, 0, 0, 0)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("place", PLACES)
-def test_full_disk_at_merge(place: str, shards: Path, sharded: Path) -> None:
+def test_full_disk_at_merge(place: str, shards: Path, whole: Rows) -> None:
     """On a full disk a merge writes nothing; the same merge, with room, is whole."""
-    later = [(file, file.read_bytes()) for file in shard_files("out", 1)]
+    later = [(file, file.read_bytes()) for file in sweeps.shard_files("out", 1)]
     for file, _ in later:
         file.unlink()
-    merged()
-    before = settled()
+    sweeps.merged()
+    before = sweeps.settled()
     for file, content in later:
         file.write_bytes(content)
-    copied(shards, Path("before"))
+    sweeps.copied(shards, Path("before"))
     said = in_small(place, 8_192, "merge", "small/out")
     assert said.startswith("error: small/out/") and "dlsched merge" in said and "kept" in said, said
-    assert settled("kept") == before
-    assert merged("kept").runs == len(keys()) and settled("kept") == settled(sharded / "one")
+    assert sweeps.settled("kept") == before
+    assert sweeps.merged("kept")[0] == RUNS and sweeps.settled("kept") == whole

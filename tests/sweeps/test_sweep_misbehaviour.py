@@ -11,7 +11,7 @@ import pytest
 
 import dlsched
 from calls import suite_text
-from sweeps import contents, keys, made, row, rows
+from sweeps import contents, keys_of, made, row, rows
 
 PRELUDE = r"""
 import ctypes, os, signal, subprocess, sys, threading, time
@@ -161,7 +161,7 @@ def test_misbehaviour_is_a_row(method: str, place: Path) -> None:
 def test_no_other_run_is_disturbed(place: Path) -> None:
     """All runs between them are there, with the answers that `solve` gives in a quiet process."""
     kept = list(zip(rows(place / "out"), contents(place / "out"), strict=True))
-    assert [one["key"] for one, _ in kept] == keys(place / "suite.toml")
+    assert [one["key"] for one, _ in kept] == keys_of(place / "suite.toml")
     instance = dlsched.generate("reclaiming", 0, servers=5, demand=2)
     others = [(one, content) for one, content in kept if one["method"] in ("random", "lyra")]
     assert len(others) > len(QUICK) - len(HANGING)

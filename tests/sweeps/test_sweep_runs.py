@@ -5,26 +5,14 @@ from __future__ import annotations
 import csv
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import dlsched
+import sweeps
 from calls import data, refusal, run, suite_text
 from conftest import FINISHED, ODD, RUNS
-from sweeps import (
-    contents,
-    database,
-    edit,
-    failed,
-    keys,
-    made,
-    on,
-    planned,
-    returned,
-    row,
-    rows,
-    settled,
-)
 
 FOUR = 'generate = "reclaiming"; seeds = [1, 2]; grid = { servers = [5, 6], demand = [1] }'
 LIGHT = suite_text(FOUR, "lyra", "random; seeds = [0, 7]", "scf", time_limit=30)
@@ -39,14 +27,14 @@ def small(workdir: Path) -> None:
 def test_run_leaves_results(finished: Path) -> None:
     """Rows, table and solutions agree with each other, with the suite and with the checker."""
     table = list(csv.DictReader(Path("out/results.csv").read_text().splitlines()))
-    stored, suite = rows(), planned()
+    stored, suite = sweeps.rows(), sweeps.planned()
     assert len(table) == len(stored) == len(suite) == RUNS
-    for line, kept, stated, content in zip(table, stored, suite, contents(), strict=True):
+    for line, kept, stated, content in zip(table, stored, suite, sweeps.contents(), strict=True):
         assert line["key"] == kept["key"] == stated.key
         told = (kept["problem"], kept["method"], kept["seed"], json.loads(kept["options"]))
         assert told == (stated.problem, stated.method, stated.seed, stated.options)
         assert bool(content) == (kept["status"] in ("optimal", "feasible"))
-        if content is None:
+        if not content:
             assert kept["status"] == "error" and kept["objective"] is None
             continue
         Path("solution.json").write_bytes(content)
@@ -65,7 +53,7 @@ def test_run_leaves_results(finished: Path) -> None:
 
 def test_names_cannot_leave_the_folder(finished: Path) -> None:
     """An instance's name never becomes a path."""
-    assert row(instance=ODD, method="lyra")["status"] == "feasible"
+    assert sweeps.row(instance=ODD, method="lyra")["status"] == "feasible"
     assert {file.parts[:2] for file in Path().rglob("*.gz")} == {("out", "solutions")}
     assert {file.name for file in finished.iterdir()} == {
         *("suite.toml", "mine_sweep.py", "odd.json", "out"),
@@ -75,7 +63,7 @@ def test_names_cannot_leave_the_folder(finished: Path) -> None:
 
 def test_own_error_in_an_instance_is_a_row(finished: Path) -> None:
     """A generator that refuses its parameters fails these runs, with its message, and no other."""
-    for kept in rows():
+    for kept in sweeps.rows():
         bad = "many" in kept["instance"]
         wrong = bad or kept["method"] == "mine_sweep:raises"
         assert (kept["status"] == "error") == wrong, kept["reason"]
@@ -84,14 +72,14 @@ def test_own_error_in_an_instance_is_a_row(finished: Path) -> None:
 
 def test_resume_runs_what_changed(finished: Path) -> None:
     """Only new runs are made; what is no longer asked for is hidden, and not lost."""
-    before = settled()
-    assert made(resume=True) == []
+    before = sweeps.settled()
+    assert sweeps.made(resume=True) == []
     Path("suite.toml").write_text(FINISHED.replace("seeds = [0, 7]", "seeds = [7, 8]"))
-    assert [new["seed"] for new in made(resume=True)] == [8] * 9
-    assert [kept["key"] for kept in rows()] == keys()
-    assert 0 not in {kept["seed"] for kept in rows() if kept["method"] == "random"}
+    assert [new["seed"] for new in sweeps.made(resume=True)] == [8] * 9
+    assert [kept["key"] for kept in sweeps.rows()] == sweeps.keys_of()
+    assert 0 not in {kept["seed"] for kept in sweeps.rows() if kept["method"] == "random"}
     Path("suite.toml").write_text(FINISHED)
-    assert made(resume=True) == [] and settled() == before
+    assert sweeps.made(resume=True) == [] and sweeps.settled() == before
 
 
 def test_interrupted_run_keeps_what_it_had(small: None) -> None:
@@ -101,20 +89,21 @@ def test_interrupted_run_keeps_what_it_had(small: None) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        made(after=6, do=stop)
-    assert 6 <= len(rows()) == len(Path("out/results.csv").read_text().splitlines()) - 1 < 16
-    before = {kept["key"] for kept in rows()}
-    later = [new["key"] for new in made(resume=True, jobs=2)]
-    assert sorted([*before, *later]) == sorted(keys()) and [r["key"] for r in rows()] == keys()
+        sweeps.made(after=6, do=stop)
+    assert 6 <= len(sweeps.rows()) == len(Path("out/results.csv").read_text().splitlines()) - 1 < 16
+    before = {kept["key"] for kept in sweeps.rows()}
+    later = [new["key"] for new in sweeps.made(resume=True, jobs=2)]
+    assert sorted([*before, *later]) == sorted(sweeps.keys_of())
+    assert [kept["key"] for kept in sweeps.rows()] == sweeps.keys_of()
 
 
 @pytest.mark.slow
 def test_fresh_processes_give_the_same_rows(workdir: Path) -> None:
     """Neither a new process for every run nor several at a time change what a row says."""
     Path("suite.toml").write_text(LIGHT.replace("[1, 2]", "[1]").replace("[5, 6]", "[5]"))
-    made()
-    made(out="fresh", on=on(3), fresh=True)
-    assert settled() == settled("fresh")
+    sweeps.made()
+    sweeps.made(out="fresh", on=sweeps.on(3), fresh=True)
+    assert sweeps.settled() == sweeps.settled("fresh")
 
 
 def test_one_sweep_writes_to_a_folder(small: None) -> None:
@@ -122,35 +111,35 @@ def test_one_sweep_writes_to_a_folder(small: None) -> None:
     said = []
 
     def meanwhile() -> None:
-        said.append(failed(resume=True))
-        assert len(rows()) == 3 and len(returned()) == 3
+        said.append(sweeps.failed(resume=True))
+        assert len(sweeps.rows()) == 3 and len(sweeps.returned()) == 3
 
-    assert len(made(after=3, do=meanwhile)) == 16
+    assert len(sweeps.made(after=3, do=meanwhile)) == 16
     assert "another sweep is writing there" in said[0]
 
 
 def test_results_are_not_overwritten(finished: Path) -> None:
     """Results need --resume, another program's file is refused always; both stay as they are."""
-    for content in (database().read_bytes(), b"no database", b""):
-        database().write_bytes(content)
+    for content in (sweeps.database().read_bytes(), b"no database", b""):
+        sweeps.database().write_bytes(content)
         assert "add --resume" in refusal("bench", "suite.toml", "-o", "out")
         if content in (b"no database", b""):
             said = "not what this version of dlsched writes"
             assert said in refusal("report", "out")
             assert not content or said in refusal("bench", "suite.toml", "-o", "out", "--resume")
-        assert database().read_bytes() == content
+        assert sweeps.database().read_bytes() == content
 
 
 def test_bench_command(finished: Path) -> None:
     """The command shows a line per method; it says 1 if a run failed, 3 if one was rejected."""
     command = ["bench", "suite.toml", "-o", "out", "--resume"]
     told = data(*command, status=1)
-    assert [line["key"] for line in told] == keys()
+    assert [line["key"] for line in told] == sweeps.keys_of()
     exact = [line for line in told if line["method"] in ("exact", "milp")]
     assert all(line["gap"] == 0 for line in exact if line["status"] != "error")
     shown = run(*command, status=1).stdout
     assert "mine_sweep:raises: error: ValueError: <i>no</i>" in shown and "certified" in shown
-    edit("out", told[1]["key"], status="rejected", reason="claims too much")
+    sweeps.edit("out", told[1]["key"], status="rejected", reason="claims too much")
     assert "claims too much" in run(*command, status=3).stdout
 
 
@@ -159,11 +148,12 @@ def test_instance_changed_after_the_plan(workdir: Path) -> None:
     first, second = (dlsched.generate("reclaiming", seed, servers=4) for seed in (1, 2))
     dlsched.save(first, "mine.json")
     Path("suite.toml").write_text(suite_text('files = "mine.json"', "lyra", "scf"))
-    made(do=lambda: dlsched.save(second, "mine.json"))
-    assert {kept["status"] for kept in rows()} == {"changed"}
-    assert first.sha256[:12] in rows()[0]["reason"] and second.sha256[:12] in rows()[0]["reason"]
-    assert [new["status"] for new in made(resume=True)] == ["feasible"] * 2
-    assert {kept["instance_sha256"] for kept in rows()} == {second.sha256}
+    sweeps.made(do=lambda: dlsched.save(second, "mine.json"))
+    assert {kept["status"] for kept in sweeps.rows()} == {"changed"}
+    reason = sweeps.rows()[0]["reason"]
+    assert first.sha256[:12] in reason and second.sha256[:12] in reason
+    assert [new["status"] for new in sweeps.made(resume=True)] == ["feasible"] * 2
+    assert {kept["instance_sha256"] for kept in sweeps.rows()} == {second.sha256}
 
 
 @pytest.mark.parametrize(
@@ -171,12 +161,12 @@ def test_instance_changed_after_the_plan(workdir: Path) -> None:
     [
         ({"jobs": 0}, "jobs=0 must be at least 1"),
         ({"retries": -1}, "retries=-1 must be at least 0"),
-        ({"on": on(2), "jobs": 2}, "on= says where"),
+        ({"on": sweeps.on(2), "jobs": 2}, "on= says where"),
         ({"dask": "nowhere://x"}, "no Dask scheduler at nowhere://x"),
-        ({"on": on(7.5)}, "no Dask scheduler at 7.5"),
+        ({"on": sweeps.on(7.5)}, "no Dask scheduler at 7.5"),
     ],
 )
-def test_places_that_cannot_be(small: None, options: dict[str, object], said: str) -> None:
+def test_places_that_cannot_be(small: None, options: dict[str, Any], said: str) -> None:
     """What says where the runs are made is checked before a run."""
-    assert said in failed(**options)
-    assert not Path("out").exists() or rows() == []
+    assert said in sweeps.failed(**options)
+    assert not Path("out").exists() or sweeps.rows() == []

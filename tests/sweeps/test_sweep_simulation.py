@@ -14,7 +14,7 @@ from calls import FIG5, data, refusal, run, suite_text
 from dlsched.simulation import Cluster, Workload, simulate
 from dlsched.simulation.workload import generators as drawn
 from dlsched.sweeps.report import write_report
-from sweeps import all_rows, copied, edit, keys, made, meta_of, planned, simulations, write_log
+from sweeps import bounds, contents, copied, edit, keys_of, made, meta_of, planned, simulations
 
 
 def entries(*stated: str) -> str:
@@ -103,7 +103,7 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "sub" / "measured.json").write_text(json.dumps(MEASURED))
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        assert [row["key"] for row in made()] == keys()
+        assert [row["key"] for row in made()] == keys_of()
     return folder
 
 
@@ -137,7 +137,7 @@ def test_rows_are_what_simulate_returns(folder: Path) -> None:
         assert tiresias[f"{metric}_bound"] == float(expected.bound(metric).value)
     gap = (tiresias["mean_jct"] - tiresias["mean_jct_bound"]) / tiresias["mean_jct"]
     assert tiresias["gap"] == tiresias["mean_jct_gap"] == gap > 0
-    write_log("out", tiresias, "log")
+    Path("log").write_bytes(contents(simulated=True)[2])
     again = simulate(*given, "tiresias", limits=[60], log="log", resume=True)
     assert again.audit() and again.complete and again.workload == given[0]
     assert rows[3]["mean_jct"] == rows[4]["mean_jct"] and "mean_jct_bound" not in rows[3]
@@ -188,7 +188,7 @@ def test_other_workloads(folder: Path) -> None:
     assert "must be above 0" in rows[-2]["reason"] and "9 of 8 GPUs" in rows[-1]["reason"]
     trace = Workload.from_trace("synthetic-1", "muri", limit=12)
     philly = Workload.from_trace("sample-philly", limit=40)
-    options = {"measured": "sub/measured.json", "split": "1/0/0", "cpus_per_gpu": 2}
+    options: dict[str, Any] = {"measured": "sub/measured.json", "split": "1/0/0", "cpus_per_gpu": 2}
     profiled = Workload.from_trace("sample-philly", "synergy", limit=4, **options)
     hadar, mast = drawn.hadar_cluster(3), drawn.mast_cluster(1, machines=3, types=1, seed=1)
     expected = [
@@ -205,19 +205,18 @@ def test_other_workloads(folder: Path) -> None:
         for metric in ("makespan", "mean_jct") if "makespan_bound" in row else ():
             assert row[f"{metric}_bound"] == float(simulated.bound(metric).value)
     assert rows[0]["mean_jct_bound"] > rows[1]["mean_jct_bound"] > 0  # muri_s shares GPUs
-    assert len([row for row in all_rows() if row["method"] == "bound"]) == 2
-    told = [estimates_of(row, philly) for row in rows[2:5]]
+    assert len(bounds()) == 2
+    told = [estimates_of(log, philly) for log in contents(simulated=True)[4:7]]
     assert not told[0] and 8 < len(told[1]) < 32 and 8 < len(told[2]) < 32
     assert told[1] != told[2]
     assert all(0.75 <= share <= 1.25 for wrong in told[1:] for share in wrong.values())
 
 
-def estimates_of(row: dict[str, Any], plain: Workload) -> dict[str, float]:
-    """Return the jobs of a run's log whose estimates are wrong, and by which factor."""
-    write_log("out", row, f"log-{row['key']}")
-    jobs = json.loads(meta_of(f"log-{row['key']}", "workload"))["jobs"]
+def estimates_of(log: bytes, plain: Workload) -> dict[str, float]:
+    """Return the jobs of a log whose estimates are wrong, and by which factor."""
+    jobs = meta_of(log, "workload")["jobs"]
     assert [job["id"] for job in jobs] == [job.id for job in plain.jobs]
-    loans = json.loads(meta_of(f"log-{row['key']}", "cluster"))["loans"]
+    loans = meta_of(log, "cluster")["loans"]
     assert [loan["time"] for loan in loans] == [0, 3600]
     wrong = [job for job in jobs if job.get("estimate") is not None]
     return {job["id"]: float(job["estimate"]) / float(job["work"]) for job in wrong}
@@ -248,22 +247,25 @@ def test_only_what_has_changed_is_run_again(folder: Path) -> None:
     assert resume() == list(zip(methods, statuses, strict=True))
 
 
-def test_time_limit_is_one_of_the_process(folder: Path) -> None:
-    """A simulation's time limit is that of its process; a gap is nothing to it."""
-    only(TRACES)
-    before = keys()
-    limits = "time_limit = 7\nwall_limit = 100\ngap = 0.5\n"
-    Path("suite.toml").write_text(f'name = "x"\n{limits}{TRACES}')
-    limited = keys()
-    Path("suite.toml").write_text('name = "x"\nwall_limit = 7\n' + TRACES)
-    assert limited == keys() != before
+def test_keys_of_simulations(workdir: Path) -> None:
+    """A time limit is one of the process, a gap is nothing; each size of a grid is a run."""
+
+    def keys_with(limits: str) -> list[str]:
+        Path("suite.toml").write_text(f'name = "x"\n{limits}{text}')
+        return keys_of()
+
+    grid = "grid = { servers = [2, 3, 4, 5], gpus = [4, 8] }; seeds = [0, 1, 2]"
+    text = entries(f'trace = "sample-philly"; policies = ["fifo", "srtf"]; {grid}')
+    before = keys_with("wall_limit = 7\n")
+    assert keys_with("time_limit = 7\nwall_limit = 100\ngap = 0.5\n") == before != keys_with("")
+    assert len(set(before)) == len(before) == 48 and len({r.instance for r in planned()}) == 8
 
 
 def test_what_cannot_be_right_has_failed(folder: Path) -> None:
     """A metric below its lower bound is rejected; a damaged record is one error."""
     only(TRACES)
     simulations()
-    (bound,) = (row for row in all_rows() if row["method"] == "bound")
+    (bound,) = bounds()
     false = json.loads(bound["bound"]) | {"makespan": 10**9}
     edit("out", bound["key"], bound=json.dumps(false))
     row = simulations()[0]
@@ -297,19 +299,3 @@ def test_tables_and_pictures(folder: Path) -> None:
         assert f'data-key="{row["mean_jct"]}"' in table and f'data-key="{row["gap"]}"' in table
     assert "no &lt;decision&gt;" in text[text.index('id="failures"') :]
     assert 'id="reclaiming"' in text and "mine_policy" not in text[text.index('id="all-runs"') :]
-
-
-def test_grid_of_servers(workdir: Path) -> None:
-    """A grid of a trace is over its servers; every combination is a run of its own."""
-    grid = "grid = { servers = [2, 3, 4, 5], gpus = [4, 8] }; seeds = [0, 1, 2]"
-    only(entries(f'trace = "sample-philly"; policies = ["fifo", "srtf"]; {grid}'))
-    runs = planned()
-    assert len(runs) == len({run.key for run in runs}) == 48
-    assert len({run.instance for run in runs}) == 8
-
-
-def test_example_suite() -> None:
-    """The suite that comes with dlsched is on sample traces, with bounds."""
-    runs = planned(Path(__file__).parents[2] / "benchmarks" / "suites" / "simulation.toml")
-    assert all(run.instance.startswith("sample-") for run in runs) and len(runs) == 13
-    assert "bound" in {run.method for run in runs}

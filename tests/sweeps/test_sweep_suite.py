@@ -9,7 +9,7 @@ import pytest
 
 import dlsched
 from calls import refusal, run, suite_text
-from sweeps import keys, planned
+from sweeps import keys_of, planned
 
 SUITE = suite_text(
     ['files = "made/*.json"',
@@ -17,6 +17,7 @@ SUITE = suite_text(
     "exact", "random; seeds = [0, 7]", "milp; options = { levels = 1 }", time_limit=30,
 )  # fmt: skip
 
+BENCH = ["bench", "suite.toml", "-o", "out"]
 MINIMAL = 'name = "x"\n[[instances]]\nfiles = "made/*.json"\n[[methods]]\nname = "exact"\n'
 
 
@@ -46,7 +47,7 @@ def test_limits_and_repetitions(folder: Path) -> None:
 
     def keys_with(limits: str) -> list[str]:
         Path("suite.toml").write_text(limits + MINIMAL)
-        return keys()
+        return keys_of()
 
     assert [run.repetition for run in planned()] == [0] * 24
     assert len(set(keys_with("repetitions = 3\n"))) == 6
@@ -116,7 +117,7 @@ def test_bad_suite(case: tuple[str, str, str, str], folder: Path) -> None:
     old, new, path, words = case
     assert old in MINIMAL
     Path("suite.toml").write_text(MINIMAL.replace(old, new, 1))
-    said = refusal("bench", "suite.toml", "-o", "out")
+    said = refusal(*BENCH)
     file = "none.toml" if "none.toml" in new else "suite.toml"
     assert said.startswith(": ".join(filter(None, (f"error: {file}", path, ""))))
     assert words in said and not Path("out").exists()
@@ -128,7 +129,7 @@ def test_many_runs_for_who_asks(folder: Path) -> None:
     for k in range(40):  # 2^40 paths lead to the last one
         Path(f"b{k}.toml").write_text(f'{NAME}include = ["a{k}.toml"]\n')
         Path(f"a{k + 1}.toml").write_text(f'{NAME}include = ["a{k}.toml", "b{k}.toml"]\n')
-    assert keys("a40.toml") == keys()
+    assert keys_of("a40.toml") == keys_of()
     Path("more.toml").write_text(MINIMAL.replace(NAME, f"{NAME}repetitions = 499_990\n"))
     Path("both.toml").write_text(f'{NAME}include = ["a40.toml", "more.toml"]\n')
     said = refusal("bench", "both.toml", "-o", "out")
@@ -137,46 +138,39 @@ def test_many_runs_for_who_asks(folder: Path) -> None:
     assert "24 runs planned" in run(*command).stdout
 
 
-SHADOWING = """
-def shadows(instance, rng, seed=0):
-    return {"returned": [s.id for s in instance.servers[: instance.demand]]}
-
-def takes_all(instance, rng, **options):
-    return {"returned": [s.id for s in instance.servers[: instance.demand]]}
-"""
+OWN = "def {}(instance, rng, {}):\n    return {{'returned': []}}\n"
 
 
 def test_option_that_shadows_a_keyword(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An option named like a keyword of solve is the same error wherever the method is named."""
-    Path("mine_shadow.py").write_text(SHADOWING)
+    Path("mine_shadow.py").write_text(OWN.format("shadows", "seed=0"))
     text = "shadows has an option 'seed', which is a keyword of dlsched.solve"
-    Path("suite.toml").write_text(MINIMAL.replace('"exact"', '"mine_shadow:shadows"'))
-    for command in ("compare made/1.json -m mine_shadow:shadows", "bench suite.toml -o out",
-                    "solve made/1.json -m mine_shadow:shadows"):  # fmt: skip
-        assert text in refusal(*command.split())
+    Path("suite.toml").write_text(MINIMAL.replace("exact", "mine_shadow:shadows"))
+    instance = ["made/1.json", "-m", "mine_shadow:shadows"]
+    for command in (["compare", *instance], ["solve", *instance], BENCH):
+        assert text in refusal(*command)
     monkeypatch.syspath_prepend(str(folder))
     shadows = importlib.import_module("mine_shadow").shadows
-    for method in (shadows, "mine_shadow:shadows"):
-        with pytest.raises(dlsched.OptionError, match=text):
-            dlsched.solve("made/1.json", method)
+    with pytest.raises(dlsched.OptionError, match=text):
+        dlsched.solve("made/1.json", shadows)
     with pytest.raises(dlsched.OptionError, match=text):
         dlsched.method("reclaiming", kind="heuristic")(shadows)
 
 
 def test_variadic_options(folder: Path) -> None:
     """A method with ``**options`` takes any option but the keywords of solve, in a suite too."""
-    Path("mine_shadow.py").write_text(SHADOWING)
-    own = MINIMAL.replace('"exact"', '"mine_shadow:takes_all"')
-    Path("suite.toml").write_text(own + "options = { depth = 1 }\n")
+    Path("mine_variadic.py").write_text(OWN.format("f", "**options"))
+    own = MINIMAL.replace("exact", "mine_variadic:f")
+    Path("suite.toml").write_text(f"{own}options = {{ depth = 1 }}\n")
     assert planned()[0].options == {"depth": 1}
-    Path("suite.toml").write_text(own + "options = { gap = 1 }\n")
-    assert "options.gap: is no option" in refusal("bench", "suite.toml", "-o", "out")
+    Path("suite.toml").write_text(f"{own}options = {{ gap = 1 }}\n")
+    assert "options.gap: is no option" in refusal(*BENCH)
 
 
 def test_bad_instance_among_the_files(folder: Path) -> None:
     """A bad file is found before the first run, not half-way."""
     Path("made/3.json").write_text("{}")
-    assert "made/3.json: dlsched: is missing" in refusal("bench", "suite.toml", "-o", "out")
+    assert "made/3.json: dlsched: is missing" in refusal(*BENCH)
 
 
 FIFO, LIMIT, DRAW = '["fifo"]', "limit = 4", 'generate = "lyra"'

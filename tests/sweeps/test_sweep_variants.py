@@ -9,7 +9,7 @@ import pytest
 
 import dlsched
 from calls import data, refusal, run, suite_text
-from sweeps import edit, keys, made, rows
+from sweeps import edit, keys_of, made, rows
 
 FILE = """
 import dlsched
@@ -41,7 +41,7 @@ def test_rows_say_which_variant_was_solved(folder: Path) -> None:
     Runs of different models are not compared, in the table and in the report, and a row that says
     "changed" is made again.
     """
-    assert len(set(keys())) == 4
+    assert len(set(keys_of())) == 4
 
     def change() -> None:
         Path("few.py").write_text(FILE.replace("<= 2", "<= 1"))
@@ -61,9 +61,9 @@ def test_rows_say_which_variant_was_solved(folder: Path) -> None:
     assert found[2]["gap"] == 0 and not any(row["refuted"] for row in found)
     shown = run(*COMMAND, "--resume").stdout
     assert "exact on few" in shown and "lyra on few" in shown
-    before = keys()
+    before = keys_of()
     change()
-    assert keys()[:2] == before[:2] and set(keys()[2:]).isdisjoint(before)
+    assert keys_of()[:2] == before[:2] and set(keys_of()[2:]).isdisjoint(before)
 
 
 OPAQUE = FILE.replace("    m.few", "    given\n    m.few").replace("ce):", "ce, given=object()):")
@@ -87,7 +87,7 @@ def test_a_flaw_names_its_field(folder: Path, file: str, suite: str, field: str,
     assert field in error and said in error and not Path("out").exists()
     Path("few.py").write_text(OPAQUE.replace("first])\n", 'first], version="1")\n'))
     Path("suite.toml").write_text(SUITE)
-    assert len(keys()) == 4
+    assert len(keys_of()) == 4
 
 
 def loaded_anew() -> None:
@@ -103,7 +103,7 @@ def test_keys_follow_what_a_variants_file_imports(folder: Path) -> None:
     found = []
     for limit in (1, 2, 1):
         Path("rules_of_few.py").write_text(f"LIMIT = {limit}\n")
-        found.append(keys())
+        found.append(keys_of())
         assert len(set(found[-1])) == 6
         loaded_anew()
     assert found[0] == found[2]
