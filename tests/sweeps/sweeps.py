@@ -6,9 +6,10 @@ import gzip
 import json
 import shutil
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import dlsched
@@ -35,25 +36,17 @@ SUITE = "suite.toml"
 Rows = list[dict[str, Any]]
 
 
-class Planned(NamedTuple):
-    """A run that a suite states."""
-
-    key: str
-    instance: str
-    problem: str
-    method: str
-    options: Mapping[str, Any]
-    seed: int
-    repetition: int
-
-
-def planned(suite: str | Path = SUITE) -> list[Planned]:
-    """Return the runs of a suite, in order."""
+def planned(suite: str | Path = SUITE) -> list[Any]:
+    """Return the runs of a suite, in order: key, instance (its name), problem, method and so on."""
+    names = ("key", "method", "options", "seed", "repetition")
     return [
-        Planned(t.key, t.instance.name, t.instance.problem, t.method, t.options, t.seed,
-                t.repetition)
-        for t in read_suite(suite).tasks()
-    ]  # fmt: skip
+        SimpleNamespace(
+            **{name: getattr(task, name) for name in names},
+            instance=task.instance.name,
+            problem=task.instance.problem,
+        )
+        for task in read_suite(suite).tasks()
+    ]
 
 
 def keys_of(suite: str | Path = SUITE) -> list[str]:
@@ -75,16 +68,13 @@ def made(
     """
     seen: Rows = []
 
-    def note(row: dict[str, Any], left: int) -> None:
-        seen.append(row)
+    def note(new: dict[str, Any] | None = None) -> None:
+        seen.extend([new] if new else [])
         if len(seen) == after:
             do()
 
-    def begin(count: int) -> None:
-        if not after:
-            do()
-
-    run_suite(suite, out, on_row=note, on_plan=begin, **options)
+    on_row, on_plan = (lambda row, left: note(row)), (lambda count: note())
+    run_suite(suite, out, on_row=on_row, on_plan=on_plan, **options)
     return seen
 
 
@@ -170,9 +160,9 @@ def plan(suite: str | Path = SUITE, out: str | Path = "out") -> list[str]:
     return list(write_plan(suite, out).keys)
 
 
-def shard(k: int, n: int, out: str | Path = "out") -> None:
-    """Make what is left of a shard of a planned sweep."""
-    run_suite(Plan(out), out, on=Shards(k, n))
+def shard(k: int, n: int, out: str | Path = "out", suite: Any = None, **options: Any) -> None:
+    """Make what is left of a shard of a planned sweep, or of a suite that is planned now."""
+    run_suite(suite or Plan(out), out, on=Shards(k, n), **options)
 
 
 def shard_arguments(shard: str, out: str | Path = "out") -> list[str]:
@@ -240,6 +230,5 @@ def meta_of(log: bytes, name: str) -> Any:
     """Return what the log of a simulation says of itself."""
     with closing(sqlite3.connect(":memory:")) as base:
         base.deserialize(log)
-        return json.loads(
-            base.execute("SELECT value FROM meta WHERE key = ?", [name]).fetchone()[0]
-        )
+        (text,) = base.execute("SELECT value FROM meta WHERE key = ?", [name]).fetchone()
+    return json.loads(text)

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,6 @@ import pytest
 
 import dlsched
 from calls import MAIN, PATIENCE, started, suite_text
-from dlsched.sweeps import run_suite
 from sweeps import Rows, copied, failed, made, on, plan, returned, rows, run_planned, settled
 
 pytestmark = pytest.mark.slow
@@ -119,6 +118,20 @@ BY_FIRST, BY_LAST = ["s2"] * 6, ["s6"] * 3 + ["s7"] * 3
 """What the two versions of the user's method give."""
 
 
+def when_blocked(gated: Path, out: str, act: Callable[[], object]) -> None:
+    """Act when a run of a sweep waits and another is stored."""
+    (gated / "open").unlink(missing_ok=True)
+    for file in gated.glob("waiting-*"):
+        file.unlink()
+
+    def wait() -> None:
+        while not list(gated.glob("waiting-*")) or not rows(out):
+            time.sleep(0.05)
+        act()
+
+    threading.Thread(target=wait).start()
+
+
 @pytest.mark.parametrize("killed", [False, True])
 def test_dask_gives_equal_rows(killed: bool, gated: Path, cluster: Cluster, whole: Rows) -> None:
     """Two Dask workers give the rows of two local jobs, also if one is killed within a run."""
@@ -126,22 +139,13 @@ def test_dask_gives_equal_rows(killed: bool, gated: Path, cluster: Cluster, whol
         cluster.add()
 
     def go_on() -> None:
-        until_blocked(gated)
         if killed:
             time.sleep(1)
             cluster.processes[1].kill()
         (gated / "open").touch()
 
-    thread = threading.Thread(target=go_on)
-    thread.start()
+    when_blocked(gated, "out", go_on)
     assert len(made(dask=cluster.address)) == len(whole) and settled() == whole
-    thread.join()
-
-
-def until_blocked(gated: Path) -> None:
-    """Wait until a run does."""
-    while not list(gated.glob("waiting-*")):
-        time.sleep(0.05)
 
 
 def test_client_and_scheduler_are_killed(gated: Path, cluster: Cluster, whole: Rows) -> None:
@@ -151,18 +155,19 @@ def test_client_and_scheduler_are_killed(gated: Path, cluster: Cluster, whole: R
     """
     cluster.add()
     client = started(MAIN, "bench", "suite.toml", "-o", "out", "--dask", cluster.address, "-q")
-    until_blocked(gated)
-    while not (before := {row["key"] for row in rows()}):
-        time.sleep(0.05)
-    client.kill()
+    when_blocked(gated, "out", client.kill)
     client.communicate()
+    before = {row["key"] for row in rows()}
     assert settled() == [row for row in whole if row["key"] in before] != whole
-    Path("open").touch()
-    said = failed(dask=cluster.address, resume=True, after=1, do=cluster.processes[0].kill)
-    assert not said or "lost: finished runs are kept" in said
-    between = {row["key"] for row in rows()} - before
-    assert between and {row["key"] for row in made(resume=True)}.isdisjoint(before | between)
+    (gated / "open").touch()
+    made(dask=cluster.address, resume=True)
     assert settled() == whole
+    when_blocked(gated, "other", cluster.processes[0].kill)
+    assert "lost: finished runs are kept" in failed(out="other", dask=cluster.address)
+    (gated / "open").touch()
+    before = {row["key"] for row in rows("other")}
+    assert before and len(made(out="other", resume=True)) == len(whole) - len(before)
+    assert settled("other") == whole
 
 
 def test_workers_that_cannot_make_runs(
@@ -282,7 +287,7 @@ def test_what_names_a_cluster(unplanned: Path) -> None:
             run_planned("planned", "client", on=on(client))
             assert client.status == "running"
         made(out="cluster", on=on(cluster))
-        run_suite("suite.toml", "tls", on=on("scheduler.json", security=security))
+        made(out="tls", on=on("scheduler.json", security=security))
         assert "no Dask scheduler at tls://" in failed(out="none", on=on(cluster.scheduler_address))
     assert settled("cluster") == settled("client") == settled("tls")
     assert {row["status"] for row in rows("tls")} == {"feasible"}
