@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Callable
 from pathlib import Path
 
+import filelock
 import pytest
 
 import dlsched
@@ -62,20 +65,33 @@ def first(instance):
 """
 
 
+def once(factory: pytest.TempPathFactory, name: str, make: Callable[[], object]) -> Path:
+    """Return a folder that one process of this session makes, as its working directory."""
+    base = factory.getbasetemp()
+    place = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / name
+    with filelock.FileLock(place.with_suffix(".lock")), pytest.MonkeyPatch.context() as patch:
+        if not place.with_suffix(".made").exists():
+            place.mkdir()
+            patch.chdir(place)
+            make()
+            place.with_suffix(".made").touch()
+    return place
+
+
 @pytest.fixture(scope="session")
 def finished_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Make the sweep of many kinds of runs, in the folder ``out`` beside its suite."""
-    place = tmp_path_factory.mktemp("finished")
-    (place / "suite.toml").write_text(FINISHED)
-    (place / "mine_sweep.py").write_text(OWN)
-    odd = dlsched.generate("reclaiming", servers=4).to_data() | {"name": ODD}
-    (place / "odd.json").write_text(json.dumps(odd))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(place)
+
+    def make() -> None:
+        Path("suite.toml").write_text(FINISHED)
+        Path("mine_sweep.py").write_text(OWN)
+        odd = dlsched.generate("reclaiming", servers=4).to_data() | {"name": ODD}
+        Path("odd.json").write_text(json.dumps(odd))
         rows = made("suite.toml", "out", jobs=2)
         assert len({row["key"] for row in rows}) == len(rows) == RUNS
         write_report("out")
-    return place
+
+    return once(tmp_path_factory, "finished", make)
 
 
 @pytest.fixture
@@ -91,16 +107,17 @@ def sharded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ``one`` beside it is the same suite in one sweep. The user's modules were changed and deleted
     after the plan.
     """
-    folder = write_sharded(tmp_path_factory.mktemp("shards"))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
+
+    def make() -> None:
+        write_sharded(Path())
         made("suite.toml", "one")
         plan("suite.toml", "out")
-        (folder / "shard_other.py").write_text(OTHER.replace("[: i", "[1 : 1 + i"))
-        (folder / "shard_mine.py").unlink()
+        Path("shard_other.py").write_text(OTHER.replace("[: i", "[1 : 1 + i"))
+        Path("shard_mine.py").unlink()
         for k in range(3):
             shard(k, 3)
-    return folder
+
+    return once(tmp_path_factory, "sharded", make)
 
 
 def write_sharded(folder: Path) -> Path:

@@ -35,12 +35,11 @@ def test_solvers_agree(problem: str, name: str, monkeypatch: pytest.MonkeyPatch)
     """Each solver proves the optimum that the exact method proves, in every level."""
     pytest.importorskip("ortools" if "cp_sat" in name else "pyscipopt", reason="an optional extra")
     function = peer(name, monkeypatch)
-    for seed in (1, 2):
-        instance = dlsched.generate(problem, seed, **SMALL[problem])
-        best, found = dlsched.solve(instance), dlsched.solve(instance, function)
-        assert found.status == best.status == "optimal"
-        for mine, theirs in zip(best.objective, found.objective, strict=True):
-            assert float(mine) == pytest.approx(float(theirs), rel=1e-6)
+    instance = dlsched.generate(problem, 1, **SMALL[problem])
+    best, found = dlsched.solve(instance), dlsched.solve(instance, function)
+    assert found.status == best.status == "optimal"
+    for mine, theirs in zip(best.objective, found.objective, strict=True):
+        assert float(mine) == pytest.approx(float(theirs), rel=1e-6)
 
 
 def test_networkx_agrees(monkeypatch: pytest.MonkeyPatch) -> None:

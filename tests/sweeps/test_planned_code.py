@@ -97,6 +97,7 @@ def test_edited_during_the_sweep(what: str) -> None:
     assert made(resume=True) == []
 
 
+@pytest.mark.slow
 def test_missing_module(monkeypatch: pytest.MonkeyPatch) -> None:
     """If no worker can import the user's module, the sweep ends; there are no rows of errors."""
     monkeypatch.setenv("PLANNER", str(os.getpid()))
@@ -106,6 +107,7 @@ def test_missing_module(monkeypatch: pytest.MonkeyPatch) -> None:
     assert rows() == []
 
 
+@pytest.mark.slow
 def test_stale_bytecode() -> None:
     """Bytecode of another source with the same size and time is not what a worker runs."""
     write("import planned_late\n\n\ndef f(*given):\n    return planned_late.f(*given)\n")

@@ -109,10 +109,7 @@ OWN = PRELUDE + "".join(
     for name, (body, _, _) in CASES.items()
 )
 HANGING = ("loops", "ignores_signals", "stops_itself", "keeps_writing")
-QUICK = {
-    "raises", "loops", "allocates", "infeasible", "segfaults", "prints_bytes", "prints_much",
-    "writes_to_pipe", "surrogate",
-}  # fmt: skip
+QUICK = ("raises", "loops", "allocates", "infeasible", "segfaults", "prints_bytes", "surrogate")
 """Those of every run of the tests: one for each way in which a run can end, and odd output."""
 METHODS = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in CASES]
 SMALL = 'generate = "reclaiming"; grid = { servers = [5], demand = [2] }'

@@ -127,6 +127,7 @@ def test_tables_sort_in_a_browser(out: Path, tmp_path: Path) -> None:
     assert sizes == sorted(sizes) and len(sizes) == 6 * 5
 
 
+@pytest.mark.slow
 def test_report_command(out: Path, tmp_path: Path) -> None:
     """The command writes the same files, byte for byte; a bad folder is an error in one line."""
     files = json.loads(run("report", out, "-o", tmp_path, "--json").stdout)

@@ -222,29 +222,32 @@ def estimates_of(log: bytes, plain: Workload) -> dict[str, float]:
     return {job["id"]: float(job["estimate"]) / float(job["work"]) for job in wrong}
 
 
+def resumed(**options: Any) -> list[tuple[str, str]]:
+    """Return the method and the status of each run that resuming makes."""
+    return [(row["method"], row["status"]) for row in made(resume=True, **options)]
+
+
 def test_only_what_has_changed_is_run_again(folder: Path) -> None:
-    """A finished simulation is not repeated, unless its trace or the policy's code has changed.
-
-    A trace that changes on the way gives no result.
-    """
+    """A finished simulation is not repeated, unless the policy's code has changed."""
     only(TRACES)
-
-    def resume(**options: Any) -> list[tuple[str, str]]:
-        return [(row["method"], row["status"]) for row in made(resume=True, **options)]
-
-    assert resume() == []
+    assert resumed() == []
     Path("mine_policy.py").write_text(OWN + "# changed\n")
     failures = [("mine_policy:Fails", "error")] * 2
-    assert resume() == [("mine_policy:Last", "feasible"), *failures]
+    assert resumed() == [("mine_policy:Last", "feasible"), *failures]
+
+
+@pytest.mark.slow
+def test_trace_that_changes(folder: Path) -> None:
+    """On the way it gives no result; with another trace the simulations are made again."""
     only(TRACES.replace("limit = 12", "limit = 11"))
 
     def change() -> None:
         Path("jobs.csv").write_text(JOBS.replace("\n3,", "\n33,"))
 
     methods = ["srtf", "mine_policy:Last", "tiresias", "bound"]
-    assert resume(do=change) == [(method, "changed") for method in methods]
+    assert resumed(do=change) == [(method, "changed") for method in methods]
     statuses = ["feasible"] * 3 + ["no solution"]
-    assert resume() == list(zip(methods, statuses, strict=True))
+    assert resumed() == list(zip(methods, statuses, strict=True))
 
 
 def test_keys_of_simulations(workdir: Path) -> None:
