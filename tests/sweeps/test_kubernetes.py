@@ -52,13 +52,17 @@ def test_command_of_the_pods(job: dict[str, Any], workdir: Path) -> None:
     (workdir / "suite.toml").write_text(suite_text(FIG5, "lyra", "random; seeds = [0, 1, 2]"))
     plan("suite.toml", "r")
     (container,) = job["spec"]["template"]["spec"]["containers"]
-    (argument,) = container["args"]
-    command = argument.replace("/results/", f"{workdir}/").replace(
-        "dlsched bench", f"{sys.executable} -m dlsched bench"
-    )
-    for index in range(job["spec"]["completions"]):
-        environment = {"JOB_COMPLETION_INDEX": str(index)}
-        subprocess.run([*container["command"], command], env=os.environ | environment, check=True)
+    (command,) = container["args"]
+    for old, new in (
+        ("/results/", f"{workdir}/"),
+        ("dlsched bench", f"{sys.executable} -m dlsched bench"),
+        (f"/{job['spec']['completions']}", "/2"),
+    ):
+        assert old in command
+        command = command.replace(old, new)
+    for index in range(2):
+        environment = os.environ | {"JOB_COMPLETION_INDEX": str(index)}
+        subprocess.run([*container["command"], command], env=environment, check=True)
     assert merged("r") == (4, 4, 0, 0, 0)
 
 
