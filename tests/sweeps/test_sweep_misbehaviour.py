@@ -11,6 +11,7 @@ import pytest
 
 import dlsched
 from calls import suite_text
+from conftest import once
 from sweeps import contents, keys_of, made, row, rows
 
 PRELUDE = r"""
@@ -129,21 +130,21 @@ def chosen(request: pytest.FixtureRequest) -> list[str]:
 @pytest.fixture(scope="session")
 def place(chosen: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Give the folder of one sweep with these methods, between runs of dlsched's, with two jobs."""
-    place = tmp_path_factory.mktemp("misbehaviour")
-    (place / "mine_odd.py").write_text(OWN)
-    (place / "mine_slow.py").write_text(SLOW)
-    late = ["mine_slow:f", *(f"mine_odd:{name}" for name in chosen if name in HANGING)]
-    others = list[str]()
-    for seed, name in enumerate(name for name in chosen if name not in HANGING):
-        others += [f"random; seeds = [{seed}]", f"mine_odd:{name}"]
-    for k, limit, entries in ((0, 1, late), (1, 300, others)):
-        limits = {"wall_limit": limit, "memory_limit_gib": 0.7}
-        (place / f"{k}.toml").write_text(suite_text(SMALL, *entries, "lyra", **limits))
-    (place / "suite.toml").write_text(suite_text([], include=["0.toml", "1.toml"]))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(place)
+
+    def make() -> None:
+        Path("mine_odd.py").write_text(OWN)
+        Path("mine_slow.py").write_text(SLOW)
+        late = ["mine_slow:f", *(f"mine_odd:{name}" for name in chosen if name in HANGING)]
+        others = list[str]()
+        for seed, name in enumerate(name for name in chosen if name not in HANGING):
+            others += [f"random; seeds = [{seed}]", f"mine_odd:{name}"]
+        for k, limit, entries in ((0, 1, late), (1, 300, others)):
+            limits = {"wall_limit": limit, "memory_limit_gib": 0.7}
+            Path(f"{k}.toml").write_text(suite_text(SMALL, *entries, "lyra", **limits))
+        Path("suite.toml").write_text(suite_text([], include=["0.toml", "1.toml"]))
         made(jobs=2)
-    return place
+
+    return once(tmp_path_factory, "misbehaviour", make)
 
 
 @pytest.mark.parametrize("method", METHODS)

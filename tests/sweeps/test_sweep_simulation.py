@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from calls import FIG5, data, refusal, run, suite_text
+from conftest import once
 from dlsched.simulation import Cluster, Workload, simulate
 from dlsched.simulation.workload import generators as drawn
 from dlsched.sweeps.report import write_report
@@ -92,19 +93,19 @@ MEASURED = {
 FAILURE = "PolicyError: policy fails at 0 s: it raised ValueError: no <decision>"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Give a folder with a suite, traces, policies, and the results of the suite in `out`."""
-    folder = tmp_path_factory.mktemp("simulations")
-    (folder / "suite.toml").write_text(METHODS + TRACES + LYRA + OTHERS)
-    (folder / "jobs.csv").write_text(JOBS)
-    (folder / "mine_policy.py").write_text(OWN)
-    (folder / "sub").mkdir()
-    (folder / "sub" / "measured.json").write_text(json.dumps(MEASURED))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
+
+    def make() -> None:
+        Path("suite.toml").write_text(METHODS + TRACES + LYRA + OTHERS)
+        Path("jobs.csv").write_text(JOBS)
+        Path("mine_policy.py").write_text(OWN)
+        Path("sub").mkdir()
+        Path("sub/measured.json").write_text(json.dumps(MEASURED))
         assert [row["key"] for row in made()] == keys_of()
-    return folder
+
+    return once(tmp_path_factory, "simulations", make)
 
 
 @pytest.fixture
