@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
+import shared_suites
 
-import conftest
 import sweeps
 from calls import refusal
 from sweeps import Rows
@@ -40,7 +40,9 @@ def test_what_can_be_read_is_kept(finished: Path) -> None:
     overwrite(0.45, 0.55)
     assert "rows in out/salvaged.csv" in sweeps.failed(resume=True)
     saved = list(csv.DictReader(Path("out/salvaged.csv").read_text().splitlines()))
-    assert 2 <= len(saved) <= conftest.RUNS and len({line["key"] for line in saved}) == len(saved)
+    assert 2 <= len(saved) <= shared_suites.RUNS and len({line["key"] for line in saved}) == len(
+        saved
+    )
     assert {line["status"] for line in saved} <= {"feasible", "optimal", "error"}
     content = sweeps.database().read_bytes()
     sweeps.database().write_bytes(content[: len(content) * 2 // 3])

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import psutil
 import pytest
+from shared_suites import once
 
 import dlsched
 from calls import suite_text
-from conftest import once
 from sweeps import contents, keys_of, made, row, rows
 
 PRELUDE = r"""

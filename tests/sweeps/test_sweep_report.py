@@ -16,10 +16,10 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from shared_suites import ODD, RUNS
 
 import dlsched
 from calls import PATIENCE, refusal, run
-from conftest import ODD, RUNS
 from dlsched.sweeps.report import write_report
 from sweeps import edit, multiply, row, rows
 

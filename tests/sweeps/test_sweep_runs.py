@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from shared_suites import FINISHED, ODD, RUNS
 
 import dlsched
 import sweeps
 from calls import data, refusal, run, suite_text
-from conftest import FINISHED, ODD, RUNS
 
 FOUR = 'generate = "reclaiming"; seeds = [1, 2]; grid = { servers = [5, 6], demand = [1] }'
 LIGHT = suite_text(FOUR, "lyra", "random; seeds = [0, 7]", "scf", time_limit=30)

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from shared_suites import once
 
 from calls import FIG5, data, refusal, run, suite_text
-from conftest import once
 from dlsched.simulation import Cluster, Workload, simulate
 from dlsched.simulation.workload import generators as drawn
 from dlsched.sweeps.report import write_report
