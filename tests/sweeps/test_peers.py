@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import importlib
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import dlsched
-from dlsched import registry
-from dlsched.solvers.standard_form import compile_model
 
 ROOT = Path(__file__).parents[2]
 SMALL: dict[str, dict[str, Any]] = {
@@ -38,12 +35,11 @@ def test_solvers_agree(problem: str, name: str, monkeypatch: pytest.MonkeyPatch)
     """Each solver proves the optimum that the exact method proves, in every level."""
     pytest.importorskip("ortools" if "cp_sat" in name else "pyscipopt", reason="an optional extra")
     function = peer(name, monkeypatch)
-    for seed in (1, 2):
-        instance = dlsched.generate(problem, seed, **SMALL[problem])
-        best, found = dlsched.solve(instance), dlsched.solve(instance, function)
-        assert found.status == best.status == "optimal"
-        for mine, theirs in zip(best.objective, found.objective, strict=True):
-            assert float(mine) == pytest.approx(float(theirs), rel=1e-6)
+    instance = dlsched.generate(problem, 1, **SMALL[problem])
+    best, found = dlsched.solve(instance), dlsched.solve(instance, function)
+    assert found.status == best.status == "optimal"
+    for mine, theirs in zip(best.objective, found.objective, strict=True):
+        assert float(mine) == pytest.approx(float(theirs), rel=1e-6)
 
 
 def test_networkx_agrees(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,10 +69,3 @@ def test_limits_hold(monkeypatch: pytest.MonkeyPatch) -> None:
     made = dlsched.generate("interleaving", 1, jobs=24)
     found = dlsched.solve(made, peer("solvers:scip", monkeypatch), time_limit=0.5)
     assert found.status in ("feasible", "no solution")
-    pytest.importorskip("ortools", reason="an optional extra")
-    assert peer("cp_sat:cp_sat", monkeypatch)
-    child = importlib.import_module("benchmarks.peers.cp_sat")._CHILD
-    instance = dlsched.generate("dispatch", 1, machines=20, pending=20)
-    form = compile_model(registry.problem("dispatch").module("model").build(instance))
-    answer = child.ask(replace(form, variables=(), constraints=()), 1, 0.0, 0.0, 0)
-    assert answer.values is None and answer.bound is None

@@ -2,198 +2,238 @@
 
 from __future__ import annotations
 
-import os
+import shutil
 import signal
+import threading
 import time
 from pathlib import Path
 
 import pytest
-from sharded_sweep import RUNS, keys, write_suite
 
 import dlsched
-from calls import MAIN, PATIENCE, data, refusal, run, started
-from dlsched.sweeps import (
-    Plan,
-    Shards,
-    Store,
-    merge,
-    run_suite,
-    shard_file,
-    sweep_state,
-    write_plan,
-)
-from dlsched.sweeps.execution import Outcome
-from dlsched.sweeps.shard_file import ShardFile, read_file, shards_of
-from dlsched.sweeps.status import ranges
-from sweeps import TIMES, Rows, settled
+import sweeps
+from calls import FIG5, MAIN, PATIENCE, data, refusal, run, started, suite_text
+from sweeps import Rows
 
-pytestmark = pytest.mark.usefixtures("shared_workers")
+RUNS = 20
 
 
-def test_shards_give_the_rows_of_one_sweep(sharded: Path, shards: Path) -> None:
-    """Three shards, merged, are one sweep, though the user's modules were edited and deleted."""
-    merged = merge(shards)
-    assert (merged.runs, merged.added, merged.repeated, merged.missing) == (RUNS, RUNS, 0, ())
-    assert settled(shards) == settled(sharded / "one")
-    with Store(shards) as store, Store(sharded / "one") as one:
-        for row in store.rows():
-            assert store.content(row) == one.content(row)
-    assert not (shards / "solutions").exists()
+def test_shards_give_the_rows_of_one_sweep(sharded: Path, shards: Path, whole: Rows) -> None:
+    """Three shards, merged, are one sweep, though the user's modules were edited and deleted.
+
+    The second merge changes nothing, and neither does one without the files.
+    """
+    for expected in ((RUNS, RUNS, 0, 0, 0), (RUNS, 0, 0, 0, 0)):
+        assert sweeps.merged(shards) == expected
+        assert sweeps.settled(shards) == whole
+        assert sweeps.contents(shards) == sweeps.contents(sharded / "one")
+    for file in sweeps.shard_files(shards):
+        file.unlink()
+    assert sweeps.merged(shards)[0] == RUNS and sweeps.settled(shards) == whole
 
 
 def test_resumes_itself(shards: Path) -> None:
     """A shard that is whole makes nothing; one that lost a file makes what was in it."""
-    write_suite(shards.parent)
-    before = len(list(shards.rglob("*.rows")))
-    assert run("bench", "--planned", shards, "--shard", "1/3").stdout.startswith(
-        "shard 1/3: 0 runs made"
-    )
-    assert len(list(shards.rglob("*.rows"))) == before
-    for file in shards_of(shards)[1, 3]:
+    before = sweeps.shard_files(shards)
+    made = run(*sweeps.shard_arguments("1/3", shards)).stdout
+    assert made.startswith("shard 1/3: 0 runs made") and sweeps.shard_files(shards) == before
+    assert sweeps.state(shards)[:2] == (0, "")
+    for file in sweeps.shard_files(shards, 1):
         file.unlink()
-    assert sweep_state(shards).indices == "1"
-    said = run("bench", "--planned", shards, "--shard", "1/3").stdout
-    assert said.startswith("shard 1/3: 7 runs made, 0 of them failed")
-    assert sweep_state(shards).missing == () and set(keys(shards).values()) == {1}
+    assert sweeps.state(shards)[:2] == (7, "1")
+    assert run("status", shards, "--missing", status=1).stdout == "1\n"
+    assert "runs are left in the shards 1" in run("status", shards, status=1).stdout
+    told = data("merge", shards, status=1)
+    assert told["runs"] == RUNS - 7 and len(told["missing"]) == 7
+    assert "missing: " in run("merge", shards, status=1).stdout
+    made = run(*sweeps.shard_arguments("1/3", shards)).stdout
+    assert made.startswith("shard 1/3: 7 runs made, 0 of them failed")
+    assert sweeps.state(shards).missing == 0 and sweeps.state(shards).made == RUNS
 
 
+@pytest.mark.slow
 def test_another_number_of_shards_goes_on(shards: Path) -> None:
     """What three shards have made, two shards need not make again."""
-    for file in shards_of(shards)[0, 3]:
+    for file in sweeps.shard_files(shards, 0):
         file.unlink()
     for k in range(2):
-        run_suite(Plan(shards), shards, on=Shards(k, 2))
-    assert set(keys(shards).values()) == {1} and merge(shards).runs == RUNS
+        sweeps.shard(k, 2, shards)
     assert "has no one number of shards (of 2 and of 3)" in refusal("status", shards)
-    assert data("status", shards, "--of", 3)["missing"] == ""
+    told = data("status", shards, "--of", 3)
+    assert [part["planned"] for part in told["shards"]] == [7, 7, 6] and told["missing"] == ""
+    assert sum(node["made"] for node in told["nodes"].values()) == RUNS
+    assert sweeps.merged(shards) == (RUNS, RUNS, 0, 0, 0)
+    with pytest.raises(dlsched.OptionError, match="n=0 must be at least 1"):
+        sweeps.state(shards, 0)
 
 
-def test_same_shard_twice_at_once(shards: Path, sharded: Path) -> None:
-    """Two processes with one shard's number write a file each, and their rows agree."""
-    for file in shards_of(shards)[2, 3]:
-        copy = file.with_name("another-1-0.rows")
-        copy.write_bytes(file.read_bytes())
-    merged = merge(shards)
-    assert merged.repeated == 6 and merged.runs == merged.added == RUNS
-    assert settled(shards) == settled(sharded / "one")
+def test_same_shard_twice_at_once(shards: Path, whole: Rows) -> None:
+    """Two processes with one shard's number write a file each; their rows agree, and count once."""
+    (file,) = sweeps.shard_files(shards, 2)
+    shutil.copy(file, file.with_name(f"another-{file.name}"))
+    assert sweeps.merged(shards) == (RUNS, RUNS, 6, 0, 0)
+    assert sweeps.settled(shards) == whole
 
 
-def test_status_by_shard_and_node(shards: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The state counts runs by shard and node; a killed run is missing; the exit status says so."""
-    told = data("status", shards)
-    assert [shard["planned"] for shard in told["shards"]] == [7, 7, 6]
-    assert told["missing"] == "" and sum(n["made"] for n in told["nodes"].values()) == RUNS
-    monkeypatch.setattr(shard_file.socket, "gethostname", lambda: "node7.cluster")
-    for file in shards_of(shards)[2, 3]:
-        file.unlink()
-    with ShardFile(shards, 2, 3) as file:
-        row = next(read_file(shards_of(shards)[0, 3][0])[1]).read().row
-        key = next(iter(k for k, shard in Plan(shards).shard_of(3).items() if shard == 2))
-        file.add(Outcome(row | {"key": key, "status": "killed"}))
-    state = sweep_state(shards)
-    assert state.indices == "2" and state.nodes["node7"] == (1, 1)
-    assert run("status", shards, "--missing", status=1).stdout == "2\n"
-    assert "runs are left in the shards 2" in run("status", shards, status=1).stdout
-    assert ranges([0, 3, 4, 5, 9, 10]) == "0,3-5,9-10" and ranges([]) == ""
-
-
-def test_incomplete_and_damaged_files(shards: Path) -> None:
-    """Of a file that is cut off or damaged what is complete counts, and the rest is missing."""
-    file = shards_of(shards)[0, 3][0]
-    entries = list(read_file(file)[1])
-    content = file.read_bytes()
-    for end in (entries[-1].offset + 5, entries[-1].offset + 200, len(content) - 1):
-        file.write_bytes(content[:end])
-        assert len(list(read_file(file)[1])) == len(entries) - 1
-    assert len(sweep_state(shards).missing) == 1
-    middle = entries[2].offset
-    file.write_bytes(content[: middle + 3] + b"\x00\x01" + content[middle + 5 :])
-    found = [entry.about["key"] for entry in read_file(file)[1]]
-    assert found == [entry.about["key"] for i, entry in enumerate(entries) if i != 2]
-    file.write_bytes(content[:-9] + bytes(9))
-    with pytest.raises(dlsched.InstanceError, match=r"is damaged .*submit its shard again"):
-        merge(shards)
-
-
-def test_full_disk(shards: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A full disk is one error that says what is kept; the rows before it are whole."""
-    file = ShardFile(shards, 0, 3)
-    outcome = next(read_file(shards_of(shards)[1, 3][0])[1]).read()
-    file.add(outcome)
-    write = os.write
-
-    def full(descriptor: int, content: bytes) -> int:
-        if descriptor != file.descriptor:
-            return write(descriptor, content)
-        if len(content) > 100:
-            return write(descriptor, content[:50])
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(shard_file.os, "write", full)
-    with pytest.raises(dlsched.InstanceError, match=r"no space left on device.*submit the shard"):
-        file.add(outcome)
-    monkeypatch.undo()
-    file.close()
-    assert [entry.read().row for entry in read_file(file.path)[1]] == [outcome.row]
-
-
-WAITS = """
-import os, time
-from pathlib import Path
+MACHINE = """
+import os, signal, time
 
 def f(instance, rng):
-    folder = Path(os.environ["SHARD_TEST"])
-    (folder / f"waiting-{os.getpid()}").touch()
-    while len(instance.servers) > 5 and not (folder / "open").exists():
-        time.sleep(0.01)
-    return {"returned": [server.id for server in instance.servers][: instance.demand]}
+    machine, many = os.environ["MACHINE"], len(instance.servers)
+    if machine == "slow" and many == 5:
+        time.sleep(60)
+    if machine == "slow" and many == 6:
+        os.kill(os.getpid(), signal.SIGKILL)
+    wrong = machine == "wrong" and many == 7
+    return {"returned": [s.id for s in instance.servers][wrong : instance.demand + wrong]}
 """
 
 
 @pytest.mark.slow
+def test_machines_that_differ(
+    workdir: Path, sharded: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a limit or a death ended gives way to a whole run; two whole ones must agree.
+
+    If they do not nothing is merged, and both files are named. Other plans' rows are left out.
+    """
+    Path("mine_machine.py").write_text(MACHINE)
+    entry = 'generate = "reclaiming"; grid = { servers = [5, 6, 7], demand = [2] }'
+    Path("suite.toml").write_text(suite_text(entry, "mine_machine:f", wall_limit=1))
+    sweeps.plan("suite.toml", "out")
+    for machine in ("slow", "good", "wrong"):
+        monkeypatch.setenv("MACHINE", machine)
+        sweeps.copied(Path("out/plan"), Path(machine, "plan"))
+        sweeps.shard(0, 1, machine, retries=0)
+        if machine == "slow":
+            assert sweeps.state(machine).indices == "0"
+            assert sweeps.merged(machine) == (2, 2, 0, 0, 1)
+            statuses = ["wall_timeout", "killed", "feasible"]
+            assert [kept["status"] for kept in sweeps.rows(machine)] == statuses
+        sweeps.copied(Path(machine, "shards"), Path("out/shards"))
+        if machine == "good":
+            assert sweeps.merged() == (3, 3, 2, 0, 0)
+            assert {kept["status"] for kept in sweeps.rows()} == {"feasible"}
+    before = sweeps.settled()
+    sweeps.copied(sharded / "out" / "shards", Path("out/shards"))
+    ran = run("merge", "out", status=1)
+    assert ran.stderr.startswith("error: 1 runs have rows that disagree")
+    assert ran.stderr.count(".rows") == 2 and sweeps.settled() == before
+    for file in sweeps.shard_files():
+        if file.read_bytes() == sweeps.shard_files("wrong")[0].read_bytes():
+            file.unlink()
+    assert sweeps.merged()[3] == RUNS and sweeps.settled() == before
+    assert f"{RUNS} rows are of other plans, and left out" in run("merge", "out").stdout
+    assert sweeps.state("out", 1).made == 6
+
+
+def test_rows_that_were_merged_before(shards: Path, whole: Rows) -> None:
+    """A clock that is off changes nothing; a row that disagrees with a merged one is refused."""
+    sweeps.merged(shards)
+    for key in sweeps.keys_of():
+        sweeps.edit(shards, key, started="2001-01-01T00:00:00.000+00:00")
+    assert sweeps.merged(shards) == (RUNS, 0, 0, 0, 0) and sweeps.settled(shards) == whole
+    killed, late, wrong = sweeps.keys_of()[:3]
+    sweeps.edit(shards, killed, status="killed", objective=None, solution_sha256=None)
+    sweeps.edit(shards, late, termination="time_limit", objective='{"preempted": 99}')
+    assert sweeps.merged(shards)[0] == RUNS and sweeps.settled(shards) == whole
+    sweeps.edit(shards, wrong, objective='{"preempted": 77}')
+    with pytest.raises(dlsched.DlschedError, match=r"1 runs .*objective is .*77.* in the store"):
+        sweeps.merged(shards)
+    assert "77" in sweeps.row(shards, key=wrong)["objective"]
+
+
+def test_incomplete_and_damaged_files(shards: Path) -> None:
+    """Of a file that is cut off or damaged what is complete counts, and the rest is missing."""
+    (file,) = sweeps.shard_files(shards, 0)
+    content = file.read_bytes()
+    for cut in (1, 100, 200):
+        file.write_bytes(content[:-cut])
+        assert sweeps.state(shards).missing == 1
+    middle = len(content) // 2
+    file.write_bytes(content[:middle] + b"\x5a" * 9 + content[middle + 9 :])
+    assert sweeps.state(shards).missing <= 2
+    file.write_bytes(content[:-9] + bytes(9))
+    with pytest.raises(dlsched.InstanceError, match=r"is damaged .*submit its shard again"):
+        sweeps.merged(shards)
+
+
+def test_plans(unplanned: Path) -> None:
+    """A plan is not replaced, nor run with another suite or version, nor if it is damaged."""
+    sweeps.plan()
+    Path("other.toml").write_text(suite_text(FIG5, "lyra"))
+    assert "has a plan; continue it" in refusal("bench", "suite.toml", "-o", "out", "--plan")
+    with pytest.raises(dlsched.InstanceError, match="has a plan of other runs"):
+        sweeps.shard(0, 2, suite="other.toml")
+    whole = sweeps.plan_file().read_bytes()
+    sweeps.age_plan("out", "0.0.9")
+    said = f"dlsched is {dlsched.__version__}, planned is 0.0.9"
+    assert said in refusal(*sweeps.shard_arguments("0/2"))
+    page = len(whole) // 2
+    sweeps.plan_file().write_bytes(whole[:page] + bytes(b ^ 0x5A for b in whole[page:]))
+    for arguments in (sweeps.shard_arguments("0/1"), ["status", "out", "--of=2"]):
+        assert "is damaged" in refusal(*arguments)
+    assert sweeps.shard_files() == []
+
+
+def test_two_plans_at_once(unplanned: Path) -> None:
+    """Whoever is first, the plan is one of both, and the other is told so."""
+    Path("other.toml").write_text(suite_text(FIG5, "lyra"))
+    barrier, said, planned = threading.Barrier(2), list[str](), list[list[str]]()
+
+    def write(suite: str) -> None:
+        barrier.wait()
+        try:
+            planned.append(sweeps.plan(suite))
+        except dlsched.InstanceError as error:
+            said.append(str(error))
+
+    threads = [threading.Thread(target=write, args=[s]) for s in ("suite.toml", "other.toml")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(planned) == len(said) == 1 and "has a plan" in said[0]
+    assert planned[0] in (sweeps.keys_of(), sweeps.keys_of("other.toml"))
+    assert sweeps.state(n=1).missing == len(planned[0])
+    assert [entry.name for entry in Path("out").iterdir()] == ["plan"]
+
+
+@pytest.mark.parametrize(
+    "arguments, said",
+    [
+        (["suite.toml"], "name a suite and a folder"),
+        (["--planned", "out"], "out: has no plan"),
+        (["suite.toml", "-o", "out", "--shard", "0/2"], "write --planned DIR"),
+        (["--planned", "out", "--shard", "2/2"], "the first is 0, the last 1"),
+        (["--planned", "out", "--shard", "0/0"], "n=0 must be at least 1"),
+        (["--planned", "out", "--shard", "one"], "write k/n"),
+        (["suite.toml", "--planned", "out"], "leave out the others"),
+        (["suite.toml", "-o", "out", "--dask", "a", "--jobs", "2"], "exclude each other"),
+        (["suite.toml", "-o", "out", "--plan", "--dask", "a"], "and runs nothing"),
+    ],
+)
+def test_unusable_arguments(arguments: list[str], said: str, unplanned: Path) -> None:
+    """What contradicts itself or is not there is one line."""
+    assert said in refusal("bench", *arguments)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT])
-def test_shard_that_is_ended(number: signal.Signals, shard_suite: Path) -> None:
+def test_shard_that_is_ended(number: signal.Signals, gated: Path, whole: Rows) -> None:
     """SIGTERM, Ctrl-C and kill -9 keep what is done; the same command makes the rest."""
-    (shard_suite / "shard_mine.py").write_text(WAITS)
-    write_plan("suite.toml", "out")
-    arguments = ["bench", "--planned", "out", "--shard", "0/2", "--quiet"]
-    environment = {"SHARD_TEST": str(shard_suite)}
-    process = started(MAIN, *arguments, env=environment)
-    while not list(shard_suite.glob("waiting-*")) or not sum(keys(shard_suite / "out").values()):
+    sweeps.plan()
+    process = started(MAIN, *sweeps.shard_arguments("0/1"), "--quiet")
+    while not list(gated.glob("waiting-*")):
         time.sleep(0.05)
-    time.sleep(0.5)
     process.send_signal(number)
     _, said = process.communicate(timeout=PATIENCE)
     expected = {signal.SIGTERM: 143, signal.SIGKILL: -9, signal.SIGINT: 130}
     assert process.returncode == expected[number], said
     if number == signal.SIGTERM:
         assert "ended by SIGTERM with" in said and said.count("\n") == 1
-    before = keys(shard_suite / "out")
-    assert before and len(before) < 10
-    (shard_suite / "open").touch()
-    again = started(MAIN, *arguments, env=environment)
-    again.communicate(timeout=PATIENCE)
-    after = keys(shard_suite / "out")
-    assert again.returncode == 0 and set(after.values()) == {1} and after.keys() > before.keys()
-    assert sweep_state("out", 2).indices == "1"
-
-
-@pytest.mark.slow
-def test_shards_equal_a_hundred_runs(folder: Path, whole: Rows) -> None:
-    """Four shards of the hundred runs, two of them at a time, are the rows of one sweep."""
-    (folder / "open").touch()
-    gate = (folder / "gate.py").read_text()
-    (folder / "gate.py").write_text(gate.replace("Path(__file__)", f"Path({str(folder)!r}, 'x')"))
-    write_plan("sweep.toml", "out")
-    for pair in ((0, 1), (2, 3)):
-        processes = [
-            started(MAIN, "bench", "--planned", "out", "--shard", f"{k}/4", "--quiet") for k in pair
-        ]
-        assert [process.wait(PATIENCE) for process in processes] == [0, 0]
-    merge("out")
-    mine, one = settled("out"), whole
-    # The method's module was changed here, so that keys of its runs differ, and nothing else.
-    for row, other in zip(mine, one, strict=True):
-        assert {k: v for k, v in row.items() if k not in {"key", *TIMES}} == {
-            k: v for k, v in other.items() if k not in {"key", *TIMES}
-        }
+    assert 12 <= sweeps.state().made < RUNS
+    (gated / "open").touch()
+    assert started(MAIN, *sweeps.shard_arguments("0/1"), "--quiet").wait(PATIENCE) == 0
+    assert sweeps.state().made == RUNS
+    assert sweeps.merged() == (RUNS, RUNS, 0, 0, 0) and sweeps.settled() == whole

@@ -10,16 +10,14 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from calls import PATIENCE, suite_text
-from dlsched.sweeps import Dask, Plan, merge, run_suite, sweep_state, write_plan
-from dlsched.sweeps.shard_file import read_file, shards_of
-from sweeps import settled
+from sweeps import merged, on, plan, run_planned, settled, shard_arguments, state
 
 SUITE = suite_text(
     'generate = "reclaiming"; seeds = [1, 2, 3, 4, 5]; grid = { servers = [5, 6] }',
@@ -38,35 +36,25 @@ def f(instance, rng):
         time.sleep(0.05)
     return {"returned": [server.id for server in instance.servers][: instance.demand]}
 """
-PROGRAMS = [p / "shared" / "slurm" for p in Path(__file__).resolve().parents[2:5]]
-SHARD = f"{sys.executable} -m dlsched bench --planned out --shard $SLURM_ARRAY_TASK_ID/3 --quiet"
+PLACES = [p / "shared" / "slurm" for p in Path(__file__).resolve().parents[2:5]]
+PROGRAMS = [folder for folder in PLACES if (folder / "start").exists()]
+SHARD = [sys.executable, "-m", "dlsched", *shard_arguments("$SLURM_ARRAY_TASK_ID/3"), "--quiet"]
 pytestmark = pytest.mark.slow
-
-
-def reason_not_to() -> str | None:
-    """Return why there is no Slurm for these tests."""
-    if not any((folder / "start").exists() for folder in PROGRAMS):
-        return "there is no shared/slurm beside the checkout"
-    if shutil.which("slurmctld") is None or os.geteuid() != 0:
-        return "Slurm is not installed, or this is not root"
-    if subprocess.call(["pgrep", "-x", "slurmctld"], stdout=subprocess.DEVNULL) == 0:
-        return "another Slurm is running on this machine"
-    return None
 
 
 @pytest.fixture(scope="module")
 def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Start a Slurm for these tests, and stop it after them."""
-    why = reason_not_to()
-    if why is not None:
-        pytest.skip(why)
-    programs = next(folder for folder in PROGRAMS if (folder / "start").exists())
-    state = tmp_path_factory.mktemp("slurm")
-    with (state / "printed").open("wb") as printed:
+    if not PROGRAMS or shutil.which("slurmctld") is None or os.geteuid() != 0:
+        pytest.skip("there is no shared/slurm beside the checkout, no Slurm, or this is not root")
+    if subprocess.call(["pgrep", "-x", "slurmctld"], stdout=subprocess.DEVNULL) == 0:
+        pytest.skip("another Slurm is running on this machine")
+    folder = tmp_path_factory.mktemp("slurm")
+    with (folder / "printed").open("wb") as printed:
         how: dict[str, Any] = {"stdout": printed, "stderr": printed, "timeout": PATIENCE}
-        subprocess.call([programs / "start", state], **how)
+        subprocess.call([PROGRAMS[0] / "start", folder], **how)
         yield
-        subprocess.call([programs / "stop", state], **how)
+        subprocess.call([PROGRAMS[0] / "stop", folder], **how)
 
 
 @pytest.fixture
@@ -75,7 +63,7 @@ def place(slurm: None, workdir: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (workdir / "suite.toml").write_text(SUITE)
     (workdir / "slurm_slow.py").write_text(SLOW)
     monkeypatch.setenv("SLURM_TEST", str(workdir))
-    write_plan("suite.toml", "out")
+    plan()
     return workdir
 
 
@@ -83,7 +71,8 @@ def submit(array: str, *options: str) -> str:
     """Submit shards as an array; return the job's number."""
     command = [
         *("sbatch", "--parsable", f"--array={array}", "--account=lab1", "--mem=900M"),
-        *("--requeue", "--open-mode=append", "-o", "printed-%a.txt", *options, "--wrap", SHARD),
+        *("--requeue", "--open-mode=append", "-o", "printed-%a.txt", *options),
+        *("--wrap", " ".join(SHARD)),
     ]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
@@ -93,9 +82,8 @@ def called(*command: str) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
-def until(condition: object, what: str) -> None:
+def until(condition: Callable[[], bool], what: str) -> None:
     """Wait for a condition."""
-    assert callable(condition)
     deadline = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < deadline, f"{what}: {called('squeue')} {printed()}"
@@ -107,53 +95,44 @@ def printed() -> str:
     return "\n".join(f"{f.name}: {f.read_text()}" for f in sorted(Path().glob("printed-*")))
 
 
-def rows() -> dict[int, int]:
-    """Return the number of rows of each shard of three."""
-    counts = {k: 0 for k in range(3)}
-    for (k, _), files in shards_of(Path("out")).items():
-        counts[k] = sum(1 for file in files for _ in read_file(file)[1])
-    return counts
+def until_ended() -> None:
+    """Wait until no job is left."""
+    until(lambda: not called("squeue", "-h").strip(), "the array ends")
 
 
-def ended() -> bool:
-    """Whether no job is left."""
-    return not called("squeue", "-h").strip()
-
-
-def expected(place: Path) -> list[dict[str, object]]:
-    """Return the settled rows of one sweep of the same plan."""
-    run_suite(Plan("out"), "one")
-    return settled("one")
+def is_one_sweep(out: str) -> None:
+    """The rows are those of one sweep of the same plan."""
+    run_planned("out", "one")
+    assert len(settled(out)) == RUNS and settled(out) == settled("one"), printed()
 
 
 def test_array_is_one_sweep(place: Path) -> None:
     """An array of three tasks, merged, has the rows of one sweep."""
     (place / "open").touch()
     submit("0-2", "--time=5")
-    until(ended, "the array ends")
-    assert merge("out").runs == RUNS, printed()
-    assert settled("out") == expected(place)
+    until_ended()
+    merged()
+    is_one_sweep("out")
 
 
 def test_cancelled_requeued_and_timed_out(place: Path) -> None:
     """scancel, requeue and the time limit lose nothing; the missing tasks are submitted again."""
     job = submit("0-2", "--time=1")
-    until(lambda: min(rows().values()) > 0, "every shard has a row")
+    until(lambda: min(state(n=3).done) > 0, "every shard has a row")
     called("scancel", f"{job}_0")
     called("scontrol", "requeue", f"{job}_1")
     until(lambda: "DUE TO TIME LIMIT" in Path("printed-2.txt").read_text(), "the time limit")
     until(lambda: printed().count("ended by SIGTERM") >= 3, "all say so")
-    before = rows()
-    assert min(before.values()) > 0 and sum(before.values()) < RUNS
+    assert min(state().done) > 0 and state().missing
     called("scancel", job)  # the requeued task, which waits for two minutes
-    until(ended, "nothing is left")
-    state = sweep_state("out")
-    assert state.indices == "0-2"
+    until_ended()
+    left = state().indices
+    assert left == "0-2"
     (place / "open").touch()
-    submit(state.indices, "--time=5")
-    until(ended, "the second array ends")
-    assert merge("out").runs == RUNS, printed()
-    assert settled("out") == expected(place)
+    submit(left, "--time=5")
+    until_ended()
+    merged()
+    is_one_sweep("out")
 
 
 def test_jobqueue(place: Path) -> None:
@@ -167,6 +146,5 @@ def test_jobqueue(place: Path) -> None:
         **folders,
     ) as cluster:
         cluster.scale(jobs=2)
-        frame = run_suite(Plan("out"), "jobqueue", on=Dask(cluster))
-    assert len(frame) == RUNS and set(frame["status"]) == {"feasible"}
-    assert settled("jobqueue") == expected(place)
+        run_planned("out", "jobqueue", on=on(cluster))
+    is_one_sweep("jobqueue")

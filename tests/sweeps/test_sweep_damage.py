@@ -3,162 +3,135 @@
 from __future__ import annotations
 
 import csv
-import errno
-import sqlite3
+import subprocess
+import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
+import shared_suites
 
-import dlsched
-from calls import refusal, suite_text
-from dlsched.sweeps import Store, read_suite, run_suite, statistics, store
-from dlsched.sweeps.instance_spec import Changed, InstanceSpec
-from sweeps import stored
+import sweeps
+from calls import refusal
+from sweeps import Rows
 
-SUITE = suite_text(
-    'generate = "reclaiming"; seeds = [1, 2]; grid = { servers = [5, 6] }',
-    "lyra",
-    "random; seeds = [0, 1, 2, 3, 4]",
-)
-
-
-@pytest.fixture(scope="session")
-def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """Give the files of a finished sweep of 24 runs, by name."""
-    place = tmp_path_factory.mktemp("made")
-    (place / "suite.toml").write_text(SUITE)
-    run_suite(place / "suite.toml", place / "out")
-    files = [file for file in place.rglob("*") if file.is_file()]
-    return {str(file.relative_to(place)): file.read_bytes() for file in files}
-
-
-@pytest.fixture(autouse=True)
-def place(
-    workdir: Path,
-    made: dict[str, bytes],
-    shared_workers: None,
-) -> Path:
-    """Give a working directory with the finished sweep."""
-    for name, content in made.items():
-        Path(name).parent.mkdir(parents=True, exist_ok=True)
-        Path(name).write_bytes(content)
-    return workdir
+RUNS = 20
+"""Of the suite of shards."""
 
 
 def overwrite(begin: float, end: float) -> None:
     """Overwrite a part of the database."""
-    content = bytearray(Path("out/results.sqlite").read_bytes())
+    content = bytearray(sweeps.database().read_bytes())
     first, last = int(begin * len(content)), int(end * len(content))
     content[first:last] = b"\xa5" * (last - first)
-    Path("out/results.sqlite").write_bytes(content)
+    sweeps.database().write_bytes(content)
 
 
-@pytest.mark.parametrize("command", ["bench", "report"])
 @pytest.mark.parametrize("part", [(0.4, 0.6), (0.0, 0.001), (0.05, 1.0)])
-def test_damaged_database(part: tuple[float, float], command: str) -> None:
+def test_damaged_database(part: tuple[float, float], finished: Path) -> None:
     """A damaged database is one line that names the file, with 2, whoever reads it."""
     overwrite(*part)
-    more = ["suite.toml", "-o", "out", "--resume"] if command == "bench" else ["out"]
-    said = refusal(command, *more)
-    assert "out/results.sqlite" in said and "another folder" in said
+    for command in (["bench", "suite.toml", "-o", "out", "--resume"], ["report", "out"]):
+        said = refusal(*command)
+        assert str(sweeps.database()) in said and "another folder" in said
 
 
-def test_what_can_be_read_is_kept() -> None:
+def test_what_can_be_read_is_kept(finished: Path) -> None:
     """The rows on both sides of the damage are in a CSV file; a cut-off sweep is not shorter."""
     overwrite(0.45, 0.55)
-    with pytest.raises(dlsched.InstanceError, match=r"is damaged .*rows in out/salvaged\.csv"):
-        run_suite("suite.toml", "out", resume=True)
-    rows = list(csv.DictReader(Path("out/salvaged.csv").read_text().splitlines()))
-    assert 2 <= len(rows) <= 24 and len({row["key"] for row in rows}) == len(rows)
-    assert {row["status"] for row in rows} == {"feasible"}
-    content = Path("out/results.sqlite").read_bytes()
-    Path("out/results.sqlite").write_bytes(content[: len(content) * 2 // 3])
-    with pytest.raises(dlsched.InstanceError, match="is damaged"):
-        run_suite("suite.toml", "out", resume=True)
+    assert "rows in out/salvaged.csv" in sweeps.failed(resume=True)
+    saved = list(csv.DictReader(Path("out/salvaged.csv").read_text().splitlines()))
+    assert 2 <= len(saved) <= shared_suites.RUNS and len({line["key"] for line in saved}) == len(
+        saved
+    )
+    assert {line["status"] for line in saved} <= {"feasible", "optimal", "error"}
+    content = sweeps.database().read_bytes()
+    sweeps.database().write_bytes(content[: len(content) * 2 // 3])
+    assert "is damaged" in sweeps.failed(resume=True)
 
 
-def test_damage_in_the_middle_of_a_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A database that fails half-way ends the sweep with one error; solutions are kept."""
-    true, seen = Store.add, []
-
-    def failing(self: Store, outcome: Any) -> None:
-        if len(seen) == 5:
-            self.base.close()
-            self.base = sqlite3.connect(":memory:")  # there is no table in it
-        seen.append(outcome)
-        true(self, outcome)
-
-    monkeypatch.setattr(Store, "add", failing)
-    with pytest.raises(dlsched.InstanceError, match=r"cannot be used .*finished runs are kept"):
-        run_suite("suite.toml", "again")
-    assert len(stored("again")) == 5
-    monkeypatch.undo()
-
-
-LATER = [pytest.param(f"results.{end}", marks=pytest.mark.slow) for end in ("csv", "sqlite")]
-
-
-@pytest.mark.parametrize("full", ["solutions", *LATER])
-def test_full_disk(full: str) -> None:
-    """On a full disk the error names the folder and --resume; what was finished is kept."""
-    true, written, seen = store.replace_file, [], []
-
-    def failing(path: Path, content: bytes) -> None:
-        written.append(path)
-        if full in str(path) and (full == "results.csv" or len(written) > 5):
-            raise OSError(errno.ENOSPC, "No space left on device")
-        true(path, content)
-
-    def enlarge(row: dict[str, Any], left: int) -> None:
-        seen.append(row)
-        if full == "results.sqlite":
-            patch.setattr(Store, "_insert", insert_much)
-
-    def insert_much(self: Store, row: dict[str, Any]) -> None:
-        self.base.execute("PRAGMA max_page_count = 1")  # no more pages than there are
-        insert(self, {**row, "reason": "x" * 10**6})
-
-    insert = Store._insert
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(store, "replace_file", failing)
-        with pytest.raises(dlsched.InstanceError, match=rf"^again/{full}.*(full|no space)") as told:
-            run_suite("suite.toml", "again", on_row=enlarge)
-    assert "finished runs are kept" in str(told.value) and "--resume" in str(told.value)
-    assert len(stored("again")) == len(seen) > 0
-    assert set(run_suite("suite.toml", "again", resume=True)["status"]) == {"feasible"}
-
-
-def test_damaged_record() -> None:
+def test_damaged_record(finished: Path) -> None:
     """A row whose record is no result is one error that names the run."""
-    with sqlite3.connect("out/results.sqlite") as base:
-        base.execute("UPDATE runs SET record = '{\"problem\": 1' WHERE method = 'lyra'")
-    base.close()
-    with pytest.raises(dlsched.InstanceError, match="the run of lyra on"):
-        statistics.evaluate_rows(stored("out"))
+    key = next(row["key"] for row in sweeps.rows() if row["method"] == "lyra")
+    sweeps.edit("out", key, record='{"problem": 1')
+    for command in (["bench", "suite.toml", "-o", "out", "--resume"], ["report", "out"]):
+        assert "the run of lyra on" in refusal(*command)
 
 
-def test_instance_changed_after_the_plan() -> None:
-    """An instance's file that changes on the way is a row that says so, and is made again."""
-    first, second = (dlsched.generate("reclaiming", seed, servers=4) for seed in (1, 2))
-    dlsched.save(first, "mine.json")
-    Path("files.toml").write_text(suite_text('files = "mine.json"', "lyra"))
-    suite = read_suite("files.toml")
-    dlsched.save(second, "mine.json")
-    frame = run_suite(suite, "files")
-    assert list(frame["status"]) == ["changed"]
-    assert first.sha256[:12] in frame["reason"][0] and second.sha256[:12] in frame["reason"][0]
-    Path("mine.json").unlink()
-    frame = run_suite(suite, "files", resume=True)
-    assert list(frame["status"]) == ["changed"] and "cannot be read" in frame["reason"][0]
-    dlsched.save(first, "mine.json")
-    assert list(run_suite("files.toml", "files", resume=True)["status"]) == ["feasible"]
+SMALL = """
+import os, resource, shutil, subprocess, sys
+kind, size, *command = sys.argv[1:]
+os.makedirs("before", exist_ok=True)
+os.makedirs("small")
+if kind == "disk":
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "none", "small"], check=True)
+shutil.copytree("before", "small/out")
+if kind == "disk":
+    free = os.statvfs("small").f_bavail * os.statvfs("small").f_bsize
+    with open("small/filler", "wb") as file:
+        file.write(bytes(free - int(size)))
+else:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(size), resource.RLIM_INFINITY))
+code = subprocess.call([sys.executable, "-m", "dlsched", *command])
+if kind == "file":
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
+shutil.copytree("small/out", "kept")
+sys.exit(code)
+"""
+"""Runs dlsched where little can be written, and copies what is there then; a disk is its own."""
+PLACES = ["file", pytest.param("disk", marks=pytest.mark.slow)]
+"""Files are limited in size, or a disk is full."""
 
 
-def test_digest_is_compared_in_the_worker() -> None:
-    """A specification refuses an instance with another digest than the planned one."""
-    planned = InstanceSpec.given(dlsched.generate("reclaiming", 1, servers=4))
-    other = dlsched.generate("reclaiming", 2, servers=4)
-    wrong = InstanceSpec.given(other).recipe
-    with pytest.raises(Changed, match="not the instance that the sweep was planned with"):
-        InstanceSpec(planned.problem, "x", "x", "x", wrong, planned.sha256).make()
+def in_small(place: str, size: int, *command: object) -> str:
+    """Run a command whose folder ``small/out``, made as ``before``, cannot grow by much."""
+    own = ["unshare", "-rm"] if place == "disk" else []
+    arguments = [*own, sys.executable, "-c", SMALL, place, str(size), *map(str, command)]
+    if own and subprocess.call([*own, "mount", "-t", "tmpfs", "none", "/tmp"]):
+        pytest.skip("this process may mount nothing, not even for itself")
+    ran = subprocess.run(arguments, check=False, capture_output=True, text=True)
+    assert ran.returncode == 2, ran.stderr
+    return ran.stderr.strip().splitlines()[-1]
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_full_disk(place: str, unplanned: Path, whole: Rows) -> None:
+    """On a full disk the error names the file and --resume; what was finished is kept."""
+    said = in_small(place, 100_000, "bench", "suite.toml", "-o", "small/out", "--quiet")
+    assert said.startswith("error: small/out/") and "finished runs are kept" in said, said
+    assert "--resume" in said
+    before = sweeps.settled("kept")
+    assert 0 < len(before) < RUNS and all(row in whole for row in before)
+    assert len(sweeps.made("suite.toml", "kept", resume=True)) == RUNS - len(before)
+    assert sweeps.settled("kept") == whole
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", PLACES)
+def test_full_disk_of_a_shard(place: str, unplanned: Path) -> None:
+    """It is one error that says what is kept; the rows before it are whole."""
+    sweeps.plan("suite.toml", "before")
+    said = in_small(place, 8_192, *sweeps.shard_arguments("0/1", "small/out"), "--quiet")
+    assert said.startswith("error: small/out/") and "submit the shard again" in said, said
+    left = sweeps.state("kept", 1).missing
+    assert 0 < left < RUNS
+    sweeps.shard(0, 1, "kept")
+    assert sweeps.state("kept").made == RUNS
+    assert sweeps.merged("kept") == (RUNS, RUNS, 0, 0, 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", PLACES)
+def test_full_disk_at_merge(place: str, shards: Path, whole: Rows) -> None:
+    """On a full disk a merge writes nothing; the same merge, with room, is whole."""
+    later = [(file, file.read_bytes()) for file in sweeps.shard_files("out", 1)]
+    for file, _ in later:
+        file.unlink()
+    sweeps.merged()
+    before = sweeps.settled()
+    for file, content in later:
+        file.write_bytes(content)
+    sweeps.copied(shards, Path("before"))
+    said = in_small(place, 8_192, "merge", "small/out")
+    assert said.startswith("error: small/out/") and "dlsched merge" in said and "kept" in said, said
+    assert sweeps.settled("kept") == before
+    assert sweeps.merged("kept")[0] == RUNS and sweeps.settled("kept") == whole

@@ -4,100 +4,119 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
 
 from calls import FIG5, MAIN, started, suite_text
-from dlsched.sweeps import local_crew, pools, run_suite, worker_process
-from sweeps import RUNS, made, settled
+from sweeps import Rows, failed, keys_of, made, rows, settled
+
+SLOW = pytest.mark.slow
 
 
-def begin(*options: str) -> tuple[subprocess.Popen[str], list[psutil.Process]]:
-    """Start the sweep; return it and its two workers once both are blocked in a run."""
-    streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    command = ["bench", "sweep.toml", "-o", "out", "-j", "2", *options]
-    process = started(MAIN, *command, start_new_session=True, **streams)
-    while len(waiting := list(Path().glob("waiting-*"))) < 2:
-        assert process.poll() is None
-        time.sleep(0.02)
-    return process, [psutil.Process(int(file.name.partition("-")[2])) for file in waiting]
-
-
-def resume() -> list[dict[str, Any]]:
-    """Let blocked methods go on, resume the sweep and return its rows."""
-    Path("open").touch()
-    run_suite("sweep.toml", "out", jobs=2, resume=True)
-    return settled("out")
-
-
-@pytest.mark.slow
+@SLOW
 @pytest.mark.parametrize("group", [False, True])
-def test_killed_runner(group: bool, folder: Path, whole: list[Any]) -> None:
+def test_killed_runner(group: bool, gated: Path, whole: Rows) -> None:
     """After kill -9 of the runner, or of its process group, its workers end; resuming completes."""
-    process, workers = begin()
+    command = ["bench", "suite.toml", "-o", "out", "-j", "2", "--quiet"]
+    runner = started(MAIN, *command, start_new_session=True)
+    while len(waiting := list(gated.glob("waiting-*"))) < 2:  # both workers are within a run
+        assert runner.poll() is None
+        time.sleep(0.02)
+    workers = [psutil.Process(int(file.name.partition("-")[2])) for file in waiting]
     if group:
-        os.killpg(process.pid, signal.SIGKILL)
+        os.killpg(runner.pid, signal.SIGKILL)
     else:
-        process.kill()
-    process.wait()
+        runner.kill()
+    runner.communicate()
     psutil.wait_procs(workers)
-    before = settled("out")
-    assert 20 <= len(before) < RUNS
-    again = resume()
-    assert again == whole and len({row["key"] for row in again}) == RUNS
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("retries", [0, 2])
-def test_killed_workers(retries: int, folder: Path, whole: list[Any]) -> None:
-    """A worker that is killed costs its current run, which is made again, now or by resuming."""
-    process, workers = begin("--retries", str(retries))
-    numbers = [signal.SIGKILL, signal.SIGTERM]
-    for worker, number in zip(workers, numbers, strict=True):
-        worker.send_signal(number)
+    before = [kept["key"] for kept in rows()]
+    assert 12 <= len(before) < len(whole)
     Path("open").touch()
-    process.wait()
-    first = settled("out")
-    assert len(first) == RUNS
-    killed = [row for row in first if row["status"] == "killed"]
-    reasons = set() if retries else {f"by {number.name}" for number in numbers}
-    assert {row["reason"] for row in killed} == reasons
-    again = [row["key"] for row in made("sweep.toml", "out", resume=True)]
-    assert again == [row["key"] for row in killed] and len(again) == len(reasons)
-    assert settled("out") == whole
+    again = [new["key"] for new in made(jobs=2, resume=True)]
+    assert sorted([*before, *again]) == sorted(kept["key"] for kept in whole)
+    assert settled() == whole
 
 
-def test_killed_at_start(workdir: Path, shared: type[Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker killed before it is ready is replaced; no run is lost or marked."""
+DIES = """
+import os
+from pathlib import Path
+
+def f(instance, rng):
+    file = Path(os.environ["DEATHS"])
+    number, _, later = file.read_text().partition(", ")
+    file.write_text(later)
+    if number:
+        os.kill(os.getpid(), int(number))
+    return {"returned": [server.id for server in instance.servers[: instance.demand]]}
+"""
+
+
+@pytest.mark.parametrize(
+    ("deaths", "reason"),
+    [
+        ("9", "finished"),
+        pytest.param("9, 15", "by SIGTERM", marks=SLOW),
+        pytest.param("15, 9, 9", "by SIGKILL", marks=SLOW),
+    ],
+)
+def test_killed_workers(
+    deaths: str, reason: str, workdir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run whose worker is killed is made again, else is a row, and made by resuming."""
+    monkeypatch.setenv("DEATHS", str(workdir / "deaths"))
+    Path("deaths").write_text(deaths)
+    Path("mine_dies.py").write_text(DIES)
+    Path("suite.toml").write_text(suite_text(FIG5, "lyra", "mine_dies:f", "scf"))
+    made(retries=1)
+    status = "feasible" if reason == "finished" else "killed"
+    assert [row["status"] for row in rows()] == ["feasible", status, "feasible"]
+    assert rows()[1]["reason"] == reason
+    assert len(made(resume=True)) == (status == "killed")
+    assert [row["status"] for row in rows()] == ["feasible"] * 3
+
+
+@pytest.mark.parametrize("deaths", [pytest.param("1", marks=SLOW), "for ever"])
+def test_worker_that_does_not_start(
+    deaths: str, workdir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker killed before it is ready is replaced; if none starts there is one clear error."""
     Path("suite.toml").write_text(suite_text(FIG5, "lyra", "random; seeds = [0, 1, 2]"))
+    die = "if [ ! -e once ]; then touch once; kill -9 $$; fi" if deaths == "1" else "exit 1"
+    Path("python").write_text(
+        f'#!/bin/sh\necho no such thing as dlsched >&2\n{die}\nexec {sys.executable} "$@"\n'
+    )
+    Path("python").chmod(0o755)
     with monkeypatch.context() as patch:
-        patch.setattr(local_crew, "WorkerProcess", shared)
-        run_suite("suite.toml", "undisturbed")
-    started: list[Any] = []
-    start = subprocess.Popen
-
-    def killed_at_once(*arguments: Any, **options: Any) -> Any:
-        started.append(start(*arguments, **options))
-        if len(started) == 1:
-            started[-1].kill()
-        return started[-1]
-
-    monkeypatch.setattr(worker_process.subprocess, "Popen", killed_at_once)
-    run_suite("suite.toml", "out")
-    assert len(started) == 2
-    assert len(settled("out")) == 4 and settled("out") == settled("undisturbed")
+        patch.setattr(sys, "executable", str(Path("python").resolve()))
+        said = failed()
+    assert (not said) == (deaths == "1") == Path("once").exists()
+    assert not said or "can be started: no such thing as dlsched" in said
+    assert [row["key"] for row in rows()] == ([] if said else keys_of())
 
 
-def test_no_worker_can_start(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If workers never start there is one clear error, with the output of the last one."""
-    Path("broken").write_text("#!/bin/sh\necho no such thing as dlsched >&2\n")
-    Path("broken").chmod(0o755)
-    monkeypatch.setattr(sys, "executable", str(Path("broken").resolve()))
-    with pytest.raises(pools.NoWorker, match="can be started: no such thing as dlsched"):
-        run_suite("sweep.toml", "out")
+LARGE = """
+import numpy as np
+
+def f(instance, rng):
+    kept = np.ones(100_000_000)
+    return {"returned": [s.id for s in instance.servers][: instance.demand + int(kept[0]) - 1]}
+"""
+"""Holds 800 MB, which is more than a run may take, or not."""
+
+
+@SLOW
+def test_memory_of_the_machine(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run above its share of a Slurm job is killed, and made again where there is more memory."""
+    Path("mine_large.py").write_text(LARGE)
+    Path("suite.toml").write_text(suite_text(FIG5, "lyra", "mine_large:f"))
+    with monkeypatch.context() as patch:
+        for name, value in (("JOB_ID", "7"), ("MEM_PER_CPU", "300"), ("CPUS_ON_NODE", "2")):
+            patch.setenv(f"SLURM_{name}", value)
+        made(retries=0)
+    assert [row["status"] for row in rows()] == ["feasible", "killed"]
+    assert "above 0.53 GiB, this machine's share for a run" in rows()[1]["reason"]
+    assert [row["status"] for row in made(resume=True)] == ["feasible"]

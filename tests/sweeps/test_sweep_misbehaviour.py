@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import os
+import contextlib
+import json
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
+from shared_suites import once
 
+import dlsched
 from calls import suite_text
-from dlsched.sweeps import recorder, run_suite, worker_process
-from sweeps import stored
+from sweeps import contents, keys_of, made, row, rows
 
-OWN = r"""
+PRELUDE = r"""
 import ctypes, os, signal, subprocess, sys, threading, time
 import numpy as np
 from dlsched import Claim, Status
@@ -22,252 +23,159 @@ from dlsched.problems.reclaiming import Solution
 def fine(instance):
     return {"returned": [s.id for s in instance.servers[: instance.demand]]}
 
-def raises(instance, rng):
-    raise KeyError("no such server")
+def sleeping(before):
+    return [sys.executable, "-c", f"import time; {before}; time.sleep(60)"]
 
-def loops(instance, rng):
-    while True:
-        pass
-
-def ignores_signals(instance, rng):
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
-    time.sleep(60)
-
-def stops_itself(instance, rng):
-    os.kill(os.getpid(), signal.SIGSTOP)
-
-def allocates(instance, rng):
-    kept = []
-    while True:
-        kept.append(np.ones(2**22))
-
-def too_much(instance, rng):
-    return np.ones(2**45)
-
-def infeasible(instance, rng):
-    return Solution(instance=instance.name, returned=["none"])
-
-def false_objective(instance, run):
-    return Claim(solution=Solution(instance=instance.name, **fine(instance)), objective=(-1, 0))
-
-def no_solution(instance, rng):
-    return None
-
-def exits(instance, rng):
-    print("goodbye", flush=True)
-    os._exit(7)
-
-def exits_by_exception(instance, rng):
-    sys.exit("that is all")
-
-def segfaults(instance, rng):
-    ctypes.string_at(0)
-
-def recurses(instance, rng):
-    return recurses(instance, rng)
-
-def closes_pipe(instance, rng):
-    os.closerange(0, 100)
-    time.sleep(60)
-
-def prints(instance, rng):
-    print("x" * 100_000)
-    os.write(1, b"y" * 100_000)
-    return fine(instance)
-
-def prints_bytes(instance, rng):
-    for stream in (1, 2):
-        os.write(stream, bytes(range(256)) * 100)
-    return fine(instance)
-
-def forks(instance, rng):
-    os.fork()
-    return fine(instance)
-
-def forks_many(instance, rng):
-    for _ in range(2):
-        os.fork()
-    raise ValueError("from one of four processes")
-
-def child_returns(instance, rng):
-    if os.fork():
-        os._exit(5)
-    return fine(instance)
-
-def child_keeps_pipe(instance, rng):
-    if os.fork() == 0:
-        time.sleep(60)
-    os._exit(6)
-
-def leaves_process(instance, rng):
-    code = "import time; time.sleep(60)"
-    subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
-    return fine(instance)
-
-def leaves_thread(instance, rng):
-    threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
-    return fine(instance)
-
-def writes_to_pipe(instance, rng):
+def write(content):
     for descriptor in range(3, 64):
         try:
-            os.write(descriptor, bytes(range(256)) * 800)
+            os.write(descriptor, content)
         except OSError:
             pass
-    return fine(instance)
-
-def keeps_writing(instance, rng):
-    threading.Thread(target=write_for_ever, daemon=True).start()
-    time.sleep(0.2)
-    return fine(instance)
 
 def write_for_ever():
     while True:
-        for descriptor in range(3, 64):
-            try:
-                os.write(descriptor, b"z" * 100)
-            except OSError:
-                pass
+        write(b"z" * 100)
 
-def surrogate(instance, rng):
-    raise ValueError("half a pair \ud800 and \x00 and \x1b[31m")
+def wait_until_less_is_printed():
+    while os.fstat(2).st_blocks * 512 > 10 << 20:
+        time.sleep(0.01)
 
-def long_text(instance, rng):
-    raise ValueError("x" * 50_000_000)
+def start(function):
+    threading.Thread(target=function, daemon=True).start()
 
-def silent_error(instance, rng):
-    class Odd(Exception):
-        def __str__(self):
-            raise RuntimeError
-    raise Odd
-
-def odd_reason(instance, run):
-    return Claim(status=Status.NO_SOLUTION, reason="\udfff" + "y" * 10_000_000)
-
-def changes(instance, rng):
-    object.__setattr__(instance, "demand", 0)
-    return {"returned": []}
+class Odd(Exception):
+    def __str__(self):
+        raise RuntimeError
 """
-# method: (status, words of the reason)
-EXPECTED: dict[str, tuple[str, str]] = {
-    "raises": ("error", "KeyError: 'no such server'"),
-    "loops": ("wall_timeout", "killed after wall_limit = 1 s"),
-    "ignores_signals": ("wall_timeout", "killed after wall_limit = 1 s"),
-    "stops_itself": ("wall_timeout", "killed after wall_limit = 1 s"),
-    "allocates": ("memory", "above 0.70 GiB"),
-    "too_much": ("memory", "MemoryError"),
-    "infeasible": ("rejected", "violations"),
-    "false_objective": ("rejected", "claims preempted = -1, the checker finds"),
-    "no_solution": ("rejected", "returned no solution"),
-    "exits": ("crashed", "with status 7; its last output: goodbye"),
-    "exits_by_exception": ("error", "SystemExit: that is all"),
-    "segfaults": ("crashed", "by SIGSEGV"),
-    "recurses": ("error", "RecursionError"),
-    "closes_pipe": ("crashed", "closed the connection"),
-    "prints": ("feasible", ""),
-    "prints_bytes": ("feasible", ""),
-    "forks": ("feasible", ""),
-    "forks_many": ("error", "ValueError: from one of four processes"),
-    "child_returns": ("crashed", "with status 5"),
-    "child_keeps_pipe": ("crashed", "with status 6"),
-    "leaves_process": ("feasible", ""),
-    "leaves_thread": ("feasible", ""),
-    "writes_to_pipe": ("feasible", ""),
-    "surrogate": ("error", r"half a pair \ud800 and \x00 and \x1b[31m"),
-    "long_text": ("error", "(50,000,012 characters)"),
-    "silent_error": ("error", "Odd: its message cannot be had"),
-    "odd_reason": ("no solution", r"\udfff"),
-    "changes": ("error", ""),
-}
-HANGING = ("loops", "ignores_signals", "stops_itself")
+LATE, LARGE, OK = "killed after wall_limit = 1 s", "above 0.70 GiB", "feasible"
+# name: (what the method does before it returns an answer, the status of its run, its reason)
+CASES: dict[str, tuple[str, str, str]] = {
+    "raises": ("raise KeyError('no such server')", "error", "KeyError: 'no such server'"),
+    "loops": ("while True: pass", "wall_timeout", LATE),
+    "ignores_signals": (
+        "[signal.signal(n, signal.SIG_IGN) for n in (1, 2, 15)]; time.sleep(60)",
+        "wall_timeout", LATE,
+    ),
+    "stops_itself": ("os.kill(os.getpid(), signal.SIGSTOP)", "wall_timeout", LATE),
+    "allocates": ("kept = []\n    while True: kept.append(np.ones(2**22))", "memory", LARGE),
+    "child_allocates": (
+        "start(lambda: subprocess.run(sleeping('k = bytearray(2 << 30)'))); time.sleep(60)",
+        "memory", LARGE,
+    ),
+    "too_much": ("np.ones(2**45)", "memory", "MemoryError"),
+    "infeasible": ("return {'returned': ['none']}", "rejected", "violations"),
+    "false_objective": (
+        "return Claim(Solution(instance=instance.name, **fine(instance)), objective=(-1, 0))",
+        "rejected", "claims preempted = -1, the checker finds",
+    ),
+    "no_solution": ("return None", "rejected", "returned no solution"),
+    "exits": (
+        "print('goodbye', flush=True); os._exit(7)",
+        "crashed", "with status 7; its last output: goodbye",
+    ),
+    "exits_by_exception": ("sys.exit('that is all')", "error", "SystemExit: that is all"),
+    "segfaults": ("ctypes.string_at(0)", "crashed", "by SIGSEGV"),
+    "recurses": ("return recurses(instance, None)", "error", "RecursionError"),
+    "closes_pipe": ("os.closerange(0, 100); time.sleep(60)", "crashed", "closed the connection"),
+    "prints_bytes": ("[os.write(n, bytes(range(256)) * 500) for n in (1, 2)]", OK, ""),
+    "prints_much": ("os.write(2, b'z' * (70 << 20)); wait_until_less_is_printed()", OK, ""),
+    "forks": ("os.fork()", OK, ""),
+    "forks_many": ("os.fork(); os.fork(); raise ValueError('from one')", "error", "from one"),
+    "child_returns": ("if os.fork(): os._exit(5)", "crashed", "with status 5"),
+    "child_keeps_pipe": (
+        "if os.fork() == 0: time.sleep(60)\n    os._exit(6)", "crashed", "with status 6",
+    ),
+    "leaves_process": ("subprocess.Popen(sleeping('0'), start_new_session=True)", OK, ""),
+    "leaves_thread": ("start(lambda: time.sleep(60))", OK, ""),
+    "writes_to_pipe": ("write(bytes(range(256)) * 800)", OK, ""),
+    "keeps_writing": (
+        "start(write_for_ever); time.sleep(0.2)", "feasible or crashed or wall_timeout", "",
+    ),
+    "surrogate": (
+        r"raise ValueError('half a pair \ud800 and \x00 and \x1b[31m')",
+        "error", r"half a pair \ud800 and \x00 and \x1b[31m",
+    ),
+    "long_text": ("raise ValueError('x' * 50_000_000)", "error", "(50,000,012 characters)"),
+    "silent_error": ("raise Odd", "error", "Odd: its message cannot be had"),
+    "odd_reason": (
+        r"return Claim(status=Status.NO_SOLUTION, reason='\udfff' + 'y' * 10_000_000)",
+        "no solution", r"\udfff",
+    ),
+    "changes": ("object.__setattr__(instance, 'demand', 0)", "error", ""),
+}  # fmt: skip
+OWN = PRELUDE + "".join(
+    f"\ndef {name}(instance, {'run' if 'Claim' in body else 'rng'}):\n"
+    f"    {body}\n    return fine(instance)\n"
+    for name, (body, _, _) in CASES.items()
+)
+HANGING = ("loops", "ignores_signals", "stops_itself", "keeps_writing")
 QUICK = ("raises", "loops", "allocates", "infeasible", "segfaults", "prints_bytes", "surrogate")
 """Those of every run of the tests: one for each way in which a run can end, and odd output."""
-METHODS = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in EXPECTED]
+METHODS = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in CASES]
 SMALL = 'generate = "reclaiming"; grid = { servers = [5], demand = [2] }'
-LIMITS = {"wall_limit": 300, "memory_limit_gib": 0.7}
-
-
-def suite_of(methods: list[str], **limits: Any) -> str:
-    """Return a suite with a method of dlsched before and after each of the methods."""
-    entries: list[str] = []
-    for i, name in enumerate(methods):
-        entries += [f"random; seeds = [{i}]", f"mine_odd:{name}"]
-    return suite_text(SMALL, *entries, "lyra", **LIMITS | limits)
+SLOW = "import time\nfrom mine_odd import fine\ntime.sleep(1.2)\n\ndef f(instance, rng):\n"
+SLOW += "    return fine(instance)\n"
+"""A module whose import takes longer than the limit of its runs."""
 
 
 @pytest.fixture(scope="session")
 def chosen(request: pytest.FixtureRequest) -> list[str]:
     """Give the methods that the tests of this session ask for."""
-    names = {
-        i.callspec.params.get("method") for i in request.session.items if hasattr(i, "callspec")
-    }
-    return [name for name in EXPECTED if name in names]
+    items = [item for item in request.session.items if hasattr(item, "callspec")]
+    names = {item.callspec.params.get("method") for item in items}
+    return [name for name in CASES if name in names]
 
 
 @pytest.fixture(scope="session")
-def rows(chosen: list[str], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Give the rows of one sweep with these methods, with two jobs, by method and seed."""
-    place = tmp_path_factory.mktemp("misbehaviour")
-    (place / "mine_odd.py").write_text(OWN)
-    others = [name for name in chosen if name not in HANGING]
-    (place / "others.toml").write_text(suite_of(others))
-    hanging = suite_text(
-        SMALL,
-        *(f"mine_odd:{name}" for name in chosen if name in HANGING),
-        **LIMITS | {"wall_limit": 1},
-    )
-    (place / "hanging.toml").write_text(hanging)
-    (place / "suite.toml").write_text(suite_text([], include=["hanging.toml", "others.toml"]))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(place)
-        patch.setattr(worker_process, "GRACE_SECONDS", 1)
-        run_suite("suite.toml", "out", jobs=2)
-    return {f"{row['method']} {row['seed']}": row for row in stored(place / "out")}
+def place(chosen: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give the folder of one sweep with these methods, between runs of dlsched's, with two jobs."""
+
+    def make() -> None:
+        Path("mine_odd.py").write_text(OWN)
+        Path("mine_slow.py").write_text(SLOW)
+        late = ["mine_slow:f", *(f"mine_odd:{name}" for name in chosen if name in HANGING)]
+        others = list[str]()
+        for seed, name in enumerate(name for name in chosen if name not in HANGING):
+            others += [f"random; seeds = [{seed}]", f"mine_odd:{name}"]
+        for k, limit, entries in ((0, 1, late), (1, 300, others)):
+            limits = {"wall_limit": limit, "memory_limit_gib": 0.7}
+            Path(f"{k}.toml").write_text(suite_text(SMALL, *entries, "lyra", **limits))
+        Path("suite.toml").write_text(suite_text([], include=["0.toml", "1.toml"]))
+        made(jobs=2)
+
+    return once(tmp_path_factory, "misbehaviour", make)
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_misbehaviour_is_a_row(method: str, rows: dict[str, Any]) -> None:
+def test_misbehaviour_is_a_row(method: str, place: Path) -> None:
     """Each misbehaviour is one row with its status and a short, encodable reason."""
-    status, words = EXPECTED[method]
-    row = rows[f"mine_odd:{method} 0"]
-    assert (row["status"], words in row["reason"]) == (status, True), row["reason"]
-    assert len(row["reason"]) <= 2000 and row["reason"].encode().decode() == row["reason"]
+    _, status, words = CASES[method]
+    found = row(place / "out", method=f"mine_odd:{method}")
+    assert found["status"] in status.split(" or ") and words in found["reason"], found["reason"]
+    assert len(found["reason"]) <= 2000 and found["reason"].encode().decode() == found["reason"]
 
 
-def test_no_other_run_is_disturbed(
-    rows: dict[str, Any], chosen: list[str], tmp_path: Path, shared_workers: None
-) -> None:
-    """All runs between them are there, with the answers of a sweep without misbehaving methods."""
-    count = len([name for name in chosen if name not in HANGING])
-    assert len(rows) == len(chosen) + count + 1
-    others = [row for name, row in rows.items() if not name.startswith("mine_odd")]
-    assert [row["status"] for row in others] == ["feasible"] * (count + 1)
-    alone = {row["seed"]: row["solution_sha256"] for row in others if row["method"] == "random"}
-    assert len(alone) == count and len(set(alone.values())) > count // 4
-    seeds = list(range(count))
-    (tmp_path / "suite.toml").write_text(suite_text(SMALL, f"random; seeds = {seeds}", **LIMITS))
-    frame = run_suite(tmp_path / "suite.toml", tmp_path / "out")
-    undisturbed = dict(zip(frame["seed"], frame["solution_sha256"], strict=True))
-    assert undisturbed == {seed: rows[f"random {seed}"]["solution_sha256"] for seed in seeds}
+def test_no_other_run_is_disturbed(place: Path) -> None:
+    """All runs between them are there, with the answers that `solve` gives in a quiet process."""
+    kept = list(zip(rows(place / "out"), contents(place / "out"), strict=True))
+    assert [one["key"] for one, _ in kept] == keys_of(place / "suite.toml")
+    instance = dlsched.generate("reclaiming", 0, servers=5, demand=2)
+    others = [(one, content) for one, content in kept if one["method"] in ("random", "lyra")]
+    assert len(others) > len(QUICK) - len(HANGING)
+    for one, content in others:
+        expected = dlsched.solve(instance, one["method"], seed=one["seed"]).solution
+        assert one["status"] == "feasible" and content and expected
+        assert json.loads(content)["returned"] == expected.to_data()["returned"]
 
 
-def test_nothing_is_left_running(rows: dict[str, Any], shared: Any) -> None:
+def test_limits_count_from_the_method(place: Path) -> None:
+    """The clock of a run starts when its method is imported, not before."""
+    assert row(place / "out", method="mine_slow:f")["status"] == "feasible"
+
+
+def test_nothing_is_left_running(place: Path) -> None:
     """Processes that methods started end with the worker, those in sessions of their own too."""
-    mine = psutil.Process(os.getpid()).children(recursive=True)
-    workers = {p.pid for p in mine if recorder.__file__ in p.cmdline()}
-    assert workers <= {worker.process.pid for worker in shared.idle if worker.process}
-    sleeping = ["-c", "import time; time.sleep(60)"]
-    found = [p for p in psutil.process_iter(["cmdline"]) if p.info["cmdline"]]
-    assert not [p for p in found if p.info["cmdline"][-2:] == sleeping]
-
-
-def test_endless_writing_ends_at_the_limit(tmp_path: Path, shared_workers: None) -> None:
-    """A method that writes to the connection without end fails only its own run."""
-    (tmp_path / "mine_odd.py").write_text(OWN)
-    (tmp_path / "suite.toml").write_text(suite_of(["keeps_writing"], wall_limit=20))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(tmp_path)
-        frame = run_suite("suite.toml", "out")
-    assert list(frame["status"][[0, 2]]) == ["feasible"] * 2
-    assert frame["status"][1] in ("feasible", "crashed", "wall_timeout")
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            assert Path(process.cwd()) != place, process.cmdline()

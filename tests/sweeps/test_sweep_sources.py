@@ -1,87 +1,42 @@
-"""A run's key follows the code that its result depends on: the user's own, and dlsched's."""
+"""A run's key follows what its result depends on: the suite, the user's own code, and dlsched's."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from importlib.metadata import version
+import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import dlsched
-from calls import suite_text
-from dlsched.execution import sources
-from dlsched.registry import method
-from dlsched.registry.registered import METHODS
-from dlsched.sweeps import code_identity, read_suite, run_suite
-from sweeps import made
+from calls import FIG5, python, suite_text
+from sweeps import copied, keys_of
 
-# file: text; `main` is the method's module
+# file: text; `src_main` is the method's module
 MODULES = {
-    "src_main.py": "import json\nfrom src_near import step\nimport src_pack.deep as d\n",
-    "src_near.py": "def step():\n    import src_late\n    return src_late\n",
-    "src_late.py": "import importlib\nimportlib.import_module('src_named')\n",
+    "src_main.py": "import json\nfrom src_near import step\nimport src_pack.deep as d\n"
+    "def f(instance, rng, **options):\n    return step(instance)\n",
+    "src_near.py": "def step(instance):\n    import src_late\n    return src_late.FOUND\n",
+    "src_late.py": "FOUND = None\ndef g():\n    import importlib\n"
+    "    importlib.import_module('src_named')\n",
     "src_named.py": "",
     "src_pack/__init__.py": "from . import sibling\n",
     "src_pack/sibling.py": "from .inner.leaf import *\n",
-    "src_pack/inner/leaf.py": "from ...nowhere import nothing\n",
-    "src_pack/deep.py": "import src_main\n",
+    "src_pack/inner/leaf.py": "def never():\n    from ...nowhere import nothing\n",
+    "src_pack/deep.py": "def never():\n    import src_main\n",
+    "src_option.py": "def g():\n    return 1\n",
     "src_other.py": "",
 }
+UNUSED = ("src_other.py", "src_option.py")
 
 
 @pytest.fixture
 def place(workdir: Path) -> Path:
-    """Give a working directory with the modules."""
+    """Give a working directory with the modules and a suite of one run."""
     for name, text in MODULES.items():
         Path(name).parent.mkdir(parents=True, exist_ok=True)
         Path(name).write_text(text)
+    write_suite("src_main:f")
     return workdir
-
-
-def digests(place: Path) -> Mapping[str, str]:
-    """Return the digests of the method's code as it is now."""
-    sources.forget()
-    return sources.modules_of("src_main", str(place))
-
-
-@pytest.mark.parametrize("name", MODULES)
-def test_every_import_counts(name: str, place: Path) -> None:
-    """A change in a module that is imported, however indirectly, is seen; in another it is not."""
-    before = digests(place)
-    Path(name).write_text(MODULES[name] + "x = 1\n")
-    assert (digests(place) != before) == (name != "src_other.py")
-
-
-def test_only_own_modules_are_looked_into(place: Path) -> None:
-    """Neither the standard library nor installed packages nor dlsched itself are the user's."""
-    Path("src_main.py").write_text(
-        "import json, numpy, dlsched, src_near\nfrom scipy import sparse\n"
-    )
-    found = digests(place)
-    modules = {name for name in found if name.startswith("module ")}
-    assert modules == {f"module src_{name}" for name in ("main", "near", "late", "named")}
-    assert {name: found[name] for name in set(found) - modules} == {
-        "numpy": version("numpy"), "scipy": version("scipy"),
-    }  # fmt: skip
-
-
-def test_broken_source_is_taken_as_it_is(place: Path) -> None:
-    """A module that cannot be parsed counts with its bytes; one that is missing is nothing.
-
-    Of another package's problem every module counts, since they are imported by their names.
-    """
-    before = digests(place)
-    Path("src_near.py").write_text("def (")
-    assert digests(place) != before
-    assert sources.modules_of("src_missing", str(place)) == {}
-    assert sources.modules_of("no.such", str(place)) == {}
-    Path("src_pack/unnamed.py").write_text("")
-    sources.forget()
-    found = sources.modules_of("src_pack.*", str(place))
-    parts = ("", ".sibling", ".inner.leaf", ".deep", ".unnamed")
-    assert {f"module src_pack{part}" for part in parts} <= set(found)
 
 
 def write_suite(method: str) -> None:
@@ -90,69 +45,89 @@ def write_suite(method: str) -> None:
     Path("suite.toml").write_text(suite_text(entry, method))
 
 
-OWN = "from own_help import pick\n\ndef f(instance, rng):\n    return pick(instance)\n"
-HELP = "def pick(instance):\n    return {'returned': [s.id for s in instance.servers[:WANTED]]}\n"
+def test_every_import_counts(place: Path) -> None:
+    """A change in a module that is imported, however indirectly, is seen; in another it is not."""
+    before = keys_of()
+    for name, text in MODULES.items():
+        Path(name).write_text(text + "x = 1\n")
+        assert (keys_of() != before) == (name not in UNUSED), name
+        Path(name).write_text(text)
+    assert keys_of() == before
+    Path("src_near.py").write_text(MODULES["src_near.py"].replace("step(", "step (") + "def (")
+    assert keys_of() != before  # a module that cannot be parsed counts with its bytes
 
 
-def test_resume_sees_a_changed_import(workdir: Path) -> None:
-    """Runs are made again when a module that the method's module imports has changed."""
-    write_suite("own_top:f")
-    Path("own_top.py").write_text(OWN)
-    Path("own_help.py").write_text(HELP.replace("WANTED", "0"))
-    assert list(run_suite("suite.toml", "out")["status"]) == ["rejected"]
-    assert made("suite.toml", "out", resume=True) == []
-    Path("own_help.py").write_text(HELP.replace("WANTED", "instance.demand"))
-    assert list(run_suite("suite.toml", "out", resume=True)["status"]) == ["feasible"]
+def test_functions_named_by_options(place: Path) -> None:
+    """The code of a function that an option names as module:function is in the key as well."""
+    write_suite('src_main:f; options = { also = ["src_option:g"], text = "12:30", number = 1 }')
+    before = keys_of()
+    Path("src_other.py").write_text("x = 1\n")
+    assert keys_of() == before
+    Path("src_option.py").write_text("x = 1\n")
+    assert keys_of() != before
 
 
-def test_registered_methods_count_as_own(workdir: Path) -> None:
-    """The code of a method that another package registered is in the key as well."""
-    write_suite("registered")
+LIMITS = {"time_limit": 9, "wall_limit": 50, "memory_limit_gib": 1, "gap": 0.1}
+CHANGES = {
+    '"lyra"': '"scf"',
+    "seeds = [1]": "seeds = [2]",
+    "time_limit = 9": "time_limit = 8",
+    "wall_limit = 50": "wall_limit = 60",
+    "memory_limit_gib = 1": "memory_limit_gib = 2",
+    "gap = 0.1": "gap = 0.2",
+    "lyra-fig5": "reclaiming-small-01",
+}
+
+
+def test_key_tells_what_changed(workdir: Path) -> None:
+    """A run's key is that of the same run, and of no other."""
+    text = suite_text(FIG5, "lyra; seeds = [1]", **LIMITS)
+    found = set()
+    for before, after in [("lyra-fig5", "lyra-fig5"), *CHANGES.items()]:
+        assert before in text
+        Path("suite.toml").write_text(text.replace(before, after))
+        (key,) = keys_of()
+        assert [key] == keys_of() and key not in found
+        found.add(key)
+
+
+USED = (
+    "registry/__init__.py", "schema/__init__.py", "results/result.py", "solvers/highs.py",
+    "problems/elastic/__init__.py",
+)  # fmt: skip
+"""Some of what a run of `elastic` depends on."""
+EDITED = """
+import sys
+from pathlib import Path
+import dlsched
+from dlsched.sweeps import read_suite
+
+def registered(instance, rng):
+    pass
+
+registered.__module__ = "own_plugin"
+dlsched.method("elastic", kind="heuristic")(registered)
+
+def keys_of():
+    return [task.key for task in read_suite("suite.toml").tasks()]
+
+root, found = Path(dlsched.__file__).parent, [keys_of()]
+assert keys_of() == found[0] and str(root) == sys.argv[1]
+for name in sys.argv[2:]:
+    with open(root / name, "a") as file:
+        file.write("# changed\\n")
+    found.append(keys_of())
+    assert all(one != other for one, other in zip(found[-2], found[-1])), name
+Path("own_plugin.py").write_text("x = 1\\n")
+last = keys_of()
+assert last[0] == found[-1][0] and last[1] != found[-1][1]
+"""
+
+
+def test_code_of_dlsched_and_of_other_packages(workdir: Path) -> None:
+    """A change to dlsched's code, or to the package that registered a method, is seen."""
+    copy = copied(Path(dlsched.__file__).parent, workdir / "other" / "dlsched")
+    entry = 'generate = "elastic"; grid = { jobs = [3] }'
+    Path("suite.toml").write_text(suite_text(entry, "lyra", "registered"))
     Path("own_plugin.py").write_text("")
-
-    def registered(instance: Any, rng: Any) -> None:
-        """Stand for a method of another package."""
-
-    registered.__module__ = "own_plugin"
-    method("reclaiming", kind="heuristic")(registered)
-    try:
-        before = read_suite("suite.toml").tasks()[0].key
-        assert read_suite("suite.toml").tasks()[0].key == before
-        Path("own_plugin.py").write_text("x = 1\n")
-        assert read_suite("suite.toml").tasks()[0].key != before
-    finally:
-        del METHODS["reclaiming"]["registered"]
-
-
-USED = [
-    "api/solving.py",
-    "sweeps/execution.py",
-    "api/evaluation.py",
-    "problems/elastic/exact/__init__.py",
-    "registry/methods.py",
-    "schema/quantities.py",
-    "proofs/forms/form.py",
-    "solvers/level_search.py",
-    "display/table.py",
-]
-UNUSED = [
-    "sweeps/store.py",
-    "cli/solve.py",
-    "problems/placement/exact/__init__.py",
-    "display/plotting.py",
-]
-
-
-@pytest.mark.parametrize("name", USED + UNUSED)
-def test_code_of_a_result(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A change to a module changes the digest of an elastic run only if the run uses it."""
-    assert (Path(dlsched.__file__).parent / name).is_file()
-    for each in USED + UNUSED:
-        (tmp_path / each).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / each).write_text("")
-    monkeypatch.setattr(code_identity, "__file__", str(tmp_path / "sweeps" / "code_identity.py"))
-    code_identity.forget()
-    before = code_identity.library_digest("elastic")
-    (tmp_path / name).write_text("changed = True\n")
-    code_identity.forget()
-    assert (code_identity.library_digest("elastic") != before) == (name in USED)
+    python(EDITED, copy, *USED, env={"PYTHONPATH": os.fspath(copy.parent)})

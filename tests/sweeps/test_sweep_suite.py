@@ -9,9 +9,7 @@ import pytest
 
 import dlsched
 from calls import refusal, run, suite_text
-from dlsched.sweeps import read_suite
-from dlsched.sweeps import suite as suites
-from dlsched.sweeps.task import Limits
+from sweeps import keys_of, planned
 
 SUITE = suite_text(
     ['files = "made/*.json"',
@@ -19,6 +17,7 @@ SUITE = suite_text(
     "exact", "random; seeds = [0, 7]", "milp; options = { levels = 1 }", time_limit=30,
 )  # fmt: skip
 
+BENCH = ["bench", "suite.toml", "-o", "out"]
 MINIMAL = 'name = "x"\n[[instances]]\nfiles = "made/*.json"\n[[methods]]\nname = "exact"\n'
 
 
@@ -35,30 +34,28 @@ def folder(workdir: Path) -> Path:
 
 def test_suite_is_expanded(folder: Path) -> None:
     """Files come sorted, a grid in all combinations with every seed, each under its own name."""
-    suite = read_suite("suite.toml")
-    names = [spec.make().name for spec in suite.instance_specs]
-    assert names == [
-        "reclaiming-servers=4-1",
-        "reclaiming-servers=4-2",
-        "reclaiming-servers=5-demand=1-1",
-        "reclaiming-servers=5-demand=1-2",
-        "reclaiming-servers=6-demand=1-1",
-        "reclaiming-servers=6-demand=1-2",
+    kinds = ("servers=4", "servers=5-demand=1", "servers=6-demand=1")
+    names = [f"reclaiming-{kind}-{seed}" for kind in kinds for seed in (1, 2)]
+    methods = [("exact", 0, {}), ("random", 0, {}), ("random", 7, {}), ("milp", 0, {"levels": 1})]
+    assert [(run.instance, run.method, run.seed, run.options) for run in planned()] == [
+        (name, *method) for name in names for method in methods
     ]
-    assert names == [spec.name for spec in suite.instance_specs]
-    assert len(suite.tasks()) == 6 * 4
-    assert suite.limits == Limits(time_limit=30.0, wall_limit=120.0)
 
 
 def test_limits_and_repetitions(folder: Path) -> None:
-    """Limits are as written; each repetition is a run of its own; no time limit is an hour."""
-    limits = "wall_limit = 5\nmemory_limit_gib = 1.5\nrepetitions = 3\ngap = 0.01\nthreads = 2\n"
-    Path("suite.toml").write_text(limits + MINIMAL)
-    suite = read_suite("suite.toml")
-    assert suite.limits == Limits(None, 5.0, 1.5, 0.01, 2)
-    assert [task.repetition for task in suite.tasks()] == [0, 1, 2, 0, 1, 2]
-    Path("suite.toml").write_text(MINIMAL)
-    assert read_suite("suite.toml").limits.wall_limit == 3600
+    """Each repetition is a run of its own; the wall limit is four times the time limit, or 1 h."""
+
+    def keys_with(limits: str) -> list[str]:
+        Path("suite.toml").write_text(limits + MINIMAL)
+        return keys_of()
+
+    assert [run.repetition for run in planned()] == [0] * 24
+    assert len(set(keys_with("repetitions = 3\n"))) == 6
+    assert [run.repetition for run in planned()] == [0, 1, 2, 0, 1, 2]
+    assert keys_with("") == keys_with("wall_limit = 3600\n") != keys_with("wall_limit = 3601\n")
+    thirty = "time_limit = 30\n"
+    assert keys_with(thirty) == keys_with(f"{thirty}wall_limit = 120\n") != keys_with("")
+    assert keys_with("threads = 2\n") != keys_with("")
 
 
 def test_included_suites_run_once(folder: Path) -> None:
@@ -67,119 +64,60 @@ def test_included_suites_run_once(folder: Path) -> None:
     Path("a.toml").write_text(shared)
     Path("b.toml").write_text(shared + '[[methods]]\nname = "scf"\n')
     Path("all.toml").write_text('name = "all"\ninclude = ["a.toml", "b.toml"]\n')
-    tasks = read_suite("all.toml").tasks()
-    assert [(t.instance.name, t.method) for t in tasks] == [
-        ("reclaiming-servers=4-1", "lyra"),
-        ("reclaiming-servers=4-2", "lyra"),
-        ("reclaiming-servers=4-1", "scf"),
-        ("reclaiming-servers=4-2", "scf"),
+    assert [(run.instance, run.method) for run in planned("all.toml")] == [
+        (f"reclaiming-servers=4-{seed}", method) for method in ("lyra", "scf") for seed in (1, 2)
     ]
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        ('"lyra"', '"scf"'),
-        ("seeds = [1]", "seeds = [2]"),
-        ("time_limit = 9", "time_limit = 8"),
-        ("wall_limit = 50", "wall_limit = 60"),
-        ("memory_limit_gib = 1", "memory_limit_gib = 2"),
-        ("gap = 0.1", "gap = 0.2"),
-        ("made/1.json", "made/2.json"),
-    ],
-)
-def test_key_tells_what_changed(before: str, after: str, folder: Path) -> None:
-    """A run's key is that of the same run, and of no other."""
-    limits = {"time_limit": 9, "wall_limit": 50, "memory_limit_gib": 1, "gap": 0.1}
-    text = suite_text('files = "made/1.json"', "lyra; seeds = [1]", **limits)
-    keys = []
-    for each in (text, text, text.replace(before, after)):
-        Path("suite.toml").write_text(each)
-        keys.append(read_suite("suite.toml").tasks()[0].key)
-    assert keys[0] == keys[1] != keys[2]
-
-
-# name: (the suite's text, the field that the error names, what it says of it)
 NAME = 'name = "x"\n'
-FILES = 'files = "made/*.json"'
-UNKNOWN = 'generate = "reclaiming"\ngrid = {server = [1]}'
-EXACT = '"exact"'
+FILES, EXACT = 'files = "made/*.json"', '"exact"'
+DRAWN = 'generate = "reclaiming"'
 TWENTY = list(range(1, 21))
 GRID = ", ".join(f"{n} = {TWENTY}" for n in ("servers", "demand", "gpus", "jobs", "scattered"))
-# name: (what is replaced in MINIMAL, by what, the field that the error names, what it says of it)
-BAD_SUITES: dict[str, tuple[str, str, str, str]] = {
-    "not TOML": (MINIMAL, "name = ", "", "is not TOML"),
-    "no name": (NAME, "", "name", "is missing"),
-    "unknown field": (NAME, f'{NAME}color = "red"\n', "color", "is an unknown field"),
-    "no instances": (f"[[instances]]\n{FILES}\n", "", "instances", "is missing"),
-    "instances as a table": ("[[instances]]", "[instances]", "instances", "is not a list"),
-    "two kinds": (
-        FILES,
-        f'{FILES}\ngenerate = "reclaiming"',
-        "instances[0]",
-        "must have one of names, files, generate",
-    ),
-    "only a grid": (FILES, f"{FILES}\nseeds = [1]", "instances[0]", "without a generator"),
-    "nothing matches": ("made/", "make/", "instances[0].files", "nothing matches"),
-    "unknown name": (FILES, 'names = ["nope"]', "instances[0].names.0", "no instance is called"),
-    "unknown problem": (FILES, 'generate = "nope"', "instances[0].generate", "is no problem"),
-    "unknown parameter": (
-        FILES,
-        UNKNOWN,
-        "instances[0].grid.server",
-        "is no parameter of the generator",
-    ),
-    "unknown method": (EXACT, '"exat"', "methods[0].name", "did you mean"),
-    "unknown option": (
-        EXACT,
-        f"{EXACT}\noptions = {{ depth = 1 }}",
-        "methods[0].options.depth",
-        "is no option of it; it has: levels",
-    ),
-    "negative seed": (EXACT, f"{EXACT}\nseeds = [-1]", "methods[0].seeds[0]", "is too small"),
-    "infinite limit": (NAME, f"{NAME}time_limit = inf\n", "time_limit", "is not a finite number"),
-    "silly gap": (NAME, f"{NAME}gap = 2\n", "", "gap=2.0 must be a fraction from 0 to below 1"),
-    "circle": (MINIMAL, f'{NAME}include = ["suite.toml"]', "include", "includes itself"),
-    "nothing at all": (MINIMAL, NAME, "instances", "is missing"),
-    "included one is bad": (MINIMAL, f'{NAME}include = ["none.toml"]', "", "cannot be read"),
-    "no memory": (NAME, f"{NAME}memory_limit_gib = 0\n", "memory_limit_gib", "above 0"),
-    "no limit": (NAME, f"{NAME}time_limit = 0\n", "time_limit", "write a number above 0"),
-    "large grid": (
-        FILES,
-        f'generate = "reclaiming"\nseeds = {TWENTY}\ngrid = {{{GRID}}}',
-        "instances[0]",
-        "64,000,000 runs, more than 1,000,000; split it, or allow more: --many-runs",
-    ),
-    "many repetitions": (
-        NAME,
-        f"{NAME}repetitions = {10**12}\n",
-        "instances[0]",
-        "2,000,000,000,000 runs, more than 1,000,000",
-    ),
-    "many workloads": (
-        MINIMAL,
-        f'{NAME}[[simulation]]\ngenerate = "lyra"\npolicies = ["fifo", "srtf"]\nbounds = true\n'
-        f"workload_seeds = {TWENTY}\nseeds = {TWENTY}\n"
-        f"grid = {{servers = {TWENTY}, days = {TWENTY}, load = {TWENTY}, wrong = [0, 1]}}\n",
-        "simulation[0]",
-        "13,120,000 runs, more than 1,000,000",
-    ),
-    "many servers": (
-        MINIMAL,
-        f'{NAME}[[simulation]]\ntrace = "sample-philly"\npolicies = ["fifo"]\nservers = {10**9}\n',
-        "simulation[0].trace",
-        "are 1,000,000,000, more than 1,000,000",
-    ),
-}
+SIMULATED = (
+    f'{NAME}[[simulation]]\ngenerate = "lyra"\npolicies = ["fifo", "srtf"]\nbounds = true\n'
+    f"workload_seeds = {TWENTY}\nseeds = {TWENTY}\n"
+    f"grid = {{servers = {TWENTY}, days = {TWENTY}, load = {TWENTY}, wrong = [0, 1]}}\n"
+)
+TRACE = 'trace = "sample-philly"\nlimit = 4'
+ONE = f'{NAME}[[simulation]]\npolicies = ["fifo"]\n{TRACE}\n'
+# what is replaced in MINIMAL, by what, the field that the error names, what it says of it
+BAD_SUITES: list[tuple[str, str, str, str]] = [
+    (MINIMAL, "name = ", "", "is not TOML"),
+    (NAME, "", "name", "is missing"),
+    (NAME, f'{NAME}color = "red"\n', "color", "is an unknown field"),
+    ("[[instances]]", "[instances]", "instances", "is not a list"),
+    (FILES, f"{FILES}\n{DRAWN}", "instances[0]", "must have one of names, files, generate"),
+    (FILES, f"{FILES}\nseeds = [1]", "instances[0]", "without a generator"),
+    ("made/", "make/", "instances[0].files", "nothing matches"),
+    (FILES, 'names = ["nope"]', "instances[0].names.0", "no instance is called"),
+    (FILES, 'generate = "nope"', "instances[0].generate", "is no problem"),
+    (FILES, f"{DRAWN}\ngrid = {{server = [1]}}", "instances[0].grid.server", "is no parameter of"),
+    (EXACT, '"exat"', "methods[0].name", "did you mean"),
+    (EXACT, f"{EXACT}\noptions = {{ depth = 1 }}", "methods[0].options.depth", "it has: levels"),
+    (EXACT, f"{EXACT}\nseeds = [-1]", "methods[0].seeds[0]", "is too small"),
+    (NAME, f"{NAME}time_limit = inf\n", "time_limit", "is not a finite number"),
+    (NAME, f"{NAME}gap = 2\n", "", "gap=2.0 must be a fraction from 0 to below 1"),
+    (MINIMAL, f'{NAME}include = ["suite.toml"]', "include", "includes itself"),
+    (MINIMAL, NAME, "instances", "is missing"),
+    (MINIMAL, f'{NAME}include = ["none.toml"]', "", "cannot be read"),
+    (NAME, f"{NAME}memory_limit_gib = 0\n", "memory_limit_gib", "above 0"),
+    (NAME, f"{NAME}time_limit = 0\n", "time_limit", "write a number above 0"),
+    (FILES, f"{DRAWN}\nseeds = {TWENTY}\ngrid = {{{GRID}}}", "instances[0]",
+     "64,000,000 runs, more than 1,000,000; split it, or allow more: --many-runs"),
+    (NAME, f"{NAME}repetitions = {10**12}\n", "instances[0]", "2,000,000,000,000 runs, more than"),
+    (MINIMAL, SIMULATED, "simulation[0]", "13,120,000 runs, more than 1,000,000"),
+    (MINIMAL, f"{ONE}servers = {10**9}\n", "simulation[0].trace", "are 1,000,000,000, more"),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", BAD_SUITES)
-def test_bad_suite(name: str, folder: Path) -> None:
+@pytest.mark.parametrize("case", BAD_SUITES, ids=lambda case: case[3][:24])
+def test_bad_suite(case: tuple[str, str, str, str], folder: Path) -> None:
     """A bad suite is one error with file, field and remedy, before anything runs."""
-    old, new, path, words = BAD_SUITES[name]
+    old, new, path, words = case
     assert old in MINIMAL
     Path("suite.toml").write_text(MINIMAL.replace(old, new, 1))
-    said = refusal("bench", "suite.toml", "-o", "out")
+    said = refusal(*BENCH)
     file = "none.toml" if "none.toml" in new else "suite.toml"
     assert said.startswith(": ".join(filter(None, (f"error: {file}", path, ""))))
     assert words in said and not Path("out").exists()
@@ -187,62 +125,101 @@ def test_bad_suite(name: str, folder: Path) -> None:
 
 def test_many_runs_for_who_asks(folder: Path) -> None:
     """Runs are counted as they are listed, with included suites, each of which is read once."""
-    Path("suite.toml").write_text(SUITE)
     Path("a0.toml").write_text(f'{NAME}include = ["suite.toml"]\n')
     for k in range(40):  # 2^40 paths lead to the last one
         Path(f"b{k}.toml").write_text(f'{NAME}include = ["a{k}.toml"]\n')
         Path(f"a{k + 1}.toml").write_text(f'{NAME}include = ["a{k}.toml", "b{k}.toml"]\n')
-    runs = len(read_suite("a40.toml").tasks())
-    assert runs == 6 * 4
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(suites, "MOST_RUNS", runs)
-        read_suite("a40.toml")
-        patch.setattr(suites, "MOST_RUNS", runs - 1)
-        assert f"{runs} runs, more than {runs - 1}" in refusal("bench", "a40.toml", "-o", "out")
-        assert len(read_suite("a40.toml", many_runs=True).tasks()) == runs
-        command = ["bench", "a40.toml", "-o", "out", "--plan", "--many-runs"]
-        assert "24 runs planned" in run(*command).stdout
+    assert keys_of("a40.toml") == keys_of()
+    Path("more.toml").write_text(MINIMAL.replace(NAME, f"{NAME}repetitions = 499_990\n"))
+    Path("both.toml").write_text(f'{NAME}include = ["a40.toml", "more.toml"]\n')
+    said = refusal("bench", "both.toml", "-o", "out")
+    assert "1,000,004 runs, more than 1,000,000" in said and "--many-runs" in said
+    command = ["bench", "a40.toml", "-o", "out", "--plan", "--many-runs"]
+    assert "24 runs planned" in run(*command).stdout
 
 
-SHADOWING = """
-def shadows(instance, rng, seed=0):
-    return {"returned": [s.id for s in instance.servers[: instance.demand]]}
-
-def takes_all(instance, rng, **options):
-    return {"returned": [s.id for s in instance.servers[: instance.demand]]}
-"""
+OWN = "def {}(instance, rng, {}):\n    return {{'returned': []}}\n"
 
 
 def test_option_that_shadows_a_keyword(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An option named like a keyword of solve is the same error wherever the method is named."""
-    Path("mine_shadow.py").write_text(SHADOWING)
+    Path("mine_shadow.py").write_text(OWN.format("shadows", "seed=0"))
     text = "shadows has an option 'seed', which is a keyword of dlsched.solve"
-    Path("suite.toml").write_text(MINIMAL.replace('"exact"', '"mine_shadow:shadows"'))
-    for command in ("compare made/1.json -m mine_shadow:shadows", "bench suite.toml -o out",
-                    "solve made/1.json -m mine_shadow:shadows"):  # fmt: skip
-        assert text in refusal(*command.split())
+    Path("suite.toml").write_text(MINIMAL.replace("exact", "mine_shadow:shadows"))
+    instance = ["made/1.json", "-m", "mine_shadow:shadows"]
+    for command in (["compare", *instance], ["solve", *instance], BENCH):
+        assert text in refusal(*command)
     monkeypatch.syspath_prepend(str(folder))
     shadows = importlib.import_module("mine_shadow").shadows
-    for method in (shadows, "mine_shadow:shadows"):
-        with pytest.raises(dlsched.OptionError, match=text):
-            dlsched.solve("made/1.json", method)
+    with pytest.raises(dlsched.OptionError, match=text):
+        dlsched.solve("made/1.json", shadows)
     with pytest.raises(dlsched.OptionError, match=text):
         dlsched.method("reclaiming", kind="heuristic")(shadows)
 
 
 def test_variadic_options(folder: Path) -> None:
     """A method with ``**options`` takes any option but the keywords of solve, in a suite too."""
-    Path("mine_shadow.py").write_text(SHADOWING)
-    own = MINIMAL.replace('"exact"', '"mine_shadow:takes_all"')
-    Path("suite.toml").write_text(own + "options = { depth = 1 }\n")
-    assert read_suite("suite.toml").tasks()[0].options == {"depth": 1}
-    Path("suite.toml").write_text(own + "options = { gap = 1 }\n")
-    with pytest.raises(dlsched.InstanceError, match=r"options\.gap: is no option"):
-        read_suite("suite.toml")
+    Path("mine_variadic.py").write_text(OWN.format("f", "**options"))
+    own = MINIMAL.replace("exact", "mine_variadic:f")
+    Path("suite.toml").write_text(f"{own}options = {{ depth = 1 }}\n")
+    assert planned()[0].options == {"depth": 1}
+    Path("suite.toml").write_text(f"{own}options = {{ gap = 1 }}\n")
+    assert "options.gap: is no option" in refusal(*BENCH)
 
 
 def test_bad_instance_among_the_files(folder: Path) -> None:
     """A bad file is found before the first run, not half-way."""
     Path("made/3.json").write_text("{}")
-    with pytest.raises(dlsched.InstanceError, match=r"made/3\.json: dlsched: is missing"):
-        read_suite("suite.toml")
+    assert "made/3.json: dlsched: is missing" in refusal(*BENCH)
+
+
+FIFO, LIMIT, DRAW = '["fifo"]', "limit = 4", 'generate = "lyra"'
+YARN = '[{ policy = "yarn_cs", options = { interval = 0 } }]'
+OPTION = '[{{ policy = "{}", options = {{ x = 1 }} }}]'
+MURI = 'profiles = "muri"\nprofile_options = { speed = 2 }'
+# what is replaced in ONE, by what, the field that the error names, what it says of it
+BAD_SIMULATIONS = [
+    ('"fifo"', '"fido"', "simulation[0].policies[0].policy", "fifo"),
+    (FIFO, "[]", "simulation[0].policies", "empty"),
+    (FIFO, OPTION.format("fifo"), "options.x", "no option"),
+    (FIFO, OPTION.format("hadar"), "options.x", "no option"),
+    (FIFO, '[{ policy = "fifo", method = "exact" }]', "policies[0]", "solves no problem"),
+    (FIFO, YARN, "simulation[0].policies[0]", "interval is 0; give seconds above 0"),
+    ('"sample-philly"', '"gone.csv"', "simulation[0].trace", "gone.csv"),
+    (LIMIT, "seeds = []", "simulation[0].seeds", "is empty"),
+    (LIMIT, "limits = 4", "simulation[0].limits", "unknown field"),
+    (LIMIT, "limit = 0", "simulation[0].limit", ""),
+    (LIMIT, 'profiles = "none"', "simulation[0].profiles", "set of profiles"),
+    (LIMIT, MURI, "simulation[0].profile_options", "'speed'; they have: resources"),
+    (LIMIT, "profile_options = { x = 2 }", "[0].profile_options", "name the set"),
+    (LIMIT, "cpus = 2\nkinds = [{ gpus = 8 }]", "simulation[0].kinds", "beside cpus"),
+    (LIMIT, "gpus = 2\nkinds = [{ gpus = 8 }]", "simulation[0].kinds", "beside"),
+    (LIMIT, "kinds = [{ gpus = 0 }]", "simulation[0].kinds[0].gpus", ""),
+    (LIMIT, DRAW, "simulation[0].trace", "write one of both"),
+    (LIMIT, "workload_seeds = [1]", "workload_seeds", "nothing of a trace is drawn"),
+    (LIMIT, "grid = { load = [1] }", "grid.load", "for a trace: servers"),
+    (LIMIT, "grid = { servers = [0] }", "grid.servers", "no number from 1"),
+    (LIMIT, "grid = { servers = [true] }", "grid.servers", "no number from 1"),
+    (LIMIT, "wrong = 2", "simulation[0].wrong", "from 0 to 1"),
+    (LIMIT, "loans = [{ time = 0, servers = 1 }]", "simulation[0].trace", "loan pool"),
+    (LIMIT, "kinds = [{ gpus = 2 }]\ngrid = { gpus = [1] }", "grid", "kinds states"),
+    (TRACE, "", "simulation[0].trace", "write one of both"),
+    (TRACE, 'generate = "lira"', "generate", "those: hadar, lyra, mast, synergy"),
+    (TRACE, f"{DRAW}\nservers = 4", "simulation[0].servers", "stands in parameters"),
+    (TRACE, f"{DRAW}\nparameters = {{ lod = 1 }}", "parameters.lod", "no parameter of the"),
+    (TRACE, f"{DRAW}\ngrid = {{ load = [] }}", "grid.load", "is empty"),
+    (TRACE, f"{DRAW}\ngrid = {{ days = [1] }}\nparameters = {{ days = 1 }}", "grid.days", "too"),
+    (TRACE, f"{DRAW}\nworkload_seeds = []", "workload_seeds", "is empty"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "field", "said"), BAD_SIMULATIONS)
+def test_simulation_that_cannot_be_used(
+    workdir: Path, old: str, new: str, field: str, said: str
+) -> None:
+    """One error names the field and the remedy before anything runs, and nothing is written."""
+    assert old in ONE
+    Path("bad.toml").write_text(ONE.replace(old, new))
+    error = refusal("bench", "bad.toml", "-o", "new")
+    assert not Path("new").exists()
+    assert field in error and said in error and "bad.toml" in error

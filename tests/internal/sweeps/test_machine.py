@@ -1,9 +1,14 @@
-"""CPUs and memory that Slurm or a container has given, and file systems over the network."""
+"""Internal: what the machine, its control groups and Slurm allow, and file systems over a network.
+
+No public call reaches these without such a machine.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
+import psutil
 import pytest
 
 from dlsched.sweeps import Shards, allotment, memory
@@ -13,11 +18,14 @@ GIB = 2**30
 JOB = {"SLURM_JOB_ID": "7"}
 
 
-def groups(folder: Path, files: dict[str, str], listed: str = "0::/job\n") -> tuple[Path, Path]:
+def groups(
+    folder: Path, files: dict[str, str], listed: str = "0::/job/step\n"
+) -> tuple[Path, Path]:
     """Write files of control groups; return the list of groups and their root."""
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
+    folder.mkdir(exist_ok=True)
     (folder / "cgroup").write_text(listed)
     return folder / "cgroup", folder
 
@@ -28,13 +36,14 @@ def test_slurm_variables() -> None:
     assert allotment.slurm_cpus(given) is None and allotment.slurm_memory(given) is None
     assert allotment.slurm_cpus(JOB | given) == 6 and allotment.slurm_cpus(JOB) == 1
     assert allotment.slurm_memory(JOB | given) == 4 * GIB and allotment.slurm_memory(JOB) is None
-    by_cpu = JOB | {"SLURM_MEM_PER_CPU": "2048", "SLURM_CPUS_ON_NODE": "3"}
-    assert allotment.slurm_memory(by_cpu) == 6 * GIB
     assert allotment.slurm_memory(JOB | {"SLURM_MEM_PER_NODE": "0"}) is None  # all there is
 
 
-def test_cpus_of_control_groups(tmp_path: Path) -> None:
-    """Both versions' quotas count, whole CPUs only, at least one; the least limit wins."""
+def test_cpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both versions' quotas count, whole CPUs only, at least one; the least limit wins.
+
+    A shard makes as many runs at a time as these allow, divided by threads, unless it is told.
+    """
     nothing = groups(tmp_path / "a", {"job/cpu.max": "max 100000"})
     assert allotment.cpus({}, *nothing) is None
     second = groups(tmp_path / "b", {"job/cpu.max": "350000 100000", "cpu.max": "max 100000"})
@@ -43,20 +52,38 @@ def test_cpus_of_control_groups(tmp_path: Path) -> None:
     files = {"cpu/job/cpu.cfs_quota_us": "50000", "cpu/job/cpu.cfs_period_us": "100000"}
     first = groups(tmp_path / "c", files, "3:cpu,cpuacct:/job\n")
     assert allotment.cpus({}, *first) == 1
+    for given, jobs in ((8, (8, 2, 5)), (None, (1, 1, 5))):
+        monkeypatch.setattr(allotment, "cpus", lambda given=given: given)
+        shard = Shards(0, 2)
+        assert (shard.jobs_for(1), shard.jobs_for(3), Shards(0, 2, jobs=5).jobs_for(3)) == jobs
 
 
-def test_jobs_of_a_shard(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A shard makes as many runs at a time as CPUs allow, divided by threads, unless it is told."""
-    monkeypatch.setattr(allotment, "cpus", lambda: 8)
-    assert Shards(0, 2).jobs_for(1) == 8 and Shards(0, 2).jobs_for(3) == 2
-    assert Shards(0, 2, jobs=5).jobs_for(3) == 5
-    monkeypatch.setattr(allotment, "cpus", lambda: None)
-    assert Shards(0, 2).jobs_for(1) == 1
+def test_memory_of_control_groups(tmp_path: Path) -> None:
+    """In both versions the group and all above it count; "max" is none; there may be no group."""
+    files = {"job/step": "max\n", "job": f"{4 * GIB}\n", ".": f"{8 * GIB}\n", "other": "1\n"}
+    second = groups(tmp_path / "2", {f"{name}/memory.max": t for name, t in files.items()})
+    assert sorted(memory.group_limits(*second)) == [4 * GIB, 8 * GIB]
+    most = 9223372036854771712
+    files = {"memory/docker/x": f"{2 * GIB}\n", "memory": f"{most}\n"}
+    files = {f"{name}/memory.limit_in_bytes": text for name, text in files.items()}
+    first = groups(tmp_path / "1", files, "4:memory:/docker/x\n3:cpuset:/\n0::/\n")
+    assert sorted(memory.group_limits(*first)) == [2 * GIB, most]
+    hidden = groups(tmp_path / "1", {}, "4:memory:/not/visible/here\n")
+    assert list(memory.group_limits(*hidden)) == [most]
+    assert list(memory.group_limits(tmp_path / "nothing", tmp_path)) == []
 
 
-def test_memory_of_a_slurm_job(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The job's memory is divided among its runs, as the machine's is."""
+def test_least_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Machine and groups are divided among the workers, Dask's limit among its threads."""
+    machine = SimpleNamespace(total=24 * GIB)
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: machine)
     monkeypatch.setattr(memory, "group_limits", lambda: [])
+    assert memory.default_limit(1) == int(0.9 * 24 * GIB)
+    assert memory.default_limit(3) == int(0.9 * 8 * GIB)
+    assert memory.default_limit(3, dask_limit=GIB, dask_threads=2) == int(0.9 * GIB / 2)
+    assert memory.default_limit(3, dask_limit=100 * GIB) == int(0.9 * 8 * GIB)
+    monkeypatch.setattr(memory, "group_limits", lambda: [6 * GIB, 12 * GIB])
+    assert memory.default_limit(3, dask_limit=None) == int(0.9 * 2 * GIB)
     monkeypatch.setattr(allotment, "slurm_memory", lambda: GIB)
     assert memory.default_limit(2) == int(0.9 * GIB / 2)
     assert memory.default_limit(8, dask_limit=0, dask_threads=2) == int(0.9 * GIB / 2)
