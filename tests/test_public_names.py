@@ -62,14 +62,8 @@ def used(path: Path) -> Iterator[tuple[int, str]]:
                 yield from ((node.lineno, name) for name in [module] if name)
 
 
-WAITING = frozenset((TESTS / "waiting.txt").read_text(encoding="utf-8").split())
-"""Files that still use other names."""
-
-
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(TESTS)))
 def test_only_public_names_are_used(path: Path) -> None:
     """What a test takes is on docs/api.md, or in `__all__` of a module that is."""
     private = [f"line {line}: {name}" for line, name in used(path) if name not in public()]
-    if str(path.relative_to(TESTS)) in WAITING:
-        pytest.xfail(f"{private}")
     assert not private, f"move the test to tests/internal or use public names: {private}"
