@@ -8,6 +8,7 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 import dlsched
 from contract import (
@@ -108,6 +109,16 @@ def test_pictures_are_drawn(name: str, count: int) -> None:
             if getattr(what, "solution", None) is not None and instance in examples(name):
                 assert ax.has_data()
             plt.close("all")
+
+
+@every_problem
+def test_a_solution_is_seen_in_its_picture(name: str) -> None:
+    """Under one title, the picture of a result is another one than that of its instance."""
+    instance, seen = examples(name)[0], []
+    for what in (instance, dlsched.solve(instance)):
+        figure = dlsched.plot(what, title="the same").figure
+        seen.append(bytes(FigureCanvasAgg(figure).print_to_buffer()[0]))
+    assert seen[0] != seen[1]
 
 
 @every_problem
