@@ -33,7 +33,7 @@ def spread_out(instance: Instance, steps: float) -> Instance:
     most = sum(row["gpus_per_worker"] * row["max_workers"] for row in rows)
     table = math.prod(1 + min(most, pool.capacity) for pool in capacities) * (1 + len(rows))
     factor = math.ceil((steps / table) ** (1 / len(capacities)))
-    factor = min(factor, 10**15 // max(1, *(pool.capacity for pool in capacities)))
+    factor = min(factor, 10**15 // max(1, most, *(pool.capacity for pool in capacities)))
     for row in [data] if instance.pools == () else data["pools"]:
         row["capacity"] *= factor
     for row in rows:
