@@ -16,6 +16,7 @@ import typer.testing
 
 import dlsched
 
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # those of small matrices only wait, busily
 os.environ["MPLBACKEND"] = "agg"  # pictures are drawn without a screen
 os.environ.pop("COLUMNS", None)  # tables are as wide as in a pipe, whatever terminal this is
 # The usual 700, 10, 10 take a twentieth of the time, in a process with all modules loaded.
