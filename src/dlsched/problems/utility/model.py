@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
-from itertools import count
-from typing import Any, NamedTuple, TypeAlias
+from itertools import chain
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,11 +17,6 @@ from dlsched.problems.utility.structures.gangs import Gangs, Stop, levels_of, re
 from dlsched.problems.utility.structures.machines import Divide, solution_of
 from dlsched.problems.utility.structures.work_units import units
 from dlsched.schema import granularity
-
-Run: TypeAlias = tuple[str, int, int]
-"""Job, slot and speed; of a forking instance the number of the copy instead of the speed."""
-Limit: TypeAlias = tuple[int, str]
-"""Slot and label of a row of GPUs."""
 
 NAMEABLE = {
     "z": "z[j,t,v]: job j runs in slot t at its v-th fastest speed; for copies, its v-th place"
@@ -76,50 +71,38 @@ def build(instance: Instance, stop: Stop = lambda: None, part: Part | None = Non
     """
     import pyomo.core as pyo
 
-    watch = _watch(stop)
+    rows = _Rows(instance, pyo.ConcreteModel(instance.name), stop)
+    rows.sets(part or whole(instance))
+    rows.variables()
+    rows.utility()
+    rows.add("order", rows.m.ENDS, rows.order)
+    rows.add("completion", rows.m.JOBS, rows.completion)
+    rows.add("running", rows.m.SLOTS_OF, rows.running)
+    rows.add("last", rows.m.ENDS, rows.last)
+    rows.add("block", rows.m.BLOCKS, rows.block)
+    rows.add("cumulative", rows.m.ENDS, rows.cumulative)
+    rows.capacity()
+    return rows.m
+
+
+def whole(instance: Instance) -> Part:
+    """Return all schedules of an instance.
+
+    Raises
+    ------
+    OptionError
+        As `build`.
+    """
     gains = gains_of(instance)
-    total = sum(len(gains[job.id]) * (instance.slots - job.arrival + 1) for job in instance.jobs)
+    slots = {job.id: range(job.arrival, instance.slots + 1) for job in instance.jobs}
+    total = sum(len(gains[j]) * len(slots[j]) for j in slots)
     if total > MOST_VARIABLES:
         raise OptionError(
             f"the model of {instance.name} would have {total} variables for runs, the most is "
             f"{MOST_VARIABLES}; use dantzig_wolfe"
         )
-    jobs = {job.id: job for job in instance.jobs}
-    slots_of = {j: range(job.arrival, instance.slots + 1) for j, job in jobs.items()}
-    runs = [(j, t, v) for j, slots in slots_of.items() for t in slots for v in range(len(gains[j]))]
-    ends = ends_of(instance) if part is None else part.ends
-    certain = set(jobs) if instance.must_finish else set()
-    if part is not None:
-        certain = part.certain
-        runs = [(j, t, v) for j, t, v in runs if (t, v) in part.runs[j]]
-    speeds: dict[tuple[str, int], list[int]] = {}
-    for j, t, v in runs:
-        speeds.setdefault((j, t), []).append(v)
-
-    m = pyo.ConcreteModel(instance.name)
-    m.JOBS = pyo.Set(initialize=list(jobs))
-    m.RUNS = pyo.Set(initialize=runs, dimen=3)
-    m.ENDS = pyo.Set(initialize=[(j, f) for j, slots in ends.items() for f in slots], dimen=2)
-    m.SLOTS_OF = pyo.Set(initialize=list(speeds), dimen=2)
-    m.z = pyo.Var(m.RUNS, domain=pyo.Binary)
-    m.done = pyo.Var(m.ENDS, domain=pyo.Binary)
-    require(stop)
-
-    worth = {(j, f): Fraction(instance.worth(jobs[j], f - jobs[j].arrival + 1)) for j, f in m.ENDS}
-    lost = {(j, f): float(u - worth.get((j, f + 1), Fraction(0))) for (j, f), u in worth.items()}
-    m.utility = pyo.Objective(
-        expr=pyo.quicksum(value * m.done[end] for end, value in lost.items()), sense=pyo.maximize
-    )
-    # All values are multiples of this, so bounds may be rounded to one; 0 means no such number.
-    step = granularity(worth.values())
-    coarse = step > _FINEST * max(worth.values(), default=Fraction(0))
-    m.GRANULARITY = {"utility": step if coarse else 0}
-    require(stop)
-
-    _finishing(instance, m, gains, speeds, ends, certain, watch)
-    _work(instance, m, gains, speeds, ends, watch)
-    _capacity(instance, m, runs, watch)
-    return m
+    runs = {j: {(t, v) for t in slots[j] for v in range(len(gains[j]))} for j in slots}
+    return Part(runs, ends_of(instance), set(slots) if instance.must_finish else set())
 
 
 def ends_of(instance: Instance) -> dict[str, range]:
@@ -130,90 +113,172 @@ def ends_of(instance: Instance) -> dict[str, range]:
     }
 
 
-def _finishing(
-    instance: Instance,
-    m: Any,
-    gains: dict[str, list[Fraction]],
-    speeds: dict[tuple[str, int], list[int]],
-    ends: dict[str, range],
-    certain: set[str],
-    watch: Callable[[], None],
-) -> None:
-    """Add the rows of finishing: once, in a slot with a run, and no run after it."""
-    import pyomo.core as pyo
+class _Rows:
+    """What the rows of a model are written from.
 
-    m.order = pyo.Constraint(m.ENDS)
-    m.completion = pyo.Constraint(m.JOBS)
-    m.running = pyo.Constraint(m.SLOTS_OF)
-    m.last = pyo.Constraint(m.ENDS)
-    for job in instance.jobs:
-        j = job.id
-        slots = ends[j]
-        most = len(gains[j]) if instance.forking else 1
-        finished = m.done[j, slots[-1]] if slots else 0
-        if j in certain:
-            m.completion.add(j, finished == 1 if slots else pyo.Constraint.Infeasible)
-        for t in range(job.arrival, instance.slots + 1):
-            watch()
-            held = pyo.quicksum(m.z[j, t, v] for v in speeds.get((j, t), ()))
-            before = m.done[j, t - 1] if t - 1 in slots else 0
-            if (j, t) in speeds:
-                m.running.add((j, t), held <= most * (finished - before))
-            if t in slots:
-                m.last.add((j, t), m.done[j, t] - before <= held)
-                if t - 1 in slots:
-                    m.order.add((j, t), before <= m.done[j, t])
+    Attributes
+    ----------
+    m
+        The Pyomo model.
+    gains
+        By job, the iterations done in a slot, by speed; see `gains_of`.
+    speeds
+        By job and slot, the speeds at which the job may run.
+    ends, certain
+        As of `Part`.
+    units, need
+        By job: the units of work that a slot does, by speed, and those to be done.
+    gained
+        By job and slot: the units that it does there, a term for each speed.
+    """
 
+    def __init__(self, instance: Instance, m: Any, stop: Stop) -> None:
+        self.instance = instance
+        self.jobs = {job.id: job for job in instance.jobs}
+        self.m = m
+        self.stop = stop
+        self.gains = gains_of(instance)
 
-def _watch(stop: Stop) -> Callable[[], None]:
-    """Return what checks the limits once in `_ROWS` calls, while a model is built."""
-    calls = count(1)
+    def sets(self, part: Part) -> None:
+        """Add the sets of the card's tables."""
+        import pyomo.core as pyo
 
-    def watch() -> None:
-        if next(calls) % _ROWS == 0:
-            require(stop)
+        m = self.m
+        self.ends, self.certain = part.ends, part.certain
+        runs = [(j, t, v) for j in self.jobs for t, v in sorted(part.runs[j])]
+        self.speeds: dict[tuple[str, int], list[int]] = {}
+        for j, t, v in runs:
+            self.speeds.setdefault((j, t), []).append(v)
+        ends = [(j, f) for j in self.jobs for f in part.ends[j]]
+        m.JOBS = pyo.Set(initialize=list(self.jobs))
+        m.RUNS = pyo.Set(initialize=runs, dimen=3)
+        m.ENDS = pyo.Set(initialize=ends, dimen=2)
+        m.SLOTS_OF = pyo.Set(initialize=list(self.speeds), dimen=2)
+        blocks = [(j, b) for j in self.jobs if part.ends[j] for b in self.blocks(j)]
+        m.BLOCKS = pyo.Set(initialize=blocks, dimen=2)
+        self.units, self.need = {}, {}
+        for j in (j for j in self.jobs if part.ends[j]):
+            require(self.stop)
+            work = work_units(self.instance, self.jobs[j], self.gains[j])
+            self.units[j], self.need[j] = work
 
-    return watch
+    def blocks(self, j: str) -> range:
+        """Return the last slots of a job's blocks; work is summed up to each of them."""
+        return range(self.jobs[j].arrival + _BLOCK - 1, self.ends[j][-1], _BLOCK)
 
+    def variables(self) -> None:
+        """Add runs, finishes, and the work done by the ends of blocks."""
+        import pyomo.core as pyo
 
-def _work(
-    instance: Instance,
-    m: Any,
-    gains: dict[str, list[Fraction]],
-    speeds: dict[tuple[str, int], list[int]],
-    ends: dict[str, range],
-    watch: Callable[[], None],
-) -> None:
-    """Add the rows of progress: a job that has finished by a slot has done its work by then."""
-    import pyomo.core as pyo
+        m = self.m
+        m.z = pyo.Var(m.RUNS, domain=pyo.Binary)
+        m.done = pyo.Var(m.ENDS, domain=pyo.Binary)
+        m.work = pyo.Var(m.BLOCKS, domain=pyo.NonNegativeReals)
+        self.gained = {
+            (j, t): [self.units[j][v] * m.z[j, t, v] for v in speeds if self.units[j][v]]
+            for (j, t), speeds in self.speeds.items()
+            if j in self.units
+        }
+        require(self.stop)
 
-    blocks = {
-        job.id: range(job.arrival + _BLOCK - 1, ends[job.id][-1], _BLOCK)
-        for job in instance.jobs
-        if ends[job.id]
-    }
-    m.BLOCKS = pyo.Set(initialize=[(j, t) for j, slots in blocks.items() for t in slots], dimen=2)
-    m.work = pyo.Var(m.BLOCKS, domain=pyo.NonNegativeReals)
-    m.block = pyo.Constraint(m.BLOCKS)
-    m.cumulative = pyo.Constraint(m.ENDS)
-    for job in instance.jobs:
-        j = job.id
-        if j not in blocks:
-            continue
-        units_of_speed, need = work_units(instance, job, gains[j])
-        since: Any = 0
-        terms: list[Any] = []
-        for t in range(job.arrival, ends[j][-1] + 1):
-            watch()
-            for v in speeds.get((j, t), ()):
-                if units_of_speed[v]:
-                    terms.append(units_of_speed[v] * m.z[j, t, v])
-            if t in ends[j]:
-                m.cumulative.add((j, t), since + pyo.quicksum(terms) >= need * m.done[j, t])
-            if t in blocks[j]:
-                m.block.add((j, t), m.work[j, t] == since + pyo.quicksum(terms))
-                since = m.work[j, t]
-                terms = []
+    def utility(self) -> None:
+        """Add the objective: what a job is worth at its finish, and no more one slot later."""
+        import pyomo.core as pyo
+
+        m, jobs = self.m, self.jobs
+        worth = {
+            (j, f): Fraction(self.instance.worth(jobs[j], f - jobs[j].arrival + 1))
+            for j, f in m.ENDS
+        }
+        lost = {(j, f): float(u - worth.get((j, f + 1), 0)) for (j, f), u in worth.items()}
+        expr = pyo.quicksum(value * m.done[end] for end, value in lost.items())
+        m.utility = pyo.Objective(expr=expr, sense=pyo.maximize)
+        # All values are multiples of this, so bounds may be rounded to one; 0 means no such number.
+        step = granularity(worth.values())
+        coarse = step > _FINEST * max(worth.values(), default=Fraction(0))
+        m.GRANULARITY = {"utility": step if coarse else 0}
+        require(self.stop)
+
+    def add(self, name: str, index: Iterable[Any], row: Callable[..., Any]) -> None:
+        """Add the row of each index that has one; the limits are checked in between."""
+        import pyomo.core as pyo
+
+        rows = pyo.Constraint(index)
+        self.m.add_component(name, rows)
+        for number, key in enumerate(index, start=1):
+            if number % _ROWS == 0:
+                require(self.stop)
+            expression = row(*key) if isinstance(key, tuple) else row(key)
+            if expression is not None:
+                rows.add(key, expression)
+
+    def before(self, j: str, f: int) -> Any:
+        """Return the variable of having finished before slot f, 0 where that cannot be."""
+        return self.m.done[j, f - 1] if f - 1 in self.ends[j] else 0
+
+    def order(self, j: str, f: int) -> Any:
+        """What has finished stays finished."""
+        return self.m.done[j, f - 1] <= self.m.done[j, f] if f - 1 in self.ends[j] else None
+
+    def completion(self, j: str) -> Any:
+        """Every job finishes that must."""
+        import pyomo.core as pyo
+
+        ends = self.ends[j]
+        if j not in self.certain:
+            return None
+        return self.m.done[j, ends[-1]] == 1 if ends else pyo.Constraint.Infeasible
+
+    def running(self, j: str, t: int) -> Any:
+        """A job runs at one speed, not after its finish, and only if it finishes."""
+        m, ends = self.m, self.ends[j]
+        most = len(self.gains[j]) if self.instance.forking else 1
+        finished = m.done[j, ends[-1]] if ends else 0
+        held = sum(m.z[j, t, v] for v in self.speeds[j, t])
+        return held <= most * (finished - self.before(j, t))
+
+    def last(self, j: str, f: int) -> Any:
+        """A job runs in the slot in which it finishes."""
+        held = sum(self.m.z[j, f, v] for v in self.speeds.get((j, f), ()))
+        return self.m.done[j, f] - self.before(j, f) <= held
+
+    def block(self, j: str, b: int) -> Any:
+        """The work done by the end of a block is that of the block before, and that of 32 slots."""
+        return self.m.work[j, b] == self.work(j, b)
+
+    def cumulative(self, j: str, f: int) -> Any:
+        """A job has done its units by the slot in which it has finished."""
+        return self.work(j, f) >= self.need[j] * self.m.done[j, f]
+
+    def work(self, j: str, t: int) -> Any:
+        """Return the units done by the end of slot t: of the blocks before it, and since then."""
+        import pyomo.core as pyo
+
+        arrival = self.jobs[j].arrival
+        since = arrival + (t - arrival) // _BLOCK * _BLOCK
+        before = self.m.work[j, since - 1] if since > arrival else 0
+        gained = (self.gained.get((j, s), ()) for s in range(since, t + 1))
+        return before + pyo.quicksum(chain.from_iterable(gained))
+
+    def capacity(self) -> None:
+        """Add the rows of Hall's condition, or of machines and types, that can be violated."""
+        import pyomo.core as pyo
+
+        m, limits = self.m, _limits(self.instance)
+        used: dict[tuple[int, str], list[tuple[int, Any]]] = {}
+        free: dict[str, int] = {}
+        for j, t, v in m.RUNS:
+            for limit in limits[j, v]:
+                used.setdefault((t, limit.label), []).append((limit.gpus, m.z[j, t, v]))
+                free[limit.label] = limit.capacity
+        require(self.stop)
+        tight = [key for key, runs in used.items() if sum(g for g, _ in runs) > free[key[1]]]
+        m.LIMITS = pyo.Set(initialize=sorted(tight), dimen=2)
+
+        def row(t: int, label: str) -> Any:
+            return pyo.quicksum(gpus * z for gpus, z in used[t, label]) <= free[label]
+
+        self.add("capacity", m.LIMITS, row)
 
 
 def work_units(instance: Instance, job: Job, gains: list[Fraction]) -> tuple[list[float], int]:
@@ -256,30 +321,6 @@ def places(instance: Instance, job: Job) -> list[tuple[str, str]]:
         for kind, count in machine.gpus.items()
         if count and instance.rate(job, kind)
     ]
-
-
-def _capacity(instance: Instance, m: Any, runs: list[Run], watch: Callable[[], None]) -> None:
-    """Add the rows of Hall's condition, or of machines and types for copies."""
-    import pyomo.core as pyo
-
-    users: dict[Limit, dict[Run, int]] = {}
-    free: dict[Limit, int] = {}
-    limits = _limits(instance)
-    for run in runs:
-        watch()
-        job, slot, v = run
-        for limit in limits[job, v]:
-            key = (slot, limit.label)
-            users.setdefault(key, {})[run] = limit.gpus
-            free[key] = limit.capacity
-    # Rows that no assignment violates are left out.
-    tight = [key for key, gpus in users.items() if sum(gpus.values()) > free[key]]
-    m.LIMITS = pyo.Set(initialize=sorted(tight), dimen=2)
-    m.capacity = pyo.Constraint(m.LIMITS)
-    for key in tight:
-        watch()
-        used = pyo.quicksum(gpus * m.z[run] for run, gpus in users[key].items())
-        m.capacity.add(key, used <= free[key])
 
 
 class _Limit(NamedTuple):
