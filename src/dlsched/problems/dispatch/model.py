@@ -14,7 +14,12 @@ from dlsched.problems.dispatch.definition.check import DAY
 from dlsched.problems.dispatch.definition.machines import RESOURCES, Group
 from dlsched.problems.dispatch.definition.ranking import startable
 from dlsched.problems.dispatch.definition.schema import Instance, Placed, Solution, Started
-from dlsched.problems.dispatch.definition.workloads import MOST_PRIORITIES, PendingJob, amounts
+from dlsched.problems.dispatch.definition.workloads import (
+    MOST_PRIORITIES,
+    PendingJob,
+    RunningWorkload,
+    amounts,
+)
 from dlsched.problems.dispatch.structures.fleet import fits
 from dlsched.schema import Number, granularity
 from dlsched.solvers.digits import BASE, DigitRow, carries, digit_rows, small, tightened
@@ -40,12 +45,16 @@ class _Data:
     ----------
     regions
         By workload the regions with all its tables.
+    clusters
+        By region.
     tasks
         Tasks that fit, by workload, job and machine.
-    group
-        Of each machine on which some task fits.
+    group, jobs_on
+        Of each machine on which some task fits, and the jobs whose tasks do.
+    machines
+        By workload, job and cluster: the machines on which tasks fit.
     held
-        By machine and running workload what it holds there.
+        By machine, running workload and resource what it holds there.
     victims
         The running workloads of lower priority than some start, on these machines.
     """
@@ -56,36 +65,33 @@ class _Data:
         self.priority = {ranked.workload: ranked.priority for ranked in ranking}
         self.pending = {r.workload: instance.pending[r.position] for r in ranking}
         self.jobs = {(w, job.id): job for w, row in self.pending.items() for job in row.jobs}
+        self.clusters = {region.id: [c.id for c in region.clusters] for region in instance.regions}
         self.regions = {
-            w: [instance.regions[r] for r in instance.regions_of(workload)]
+            w: [instance.regions[r].id for r in instance.regions_of(workload)]
             for w, workload in self.pending.items()
         }
         self.tasks: dict[tuple[str, str, str], int] = {}
         self.group: dict[str, Group] = {}
+        self.jobs_on: dict[str, list[tuple[str, str]]] = {}
+        self.machines: dict[tuple[str, str, str], list[str]] = {}
         for w, j in self.jobs:
             self._place(w, j)
-        self.held: dict[str, dict[str, list[Number]]] = {}
+        self.held: dict[str, dict[str, dict[str, Number]]] = {}
         for workload in instance.running:
-            for job in workload.jobs:
-                for name, tasks in job.on.items():
-                    row = self.held.setdefault(name, {}).setdefault(workload.id, [0, 0, 0])
-                    for i, need in enumerate(amounts(job)):
-                        row[i] += tasks * need
+            self._hold(workload)
         best = min(self.priority.values(), default=MOST_PRIORITIES)
-        running = {workload.id: workload for workload in instance.running}
         usable = {v for name in self.group for v in self.held.get(name, ())}
         self.victims = {
-            v: workload
-            for v, workload in running.items()
-            if v in usable and instance.victim_priority(workload) > best
+            workload.id: workload
+            for workload in instance.running
+            if workload.id in usable and instance.victim_priority(workload) > best
         }
 
     def _place(self, w: str, j: str) -> None:
         """Find the machines on which a job's tasks fit."""
         job = self.jobs[w, j]
-        regions = {region.id for region in self.regions[w]}
         for group in self.instance.groups:
-            inside = self.instance.regions[group.region].id in regions
+            inside = self.instance.regions[group.region].id in self.regions[w]
             most = _most_tasks(job, group) if inside else 0
             for k in range(group.machines.count if most else 0):
                 if len(self.tasks) == MOST_VARIABLES:
@@ -96,10 +102,17 @@ class _Data:
                 name = f"{group.machines.id}#{k}"
                 self.tasks[w, j, name] = most
                 self.group[name] = group
+                self.jobs_on.setdefault(name, []).append((w, j))
+                self.machines.setdefault((w, j, group.cluster), []).append(name)
 
-    def jobs_on(self, machine: str) -> list[tuple[str, str]]:
-        """Return workload and job of all jobs that may be on a machine."""
-        return [(w, j) for w, j in self.jobs if (w, j, machine) in self.tasks]
+    def _hold(self, workload: RunningWorkload) -> None:
+        """Add up what a running workload holds on each machine."""
+        for job in workload.jobs:
+            for name, tasks in job.on.items():
+                nothing = dict.fromkeys(RESOURCES, 0)
+                held = self.held.setdefault(name, {}).setdefault(workload.id, nothing)
+                for resource in RESOURCES:
+                    held[resource] += tasks * getattr(job, resource)
 
     def rack(self, machine: str) -> tuple[str, int]:
         """Return cluster and number of a machine's rack."""
@@ -125,72 +138,120 @@ def build(instance: Instance) -> Any:
     import pyomo.core as pyo
 
     data = _Data(instance)
-    rack_of = {machine: data.rack(machine) for machine in data.group}
-    jobs_on = {machine: data.jobs_on(machine) for machine in data.group}
-    clusters_of = {region.id: [c.id for c in region.clusters] for region in instance.regions}
-    regions = [(w, region.id) for w, possible in data.regions.items() for region in possible]
-    jobs = [(w, j, region.id) for w, j in data.jobs for region in data.regions[w]]
-    places = [(w, j, cluster) for w, j, r in jobs for cluster in clusters_of[r]]
-    machines_of: dict[tuple[str, str, str], list[str]] = {place: [] for place in places}
-    for w, j, k in data.tasks:
-        machines_of[w, j, data.group[k].cluster].append(k)
-
+    rows = _Rows(data)
     m = pyo.ConcreteModel(instance.name)
+    _add_sets(m, data)
+    _add_variables(m, data)
+    _add_levels(m, data)
+    m.region = pyo.Constraint(m.WORKLOADS, rule=rows.region)
+    m.cluster = pyo.Constraint(m.JOBS, rule=rows.cluster)
+    m.place = pyo.Constraint(m.PLACES, rule=rows.place)
+    _add_digits(m, data)
+    m.capacity = pyo.Constraint(list(m.DIGITS), rule=rows.capacity)
+    m.digit = pyo.Constraint(m.CARRIES, rule=rows.digit)
+    m.justify = pyo.Constraint(m.VICTIMS, rule=rows.justify)
+    m.used = pyo.Constraint(m.TASKS, rule=rows.used)
+    m.in_rack = pyo.Constraint(m.MACHINES, rule=rows.in_rack)
+    return m
+
+
+def _add_sets(m: Any, data: _Data) -> None:
+    """Add the sets of the card's tables."""
+    import pyomo.core as pyo
+
+    starts = [(w, r) for w, regions in data.regions.items() for r in regions]
+    jobs = [(w, j, r) for w, j in data.jobs for r in data.regions[w]]
+    places = [(w, j, c) for w, j, r in jobs for c in data.clusters[r]]
+    m.RACK_OF = {k: data.rack(k) for k in data.group}
     m.WORKLOADS = pyo.Set(initialize=list(data.priority))
-    m.REGIONS = pyo.Set(initialize=regions, dimen=2)
+    m.REGIONS = pyo.Set(initialize=starts, dimen=2)
+    m.JOBS = pyo.Set(initialize=jobs, dimen=3)
     m.PLACES = pyo.Set(initialize=places, dimen=3)
     m.TASKS = pyo.Set(initialize=list(data.tasks), dimen=3)
-    m.MACHINES = pyo.Set(initialize=list(rack_of))
-    m.RACKS = pyo.Set(initialize=list(dict.fromkeys(rack_of.values())), dimen=2)
+    m.MACHINES = pyo.Set(initialize=list(m.RACK_OF))
+    m.RACKS = pyo.Set(initialize=list(dict.fromkeys(m.RACK_OF.values())), dimen=2)
     m.VICTIMS = pyo.Set(initialize=list(data.victims))
-    m.RACK_OF = rack_of
+    m.RESOURCES = pyo.Set(initialize=RESOURCES)
+
+
+def _add_variables(m: Any, data: _Data) -> None:
+    """Add what starts where, the tasks by machine, victims, and machines and racks in use."""
+    import pyomo.core as pyo
 
     m.x = pyo.Var(m.REGIONS, domain=pyo.Binary)
     m.u = pyo.Var(m.PLACES, domain=pyo.Binary)
     m.y = pyo.Var(
-        m.TASKS, domain=pyo.NonNegativeIntegers, bounds=lambda m, w, j, k: (0, data.tasks[w, j, k])
+        m.TASKS, domain=pyo.NonNegativeIntegers, bounds=lambda m, *key: (0, data.tasks[key])
     )
     m.v = pyo.Var(m.VICTIMS, domain=pyo.Binary)
     m.d = pyo.Var(m.MACHINES, domain=pyo.Binary)
     m.g = pyo.Var(m.RACKS, domain=pyo.Binary)
 
-    _add_levels(m, data)
 
-    m.region = pyo.Constraint(
-        [w for w, possible in data.regions.items() if possible],
-        rule=lambda m, w: pyo.quicksum(m.x[w, region.id] for region in data.regions[w]) <= 1,
-    )
-    m.JOBS = pyo.Set(initialize=jobs, dimen=3)
-    m.cluster = pyo.Constraint(
-        m.JOBS,
-        rule=lambda m, w, j, r: pyo.quicksum(m.u[w, j, c] for c in clusters_of[r]) == m.x[w, r],
-    )
-    m.place = pyo.Constraint(
-        m.PLACES,
-        rule=lambda m, w, j, c: (
-            pyo.quicksum(m.y[w, j, k] for k in machines_of[w, j, c])
-            == data.jobs[w, j].tasks * m.u[w, j, c]
-        ),
-    )
-    _add_capacity(m, data)
+class _Rows:
+    """The rows of the model, by the names of the card."""
 
-    def justify(m: Any, v: str) -> Any:
-        """Integer tasks make this exact: a victim needs one task of a higher priority."""
-        victim = data.victims[v]
-        machines = dict.fromkeys(name for job in victim.jobs for name in job.on)
+    def __init__(self, data: _Data) -> None:
+        self.data = data
+
+    def region(self, m: Any, w: str) -> Any:
+        """A workload starts in at most one region."""
+        import pyomo.core as pyo
+
+        regions = self.data.regions[w]
+        return pyo.quicksum(m.x[w, r] for r in regions) <= 1 if regions else pyo.Constraint.Skip
+
+    def cluster(self, m: Any, w: str, j: str, r: str) -> Any:
+        """Each job of a workload that starts in a region is in one of its clusters."""
+        import pyomo.core as pyo
+
+        return pyo.quicksum(m.u[w, j, c] for c in self.data.clusters[r]) == m.x[w, r]
+
+    def place(self, m: Any, w: str, j: str, c: str) -> Any:
+        """All tasks of a job are on machines of its cluster."""
+        import pyomo.core as pyo
+
+        machines = self.data.machines.get((w, j, c), ())
+        tasks = self.data.jobs[w, j].tasks
+        return pyo.quicksum(m.y[w, j, k] for k in machines) == tasks * m.u[w, j, c]
+
+    def capacity(self, m: Any, k: str, resource: str) -> Any:
+        """What starts on a machine fits into what is free there and what victims release."""
+        return self.digit(m, k, resource, len(m.DIGITS[k, resource]) - 1)
+
+    def digit(self, m: Any, k: str, resource: str, d: int) -> Any:
+        """The same in one digit, with the carry of the one before; the last one is `capacity`."""
+        import pyomo.core as pyo
+
+        row = m.DIGITS[k, resource][d]
+        total = pyo.quicksum(a * _column(m, key) for key, a in row.cells.items())
+        if d > 0:
+            total += m.carry[k, resource, d - 1]
+        if row.carry is not None:
+            total -= BASE * m.carry[k, resource, d]
+        return total <= row.high
+
+    def justify(self, m: Any, v: str) -> Any:
+        """A victim makes room for a task of a higher priority; exact, as tasks are integers."""
+        import pyomo.core as pyo
+
+        victim = self.data.victims[v]
+        lowest = self.data.instance.victim_priority(victim)
+        machines = dict.fromkeys(k for job in victim.jobs for k in job.on)
         return m.v[v] <= pyo.quicksum(
             m.y[w, j, k]
             for k in machines
-            for w, j in jobs_on.get(k, ())
-            if data.priority[w] < instance.victim_priority(victim)
+            for w, j in self.data.jobs_on.get(k, ())
+            if self.data.priority[w] < lowest
         )
 
-    m.justify = pyo.Constraint(m.VICTIMS, rule=justify)
-    m.used = pyo.Constraint(
-        m.TASKS, rule=lambda m, w, j, k: m.y[w, j, k] <= data.tasks[w, j, k] * m.d[k]
-    )
-    m.in_rack = pyo.Constraint(m.MACHINES, rule=lambda m, k: m.d[k] <= m.g[rack_of[k]])
-    return m
+    def used(self, m: Any, w: str, j: str, k: str) -> Any:
+        """A machine with a task is used."""
+        return m.y[w, j, k] <= self.data.tasks[w, j, k] * m.d[k]
+
+    def in_rack(self, m: Any, k: str) -> Any:
+        """So is its rack."""
+        return m.d[k] <= m.g[m.RACK_OF[k]]
 
 
 def _add_levels(m: Any, data: _Data) -> None:
@@ -218,39 +279,21 @@ def _add_levels(m: Any, data: _Data) -> None:
     m.spread = pyo.Objective(expr=pyo.quicksum(m.d.values()) + pyo.quicksum(m.g.values()))
 
 
-def _add_capacity(m: Any, data: _Data) -> None:
-    """Add the capacities of machines in use, in digits where their integers are large."""
+def _add_digits(m: Any, data: _Data) -> None:
+    """Add the digits of the machines' capacities, and what one carries to the next."""
     import pyomo.core as pyo
 
-    m.DIGITS = {}
-    for machine in data.group:
-        for i, resource in enumerate(RESOURCES):
-            rows = _capacity(data, machine, i)
-            if rows:
-                m.DIGITS[machine, resource] = rows
+    stated = {
+        (k, resource): _capacity(data, k, resource) for k in data.group for resource in RESOURCES
+    }
+    m.DIGITS = {place: rows for place, rows in stated.items() if rows}
     carried = [(*place, d) for place, rows in m.DIGITS.items() for d in range(len(rows) - 1)]
-    m.RESOURCES = pyo.Set(initialize=RESOURCES)
     m.CARRIES = pyo.Set(initialize=carried, dimen=3)
     m.carry = pyo.Var(
         m.CARRIES,
         domain=pyo.Integers,
         bounds=lambda m, k, resource, d: m.DIGITS[k, resource][d].carry,
     )
-
-    def digit(m: Any, k: str, resource: str, d: int) -> Any:
-        row = m.DIGITS[k, resource][d]
-        total = pyo.quicksum(a * _column(m, key) for key, a in row.cells.items())
-        if d > 0:
-            total += m.carry[k, resource, d - 1]
-        if row.carry is not None:
-            total -= BASE * m.carry[k, resource, d]
-        return total <= row.high
-
-    m.capacity = pyo.Constraint(
-        list(m.DIGITS),
-        rule=lambda m, k, resource: digit(m, k, resource, len(m.DIGITS[k, resource]) - 1),
-    )
-    m.digit = pyo.Constraint(m.CARRIES, rule=digit)
 
 
 def complete(m: Any, instance: Instance) -> None:
@@ -273,16 +316,16 @@ def _column(m: Any, key: Any) -> Any:
     return m.v[key] if isinstance(key, str) else m.y[key]
 
 
-def _capacity(data: _Data, machine: str, i: int) -> list[DigitRow[Any]]:
-    """Return a machine's capacity of the i-th resource in rows of small integers, none if not used.
+def _capacity(data: _Data, machine: str, resource: str) -> list[DigitRow[Any]]:
+    """Return a machine's capacity of a resource in rows of small integers, none if not used.
 
     Their columns are those of `_column`.
     """
-    limit = amounts(data.group[machine].machines)[i]
-    held = {v: row[i] for v, row in data.held.get(machine, {}).items() if row[i]}
+    limit = getattr(data.group[machine].machines, resource)
+    held = {v: row[resource] for v, row in data.held.get(machine, {}).items() if row[resource]}
     stays = sum(held.values())
     freed = {v: -amount for v, amount in held.items() if v in data.victims}
-    needs = {(w, j, machine): amounts(data.jobs[w, j])[i] for w, j in data.jobs_on(machine)}
+    needs = {(w, j, machine): getattr(data.jobs[w, j], resource) for w, j in data.jobs_on[machine]}
     if not any(needs.values()):
         return []
     stated: dict[Any, Number] = {**needs, **freed}
