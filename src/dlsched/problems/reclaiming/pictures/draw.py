@@ -5,14 +5,11 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from dlsched.display.drawing.bands import Bands, colours_array, require_drawable
+from dlsched.display.drawing.cells import NAMED, Owner, Piece, draw_columns, draw_rows
 from dlsched.display.drawing.colours import (
     ACCENT,
     BAD,
     BLUES,
-    EDGE,
     IDLE,
     SAME,
     SAME_LABEL,
@@ -22,16 +19,13 @@ from dlsched.display.drawing.colours import (
     choose,
     default_of,
     gpus_of_a_job,
-    mix,
 )
-from dlsched.display.drawing.labels import box_label
 from dlsched.display.drawing.legend import colour_entries, entry, finish, idle_entry
-from dlsched.display.drawing.style import SMALL, TEXT, ink, new_axes, set_labels, short_name
+from dlsched.display.drawing.style import ink
 from dlsched.problems.reclaiming.definition.check import evaluate
 from dlsched.problems.reclaiming.definition.schema import Instance, Solution
 from dlsched.problems.reclaiming.pictures.fates import differing, preempted_of, returned_of
 from dlsched.results.summary import solution_text
-from dlsched.text.figures import shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,10 +36,6 @@ COLOR_BY = ("job", "status", "gpus", "weight")
 """What the GPUs can be coloured by: their job, what happens to it, its GPUs, its weight."""
 COLOR_BY_OF_MANY = ("outcome", *COLOR_BY)
 """The same for many servers, and the job's GPUs with what is preempted in orange."""
-_NAMED = 24
-"""Up to this number of servers, each has a row with its name."""
-_LINES = 64
-"""Up to this number of GPUs of a server, lines separate them."""
 _STATES = {
     "base worker": "#8fb4d9",
     "flexible worker": "#d5e4f3",
@@ -92,13 +82,17 @@ def draw(
     OptionError
         If it cannot be coloured by that.
     """
-    many = len(instance.servers) > _NAMED
+    many = len(instance.servers) > NAMED
     possible = COLOR_BY_OF_MANY if many else COLOR_BY
     default = "outcome" if many else default_of([job.id for job in instance.jobs], "status")
     chosen = choose(color_by, possible, default, instance.problem)
     picture = _Picture(instance, solution, chosen, other)
     own = ax is None
-    made = picture.columns(ax) if many else picture.rows(ax)
+    servers = picture.servers()
+    if many:
+        made = draw_columns(servers, ax, " in the file's order")
+    else:
+        made = draw_rows(servers, ax, room=1.2 if picture.returned else 1.01)
     finish(made, picture.title(), picture.legend(many=many), own=own)
     return made
 
@@ -170,85 +164,22 @@ class _Picture:
             text += f"; {solution_text(self.solution.method, worth)}"
         return text
 
-    def rows(self, ax: Axes | None) -> Axes:
-        """Draw a row of boxes for each server."""
-        n = len(self.instance.servers)
-        if ax is None:
-            ax = new_axes(0.2 * max(n, 1) + 0.95)
-        for s in range(n):
-            self._row(ax, s)
-        width = max((s.gpus for s in self.instance.servers), default=1)
-        names = [short_name(server.id, 10) for server in self.instance.servers]
-        set_labels(ax, "GPUs of the server", "server")
-        ax.set_yticks(range(n), names, fontsize=TEXT)
-        ax.set_xticks(range(0, width + 1, max(1, width // 8)))
-        ax.set_xlim(0, width * (1.2 if self.returned else 1.01))
-        ax.set_ylim(max(n, 1) - 0.5, -0.5)
-        ax.tick_params(axis="y", length=0)
-        ax.spines["left"].set_visible(False)
-        ax.spines["bottom"].set_bounds(0, width)
-        return ax
+    def servers(self) -> list[Owner]:
+        """Return the servers with their workers, in the file's order."""
+        owners = []
+        for s, server in enumerate(self.instance.servers):
+            pieces = [self._piece(s, *worker) for worker in self.workers[s]]
+            returned = s in self.returned
+            frame = ACCENT if s in self.only_here else ink()
+            note = "returned" * returned
+            owners.append(Owner(server.id, server.gpus, pieces, note, frame * returned))
+        return owners
 
-    def _row(self, ax: Axes, s: int) -> None:
-        from matplotlib.patches import Rectangle
-
-        server, low, high = self.instance.servers[s], s - 0.42, 0.84
-        frame: dict[str, Any] = {"edgecolor": EDGE, "linewidth": 0.6}
-        ax.add_patch(Rectangle((0, low), server.gpus, high, facecolor=IDLE, **frame))
-        at = 0
-        for j, gpus, flexible in self.workers[s]:
-            fill = self.colour(s, j, flexible)
-            pattern = self.jobs.hatch(j) if self.color_by != "status" else ""
-            hatch = ("//////" if flexible else "") + pattern
-            box = (at, low, gpus, high)
-            edge: dict[str, Any] = {"edgecolor": mix(fill, "#000000", 0.55), "linewidth": 0.6}
-            ax.add_patch(
-                Rectangle((at, low), gpus, high, facecolor=fill, hatch=hatch, zorder=2, **edge)
-            )
-            if j in self.preempted:
-                for y in ((low, low + high), (low + high, low)):
-                    ax.plot([at, at + gpus], y, color="black", linewidth=0.8, zorder=3)
-            marked = bool(hatch) or j in self.preempted
-            box_label(ax, box, shorten(self.instance.jobs[j].id, 12), fill, opaque=marked)
-            at += gpus
-        if server.gpus <= _LINES:
-            inner = range(1, server.gpus)
-            ax.vlines(inner, low, low + high, color="#00000040", linewidth=0.4, zorder=2.5)
-        if s in self.returned:
-            around: dict[str, Any] = {
-                "facecolor": "none",
-                "edgecolor": ACCENT if s in self.only_here else ink(),
-                "linewidth": 1.8,
-                "zorder": 5,
-            }
-            ax.add_patch(Rectangle((0, low), server.gpus, high, clip_on=False, **around))
-            ax.annotate(
-                "returned", (server.gpus, s), xytext=(3, 0), textcoords="offset points",
-                va="center", fontsize=SMALL,
-            )  # fmt: skip
-
-    def columns(self, ax: Axes | None) -> Axes:
-        """Draw a column of cells for each server."""
-        n, cells = len(self.instance.servers), max(s.gpus for s in self.instance.servers)
-        require_drawable(n, cells, "the GPUs of its servers")
-        colours = np.ones((cells, n, 3))
-        for s, here in enumerate(self.workers):
-            at = 0
-            for j, gpus, flexible in here:
-                colours[at : at + gpus, s] = colours_array([self.colour(s, j, flexible)])
-                at += gpus
-            colours[self.instance.servers[s].gpus :, s] = colours_array(["#eeeeee"])
-        bands = Bands(n, cells, ax, cell_points=2.2, below=44)
-        bands.paint(colours)
-        bands.frames(self.returned - self.only_here, edgecolor="black", linewidth=0.9)
-        bands.frames(self.only_here, edgecolor=ACCENT, linewidth=1.3)
-        bands.finish()
-        words = f"all {n:,} servers in the file's order, {bands.per_band} in a row; "
-        words += "a server is a column of its GPUs"
-        set_labels(bands.ax, words, "servers")
-        bands.ax.spines[:].set_visible(False)
-        bands.ax.tick_params(length=0)
-        return bands.ax
+    def _piece(self, s: int, j: int, gpus: int, flexible: bool) -> Piece:
+        pattern = self.jobs.hatch(j) if self.color_by != "status" else ""
+        hatch = ("//////" if flexible else "") + pattern
+        name, crossed = self.instance.jobs[j].id, j in self.preempted
+        return Piece(gpus, self.colour(s, j, flexible), name, hatch, crossed)
 
     def legend(self, *, many: bool) -> list[Any]:
         """Return the entries of all that is drawn."""

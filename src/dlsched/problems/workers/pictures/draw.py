@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from dlsched.display.drawing.bands import Bands, colours_array, require_drawable
+from dlsched.display.drawing.cells import NAMED, Owner, Piece, draw_columns, draw_rows
 from dlsched.display.drawing.colours import (
-    EDGE,
     IDLE,
     OTHER,
     SAME,
@@ -19,11 +16,9 @@ from dlsched.display.drawing.colours import (
     by_number,
     choose,
     default_of,
-    mix,
 )
-from dlsched.display.drawing.labels import box_label
 from dlsched.display.drawing.legend import colour_entries, entry, finish, idle_entry
-from dlsched.display.drawing.style import SMALL, TEXT, ink, new_axes, set_labels, short_name
+from dlsched.display.drawing.style import ink
 from dlsched.problems.workers.definition.check import check
 from dlsched.problems.workers.definition.schema import (
     KINDS,
@@ -34,15 +29,12 @@ from dlsched.problems.workers.definition.schema import (
     Solution,
 )
 from dlsched.results.summary import solution_text
-from dlsched.text.figures import shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 COLOR_BY = ("job", "kind", "gpus")
 """What placed workers can be coloured by: their job, base or flexible, the GPUs of a worker."""
-_NAMED = 24
-"""Up to this number of servers, each has a row with its name."""
 _KINDS: dict[Kind, str] = {"base": "#0072b2", "flexible": "#e69f00"}
 
 
@@ -82,12 +74,16 @@ def draw(
     OptionError
         If it cannot be coloured by that.
     """
-    named = len(instance.servers) <= _NAMED
+    named = len(instance.servers) <= NAMED
     default = default_of([job.id for job in instance.jobs], "kind") if named else "gpus"
     chosen = choose(color_by, COLOR_BY, default, instance.problem)
     picture = _Picture(instance, solution, chosen, other)
     standalone = ax is None
-    axes = picture.rows(ax) if named else picture.columns(ax)
+    servers = picture.servers(named)
+    if named:
+        axes = draw_rows(servers, ax, room=1.25)
+    else:
+        axes = draw_columns(servers, ax, ", training servers first")
     finish(axes, picture.title(), picture.legend(named), own=standalone)
     return axes
 
@@ -159,54 +155,22 @@ class _Picture:
         worth = solution_text(self.solution.method, objective)
         return f"{text}, {len(instance.jobs):,} jobs; {worth}"
 
-    def rows(self, ax: Axes | None) -> Axes:
-        """Draw a row of boxes for each server."""
-        n = len(self.order)
-        if ax is None:
-            ax = new_axes(0.2 * max(n, 1) + 0.95)
-        for row, server in enumerate(self.order):
-            self._row(ax, row, server)
-        width = max((s.gpus for s in self.order), default=1)
-        set_labels(ax, "GPUs of the server", "server")
-        ax.set_yticks(range(n), [short_name(s.id, 10) for s in self.order], fontsize=TEXT)
-        ax.set_xticks(range(0, width + 1, max(1, width // 8)))
-        ax.set_xlim(0, width * 1.25)
-        ax.set_ylim(max(n, 1) - 0.5, -0.5)
-        ax.tick_params(axis="y", length=0)
-        ax.spines["left"].set_visible(False)
-        ax.spines["bottom"].set_bounds(0, width)
-        return ax
+    def servers(self, named: bool) -> list[Owner]:
+        """Return the servers with what is on them, training servers first."""
+        owners = []
+        for server in self.order:
+            before = server.gpus - server.free
+            pieces = [Piece(before, OTHER)] if before else []
+            pieces += [self._piece(*worker) for worker in self.workers[server.id]]
+            frame = ink() if server.pool == "loan" and not named else ""
+            owners.append(Owner(server.id, server.gpus, pieces, self.where(server), frame))
+        return owners
 
-    def _row(self, ax: Axes, row: int, server: Server) -> None:
-        from matplotlib.patches import Rectangle
-
-        low = row - 0.42
-        high = 0.84
-        frame: dict[str, Any] = {"edgecolor": EDGE, "linewidth": 0.6}
-        ax.add_patch(Rectangle((0, low), server.gpus, high, facecolor=IDLE, **frame))
-        start = server.gpus - server.free
-        if start:
-            ax.add_patch(Rectangle((0, low), start, high, facecolor=OTHER, zorder=2, **frame))
-        for j, kind in self.workers[server.id]:
-            job = self.instance.jobs[j]
-            fill = self.colour(j, kind)
-            pattern = "" if self.color_by == "kind" else self.jobs.hatch(j)
-            hatch = ("//////" if self.hatched(kind) else "") + pattern
-            look: dict[str, Any] = {"edgecolor": mix(fill, "#000000", 0.55), "hatch": hatch}
-            box = (start, low, job.gpus_per_worker, high)
-            ax.add_patch(Rectangle(box[:2], *box[2:], facecolor=fill, zorder=3, lw=0.6, **look))
-            box_label(ax, box, shorten(job.id, 12), fill, opaque=bool(hatch))
-            start += job.gpus_per_worker
-        for g in range(1, server.gpus):
-            ax.plot([g, g], [low, low + high], color="#00000040", linewidth=0.4, zorder=2.5)
-        ax.annotate(
-            self.where(server),
-            (server.gpus, row),
-            xytext=(3, 0),
-            textcoords="offset points",
-            va="center",
-            fontsize=SMALL,
-        )
+    def _piece(self, j: int, kind: Kind) -> Piece:
+        job = self.instance.jobs[j]
+        pattern = "" if self.color_by == "kind" else self.jobs.hatch(j)
+        hatch = ("//////" if self.hatched(kind) else "") + pattern
+        return Piece(job.gpus_per_worker, self.colour(j, kind), job.id, hatch)
 
     def where(self, server: Server) -> str:
         """Return the pool of a server, and its group with the workers that it gets."""
@@ -215,32 +179,6 @@ class _Picture:
         kinds = {kind for _, kind in self.workers[server.id]}
         group = server.group or (kinds.pop() if len(kinds) == 1 else None)
         return f"on loan, {group}" if group and self.instance.separate_groups else "on loan"
-
-    def columns(self, ax: Axes | None) -> Axes:
-        """Draw a column of cells for each server."""
-        n = len(self.order)
-        cells = max(s.gpus for s in self.order)
-        require_drawable(n, cells, "the GPUs of its servers")
-        colours = np.ones((cells, n, 3))
-        for column, server in enumerate(self.order):
-            start = server.gpus - server.free
-            colours[:start, column] = colours_array([OTHER])
-            for j, kind in self.workers[server.id]:
-                size = self.instance.jobs[j].gpus_per_worker
-                colours[start : start + size, column] = colours_array([self.colour(j, kind)])
-                start += size
-            colours[server.gpus :, column] = colours_array(["#eeeeee"])
-        bands = Bands(n, cells, ax, cell_points=2.2, below=44)
-        bands.paint(colours)
-        loan = [c for c, server in enumerate(self.order) if server.pool == "loan"]
-        bands.frames(loan, edgecolor=ink(), linewidth=1.1)
-        bands.finish()
-        words = f"all {n:,} servers, training servers first, {bands.per_band} in a row; "
-        words += "a server is a column of its GPUs"
-        set_labels(bands.ax, words, "servers")
-        bands.ax.spines[:].set_visible(False)
-        bands.ax.tick_params(length=0)
-        return bands.ax
 
     def legend(self, named: bool) -> list[Any]:
         """Return the entries of all that is drawn."""
