@@ -18,6 +18,7 @@ BUILT_IN = (
     "sensitivity",
     "workers",
     "dispatch",
+    "shares",
 )
 """The problems of this package, each a folder of this name under ``dlsched.problems``."""
 

@@ -22,6 +22,7 @@ from dlsched.testing.trials import (
     gap_to,
     optimum_of,
     owner_for,
+    precision_of,
     strategy_of,
 )
 from dlsched.variants import VariantLike
@@ -185,6 +186,9 @@ class _Check:
         if kind not in self.known:
             raise Broken(kind, message)
 
+    def _beats(self, mine: Objective, optimum: Objective) -> bool:
+        return mine.better_than(optimum) and gap_to(optimum, mine) > precision_of(self.owner)
+
     def repeat(self, instance: Instance, trial: Trial) -> None:
         try:
             again = attempt(self.method, instance, self.seed, self.owner)
@@ -204,7 +208,7 @@ class _Check:
         if mine is None:
             if optimum is not None and self.complete:
                 self.fail("stuck", f"no solution, though {optimum} can be had")
-        elif optimum is None or mine.better_than(optimum):
+        elif optimum is None or self._beats(mine, optimum):
             self.fail("beats_optimum", f"{mine} against {optimum}: one of the checkers is wrong")
         else:
             gap = gap_to(optimum, mine)

@@ -19,7 +19,7 @@ from dlsched.testing.heuristic import check_heuristic
 from dlsched.testing.search import Finding
 from dlsched.testing.subject import NothingToCheck, Subject, require
 from dlsched.testing.transformations import renamed, reordered
-from dlsched.testing.trials import Broken
+from dlsched.testing.trials import Broken, gap_to, precision_of
 
 _PROVED = (Termination.PROVED, Termination.CLAIMED)
 """How an exact method ends that states an optimum; another package's only claims it."""
@@ -202,6 +202,7 @@ def warm_start(subject: Subject) -> Finding | None:
                 require(result.start, f"{result.method} does not report on the start")
             for result in solved:
                 worse = given.better_than(result.objective)
+                worse &= gap_to(given, result.objective) > precision_of(subject.problem)
                 require(not worse, f"{result.method}: {result.objective} from {given}")
 
     return subject.each(check)

@@ -11,7 +11,7 @@ from dlsched.results.result import Status
 from dlsched.schema.envelope import Instance
 from dlsched.testing.search import Finding
 from dlsched.testing.subject import Subject, require
-from dlsched.testing.trials import Broken
+from dlsched.testing.trials import Broken, gap_to, precision_of
 
 _MOST_SECONDS = 60
 """For a proof of the example."""
@@ -57,7 +57,9 @@ def model_assign(subject: Subject) -> Finding | None:
                     break  # later levels compare only at equal earlier ones
             read = subject.problem.check(instance, module.read(instance, model))
             require(read.feasible, f"the solution read back is infeasible: {read.violations[:1]}")
-            worse = objective.better_than(read.objective or ())
+            assert read.objective is not None
+            worse = objective.better_than(read.objective)
+            worse &= gap_to(objective, read.objective) > precision_of(subject.problem)
             require(not worse, f"the solution read back has {read.objective}, not {objective}")
 
     return subject.each(check)

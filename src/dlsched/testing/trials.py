@@ -14,7 +14,15 @@ from dlsched import registry
 from dlsched.api.solving import solve
 from dlsched.errors import InstanceChanged, OptionError, describe
 from dlsched.registry import Method, Problem
-from dlsched.results.objective import SLACK, TOLERANCE, Bound, Level, Objective, relative_gap
+from dlsched.results.objective import (
+    SLACK,
+    SOLVER_PRECISION,
+    TOLERANCE,
+    Bound,
+    Level,
+    Objective,
+    relative_gap,
+)
 from dlsched.results.result import Claim, Status
 from dlsched.run import Run
 from dlsched.schema.envelope import Instance
@@ -254,6 +262,12 @@ def _beaten(
         if not any(bound.value == value for bound in of_level):
             return None
     return None
+
+
+def precision_of(owner: Problem) -> float:
+    """Return up to which relative difference brute force is right: where numbers are estimated."""
+    model = owner.module("model") if owner.has_module("model") else None
+    return SOLVER_PRECISION if getattr(model, "ESTIMATED", ()) else 0.0
 
 
 def gap_to(optimum: Objective, found: Objective) -> float:

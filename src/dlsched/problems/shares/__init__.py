@@ -1,27 +1,35 @@
-"""Gavel's allocation programs (OSDI'20): shares of heterogeneous GPUs by policy.
+"""Shares: the time of each job on each type of GPU (Gavel's allocation programs)."""
 
-`shares` solves one linear program over kinds of jobs, with or without two jobs on the same GPUs,
-and returns exact, checked shares with a certified bound. `check` is the checker on its own.
-"""
-
-from dlsched.problems.shares.allocation import PairShare, Round, Shares
-from dlsched.problems.shares.api import shares
-from dlsched.problems.shares.checker import Checked, Share, check
-from dlsched.problems.shares.files import read_rates
-from dlsched.problems.shares.jobs import Job
-from dlsched.problems.shares.measures import POLICIES
-from dlsched.problems.shares.rates import Rates
+from dlsched.problems.shares.definition.check import LEVELS, check, explain
+from dlsched.problems.shares.definition.schema import Instance, Job, Model, Pair, Share, Solution
+from dlsched.problems.shares.instances.rates import Rates, from_rates, read_rates
+from dlsched.registry import Problem, Start
 
 __all__ = [
-    "POLICIES",
-    "Checked",
+    "PROBLEM",
+    "Instance",
     "Job",
-    "PairShare",
+    "Model",
+    "Pair",
     "Rates",
-    "Round",
     "Share",
-    "Shares",
-    "check",
+    "Solution",
+    "from_rates",
     "read_rates",
-    "shares",
 ]
+
+PROBLEM = Problem(
+    name="shares",
+    title="How much of its time each job spends on each type of GPU",
+    source="Gavel (OSDI'20), sections 3 to 5",
+    levels=LEVELS,
+    instance=Instance,
+    solution=Solution,
+    definition=check,
+    explain=explain,
+    exact="milp",
+    bound="lp",
+    size="jobs",
+    package=__name__,
+    starts=[Start("isolated")],
+)

@@ -8,7 +8,11 @@ from fractions import Fraction
 from typing import Any, ClassVar, Final, NamedTuple
 
 from dlsched.errors import UnknownName
-from dlsched.problems.shares import POLICIES, Job, shares
+from dlsched.problems.shares import Instance
+from dlsched.problems.shares.definition.check import check
+from dlsched.problems.shares.exact import milp
+from dlsched.problems.shares.exact.water_filling import water_filling
+from dlsched.run import Run
 from dlsched.schema import Id, Number
 from dlsched.simulation.engine.decision import Decision
 from dlsched.simulation.engine.policy import BasePolicy
@@ -23,8 +27,10 @@ from dlsched.simulation.policies.typed import (
 )
 from dlsched.simulation.workload.clock import TICKS
 
-TIMED: Final = ("makespan", "finish_time_fairness")
-"""Programs that read the work that remains."""
+POLICIES: Final = ("max_min", "water_filling", "makespan", "finish_time", "total")
+"""The objectives of `shares`, and `water_filling`, which goes on where the first one ends."""
+TIMED: Final = ("makespan", "finish_time")
+"""Those that read the work that remains."""
 
 ByPair = dict[Id, dict[str, float]]
 """A number for each job and type."""
@@ -41,14 +47,13 @@ class Gavel(BasePolicy):
     one type. Larger gangs are placed first, and jobs of the same type as before stay where they
     are.
 
-    Shares are computed anew, by `dlsched.problems.shares`, in rounds before which a job arrived or
-    completed.
+    Shares are computed anew, as an instance of `dlsched.problems.shares`, in rounds before which a
+    job arrived or completed.
 
     Parameters
     ----------
     method
-        One of ``dlsched.problems.shares.POLICIES``, the program of the shares; ``"max_min"`` for
-        None.
+        One of `POLICIES`, the program of the shares; ``"max_min"`` for None.
     interval
         Seconds of a round (section IV: six minutes). A job that completes within a round leaves
         its GPUs idle until the next **(D)**.
@@ -123,28 +128,30 @@ class Gavel(BasePolicy):
                 deficits.get(name, {}).update(owed)
             for pair in self._pairs(now):
                 deficits.get(pair.job, {})[pair.kind] = pair.deficit
-        rates: dict[Any, Any] = {}
-        labels: dict[Any, str] = {}
+        models: dict[Any, dict[str, Any]] = {}
         jobs = []
         for view in views:
             job = view.job
             known = rates_of(job, gpus)
-            like = (job.model, *known.items())
-            label = labels.setdefault(like, f"{job.model or 'job'} {len(labels)}")
-            rates[label, job.gpus] = known
-            timed: dict[str, Any] = {}
+            like = (job.model, job.gpus, *known.items())
+            made = {"id": f"{job.model or 'job'} {len(models)}", "gpus": job.gpus, "rates": known}
+            timed: dict[str, Any] = {"id": job.id, "model": models.setdefault(like, made)["id"]}
             if self.method in TIMED:
                 # A job without work still has to start.
                 remaining = view.remaining or Fraction(1, TICKS)
                 timed["steps"] = float(remaining * base_rate(job))
                 timed["elapsed"] = max(0.0, now - float(job.submit))
-            jobs.append(Job(job.id, label, job.gpus, **timed))
-        result = shares(rates, gpus, jobs, policy=self.method, certify=False)
+            jobs.append(timed)
+        fields = {"gpus": dict(gpus), "models": tuple(models.values()), "jobs": jobs}
+        objective = "max_min" if self.method == "water_filling" else self.method
+        instance = Instance(name="round", objective=objective, **fields)
+        divide = water_filling if self.method == "water_filling" else milp
+        solution = divide(instance, Run()).solution
         granted: ByPair = {}
-        for share in result.shares:
-            granted.setdefault(share.job, {})[share.gpu] = float(share.share)
+        for share in solution.shares:
+            granted.setdefault(share.jobs[0], {})[share.type] = float(share.time)
         self.memory |= {"since": now, "got": {}, "shares": granted, "deficits": deficits}
-        return {"method": self.method, "objective": [float(result.objective)]}
+        return {"method": self.method, "objective": [float(check(instance, solution).objective[0])]}
 
 
 class _Pair(NamedTuple):

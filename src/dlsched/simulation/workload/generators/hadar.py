@@ -156,7 +156,8 @@ def _measured(
     rates_of = {}
     for model, name in JOB_TYPES.items():
         for gpus in sorted({1, *sizes}):
-            row = {kind: float(rates.rate(name, gpus, kind.lower())) for kind in TYPES}
+            known = rates.alone.get((name, gpus), {})
+            row = {kind: float(known.get(kind.lower(), 0)) for kind in TYPES}
             if all(row.values()):
                 rates_of[model, gpus] = row
             elif gpus == 1:

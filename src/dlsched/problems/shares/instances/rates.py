@@ -1,4 +1,4 @@
-"""Reading throughput files: those of Gavel's public code, and flat ones made from them."""
+"""Rates of models: files of Gavel's public code, flat ones made of them, and instances of these."""
 
 from __future__ import annotations
 
@@ -7,14 +7,18 @@ import gzip
 import json
 import re
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 from dlsched.errors import InstanceError
-from dlsched.problems.shares.rates import Rates
+from dlsched.problems.shares.definition.schema import Instance
+from dlsched.schema import Flaw, Number, exact, shown, simplify, whole
 from dlsched.schema.files import read_json, read_text
+
+Like: TypeAlias = tuple[str, int]
+"""A model, and the GPUs of its jobs."""
 
 ALONE = ("job_type", "scale_factor", "iterations_per_second")
 PAIRS = (
@@ -27,8 +31,73 @@ PAIRS = (
 )
 _ISOLATED = "null"
 _SCALED = re.compile(r"(.*) \(scale factor (\d+)\)", re.DOTALL)
-_PAGE = "see docs/gavel.md"
+_PAGE = "see docs/problems/shares.md"
 _ROUNDING = 1e-6
+
+
+class Rates(NamedTuple):
+    """Iterations per second as exact numbers.
+
+    Attributes
+    ----------
+    alone
+        By model and GPUs of a job, then by type of GPU.
+    beside
+        By model, the model beside it, GPUs and type: the rates of both. Both orders are there.
+    """
+
+    alone: Mapping[Like, Mapping[str, Number]]
+    beside: Mapping[tuple[str, str, int, str], tuple[Number, Number]]
+
+
+def from_rates(
+    rates: Rates,
+    gpus: Mapping[str, int],
+    jobs: Mapping[str, Mapping[str, Any]],
+    *,
+    sharing: bool = True,
+    **fields: Any,
+) -> Instance:
+    """Return an instance of jobs that run models with known rates.
+
+    Parameters
+    ----------
+    gpus
+        GPUs of each type.
+    jobs
+        By id, the fields of each job: its ``model``, ``gpus`` (1 by default), and others of `Job`.
+    sharing
+        Whether two jobs may share GPUs.
+    **fields
+        Of the instance, as ``objective``; ``name`` is "unnamed" by default.
+    """
+    likes = {name: (job["model"], job.get("gpus", 1)) for name, job in jobs.items()}
+    for name, like in likes.items():
+        if like not in rates.alone:
+            problem = f"there are no rates of {like[0]!r} on {like[1]} GPUs"
+            raise InstanceError("jobs", f"[{name!r}]", problem, "add them, or leave the job out")
+    ids = {like: f"{like[0]} x{like[1]}" for like in dict.fromkeys(likes.values())}
+    models = [
+        {"id": label, "gpus": like[1], "rates": _on(rates.alone[like], gpus)}
+        for like, label in ids.items()
+    ]
+    pairs = [
+        {"models": (ids[a, scale], ids[b, scale]), "type": kind, "rates": both}
+        for (a, b, scale, kind), both in (rates.beside.items() if sharing else ())
+        if kind in gpus and (a, scale) in ids and (b, scale) in ids and a <= b
+    ]
+    rows = [
+        {"id": name}
+        | {key: entry for key, entry in job.items() if key != "gpus"}
+        | {"model": ids[likes[name]]}
+        for name, job in jobs.items()
+    ]
+    plain = {"name": "unnamed", "gpus": dict(gpus), "models": models, "pairs": pairs, "jobs": rows}
+    return Instance(**plain | fields)
+
+
+def _on(rates: Mapping[str, Number], gpus: Mapping[str, int]) -> dict[str, Number]:
+    return {kind: rate for kind, rate in rates.items() if kind in gpus}
 
 
 def read_rates(isolated: str | Path, colocated: str | Path | None = None) -> Rates:
@@ -52,7 +121,7 @@ def read_rates(isolated: str | Path, colocated: str | Path | None = None) -> Rat
     Returns
     -------
     Rates
-        By (model, scale), where the model is the job type. Types of GPU are called as in the file.
+        By (model, GPUs), where the model is the job type. Types of GPU are called as in the file.
         A rate beside another job that differs from that alone by less than 0.000001 is taken to be
         equal to it **(D)**: flat files have rates alone with six decimals, and pairs with more.
         Pairs of different scales are left out **(D)**: only jobs of one scale share GPUs.
@@ -70,7 +139,7 @@ def read_rates(isolated: str | Path, colocated: str | Path | None = None) -> Rat
             raise InstanceError(str(isolated), "", problem, "give one file")
         return _rates(*_nested(path), str(isolated), str(isolated))
     alone = _alone(path)
-    pairs = None if colocated is None else dict(_pairs(Path(colocated)))
+    pairs = {} if colocated is None else dict(_pairs(Path(colocated)))
     return _rates(alone, pairs, str(isolated), str(colocated))
 
 
@@ -88,32 +157,41 @@ def _alone(path: Path) -> dict[tuple[Any, Any], Any]:
 
 
 def _rates(
-    alone: Mapping[Any, Any], pairs: Mapping[Any, Any] | None, where: str, where_pairs: str
+    alone: Mapping[Any, Any], pairs: Mapping[Any, Any], where: str, where_pairs: str
 ) -> Rates:
-    """Return rates; errors name the file."""
-    try:
-        rates = Rates.of(alone)
-    except InstanceError as error:
-        raise InstanceError(where, error.path, error.problem, error.remedy) from None
-    if not pairs:
-        return rates
-    try:
-        return Rates.of(rates, {key: _equal(rates, key, both) for key, both in pairs.items()})
-    except InstanceError as error:
-        raise InstanceError(where_pairs, error.path, error.problem, error.remedy) from None
+    """Return rates as exact numbers; errors name the file."""
+    known: dict[Like, dict[str, Number]] = {}
+    for (model, scale), rates in alone.items():
+        place = f"[{model!r}, {scale!r}]"
+        like = str(model), _number(whole, scale, where, place)
+        known[like] = {k: _number(exact, r, where, place) for k, r in rates.items()}
+    beside: dict[tuple[str, str, int, str], tuple[Number, Number]] = {}
+    for (model, other, scale, gpu), rates in pairs.items():
+        place = f"[{model!r}, {other!r}, {scale!r}, {gpu!r}]"
+        if (model, scale) not in known or (other, scale) not in known:
+            raise InstanceError(where_pairs, place, "has no rates alone", "add them")
+        read = [_number(exact, rate, where_pairs, place) for rate in rates]
+        own = [known[name, scale].get(gpu, 0) for name in (model, other)]
+        ours, theirs = (
+            a if abs(float(a) - float(b)) < _ROUNDING else b for a, b in zip(own, read, strict=True)
+        )
+        if model == other:
+            ours = theirs = simplify(Fraction(ours + theirs) / 2)
+        if beside.setdefault((other, model, scale, gpu), (theirs, ours)) != (theirs, ours):
+            raise InstanceError(where_pairs, place, "differs in the other order", "keep one")
+        if ours and theirs:
+            beside[model, other, scale, gpu] = ours, theirs
+    return Rates(known, {key: both for key, both in beside.items() if all(both)})
 
 
-def _equal(rates: Rates, key: tuple[Any, ...], both: tuple[Any, Any]) -> tuple[Any, Any]:
-    """Return a pair's rates, those equal to the rate alone up to rounding replaced by it."""
-    model, other, scale, gpu = key
-    alone = (rates.rate(name, scale, gpu) for name in (model, other))
-    first, second = (
-        own
-        if isinstance(rate, (float, Fraction)) and abs(float(rate) - float(own)) < _ROUNDING
-        else rate
-        for rate, own in zip(both, alone, strict=True)
-    )
-    return first, second
+def _number(read: Callable[[object], Any], value: object, where: str, place: str) -> Any:
+    try:
+        number = read(value)
+    except Flaw as flaw:
+        raise InstanceError(where, place, flaw.problem, flaw.remedy) from None
+    if number < 0:
+        raise InstanceError(where, place, f"{shown(value)} is negative", "use a number from 0")
+    return number
 
 
 def _rows(path: Path) -> list[Any]:

@@ -1,0 +1,96 @@
+"""The exact method of shares: the linear program over kinds of jobs."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from dlsched.problems.shares import model
+from dlsched.problems.shares.definition.check import check
+from dlsched.problems.shares.definition.schema import Instance, Solution
+from dlsched.problems.shares.heuristics import isolated
+from dlsched.registry.own import method
+from dlsched.results.objective import Bound, at_bound
+from dlsched.results.result import Claim, Status, Termination
+from dlsched.run import Run, Stage
+from dlsched.solvers import highs
+from dlsched.solvers.certificate import dual_bound
+from dlsched.solvers.levels import SOLVER_LIBRARIES
+from dlsched.solvers.outcome import Vector
+from dlsched.solvers.standard_form import StandardForm, compile_model
+
+_MOST = 30
+"""Most programs for finish times; Newton's method needs about five."""
+
+
+@method("shares", kind="exact", preload=SOLVER_LIBRARIES, begins_with="lp")
+def milp(instance: Instance, run: Run) -> Claim:
+    """Linear program over kinds of jobs; of finish times one for each step of Newton's method.
+
+    Exact because equal jobs may have equal shares, by symmetry. A finish time's value is concave in
+    the throughput; tangents at the best value so far give a bound, and a better solution, until the
+    two agree. The bound is certified from the duals.
+    """
+    known = run.start or run.known or isolated(instance)
+    best = value_of(instance, known)
+    bound: Fraction | None = None
+    for number in range(_MOST if instance.objective == "finish_time" else 1):
+        if run.stop_reason() is not None:
+            break
+        run.announce(Stage.SEARCHING, f"program {number + 1}")
+        built = model.build(instance, best)
+        solved = optimize(built, run)
+        if solved is None:
+            break
+        bound = solved.bound if bound is None else min(bound, solved.bound)
+        solution = model.read(instance, built)
+        worth = value_of(instance, solution)
+        if worth > best:
+            known, best = solution, worth
+        run.record(float(best), float(bound))
+        if at_bound(best, Bound(bound, "certified", "lp")):
+            break
+    return claim_of(instance, run, known, bound)
+
+
+@method("shares", kind="bound", preload=SOLVER_LIBRARIES)
+def lp(instance: Instance, run: Run) -> Claim:
+    """The linear program's bound, from its duals; of finish times at the value of `isolated`."""
+    solved = optimize(model.build(instance, value_of(instance, isolated(instance))), run)
+    if solved is None:
+        return Claim(status=Status.NO_SOLUTION)
+    bounds = [[Bound(solved.bound, "certified", "lp")]]
+    return Claim(status=Status.NO_SOLUTION, termination=Termination.BOUND_ONLY, bounds=bounds)
+
+
+def value_of(instance: Instance, solution: Any) -> Fraction:
+    """Return a solution's value, by the definition."""
+    return Fraction(check(instance, solution).objective[0])
+
+
+class Solved(NamedTuple):
+    """An optimum, whose values the model's variables have: its form, duals and certified bound."""
+
+    form: StandardForm
+    duals: Vector
+    bound: Fraction
+
+
+def optimize(built: Any, run: Run) -> Solved | None:
+    """Solve a linear program; ``None`` if HiGHS was stopped or did not succeed."""
+    form = compile_model(built)
+    outcome = highs.solve(form, 0, run, relax=True)
+    if outcome.values is None or outcome.duals is None:
+        return None
+    bound = dual_bound(form, 0, outcome.duals)
+    for variable, found in zip(form.variables, outcome.values.tolist(), strict=True):
+        variable.set_value(found, skip_validation=True)
+    return None if bound is None else Solved(form, outcome.duals, Fraction(bound))
+
+
+def claim_of(instance: Instance, run: Run, known: Solution, bound: Fraction | None) -> Claim:
+    """Return what a solution and a bound on its value are worth."""
+    bounds = [[Bound(bound, "certified", "lp")] if bound is not None else []]
+    if bound is not None and at_bound(value_of(instance, known), bounds[0][0]):
+        return Claim(known, status=Status.OPTIMAL, bounds=bounds)
+    return Claim(known, status=Status.FEASIBLE, bounds=bounds, termination=run.stop_reason())

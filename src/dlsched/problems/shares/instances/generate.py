@@ -1,0 +1,95 @@
+"""Instances of shares."""
+
+from __future__ import annotations
+
+from itertools import combinations_with_replacement
+from typing import Any
+
+import numpy as np
+
+from dlsched.problems.shares.definition.schema import Instance, Objective
+
+_SPEEDS = {"v100": (1.0, 1.0), "p100": (0.3, 0.9), "k80": (0.08, 0.5)}
+"""The least and the largest rate of a model on each type, by that on the fastest."""
+_SCALES = {1: 0.7, 2: 0.1, 4: 0.15, 8: 0.05}
+"""GPUs of a job, and how often (Hadar, section IV-A: as in Microsoft's trace)."""
+_DIGITS = 6
+
+
+def generate(
+    rng: np.random.Generator,
+    *,
+    jobs: int = 64,
+    gpus: int = 20,
+    models: int = 8,
+    objective: Objective = "max_min",
+    sharing: bool = True,
+) -> Instance:
+    """Draw models with rates on three types of GPU, and jobs that run them.
+
+    Parameters
+    ----------
+    jobs
+        How many jobs are present.
+    gpus
+        GPUs of each type.
+    models
+        How many models there are; each runs on 1, 2, 4 and 8 GPUs.
+    objective
+        As the field.
+    sharing
+        Whether jobs of 1 GPU may share it, each at .4 to 1 of its rate alone.
+    """
+    best = rng.uniform(1, 40, models)
+    shares = {kind: rng.uniform(low, high, models) for kind, (low, high) in _SPEEDS.items()}
+    rows: list[dict[str, Any]] = []
+    for i in range(models):
+        for scale in _SCALES:
+            rates = {k: _rounded(best[i] * part[i] * scale**0.9) for k, part in shares.items()}
+            rows.append({"id": f"m{i} x{scale}", "gpus": scale, "rates": rates})
+    pairs = [
+        {"models": (a["id"], b["id"]), "type": kind, "rates": _beside(rng, a, b, kind)}
+        for a, b in combinations_with_replacement(rows[:: len(_SCALES)] if sharing else [], 2)
+        for kind in shares
+    ]
+    scales = rng.choice(list(_SCALES), jobs, p=list(_SCALES.values()))
+    chosen = rng.integers(models, size=jobs)
+    steps = rng.lognormal(10, 1.5, jobs)
+    elapsed = rng.integers(0, 86_400, jobs)
+    listed = [
+        {
+            "id": f"j{j}",
+            "model": f"m{chosen[j]} x{scales[j]}",
+            "steps": max(1, round(steps[j])),
+            "elapsed": int(elapsed[j]),
+        }
+        for j in range(jobs)
+        if scales[j] <= gpus
+    ]
+    plain: dict[str, Any] = {"name": "unnamed", "objective": objective, "models": rows}
+    return Instance(**plain, gpus=dict.fromkeys(shares, gpus), pairs=pairs, jobs=listed)
+
+
+def _rounded(rate: float) -> float:
+    return round(float(rate), _DIGITS)
+
+
+def _beside(
+    rng: np.random.Generator, a: dict[str, Any], b: dict[str, Any], kind: str
+) -> tuple[float, float]:
+    """Return the rates of two jobs on the same GPUs; equal ones of one model."""
+    parts = rng.uniform(0.4, 1, 2)
+    ours, theirs = (
+        _rounded(row["rates"][kind] * part) for row, part in zip((a, b), parts, strict=True)
+    )
+    return (ours, ours) if a is b else (ours, theirs)
+
+
+def examples() -> list[Instance]:
+    """Return the three jobs of Hadar's section II-A, with one GPU of each type."""
+    rates = {"J1": (40, 20, 30), "J2": (5, 15, 5), "J3": (10, 2, 20)}
+    kinds = ("V100", "P100", "K80")
+    models = [{"id": m, "rates": dict(zip(kinds, row, strict=True))} for m, row in rates.items()]
+    jobs = [{"id": name.lower(), "model": name} for name in rates]
+    gpus = dict.fromkeys(kinds, 1)
+    return [Instance(name="shares-three-jobs", gpus=gpus, models=models, jobs=jobs)]

@@ -1,0 +1,24 @@
+"""Parameters of the library's instances of shares, and the quantities that fuzzing scales."""
+
+from __future__ import annotations
+
+from dlsched.library import LibraryEntry
+
+_OBJECTIVES = ("max_min", "makespan", "finish_time", "total")
+
+
+ENTRIES = (
+    *(
+        LibraryEntry(
+            "small",
+            f"shares-small-{i:02}",
+            i,
+            {"jobs": 3 + i, "gpus": 2, "models": 3, "objective": _OBJECTIVES[i % 4]},
+        )
+        for i in range(1, 5)
+    ),
+    LibraryEntry("medium", "shares-64", 1, {}),
+    LibraryEntry("production", "shares-1024", 1, {"jobs": 1024}, mps=False),
+)
+QUANTITIES = (("models.*.rates.*", "pairs.*.rates.*"), ("jobs.*.weight",))
+"""Groups of fields in one unit, which may be multiplied by one factor."""

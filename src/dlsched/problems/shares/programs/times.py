@@ -1,0 +1,167 @@
+"""From total times of kinds of jobs to shares of jobs, and back."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from types import MappingProxyType
+from typing import NamedTuple, TypeAlias
+
+from dlsched.problems.shares.definition.schema import Instance, Share, Solution
+from dlsched.problems.shares.programs.kinds import Kind, kinds_of
+from dlsched.schema import Id
+
+_BITS = 60
+"""A solver's times are taken as multiples of 2 to the power of minus this."""
+_DIGITS = 15
+"""Shares are rounded down to this number of digits, which each double has."""
+Line: TypeAlias = list[tuple[Id, Fraction]]
+"""Jobs, and the length of each on a line on which they follow each other."""
+
+
+class Times(NamedTuple):
+    """Times of kinds: by kind and type alone, and by kind, model beside it, and type."""
+
+    alone: Mapping[tuple[Id, Id], float | Fraction]
+    beside: Mapping[tuple[Id, Id, Id], float | Fraction]
+
+
+def times_of(instance: Instance, solution: Solution) -> Times:
+    """Return the times of the kinds in a solution."""
+    kind_of = {job: kind for kind in kinds_of(instance).values() for job in kind.jobs}
+    alone: dict[tuple[Id, Id], Fraction] = defaultdict(Fraction)
+    beside: dict[tuple[Id, Id, Id], Fraction] = defaultdict(Fraction)
+    for share in solution.shares:
+        kinds = [kind_of[job] for job in share.jobs]
+        if len(kinds) == 1:
+            alone[kinds[0].name, share.type] += Fraction(share.time)
+        for ours, theirs in zip(kinds, kinds[::-1], strict=True) if len(kinds) > 1 else ():
+            beside[ours.name, theirs.example.model, share.type] += Fraction(share.time)
+    return Times(alone, beside)
+
+
+def solution_of(
+    instance: Instance, times: Times, needs: Mapping[Id, Fraction] = MappingProxyType({})
+) -> Solution:
+    """Return a solution close to a solver's times.
+
+    Jobs below the throughput that their kind needs get time alone on their fastest type. If a job's
+    time or a type's GPUs are then exceeded, all times are divided by the largest ratio. Of two
+    sides that should be equal, the longer is cut. What this costs is in the value.
+    """
+    kinds = kinds_of(instance)
+    alone = {key: _exact(time) for key, time in times.alone.items()}
+    beside = {key: _exact(time) for key, time in times.beside.items()}
+    _raise_to(instance, kinds, alone, beside, needs)
+    worst = max(_loads(instance, kinds, alone, beside), default=Fraction(1))
+    divisor = max(worst, Fraction(1))
+    shares = []
+    for (c, k), time in alone.items():
+        each = _rounded(time / divisor / kinds[c].count)
+        shares += [Share(jobs=(job,), type=k, time=each) for job in kinds[c].jobs if each]
+    for a, b, k, length in _paired(kinds, beside):
+        each = _rounded(length / divisor)
+        shares += [Share(jobs=(a, b), type=k, time=each)] if each else []
+    return Solution(shares=tuple(shares))
+
+
+def _exact(time: float | Fraction) -> Fraction:
+    return Fraction(max(0, round(time * 2**_BITS)), 2**_BITS)
+
+
+def _rounded(time: Fraction) -> Fraction:
+    """Return a number rounded down to `_DIGITS` digits."""
+    if not time:
+        return time
+    scale = 10 ** (_DIGITS + max(0, len(str(time.denominator // time.numerator or 1)) - 1))
+    return Fraction(time.numerator * scale // time.denominator, scale)
+
+
+def _raise_to(
+    instance: Instance,
+    kinds: Mapping[Id, Kind],
+    alone: dict[tuple[Id, Id], Fraction],
+    beside: Mapping[tuple[Id, Id, Id], Fraction],
+    needs: Mapping[Id, Fraction],
+) -> None:
+    """Give jobs of less throughput than their kind needs time alone."""
+    work = dict.fromkeys(kinds, Fraction(0))
+    for (c, k), time in alone.items():
+        work[c] += Fraction(kinds[c].rates[k]) * time
+    for (c, b, k), time in beside.items():
+        work[c] += Fraction(instance.beside[kinds[c].example.model, b, k]) * time
+    for c, need in needs.items():
+        rates = kinds[c].rates
+        missing = need * kinds[c].count - work[c]
+        if missing > 0:
+            fastest = max(rates, key=lambda k: rates[k])
+            time = missing / Fraction(rates[fastest])
+            alone[c, fastest] = alone.get((c, fastest), Fraction(0)) + time
+
+
+def _loads(
+    instance: Instance,
+    kinds: Mapping[Id, Kind],
+    alone: Mapping[tuple[Id, Id], Fraction],
+    beside: Mapping[tuple[Id, Id, Id], Fraction],
+) -> Iterator[Fraction]:
+    """Yield used by available, of each kind's time and of each type's GPUs."""
+    busy: dict[Id, Fraction] = defaultdict(Fraction)
+    used: dict[Id, Fraction] = defaultdict(Fraction)
+    for (c, k), time in alone.items():
+        busy[c] += time
+        used[k] += kinds[c].gpus * time
+    for (c, _, k), time in beside.items():
+        busy[c] += time
+        used[k] += kinds[c].gpus * time / 2
+    yield from (time / kinds[c].count for c, time in busy.items())
+    yield from (gpus / instance.gpus[k] for k, gpus in used.items() if gpus)
+
+
+def _paired(
+    kinds: Mapping[Id, Kind], beside: Mapping[tuple[Id, Id, Id], Fraction]
+) -> Iterator[tuple[Id, Id, Id, Fraction]]:
+    """Divide time beside models into time of pairs of jobs, with few pairs.
+
+    Two models: their jobs' times are laid on two lines, and jobs at the same place are a pair. One
+    model beside itself: its jobs' times are laid on a circle, and jobs at opposite places are a
+    pair; they differ, because no job has more than half of the circle.
+    """
+    lines: dict[tuple[Id, Id, Id], Line] = defaultdict(list)
+    for (c, b, k), time in beside.items():
+        if time:
+            each = time / kinds[c].count
+            lines[kinds[c].example.model, b, k] += [(job, each) for job in kinds[c].jobs]
+    for (model, other, k), ours in sorted(lines.items()):
+        if model <= other:
+            both = _halves(ours) if model == other else (ours, lines.get((other, model, k), []))
+            yield from ((a, b, k, length) for a, b, length in _overlaps(*both) if a != b)
+
+
+def _halves(line: Line) -> tuple[Line, Line]:
+    """Return the two halves of a line."""
+    missing = sum((length for _, length in line), Fraction(0)) / 2
+    first: Line = []
+    for i, (job, length) in enumerate(line):
+        if length >= missing:
+            return [*first, (job, missing)], [(job, length - missing), *line[i + 1 :]]
+        first.append((job, length))
+        missing -= length
+    return first, []
+
+
+def _overlaps(ours: Line, theirs: Line) -> Iterator[tuple[Id, Id, Fraction]]:
+    """Yield the jobs that lie at the same place of two lines, and for how long."""
+    a, b = iter(ours), iter(theirs)
+    job, mine = next(a, ("", Fraction(0)))
+    other, its = next(b, ("", Fraction(0)))
+    while job and other:
+        length = min(mine, its)
+        if length:
+            yield job, other, length
+        mine, its = mine - length, its - length
+        if not mine:
+            job, mine = next(a, ("", Fraction(0)))
+        if not its:
+            other, its = next(b, ("", Fraction(0)))

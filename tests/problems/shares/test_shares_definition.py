@@ -1,0 +1,196 @@
+"""The definition and the files: values by hand, violations, unusable fields, files of rates."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from refusals import refused_path
+
+import dlsched
+from dlsched import InstanceError
+from dlsched.problems.shares import from_rates, read_rates
+
+HEAD = {"dlsched": 1, "problem": "shares"}
+INSTANCE: dict[str, Any] = HEAD | {
+    "name": "hand",
+    "gpus": {"A": 2, "B": 2},
+    "models": [
+        {"id": "m", "rates": {"A": 4, "B": 2}},
+        {"id": "n", "gpus": 2, "rates": {"A": 6}},
+        {"id": "o", "rates": {"A": 3, "B": 1}},
+        {"id": "p", "gpus": 4, "rates": {"A": 1, "B": 1}},
+    ],
+    "pairs": [{"models": ["m", "o"], "type": "A", "rates": [3, 2]}],
+    "jobs": [
+        {"id": "x", "model": "m", "weight": 2, "steps": 90},
+        {"id": "y", "model": "n", "steps": 60, "elapsed": 10},
+        {"id": "z", "model": "o", "steps": 30},
+    ],
+}
+
+
+def share(jobs: list[str], kind: str, time: Any) -> dict[str, Any]:
+    """Return a share as in a file."""
+    return {"jobs": jobs, "type": kind, "time": time}
+
+
+GOOD = [share(["x", "z"], "A", 0.5), share(["x"], "B", 0.5), share(["y"], "A", 0.75)]
+# x: .5 x 3 + .5 x 2 = 2.5; y: 4.5; z: 1 iterations a second; A: .5 + 2 x .75 = 2 GPUs.
+
+
+def verify(shares: list[dict[str, Any]], **changes: Any) -> dlsched.Report:
+    """Check shares of the instance with some fields changed."""
+    return dlsched.verify(INSTANCE | changes, HEAD | {"instance": "hand", "shares": shares})
+
+
+@pytest.mark.parametrize(
+    ("objective", "value"),
+    [
+        # Proportional: x 3, y 3, z 2. x: 2.5 / (2 x 3); y: 2 x 4.5 / 3; z: 1 / 2.
+        ("max_min", Fraction(5, 12)),
+        ("makespan", Fraction(25, 900)),  # x: 2.5 / 90; y: 4.5 / 60; z: 1 / 30
+        # Isolated, 4 / 3 of a GPU each: x 3, y 2, z 2. x: 30 / 36, y: 40 / 23.3, z: 15 / 30.
+        ("finish_time", Fraction(1, 2)),
+        ("total", 2 * Fraction(5, 2) + Fraction(9, 2) + 1),
+    ],
+)
+def test_values_by_hand(objective: str, value: Fraction) -> None:
+    """Each objective's value, computed exactly from the shares."""
+    report = verify(GOOD, objective=objective)
+    assert report.feasible
+    assert report.objective == (value,)
+    assert report.details["throughput"] == {"x": 2.5, "y": 4.5, "z": 1.0}
+
+
+def test_no_shares_are_worth_nothing() -> None:
+    """All GPUs may be idle."""
+    assert verify([]).objective == (0,)
+    assert verify([]).feasible
+
+
+@pytest.mark.parametrize(
+    ("shares", "kind", "where"),
+    [
+        ([share(["w"], "A", 0.5)], "unknown_job", "shares[0].jobs"),
+        ([share(["x"], "C", 0.5)], "unknown_type", "shares[0].type"),
+        ([share(["x", "x"], "A", 0.5)], "same_job", "shares[0].jobs"),
+        ([share(["y"], "B", 0.5)], "cannot_run", "shares[0]"),
+        ([share(["x", "z"], "B", 0.5)], "cannot_share", "shares[0]"),
+        ([share(["x", "y"], "A", 0.5)], "cannot_share", "shares[0]"),
+        ([share(["x"], "A", 0.6), share(["x", "z"], "A", 0.5)], "time", "jobs['x']"),
+        ([share(["y"], "A", 0.8), share(["x"], "A", 0.5)], "gpus", "gpus['A']"),
+    ],
+)
+def test_violations(shares: list[dict[str, Any]], kind: str, where: str) -> None:
+    """Each requirement that is broken is named, alone and with its place."""
+    report = verify(shares)
+    assert [(v.kind, v.where) for v in report.violations] == [(kind, where)]
+
+
+def test_limits_are_exact() -> None:
+    """A type that is used by one part in 1e15 too much is a violation."""
+    tight = [share(["y"], "A", 1)]
+    assert verify(tight).feasible
+    assert not verify([*tight, share(["x"], "A", 1e-15)]).feasible
+
+
+@pytest.mark.parametrize(
+    ("change", "path"),
+    [
+        ({"jobs": [{"id": "x", "model": "q"}]}, "jobs[0].model"),
+        ({"jobs": [{"id": "x", "model": "p"}]}, "jobs[0]"),
+        ({"jobs": [{"id": "x", "model": "m"}] * 2}, "jobs[1].id"),
+        ({"jobs": [{"id": "x", "model": "m"}], "objective": "makespan"}, "jobs[0].steps"),
+        ({"jobs": [{"id": "x", "model": "m", "weight": 0}]}, "jobs[0].weight"),
+        ({"pairs": [{"models": ["m", "q"], "type": "A", "rates": [1, 1]}]}, "pairs[0].models[1]"),
+        ({"pairs": [{"models": ["m", "n"], "type": "A", "rates": [1, 1]}]}, "pairs[0].models"),
+        ({"pairs": [{"models": ["m", "m"], "type": "A", "rates": [1, 2]}]}, "pairs[0].rates"),
+        ({"pairs": [{"models": ["m", "o"], "type": "C", "rates": [1, 2]}]}, "pairs[0].type"),
+        ({"pairs": [{"models": ["m", "o"], "type": "A", "rates": [1]}]}, "pairs[0].rates"),
+        ({"pairs": [INSTANCE["pairs"][0]] * 2}, "pairs[1]"),
+        ({"models": [{"id": "m", "rates": {"C": 1}}]}, "models[0].rates.C"),
+    ],
+)
+def test_unusable_fields(change: dict[str, Any], path: str) -> None:
+    """An error names the field's path."""
+    assert refused_path(INSTANCE | change) == path
+
+
+NESTED = {
+    "v100": {
+        "('A', 1)": {"null": 4.0, "('B', 1)": [3.0, 2.0], "('A', 1)": [3.0, 2.0]},
+        "('B', 1)": {"null": 3.0, "('A', 1)": [2.0, 3.0]},
+        "A (scale factor 2)": {"null": 7.0, "('B', 1)": [1, 1]},
+    },
+    "k80": {"('A', 1)": {"null": 1.0000001, "('B', 1)": [1.0, 0.0]}, "('B', 1)": {"null": 0}},
+}
+
+
+def test_files_of_the_public_code(tmp_path: Path) -> None:
+    """Rates alone by model and GPUs; pairs of one scale, both orders, none that cannot run."""
+    path = tmp_path / "rates.json"
+    path.write_text(json.dumps(NESTED))
+    rates = read_rates(path)
+    assert rates.alone["A", 1] == {"v100": 4, "k80": Fraction("1.0000001")}
+    assert rates.alone["A", 2] == {"v100": 7}
+    half = Fraction(5, 2)  # of a model beside itself, in turns
+    assert rates.beside == {
+        ("A", "B", 1, "v100"): (3, 2),
+        ("B", "A", 1, "v100"): (2, 3),
+        ("A", "A", 1, "v100"): (half, half),
+    }
+    jobs: dict[str, dict[str, Any]] = {"a": {"model": "A"}, "b": {"model": "B"}}
+    made = from_rates(rates, {"v100": 1}, jobs)
+    assert [pair.models for pair in made.pairs] == [("A x1", "B x1"), ("A x1", "A x1")]
+    # Side by side B has 2 of 3, A 3 of 4 a second, and some time alone: 9 of 13 each.
+    assert float(dlsched.solve(made).objective.value) == pytest.approx(9 / 13)
+
+
+def test_flat_files(tmp_path: Path) -> None:
+    """A list of rates alone, and a table of pairs with its columns in any order."""
+    alone = [
+        {"job_type": m, "scale_factor": 1, "iterations_per_second": {"v100": r}}
+        for m, r in (("A", 4), ("B", 3))
+    ]
+    columns = ["beside", "gpu", "job_type", "scale_factor", "iterations_per_second"]
+    columns.append("iterations_per_second_of_the_other")
+    pairs = {"columns": columns, "rows": [["B", "v100", "A", 1, 3, 2]]}
+    paths = tmp_path / "alone.json", tmp_path / "pairs.json"
+    for path, data in zip(paths, (alone, pairs), strict=True):
+        path.write_text(json.dumps(data))
+    rates = read_rates(*paths)
+    assert rates.alone["B", 1] == {"v100": 3}
+    assert rates.beside["A", "B", 1, "v100"] == (3, 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[1]", "does not have exactly the fields"),
+        ("nonsense", "is not JSON"),
+        ('{"v100": {"A": {"null": -1}}}', "is negative"),
+        ('{"v100": {"A": {"null": "fast"}}}', "is not a number"),
+        ('{"v100": {"A": 3}}', "is no object of rates"),
+        ('{"v100": {"A": {"null": 1, "B": [1]}}}', r"is not \[rate, rate of the other\]"),
+        ('{"v100": {"A": {"null": 1, "B": [1, 1]}}}', "has no rates alone"),
+    ],
+)
+def test_unusable_files_of_rates(tmp_path: Path, text: str, words: str) -> None:
+    """The error names the file and what is wrong."""
+    path = tmp_path / "rates.json"
+    path.write_text(text)
+    with pytest.raises(InstanceError, match=words) as caught:
+        read_rates(path)
+    assert str(path) in str(caught.value)
+
+
+def test_jobs_without_rates_are_refused(tmp_path: Path) -> None:
+    """The error names the job."""
+    path = tmp_path / "rates.json"
+    path.write_text(json.dumps(NESTED))
+    with pytest.raises(InstanceError, match="no rates of 'C' on 1 GPUs"):
+        from_rates(read_rates(path), {"v100": 1}, {"a": {"model": "C"}})
