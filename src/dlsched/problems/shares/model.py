@@ -142,8 +142,8 @@ def _up(number: Fraction) -> float:
 
 def read(instance: Instance, m: Any) -> Solution:
     """Return a solution close to the values of the model's variables; see `solution_of`."""
-    alone = {key: y.value or 0.0 for key, y in m.y.items()}
-    beside = {key: z.value or 0.0 for key, z in m.z.items()}
+    alone = {key: y.value for key, y in m.y.items() if y.value}
+    beside = {key: z.value for key, z in m.z.items() if z.value}
     level = Fraction(m.UNIT) * Fraction(m.level.value or 0)
     needs = {}
     for name, kind in kinds_of(instance).items() if instance.objective != "total" else ():

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import ast
-import gzip
 import json
 import re
-import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -15,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 from dlsched.errors import InstanceError
 from dlsched.problems.shares.definition.schema import Instance
 from dlsched.schema import Flaw, Number, exact, shown, simplify, whole
-from dlsched.schema.files import read_json, read_text
+from dlsched.schema.files import read_text
 
 Like: TypeAlias = tuple[str, int]
 """A model, and the GPUs of its jobs."""
@@ -132,28 +130,52 @@ def read_rates(isolated: str | Path, colocated: str | Path | None = None) -> Rat
         If a file cannot be read, a field or column is missing or unknown, a rate is no number
         from 0, or the two orders of a pair disagree; if pairs are given twice.
     """
-    path = Path(isolated)
-    if _is_nested(path):
-        if colocated is not None:
-            problem = f"has pairs, and so has {colocated}"
-            raise InstanceError(str(isolated), "", problem, "give one file")
-        return _rates(*_nested(path), str(isolated), str(isolated))
-    alone = _alone(path)
-    pairs = {} if colocated is None else dict(_pairs(Path(colocated)))
-    return _rates(alone, pairs, str(isolated), str(colocated))
+    where, data = str(isolated), _parsed(isolated)
+    if not isinstance(data, dict):
+        pairs = {} if colocated is None else _pairs(_parsed(colocated), str(colocated))
+        return _rates(_alone(data, where), pairs, where, str(colocated))
+    if colocated is not None:
+        raise InstanceError(where, "", f"has pairs, and so has {colocated}", "give one file")
+    return _rates(*_nested(data, where), where, where)
 
 
-def _alone(path: Path) -> dict[tuple[Any, Any], Any]:
-    alone: dict[tuple[Any, Any], Any] = {}
-    for i, row in enumerate(_rows(path)):
+def _parsed(path: str | Path) -> Any:
+    text = read_text(Path(path), opening="")
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InstanceError(str(path), "", f"is not JSON ({error})", "correct it there") from None
+
+
+def _alone(rows: Any, where: str) -> dict[Any, Any]:
+    if not isinstance(rows, list):
+        raise InstanceError(where, "", "is no list of rates", _PAGE)
+    for i, row in enumerate(rows):
         if not isinstance(row, dict) or set(row) != set(ALONE):
             problem = "does not have exactly the fields " + ", ".join(ALONE)
-            raise InstanceError(str(path), f"[{i}]", problem, _PAGE)
-        key = row["job_type"], row["scale_factor"]
-        if key in alone:
-            raise InstanceError(str(path), f"[{i}]", f"{key!r} stands twice", "keep one of the two")
-        alone[key] = row["iterations_per_second"]
-    return alone
+            raise InstanceError(where, f"[{i}]", problem, _PAGE)
+    return _unlike([([row[name] for name in ALONE[:2]], row[ALONE[2]]) for row in rows], where)
+
+
+def _pairs(data: Any, where: str) -> dict[Any, Any]:
+    try:
+        place = [data["columns"].index(name) for name in PAIRS]
+        rows = [[row[k] for k in place] for row in data["rows"]]
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+        problem = f"has no columns {', '.join(PAIRS)}, or no rows of them"
+        raise InstanceError(where, "", problem, _PAGE) from None
+    order = ((model, other, scale, gpu) for gpu, scale, model, other, *_ in rows)
+    return _unlike(list(zip(order, (row[4:] for row in rows), strict=True)), where)
+
+
+def _unlike(entries: list[tuple[Any, Any]], where: str) -> dict[Any, Any]:
+    """Return entries by their keys; raise `InstanceError` if one stands twice."""
+    found: dict[Any, Any] = {}
+    for key, entry in entries:
+        if tuple(key) in found:
+            raise InstanceError(where, str(list(key)), "stands twice", "keep one of the two")
+        found[tuple(key)] = entry
+    return found
 
 
 def _rates(
@@ -194,56 +216,11 @@ def _number(read: Callable[[object], Any], value: object, where: str, place: str
     return number
 
 
-def _rows(path: Path) -> list[Any]:
-    text = read_text(path, opening="")
-    try:
-        rows = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise InstanceError(str(path), "", f"is not JSON ({error})", "correct it there") from None
-    if not isinstance(rows, list):
-        raise InstanceError(str(path), "", "is no list of rates", _PAGE)
-    return rows
-
-
-def _pairs(path: Path) -> Iterator[tuple[tuple[Any, ...], tuple[Any, Any]]]:
-    data, where = read_json(path), str(path)
-    columns, rows = data.get("columns"), data.get("rows")
-    if not isinstance(columns, list) or not isinstance(rows, list):
-        raise InstanceError(where, "", "has no columns and rows", _PAGE)
-    if sorted(map(str, columns)) != sorted(PAIRS):
-        problem = f"are {', '.join(map(str, columns))}, not {', '.join(PAIRS)}"
-        raise InstanceError(where, "columns", problem, _PAGE)
-    place = {name: columns.index(name) for name in PAIRS}
-    seen = set()
-    for i, row in enumerate(rows):
-        if not isinstance(row, list) or len(row) != len(PAIRS):
-            raise InstanceError(where, f"rows[{i}]", f"has not {len(PAIRS)} entries", _PAGE)
-        gpu, scale, model, other, rate, rate_of_other = (row[place[name]] for name in PAIRS)
-        key = (model, other, scale, gpu)
-        if not all(isinstance(name, str) for name in (gpu, model, other)) or key in seen:
-            raise InstanceError(where, f"rows[{i}]", "names no pair, or one twice", _PAGE)
-        seen.add(key)
-        yield key, (rate, rate_of_other)
-
-
-def _is_nested(path: Path) -> bool:
-    """Whether a file, plain or gzip, holds an object; of one that cannot be read, false."""
-    try:
-        with path.open("rb") as raw:
-            packed = raw.read(2) == b"\x1f\x8b"
-        with gzip.open(path) if packed else path.open("rb") as stream:
-            head: bytes = stream.read(4096)
-    except (OSError, EOFError, ValueError, zlib.error):
-        return False
-    return head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{")
-
-
-def _nested(path: Path) -> tuple[dict[tuple[str, int], Any], dict[tuple[Any, ...], Any]]:
+def _nested(data: Any, where: str) -> tuple[dict[Like, Any], dict[tuple[Any, ...], Any]]:
     """Return rates alone by (job type, scale), and of pairs of one scale."""
     alone: dict[tuple[str, int], dict[str, Any]] = {}
     pairs: dict[tuple[Any, ...], tuple[Any, Any]] = {}
-    where = str(path)
-    for gpu, jobs in read_json(path).items():
+    for gpu, jobs in data.items():
         for job, rates in _object(jobs, where, f"[{gpu!r}]").items():
             place = f"[{gpu!r}][{job!r}]"
             model, scale = _job_of(job)

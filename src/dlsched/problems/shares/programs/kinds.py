@@ -74,13 +74,11 @@ def needed(instance: Instance, job: Job, worth: Fraction) -> Fraction:
 def ceiling(instance: Instance) -> Fraction:
     """Return a value that no solution exceeds: each job at its best, alone or beside another."""
     best = {
-        job.model: max(
-            *map(Fraction, instance.usable[job.model].values()),
-            *(Fraction(rate) for key, rate in instance.beside.items() if key[0] == job.model),
-            Fraction(0),
-        )
-        for job in instance.jobs
+        model: max(map(Fraction, rates.values()), default=Fraction(0))
+        for model, rates in instance.usable.items()
     }
+    for (model, _, _), rate in instance.beside.items():
+        best[model] = max(best[model], Fraction(rate))
     values = [value(instance, job, best[job.model]) for job in instance.jobs]
     if instance.objective == "total":
         return sum(values, Fraction(0))
