@@ -148,7 +148,8 @@ def read(instance: Instance, m: Any) -> Solution:
     needs = {}
     for name, kind in kinds_of(instance).items() if instance.objective != "total" else ():
         constant, slope = line(instance, kind.example, m.AT)
-        needs[name] = (m.HELD.get(name, level) - constant) / slope
+        if slope:
+            needs[name] = (m.HELD.get(name, level) - constant) / slope
     return solution_of(instance, Times(alone, beside), needs)
 
 

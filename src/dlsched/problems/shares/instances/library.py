@@ -15,10 +15,20 @@ ENTRIES = (
             i,
             {"jobs": 3 + i, "gpus": 2, "models": 3, "objective": _OBJECTIVES[i % 4]},
         )
-        for i in range(1, 5)
+        for i in range(1, 11)
     ),
     LibraryEntry("medium", "shares-64", 1, {}),
     LibraryEntry("production", "shares-1024", 1, {"jobs": 1024}, mps=False),
+    *(
+        LibraryEntry(
+            "production",
+            f"shares-256-{objective.replace('_', '-')}",
+            seed,
+            {"jobs": 256, "objective": objective},
+            mps=False,
+        )
+        for seed, objective in enumerate(_OBJECTIVES, start=2)
+    ),
 )
 QUANTITIES = (("models.*.rates.*", "pairs.*.rates.*"), ("jobs.*.weight",))
 """Groups of fields in one unit, which may be multiplied by one factor."""

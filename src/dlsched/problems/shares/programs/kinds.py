@@ -57,18 +57,13 @@ def line(instance: Instance, job: Job, at: Fraction) -> tuple[Fraction, Fraction
     """
     if instance.objective != "finish_time" or not job.elapsed:
         return Fraction(0), value(instance, job, Fraction(1))
-    speed = needed(instance, job, at)
-    steps = Fraction(job.steps or 0)
-    slope = alone(instance, job) * steps / (job.elapsed * speed + steps) ** 2
+    steps, whole = Fraction(job.steps or 0), alone(instance, job)
+    rest = whole - at * job.elapsed
+    if rest <= 0:
+        return at, Fraction(0)  # at any speed it is worth less
+    speed = at * steps / rest
+    slope = whole * steps / (job.elapsed * speed + steps) ** 2
     return at - slope * speed, slope
-
-
-def needed(instance: Instance, job: Job, worth: Fraction) -> Fraction:
-    """Return the throughput at which a job has a value."""
-    if instance.objective != "finish_time":
-        return worth / value(instance, job, Fraction(1))
-    rest = alone(instance, job) - worth * job.elapsed
-    return worth * Fraction(job.steps or 0) / rest
 
 
 def ceiling(instance: Instance) -> Fraction:
@@ -77,8 +72,10 @@ def ceiling(instance: Instance) -> Fraction:
         model: max(map(Fraction, rates.values()), default=Fraction(0))
         for model, rates in instance.usable.items()
     }
-    for (model, _, _), rate in instance.beside.items():
-        best[model] = max(best[model], Fraction(rate))
+    present = {job.model for job in instance.jobs}
+    for (model, other, _), rate in instance.beside.items():
+        if other in present:
+            best[model] = max(best[model], Fraction(rate))
     values = [value(instance, job, best[job.model]) for job in instance.jobs]
     if instance.objective == "total":
         return sum(values, Fraction(0))

@@ -1,0 +1,20 @@
+"""Which form to try for the proof of a level."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+from dlsched.problems.shares.definition.check import check
+from dlsched.problems.shares.definition.schema import Instance, Solution
+from dlsched.proofs.forms.choice import FormChoice
+from dlsched.run import Run
+
+
+def choices(instance: Instance, solution: Solution, level: int, run: Run) -> Iterator[FormChoice]:
+    """Yield the form: of finish times with tangents at the solution's value."""
+    if instance.objective == "finish_time":
+        at = Fraction(check(instance, solution).objective[level])
+        yield FormChoice("tangents", {"at": str(at)})
+    else:
+        yield FormChoice("model")
