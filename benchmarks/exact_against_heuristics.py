@@ -84,6 +84,11 @@ INSTANCES: dict[str, list[dict[str, Any]]] = {
         {"pending": 40, "machines": 40},
         {"pending": 150, "machines": 200, "allocation": 0.99},
     ],
+    "shares": [
+        {},
+        {"jobs": 256, "objective": "makespan"},
+        {"jobs": 256, "objective": "finish_time"},
+    ],
 }
 """By problem the parameters of the instances, each drawn with seed 0."""
 

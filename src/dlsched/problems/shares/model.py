@@ -11,22 +11,25 @@ from typing import Any
 
 from dlsched.problems.shares.definition.check import check
 from dlsched.problems.shares.definition.schema import Instance, Solution
-from dlsched.problems.shares.programs.kinds import Kind, ceiling, kinds_of, line
-from dlsched.problems.shares.programs.times import Times, solution_of, times_of
+from dlsched.problems.shares.structures.kinds import Kind, ceiling, kinds_of, line
+from dlsched.problems.shares.structures.times import Times, solution_of, times_of
 
 ESTIMATED = ("value",)
 """The level whose value in the model is an upper bound: finish times by their tangents."""
+_BITS = 50
 _NEGLIGIBLE = 2**30
 """A job that needs no more than its time by this for the ceiling's value has no row."""
 
 
-def build(instance: Instance, at: Fraction = Fraction(0)) -> Any:
+def build(instance: Instance, at: Fraction = Fraction(0), *, integers: bool = False) -> Any:
     """Return the Pyomo model: total times of kinds of jobs, alone and beside a model.
 
     Parameters
     ----------
     at
         The value at which the tangents of finish times touch; an attained one is best.
+    integers
+        Whether rows of values have integers of 50 bits, as forms of proofs do: solvers do not cope.
     """
     import pyomo.core as pyo
 
@@ -51,7 +54,7 @@ def build(instance: Instance, at: Fraction = Fraction(0)) -> Any:
     m.value = pyo.Objective(expr=m.UNIT * m.level, sense=pyo.maximize)
     m.GRANULARITY = {"value": 0}
     _add_limits(instance, m, kinds, of_model)
-    _add_values(instance, m, kinds, at)
+    _add_values(instance, m, kinds, at, integers)
     return m
 
 
@@ -99,7 +102,9 @@ def _add_limits(
     m.half = pyo.Constraint(m.BESIDE, rule=half)
 
 
-def _add_values(instance: Instance, m: Any, kinds: dict[str, Kind], at: Fraction) -> None:
+def _add_values(
+    instance: Instance, m: Any, kinds: dict[str, Kind], at: Fraction, integers: bool
+) -> None:
     """Add the rows of the level: the sum of the jobs' values, or no job's is less."""
     import pyomo.core as pyo
 
@@ -111,19 +116,29 @@ def _add_values(instance: Instance, m: Any, kinds: dict[str, Kind], at: Fraction
     lines = {c: line(instance, kind.example, at) for c, kind in kinds.items()}
     unit = Fraction(m.UNIT)
 
-    def parts(c: str, count: int) -> list[Any]:
+    def row(constant: Fraction, parts: list[tuple[Fraction, Any]]) -> Any:
+        scale = _scale([constant, *(number for number, _ in parts)]) if integers else 1
+        terms = (_up(scale * number, integers) * var for number, var in parts)
+        return scale * m.level <= _up(scale * constant, integers) + pyo.quicksum(terms)
+
+    def parts(c: str, count: int) -> list[tuple[Fraction, Any]]:
         slope = lines[c][1] / (count * unit)
-        return [_up(slope * rate) * var for rate, var in work[c]]
+        return [(slope * rate, var) for rate, var in work[c]]
 
     def least(m: Any, c: str) -> Any:
         needs = lines[c][1] * max(rate for rate, _ in work[c])
         if instance.objective == "total" or needs > _NEGLIGIBLE * unit:
             return pyo.Constraint.Skip
-        return m.level <= _up(lines[c][0] / unit) + pyo.quicksum(parts(c, kinds[c].count))
+        return row(lines[c][0] / unit, parts(c, kinds[c].count))
 
     m.least = pyo.Constraint(m.KINDS, rule=least)
     terms = [term for c in kinds for term in parts(c, 1)] if instance.objective == "total" else []
-    m.total = pyo.Constraint(expr=m.level <= pyo.quicksum(terms) if terms else pyo.Constraint.Skip)
+    m.total = pyo.Constraint(expr=row(Fraction(0), terms) if terms else pyo.Constraint.Skip)
+
+
+def _scale(numbers: list[Fraction]) -> int:
+    """Return a power of two by which the largest of a row's numbers has `_BITS` bits."""
+    return int(2 ** max(0, _BITS - math.frexp(float(max(1, *numbers)))[1]))
 
 
 def _unit(most: Fraction) -> float:
@@ -134,8 +149,10 @@ def _unit(most: Fraction) -> float:
     return math.ldexp(1.0, exponent if mantissa > 0.5 else exponent - 1) * (1 + (mantissa == 0.5))
 
 
-def _up(number: Fraction) -> float:
-    """Return the nearest double that is not less."""
+def _up(number: Fraction, integer: bool) -> float:
+    """Return the nearest double that is not less, or the nearest integer."""
+    if integer:
+        return math.ceil(number)
     nearest = float(number)
     return nearest if Fraction(nearest) >= number else math.nextafter(nearest, math.inf)
 

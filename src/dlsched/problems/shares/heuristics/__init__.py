@@ -5,8 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 
 from dlsched.problems.shares.definition.schema import Instance, Solution
-from dlsched.problems.shares.programs.kinds import kinds_of
-from dlsched.problems.shares.programs.times import Times, solution_of
+from dlsched.problems.shares.structures.kinds import kinds_of
+from dlsched.problems.shares.structures.times import Times, solution_of
 from dlsched.registry.own import method
 
 

@@ -92,4 +92,5 @@ def examples() -> list[Instance]:
     models = [{"id": m, "rates": dict(zip(kinds, row, strict=True))} for m, row in rates.items()]
     jobs = [{"id": name.lower(), "model": name} for name in rates]
     gpus = dict.fromkeys(kinds, 1)
-    return [Instance(name="shares-three-jobs", gpus=gpus, models=models, jobs=jobs)]
+    source = "Hadar (IEEE TC 2026), section II-A: the rates X, one GPU of each type"
+    return [Instance(name="shares-three-jobs", source=source, gpus=gpus, models=models, jobs=jobs)]

@@ -1,1 +1,1 @@
-"""The program over kinds of jobs, and solutions from its times."""
+"""The form for proofs of shares."""

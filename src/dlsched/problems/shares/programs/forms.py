@@ -1,4 +1,4 @@
-"""The form for proofs of finish times: the model with tangents at an attained value."""
+"""The form for proofs: the model with rows of integers, of finish times tangents at a value."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dlsched.solvers.standard_form import compile_model
 
 
 def tangents(instance: Instance, parameters: Mapping[str, Any]) -> Form:
-    """Return the model with tangents at the value ``at``, a fraction as a text.
+    """Return the model in integers, with tangents at the value ``at``, a fraction as a text.
 
     Any tangent is above the value, which is concave, so that a wrong ``at`` proves nothing false.
     """
@@ -24,7 +24,7 @@ def tangents(instance: Instance, parameters: Mapping[str, Any]) -> Form:
         raise ValueError('the form tangents needs {"at": "p/q"}') from None
     if set(parameters) != {"at"} or not 0 <= at <= 10**15:
         raise ValueError('the form tangents needs {"at": "p/q"} from 0, and nothing else')
-    return form_of("tangents", compile_model(build(instance, at)))
+    return form_of("tangents", compile_model(build(instance, at, integers=True)))
 
 
 FORMS = {"tangents": tangents}

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
 from dlsched.problems.shares.definition.schema import Instance, Share, Solution
-from dlsched.problems.shares.programs.kinds import Kind, kinds_of
+from dlsched.problems.shares.structures.kinds import Kind, kinds_of
 from dlsched.schema import Id
 
 _BITS = 60

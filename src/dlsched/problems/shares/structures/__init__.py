@@ -1,0 +1,1 @@
+"""Kinds of jobs, and solutions from their times."""
