@@ -9,9 +9,13 @@ import pyomo.environ as pyo
 import pytest
 
 import dlsched
-from contract import assert_equal, drawn, every_problem, examples, instances, optimum, widely
+from contract import assert_equal, drawn, examples, instances, optimum, widely
 from dlsched.registry import problem
 from dlsched.variants import Variant
+
+VARIED = [n for n in dlsched.list_problems() if getattr(problem(n).module("model"), "NAMEABLE", 1)]
+every_problem = pytest.mark.parametrize("name", VARIED)
+"""But those whose models have no variable that a variant may name."""
 
 
 def never(m: Any, instance: Any) -> None:

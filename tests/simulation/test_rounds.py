@@ -114,7 +114,7 @@ def test_utilities_of_hadar(utility: str, method: str) -> None:
     assert tuple(first) == UTILITIES.get(utility, (first[0],) * 2)
 
 
-@pytest.mark.parametrize("program", ["makespan", "finish_time_fairness"])
+@pytest.mark.parametrize("program", ["makespan", "finish_time"])
 def test_programs_of_gavel_that_read_the_work_that_remains(program: str) -> None:
     """Iterations that remain have more digits than a double, and all jobs complete."""
     rates = {"rates": {"V100": 7.052081, "K80": 3.333333}, "gpu_type": "K80", "restart": 1}

@@ -25,7 +25,7 @@ from dlsched.schema.envelope import Instance
 from dlsched.schema.solution import Solution
 from dlsched.testing.drawn import enumerated
 from dlsched.testing.search import Finding
-from dlsched.testing.subject import Subject, require
+from dlsched.testing.subject import NothingToCheck, Subject, require
 from dlsched.variants import Level, Variant, VariantProblem, changed_problem
 from dlsched.variants.names import Names
 
@@ -57,6 +57,8 @@ def _each(
     subject: Subject, draw: Callable[[Instance, Sequence[str], Random], Variant]
 ) -> Finding | None:
     """Return the smallest drawn instance on which a drawn change has another optimum."""
+    if not getattr(subject.problem.module("model"), "NAMEABLE", True):
+        raise NothingToCheck
 
     def compare(instance: Instance) -> None:
         known = _solutions(subject, instance)

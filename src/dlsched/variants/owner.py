@@ -104,6 +104,8 @@ def no_variant(given: object) -> OptionError:
 def changed_problem(variant: Variant) -> VariantProblem:
     """Return the problem that a variant makes."""
     base = registry.problem(variant.problem)
+    if not getattr(base.module("model"), "NAMEABLE", True):
+        raise OptionError(f"{base.name} has no variants: they could name no variable of its model")
     known = {level.name: level for level in base.levels}
     levels = [
         known[level] if isinstance(level, str) else _objective_level(level)
