@@ -31,10 +31,10 @@ ONCE = (
 @pytest.mark.parametrize(
     ("check", "examples"),
     [
-        pytest.param(c, n, marks=[pytest.mark.slow] * (n > 4 or c in SECONDS))
+        pytest.param(c, n, marks=[pytest.mark.slow] * (n > 3 or c in SECONDS))
         for c in CHECKS
-        for n in (4, 60)
-        if n == 4 or c not in ONCE
+        for n in (3, 60)
+        if n == 3 or c not in ONCE
     ],
 )
 def test_conformance(name: str, check: str, examples: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -98,7 +98,7 @@ def damaged(data: Any, rng: random.Random) -> list[tuple[Any, Any]]:
 
 
 @every_problem
-@widely(40, 500)
+@widely(25, 500)
 def test_a_tampered_proof_proves_nothing_else(name: str, count: int, tmp_path: Path) -> None:
     """Whatever is changed in its document, it is refused, or proves what it proved."""
     refused = 0
