@@ -34,6 +34,7 @@ PAPERS = {
     "sensitivity": "tune tune_public greedy proportional drf tetris synergy_opt",
     "workers": "bfd bases_first naive_bfd",
     "dispatch": "mast top_k federated local regional_queue global_queue regional",
+    "shares": "water_filling isolated",
 }
 """Methods that a paper states or compares with."""
 WAITING: dict[str, str] = {}

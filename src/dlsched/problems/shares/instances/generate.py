@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dlsched.problems.shares.definition.schema import Instance, Objective
+from dlsched.problems.shares.definition.schema import Instance
 
 _SPEEDS = {"v100": (1.0, 1.0), "p100": (0.3, 0.9), "k80": (0.08, 0.5)}
 """The least and the largest rate of a model on each type, by that on the fastest."""
@@ -22,7 +22,7 @@ def generate(
     jobs: int = 64,
     gpus: int = 20,
     models: int = 8,
-    objective: Objective = "max_min",
+    objective: str = "max_min",
     sharing: bool = True,
 ) -> Instance:
     """Draw models with rates on three types of GPU, and jobs that run them.
