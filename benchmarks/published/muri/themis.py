@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from dlsched.errors import OptionError
-from dlsched.simulation.measures.finish_times import least_ratio_shares
+from dlsched.simulation.policies.themis import least_ratio_shares
 from published.muri.jobs import JobState
 from published.muri.loop import Policy
 from published.muri.recorder import Held

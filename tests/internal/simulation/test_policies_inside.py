@@ -17,7 +17,7 @@ from dlsched.problems.interleaving import iteration_time
 from dlsched.problems.interleaving.structures.offsets import best_offsets
 from dlsched.simulation.engine.ascending import Ascending
 from dlsched.simulation.kernels import seeded_groups as kernel
-from dlsched.simulation.policies.seeded_groups import Queue, seeded_groups
+from dlsched.simulation.policies.muri_seeded import Queue, seeded_groups
 from dlsched.simulation.policies.synergy_prices import Demands, costs
 from kernel_sources import as_python
 

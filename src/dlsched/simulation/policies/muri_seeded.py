@@ -4,13 +4,51 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 
+from dlsched.problems.interleaving.structures.groups import Indices, Vector, unpadded
 from dlsched.schema import Id
 from dlsched.simulation.engine.state import State
-from dlsched.simulation.policies.seeded_groups import Queue, seeded_groups
+from dlsched.simulation.kernels.seeded_groups import grow
 from dlsched.simulation.workload.workload import Workload
+
+
+class Queue(NamedTuple):
+    """Jobs in a queue.
+
+    Attributes
+    ----------
+    stages
+        Jobs x resources, not all 0 for any job; a group has at most as many jobs as there are
+        resources.
+    gpus, profile
+        Of each job; jobs of a profile have equal GPUs and stages. Whole numbers from 0.
+    weights
+        Of each job, above 0; among jobs of a profile they do not rise along the order.
+    order
+        The jobs in the order of the queue.
+    """
+
+    stages: Vector
+    gpus: Indices
+    profile: Indices
+    weights: Vector
+    order: Indices
+
+
+def seeded_groups(queue: Queue, budget: int, fill: int) -> list[tuple[int, ...]]:
+    """Return groups of positions of jobs, on at most as many GPUs as the budget says.
+
+    Parameters
+    ----------
+    fill
+        Jobs for which a group counts when groups are opened, from 1. With as many as a group can
+        have, groups are opened as by Muri's Algorithm 1.
+    """
+    return unpadded(grow(*queue, budget, fill))
+
 
 FILL = 3
 """Jobs for which a group counts when the first jobs get GPUs: 2 and 3 are alike, 1 and 4 worse, on

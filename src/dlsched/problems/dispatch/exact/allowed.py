@@ -12,7 +12,6 @@ from dlsched.results.result import Claim
 from dlsched.run import Run
 
 PRELOAD = ("highspy", "scipy.sparse")
-small = None
 
 
 def solve_allowed(instance: Instance, run: Run, allow: Allow) -> Claim:

@@ -16,7 +16,6 @@ from dlsched.results.result import Claim
 from dlsched.run import Run
 
 PRELOAD = COLUMN_LIBRARIES
-small = None
 
 
 def solve_allowed(instance: Instance, run: Run, allow: Allow) -> Claim:

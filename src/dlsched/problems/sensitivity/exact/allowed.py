@@ -26,7 +26,6 @@ from dlsched.results.result import Claim, Start, Status, Termination
 from dlsched.run import Run, Stage
 
 PRELOAD = ("highspy", "scipy.sparse")
-small = None
 _SHARE = 0.7
 """Of the time limit for the instance without the rule."""
 MOST_VARIABLES = 2_000

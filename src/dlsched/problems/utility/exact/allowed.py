@@ -15,7 +15,6 @@ from dlsched.run import Run
 from dlsched.solvers.levels import SOLVER_LIBRARIES
 
 PRELOAD = SOLVER_LIBRARIES
-small = None
 
 
 def solve_allowed(instance: Instance, run: Run, allow: Allow) -> Claim:
