@@ -109,7 +109,7 @@ class _Data:
         """Add up what a running workload holds on each machine."""
         for job in workload.jobs:
             for name, tasks in job.on.items():
-                nothing = dict.fromkeys(RESOURCES, 0)
+                nothing: dict[str, Number] = dict.fromkeys(RESOURCES, 0)
                 held = self.held.setdefault(name, {}).setdefault(workload.id, nothing)
                 for resource in RESOURCES:
                     held[resource] += tasks * getattr(job, resource)

@@ -9,7 +9,7 @@ import math
 from fractions import Fraction
 from typing import Any
 
-from dlsched.problems.shares.definition.check import check
+from dlsched.problems.shares.definition.check import value_of
 from dlsched.problems.shares.definition.schema import Instance, Solution
 from dlsched.problems.shares.structures.kinds import Kind, ceiling, kinds_of, line
 from dlsched.problems.shares.structures.times import Times, solution_of, times_of
@@ -140,7 +140,7 @@ def _add_values(
 
 def _scale(numbers: list[Fraction]) -> int:
     """Return a power of two by which the largest of a row's numbers has `_BITS` bits."""
-    return int(2 ** max(0, _BITS - math.frexp(float(max(1, *numbers)))[1]))
+    return int(2 ** max(0, _BITS - math.frexp(float(max([Fraction(1), *numbers])))[1]))
 
 
 def _unit(most: Fraction) -> float:
@@ -179,5 +179,5 @@ def assign(instance: Instance, m: Any, solution: Solution) -> None:
         y.set_value(float(times.alone.get(key, 0)), skip_validation=True)
     for key, z in m.z.items():
         z.set_value(float(times.beside.get(key, 0)), skip_validation=True)
-    worth = check(instance, solution).objective[0] / Fraction(m.UNIT)
+    worth = value_of(instance, solution) / Fraction(m.UNIT)
     m.level.set_value(float(worth), skip_validation=True)

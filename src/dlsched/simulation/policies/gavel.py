@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 from dlsched.errors import UnknownName
 from dlsched.problems.shares import Instance
-from dlsched.problems.shares.definition.check import check
+from dlsched.problems.shares.definition.check import value_of
 from dlsched.problems.shares.exact import milp
 from dlsched.problems.shares.exact.water_filling import water_filling
 from dlsched.run import Run
@@ -146,12 +146,12 @@ class Gavel(BasePolicy):
         objective = "max_min" if self.method == "water_filling" else self.method
         instance = Instance(name="round", objective=objective, **fields)
         divide = water_filling if self.method == "water_filling" else milp
-        solution = divide(instance, Run()).solution
+        solution: Any = divide(instance, Run()).solution
         granted: ByPair = {}
         for share in solution.shares:
             granted.setdefault(share.jobs[0], {})[share.type] = float(share.time)
         self.memory |= {"since": now, "got": {}, "shares": granted, "deficits": deficits}
-        return {"method": self.method, "objective": [float(check(instance, solution).objective[0])]}
+        return {"method": self.method, "objective": [float(value_of(instance, solution))]}
 
 
 class _Pair(NamedTuple):

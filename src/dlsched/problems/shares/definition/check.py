@@ -9,25 +9,35 @@ from fractions import Fraction
 from dlsched.problems.shares.definition.schema import Instance, Job, Share, Solution
 from dlsched.results.objective import ByLevel, Level
 from dlsched.results.result import Report, Violation
-from dlsched.schema import Id
+from dlsched.schema import Id, Number
 
 LEVELS = (Level("value", "max", ""),)
 
 
 def check(instance: Instance, solution: Solution) -> Report:
-    """Check a solution, and compute its value in exact arithmetic.
+    """Check a solution, and compute its value in exact arithmetic; details are throughputs by job.
 
     The violations are ``unknown_job``, ``unknown_type``, ``same_job`` (a job beside itself),
     ``cannot_run``, ``cannot_share``, ``time`` (a job has more than all of its time) and ``gpus``.
     """
+    objective: ByLevel[Number] = ByLevel(LEVELS, [value_of(instance, solution)])
+    details = {name: float(speed) for name, speed in throughputs(instance, solution).items()}
+    return Report(tuple(_violations(instance, solution)), objective, details)
+
+
+def value_of(instance: Instance, solution: Solution) -> Fraction:
+    """Return what a solution is worth, whatever it violates."""
+    speeds = throughputs(instance, solution)
+    return combine(instance, {j.id: value(instance, j, speeds[j.id]) for j in instance.jobs})
+
+
+def throughputs(instance: Instance, solution: Solution) -> dict[Id, Fraction]:
+    """Return the iterations per second of each job."""
     speeds: dict[Id, Fraction] = {job.id: Fraction(0) for job in instance.jobs}
     for share in solution.shares:
         for name, rate in _rates(instance, share).items():
             speeds[name] += rate * Fraction(share.time)
-    values = {job.id: value(instance, job, speeds[job.id]) for job in instance.jobs}
-    details = {"throughput": {name: float(speed) for name, speed in speeds.items()}}
-    objective = ByLevel(LEVELS, [combine(instance, values)])
-    return Report(tuple(_violations(instance, solution)), objective, details)
+    return speeds
 
 
 def explain(instance: Instance) -> str:

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from dlsched.problems.shares import model
-from dlsched.problems.shares.definition.check import check
+from dlsched.problems.shares.definition.check import value_of
 from dlsched.problems.shares.definition.schema import Instance, Solution
 from dlsched.problems.shares.heuristics import isolated
 from dlsched.registry.own import method
@@ -33,7 +33,7 @@ def milp(instance: Instance, run: Run) -> Claim:
     the throughput; tangents at the best value so far give a bound, and a better solution, until the
     two agree. The bound is certified from the duals.
     """
-    known = run.start or run.known or isolated(instance)
+    known: Any = run.start or run.known or isolated(instance)
     best = value_of(instance, known)
     bound: Fraction | None = None
     for number in range(_MOST if instance.objective == "finish_time" else 1):
@@ -65,16 +65,10 @@ def lp(instance: Instance, run: Run) -> Claim:
     return Claim(status=Status.NO_SOLUTION, termination=Termination.BOUND_ONLY, bounds=bounds)
 
 
-def value_of(instance: Instance, solution: Any) -> Fraction:
-    """Return a solution's value, by the definition."""
-    return Fraction(check(instance, solution).objective[0])
-
-
 def refined(instance: Instance) -> Any:
     """Return the model whose value is the optimum, of finish times as well."""
-    run = Run()
-    claim = milp(instance, run)
-    return model.build(instance, value_of(instance, claim.solution))
+    best: Any = milp(instance, Run()).solution
+    return model.build(instance, value_of(instance, best))
 
 
 class Solved(NamedTuple):

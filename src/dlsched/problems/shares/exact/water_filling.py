@@ -9,8 +9,9 @@ import numpy as np
 
 from dlsched.errors import OptionError
 from dlsched.problems.shares import model
+from dlsched.problems.shares.definition.check import value_of
 from dlsched.problems.shares.definition.schema import Instance
-from dlsched.problems.shares.exact import Solved, claim_of, optimize, value_of
+from dlsched.problems.shares.exact import Solved, claim_of, optimize
 from dlsched.problems.shares.heuristics import isolated
 from dlsched.registry.own import method
 from dlsched.results.result import Claim
@@ -54,7 +55,7 @@ def water_filling(instance: Instance, run: Run) -> Claim:
             row = built.least[c]
             row.set_value(row.body - built.level + float(level / Fraction(built.UNIT)) <= 0)
         built.level.setub(_MOST)
-    start = run.start or run.known or solution
+    start: Any = run.start or run.known or solution
     if value_of(instance, start) > value_of(instance, solution) * (1 + 2 * (1 - _KEPT)):
         solution = start  # the program was not solved
     return claim_of(instance, run, solution, bound)

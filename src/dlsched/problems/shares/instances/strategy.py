@@ -34,7 +34,7 @@ def instances(
     types = ["A", "B"][: draw(st.integers(1, 2))]
     gpus = {kind: draw(st.sampled_from([1, 2, 4, 0])) for kind in types}
     unit = draw(st.sampled_from(UNITS))
-    models = [
+    models: list[dict[str, Any]] = [
         {
             "id": f"m{i}",
             "gpus": draw(st.sampled_from([1, 2])),
