@@ -155,9 +155,8 @@ def _advice(name: str) -> str:
     owner = problem(name)
     kinds = [m.name for m in owner.methods.values() if m.kind == "heuristic" and m.own]
     paper = f"; the paper's is `{owner.paper_method}`" if owner.paper_method else ""
-    heuristics = f" Heuristics: {_listed(kinds)}{paper}." if kinds else ""
     return (
-        f"{owner.title}. Heuristics: {_listed(kinds)}{paper}. [All "
+        f"{owner.title}.{f' Heuristics: {_listed(kinds)}{paper}.' * bool(kinds)} [All "
         f"methods](problems/{name}.md#methods), [all figures](../benchmarks/figures/{name}.md)."
     )
 

@@ -12,15 +12,38 @@ from dlsched.cli.exits import put_note
 from dlsched.cli.flags import Json
 from dlsched.cli.output import put_json, put_line
 from dlsched.cli.progress import note, say
-from dlsched.errors import OptionError
+from dlsched.errors import OptionError, UnknownName
 from dlsched.extras import require
 from dlsched.records import read_history
 from dlsched.run import Stage
 from dlsched.schema.files import make_folder, validate_parent
 from dlsched.studies import study as run_study
-from dlsched.studies.commands import COMMANDS, command_of
 from dlsched.studies.comparison import POLICIES
 from dlsched.studies.files import study_data
+
+COMMANDS = {
+    "slurm": (
+        "TZ=UTC SLURM_TIME_FORMAT=standard sacct -a -X -P -D -S 2026-01-01 -E now "
+        "-o JobID,User,Account,Partition,State,Submit,Eligible,Start,End,Elapsed,Timelimit,"
+        "NodeList,ReqTRES,AllocTRES,JobName > sacct.txt"
+    ),
+    "nodes": 'sinfo -N -o "%N|%G|%P" > nodes.txt',
+}
+"""By scheduler: the command. The job's name is last, as a ``|`` in it is not escaped."""
+
+
+def command_of(scheduler: str) -> str:
+    """Return the command of a scheduler, or for its nodes.
+
+    Raises
+    ------
+    UnknownName
+        If none is known.
+    """
+    if scheduler not in COMMANDS:
+        raise UnknownName("scheduler", scheduler, COMMANDS)
+    return COMMANDS[scheduler]
+
 
 RUNS = "runs"
 """The folder of the simulations' logs, in that of the study."""

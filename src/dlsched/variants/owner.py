@@ -112,12 +112,8 @@ def changed_problem(variant: Variant) -> VariantProblem:
         for level in variant.levels or known
     ]
     values = {entry.name: getattr(base, entry.name) for entry in fields(Problem)}
-    values |= {
-        "levels": tuple(levels),
-        "exact": COLUMNS if variant.only_allows else EXACT,
-        "bound": BOUND,
-        "choose": None,
-    }
+    exact = COLUMNS if variant.only_allows else EXACT
+    values |= {"levels": tuple(levels), "exact": exact, "bound": BOUND, "choose": None}
     return VariantProblem(**values, variant=variant)
 
 
