@@ -41,24 +41,24 @@ class Budget(NamedTuple):
 
 REST = "root and what else is there"
 FOLDERS = [
-    Budget("reclaiming", ("problems/reclaiming",), 2350, 2426),
+    Budget("reclaiming", ("problems/reclaiming",), 2350, 2352),
     Budget("elastic", ("problems/elastic",), 3150),
-    Budget("workers", ("problems/workers",), 2500, 2535),
-    Budget("interleaving", ("problems/interleaving",), 6300, 6625),
-    Budget("utility", ("problems/utility",), 6200, 6499),
+    Budget("workers", ("problems/workers",), 2500),
+    Budget("interleaving", ("problems/interleaving",), 6300, 6624),
+    Budget("utility", ("problems/utility",), 6200, 6539),
     Budget("placement", ("problems/placement",), 6600, 7264),
-    Budget("sensitivity", ("problems/sensitivity",), 6000, 6715),
-    Budget("dispatch", ("problems/dispatch",), 5600, 5941),
-    Budget("shares", ("problems/shares",), 1400, 2552),
+    Budget("sensitivity", ("problems/sensitivity",), 6000, 6714),
+    Budget("dispatch", ("problems/dispatch",), 5600, 5983),
+    Budget("shares", ("problems/shares",), 1400, 1706),
     Budget("configurations", ("problems/configurations",), 1200),
-    Budget("simulation", ("simulation",), 13200, 14656),
+    Budget("simulation", ("simulation",), 13200, 14628),
     Budget("sweeps and execution", ("sweeps", "execution"), 3900, 7615),
     Budget("records", ("records",), 5200, 8071),
-    Budget("studies", ("studies",), 1150, 1766),
-    Budget("cli", ("cli",), 3100, 4002),
-    Budget("variants", ("variants",), 2600, 3418),
+    Budget("studies", ("studies",), 1150, 1738),
+    Budget("cli", ("cli",), 3100, 4025),
+    Budget("variants", ("variants",), 2600, 3416),
     Budget("proofs", ("proofs",), 3100),
-    Budget("api and testing", ("api", "testing"), 4700, 4701),
+    Budget("api and testing", ("api", "testing"), 4700, 4724),
     Budget(
         "solvers to display",
         ("solvers", "registry", "schema", "results", "display", "text"),
@@ -68,14 +68,14 @@ FOLDERS = [
 ]
 """Lines of code files under src/dlsched. What is in none of the folders is in the last row."""
 WHOLE = [
-    Budget("lines of src", (), 90600, 103009),
+    Budget("lines of src", (), 90600, 102234),
     Budget("files of src", (), 640, 766),
-    Budget("lines of tests", (), 30000, 44894),
+    Budget("lines of tests", (), 30000, 34701),
     Budget("lines of tests/internal", (), 6000),
-    Budget("lines of benchmarks", (), 5000, 12726),
+    Budget("lines of benchmarks", (), 5000, 12645),
     Budget("lines of benchmarks/published and claims_only", (), 6000),
     Budget("lines of scripts in docs", (), 700, 1644),
-    Budget("words of prose", (), 35000, 55316),
+    Budget("words of prose", (), 35000, 55257),
     Budget("words of CHANGELOG.md", (), 800),
 ]
 APART = re.compile(r"benchmarks/(published|claims_only)/")
