@@ -261,6 +261,5 @@ def _seconds(cell: str, ours: float | None) -> Point | None:
 
 
 def charts(problem: str) -> Iterable[tuple[str, Chart]]:
-    """Yield a problem's charts with the names of their files."""
-    yield "gap", gap_chart(problem)
-    yield "time", time_chart(problem)
+    """Return a problem's charts, if it has any, with the names of their files."""
+    return (("gap", gap_chart(problem)), ("time", time_chart(problem))) if problem in GAPS else ()

@@ -147,7 +147,7 @@ def _with_picture(text: str, problem: str) -> str:
 def _with_first_picture(text: str, name: str) -> str:
     """Put a picture of its first figures at the beginning of a page."""
     head, mark, rest = text.partition("\n## ")
-    if f"problems/{name}.md" in _problem_pages():
+    if name in measured.GAPS:
         chart = measured.gap_chart(name)
         shown = _shown(f"{name}-gap", f"{chart.title}: {chart.y} by {chart.x}")
         return f"{head}\n{shown}\n\n{charts.caption(chart)}\n{{ .caption }}\n{mark}{rest}"
@@ -160,6 +160,8 @@ def _with_first_picture(text: str, name: str) -> str:
 
 def _with_charts(text: str, problem: str) -> str:
     """Put the charts of gap and time by size before the decisions."""
+    if problem not in measured.GAPS:
+        return text
     head, mark, rest = text.partition("\n## Decisions")
     parts = ["\n## Gap and time against size\n"]
     for name, chart in measured.charts(problem):

@@ -70,11 +70,11 @@ FOLDERS = [
 WHOLE = [
     Budget("lines of src", (), 90600, 102234),
     Budget("files of src", (), 640, 766),
-    Budget("lines of tests", (), 30000, 34701),
+    Budget("lines of tests", (), 30000, 34704),
     Budget("lines of tests/internal", (), 6000),
     Budget("lines of benchmarks", (), 5000, 12645),
     Budget("lines of benchmarks/published and claims_only", (), 6000),
-    Budget("lines of scripts in docs", (), 700, 1644),
+    Budget("lines of scripts in docs", (), 700, 1645),
     Budget("words of prose", (), 35000, 55257),
     Budget("words of CHANGELOG.md", (), 800),
 ]

@@ -60,7 +60,7 @@ def test_exact_is_best(name: str, limit: float) -> None:
     require_no_worse(name, limit)
 
 
-@pytest.mark.parametrize("problem", registry.BUILT_IN)
+@pytest.mark.parametrize("problem", [name for name in registry.BUILT_IN if name != "shares"])
 def test_exact_of_a_variant_begins_from_the_heuristics(problem: str) -> None:
     """What they find is in the answer if it fits the variant, however short the limit is."""
     names = [level.name for level in registry.problem(problem).levels]

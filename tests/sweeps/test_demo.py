@@ -44,7 +44,7 @@ def test_runs_of_the_demo(demo: ModuleType) -> None:
     """It has every paper's examples, and of each problem the exact method and three others."""
     runs = planned(SUITES / "demo.toml")
     names = {run.instance for run in runs}
-    for name in dlsched.list_problems():
+    for name in set(dlsched.list_problems()) - {"shares"}:  # which has no heuristic
         # Most rules for elastic refuse an instance with two kinds of GPU.
         assert {example.name for example in demo.examples(name)} <= names | {"lyra-fig6-loan"}
         methods = {run.method for run in runs if run.problem == name}
