@@ -64,11 +64,11 @@ FOLDERS = [
         ("solvers", "registry", "schema", "results", "display", "text"),
         11600,
     ),
-    Budget(REST, (), 750, 1101),
+    Budget(REST, (), 750, 1103),
 ]
 """Lines of code files under src/dlsched. What is in none of the folders is in the last row."""
 WHOLE = [
-    Budget("lines of src", (), 90600, 102234),
+    Budget("lines of src", (), 90600, 102236),
     Budget("files of src", (), 640, 766),
     Budget("lines of tests", (), 30000, 34704),
     Budget("lines of tests/internal", (), 6000),

@@ -20,6 +20,8 @@ MOVED = {
     "dlsched.problems.placement.heuristics.daily": "dlsched.solve by hill_climbing with days=1",
     "dlsched.problems.reclaiming.frontier": f"dlsched.frontier for two levels, else {_CLAIMS}",
     "dlsched.problems.reclaiming.nearest_optimum": _CLAIMS,
+    "dlsched.problems.shares.POLICIES": "the field objective of dlsched.problems.shares.Instance",
+    "dlsched.problems.shares.shares": "dlsched.solve, on an instance of shares",
     "dlsched.problems.utility.exact.bounds": "dlsched.problems.utility.programs.lagrangian",
     "dlsched.problems.utility.exact.total_duration": _CLAIMS,
     "dlsched.profiling": "dlsched.problems.sensitivity",
