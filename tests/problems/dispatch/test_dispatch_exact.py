@@ -16,8 +16,7 @@ from dlsched import Run
 from dlsched.problems.dispatch import PROBLEM, Instance
 from dlsched.registry import call
 from dlsched.results.objective import ByLevel, relative_gap
-from dlsched.testing import oracles, strategies
-from drawing import drawn
+from dlsched.testing import oracles
 
 EXACT = pytest.mark.parametrize("method", ["milp", "classes"])
 NINE_DIGITS = 2e-9
@@ -47,15 +46,6 @@ def require_truth(instance: Instance, *methods: str) -> None:
         require_bounds(result.bound, best)
 
 
-@drawn(60, strategies.dispatch(ties=True))
-def test_methods_and_brute_force(instance: Instance) -> None:
-    """Exact methods find the optimum, also with equal credits, and no optimum beats a bound."""
-    optimum = oracles.dispatch(instance)
-    require_truth(instance, "lp", "counted")
-    for method in ("milp", "classes"):
-        result = dlsched.solve(instance, method)
-        assert (result.status, result.objective) == ("optimal", optimum)
-    assert tuple(bound.value for bound in result.bound) == tuple(optimum)
 
 
 def one_cluster(seed: int, **more: Any) -> Instance:

@@ -73,6 +73,7 @@ def test_large_tables_agree(strategy: Any, mixed: bool, steps: float) -> None:
         result = dlsched.solve(made, "dp", memory_gib=0.5)
         agrees(made, result)
         proved.append(result.status == "optimal")
+        assert proved[-1] or (result.termination == "memory_limit" and "GiB" in result.reason)
 
     run()
     assert any(proved)
@@ -110,18 +111,6 @@ def test_how_finely_gpus_are_counted_does_not_matter(jobs: int, least: float, fi
     run()
 
 
-@pytest.mark.parametrize(
-    "options",
-    [{}, {"scaling": "loss"}, {"loan": 16, "heterogeneous": 1.0, "mixed_efficiency": 1.0}],
-    ids=str,
-)
-def test_larger_epochs_agree(options: dict[str, Any]) -> None:
-    """On 60 items dp and HiGHS find the same optimum."""
-    made = dlsched.generate("elastic", seed=7, items=60, capacity=40, **options)
-    table, model = (dlsched.solve(spread_out(made, 3e6), method) for method in ("dp", "milp"))
-    assert table.status == model.status == "optimal"
-    assert table.objective.launched == model.objective.launched
-    assert float(table.objective[1]) == pytest.approx(float(model.objective[1]), 1e-9)
 
 
 def test_units_of_thousands_of_digits_are_not_built() -> None:
@@ -136,27 +125,6 @@ def test_units_of_thousands_of_digits_are_not_built() -> None:
     assert dlsched.bound(made).reduction.value >= best
 
 
-@pytest.mark.parametrize("loan", [None, 50])
-@pytest.mark.parametrize(
-    ("options", "ended"),
-    [({"time_limit": 1e-9}, "time_limit"), ({"memory_gib": 1e-6}, "memory_limit")],
-)
-def test_limits_leave_a_solution_and_a_bound(
-    loan: int | None, options: dict[str, float], ended: str
-) -> None:
-    """Without memory or time, dp returns an allocation, certified bounds and the reason."""
-    pools = {} if loan is None else {"loan": loan}
-    made = dlsched.generate("elastic", 1, items=200, capacity=150, running=1.0, **pools)
-    made = spread_out(made, 1e8)
-    result = dlsched.solve(made, "dp", **options)
-    assert (result.status, result.termination) == ("feasible", ended)
-    assert ("GiB" in result.reason) == (ended == "memory_limit")
-    assert [b.kind for b in result.bound] == ["certified", "certified"]
-    best = dlsched.solve(made, "milp").objective
-    assert not result.objective.better_than(best)
-    assert result.bound.launched.value >= best.launched
-    if result.bound.launched.value == best.launched:
-        assert result.bound.reduction.value >= best.reduction
 
 
 def test_fewer_jobs_than_the_bound_of_level_1() -> None:
@@ -194,21 +162,6 @@ def test_sums_of_huge_demands_do_not_wrap() -> None:
     assert (result.status, tuple(result.objective)) == ("optimal", (1, 0))
 
 
-@pytest.mark.parametrize("gap", [0.0, 0.01])
-def test_seconds_from_1e_300_to_1e15(gap: float) -> None:
-    """In their granularity such times have a thousand digits; dp is exact, and no method fails."""
-    far = Fraction("1e-300"), 10**15, 1, Fraction("3e-300"), Fraction("2.5e14")
-    times = [[far[j], far[j - 1], far[j - 2]] for j in range(5)]
-    rows = [job(f"j{j}", 1, 3, row, 1 + j % 2, running=j > 2) for j, row in enumerate(times)]
-    made = epoch(8, *rows)
-    for instance in (made, spread_out(made, 3e4)):
-        best = oracles.elastic(instance)
-        result = dlsched.solve(instance, "dp", gap=gap)
-        assert result.status == "optimal"
-        assert gap or result.objective == best
-        for rule in ("lyra", "afs", "fifo"):
-            assert not dlsched.solve(instance, rule).objective.better_than(best)
-        assert dlsched.bound(instance).reduction.value >= best.reduction
 
 
 @pytest.mark.parametrize("method", ["dp", "milp"])

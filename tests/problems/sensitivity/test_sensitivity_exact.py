@@ -10,8 +10,6 @@ import pytest
 
 import dlsched
 from calls import data
-from sensitivity_instances import by_cpus
-from sensitivity_instances import instance as made_of
 
 SLOW = pytest.mark.slow
 
@@ -87,37 +85,7 @@ def test_profiles_with_stairs_are_proved() -> None:
     assert (result.status, tuple(result.objective)) == ("optimal", (Fraction("33.414"), 1))
 
 
-@pytest.mark.slow
-def test_equal_servers_do_not_use_up_the_time() -> None:
-    """Five servers, 21 jobs with stairs: the program with every server has no proof in a minute."""
-    # It has fewer columns than there are patterns that matter, and gets a few seconds; then the
-    # patterns within a growing distance of the bound prove the optimum.
-    instance = dlsched.load(Path(__file__).with_name("five_servers.json"))
-    result = dlsched.solve(instance, time_limit=600)
-    assert (result.status, tuple(result.objective)) == ("optimal", (Fraction("73.955"), 5))
 
 
-@pytest.mark.parametrize("method", ["milp", "patterns"])
-@pytest.mark.parametrize(
-    ("last", "throughput", "placed"), [((0, 1, 1, 5), 5, ["j2"]), ((0, 1, 4, 5), 6, ["j0", "j2"])]
-)
-def test_jobs_that_may_wait_by_hand(
-    method: str, last: tuple[int, ...], throughput: int, placed: list[str]
-) -> None:
-    """Two GPUs, 4 CPUs; three jobs run at 2, 1 and 5 with 1, 1 and 4 CPUs: the last one alone."""
-    # If the last one runs at 4 with 3 CPUs, the first job is placed beside it.
-    profiles = {"a": by_cpus(2, 2, 2, 2), "b": by_cpus(1, 1, 1, 1), "c": by_cpus(*last)}
-    waits = made_of((1, 2, 4, 2), profiles, "abc", may_wait=True)
-    best = dlsched.solve(waits, method)
-    assert (best.status, tuple(best.objective)) == ("optimal", (throughput, 0))
-    assert list(best.solution.allocation) == placed
-    waiting = 3 - len(placed)
-    assert (best.details["idle_gpus"], best.details["waiting"]) == (waiting - 1, waiting)
 
 
-def test_a_time_limit_keeps_the_solution() -> None:
-    """Stopped early, patterns returns a heuristic's solution or a better one."""
-    instance = dlsched.generate("sensitivity", 1, servers=64, multi=True, distinct=True)
-    result = dlsched.solve(instance, time_limit=0.3)
-    assert (result.status, result.termination) == ("feasible", "time_limit")
-    assert not dlsched.solve(instance, "tune").objective.better_than(result.objective)

@@ -19,33 +19,15 @@ from dlsched.testing import oracles, strategies
 from drawing import drawn
 from utility_instances import instance, job
 
-METHODS = (
-    *("milp", "dantzig_wolfe", "lagrangian", "hadar", "hadar_literal", "insertion"),
-    *("yarn_cs", "tiresias", "srtf"),
-)
 
-
-@drawn(
-    100, st.one_of(strategies.utility(), strategies.utility(max_jobs=2, forking=True)),
-    st.integers(0, 10**6),
-)  # fmt: skip
-def test_exact_methods_equal_brute_force(instance: Instance, seed: int) -> None:
-    """The objective is exactly the optimum; no bound is below it, whatever the prices."""
-    optimum = oracles.utility(instance)
-    for method in ("milp",) if instance.forking else ("milp", "dantzig_wolfe"):
-        result = dlsched.solve(instance, method)
-        if optimum is None:
-            assert result.status == "infeasible"
-        else:
-            assert (result.status, result.objective) == ("optimal", optimum)
-    if instance.forking or optimum is None:
-        return
-    rng = np.random.default_rng(seed)
+@drawn(100, strategies.utility(), st.integers(0, 10**6))
+def test_any_prices_give_a_bound(instance: Instance, seed: int) -> None:
+    """No bound is below the optimum, whatever the prices and the units of work."""
+    optimum, rng = oracles.utility(instance), np.random.default_rng(seed)
     scale = 10 ** rng.uniform(-2, 1)
     prices = {kind: (scale * rng.random(instance.slots)).tolist() for kind in instance.supply}
-    bounds = [dlsched.solve(instance, "lagrangian").certified[0].value]
-    bounds += [lagrangian_bound(instance, prices, units) for units in (None, 3)]
-    assert min(bounds) >= optimum.utility
+    bounds = [lagrangian_bound(instance, prices, units) for units in (None, 3)]
+    assert optimum is None or min(bounds) >= optimum.utility
 
 
 @pytest.mark.parametrize(("iterations", "least"), [(2, 1), (4, -1)])
@@ -74,33 +56,10 @@ def test_prices_must_make_sense() -> None:
         lagrangian_bound(forking, {})  # type: ignore[arg-type]
 
 
-TABLES = [
-    job(2, {"A": 1, "B": 1}, utilities=[1e15, 1e15, 1e-300]), job(utilities=[1e-300] * 3)
-]  # fmt: skip
-WORK = [job(1e15, {"A": 1e15, "B": 1e-300}), job(1e-300, {"A": 1e-300, "B": 1e15})]
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("jobs", [TABLES, WORK], ids=["tables", "work"])
-def test_values_far_apart(jobs: list[dict[str, Any]], method: str) -> None:
-    """1e-300 beside 1e15, in tables and in work: every method finds the large utility."""
-    made = instance(jobs, {"A": 1, "B": 1}, slots=3)
-    result = dlsched.solve(made, method)
-    assert result.objective is None or float(result.objective[0]) == 1e15
-    if jobs is WORK and method == "milp":
-        forking = made.model_copy(update={"forking": True})
-        assert float(dlsched.solve(forking, method).objective[0]) == 1e15
 
 
-def test_a_limit_ends_the_building_of_a_model() -> None:
-    """There is no solution then, or the start as it was given."""
-    instance = dlsched.generate("utility", 1, jobs=12, slots=40, gpus=12)
-    result = dlsched.solve(instance, "milp", time_limit=1e-3)
-    assert (result.status, result.solution) == ("no solution", None)
-    assert result.termination == "time_limit"
-    start = dlsched.solve(instance, "srtf").solution
-    kept = dlsched.solve(instance, "milp", time_limit=1e-3, start=start)
-    assert (kept.status, kept.solution.schedule) == ("feasible", start.schedule)
 
 
 A_DIGIT_SHORT = {"V100": 0.027777777777777776, "P100": 0.005555555555555556}
