@@ -12,11 +12,10 @@ from refusals import changed
 
 import dlsched
 from dispatch_instances import held, instance, job, machines, running, tenant, waiting
-from dlsched import Run
-from dlsched.problems.dispatch import PROBLEM, Instance
-from dlsched.registry import call
-from dlsched.results.objective import ByLevel, relative_gap
-from dlsched.testing import oracles
+from dlsched.problems.dispatch import Instance
+from dlsched.results.objective import relative_gap
+from dlsched.testing import oracles, strategies
+from drawing import drawn
 
 EXACT = pytest.mark.parametrize("method", ["milp", "classes"])
 NINE_DIGITS = 2e-9
@@ -46,6 +45,12 @@ def require_truth(instance: Instance, *methods: str) -> None:
         require_bounds(result.bound, best)
 
 
+
+
+@drawn(60, strategies.dispatch(ties=True))
+def test_methods_and_brute_force(instance: Instance) -> None:
+    """Exact methods find the optimum, also with equal credits, and no optimum beats a bound."""
+    require_truth(instance, "lp", "counted", "milp", "classes")
 
 
 def one_cluster(seed: int, **more: Any) -> Instance:
@@ -157,29 +162,8 @@ def test_a_gap_of_bin_packing(count: int, started: int) -> None:
     assert (result.status, result.objective.started_1) == ("optimal", started)
 
 
-class Late(Run):
-    """A run whose limit strikes after some looks at it, but leaves what is kept for the bounds."""
-
-    looks = 10**9
-
-    def remaining(self) -> float:
-        """Return 0 after these looks, under a limit that is not the whole one."""
-        self.looks -= 1
-        return 100.0 if self.looks > 0 or self.time_limit == 100 else 0.0
 
 
-@pytest.mark.parametrize("looks", [1, 20, 40])
-def test_levels_that_a_search_does_not_come_to_have_bounds(looks: int) -> None:
-    """They hold for the solutions that attain the bounds before them, as the optimum does."""
-    made = dlsched.generate("dispatch", 1, pending=15)
-    best = dlsched.solve(made).objective
-    run = Late(time_limit=100)
-    run.looks = looks
-    claim = call(PROBLEM.methods["classes"], made, run, {})
-    assert (claim.status, claim.termination) == ("feasible", "time_limit")
-    bounds = [next(iter(of_level)) for of_level in claim.bounds]
-    assert len(bounds) == len(PROBLEM.levels)
-    require_bounds(ByLevel(PROBLEM.levels, bounds), best)
 
 
 def cpu_jobs(cpus: list[float], count: int, have: Any) -> Instance:
@@ -192,28 +176,8 @@ def cpu_jobs(cpus: list[float], count: int, have: Any) -> Instance:
     )  # fmt: skip
 
 
-THREE, NEARLY = 3.000000000299999, 2.999999999999999
 
 
-@EXACT
-@pytest.mark.parametrize(
-    ("cpus", "count", "have"),
-    [
-        ([THREE, NEARLY], 2, 4),
-        ([THREE, NEARLY], 1, Fraction("6.000000000299998")),
-        ([THREE, NEARLY], 1, Fraction("6.000000000299997")),
-        ([2.969969517132217, 3.134769781556], 1, Fraction("6.104739298688217")),
-        ([2.969969517132217, 3.134769781556], 2, Fraction("3.134769781556")),
-        ([1.0000000000000002, 1.0], 2, 2),
-    ],
-)
-def test_jobs_that_just_fit(method: str, cpus: list[float], count: int, have: Any) -> None:
-    """Jobs start exactly if they fit, the optimum is proved, and rows have small integers."""
-    instance = cpu_jobs(cpus, count, have)
-    result = dlsched.solve(instance, method)
-    assert result.status == "optimal" and result.objective == oracles.dispatch(instance)
-    for row in dlsched.model(instance).DIGITS.values():
-        assert all(abs(a) <= 2**20 for digit in row for a in digit.cells.values())
 
 
 def test_the_reason_says_to_which_precision() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -201,16 +200,3 @@ def test_counted_is_optimal_on_small_batches(batch: Instance) -> None:
     assert dlsched.solve(batch, "counted").objective[:-2] == best[:-2]
 
 
-@pytest.mark.parametrize("method", ["mast", "reinserted", "counted", "classes"])
-def test_amounts_beyond_64_bits(method: str) -> None:
-    """The same workloads start where memory has 18 decimals, and as many victims stop."""
-    plain, fine = (
-        instance(
-            [machines("m", 2, cpus=4, count=2)],
-            [running("v", held({"m#0": 1}, 1, 1, memory), seconds=1)],
-            [waiting(f"w{k}", job(gpus=1, cpus=k, memory=memory)) for k in (3, 1, 2, 4)],
-        )
-        for memory in (1, Fraction(1, 10**18))
-    )
-    found, other = (dlsched.solve(one, method) for one in (plain, fine))
-    assert found.objective == other.objective and found.solution.start

@@ -61,22 +61,12 @@ def test_no_progress_ends_the_search() -> None:
     assert not dlsched.solve(instance, "swap").objective.better_than(result.objective)
 
 
-def test_too_large_a_model_names_the_alternative() -> None:
-    """The model refuses above its size, and says what to use."""
-    with pytest.raises(dlsched.OptionError, match="column_generation"):
-        dlsched.model(dlsched.generate("interleaving", 1, jobs=128))
 
 
 
 
 
 
-def test_a_loose_bound_is_proved() -> None:
-    """A value above what the prices prove has a proof by prices of groups."""
-    instance = dlsched.generate("interleaving", seed=2, jobs=20)
-    proof = dlsched.prove_bound(instance, 60)
-    assert proof.proof.form == "groups"
-    assert dlsched.check_bound(instance, proof).value == 60
 
 
 @drawn(60, strategies.interleaving(max_jobs=8, max_resources=2))

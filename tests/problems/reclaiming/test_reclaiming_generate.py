@@ -100,21 +100,5 @@ def test_the_remaining_gpus_of_a_job_share_a_server(placement: str, churn: float
     assert bool(remnants & small) == (placement == "shared")
 
 
-def test_the_paper_s_example() -> None:
-    """Six rows with their jobs; servers 1 and 2 are marked as returned, job a is crossed."""
-    ax = dlsched.plot(dlsched.solve("lyra-fig5"))
-    words = [t.get_text() for t in [*ax.texts, *ax.artists, *ax.get_yticklabels()]]
-    assert sum("returned" in w for w in words) == 2
-    assert {*"123456", *"abcd"} <= set(words)
-    assert "preempted 1, collateral 0" in ax.get_title(loc="left").replace("\n", " ")
-    assert len([line for line in ax.lines if line.get_color() == "black"]) == 4
-    idle = [p for p in ax.patches if p.get_facecolor() == (1, 1, 1, 1)]
-    used = [p for p in ax.patches if p.get_facecolor()[3] == 1 and p not in idle]
-    assert sum(p.get_width() for p in idle) - sum(p.get_width() for p in used) == 4
 
 
-def test_a_large_one_is_compact() -> None:
-    """60 servers are columns of cells; frames around the returned ones cover 6 of them."""
-    ax = dlsched.plot(dlsched.solve(dlsched.generate("reclaiming", 1, servers=60), "lyra"))
-    frames = [p for p in ax.patches if p.get_edgecolor() == (0, 0, 0, 1)]
-    assert sum(p.get_width() for p in frames) == 6

@@ -158,15 +158,3 @@ def test_generated_tenants_fit_their_instance(scenario: str, separate: bool) -> 
     assert held == new + sum(server.gpus - server.free for server in loan)
 
 
-def test_rows_name_jobs_pools_and_groups() -> None:
-    """Each worker has a box with its job; each row says pool and group."""
-    ax = dlsched.plot(dlsched.solve("workers-two-groups"))
-    assert {"a", "b", "training", "on loan, base", "on loan, flexible"} <= {
-        text.get_text() for text in [*ax.texts, *ax.artists]
-    }
-    title = ax.get_title(loc="left").replace("\n", " ")
-    assert (
-        "2 jobs; arc_flow: placed 2, flexible 2, off_preference 0 GPUs, opened 1; optimal" in title
-    )
-    hatched = [patch for patch in ax.patches if patch.get_hatch()]
-    assert len(hatched) == 2
