@@ -1,8 +1,10 @@
-"""check_heuristic catches planted bugs with small instances; worst_case finds large gaps."""
+"""check_heuristic names planted bugs and false claims; worst_case finds large gaps."""
 
 from __future__ import annotations
 
 import itertools
+import os
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -11,14 +13,16 @@ import pytest
 from hypothesis import strategies as st
 
 import dlsched
+from dlsched import Bound, Claim, Status
 from dlsched.problems.placement import Solution as PlacementSolution
 from dlsched.problems.reclaiming import Instance as Reclaiming
-from dlsched.problems.reclaiming import Solution as ReclaimingSolution
-from dlsched.results.result import Claim
+from dlsched.problems.reclaiming import Solution
 from dlsched.schema import Instance
 from dlsched.testing import check_heuristic, oracles, worst_case
 
 CALLS = itertools.count()
+CHILDREN: list[int] = []
+"""Processes that `forks` made."""
 
 
 def emptiest(instance: Any, count: int) -> list[str]:
@@ -49,11 +53,19 @@ def forgetful(instance: Any, rng: np.random.Generator) -> dict[str, Any]:
     return {"returned": (found[turn:] + found[:turn])[: instance.demand]}
 
 
-def boasting(instance: Any, rng: np.random.Generator) -> Claim:
-    """It claims that nothing is preempted."""
-    returned = tuple(emptiest(instance, instance.demand))
-    solution = ReclaimingSolution(instance=instance.name, returned=returned)
-    return Claim(solution=solution, objective=[0, 0])
+def first(instance: Any, rng: Any = None) -> Solution:
+    """Return the first servers of the file, whatever runs on them."""
+    ids = [server.id for server in instance.servers]
+    return Solution(instance=instance.name, returned=ids[: instance.demand])
+
+
+def claiming(**claim: Any) -> Any:
+    """Return a method that claims this, about the first servers unless it says otherwise."""
+
+    def boasts(instance: Any, run: Any) -> Claim:
+        return Claim(**{"solution": first(instance)} | claim)
+
+    return boasts
 
 
 def last_left_out(instance: Any, rng: np.random.Generator) -> Any:
@@ -80,7 +92,7 @@ BUGS: list[tuple[str, Any, str]] = [
         returned(lambda i: sorted(s.id for s in i.servers)[: i.demand]),
         "depends_on_names",
     ),
-    ("reclaiming", boasting, "wrong_claim"),
+    ("reclaiming", claiming(objective=[0, 0]), "wrong_claim"),
     # The answer to another problem.
     (
         "reclaiming",
@@ -108,6 +120,108 @@ def test_planted_bugs_are_caught(problem: str, bug: Any, kind: str) -> None:
         found.raise_if_any()
 
 
+HIGH = [[Bound(1, "certified", "by eye")]]
+NONE = {"solution": None, "reason": "it looks hard"}
+
+
+def overestimates_late(instance: Any, run: Any) -> Claim:
+    """Its second level's bound is false, where the first one's is right."""
+    best = oracles.reclaiming(instance)
+    assert best is not None
+    bounds = [[Bound(best[0], "certified", "it")], [Bound(best[1] + 1, "claimed", "it")]]
+    return Claim(solution=first(instance), bounds=bounds)
+
+
+def silent(instance: Any, rng: Any) -> None:
+    """It returns nothing at all."""
+
+
+def exits(instance: Any, rng: Any) -> None:
+    """It ends the program."""
+    sys.exit("enough")
+
+
+def ends(instance: Any, rng: Any) -> None:
+    """It ends the process, at once."""
+    os._exit(3)
+
+
+def forks(instance: Any, rng: Any) -> Solution:
+    """It forks, and returns in both processes."""
+    child = os.fork()
+    CHILDREN.append(child)
+    return first(instance)
+
+
+def now_and_then(instance: Any, rng: Any) -> Solution:
+    """It raises in every seventh call."""
+    if next(CALLS) % 7 == 6:
+        raise RuntimeError("the seventh call")
+    return first(instance)
+
+
+def changes(instance: Any, rng: Any) -> Solution:
+    """It asks for less, and returns that."""
+    found = first(instance)
+    object.__setattr__(instance, "demand", 0)
+    return found
+
+
+ODD: list[tuple[Any, str, str]] = [
+    (claiming(status=Status.OPTIMAL), "wrong_status", "optimal; the optimum is"),
+    (claiming(status=Status.INFEASIBLE, **NONE), "wrong_status",
+     "it says infeasible; the optimum is"),
+    (claiming(status=Status.NO_SOLUTION), "wrong_status",
+     "it says no solution, and returns a feasible solution"),
+    (claiming(bounds=HIGH), "wrong_bound", "preempted is at best 1"),
+    (overestimates_late, "wrong_bound", "collateral is at best"),
+    (silent, "no_solution_object", "it returned no solution"),
+    (claiming(objective=["few"]), "no_solution_object", "what it returned cannot be read: "),
+    (claiming(status="perfect"), "no_solution_object", "perfect"),
+    (exits, "exits", "it ends the process with 'enough'"),
+    (ends, "exits", "it ends the process with 3"),
+    (now_and_then, "crash", "RuntimeError: the seventh call (not every time)"),
+    (changes, "changes_instance", "changes changed the instance"),
+]  # fmt: skip
+SLOW = (4, 6, 7, 9)
+"""Rows whose like is tried in every run."""
+
+
+@pytest.mark.parametrize(
+    ("bug", "kind", "words"),
+    [
+        pytest.param(*row, marks=[pytest.mark.slow] * (i in SLOW), id=f"{row[1]}-{i}")
+        for i, row in enumerate(ODD)
+    ],
+)
+def test_odd_heuristic_is_a_finding(bug: Any, kind: str, words: str, unshrunk: None) -> None:
+    """What a method claims falsely, or does beside solving, is named, with the instance."""
+    found = check_heuristic("reclaiming", bug, examples=30, invariant=())
+    named = {finding.kind: finding for finding in found.findings}
+    assert words in named[kind].message
+    assert '"servers"' in str(found) and kind in str(found)
+
+
+def test_the_instance_printed_is_the_original() -> None:
+    """A heuristic that changes its instance is shown with the instance that it was given."""
+    made = dlsched.generate("reclaiming", servers=4, demand=2)
+    found = check_heuristic("reclaiming", changes, examples=3, instances=st.just(made))
+    assert [f.kind for f in found.findings] == ["changes_instance"]
+    assert found.findings[0].instance == made and made.demand == 2
+    assert '"demand":2' in str(found)
+
+
+def test_forked_children_end() -> None:
+    """A heuristic that forks is tested in one process; its children do not go on with the test."""
+    process = os.getpid()
+    CHILDREN.clear()
+    found = check_heuristic("reclaiming", forks, examples=5, invariant=(), oracle=False)
+    assert os.getpid() == process and found.examples >= 5
+    assert len(CHILDREN) == 2 * found.examples
+    for child in CHILDREN:  # this process may have others
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
 def test_a_registered_heuristic_holds_every_property() -> None:
     """A method's name is accepted, and the report has its figures; an exact one has no gap."""
     found = check_heuristic("reclaiming", "lyra", examples=40)
@@ -129,7 +243,7 @@ def test_faults_on_demand(unshrunk: None) -> None:
         check_heuristic("elastic", "fifo", invariant=("colour",))
 
     def lazy(instance: Any, rng: np.random.Generator) -> Claim:
-        return Claim(status=dlsched.Status.NO_SOLUTION, reason="too hot today")
+        return Claim(status=Status.NO_SOLUTION, reason="too hot today")
 
     assert check_heuristic("reclaiming", lazy, examples=20)
     found = check_heuristic("reclaiming", lazy, examples=20, complete=True)

@@ -45,8 +45,6 @@ def require_truth(instance: Instance, *methods: str) -> None:
         require_bounds(result.bound, best)
 
 
-
-
 @drawn(60, strategies.dispatch(ties=True))
 def test_methods_and_brute_force(instance: Instance) -> None:
     """Exact methods find the optimum, also with equal credits, and no optimum beats a bound."""
@@ -162,10 +160,6 @@ def test_a_gap_of_bin_packing(count: int, started: int) -> None:
     assert (result.status, result.objective.started_1) == ("optimal", started)
 
 
-
-
-
-
 def cpu_jobs(cpus: list[float], count: int, have: Any) -> Instance:
     """Return one workload with jobs that need CPUs only, and one group of empty machines."""
     jobs = [job(f"j{j}", cpus=Fraction(repr(n)), memory=0) for j, n in enumerate(cpus)]
@@ -174,10 +168,6 @@ def cpu_jobs(cpus: list[float], count: int, have: Any) -> Instance:
         pending=[waiting("w", *jobs)],
         lowest_priority=1, cpu_weight=1, tenants=[tenant(cpus=10**9)],
     )  # fmt: skip
-
-
-
-
 
 
 def test_the_reason_says_to_which_precision() -> None:

@@ -198,5 +198,3 @@ def test_counted_is_optimal_on_small_batches(batch: Instance) -> None:
     """In what starts and who is preempted at every priority, where `mast` misses."""
     best = dlsched.solve(batch, "classes", levels=14).objective
     assert dlsched.solve(batch, "counted").objective[:-2] == best[:-2]
-
-

@@ -111,8 +111,6 @@ def test_how_finely_gpus_are_counted_does_not_matter(jobs: int, least: float, fi
     run()
 
 
-
-
 @pytest.mark.parametrize(
     "options",
     [{}, {"scaling": "loss"}, {"loan": 16, "heterogeneous": 1.0, "mixed_efficiency": 1.0}],
@@ -139,10 +137,6 @@ def test_units_of_thousands_of_digits_are_not_built() -> None:
     assert dlsched.bound(made).reduction.value >= best
 
 
-
-
-
-
 def test_figure_6_with_gpus_on_loan() -> None:
     """B saves 180.018 - 60.006 s on loan; C takes the two GPUs of training, so A gets none."""
     # With C on loan, A would save 50 s and B 90.009 s, but C would lose 180.03 s.
@@ -167,8 +161,6 @@ def test_sums_of_huge_demands_do_not_wrap() -> None:
     jobs = [job(str(j), 1, 1, 1, 10**15) for j in range(10_000)]
     result = dlsched.solve(epoch(10**15, *jobs), "dp")
     assert (result.status, tuple(result.objective)) == ("optimal", (1, 0))
-
-
 
 
 @pytest.mark.parametrize("method", ["dp", "milp"])

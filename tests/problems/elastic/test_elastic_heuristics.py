@@ -121,5 +121,3 @@ def test_generator_counts_items(running: float) -> None:
     made = dlsched.generate("elastic", seed=2, items=354, capacity=245, running=running)
     items = sum(row.max_workers - row.min_workers + (not row.running) for row in made.jobs)
     assert (items, made.capacity) == (354, 245)
-
-

@@ -14,8 +14,6 @@ from drawing import drawn
 HEURISTICS = ("muri", "muri_needed", "swap", "regroup", "greedy", "muri_worst_order")
 
 
-
-
 def test_a_cover_with_few_profiles_is_proved() -> None:
     """300 jobs of 48 profiles under a budget are proved, and no heuristic is better."""
     instance = dlsched.generate(
@@ -59,14 +57,6 @@ def test_no_progress_ends_the_search() -> None:
     assert (result.status, result.termination) == ("feasible", "iteration_limit")
     assert result.certified[0].value > result.objective[0]
     assert not dlsched.solve(instance, "swap").objective.better_than(result.objective)
-
-
-
-
-
-
-
-
 
 
 @drawn(60, strategies.interleaving(max_jobs=8, max_resources=2))

@@ -80,8 +80,6 @@ def test_groups_by_hand(
     assert groups_of(unit_jobs(*jobs, budget=budget), rule, **options) == groups
 
 
-
-
 def test_a_profiling_error_leaves_the_jobs_as_they_are() -> None:
     """Groups decided on wrong stages are worse with the right ones, and depend on the seed."""
     instance = dlsched.generate("interleaving", 1, jobs=32)
@@ -102,8 +100,6 @@ def test_searches_are_no_worse_than_their_start(seed: int) -> None:
     assert dlsched.solve(instance, "regroup").objective.better_than(start)
     assert start.better_than(dlsched.solve(instance, "muri_worst_order").objective)
     assert start.better_than(dlsched.solve(instance, "greedy").objective)
-
-
 
 
 def divisions(both: list[Any], uniform: bool, most: int) -> Any:
@@ -149,10 +145,6 @@ def test_no_division_of_two_groups_is_better(options: dict[str, Any]) -> None:
             assert worth(*parts) <= now + 1e-9
 
 
-
-
-
-
 @pytest.mark.parametrize(
     ("sizes", "budget"),
     [((10**15,) * 2, 10**15), ((10**15,) * 3 + (1,) * 3, None), ((10**14,) * 3, 2 * 10**14),
@@ -163,5 +155,3 @@ def test_gpus_beyond_a_solvers_matrix(sizes: tuple[int, ...], budget: int | None
     jobs = [job(f"j{j}", [1 + j % 2, 2 - j % 2], gpus) for j, gpus in enumerate(sizes)]
     made = cover(jobs, budget)
     assert dlsched.solve(made, "regroup").objective == oracles.interleaving(made)
-
-

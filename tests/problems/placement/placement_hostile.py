@@ -14,8 +14,6 @@ UNITS = (1, 1e-9, 1e15, 1e9, 1e-4, 1e12, 1e-6, 0.1, 1 / 3, 1e14 / 7, 1e-5 / 3)
 DECIMALS = (0.1, 0.2, 0.3, 0.15, 0.45, 0.35, 0.565, 0.103, 0.462, 1 / 3)
 
 
-
-
 def hostile(seed: int) -> Instance:
     """Draw an instance whose fields have units of their own, with up to 17 digits.
 

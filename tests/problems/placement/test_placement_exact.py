@@ -70,8 +70,6 @@ def test_a_large_relaxation_is_solved_by_interior_point() -> None:
     assert float(scaled.value) * 10**9 == pytest.approx(float(tight.value), rel=2e-2)
 
 
-
-
 def test_the_solver_cannot_undercut_the_cost() -> None:
     """With loads that differ by less than HiGHS's tolerances, milp proves the optimum."""
     # HiGHS's bound is below the cost of such placements, so they are excluded one by one.
@@ -121,10 +119,6 @@ def underflows(**weights: float) -> Instance:
         weights={"traffic": 0, "storage": 0} | weights,
         priority_weights={"1": 1e-320} if "gpu" not in weights else {},
     )  # fmt: skip
-
-
-
-
 
 
 @pytest.mark.parametrize(

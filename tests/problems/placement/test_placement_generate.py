@@ -164,7 +164,3 @@ def test_rules_have_names(options: Any) -> None:
         replicate(PAIR, APART, **options)
     with pytest.raises(dlsched.OptionError):
         co_location(PAIR, APART, by="bytes")
-
-
-
-

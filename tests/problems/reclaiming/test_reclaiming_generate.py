@@ -98,7 +98,3 @@ def test_the_remaining_gpus_of_a_job_share_a_server(placement: str, churn: float
         (remnants if len(row) > 1 else small).update(partial)
     assert any(jobs_on[s] > 1 for s in remnants)
     assert bool(remnants & small) == (placement == "shared")
-
-
-
-

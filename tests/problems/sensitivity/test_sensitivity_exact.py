@@ -83,9 +83,3 @@ def test_profiles_with_stairs_are_proved() -> None:
     instance = dlsched.load(Path(__file__).with_name("three_servers.json"))
     result = dlsched.solve(instance)
     assert (result.status, tuple(result.objective)) == ("optimal", (Fraction("33.414"), 1))
-
-
-
-
-
-

@@ -56,12 +56,6 @@ def test_prices_must_make_sense() -> None:
         lagrangian_bound(forking, {})  # type: ignore[arg-type]
 
 
-
-
-
-
-
-
 A_DIGIT_SHORT = {"V100": 0.027777777777777776, "P100": 0.005555555555555556}
 
 

@@ -214,8 +214,6 @@ def test_theorem_2_does_not_hold_on_a_stream() -> None:
     assert reached / value > promised(made)
 
 
-
-
 @drawn(150, strategies.utility(max_jobs=4, max_slots=6, forking=True))
 def test_no_node_idles_before_the_last_slot(made: Instance) -> None:
     """Theorem 3: with rates everywhere and all jobs there at first, `forked` uses every node."""

@@ -156,5 +156,3 @@ def test_generated_tenants_fit_their_instance(scenario: str, separate: bool) -> 
         if server.startswith("loan")
     )
     assert held == new + sum(server.gpus - server.free for server in loan)
-
-
