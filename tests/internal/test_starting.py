@@ -138,24 +138,6 @@ def test_bounds_of_two_sources(bounds: Any, others: Any, expected: tuple[int | N
     assert tuple(bound and bound.value for bound in found) == expected
 
 
-def test_a_claim_worse_than_a_heuristic_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a limit, too, where nothing was proved; the reason says whose solution it is."""
-    instance, call = dlsched.generate("elastic", 2, jobs=12), registry.call
-    best = dlsched.solve(instance)
-    exact = registry.problem("elastic").method("exact", instance).function
-
-    def undecided(chosen: Any, instance: Any, run: Run, options: Any) -> Any:
-        if chosen.function is exact:
-            return dlsched.Claim(status=Status.NO_SOLUTION, termination=Termination.UNDECIDED)
-        return call(chosen, instance, run, options)
-
-    monkeypatch.setattr("dlsched.api.starting.registry.call", undecided)
-    found = dlsched.solve(instance)
-    assert (found.status, found.termination) == (Status.FEASIBLE, Termination.UNDECIDED)
-    assert found.objective == best.objective and found.solution.method == "dp"
-    assert found.reason == "the solution is that of lyra"
-
-
 def test_nothing_is_asked_after_a_heuristic_at_its_certified_bounds(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

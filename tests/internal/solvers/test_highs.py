@@ -93,17 +93,6 @@ def test_relaxation() -> None:
     assert outcome.duals is not None and outcome.duals.tolist() == [0.5]
 
 
-def stop_at_incumbent() -> Run:
-    """Return a run that is interrupted at the first incumbent."""
-    run = Run()
-
-    def stop(point: Point) -> None:
-        run.interrupted = run.interrupted or point.objective is not None
-
-    run.on_progress = stop
-    return run
-
-
 def starting(count: int, demand: int = 40) -> tuple[StandardForm, Any]:
     """Return the form of the hard instance and the point that returns so many servers."""
     instance = hard_instance(demand=demand)
@@ -112,28 +101,6 @@ def starting(count: int, demand: int = 40) -> tuple[StandardForm, Any]:
     servers = tuple(f"s{i + 1}" for i in range(count))
     model.assign(instance, pyomo_model, Solution(returned=servers))
     return form, form.point()
-
-
-def test_start_accepted() -> None:
-    """With HiGHS's message, and the incumbent is no worse, with sub-programs and without."""
-    form, point = starting(40)
-    for sub_programs in (True, False):
-        outcome = highs.solve(form, 0, stop_at_incumbent(), start=point, sub_programs=sub_programs)
-        assert outcome.start is not None and outcome.start.accepted
-        assert "is feasible" in outcome.start.reason
-        assert outcome.objective is not None and outcome.objective <= form.value(0, point)
-
-
-def test_start_rejected() -> None:
-    """An infeasible start is rejected with a reason; one that is not needed is not accepted."""
-    form, point = starting(39)
-    outcome = highs.solve(form, 0, stop_at_incumbent(), start=point)
-    assert outcome.start is not None and not outcome.start.accepted
-    assert outcome.start.reason
-    form = make_form([[1, 1]], [(2, INF)], [(0, 5), (0, 5)], [1, 2])
-    outcome = highs.solve(form, 0, Run(), start=np.array([0.0, 2.0]))
-    assert outcome.objective == 2
-    assert outcome.start is not None and not outcome.start.accepted
 
 
 def test_start_whose_value_highs_mistakes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -189,32 +156,3 @@ def test_target_ends_the_search(sense: str) -> None:
         assert outcome.termination in (Termination.OBJECTIVE_LIMIT, Termination.PROVED)
     beyond = highs.solve(form, 0, Run(gap=0), target=best.objective + sign)
     assert (beyond.termination, beyond.objective) == (Termination.PROVED, best.objective)
-
-
-def test_presolve_of_wide_programs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With too many columns per row presolve is off for the integer program alone."""
-    rng = np.random.default_rng(1)
-    rows, costs = rng.integers(1, 9, (2, 40)).astype(float).tolist(), rng.random(40).tolist()
-    form = make_form(rows, [(30, 60), (20, 50)], [(0, 1)] * 40, costs, "max")
-    before, options = highs.solve(form, 0, Run()), list[Any]()
-    set_value = highspy.Highs.setOptionValue
-
-    def spy(self: Any, name: str, value: Any) -> Any:
-        options.append((name, value))
-        return set_value(self, name, value)
-
-    monkeypatch.setattr(highspy.Highs, "setOptionValue", spy)
-    monkeypatch.setattr(highs, "MANY_COLUMNS", 10)
-    monkeypatch.setattr(highs, "WIDE", 10)
-    highs.solve(form, 0, Run(), relax=True)
-    assert "presolve" not in dict(options)
-    after = highs.solve(form, 0, Run())
-    assert [value for name, value in options if name == "presolve"] == ["off"]
-    assert after.objective == pytest.approx(before.objective)
-
-
-@pytest.mark.parametrize("relax", [False, True])
-def test_a_coefficient_as_large_as_a_document_may_have(relax: bool) -> None:
-    """One of 1e15, which HiGHS refuses unless told otherwise, is solved."""
-    form = make_form([[10**15, 1]], [(-INF, 2 * 10**15)], [(0, 5)] * 2, [1, 0], "max")
-    assert highs.solve(form, 0, Run(), relax=relax).objective == 2

@@ -36,16 +36,6 @@ def growing(run: Run, size: int = 0) -> IncrementalProgram:
     return program
 
 
-def test_threads_of_every_use_may_change() -> None:
-    """Programs of all kinds may alternate, each with another number of threads."""
-    programs = {threads: growing(Run(threads=threads)) for threads in (1, 2, 3)}
-    for threads in (1, 2, 3, 2, 1):
-        assert programs[threads].solve() is Termination.PROVED
-        assert programs[threads].objective == 4
-        assert highs.solve(FORM, 0, Run(threads=4 - threads)).objective == 2
-        assert highs.interior_point(FORM, 0, Run(threads=threads)).objective == pytest.approx(2)
-
-
 @pytest.mark.parametrize("threads", [1, 2])
 def test_another_library_may_use_highs(threads: int) -> None:
     """A pool that others have made, of whatever size, is no obstacle, in any thread."""

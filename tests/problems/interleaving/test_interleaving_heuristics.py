@@ -1,41 +1,17 @@
-"""Muri's rounds, the matching, `regroup`, and the baselines."""
+"""Muri's rounds, `regroup` and the baselines; the generator's classes and queues."""
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import combinations
 from typing import Any
 
-import networkx
-import numpy as np
 import pytest
 
 import dlsched
 from dlsched.problems.interleaving import Instance
 from dlsched.testing import oracles
 from interleaving_instances import cover, gamma_in_doubles, job
-
-
-def pairs(seed: int, count: int, near: float) -> Instance:
-    """Return jobs of two stages; the smaller `near`, the more alike are the efficiencies."""
-    rng = np.random.default_rng(seed)
-    stages = rng.dirichlet(np.full(2, near), count) * rng.lognormal(size=(count, 1))
-    jobs = [job(f"j{i}", np.round(row, 4).tolist()) for i, row in enumerate(stages + 1e-3)]
-    return cover(jobs, grouping="uniform")
-
-
-@pytest.mark.parametrize(("count", "near"), [(2, 0.5), (16, 0.2), (32, 0.5), (90, 20)])
-def test_a_matching_is_as_heavy_as_networkx_finds(count: int, near: float) -> None:
-    """On few edges, with odd sets or without, it finds the weight of all edges, and a bound."""
-    instance = pairs(count, count, near)
-    graph = networkx.Graph()
-    for i, j in combinations(range(count), 2):
-        worth = gamma_in_doubles([instance.jobs[i].stages, instance.jobs[j].stages])
-        graph.add_edge(i, j, weight=round(worth * 2**40))
-    matching = networkx.max_weight_matching(graph)
-    heaviest = sum(graph[i][j]["weight"] for i, j in matching)
-    found = dlsched.solve(instance, "blossom")
-    assert abs(found.objective[0] * 2**40 - heaviest) <= count
-    assert found.objective[0] <= found.certified[0].value <= min(count / 2, 1.001 * heaviest)
 
 
 def unit_jobs(*jobs: tuple[str, int, int], budget: int) -> Instance:
@@ -155,3 +131,28 @@ def test_gpus_beyond_a_solvers_matrix(sizes: tuple[int, ...], budget: int | None
     jobs = [job(f"j{j}", [1 + j % 2, 2 - j % 2], gpus) for j, gpus in enumerate(sizes)]
     made = cover(jobs, budget)
     assert dlsched.solve(made, "regroup").objective == oracles.interleaving(made)
+
+
+def test_uniform_classes_divide() -> None:
+    """Uniform instances drop jobs until every class divides by k; `muri` then fills its pairs."""
+    made = dlsched.generate("interleaving", 1, jobs=50, resources=3, gpus={1: 0.5, 2: 0.5})
+    assert 44 <= len(made.jobs) <= 50
+    assert all(len(jobs) % 3 == 0 for jobs in made.classes.values())
+    assert {len(group.jobs) for group in dlsched.solve(made, "muri").solution.groups} == {3}
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_cluster_is_given_the_head_of_the_queue(seed: int) -> None:
+    """Algorithm 1, lines 3-5: a job joins an open group, or opens one if its GPUs are left."""
+    made = dlsched.generate("interleaving", seed, jobs=200, grouping="cover", cluster=64)
+    queue = dlsched.generate("interleaving", seed, jobs=200, grouping="cover").jobs
+    kept: Counter[int] = Counter()
+    head, left = [], 64
+    for row in queue:
+        opens = kept[row.gpus] % 4 == 0
+        if not opens or row.gpus <= left:
+            left -= row.gpus * opens
+            kept[row.gpus] += 1
+            head.append(row)
+    assert list(made.jobs) == head and len(head) < 200
+    assert made.gpu_budget == made.least_gpus == 64

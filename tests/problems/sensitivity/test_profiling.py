@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,7 +20,6 @@ from dlsched.problems.sensitivity import (
 )
 from drawing import draws
 
-MEASURED = Path(__file__).parents[3].parent / "shared" / "data" / "synergy" / "profiles.json"
 CPUS = 24
 RULES = ("binary", "repository")
 
@@ -173,31 +170,3 @@ def test_other_input_out_of_range() -> None:
     with pytest.raises(dlsched.InstanceError, match="has no measurement"):
         error_bound({})
     assert list(found.to_frame().columns) == ["cpus", "seconds", "measured"]
-
-
-def test_published_profiles() -> None:
-    """On Synergy's measured curves every estimate is within the error bound."""
-    if not MEASURED.exists():
-        pytest.skip("the measured profiles are not here (../shared/data/synergy)")
-    data = json.loads(MEASURED.read_text())
-    axis, seen = data["axes"]["cpu_per_gpu"], 0
-    for entry in data["sets"]["models"]["models"].values():
-        column = [row[-1] for row in entry["tput"]]
-        curve = {c: 1 / w for c, w in zip(axis, column, strict=True) if w}
-        if entry["gpus"] != 1 or CPUS not in curve or 1 not in curve:
-            continue
-        true = {c: _between(curve, c) for c in range(1, CPUS + 1)}
-        for rule in RULES:
-            found = profile_cpus(true.__getitem__, CPUS, 1, rule=rule)
-            for gap in error_bound(found):
-                for cpus in range(gap.low, gap.high + 1):
-                    assert abs(found.seconds(cpus) / true[cpus] - 1) <= gap.error + 1e-12
-        seen += 1
-    assert seen >= 5
-
-
-def _between(curve: dict[int, float], cpus: int) -> float:
-    """Return a measured time, and between measured points one linear in throughput."""
-    low, high = max(c for c in curve if c <= cpus), min(c for c in curve if c >= cpus)
-    part = (cpus - low) / (high - low) if high > low else 0
-    return 1 / ((1 - part) / curve[low] + part / curve[high])

@@ -11,17 +11,6 @@ from dlsched import OptionError
 from dlsched.problems.sensitivity.instances.from_profiles import from_profiles
 from dlsched.records import read_trace, snapshot
 
-MEASURED = Path(__file__).parents[3].parent / "shared" / "data" / "synergy" / "profiles.json"
-
-
-def test_measured_profiles_are_read_and_proved() -> None:
-    """Measured profiles fill four servers of 3 to 6 CPUs per GPU, and patterns proves each."""
-    if not MEASURED.exists():
-        pytest.skip("the measured profiles are not here (../shared/data/synergy)")
-    for cpus in (3, 4, 5, 6):
-        made = from_profiles(MEASURED, servers=4, cpus_per_gpu=cpus, multi=cpus == 3)
-        assert dlsched.solve(made).status == "optimal"
-
 
 @pytest.mark.parametrize(
     ("text", "words"),

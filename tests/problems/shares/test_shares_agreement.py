@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,9 +10,8 @@ import pytest
 from all_pairs import AllPairs, optimum
 
 import dlsched
-from dlsched.problems.shares import Instance, from_rates, read_rates
+from dlsched.problems.shares import Instance
 
-MEASURED = Path(__file__).parents[3].parent / "shared" / "data" / "gavel"
 OBJECTIVES = ("max_min", "makespan", "finish_time", "total")
 
 
@@ -29,27 +27,6 @@ def test_optimum_of_all_pairs(objective: str, jobs: int, gpus: int, sharing: boo
         assert result.status == "optimal"
         accuracy = 1e-6 if objective == "finish_time" else 1e-9  # that of an interior point
         assert float(result.objective.value) == pytest.approx(optimum(made), rel=accuracy)
-
-
-@pytest.mark.parametrize("objective", OBJECTIVES)
-def test_published_rates(objective: str) -> None:
-    """So it is with Gavel's published rates, alone and of pairs."""
-    if not MEASURED.exists():
-        pytest.skip("the measured throughputs are not here (../shared/data/gavel)")
-    pairs = MEASURED / "colocated_throughputs.json.gz"
-    rates = read_rates(MEASURED / "isolated_throughputs.json", pairs)
-    models = sorted(like for like in rates.alone if any(rates.alone[like].values()))
-    rng = np.random.default_rng(1)
-    jobs = {
-        f"j{i}": {"model": model, "gpus": gpus, "steps": int(rng.integers(1e4, 1e6)), "elapsed": 60}
-        for i, (model, gpus) in enumerate(models[:: len(models) // 20])
-    }
-    made = from_rates(rates, {"v100": 8, "p100": 8, "k80": 8}, jobs, objective=objective)
-    result = dlsched.solve(made)
-    assert result.status == "optimal"
-    assert made.pairs
-    accuracy = 1e-6 if objective == "finish_time" else 1e-9
-    assert float(result.objective.value) == pytest.approx(optimum(made), rel=accuracy)
 
 
 def filled(instance: Instance) -> list[float]:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import pairwise
 from math import log
 from typing import Any
 
 import pytest
 
 import dlsched
-from dlsched import Run, Termination
-from dlsched.problems.utility import PROBLEM, Instance
-from dlsched.registry import call
+from dlsched.problems.utility import Instance
 from dlsched.testing import strategies
 from drawing import drawn
 from utility_instances import instance, job
@@ -143,33 +140,6 @@ def test_insertion_is_no_worse_than_its_order() -> None:
     assert many.better_than(few)
     for rule in ("hadar", "srtf", "tiresias"):
         assert not dlsched.solve(made, rule).objective.better_than(many)
-
-
-class _Stopped(Run):
-    """A run that ends after it was asked a number of times, whatever the clock says."""
-
-    questions = 0
-    most = 10**9
-
-    def stop_reason(self) -> Termination | None:
-        self.questions += 1
-        return Termination.TIME_LIMIT if self.questions > self.most else None
-
-
-def test_insertion_that_is_stopped_is_the_beginning_of_the_longer_search() -> None:
-    """What the search finds up to a limit does not depend on when the limit strikes."""
-    made = dlsched.generate("utility", 3, jobs=30, slots=40)
-    found = []
-    most = 10**9
-    for _ in range(4):
-        run = _Stopped(time_limit=float(most))
-        run.most = most
-        call(PROBLEM.methods["insertion"], made, run, {"rounds": 60})
-        found.append([point.objective for point in run.trajectory])
-        most = run.questions // 2
-    for longer, shorter in pairwise(found):
-        assert longer[: len(shorter)] == shorter
-    assert len(found[0]) > len(found[-1]) > 0
 
 
 def promised(made: Instance) -> float:

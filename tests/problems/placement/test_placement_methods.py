@@ -1,4 +1,4 @@
-"""The exact method and the bounds: against brute force, limits, hostile numbers, and proofs."""
+"""The exact method, the bounds and the searches: brute force, hostile numbers, limits."""
 
 from __future__ import annotations
 
@@ -85,13 +85,6 @@ def test_the_solver_cannot_undercut_the_cost() -> None:
     assert result.objective == oracles.placement(inst)
 
 
-FAR_APART = instance(
-    [region("r", 1e15, 1e-300), region("s", 1e15, cpu_quota={"x": 1e-300})],
-    [table("t", 1e-300, "r"), table("u", 1e14)],
-    [job("j", "t", 1e15),
-     job("k", "ut", 1e-300, "spark", cpu_hours=1e-300, app="x", priority=2)],
-    weights={"traffic": 1e-300, "gpu": 1e15, "storage": 1}, overload_slope=1e15,
-)  # fmt: skip
 CANCELS = instance(
     # One region has every share, so the cost is 0; with weights of 1e9 terms round to 1e-7. The
     # duals of the relaxation said 1.5e-9, of model coefficients that had been rounded.
@@ -111,36 +104,41 @@ def tables_only(capacity: float, sizes: list[float]) -> Instance:
     return instance([region(name, capacity) for name in "rs"], tables)
 
 
-def underflows(**weights: float) -> Instance:
-    """Return an instance whose squared weights have few digits as doubles, or none."""
-    return instance(
-        [region("r", 9, 0.3), region("s", 9, 0.7)], [table(f"t{i}") for i in range(3)],
-        [job(f"j{i}", [f"t{i}"], 0.1 * (i + 1)) for i in range(3)],
-        weights={"traffic": 0, "storage": 0} | weights,
-        priority_weights={"1": 1e-320} if "gpu" not in weights else {},
-    )  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("made", "cost"),
     [
-        (FAR_APART, None), (CANCELS, 0.0), (underflows(gpu=1e-200), None), (underflows(), None),
+        (CANCELS, 0.0),
         # Bounds were 0.0555556 for 0.005, and annealing gave 0.08 for 0: a capacity without
         # effect was the unit of the sizes.
         (tables_only(1e15, [0.45, 0.35, 0.2]), 0.005),
         (tables_only(1e12, [0.565, 0.103, 0.462]), 0.0),
         (tables_only(1e9, [1.03e-4, 0.97e-4, 2e-4]), 0.0),
     ],
-    ids=range(7),
+    ids=range(4),
 )  # fmt: skip
-def test_extreme_numbers(made: Instance, cost: float | None) -> None:
-    """Numbers of 1e-300 beside 1e15, terms that cancel, squares below the least double."""
+def test_extreme_numbers(made: Instance, cost: float) -> None:
+    """Terms that cancel, and capacities far above what there is."""
     result, best = dlsched.solve(made), oracles.placement(made)[0]
     assert (result.status, result.termination) == ("optimal", "proved")
     assert abs(result.objective[0] - best) <= best * Fraction(1, 10**9)
     bounds = [dlsched.bound(made, name).cost.value for name in BOUNDS]
     assert all(bound <= best for bound in bounds)
-    if cost is not None:
-        annealed = dlsched.solve(made, "annealing", trials=300).objective
-        assert best == annealed[0] == Fraction(str(cost))
-        assert all(bound >= cost * (1 - 1e-6) for bound in bounds)
+    annealed = dlsched.solve(made, "annealing", trials=300).objective
+    assert best == annealed[0] == Fraction(str(cost))
+    assert all(bound >= cost * (1 - 1e-6) for bound in bounds)
+
+
+@drawn(50, strategies.placement())
+def test_climbing_never_worsens(made: Instance) -> None:
+    """The cost never rises from day to day, feasible stays feasible, and annealing is no worse."""
+    optimum = oracles.placement(made)
+    last = dlsched.solve(made, "hill_climbing", days=0).objective
+    for options in ({"days": 1}, {"days": 2}, {}):
+        reached = dlsched.solve(made, "hill_climbing", **options).objective
+        if last is not None:
+            assert reached is not None and not last.better_than(reached)
+        last = reached or last
+    annealed = dlsched.solve(made, "annealing", trials=100).objective
+    for found in (last, annealed):
+        assert found is None or not found.better_than(optimum)
+    assert last is None or not last.better_than(annealed)
