@@ -99,6 +99,7 @@ NOT_TAKEN: list[tuple[str, dict[str, Any], str, str]] = [
     *(("utility", GANGS, method, "use hadar") for method in ("forked", "hadare")),
     *(("interleaving", {"jobs": 128}, m, "column_generation") for m in ("milp", "aggregated")),
     ("sensitivity", {"servers": 64}, "milp", "use patterns"),
+    ("shares", {"jobs": 4, "objective": "total"}, "water_filling", "use milp"),
     ("dispatch", {"clusters": 10, "machines": 200, "pending": 60}, "milp",
      "use classes"),
 ]  # fmt: skip

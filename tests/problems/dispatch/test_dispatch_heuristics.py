@@ -155,16 +155,6 @@ def test_late_binding_tries_every_cluster(method: str) -> None:
     assert [started(late, method, late=choice) for choice in (False, True)] == [[], ["w"]]
 
 
-def test_the_last_job_may_find_no_cluster() -> None:
-    """The first job takes a GPU of the machine that the second needs; the optimum starts both."""
-    both = instance(
-        {f"c{n}": [machines(f"m{n}", n)] for n in (2, 1)},
-        pending=[waiting("w", *(job(f"j{n}", n, **NO_CPUS) for n in (1, 2)))],
-        scope="one", lowest_priority=1,
-    )  # fmt: skip
-    assert [len(started(both, m)) for m in ("mast", "classes", "milp")] == [0, 1, 1]
-
-
 def test_first_come_first_served_blocks() -> None:
     """A workload of two machines waits, and one of one machine behind it, unless not blocking."""
     data = TWO.to_data() | {"regions": TWO.to_data()["regions"][:1]}

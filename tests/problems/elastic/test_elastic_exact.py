@@ -125,18 +125,6 @@ def test_larger_epochs_agree(options: dict[str, Any]) -> None:
     assert float(table.objective[1]) == pytest.approx(float(model.objective[1]), 1e-9)
 
 
-def test_units_of_thousands_of_digits_are_not_built() -> None:
-    """The thirds, quarters and so on to the 3,000th of two jobs have a unit of 4,300 bits."""
-    most = 3000
-    made = epoch(most, *(job(name, 1, most, 7, running=True) for name in "ab"))
-    saved = [7 * most - Fraction(7 * most, n) for n in range(1, most + 1)]
-    best = max(map(sum, zip(saved[1:], reversed(saved[1:]), strict=True)))
-    result = dlsched.solve(made, "dp")
-    assert (result.status, result.objective.reduction) == ("optimal", best)
-    assert best < result.bound.reduction.value <= best * (1 + Fraction(1, 2**400))
-    assert dlsched.bound(made).reduction.value >= best
-
-
 def test_figure_6_with_gpus_on_loan() -> None:
     """B saves 180.018 - 60.006 s on loan; C takes the two GPUs of training, so A gets none."""
     # With C on loan, A would save 50 s and B 90.009 s, but C would lose 180.03 s.

@@ -6,8 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from hypothesis import strategies as st
-from placement_instances import instance, job, region, table
+from placement_instances import instance, region, table
 
 import dlsched
 from dlsched.problems.placement import Instance
@@ -22,17 +21,6 @@ def small(seed: int, **options: Any) -> Instance:
     sizes = {"tables": 6, "regions": 2, "jobs": 12, "largest": 0.4}
     made: Instance = dlsched.generate("placement", seed, **sizes | options)
     return made
-
-
-@drawn(30, st.one_of(strategies.placement(), strategies.placement(scales=True)))
-def test_a_tree_of_homes_is_below_the_optimum(instance: Instance) -> None:
-    """However few tables and nodes; the certificate of `milp` is from duals."""
-    optimum = oracles.placement(instance)
-    if optimum is not None:
-        for limits in ({"nodes": 40}, {"tables": 2, "nodes": 3, "job_nodes": 0}):
-            tree = dlsched.bound(instance, "home_tree", **limits).cost
-            assert tree.kind == "certified" and tree.value <= optimum.cost
-        assert "no certificate" not in dlsched.solve(instance).solver_message
 
 
 def test_bounds_are_certified_and_in_their_order() -> None:
@@ -70,34 +58,6 @@ def test_a_large_relaxation_is_solved_by_interior_point() -> None:
     assert float(scaled.value) * 10**9 == pytest.approx(float(tight.value), rel=2e-2)
 
 
-def test_the_solver_cannot_undercut_the_cost() -> None:
-    """With loads that differ by less than HiGHS's tolerances, milp proves the optimum."""
-    # HiGHS's bound is below the cost of such placements, so they are excluded one by one.
-    hours = (10**9, 10**9 + 1, 10**9 + 3, 5 * 10**8, 5 * 10**8 + 1)
-    inst = instance(
-        [region("r", 100, 2 * 10**9), region("s", 100, 2 * 10**9 + 1)],
-        [table(f"t{i}") for i in range(5)],
-        [job(f"j{i}", [f"t{i}"], need) for i, need in enumerate(hours)],
-        weights={"traffic": 0, "storage": 0}, overload_slope=10**9,
-    )  # fmt: skip
-    result = dlsched.solve(inst)
-    assert (result.status, result.termination) == ("optimal", "proved")
-    assert result.objective == oracles.placement(inst)
-
-
-CANCELS = instance(
-    # One region has every share, so the cost is 0; with weights of 1e9 terms round to 1e-7. The
-    # duals of the relaxation said 1.5e-9, of model coefficients that had been rounded.
-    [region("r", 0.001, {"A": 6, "B": 5})],
-    [table("t0", 3.3333333333333335e-05, "r"), table("t1", 0.0001666666666666667)],
-    [job("j0", ["t0", "t1"], {"B": 1, "A": 4}, "presto", app="x", cpu_hours=1e9),
-     job("j1", ["t0"], 4, priority=2),
-     job("j2", ["t0"], {"B": 6, "A": 4}, priority=2, time_sensitive=True)],
-    version="v1", weights={"traffic": 5e8, "gpu": 1e9, "storage": 1e9},
-    priority_weights={"2": 0.5}, overload_slope=1, at_home_threshold=0,
-)  # fmt: skip
-
-
 def tables_only(capacity: float, sizes: list[float]) -> Instance:
     """Return two regions of one capacity, and tables that nobody reads."""
     tables = [table(f"t{i}", size) for i, size in enumerate(sizes)]
@@ -107,17 +67,16 @@ def tables_only(capacity: float, sizes: list[float]) -> Instance:
 @pytest.mark.parametrize(
     ("made", "cost"),
     [
-        (CANCELS, 0.0),
         # Bounds were 0.0555556 for 0.005, and annealing gave 0.08 for 0: a capacity without
         # effect was the unit of the sizes.
         (tables_only(1e15, [0.45, 0.35, 0.2]), 0.005),
         (tables_only(1e12, [0.565, 0.103, 0.462]), 0.0),
         (tables_only(1e9, [1.03e-4, 0.97e-4, 2e-4]), 0.0),
     ],
-    ids=range(4),
+    ids=range(3),
 )  # fmt: skip
 def test_extreme_numbers(made: Instance, cost: float) -> None:
-    """Terms that cancel, and capacities far above what there is."""
+    """A capacity far above what there is is not the unit of sizes; the optimum is exact."""
     result, best = dlsched.solve(made), oracles.placement(made)[0]
     assert (result.status, result.termination) == ("optimal", "proved")
     assert abs(result.objective[0] - best) <= best * Fraction(1, 10**9)

@@ -67,34 +67,27 @@ def test_arrivals_fill_by_best_fit() -> None:
             free[s] -= worker.gpus
 
 
-def odd_fleet(placement: str, churn: float) -> tuple[Held, Counter[str]]:
-    """Return who holds what on 80 servers, jobs of odd sizes included; and the jobs by server."""
+@pytest.mark.parametrize("churn", [0.0, 2.0])
+@pytest.mark.parametrize("placement", ["together", "shared", "remnants"])
+def test_the_remaining_gpus_of_a_job_share_a_server(placement: str, churn: float) -> None:
+    """Full servers are a job's own; its remaining GPUs are on one server shared with others.
+
+    Jobs above 8 GPUs that are kept together share none.
+    """
     fleet = dlsched.generate(
         "reclaiming", 6, servers=80, placement=placement, odd=0.5, churn=churn, jobs=None
     )
     held = held_by(fleet)
-    return held, Counter(server for row in held for server in row)
-
-
-@pytest.mark.parametrize("churn", [0.0, 2.0])
-def test_jobs_kept_together_share_with_small_ones_only(churn: float) -> None:
-    """A job above 8 GPUs has its servers to itself, as few as can be; others sit on one server."""
-    held, jobs_on = odd_fleet("together", churn)
-    for row in held:
-        assert len(row) == math.ceil(row.total() / 8)
-        assert len(row) == 1 or all(jobs_on[s] == 1 for s in row)
-
-
-@pytest.mark.parametrize("churn", [0.0, 2.0])
-@pytest.mark.parametrize("placement", ["shared", "remnants"])
-def test_the_remaining_gpus_of_a_job_share_a_server(placement: str, churn: float) -> None:
-    """Full servers are a job's own; its remaining GPUs are on one server shared with others."""
-    held, jobs_on = odd_fleet(placement, churn)
-    remnants: set[str] = set()
-    small: set[str] = set()
+    jobs_on = Counter(server for row in held for server in row)
+    remnants, small = set[str](), set[str]()
     for row in held:
         partial = [s for s, gpus in row.items() if gpus < 8]
-        assert len(partial) == (row.total() % 8 > 0)
+        assert len(row) == math.ceil(row.total() / 8)
+        if placement == "together":
+            assert len(row) == 1 or all(jobs_on[s] == 1 for s in row)
+        else:
+            assert len(partial) == (row.total() % 8 > 0)
         (remnants if len(row) > 1 else small).update(partial)
-    assert any(jobs_on[s] > 1 for s in remnants)
-    assert bool(remnants & small) == (placement == "shared")
+    if placement != "together":
+        assert any(jobs_on[s] > 1 for s in remnants)
+        assert bool(remnants & small) == (placement == "shared")

@@ -16,19 +16,6 @@ from sensitivity_instances import by_cpus, profile
 from sensitivity_instances import instance as made_of
 
 
-@pytest.mark.parametrize("servers", [5, pytest.param(6, marks=pytest.mark.slow)])
-@pytest.mark.parametrize(("multi", "allow_split"), [(True, True), (True, False), (False, True)])
-def test_small_clusters_are_proved(servers: int, multi: bool, allow_split: bool) -> None:
-    """Clusters are proved, the certified bound holds, and the order of jobs does not matter."""
-    options = {"servers": servers, "multi": multi, "allow_split": allow_split}
-    instance = dlsched.generate("sensitivity", 2, **options)
-    best = dlsched.solve(instance)
-    assert (best.status, best.termination) == ("optimal", "proved")
-    assert best.certified[0].value >= best.objective[0]
-    reverse = instance.model_copy(update={"jobs": instance.jobs[::-1]})
-    assert dlsched.solve(reverse).objective == best.objective
-
-
 @pytest.mark.parametrize("multi", [True, False])
 def test_a_vertex_of_stage_two_fragments_few_jobs(multi: bool) -> None:
     """The paper's linear program fragments at most 3 x servers jobs; stage one is `pooled`."""
@@ -40,6 +27,14 @@ def test_a_vertex_of_stage_two_fragments_few_jobs(multi: bool) -> None:
     assert result.solver == "highs"
     stated = re.search(r"(\d+) jobs fragmented, at a vertex at most 18", result.reason)
     assert stated is not None and int(stated[1]) <= 18
+
+
+def test_synergy_opt_uses_the_solver_of_the_run() -> None:
+    """The option `solver` is that of stage one."""
+    pytest.importorskip("pyscipopt", reason="the second solver is an optional extra")
+    result = dlsched.solve("synergy-two-servers", "synergy_opt", solver="scip")
+    assert result.solver == "scip" and result.solver_version
+    assert (result.bound[0].method, result.bound[0].value) == ("scip, stage one", 3.75)
 
 
 @pytest.mark.parametrize("solver", ["highs", "scip", "glpk"])

@@ -1,15 +1,28 @@
-"""Instances: drawn ones, of measured profiles, and those of a moment of a trace."""
+"""Instances, drawn, of profiles and of a trace; optimistic profiling: what is measured, errors."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 import dlsched
 from dlsched import OptionError
+from dlsched.problems.sensitivity import (
+    SensitivityMatrix,
+    best_case,
+    error_bound,
+    fill_memory,
+    profile_cpus,
+    sensitivity_profile,
+)
 from dlsched.problems.sensitivity.instances.from_profiles import from_profiles
 from dlsched.records import read_trace, snapshot
+from drawing import draws
 
 
 @pytest.mark.parametrize(
@@ -75,3 +88,155 @@ def test_bad_splits(split: object) -> None:
         shot.instance("sensitivity", split=split)
     with pytest.raises(OptionError, match="must be on the axes"):
         shot.instance("sensitivity", cpus_per_gpu=7)
+
+
+CPUS = 24
+RULES = ("binary", "repository")
+
+
+def saturating(work: float, compute: float) -> Callable[[int], float]:
+    """Return T(c) = max(work / c, compute): preprocessing, until the GPU is the bottleneck."""
+    return lambda cpus: max(work / cpus, compute)
+
+
+@pytest.mark.parametrize("knee", [0.5, 1, 2.5, 6, 11, 13, 17.3, 23, 24, 30])
+@pytest.mark.parametrize("rule", RULES)
+def test_exact_on_a_saturating_curve(rule: Any, knee: float) -> None:
+    """With a threshold of 0 every number of CPUs is exact: throughput is linear, then constant."""
+    curve = saturating(knee * 10, 10)
+    found = profile_cpus(curve, CPUS, 1, 0.0, rule)
+    for cpus, seconds in found.curve().items():
+        assert seconds == pytest.approx(curve(cpus), rel=1e-12)
+
+
+def test_eight_of_24_points() -> None:
+    """The public rule measures eight of 24 numbers of CPUs (section 3.1): it halves and steps."""
+    for curve in (saturating(480, 1), lambda cpus: 2000 * cpus**-0.65):
+        found = profile_cpus(curve, CPUS, 1, rule="repository")
+        assert [cpus for cpus, _ in found.points] == [1, 2, 3, 4, 5, 11, 12, 24]
+        assert found.measured == (24, 24, 12, 11, 5, 4, 3, 2, 1)
+        assert found.measurements == 9
+    found = profile_cpus(saturating(70, 10), 24, 2, rule="repository")
+    assert found.measured == (24, 24, 12, 6, 4, 2)
+
+
+@pytest.mark.parametrize("gpus", [1, 2, 3, 4, 8])
+@pytest.mark.parametrize("most", [8, 9, 17, 24, 30])
+def test_several_gpus(gpus: int, most: int) -> None:
+    """The binary rule measures multiples of the GPUs, one CPU per GPU last, and the maximum."""
+    found = profile_cpus(saturating(90, 10), most, gpus)
+    assert found.measured[0] == most and gpus in dict(found.points)
+    assert all(cpus % gpus == 0 for cpus in found.measured[1:])
+    assert len(set(found.measured)) == found.measurements
+
+
+@settings(max_examples=draws(1000, 100), deadline=None)
+@given(
+    steps=st.lists(st.floats(0, 1), min_size=CPUS - 1, max_size=CPUS - 1),
+    threshold=st.sampled_from([0.0, 0.05, 0.1, 0.5]),
+    rule=st.sampled_from(RULES),
+)
+@example(steps=[0.0] * 22 + [1.0], threshold=0.1, rule="binary")
+def test_error_bound_holds(steps: list[float], threshold: float, rule: Any) -> None:
+    """On any monotone curve no estimate is further off than the bound of its interval."""
+    times = [1.0]
+    for step in steps:
+        times.append(times[-1] / (1 + step))
+    found = profile_cpus(lambda cpus: times[cpus - 1], CPUS, 1, threshold, rule)
+    assert found.points[0][0] == 1 and found.points[-1][0] == CPUS
+    for gap in error_bound(found):
+        for cpus in range(gap.low, gap.high + 1):
+            error = abs(found.seconds(cpus) / times[cpus - 1] - 1)
+            assert error <= gap.error + 1e-12
+
+
+def test_error_bound_by_hand() -> None:
+    """Between 4 CPUs at 10 s and 8 at 8 s the error is at most a quarter; next to each other, 0."""
+    bounds = error_bound({4: 10, 8: 8, 9: 8, 12: 8})
+    assert [tuple(gap) for gap in bounds] == [(4, 8, 0.25), (8, 9, 0.0), (9, 12, 0.0)]
+    with pytest.raises(dlsched.InstanceError, match="takes 9 s with 8 CPUs and 8 s with 4"):
+        error_bound({4: 8, 8: 9})
+
+
+def test_memory_by_hand() -> None:
+    """100 GB with 40 in memory at 10 GB/s and 60 from storage at 512 MB/s: 4 + 120 seconds."""
+    matrix = fill_memory({1: 300, 3: 100}, [40, 100, 200], 100, 512, 10)
+    assert matrix.seconds == ((300, 300, 300), (124, 100, 100))
+    assert matrix.at(3, 40) == 124
+    assert list(matrix.to_frame().columns) == [40, 100, 200]
+    no_cache = fill_memory({3: 100}, [0, 100], 100, 512, {3: 0.5})
+    assert no_cache.seconds == ((200, 200),)
+
+
+def test_best_case() -> None:
+    """The least CPUs within the tolerance of the fastest come first, then the least memory."""
+    rows = ((9.0, 8.0, 5.6), (9.0, 5.4, 5.0), (9.0, 5.0, 5.0))
+    matrix = SensitivityMatrix((1, 2, 3), (10, 20, 30), rows)
+    assert best_case(matrix)[:2] == (2, 30)
+    assert best_case(matrix, 0.1)[:2] == (2, 20)
+    assert best_case(matrix, 0.12)[:2] == (1, 30)
+
+
+def test_profiles_are_per_gpu() -> None:
+    """Axes are divided by the job's GPUs, and throughput is relative to the proportional share."""
+    matrix = SensitivityMatrix((4, 12, 16), (125, 250), ((8.0, 8.0), (6.0, 4.0), (5.0, 2.0)))
+    assert sensitivity_profile(matrix, 4, 3, 62.5) == {
+        "gpus": 4,
+        "cpus": [1, 3, 4],
+        "memory": [31.25, 62.5],
+        "throughput": [[0.5, 0.5], [round(4 / 6, 12), 1.0], [0.8, 2.0]],
+    }
+    with pytest.raises(dlsched.InstanceError, match="matrix: memory: lacks 500"):
+        sensitivity_profile(matrix, 4, 3, 125)
+
+
+@pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf"), None, "9", True])
+def test_a_measurement_that_is_none(seconds: Any) -> None:
+    """A time that cannot be is an error with the number of CPUs."""
+    with pytest.raises(dlsched.InstanceError, match="measurement at 24 CPUs: is"):
+        profile_cpus(lambda _: seconds, CPUS, 1)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"gpus": 0}, "gpus=0"),
+        ({"cpus_max": 2.5}, "cpus_max=2.5"),
+        ({"gpus": 30}, "less than one CPU for each of 30 GPUs"),
+        ({"threshold": -0.1}, "threshold=-0.1"),
+        ({"threshold": "10%"}, "threshold='10%'"),
+        ({"rule": "linear"}, "rule='linear'"),
+    ],
+)
+def test_options_out_of_range(change: dict[str, Any], said: str) -> None:
+    """An option that cannot be used is named, and nothing is measured."""
+
+    def measure(cpus: int) -> float:
+        raise AssertionError(cpus)
+
+    options: dict[str, Any] = {"measure": measure, "cpus_max": 24, "gpus": 1} | change
+    with pytest.raises(dlsched.OptionError, match=said):
+        profile_cpus(**options)
+
+
+def test_other_input_out_of_range() -> None:
+    """Sizes, bandwidths, tolerances and points outside of what was measured are refused."""
+    found = profile_cpus(saturating(60, 5), CPUS, 2)
+    with pytest.raises(dlsched.OptionError, match="use 2 to 24"):
+        found.seconds(1)
+    numbers = (([], 1, 1, 1), ([1], 0, 1, 1), ([1], 1, -1, 1), ([1], 1, 1, 0), ([-1], 1, 1, 1))
+    for values in (*numbers, (["1"], 1, 1, 1), ([1], "1", 1, 1), ([1], 1, 1, None)):
+        with pytest.raises(dlsched.OptionError):
+            fill_memory(found, *values)
+    with pytest.raises(dlsched.OptionError, match="no bandwidth for 24 CPUs"):
+        fill_memory({24: 1.0}, [1], 1, 1, {12: 3})
+    with pytest.raises(dlsched.OptionError, match="tolerance='1'"):
+        best_case(fill_memory(found, [10], 10, 100, 10), "1")  # type: ignore[arg-type]
+    for points, said in (({"a": 1.0}, "no number of CPUs"), ([1.0], "is list, no times")):
+        with pytest.raises(dlsched.InstanceError, match=said):
+            error_bound(points)  # type: ignore[arg-type]
+    with pytest.raises(dlsched.OptionError, match="tolerance=-1"):
+        best_case(fill_memory(found, [10], 10, 100, 10), -1)
+    with pytest.raises(dlsched.InstanceError, match="has no measurement"):
+        error_bound({})
+    assert list(found.to_frame().columns) == ["cpus", "seconds", "measured"]

@@ -80,13 +80,6 @@ def test_water_filling_raises_each_value_in_turn(seed: int) -> None:
     assert sorted(values) == pytest.approx(filled(made), rel=1e-6)
 
 
-def test_water_filling_needs_an_objective_of_the_least() -> None:
-    """For others the error says what to use."""
-    made = dlsched.generate("shares", 1, jobs=4, objective="total")
-    with pytest.raises(dlsched.OptionError, match="use milp"):
-        dlsched.solve(made, "water_filling")
-
-
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_equal_jobs_are_one_kind(objective: str) -> None:
     """A model's size is that of the kinds of jobs, not of the jobs."""

@@ -132,16 +132,6 @@ def test_more_speeds_than_eight_bits_are_rejected() -> None:
             dlsched.solve(made, method)
 
 
-def test_insertion_is_no_worse_than_its_order() -> None:
-    """Neighbourhood search only improves, here beyond the baselines."""
-    made = dlsched.generate("utility", 1, jobs=30, slots=40, gpus=12)
-    few = dlsched.solve(made, "insertion", rounds=0).objective
-    many = dlsched.solve(made, "insertion", rounds=100).objective
-    assert many.better_than(few)
-    for rule in ("hadar", "srtf", "tiresias"):
-        assert not dlsched.solve(made, rule).objective.better_than(many)
-
-
 def promised(made: Instance) -> float:
     """Return 2 alpha of theorem 2, by the repaired (6) and (7): whole slots, over the horizon."""
     terms = []
