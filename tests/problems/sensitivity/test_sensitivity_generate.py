@@ -190,53 +190,44 @@ def test_profiles_are_per_gpu() -> None:
         sensitivity_profile(matrix, 4, 3, 125)
 
 
-@pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf"), None, "9", True])
-def test_a_measurement_that_is_none(seconds: Any) -> None:
-    """A time that cannot be is an error with the number of CPUs."""
-    with pytest.raises(dlsched.InstanceError, match="measurement at 24 CPUs: is"):
-        profile_cpus(lambda _: seconds, CPUS, 1)
+def never(cpus: int) -> float:
+    """Measure nothing: options are looked at first."""
+    raise AssertionError(cpus)
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"gpus": 0}, "gpus=0"),
-        ({"cpus_max": 2.5}, "cpus_max=2.5"),
-        ({"gpus": 30}, "less than one CPU for each of 30 GPUs"),
-        ({"threshold": -0.1}, "threshold=-0.1"),
-        ({"threshold": "10%"}, "threshold='10%'"),
-        ({"rule": "linear"}, "rule='linear'"),
-    ],
-)
-def test_options_out_of_range(change: dict[str, Any], said: str) -> None:
-    """An option that cannot be used is named, and nothing is measured."""
+TWO_GPUS = profile_cpus(saturating(60, 5), CPUS, 2)
+UNUSABLE: list[tuple[Any, tuple[Any, ...], str]] = [
+    *((profile_cpus, (lambda _, s=s: s, CPUS, 1), "measurement at 24 CPUs: is")
+      for s in (0, -1, float("nan"), float("inf"), None, "9", True)),
+    (profile_cpus, (never, 24, 0), "gpus=0"),
+    (profile_cpus, (never, 2.5, 1), "cpus_max=2.5"),
+    (profile_cpus, (never, 24, 30), "less than one CPU for each of 30 GPUs"),
+    (profile_cpus, (never, 24, 1, -0.1), "threshold=-0.1"),
+    (profile_cpus, (never, 24, 1, "10%"), "threshold='10%'"),
+    (profile_cpus, (never, 24, 1, 0.1, "linear"), "rule='linear'"),
+    (TWO_GPUS.seconds, (1,), "use 2 to 24"),
+    *((fill_memory, (TWO_GPUS, *numbers), "_.* must be")
+      for numbers in (([], 1, 1, 1), ([1], 0, 1, 1), ([1], 1, -1, 1), ([1], 1, 1, 0),
+                      ([-1], 1, 1, 1), (["1"], 1, 1, 1), ([1], "1", 1, 1), ([1], 1, 1, None))),
+    (fill_memory, ({24: 1.0}, [1], 1, 1, {12: 3}), "no bandwidth for 24 CPUs"),
+    (best_case, (fill_memory(TWO_GPUS, [10], 10, 100, 10), "1"), "tolerance='1'"),
+    (best_case, (fill_memory(TWO_GPUS, [10], 10, 100, 10), -1), "tolerance=-1"),
+    (error_bound, ({"a": 1.0},), "no number of CPUs"),
+    (error_bound, ([1.0],), "is list, no times"),
+    (error_bound, ({},), "has no measurement"),
+]  # fmt: skip
 
-    def measure(cpus: int) -> float:
-        raise AssertionError(cpus)
 
-    options: dict[str, Any] = {"measure": measure, "cpus_max": 24, "gpus": 1} | change
-    with pytest.raises(dlsched.OptionError, match=said):
-        profile_cpus(**options)
+@pytest.mark.parametrize(("function", "given_", "said"), UNUSABLE)
+def test_what_cannot_be_used_is_named(function: Any, given_: tuple[Any, ...], said: str) -> None:
+    """Measurements that are none, and options, sizes, bandwidths and points out of range."""
+    error = OptionError
+    if "measurement" in said or function is error_bound:
+        error = dlsched.InstanceError
+    with pytest.raises(error, match=said):
+        function(*given_)
 
 
-def test_other_input_out_of_range() -> None:
-    """Sizes, bandwidths, tolerances and points outside of what was measured are refused."""
-    found = profile_cpus(saturating(60, 5), CPUS, 2)
-    with pytest.raises(dlsched.OptionError, match="use 2 to 24"):
-        found.seconds(1)
-    numbers = (([], 1, 1, 1), ([1], 0, 1, 1), ([1], 1, -1, 1), ([1], 1, 1, 0), ([-1], 1, 1, 1))
-    for values in (*numbers, (["1"], 1, 1, 1), ([1], "1", 1, 1), ([1], 1, 1, None)):
-        with pytest.raises(dlsched.OptionError):
-            fill_memory(found, *values)
-    with pytest.raises(dlsched.OptionError, match="no bandwidth for 24 CPUs"):
-        fill_memory({24: 1.0}, [1], 1, 1, {12: 3})
-    with pytest.raises(dlsched.OptionError, match="tolerance='1'"):
-        best_case(fill_memory(found, [10], 10, 100, 10), "1")  # type: ignore[arg-type]
-    for points, said in (({"a": 1.0}, "no number of CPUs"), ([1.0], "is list, no times")):
-        with pytest.raises(dlsched.InstanceError, match=said):
-            error_bound(points)  # type: ignore[arg-type]
-    with pytest.raises(dlsched.OptionError, match="tolerance=-1"):
-        best_case(fill_memory(found, [10], 10, 100, 10), -1)
-    with pytest.raises(dlsched.InstanceError, match="has no measurement"):
-        error_bound({})
-    assert list(found.to_frame().columns) == ["cpus", "seconds", "measured"]
+def test_frames_of_profiles() -> None:
+    """A row for each number of CPUs says whether it was measured."""
+    assert list(TWO_GPUS.to_frame().columns) == ["cpus", "seconds", "measured"]
