@@ -6,12 +6,37 @@ from collections import Counter
 from itertools import combinations
 from typing import Any
 
+import networkx
+import numpy as np
 import pytest
 
 import dlsched
 from dlsched.problems.interleaving import Instance
 from dlsched.testing import oracles
 from interleaving_instances import cover, gamma_in_doubles, job
+
+
+def pairs(seed: int, count: int, near: float) -> Instance:
+    """Return jobs of two stages; the smaller `near`, the more alike are the efficiencies."""
+    rng = np.random.default_rng(seed)
+    stages = rng.dirichlet(np.full(2, near), count) * rng.lognormal(size=(count, 1))
+    jobs = [job(f"j{i}", np.round(row, 4).tolist()) for i, row in enumerate(stages + 1e-3)]
+    return cover(jobs, grouping="uniform")
+
+
+@pytest.mark.parametrize(("count", "near"), [(2, 0.5), (16, 0.2), (32, 0.5), (90, 20)])
+def test_a_matching_is_as_heavy_as_networkx_finds(count: int, near: float) -> None:
+    """On few edges, with odd sets or without, it finds the weight of all edges, and a bound."""
+    instance = pairs(count, count, near)
+    graph = networkx.Graph()
+    for i, j in combinations(range(count), 2):
+        worth = gamma_in_doubles([instance.jobs[i].stages, instance.jobs[j].stages])
+        graph.add_edge(i, j, weight=round(worth * 2**40))
+    matching = networkx.max_weight_matching(graph)
+    heaviest = sum(graph[i][j]["weight"] for i, j in matching)
+    found = dlsched.solve(instance, "blossom")
+    assert abs(found.objective[0] * 2**40 - heaviest) <= count
+    assert found.objective[0] <= found.certified[0].value <= min(count / 2, 1.001 * heaviest)
 
 
 def unit_jobs(*jobs: tuple[str, int, int], budget: int) -> Instance:
