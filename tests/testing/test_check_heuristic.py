@@ -82,24 +82,17 @@ def items(instance: Instance) -> int:
     return sum(len(part) for part in found if isinstance(part, tuple))
 
 
+by_names = returned(lambda i: sorted(s.id for s in i.servers)[: i.demand])
 BUGS: list[tuple[str, Any, str]] = [
     # Off by one: a server too few.
     ("reclaiming", returned(lambda i: emptiest(i, i.demand - 1)), "infeasible"),
     ("reclaiming", needs_jobs, "crash"),
     ("reclaiming", forgetful, "not_deterministic"),
     # A wrong tie: servers are sorted by their names.
-    (
-        "reclaiming",
-        returned(lambda i: sorted(s.id for s in i.servers)[: i.demand]),
-        "depends_on_names",
-    ),
+    ("reclaiming", by_names, "depends_on_names"),
     ("reclaiming", claiming(objective=[0, 0]), "wrong_claim"),
     # The answer to another problem.
-    (
-        "reclaiming",
-        lambda i, rng: PlacementSolution(instance=i.name, home={}),
-        "no_solution_object",
-    ),
+    ("reclaiming", lambda i, _: PlacementSolution(instance=i.name, home={}), "no_solution_object"),
     # The capacity is ignored.
     ("elastic", lambda i, rng: {"workers": {j.id: j.max_workers for j in i.jobs}}, "infeasible"),
     ("interleaving", last_left_out, "infeasible"),
