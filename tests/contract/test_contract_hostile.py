@@ -76,6 +76,7 @@ def hostile(name: str, seed: int) -> Iterator[Any]:
     factors: list[Any] = [
         (Fraction(10) ** rng.choice(POWERS), Fraction(10) ** rng.choice(POWERS)),
         (lambda: Fraction(repr(rng.uniform(1, 2))), lambda: Fraction(repr(rng.uniform(1, 2)))),
+        (Fraction(1, 10**300), Fraction(10) ** rng.choice(POWERS)),
         (lambda: 1 + Fraction(rng.choice((-1, 0, 1)), 10 ** rng.choice((9, 12, 15))), 1),
     ]
     for one, other in factors:

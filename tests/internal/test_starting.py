@@ -1,7 +1,8 @@
-"""Internal: what an exact method begins from: how its limit is divided, the order of its stages."""
+"""Internal: what an exact method begins from, how limits are divided; bounds of trusted methods."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -9,9 +10,10 @@ from typing import Any
 import pytest
 
 import dlsched
-from dlsched import Run, Status, Termination, registry
+from dlsched import Claim, Run, Status, Termination, registry
 from dlsched.api.starting import joined
-from dlsched.registry import Kind
+from dlsched.problems.reclaiming import Solution
+from dlsched.registry import Kind, trusted
 from dlsched.results.objective import Bound, Level, strongest
 from dlsched.solvers.division import Division
 
@@ -187,3 +189,32 @@ def test_nothing_is_asked_after_a_heuristic_at_its_certified_bounds(
     monkeypatch.setattr(registry, "call", only_claimed)
     assert dlsched.solve(instance).status is Status.OPTIMAL
     assert asked[-1] == "patterns"
+
+
+@pytest.fixture
+def trust() -> Iterator[Any]:
+    """Give what makes a function one of the library's own methods, until the test ends."""
+    yield lambda method: trusted.trust(method, "reclaiming") or method
+    for key, (function, _) in [*trusted._OWN.items()]:
+        if function.__module__ == __name__:
+            del trusted._OWN[key]
+
+
+@pytest.mark.parametrize(
+    ("bounds", "bound", "certified"),
+    [
+        ([("certified", 0), ("claimed", 1)], ("claimed", 1), 0),
+        ([("claimed", 1), ("certified", 1)], ("certified", 1), 1),
+        ([("claimed", 1)], ("claimed", 1), None),
+    ],
+)
+def test_certified_is_kept_apart(trust: Any, bounds: Any, bound: Any, certified: Any) -> None:
+    """The strongest bound counts, the strongest certified one beside it."""
+    stated = [[Bound(value, kind, "test") for kind, value in bounds], []]
+
+    def method(instance: Any, run: Any) -> Claim:
+        return Claim(Solution(instance="lyra-fig5", returned=("1", "2")), bounds=stated)
+
+    result = dlsched.solve("lyra-fig5", trust(method))
+    assert (result.bound[0].kind, result.bound[0].value) == bound
+    assert (result.certified[0] and result.certified[0].value) == certified

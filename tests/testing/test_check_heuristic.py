@@ -1,24 +1,29 @@
-"""check_heuristic catches planted bugs with small instances; worst_case finds large gaps."""
+"""check_heuristic names planted bugs and false claims, of variants too; worst_case finds gaps."""
 
 from __future__ import annotations
 
 import itertools
+import os
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pyomo.environ as pyo
 import pytest
 from hypothesis import strategies as st
 
 import dlsched
+from dlsched import Bound, Claim, Status, Variant
 from dlsched.problems.placement import Solution as PlacementSolution
 from dlsched.problems.reclaiming import Instance as Reclaiming
-from dlsched.problems.reclaiming import Solution as ReclaimingSolution
-from dlsched.results.result import Claim
+from dlsched.problems.reclaiming import Solution
 from dlsched.schema import Instance
-from dlsched.testing import check_heuristic, oracles, worst_case
+from dlsched.testing import check_heuristic, find_worst, oracles, worst_case
 
 CALLS = itertools.count()
+CHILDREN: list[int] = []
+"""Processes that `forks` made."""
 
 
 def emptiest(instance: Any, count: int) -> list[str]:
@@ -49,11 +54,19 @@ def forgetful(instance: Any, rng: np.random.Generator) -> dict[str, Any]:
     return {"returned": (found[turn:] + found[:turn])[: instance.demand]}
 
 
-def boasting(instance: Any, rng: np.random.Generator) -> Claim:
-    """It claims that nothing is preempted."""
-    returned = tuple(emptiest(instance, instance.demand))
-    solution = ReclaimingSolution(instance=instance.name, returned=returned)
-    return Claim(solution=solution, objective=[0, 0])
+def first(instance: Any, rng: Any = None) -> Solution:
+    """Return the first servers of the file, whatever runs on them."""
+    ids = [server.id for server in instance.servers]
+    return Solution(instance=instance.name, returned=ids[: instance.demand])
+
+
+def claiming(**claim: Any) -> Any:
+    """Return a method that claims this, about the first servers unless it says otherwise."""
+
+    def boasts(instance: Any, run: Any) -> Claim:
+        return Claim(**{"solution": first(instance)} | claim)
+
+    return boasts
 
 
 def last_left_out(instance: Any, rng: np.random.Generator) -> Any:
@@ -69,24 +82,17 @@ def items(instance: Instance) -> int:
     return sum(len(part) for part in found if isinstance(part, tuple))
 
 
+by_names = returned(lambda i: sorted(s.id for s in i.servers)[: i.demand])
 BUGS: list[tuple[str, Any, str]] = [
     # Off by one: a server too few.
     ("reclaiming", returned(lambda i: emptiest(i, i.demand - 1)), "infeasible"),
     ("reclaiming", needs_jobs, "crash"),
     ("reclaiming", forgetful, "not_deterministic"),
     # A wrong tie: servers are sorted by their names.
-    (
-        "reclaiming",
-        returned(lambda i: sorted(s.id for s in i.servers)[: i.demand]),
-        "depends_on_names",
-    ),
-    ("reclaiming", boasting, "wrong_claim"),
+    ("reclaiming", by_names, "depends_on_names"),
+    ("reclaiming", claiming(objective=[0, 0]), "wrong_claim"),
     # The answer to another problem.
-    (
-        "reclaiming",
-        lambda i, rng: PlacementSolution(instance=i.name, home={}),
-        "no_solution_object",
-    ),
+    ("reclaiming", lambda i, _: PlacementSolution(instance=i.name, home={}), "no_solution_object"),
     # The capacity is ignored.
     ("elastic", lambda i, rng: {"workers": {j.id: j.max_workers for j in i.jobs}}, "infeasible"),
     ("interleaving", last_left_out, "infeasible"),
@@ -106,6 +112,108 @@ def test_planted_bugs_are_caught(problem: str, bug: Any, kind: str) -> None:
     assert finding.kind in str(found)
     with pytest.raises(AssertionError, match=kind):
         found.raise_if_any()
+
+
+HIGH = [[Bound(1, "certified", "by eye")]]
+NONE = {"solution": None, "reason": "it looks hard"}
+
+
+def overestimates_late(instance: Any, run: Any) -> Claim:
+    """Its second level's bound is false, where the first one's is right."""
+    best = oracles.reclaiming(instance)
+    assert best is not None
+    bounds = [[Bound(best[0], "certified", "it")], [Bound(best[1] + 1, "claimed", "it")]]
+    return Claim(solution=first(instance), bounds=bounds)
+
+
+def silent(instance: Any, rng: Any) -> None:
+    """It returns nothing at all."""
+
+
+def exits(instance: Any, rng: Any) -> None:
+    """It ends the program."""
+    sys.exit("enough")
+
+
+def ends(instance: Any, rng: Any) -> None:
+    """It ends the process, at once."""
+    os._exit(3)
+
+
+def forks(instance: Any, rng: Any) -> Solution:
+    """It forks, and returns in both processes."""
+    child = os.fork()
+    CHILDREN.append(child)
+    return first(instance)
+
+
+def now_and_then(instance: Any, rng: Any) -> Solution:
+    """It raises in every seventh call."""
+    if next(CALLS) % 7 == 6:
+        raise RuntimeError("the seventh call")
+    return first(instance)
+
+
+def changes(instance: Any, rng: Any) -> Solution:
+    """It asks for less, and returns that."""
+    found = first(instance)
+    object.__setattr__(instance, "demand", 0)
+    return found
+
+
+ODD: list[tuple[Any, str, str]] = [
+    (claiming(status=Status.OPTIMAL), "wrong_status", "optimal; the optimum is"),
+    (claiming(status=Status.INFEASIBLE, **NONE), "wrong_status",
+     "it says infeasible; the optimum is"),
+    (claiming(status=Status.NO_SOLUTION), "wrong_status",
+     "it says no solution, and returns a feasible solution"),
+    (claiming(bounds=HIGH), "wrong_bound", "preempted is at best 1"),
+    (overestimates_late, "wrong_bound", "collateral is at best"),
+    (silent, "no_solution_object", "it returned no solution"),
+    (claiming(objective=["few"]), "no_solution_object", "what it returned cannot be read: "),
+    (claiming(status="perfect"), "no_solution_object", "perfect"),
+    (exits, "exits", "it ends the process with 'enough'"),
+    (ends, "exits", "it ends the process with 3"),
+    (now_and_then, "crash", "RuntimeError: the seventh call (not every time)"),
+    (changes, "changes_instance", "changes changed the instance"),
+]  # fmt: skip
+SLOW = (4, 6, 7, 9)
+"""Rows whose like is tried in every run."""
+
+
+@pytest.mark.parametrize(
+    ("bug", "kind", "words"),
+    [
+        pytest.param(*row, marks=[pytest.mark.slow] * (i in SLOW), id=f"{row[1]}-{i}")
+        for i, row in enumerate(ODD)
+    ],
+)
+def test_odd_heuristic_is_a_finding(bug: Any, kind: str, words: str, unshrunk: None) -> None:
+    """What a method claims falsely, or does beside solving, is named, with the instance."""
+    found = check_heuristic("reclaiming", bug, examples=30, invariant=())
+    named = {finding.kind: finding for finding in found.findings}
+    assert words in named[kind].message
+    assert '"servers"' in str(found) and kind in str(found)
+
+
+def test_the_instance_printed_is_the_original() -> None:
+    """A heuristic that changes its instance is shown with the instance that it was given."""
+    made = dlsched.generate("reclaiming", servers=4, demand=2)
+    found = check_heuristic("reclaiming", changes, examples=3, instances=st.just(made))
+    assert [f.kind for f in found.findings] == ["changes_instance"]
+    assert found.findings[0].instance == made and made.demand == 2
+    assert '"demand":2' in str(found)
+
+
+def test_forked_children_end() -> None:
+    """A heuristic that forks is tested in one process; its children do not go on with the test."""
+    process = os.getpid()
+    CHILDREN.clear()
+    found = check_heuristic("reclaiming", forks, examples=5, invariant=(), oracle=False)
+    assert os.getpid() == process and found.examples >= 5
+    assert len(CHILDREN) == 2 * found.examples
+    for child in CHILDREN:  # this process may have others
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 def test_a_registered_heuristic_holds_every_property() -> None:
@@ -129,7 +237,7 @@ def test_faults_on_demand(unshrunk: None) -> None:
         check_heuristic("elastic", "fifo", invariant=("colour",))
 
     def lazy(instance: Any, rng: np.random.Generator) -> Claim:
-        return Claim(status=dlsched.Status.NO_SOLUTION, reason="too hot today")
+        return Claim(status=Status.NO_SOLUTION, reason="too hot today")
 
     assert check_heuristic("reclaiming", lazy, examples=20)
     found = check_heuristic("reclaiming", lazy, examples=20, complete=True)
@@ -177,3 +285,56 @@ def test_same_seed_same_worst_case() -> None:
     )
     assert first is not None and again is not None
     assert first.instance.sha256 == again.instance.sha256
+
+
+def at_most_half(m: Any, instance: Any) -> None:
+    """At most half of the demand, rounded up, from the first half of the servers."""
+    first = [server.id for server in instance.servers][: len(instance.servers) // 2]
+    total = sum(m.x[s] for s in first)
+    half = -(-instance.demand // 2)
+    m.half = pyo.Constraint(expr=total <= half) if first else pyo.Constraint.Feasible
+    m.halves = pyo.Set(initialize=[1, 2])
+
+
+HALF = Variant("reclaiming", "half", at_most_half)
+
+
+def from_both_halves(instance: Any, rng: Any) -> dict[str, Any]:
+    """Return as many servers of the first half as may be, the others of the second."""
+    servers = [server.id for server in instance.servers]
+    first, second = servers[: len(servers) // 2], servers[len(servers) // 2 :]
+    most = -(-instance.demand // 2)
+    chosen = second[: instance.demand]
+    chosen += first[: min(most, instance.demand - len(chosen))]
+    return {"returned": chosen}
+
+
+@pytest.mark.slow
+def test_a_heuristic_for_the_problem_is_not_one_for_the_variant() -> None:
+    """The first instance on which it violates the added constraint is shrunk."""
+    found = check_heuristic("reclaiming", "lyra", variant=HALF, examples=25, oracle=False)
+    infeasible = next(f for f in found.findings if f.kind == "infeasible")
+    assert "half is" in infeasible.message
+    assert len(infeasible.instance.servers) <= 5
+
+
+@pytest.mark.slow
+def test_a_heuristic_for_the_variant_is_compared_with_its_optimum() -> None:
+    """What it returns is feasible there; what is far from the optimum is found by `find_worst`."""
+    drawn = dlsched.testing.strategies.reclaiming(max_jobs=3)
+    found = check_heuristic(
+        "reclaiming", from_both_halves, variant=HALF, examples=8, instances=drawn, invariant=()
+    )
+    assert not [f for f in found.findings if f.kind in ("infeasible", "beats_optimum")]
+    assert found.solved >= found.optimal
+    assert found.worst_gap is not None
+    worst = find_worst("reclaiming", from_both_halves, 8, variant=HALF, instances=drawn)
+    assert worst is not None
+    assert worst.optimum == dlsched.solve(worst.instance, variant=HALF).objective
+
+
+def test_names_and_problems() -> None:
+    """`find_worst` is `worst_case`; a variant of another problem is refused."""
+    assert find_worst is worst_case
+    with pytest.raises(dlsched.OptionError, match="not for elastic"):
+        check_heuristic("elastic", "lyra", variant=HALF)

@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from placement_hostile import feasible, hostile
-from placement_instances import home_of, instance, job, region, table
+from placement_instances import feasible, home_of, hostile, instance, job, region, table
 
 import dlsched
 from dlsched import Run, SolverFailure

@@ -1,4 +1,4 @@
-"""Internal: patterns of a server, what their prices prove, conversions, dives and the knapsack."""
+"""Internal: patterns of a server, what prices prove, the knapsack; the jobs of a moment."""
 
 from __future__ import annotations
 
@@ -6,22 +6,23 @@ import math
 from itertools import product
 
 import numpy as np
-import pytest
 
 import dlsched
-from dlsched import Run, Status
-from dlsched.problems.sensitivity import Instance, exact
-from dlsched.problems.sensitivity.definition.check import check, evaluate, explain
-from dlsched.problems.sensitivity.heuristics.diving import Dive
-from dlsched.problems.sensitivity.heuristics.round_patterns import solution_from
+from dlsched import Run
+from dlsched.problems.sensitivity.instances.job_models import (
+    Assignment,
+    Model,
+)
+from dlsched.problems.sensitivity.instances.state import Rounds, Wish, instance
 from dlsched.problems.sensitivity.programs.initial_patterns import packing as proportional_patterns
 from dlsched.problems.sensitivity.programs.lagrangian import Lagrangian
 from dlsched.problems.sensitivity.programs.pattern_program import Program, conversions
-from dlsched.problems.sensitivity.programs.pattern_relaxation import Relaxed, relax
+from dlsched.problems.sensitivity.programs.pattern_relaxation import relax
+from dlsched.problems.sensitivity.programs.pooled import ideal_allocation
 from dlsched.problems.sensitivity.structures.server_knapsack import Knapsack, least_choices
 from dlsched.problems.sensitivity.structures.server_patterns import Floor, Item, Server, maximal
-from dlsched.testing import oracles, strategies
-from drawing import drawn
+from dlsched.registry.cluster_state import ClusterState, JobState
+from dlsched.registry.cluster_state import Server as Host
 
 
 def test_the_table_of_a_server_is_the_best_of_all_patterns() -> None:
@@ -112,16 +113,6 @@ def test_the_knapsack_is_the_best_of_all_combinations() -> None:
         assert sum(choice.throughput for choice in found) == best
 
 
-def relaxed_of(instance: Instance, *, convert: bool) -> tuple[Program, Relaxed]:
-    """Return the program of `price_round` and its relaxation."""
-    units = instance.allow_split
-    program = Program(instance, whole=True, units=units, penalty=1e-4, convert=convert)
-    program.add(proportional_patterns(program))
-    relaxed = relax(program, Run())
-    assert relaxed is not None and relaxed.fits
-    return program, relaxed
-
-
 def test_conversions_compose_to_all_that_fit() -> None:
     """An item leads to another if that has no more CPUs and memory and divides its GPUs."""
     rng = np.random.default_rng(1)
@@ -137,39 +128,59 @@ def test_conversions_compose_to_all_that_fit() -> None:
             assert (j in reached[i]) == fits
 
 
-@pytest.mark.parametrize("allow_split", [True, False])
-def test_dives_end_in_solutions(allow_split: bool) -> None:
-    """What dives find is feasible, of the throughput of the point, and within the bound."""
-    found = 0
-    for seed in (1, 2, 3):
-        instance = dlsched.generate(
-            "sensitivity", seed, servers=12, multi=True, allow_split=allow_split
-        )
-        program, relaxed = relaxed_of(instance, convert=True)
-        for point in Dive(relaxed.master).points(5):
-            if point is not None:
-                solution = solution_from(program, point)
-                assert check(instance, solution).feasible
-                taken = zip(point.tolist(), program.values, strict=False)
-                value = sum(round(often) * each for often, each in taken)
-                assert evaluate(instance, solution.allocation)[0] == value * program.granularity
-                assert value <= program.bound
-                found += 1
-    assert found >= 6
+SERVERS = {"count": 2, "gpus": 2, "cpus": 4, "memory": 4}
+PROFILES = {
+    "hungry": {"cpus": [1, 2, 3], "memory": [2], "throughput": [[0.5], [1], [1.5]]},
+    "modest": {"cpus": [1, 2, 3], "memory": [2], "throughput": [[1], [1], [1]]},
+}
 
 
-@drawn(25, strategies.sensitivity(max_jobs=5))
-def test_patterns_prove_what_no_heuristic_has_proved(instance: Instance) -> None:
-    """From a weak solution without a bound: `price_round` leaves it nothing on small instances."""
-    if explain(instance):  # then no method is asked
-        return
-    optimum = oracles.sensitivity(instance)
-    weak = dlsched.solve(instance, "proportional").solution
-    claim = exact.patterns(instance, Run(found=[weak]))
-    if optimum is None:
-        assert claim.status is Status.INFEASIBLE
-        return
-    assert claim.status is Status.OPTIMAL
-    found = dlsched.verify(instance, claim.solution).objective
-    assert found.throughput == optimum.throughput
-    assert found.split == optimum.split
+def test_rounds_make_the_instances_that_a_file_would() -> None:
+    """What is kept from one round to the next is what a new instance derives."""
+    rounds = Rounds(SERVERS, PROFILES)
+    rounds.instance([Wish("x", "hungry", 1), Wish("y", "modest", 2)])
+    made = rounds.instance([Wish("a", "modest", 2), Wish("b", "hungry", 1), Wish("c", "hungry", 1)])
+    fresh = dlsched.load(made.to_data())
+    assert made == fresh
+    for name in ("choices", "undominated", "best_cases", "shares"):
+        assert getattr(made, name) == getattr(fresh, name)
+    assert [job.profile for job in made.jobs] == ["modest_2", "hungry_1", "hungry_1"]
+    assert rounds.instance([Wish("a", "modest", 1)], may_wait=True).may_wait
+
+
+def state(*jobs: JobState, gpus: tuple[int, ...] = (8, 8)) -> ClusterState:
+    """Return a moment at which these jobs wait."""
+    servers = tuple(Host(f"s{i}", count) for i, count in enumerate(gpus))
+    return ClusterState(time=0, servers=servers, running=(), waiting=jobs)
+
+
+def job(name: str, gpus: int, submit: int, model: str | None = None) -> JobState:
+    """Return a job that needs 100 s."""
+    return JobState(name, gpus, gpus, gpus, submit, 100, model=model)
+
+
+def test_jobs_are_taken_in_the_order_of_submission_and_skipped_if_they_do_not_fit() -> None:
+    """Of 16 GPUs, jobs of 8, 4 and 4 are taken, one of 16 between them is skipped."""
+    jobs = (job("late", 4, 5), job("a", 8, 1), job("large", 16, 2), job("b", 4, 3, "gnmt"))
+    made = instance(state(*jobs), split="100/0/0")
+    assert [(j.id, j.profile) for j in made.jobs] == [
+        ("a", "alexnet_8"), ("b", "gnmt_4"), ("late", "shufflenet_4"),
+    ]  # fmt: skip
+    assert (made.servers.count, made.servers.cpus, made.servers.memory) == (2, 24, 500)
+
+
+def test_the_class_furthest_below_its_share_is_next() -> None:
+    """With 50/25/25, i l s i; each class's models take turns."""
+    kinds = {"i1": "image", "i2": "image", "l": "language", "s": "speech"}
+    models = [Model(name, kind, 1, {}) for name, kind in kinds.items()]
+    turns = Assignment(models, (2, 1, 1))
+    assert [turns.next().name for _ in range(8)] == ["i1", "l", "s", "i2", "i1", "l", "s", "i2"]
+
+
+def test_stage_one_gives_the_first_jobs_of_a_profile_the_fast_choices() -> None:
+    """Of 9 CPUs the first hungry job gets 3, two get their share of 2.25, the modest one 1."""
+    profiles = {name: row | {"cpus": [1, 2.25, 3]} for name, row in PROFILES.items()}
+    rounds = Rounds(SERVERS | {"cpus": 4.5}, profiles)
+    made = rounds.instance([*(Wish(n, "hungry", 1) for n in "abc"), Wish("d", "modest", 1)])
+    found = ideal_allocation(made, Run())
+    assert [float(found[name].cpus) for name in "abcd"] == [3, 2.25, 2.25, 1]

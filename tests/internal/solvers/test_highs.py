@@ -1,9 +1,11 @@
-"""Internal: the back end for HiGHS: statuses, limits, starts, progress, threads."""
+"""Internal: HiGHS in process: statuses, limits, starts, progress, threads, errors, listeners."""
 
 from __future__ import annotations
 
 import itertools
 import math
+import signal
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -11,13 +13,15 @@ import highspy
 import numpy as np
 import pytest
 from forms import hard_form, hard_instance, make_form
+from scipy import sparse
 
 from dlsched import Run, SolverFailure
 from dlsched.problems.reclaiming import Solution, model
 from dlsched.results.result import Point, Status, Termination
 from dlsched.solvers import highs
+from dlsched.solvers.incremental import IncrementalProgram
 from dlsched.solvers.session import Session
-from dlsched.solvers.standard_form import INF, StandardForm, compile_model
+from dlsched.solvers.standard_form import INF, compile_model
 from dlsched.solvers.terminations import HIGHS
 
 FAILURES = {f"k{phase}Error" for phase in ("Load", "Model", "Presolve", "Solve", "Postsolve")}
@@ -93,52 +97,13 @@ def test_relaxation() -> None:
     assert outcome.duals is not None and outcome.duals.tolist() == [0.5]
 
 
-def stop_at_incumbent() -> Run:
-    """Return a run that is interrupted at the first incumbent."""
-    run = Run()
-
-    def stop(point: Point) -> None:
-        run.interrupted = run.interrupted or point.objective is not None
-
-    run.on_progress = stop
-    return run
-
-
-def starting(count: int, demand: int = 40) -> tuple[StandardForm, Any]:
-    """Return the form of the hard instance and the point that returns so many servers."""
-    instance = hard_instance(demand=demand)
-    pyomo_model = model.build(instance)
-    form = compile_model(pyomo_model)
-    servers = tuple(f"s{i + 1}" for i in range(count))
-    model.assign(instance, pyomo_model, Solution(returned=servers))
-    return form, form.point()
-
-
-def test_start_accepted() -> None:
-    """With HiGHS's message, and the incumbent is no worse, with sub-programs and without."""
-    form, point = starting(40)
-    for sub_programs in (True, False):
-        outcome = highs.solve(form, 0, stop_at_incumbent(), start=point, sub_programs=sub_programs)
-        assert outcome.start is not None and outcome.start.accepted
-        assert "is feasible" in outcome.start.reason
-        assert outcome.objective is not None and outcome.objective <= form.value(0, point)
-
-
-def test_start_rejected() -> None:
-    """An infeasible start is rejected with a reason; one that is not needed is not accepted."""
-    form, point = starting(39)
-    outcome = highs.solve(form, 0, stop_at_incumbent(), start=point)
-    assert outcome.start is not None and not outcome.start.accepted
-    assert outcome.start.reason
-    form = make_form([[1, 1]], [(2, INF)], [(0, 5), (0, 5)], [1, 2])
-    outcome = highs.solve(form, 0, Run(), start=np.array([0.0, 2.0]))
-    assert outcome.objective == 2
-    assert outcome.start is not None and not outcome.start.accepted
-
-
 def test_start_whose_value_highs_mistakes(monkeypatch: pytest.MonkeyPatch) -> None:
     """If HiGHS states another value than that of its point, the start is left out."""
-    form, point = starting(10, demand=3)
+    instance = hard_instance(demand=3)
+    pyomo_model = model.build(instance)
+    form = compile_model(pyomo_model)
+    model.assign(instance, pyomo_model, Solution(returned=[f"s{i}" for i in range(1, 11)]))
+    point = form.point()
     monkeypatch.setattr(highs, "_states", lambda *_: False)
     outcome = highs.solve(form, 0, Run(), start=point)
     assert outcome.objective == highs.solve(form, 0, Run()).objective
@@ -191,30 +156,122 @@ def test_target_ends_the_search(sense: str) -> None:
     assert (beyond.termination, beyond.objective) == (Termination.PROVED, best.objective)
 
 
-def test_presolve_of_wide_programs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With too many columns per row presolve is off for the integer program alone."""
-    rng = np.random.default_rng(1)
-    rows, costs = rng.integers(1, 9, (2, 40)).astype(float).tolist(), rng.random(40).tolist()
-    form = make_form(rows, [(30, 60), (20, 50)], [(0, 1)] * 40, costs, "max")
-    before, options = highs.solve(form, 0, Run()), list[Any]()
-    set_value = highspy.Highs.setOptionValue
-
-    def spy(self: Any, name: str, value: Any) -> Any:
-        options.append((name, value))
-        return set_value(self, name, value)
-
-    monkeypatch.setattr(highspy.Highs, "setOptionValue", spy)
-    monkeypatch.setattr(highs, "MANY_COLUMNS", 10)
-    monkeypatch.setattr(highs, "WIDE", 10)
-    highs.solve(form, 0, Run(), relax=True)
-    assert "presolve" not in dict(options)
-    after = highs.solve(form, 0, Run())
-    assert [value for name, value in options if name == "presolve"] == ["off"]
-    assert after.objective == pytest.approx(before.objective)
+FORM = make_form([[2, 3]], [(4, INF)], [(0, 5), (0, 5)], [1, 2])
+"""The optimum is 2."""
 
 
-@pytest.mark.parametrize("relax", [False, True])
-def test_a_coefficient_as_large_as_a_document_may_have(relax: bool) -> None:
-    """One of 1e15, which HiGHS refuses unless told otherwise, is solved."""
-    form = make_form([[10**15, 1]], [(-INF, 2 * 10**15)], [(0, 5)] * 2, [1, 0], "max")
-    assert highs.solve(form, 0, Run(), relax=relax).objective == 2
+def growing(run: Run, size: int = 0) -> IncrementalProgram:
+    """Return a program that maximizes x <= 4, or one of random rows and columns."""
+    program = IncrementalProgram(run, maximize=True)
+    if not size:
+        program.add_row(-INF, 4)
+        program.add_columns(np.ones(1), sparse.csc_array([[1.0]]))
+        return program
+    rng = np.random.default_rng(0)
+    program.add_rows(np.full(size, -INF), np.ones(size))
+    program.add_columns(rng.random(size), sparse.csc_array(rng.random((size, size))))
+    return program
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_another_library_may_use_highs(threads: int) -> None:
+    """A pool that others have made, of whatever size, is no obstacle, in any thread."""
+
+    def work(size: int) -> float:
+        highspy.Highs.resetGlobalScheduler(True)
+        other = highspy.Highs()
+        other.silent()
+        other.setOptionValue("threads", size)
+        other.addCol(1.0, 0.0, 1.0, 0, [], [])
+        assert other.run() == highspy.HighsStatus.kOk
+        program = growing(Run(threads=threads))
+        assert program.solve() is Termination.PROVED
+        return program.objective
+
+    assert work(3) == 4
+    with ThreadPoolExecutor(3) as pool:
+        assert set(pool.map(work, [1, 2, 3])) == {4}
+
+
+def test_a_listener_may_solve() -> None:
+    """``on_progress`` may solve with another number of threads, while HiGHS is at work."""
+    found: list[float | None] = []
+
+    def solve(point: Point) -> None:
+        found.extend(highs.solve(FORM, 0, Run(threads=n)).objective for n in (1, 3))
+
+    rng = np.random.default_rng(0)
+    rows = rng.integers(10, 99, (6, 20))
+    form = make_form(rows, [(-INF, r.sum() // 2) for r in rows], [(0, 1)] * 20, rows[0], "max")
+    outcome = highs.solve(form, 0, Run(threads=2, on_progress=solve))
+    assert outcome.termination is Termination.PROVED
+    assert found and set(found) == {2}
+
+
+def test_ctrl_c_is_raised_after_the_solution(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While HiGHS runs, no handler raises: between its callbacks that would end the process."""
+    before = signal.getsignal(signal.SIGINT)
+    assert before is signal.default_int_handler
+    session = Session(Run(), {"presolve": "off"})
+    highs.load(session, FORM, 0)
+    met: list[Any] = []
+
+    def interrupt(event: Any) -> None:
+        met.append(signal.getsignal(signal.SIGINT))
+        if len(met) == 1:
+            met[0](signal.SIGINT, None)  # as Python does between two statements, here or elsewhere
+
+    session.listen("cbMipInterrupt", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        session.solve()
+    assert met and met[0] is not before
+    assert signal.getsignal(signal.SIGINT) is before
+    assert session.solve() in ("kOptimal", "kInterrupt")
+
+
+@pytest.mark.parametrize("error", [LookupError("listener"), KeyboardInterrupt()])
+def test_what_a_listener_raises_ends_the_solution(error: BaseException) -> None:
+    """It comes out as itself, and the session can be used again."""
+    session = Session(Run(), {"presolve": "off"})
+    highs.load(session, FORM, 0)
+    raised = [error]
+
+    def fail(event: Any) -> None:
+        if raised:
+            raise raised.pop()
+
+    session.listen("cbMipInterrupt", fail)
+    with pytest.raises(type(error)):
+        session.solve()
+    assert session.solve() in ("kOptimal", "kInterrupt")
+
+
+def test_limits_of_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program ends at the run's limit or an interrupt; an error of both methods is an error."""
+    run = Run(time_limit=0.0)
+    program = growing(run, size=60)
+    assert program.solve() is Termination.TIME_LIMIT
+    run.time_limit, run.interrupted = None, True
+    assert growing(run, size=60).solve() is Termination.INTERRUPTED
+    run.time_limit, run.interrupted = 100.0, False
+    assert program.solve() is Termination.PROVED
+    program = growing(Run())
+    monkeypatch.setattr(program.solver, "run", lambda: highspy.HighsStatus.kError)
+    with pytest.raises(SolverFailure, match="kNotset"):
+        program.solve()
+
+
+def test_programs_without_columns() -> None:
+    """Their rows are checked, though HiGHS does not."""
+    program = IncrementalProgram(Run())
+    program.add_row(-1, 1)
+    assert program.solve() is Termination.PROVED and program.duals.tolist() == [0]
+    program.add_row(1, 2)
+    assert program.solve() is Termination.INFEASIBLE and program.dual_ray is None
+
+
+@pytest.mark.parametrize("name", ["no_such_option", "threads"])
+def test_an_option_that_highs_refuses(name: str) -> None:
+    """It is an error, not ignored."""
+    with pytest.raises(SolverFailure, match=name):
+        Session(Run(), {name: "much"})

@@ -27,7 +27,6 @@ from dlsched.solvers.digits import (
 from dlsched.solvers.earlier import Earlier
 from dlsched.solvers.fixing import fix_by_reduced_cost
 from dlsched.solvers.iis import compute_iis
-from dlsched.solvers.outcome import Basis
 from dlsched.solvers.precision import LARGEST_TERM, undecided_row
 from dlsched.solvers.standard_form import INF, StandardForm
 from drawing import draws
@@ -110,16 +109,6 @@ def test_a_bound_holds_where_earlier_levels_are_no_worse(
     """Where one is worse, later levels may be better than in the model with fewer rows."""
     earlier = Earlier((2, 3), {}, [44.0], [[FIRST], [SECOND]])
     assert earlier.bounds_of(empty(3, sense), held) == known
-
-
-def test_rows_that_were_added_are_basic() -> None:
-    """They stand between the model's own and those that hold levels."""
-    earlier = Earlier((2, 3), {1: Basis([0, 1, 2], [1, 0, 2])})
-    basis = earlier.basis_of(empty(5), 1)
-    assert basis is not None
-    assert list(basis.rows) == [1, 0, 1, 1, 2]
-    assert earlier.basis_of(empty(2), 1) is None
-    assert earlier.basis_of(empty(5), 0) is None
 
 
 def at_least(rows: list[tuple[list[int], int]], box: int) -> StandardForm:

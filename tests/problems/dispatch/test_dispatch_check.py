@@ -187,17 +187,9 @@ THREE = [("new", 1, 2), ("old", 9, 2), ("mid", 5, 2)]
     ("pending", "quota", "priorities"),
     [
         # Two of three fit a quota of 9, the oldest ones; the third is lowest.
-        (
-            [("new", 1, 2), ("old", 9, 2), ("mid", 5, 2)],
-            {"gpus": 9},
-            {"old": 2, "mid": 2, "new": 5},
-        ),
+        (THREE, {"gpus": 9}, {"old": 2, "mid": 2, "new": 5}),
         # Also of CPUs, of which each needs 8.
-        (
-            [("new", 1, 2), ("old", 9, 2), ("mid", 5, 2)],
-            {"cpus": 16},
-            {"old": 2, "mid": 2, "new": 5},
-        ),
+        (THREE, {"cpus": 16}, {"old": 2, "mid": 2, "new": 5}),
         # A workload over quota does not use the quota up: the smaller s fits.
         ([("a", 9, 2), ("b", 8, 2), ("s", 0, 1)], {"gpus": 6}, {"a": 2, "s": 2, "b": 5}),
     ],

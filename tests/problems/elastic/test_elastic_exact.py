@@ -73,6 +73,7 @@ def test_large_tables_agree(strategy: Any, mixed: bool, steps: float) -> None:
         result = dlsched.solve(made, "dp", memory_gib=0.5)
         agrees(made, result)
         proved.append(result.status == "optimal")
+        assert proved[-1] or (result.termination == "memory_limit" and "GiB" in result.reason)
 
     run()
     assert any(proved)
@@ -124,50 +125,6 @@ def test_larger_epochs_agree(options: dict[str, Any]) -> None:
     assert float(table.objective[1]) == pytest.approx(float(model.objective[1]), 1e-9)
 
 
-def test_units_of_thousands_of_digits_are_not_built() -> None:
-    """The thirds, quarters and so on to the 3,000th of two jobs have a unit of 4,300 bits."""
-    most = 3000
-    made = epoch(most, *(job(name, 1, most, 7, running=True) for name in "ab"))
-    saved = [7 * most - Fraction(7 * most, n) for n in range(1, most + 1)]
-    best = max(map(sum, zip(saved[1:], reversed(saved[1:]), strict=True)))
-    result = dlsched.solve(made, "dp")
-    assert (result.status, result.objective.reduction) == ("optimal", best)
-    assert best < result.bound.reduction.value <= best * (1 + Fraction(1, 2**400))
-    assert dlsched.bound(made).reduction.value >= best
-
-
-@pytest.mark.parametrize("loan", [None, 50])
-@pytest.mark.parametrize(
-    ("options", "ended"),
-    [({"time_limit": 1e-9}, "time_limit"), ({"memory_gib": 1e-6}, "memory_limit")],
-)
-def test_limits_leave_a_solution_and_a_bound(
-    loan: int | None, options: dict[str, float], ended: str
-) -> None:
-    """Without memory or time, dp returns an allocation, certified bounds and the reason."""
-    pools = {} if loan is None else {"loan": loan}
-    made = dlsched.generate("elastic", 1, items=200, capacity=150, running=1.0, **pools)
-    made = spread_out(made, 1e8)
-    result = dlsched.solve(made, "dp", **options)
-    assert (result.status, result.termination) == ("feasible", ended)
-    assert ("GiB" in result.reason) == (ended == "memory_limit")
-    assert [b.kind for b in result.bound] == ["certified", "certified"]
-    best = dlsched.solve(made, "milp").objective
-    assert not result.objective.better_than(best)
-    assert result.bound.launched.value >= best.launched
-    if result.bound.launched.value == best.launched:
-        assert result.bound.reduction.value >= best.reduction
-
-
-def test_fewer_jobs_than_the_bound_of_level_1() -> None:
-    """Jobs of 400 GPUs fit one by one in pools of 600; three would fit in 1,200."""
-    made = epoch(600, *(job(name, 1, 1, 9, 400, fungible=True) for name in "abc"), loan=600)
-    assert dlsched.bound(made).launched.value == 3
-    result = dlsched.solve(made, "dp")
-    assert (result.status, result.objective.launched) == ("optimal", 2)
-    assert result.bound.launched.value == 2
-
-
 def test_figure_6_with_gpus_on_loan() -> None:
     """B saves 180.018 - 60.006 s on loan; C takes the two GPUs of training, so A gets none."""
     # With C on loan, A would save 50 s and B 90.009 s, but C would lose 180.03 s.
@@ -192,23 +149,6 @@ def test_sums_of_huge_demands_do_not_wrap() -> None:
     jobs = [job(str(j), 1, 1, 1, 10**15) for j in range(10_000)]
     result = dlsched.solve(epoch(10**15, *jobs), "dp")
     assert (result.status, tuple(result.objective)) == ("optimal", (1, 0))
-
-
-@pytest.mark.parametrize("gap", [0.0, 0.01])
-def test_seconds_from_1e_300_to_1e15(gap: float) -> None:
-    """In their granularity such times have a thousand digits; dp is exact, and no method fails."""
-    far = Fraction("1e-300"), 10**15, 1, Fraction("3e-300"), Fraction("2.5e14")
-    times = [[far[j], far[j - 1], far[j - 2]] for j in range(5)]
-    rows = [job(f"j{j}", 1, 3, row, 1 + j % 2, running=j > 2) for j, row in enumerate(times)]
-    made = epoch(8, *rows)
-    for instance in (made, spread_out(made, 3e4)):
-        best = oracles.elastic(instance)
-        result = dlsched.solve(instance, "dp", gap=gap)
-        assert result.status == "optimal"
-        assert gap or result.objective == best
-        for rule in ("lyra", "afs", "fifo"):
-            assert not dlsched.solve(instance, rule).objective.better_than(best)
-        assert dlsched.bound(instance).reduction.value >= best.reduction
 
 
 @pytest.mark.parametrize("method", ["dp", "milp"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import accumulate, product
+from itertools import accumulate
 from typing import Any
 
 import pytest
@@ -121,18 +121,3 @@ def test_generator_counts_items(running: float) -> None:
     made = dlsched.generate("elastic", seed=2, items=354, capacity=245, running=running)
     items = sum(row.max_workers - row.min_workers + (not row.running) for row in made.jobs)
     assert (items, made.capacity) == (354, 245)
-
-
-def test_speeds_as_far_apart_as_a_document_may_have() -> None:
-    """No product of times overflows, and as many jobs start as can."""
-    jobs = [
-        job("a", 2, 3, 10**15, 2, **SPREADS), job("b", 2, 3, 1e-100, 2, **SPREADS),
-        job("c", 2, 3, 10**15, 2, **MOVES),
-        job("d", 2, 3, 10**15, 2, base_pool="loan", **RUNS, **MOVES),
-    ]  # fmt: skip
-    speeds = product((1e-100, 1e-12, 1), (1e-100, 1e-12, 1e14), (1, 1e-100))
-    for training, loan, efficiency in speeds:
-        far = epoch(8, *jobs, loan=5, speed=loan).to_data() | {"mixed_efficiency": efficiency}
-        far["pools"][0]["speed"] = training
-        best = dlsched.solve(far)
-        assert best.status == "optimal" and best.objective.launched == 3

@@ -5,58 +5,11 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-from hypothesis import strategies as st
 
 import dlsched
 from dlsched.problems.interleaving import Instance
 from dlsched.testing import oracles, strategies
 from drawing import drawn
-from interleaving_instances import cover, job
-
-HEURISTICS = ("muri", "muri_needed", "swap", "regroup", "greedy", "muri_worst_order")
-INSTANCES = st.one_of(
-    strategies.interleaving(max_jobs=7), strategies.interleaving(max_jobs=6, scales=True)
-)
-
-
-@drawn(75, INSTANCES)
-def test_exact_methods_agree_at_every_scale(instance: Instance) -> None:
-    """Brute force = milp = aggregated = column_generation, up to the last places of a double."""
-    optimum = oracles.interleaving(instance)[0]
-    for method in ("milp", "aggregated", "column_generation"):
-        result = dlsched.solve(instance, method)
-        assert result.status == "optimal"
-        assert abs(result.objective[0] - optimum) <= 2.0**-50 * optimum
-        assert result.certified[0].value >= optimum
-    bound = dlsched.solve(instance, "lagrangian").certified[0].value
-    weights = sum(instance.weight(job.gpus) for job in instance.jobs)
-    assert optimum <= bound <= Fraction(weights, len(instance.resources))
-
-
-def test_a_cover_with_few_profiles_is_proved() -> None:
-    """300 jobs of 48 profiles under a budget are proved, and no heuristic is better."""
-    instance = dlsched.generate(
-        "interleaving", 1, jobs=300, grouping="cover", distinct=False, budget=0.25
-    )
-    best = dlsched.solve(instance)
-    assert (best.method, best.status) == ("aggregated", "optimal")
-    for rule in HEURISTICS:
-        assert not dlsched.solve(instance, rule).objective.better_than(best.objective)
-
-
-def test_many_distinct_jobs_have_the_same_optimum_and_bound() -> None:
-    """With more than 150 profiles prices come from samples: the same, with any threads."""
-    instance = dlsched.generate(
-        "interleaving", 1, jobs=310, resources=2, grouping="cover", budget=0.2, gpus={1: 1.0}
-    )
-    listed = dlsched.solve(instance, "aggregated")
-    for threads in (2, 1):
-        priced = dlsched.solve(instance, "column_generation", threads=threads)
-        assert priced.status == listed.status == "optimal"
-        assert float(priced.objective[0]) == pytest.approx(float(listed.objective[0]), rel=1e-9)
-        bounds = [float(r.certified[0].value) for r in (priced, listed)]
-        assert bounds[0] == pytest.approx(bounds[1], rel=2e-6)
-        assert min(bounds) >= float(listed.objective[0])
 
 
 @pytest.mark.parametrize("limit", [1e-9, 1e-3, 0.05, 0.3, None])
@@ -67,56 +20,6 @@ def test_a_bound_of_many_jobs_wherever_the_limit_strikes(limit: float | None) ->
     bound = dlsched.solve(instance, "lagrangian", time_limit=limit).certified[0].value
     assert known <= bound <= 38
     assert limit is not None or bound <= known * Fraction(1002, 1000)
-
-
-def test_no_progress_ends_the_search() -> None:
-    """Where the integer program would be too large, the search ends after `rounds`, unproved."""
-    instance = dlsched.generate("interleaving", 1, jobs=100)
-    result = dlsched.solve(instance, "column_generation", rounds=1)
-    assert (result.status, result.termination) == ("feasible", "iteration_limit")
-    assert result.certified[0].value > result.objective[0]
-    assert not dlsched.solve(instance, "swap").objective.better_than(result.objective)
-
-
-def test_too_large_a_model_names_the_alternative() -> None:
-    """The model refuses above its size, and says what to use."""
-    with pytest.raises(dlsched.OptionError, match="column_generation"):
-        dlsched.model(dlsched.generate("interleaving", 1, jobs=128))
-
-
-@pytest.mark.parametrize("method", ["lagrangian", "column_generation", "aggregated"])
-def test_efficiencies_that_nearly_tie_end_the_relaxation(method: str) -> None:
-    """Columns whose gammas differ by 1e-9 are priced once, so that the relaxation ends."""
-    rows = [(2, 2), (2, 0.3), (2, 20), (20, 20), (2, 0.3), (2, 0.3), (2, 2)]
-    jobs = [job(f"j{i}", [(2e9 + a) / 1e10, b / 1e10], 4) for i, (a, b) in enumerate(rows)]
-    near = cover(jobs, 17, weigh_by="gpus")
-    result = dlsched.solve(near, method, time_limit=60)
-    optimum = oracles.interleaving(near)
-    assert result.termination != "time_limit"
-    assert float(result.certified[0].value / optimum[0]) == pytest.approx(1, abs=0.3)
-    if result.objective is not None:
-        assert abs(result.objective[0] - optimum[0]) <= 1e-12 * optimum[0]
-
-
-def test_times_as_far_apart_as_files_hold() -> None:
-    """Subnormal times beside 1e15: the exact methods find the optimum of brute force."""
-    subnormal = {"a": [5e-324, 0, 0], "b": [1e15, 0, 3], "c": [0, 5e-324, 1e-323]}
-    rows = [job(name, stages) for name, stages in subnormal.items()]
-    made = cover([*rows, job("d", [1, 1e-300, 0])], 2)
-    optimum = oracles.interleaving(made)
-    for method in ("milp", "aggregated", "column_generation"):
-        assert dlsched.solve(made, method).objective == optimum
-    for rule in HEURISTICS:
-        assert not dlsched.solve(made, rule).objective.better_than(optimum)
-    assert dlsched.solve(made, "lagrangian").certified[0].value >= optimum[0]
-
-
-def test_a_loose_bound_is_proved() -> None:
-    """A value above what the prices prove has a proof by prices of groups."""
-    instance = dlsched.generate("interleaving", seed=2, jobs=20)
-    proof = dlsched.prove_bound(instance, 60)
-    assert proof.proof.form == "groups"
-    assert dlsched.check_bound(instance, proof).value == 60
 
 
 @drawn(60, strategies.interleaving(max_jobs=8, max_resources=2))

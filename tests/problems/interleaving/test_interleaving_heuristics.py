@@ -1,8 +1,9 @@
-"""Muri's rounds, the matching, `regroup`, and the baselines."""
+"""Muri's rounds, `regroup` and the baselines; the generator's classes and queues."""
 
 from __future__ import annotations
 
-from itertools import combinations, product
+from collections import Counter
+from itertools import combinations
 from typing import Any
 
 import networkx
@@ -80,15 +81,6 @@ def test_groups_by_hand(
     assert groups_of(unit_jobs(*jobs, budget=budget), rule, **options) == groups
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
-def test_both_readings_agree_where_full_groups_fill_the_cluster(seed: int) -> None:
-    """On covers that full groups fill every pair is needed, so both give the same groups."""
-    made = dlsched.generate("interleaving", seed, jobs=150, grouping="cover", cluster=64)
-    muri, needed = (dlsched.solve(made, rule) for rule in ("muri", "muri_needed"))
-    assert muri.details["gpus"] == needed.details["gpus"] == 64
-    assert muri.objective == needed.objective
-
-
 def test_a_profiling_error_leaves_the_jobs_as_they_are() -> None:
     """Groups decided on wrong stages are worse with the right ones, and depend on the seed."""
     instance = dlsched.generate("interleaving", 1, jobs=32)
@@ -109,18 +101,6 @@ def test_searches_are_no_worse_than_their_start(seed: int) -> None:
     assert dlsched.solve(instance, "regroup").objective.better_than(start)
     assert start.better_than(dlsched.solve(instance, "muri_worst_order").objective)
     assert start.better_than(dlsched.solve(instance, "greedy").objective)
-
-
-def test_merging_only_while_needed_leaves_jobs_alone() -> None:
-    """With a large budget muri_needed leaves jobs alone, as the optimum does; muri merges all."""
-    instance = dlsched.generate(
-        "interleaving", 1, jobs=60, grouping="cover", distinct=False, budget=0.9
-    )
-    muri = dlsched.solve(instance, "muri")
-    for rule in ("muri_needed", "swap", "regroup"):
-        needed = dlsched.solve(instance, rule)
-        assert needed.objective.better_than(muri.objective)
-        assert min(len(g.jobs) for g in needed.solution.groups) == 1
 
 
 def divisions(both: list[Any], uniform: bool, most: int) -> Any:
@@ -166,31 +146,6 @@ def test_no_division_of_two_groups_is_better(options: dict[str, Any]) -> None:
             assert worth(*parts) <= now + 1e-9
 
 
-def test_large_groups_on_eight_resources() -> None:
-    """Where groups have hundreds of arrangements no exchange of two jobs helps at the end."""
-    rng = np.random.default_rng(1)
-    stages = {f"j{j}": rng.integers(1, 9, 8).tolist() for j in range(16)}
-    made = cover([job(*row) for row in stages.items()], 4, max_group_size=5)
-    found = dlsched.solve(made, "regroup").solution
-
-    def worth(*parts: Any) -> float:
-        return sum(gamma_in_doubles([stages[j] for j in part]) for part in parts)
-
-    for first, second in combinations([set(g.jobs) for g in found.groups], 2):
-        for i, j in product(first, second):
-            assert worth(first - {i} | {j}, second - {j} | {i}) <= worth(first, second) + 1e-9
-
-
-def test_the_budget_goes_to_the_class_that_gains_most() -> None:
-    """Two classes of jobs alike: the GPU that is spare goes where a job alone costs one GPU."""
-    stages = [[4, 1], [1, 4], [4, 1], [1, 4]]
-    one = [job(f"1{i}", row) for i, row in enumerate(stages)]
-    made = cover([*one, *(job(f"2{i}", row, 2) for i, row in enumerate(stages[:2]))], 5)
-    found = dlsched.solve(made, "regroup")
-    assert found.objective == dlsched.solve(made, "exact").objective
-    assert found.details["gpus"] <= 5
-
-
 @pytest.mark.parametrize(
     ("sizes", "budget"),
     [((10**15,) * 2, 10**15), ((10**15,) * 3 + (1,) * 3, None), ((10**14,) * 3, 2 * 10**14),
@@ -203,10 +158,26 @@ def test_gpus_beyond_a_solvers_matrix(sizes: tuple[int, ...], budget: int | None
     assert dlsched.solve(made, "regroup").objective == oracles.interleaving(made)
 
 
-def test_a_limit_ends_the_searches() -> None:
-    """After a limit the groups stay as they are, and all are complete."""
-    made = dlsched.generate("interleaving", 2, jobs=40, grouping="cover")
-    made = made.model_copy(update={"gpu_budget": made.least_gpus + 4})
-    begun, found = (dlsched.solve(made, m, time_limit=1e-9) for m in ("swap", "regroup"))
-    assert (found.status, found.objective) == ("feasible", begun.objective)
-    assert dlsched.solve(made, "swap").objective.better_than(begun.objective)
+def test_uniform_classes_divide() -> None:
+    """Uniform instances drop jobs until every class divides by k; `muri` then fills its pairs."""
+    made = dlsched.generate("interleaving", 1, jobs=50, resources=3, gpus={1: 0.5, 2: 0.5})
+    assert 44 <= len(made.jobs) <= 50
+    assert all(len(jobs) % 3 == 0 for jobs in made.classes.values())
+    assert {len(group.jobs) for group in dlsched.solve(made, "muri").solution.groups} == {3}
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_cluster_is_given_the_head_of_the_queue(seed: int) -> None:
+    """Algorithm 1, lines 3-5: a job joins an open group, or opens one if its GPUs are left."""
+    made = dlsched.generate("interleaving", seed, jobs=200, grouping="cover", cluster=64)
+    queue = dlsched.generate("interleaving", seed, jobs=200, grouping="cover").jobs
+    kept: Counter[int] = Counter()
+    head, left = [], 64
+    for row in queue:
+        opens = kept[row.gpus] % 4 == 0
+        if not opens or row.gpus <= left:
+            left -= row.gpus * opens
+            kept[row.gpus] += 1
+            head.append(row)
+    assert list(made.jobs) == head and len(head) < 200
+    assert made.gpu_budget == made.least_gpus == 64

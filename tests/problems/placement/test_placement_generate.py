@@ -19,7 +19,6 @@ from dlsched.problems.placement.instances.replicas import (
     co_location,
     replicate,
 )
-from dlsched.problems.placement.pictures.draw import draw_moves
 from dlsched.testing import strategies
 from drawing import drawn
 
@@ -165,19 +164,3 @@ def test_rules_have_names(options: Any) -> None:
         replicate(PAIR, APART, **options)
     with pytest.raises(dlsched.OptionError):
         co_location(PAIR, APART, by="bytes")
-
-
-def test_a_cell_for_each_table_and_region() -> None:
-    """The optimum's cells: what each region reads of each table, and 8 of 56 bytes across."""
-    ax = dlsched.plot(dlsched.solve("mast-two-regions"))
-    assert len(ax.patches) == 4 * 2
-    assert [label.get_text() for label in ax.artists + ax.texts] == ["20", "12", "8", "8", "8"]
-    assert "8 B (14.3 %) read across regions" in " ".join(ax.get_title(loc="left").split())
-
-
-def test_moves_are_shares_of_all_bytes() -> None:
-    """Moving clicks, 10 of 32 bytes, from east to west is one cell of 31.2 %."""
-    home = {table.id: table.home for table in PAIR.tables} | {"clicks": "west"}
-    ax = draw_moves(PAIR, Solution(home=home))
-    labels = ax.artists + ax.texts
-    assert [(label.get_position(), label.get_text()) for label in labels] == [((1, 0), "31.2")]

@@ -1,7 +1,9 @@
-"""The definition and the files: objectives by hand, violations, and what this problem refuses."""
+"""The definition and the files: objectives by hand, violations, what is refused; the generator."""
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from fractions import Fraction
 from typing import Any
 
@@ -10,6 +12,7 @@ from reclaiming_instances import hand
 from refusals import changed, refused_path
 
 import dlsched
+from dlsched.problems.reclaiming import Instance
 
 INSTANCE = hand(2, {"a": "1:4 2:3", "b": "2:1 3:2f 3:1f", "c": "3:1f"}, b=2.5)
 HEAD = {"dlsched": 1, "problem": "reclaiming", "instance": "hand"}
@@ -70,3 +73,86 @@ def test_weights_are_the_decimals_of_the_file() -> None:
 def test_unusable_instances_are_refused(path: str, value: Any) -> None:
     """Each flaw is reported at its path; a server cannot hold more GPUs than it has."""
     assert refused_path(changed(INSTANCE, path, value)) == path
+
+
+Held = list[Counter[str]]
+
+
+def held_by(instance: Instance) -> Held:
+    """Return for each job its GPUs by server."""
+    held: Held = []
+    for job in instance.jobs:
+        held.append(Counter())
+        for worker in job.workers:
+            held[-1][worker.server] += worker.gpus
+    return held
+
+
+def sizes(instance: Instance) -> Counter[int]:
+    """Count jobs by their GPUs."""
+    return Counter(held.total() for held in held_by(instance))
+
+
+def test_the_paper_s_fleet_by_default() -> None:
+    """520 servers of 8 GPUs, nearly full, about 700 jobs, a tenth demanded."""
+    for seed in range(2):
+        instance = dlsched.generate("reclaiming", seed)
+        assert [s.gpus for s in instance.servers] == [8] * 520
+        assert instance.demand == 52
+        assert 600 <= len(instance.jobs) <= 850
+        held = sum(size * jobs for size, jobs in sizes(instance).items())
+        assert 0.9 <= held / (520 * 8) <= 1
+
+
+def test_what_every_job_has() -> None:
+    """Flexible workers are half of all, rounded down; spread and scattered ones sit apart."""
+    scattered = {"gpus": 64, "jobs": 50, "scattered": 4}
+    for options in ({"flexible": 1.0}, {"spread": 1.0}, scattered):
+        for job in dlsched.generate("reclaiming", 2, servers=60, **options).jobs:
+            workers, apart = len(job.workers), len({w.server for w in job.workers})
+            half = workers // 2 if "flexible" in options else 0
+            assert sum(w.flexible for w in job.workers) == half
+            assert apart == workers or "flexible" in options
+            assert workers == 4 or "scattered" not in options
+
+
+def test_arrivals_fill_by_best_fit() -> None:
+    """Replaying the workers, each is on the fullest server where it fits, the first of equals.
+
+    Jobs that did not fit in between have left nothing behind.
+    """
+    instance = dlsched.generate("reclaiming", 4, servers=40, spread=0.0)
+    ids, free = [server.id for server in instance.servers], [8] * 40
+    for job in instance.jobs:
+        for worker in job.workers:
+            s = ids.index(worker.server)
+            fitting = [f for f in free if f >= worker.gpus]
+            assert free[s] == min(fitting)
+            assert s == free.index(free[s])
+            free[s] -= worker.gpus
+
+
+@pytest.mark.parametrize("churn", [0.0, 2.0])
+@pytest.mark.parametrize("placement", ["together", "shared", "remnants"])
+def test_the_remaining_gpus_of_a_job_share_a_server(placement: str, churn: float) -> None:
+    """Full servers are a job's own; its remaining GPUs are on one server shared with others.
+
+    Jobs above 8 GPUs that are kept together share none.
+    """
+    fleet = dlsched.generate(
+        "reclaiming", 6, servers=80, placement=placement, odd=0.5, churn=churn, jobs=None
+    )
+    held = held_by(fleet)
+    jobs_on = Counter(server for row in held for server in row)
+    remnants, small = set[str](), set[str]()
+    for row in held:
+        partial = [s for s, gpus in row.items() if gpus < 8]
+        assert len(row) == math.ceil(row.total() / 8)
+        if placement == "together":
+            assert len(row) == 1 or all(jobs_on[s] == 1 for s in row)
+        else:
+            assert len(partial) == (row.total() % 8 > 0)
+        (remnants if len(row) > 1 else small).update(partial)
+    if placement != "together":
+        assert any(jobs_on[s] > 1 for s in remnants)
+        assert bool(remnants & small) == (placement == "shared")

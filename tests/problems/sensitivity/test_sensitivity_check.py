@@ -125,15 +125,6 @@ def test_invalid_instances_raise_by_field(changes: dict[str, Any], path: str) ->
     assert refused_path(GOOD | changes) == path
 
 
-def test_digests_of_may_wait() -> None:
-    """The default is no part of the digest, the other value is."""
-    plain = dlsched.load("synergy-two-servers")
-    waits = plain.model_copy(update={"may_wait": True})
-    assert type(plain).parse(waits.to_data(), "a copy").may_wait
-    assert dlsched.load(waits.to_data()).sha256 != plain.sha256
-    assert dlsched.load(plain.to_data() | {"may_wait": False}).sha256 == plain.sha256
-
-
 def test_infeasible_instances_say_why() -> None:
     """Too many GPUs, or a job larger than a server, is infeasible with a reason."""
     jobs = [{"id": f"j{i}", "profile": "two"} for i in range(3)]

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import pairwise
 from math import log
 from typing import Any
 
 import pytest
 
 import dlsched
-from dlsched import Run, Termination
-from dlsched.problems.utility import PROBLEM, Instance
-from dlsched.registry import call
+from dlsched.problems.utility import Instance
 from dlsched.testing import strategies
 from drawing import drawn
 from utility_instances import instance, job
@@ -135,43 +132,6 @@ def test_more_speeds_than_eight_bits_are_rejected() -> None:
             dlsched.solve(made, method)
 
 
-def test_insertion_is_no_worse_than_its_order() -> None:
-    """Neighbourhood search only improves, here beyond the baselines."""
-    made = dlsched.generate("utility", 1, jobs=30, slots=40, gpus=12)
-    few = dlsched.solve(made, "insertion", rounds=0).objective
-    many = dlsched.solve(made, "insertion", rounds=100).objective
-    assert many.better_than(few)
-    for rule in ("hadar", "srtf", "tiresias"):
-        assert not dlsched.solve(made, rule).objective.better_than(many)
-
-
-class _Stopped(Run):
-    """A run that ends after it was asked a number of times, whatever the clock says."""
-
-    questions = 0
-    most = 10**9
-
-    def stop_reason(self) -> Termination | None:
-        self.questions += 1
-        return Termination.TIME_LIMIT if self.questions > self.most else None
-
-
-def test_insertion_that_is_stopped_is_the_beginning_of_the_longer_search() -> None:
-    """What the search finds up to a limit does not depend on when the limit strikes."""
-    made = dlsched.generate("utility", 3, jobs=30, slots=40)
-    found = []
-    most = 10**9
-    for _ in range(4):
-        run = _Stopped(time_limit=float(most))
-        run.most = most
-        call(PROBLEM.methods["insertion"], made, run, {"rounds": 60})
-        found.append([point.objective for point in run.trajectory])
-        most = run.questions // 2
-    for longer, shorter in pairwise(found):
-        assert longer[: len(shorter)] == shorter
-    assert len(found[0]) > len(found[-1]) > 0
-
-
 def promised(made: Instance) -> float:
     """Return 2 alpha of theorem 2, by the repaired (6) and (7): whole slots, over the horizon."""
     terms = []
@@ -212,16 +172,6 @@ def test_theorem_2_does_not_hold_on_a_stream() -> None:
     reached = float(sum(worth[i][0] for i in range(1, 41, 2)))
     assert value == pytest.approx(1.39)
     assert reached / value > promised(made)
-
-
-@pytest.mark.parametrize(
-    "seed", [*range(6), *(pytest.param(n, marks=pytest.mark.slow) for n in range(6, 24))]
-)
-def test_ratio_on_random_instances(seed: int) -> None:
-    """On small instances hadar is within the theorem's ratio."""
-    made = dlsched.generate("utility", seed, jobs=6, slots=12, gpus=6, per_machine=2, arrivals=0.5)
-    best, found = (dlsched.solve(made, m).objective[0] for m in ("exact", "hadar"))
-    assert best <= promised(made) * float(found)  # type: ignore[arg-type]
 
 
 @drawn(150, strategies.utility(max_jobs=4, max_slots=6, forking=True))

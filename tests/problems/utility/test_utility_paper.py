@@ -1,14 +1,17 @@
-"""Hadar's example of section II-A, and what its Figure 1 claims."""
+"""Hadar's example of section II-A and its Figure 1; generated and measured instances."""
 
 from __future__ import annotations
 
+import json
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import dlsched
 from dlsched.problems.utility import Instance
+from dlsched.problems.utility.instances.from_gavel_throughputs import from_throughputs
 
 
 def example(**changes: Any) -> Instance:
@@ -53,3 +56,85 @@ def test_gavels_six_rounds() -> None:
     """A schedule of six rounds in which every gang keeps to one type exists."""
     six = example(slots=6, must_finish=True)
     assert dlsched.verify(six, dlsched.solve(six).solution).details["last_slot"] == 6
+
+
+KINDS = ("V100", "P100", "K80")
+GPU_HOURS = {"small": (0.1, 1), "medium": (1, 10), "large": (10, 50), "extra large": (60, 100)}
+"""The groups of section IV-A."""
+
+
+def _hours(made: Instance) -> list[float]:
+    """Return each job's hours of GPUs on its fastest type."""
+    return [
+        float(job.iterations / max(job.rates.values())) * job.workers / 3600 for job in made.jobs
+    ]
+
+
+def test_the_papers_cluster() -> None:
+    """Section IV: 480 jobs on 20 GPUs of each type, in machines of four, six minutes a slot."""
+    made = dlsched.generate("utility", 1, jobs=480, slots=400, gpus=60)
+    assert made.supply == dict.fromkeys(KINDS, 20)
+    assert {sum(m.gpus.values()) for m in made.machines} == {4}
+    assert made.slot_seconds == 360
+    assert {job.workers for job in made.jobs} == {1, 2, 4, 8}
+
+
+def test_jobs_arrive_at_first_and_their_models_follow_their_size() -> None:
+    """Section IV-A and Table III: arrivals in slot 1; the small jobs' model is ResNet-18 only."""
+    made = dlsched.generate(
+        "utility", 1, jobs=300, slots=2000, gpus=60, utilization=None, mix="uniform"
+    )
+    assert {job.arrival for job in made.jobs} == {1}
+    models: dict[str, set[tuple[float, float]]] = {}
+    for job, hours in zip(made.jobs, _hours(made), strict=True):
+        group = next(g for g, (_, high) in GPU_HOURS.items() if hours <= high * 1.01)
+        base = float(job.rates["V100"])
+        shares = tuple(round(float(job.rates[k]) / base, 2) for k in ("P100", "K80"))
+        models.setdefault(group, set()).add(shares)
+    assert {g: len(found) for g, found in models.items()} == {
+        "small": 1, "medium": 1, "large": 2, "extra large": 1
+    }  # fmt: skip
+    assert models["small"] == {(0.70, 0.20)}
+    counts = [sum(low <= h < high for h in _hours(made)) for low, high in GPU_HOURS.values()]
+    assert min(counts) > 50  # a quarter of 300 each
+
+
+def rates_file(folder: Path, *rows: tuple[str, int, dict[str, float]]) -> Path:
+    """Write measured rates: the kind of a job, its workers, and its iterations a second."""
+    names = ("job_type", "scale_factor", "iterations_per_second")
+    path = folder / "rates.json"
+    path.write_text(json.dumps([dict(zip(names, row, strict=True)) for row in rows]))
+    return path
+
+
+def test_measured_rates_follow_the_size(tmp_path: Path) -> None:
+    """A small job's rates are those of a ResNet-18; a group that the file lacks draws from all."""
+    path = rates_file(
+        tmp_path, ("ResNet-18 (batch size 16)", 1, {"v100": 2.0}),
+        ("LM (batch size 5)", 1, {"k80": 1.0}),
+    )  # fmt: skip
+    made = from_throughputs(path, jobs=40, slots=900, gpus=9, utilization=None, seed=1)
+    rates = {True: set(), False: set()}
+    for job, hours in zip(made.jobs, _hours(made), strict=True):
+        rates[hours < 1].add(tuple(job.rates.items()))
+    assert rates == {True: {(("V100", 2),)}, False: {(("V100", 2),), (("K80", 1),)}}
+
+
+def test_utilization_is_kept() -> None:
+    """The jobs' GPU hours on the fastest type are the share of the horizon's that was asked for."""
+    made = dlsched.generate("utility", 2, jobs=200, slots=500, gpus=30, utilization=0.7)
+    assert 3600 * sum(_hours(made)) / (30 * 500 * 360) == pytest.approx(0.7, rel=0.02)
+
+
+def test_measured_rates_are_used(tmp_path: Path) -> None:
+    """Rates are those of the file; zeros, other types and other numbers of workers are left out."""
+    path = rates_file(
+        tmp_path, ("a", 1, {"v100": 4.5, "k80": 0}), ("b", 2, {"v100": 9}), ("c", 1, {"tpu": 9})
+    )
+    made = from_throughputs(path, jobs=3, slots=9, gpus=3, seed=1)
+    assert all(job.rates == {"V100": 4.5} for job in made.jobs)
+    with pytest.raises(dlsched.InstanceError, match="no job of 1 workers"):
+        from_throughputs(rates_file(tmp_path, ("b", 2, {"v100": 9})), jobs=3, slots=9, gpus=3)
+    path.write_text('{"a": 1}')
+    with pytest.raises(dlsched.InstanceError, match="no list of throughputs"):
+        from_throughputs(path, jobs=3, slots=9, gpus=3)
