@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import weakref
 from typing import Any
 
 import numpy as np
@@ -76,34 +75,6 @@ def test_a_decision_does_not_look_at_the_whole_queue() -> None:
     run = simulate(*burst(1, 150), Counting())
     assert run.rounds["waiting"].max() > 80
     assert sum(seen) < 30 * run.summary["decisions"]
-
-
-def test_a_state_shows_the_queue_alike_in_all_forms() -> None:
-    """Lines and the running jobs' vectors are those of all jobs; a key made anew is forgotten."""
-    keys: list[weakref.ref[Any]] = []
-    alive: list[int] = []
-
-    class Comparing(InOrder):
-        def decide(self, state: Any) -> Decision:
-            def made_anew(jobs: Any) -> Any:
-                return jobs.remaining * jobs.gpus
-
-            keys.append(weakref.ref(made_anew))
-            jobs, lines, same = state.arrays, state.lines(self.key), state.lines(made_anew)
-            assert {g: [*lines[g]] for g in lines} == {g: [*same[g]] for g in same}
-            value = dict(zip(jobs.job.tolist(), self.key(jobs).tolist(), strict=True))
-            waits = jobs.running == 0
-            for gpus, line in lines.items():
-                queue = jobs.job[waits & (jobs.gpus == gpus)].tolist()
-                assert list(line) == sorted((value[j], j) for j in queue)
-            assert sum(map(len, lines.values())) == waits.sum() == len(state.waiting)
-            for whole, held in zip(jobs, state.holding, strict=True):
-                assert whole[~waits].tolist() == held.tolist()
-            alive.append(sum(key() is not None for key in keys))
-            return super().decide(state)
-
-    simulate(*burst(5), Comparing())
-    assert max(alive) < len(keys) / 3
 
 
 def test_views_stay_as_they_were() -> None:

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from simulation_cases import by_hand, profiled_case
+from simulation_cases import by_hand
 
 from dlsched import OptionError
 from dlsched.cli import app
@@ -74,29 +74,6 @@ def test_swf_has_a_header_and_18_fields(run: Simulation) -> None:
     assert len(last) == 18
     assert last[:5] == ["3", "0", "10", "10", "2"]
     assert last[8] == "90061"
-
-
-def test_random_simulations_keep_within_the_cluster() -> None:
-    """In whole seconds no more GPUs are in use than there are, and no job overlaps itself."""
-    for seed in range(12):
-        workload, cluster = profiled_case(seed)
-        changes: list[tuple[str, int]] = []
-        ends: dict[str, str] = {}
-        for row in cells(sacct_text(simulate(workload, cluster, "srtf"))):
-            gpus = int(re.search(r"gres/gpu=(\d+)", row["AllocTRES"]).group(1))  # type: ignore[union-attr]
-            assert ends.get(row["JobID"], "") <= row["Start"] <= row["End"]
-            ends[row["JobID"]] = row["End"]
-            changes += [(row["Start"], gpus), (row["End"], -gpus)]
-        level = 0
-        for _, change in sorted(changes):
-            level += change
-            assert level <= cluster.gpus
-
-
-def test_hosts_are_a_list_in_their_order() -> None:
-    """Servers are folded into ranges, by their numbers, in whatever order a job holds them."""
-    wide = simulate(by_hand({"gpus": 22}), Cluster.uniform(11, 2), "fifo")
-    assert cells(sacct_text(wide))[0]["NodeList"] == "s[1-11]"
 
 
 def test_what_a_record_cannot_say(tmp_path: Path) -> None:

@@ -17,8 +17,6 @@ import dlsched
 from dlsched.problems import elastic, utility
 from dlsched.simulation import Cluster, Simulation, Workload, simulate
 from dlsched.simulation.workload.generators import (
-    hadar_cluster,
-    hadar_workload,
     mast_cluster,
     mast_workload,
     synergy_workload,
@@ -55,35 +53,6 @@ def test_copies_are_decided_on_as_the_problem_does(policy: str, options: dict[st
     assert solution is not None
     slots = {name: held[-1].slot for name, held in solution.schedule.items()}
     assert last_rounds(run) == slots
-
-
-def test_nodes_idle_at_the_end_of_a_round_that_is_not_the_last() -> None:
-    """Theorem 3's corollary: every node has a copy in each round, and some are idle in the first.
-
-    Two jobs of 1.2 and 6 rounds of K80 do 5 rounds of K80 in a round on all nodes together.
-    """
-    jobs = by_hand({"work": 1.2 * SLOT}, {"work": 6 * SLOT}, max_gpus=3, **TYPED)
-    run = audited(jobs, NODES, "forked")
-    assert run.summary["makespan"] > SLOT
-    first = SLOT * 10**6
-    held = sum(
-        row["gpus"] * (min(row["end"], first) - row["start"])
-        for row in rows(run)
-        if row["start"] < first
-    )
-    assert held < 3 * first
-
-
-def test_hadar_sticky_changes_fewer_rounds() -> None:
-    """Running jobs keep their GPUs until one completes; both modes complete all jobs."""
-    workload, cluster = hadar_workload(12, scale=0.1, seed=3), hadar_cluster(3, 4)
-    assert audited(workload, cluster, "hadar", mode="full").complete
-    sticky = audited(workload, cluster, "hadar")
-    completed = {float(end) for end in sticky.jobs["end"]}
-    times = [0.0, *sticky.rounds["time"]]
-    for before, row in zip(times, sticky.rounds.itertuples(), strict=False):
-        if row.started or row.preempted:
-            assert row.time == 0 or any(before < end <= row.time for end in completed)
 
 
 UTILITIES = {
@@ -152,19 +121,6 @@ def test_synergy_passes_the_audit(method: str, order: str) -> None:
     """Simulations of all methods and orders agree with their logs, and are above the bound."""
     run = audited(*mixed_case(), "synergy", method=method, order=order)
     assert run.summary["mean_jct"] >= least_mean_jct()
-
-
-def test_synergys_methods_are_in_order_in_a_round() -> None:
-    """In the first round, where all have the same jobs, TUNE does least and OPT most."""
-    jobs = synergy_workload(8, load=None, split="60/30/10", seed=3, scale=0.0005)
-    cluster = Cluster.uniform(1, 8, cpus=24, memory=500)
-    total = []
-    for method in ("tune", "price_round", "exact", "opt"):
-        run = simulate(jobs, cluster, "synergy", method=method)
-        first = [Fraction(row["speed"]) for row in rows(run) if row["start"] == 0]
-        assert len(first) == 8
-        total.append(sum(first))
-    assert 8 <= total[0] <= total[1] <= total[2] <= total[3] > total[0]
 
 
 def lent(typed: bool, loans: dict[int, int], training: int = 2) -> Cluster:
