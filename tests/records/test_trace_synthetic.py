@@ -1,7 +1,6 @@
 """Random traces, and those that are shipped: made by this project, and solved as documented."""
 
 import gzip
-import json
 import re
 import runpy
 import shutil
@@ -72,15 +71,6 @@ def test_samples_are_what_make_writes(tmp_path: Path) -> None:
         assert (FOLDER / name).read_bytes() == made[name].read_bytes(), name
 
 
-@pytest.mark.parametrize("name", FORMATS)
-def test_samples_are_recognised_and_read(name: str) -> None:
-    """The format is found out by content, and said or not, the jobs are the same."""
-    trace = read_trace(f"sample-{name}")
-    assert (trace.name, len(trace.jobs)) == (f"sample-{name}", JOBS[name])
-    assert read_trace(f"sample-{name}", name).jobs == trace.jobs
-    assert trace.source == f"read_trace('sample-{name}')"
-
-
 def test_the_other_cluster_of_acme() -> None:
     """Both of Acme's tables are read, and their jobs last as long, whatever their columns say."""
     seren = read_trace(FOLDER / "acme" / "trace_seren.csv")
@@ -94,7 +84,14 @@ def test_the_other_cluster_of_acme() -> None:
 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_from_a_sample_to_an_optimum(name: str, workdir: Path) -> None:
-    """The tutorial's commands make an instance, and prove the optimum that brute force finds."""
+    """The tutorial's commands make an instance, and prove the optimum that brute force finds.
+
+    The format is found out by content, and said or not, the jobs are the same.
+    """
+    trace, kind = read_trace(name), name.removeprefix("sample-")
+    assert (trace.name, len(trace.jobs)) == (name, JOBS[kind])
+    assert trace.source == f"read_trace('{name}')"
+    assert read_trace(name, kind).jobs == trace.jobs
     session = re.findall(r"^```console\n(.*?)^```$", PAGE.read_text(), re.M | re.S)[0]
     typed, printed = session.replace("\\\n> ", "").split("\n", 1)
     made, solved = (line.split()[1:] for line in typed.replace("$ ", "").split(" && "))
@@ -102,7 +99,7 @@ def test_from_a_sample_to_an_optimum(name: str, workdir: Path) -> None:
     shown = run(*made).output + run(*solved).output
     if name == "sample-philly":
         assert {*printed.splitlines()} - {"..."} <= {*shown.splitlines()}
-    instance = snapshot(read_trace(name), "3h", servers=4).instance("reclaiming", demand=2)
+    instance = snapshot(trace, "3h", servers=4).instance("reclaiming", demand=2)
     assert dlsched.load("moment.json").sha256 == instance.sha256
     best = oracles.reclaiming(instance)
     assert best.preempted >= 2
@@ -111,26 +108,17 @@ def test_from_a_sample_to_an_optimum(name: str, workdir: Path) -> None:
     assert [level["value"] for level in result["objective"].values()] == list(best)
 
 
-def test_the_command_says_what_was_left_out() -> None:
-    """Notes go to stderr, a line each, and the instance alone to stdout."""
-    arguments = ["generate", "reclaiming", "--trace", "sample-pai", "--at", "3h", "--servers", "4"]
-    ran = run(*arguments)
-    assert json.loads(ran.stdout)["problem"] == "reclaiming"
-    assert ran.stderr.splitlines() == [
-        "note: sample-pai: 1 of 40 jobs left out: 1 without an end",
-        "note: sample-pai: 12 jobs with a fraction of a GPU: each worker's share is rounded up to "
-        "whole GPUs (fractional='up')",
-    ]
-
-
-def test_flags_are_the_readers(tmp_path: Path) -> None:
-    """Each flag of the command line is what its option is in Python."""
+def test_the_command_reads_as_python_does(tmp_path: Path) -> None:
+    """Each flag is what its option is in Python; notes go to stderr, a line each."""
     line = (
         "generate reclaiming --trace sample-pai --at 2h --servers 4 --format pai --no-plausibility"
     )
     flags = "--cluster T4 --cluster V100 --state Terminated --fractional drop -o"
-    run(*line.split(), *flags.split(), tmp_path / "moment.json")
+    ran = run(*line.split(), *flags.split(), tmp_path / "moment.json")
     options: Any = {"states": ["Terminated"], "clusters": ["T4", "V100"], "fractional": "drop"}
-    expected: Any = snapshot(read_trace("sample-pai", **options), "2h", servers=4).reclaiming
+    trace = read_trace("sample-pai", **options)
+    expected: Any = snapshot(trace, "2h", servers=4).reclaiming
     made: Any = dlsched.load(tmp_path / "moment.json")
     assert made.jobs == expected.jobs and len(made.jobs) > 0
+    notes = [text for text in ran.stderr.splitlines() if text.startswith("note: ")]
+    assert notes == [f"note: sample-pai: {note}" for note in trace.notes] and notes
