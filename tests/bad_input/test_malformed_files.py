@@ -19,6 +19,15 @@ from calls import python
 from dlsched.problems.shares import read_rates
 from dlsched.records import read_trace
 
+RANGE = {"id": "a", "gpus_per_worker": 2, "min_workers": 2, "max_workers": 3}
+
+
+def elastic(**job: Any) -> bytes:
+    """Return the text of an elastic instance with one job of these fields."""
+    head = {"dlsched": 1, "problem": "elastic", "name": "e", "capacity": 9}
+    return json.dumps(head | {"jobs": [RANGE | job]}).encode()
+
+
 GZIP = b"\x1f\x8b"
 # the file's bytes, the field that the error names, words of the error
 MALFORMED: list[tuple[bytes, str, str]] = [
@@ -39,6 +48,11 @@ MALFORMED: list[tuple[bytes, str, str]] = [
     (good(problem="gpu_packing"), "problem", "or install the package that has it"),
     (json.dumps(SOLUTION).encode(), "", "is a solution, not an instance; give the instance's file"),
     (good(servers=[]), "jobs[0].workers[0].server", "there is no server: add one"),
+    (elastic(max_workers=1), "jobs[0].max_workers", "is below min_workers 2"),
+    (elastic(), "jobs[0]", "needs one of min_running_time and running_tim"),
+    (elastic(min_running_time=9, running_times=[9, 8]), "jobs[0]", "not both"),
+    (elastic(running_times=[150]), "jobs[0].running_times", "has 1 entries; give 2"),
+    (elastic(running_times=[150, 0]), "jobs[0].running_times[1]", "write a number above 0"),
 ]
 DEMAND, WORKER = '"demand": 1', "jobs[1].workers[0].gpus"
 # a piece of the good instance's text, what is there instead, the field, words of the error

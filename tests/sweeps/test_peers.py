@@ -50,22 +50,3 @@ def test_networkx_agrees(monkeypatch: pytest.MonkeyPatch) -> None:
     assert float(found.objective.efficiency) == pytest.approx(float(best.objective.efficiency))
     with pytest.raises(dlsched.OptionError, match="pairs only"):
         dlsched.solve(dlsched.generate("interleaving", 1, jobs=6, resources=3), function)
-
-
-@pytest.mark.slow
-def test_scip_on_squares_agrees(monkeypatch: pytest.MonkeyPatch) -> None:
-    """SCIP with the squares as they are finds what the refined estimates find."""
-    pytest.importorskip("pyscipopt", reason="an optional extra")
-    function = peer("special:scip_squares", monkeypatch)
-    made = dlsched.generate("placement", 1, tables=4, regions=2, jobs=5, version="v1")
-    best, found = dlsched.solve(made), dlsched.solve(made, function)
-    assert found.status == best.status == "optimal" and found.solver == "scip"
-    assert float(found.objective.cost) == pytest.approx(float(best.objective.cost), rel=1e-5)
-
-
-def test_limits_hold(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A peer that is stopped claims no proof, and nothing of a level that is maximized."""
-    pytest.importorskip("pyscipopt", reason="an optional extra")
-    made = dlsched.generate("interleaving", 1, jobs=24)
-    found = dlsched.solve(made, peer("solvers:scip", monkeypatch), time_limit=0.5)
-    assert found.status in ("feasible", "no solution")
