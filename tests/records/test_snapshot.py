@@ -150,10 +150,7 @@ def test_the_elastic_epoch_by_hand() -> None:
         ("d", 1, 1, 5, False),
     ]
     assert all(job["gpus_per_worker"] == 1 for job in data["jobs"])
-
-
-def test_the_elastic_epoch_with_gpus_on_loan() -> None:
-    """With loan, the same jobs on two pools; shares of 1 and 0 are all and none."""
+    # With loan, the same jobs on two pools; shares of 1 and 0 are all and none.
     shot = snapshot(HAND, 50, servers=2, elastic=1)
     made = shot.instance("elastic", loan=6, fungible=1, heterogeneous=0)
     assert [(p.id, p.capacity) for p in made.by_pool] == [("training", 8), ("loan", 6)]

@@ -156,32 +156,25 @@ def test_bounds_by_hand(name: str) -> None:
     assert value == pytest.approx(expected, rel=0.03 if metric == "mean_jct" else 1e-6)
 
 
-def test_the_largest_servers_that_are_lent_count_while_they_are() -> None:
-    """Four jobs of 4 GPUs and 10 s on 4 GPUs, and on 2, 1 and 2 more from a time on."""
-
-    def lent(time: int, servers: int) -> Cluster:
-        rows = [{"id": f"i{i}", "gpus": g, "pool": "loan"} for i, g in enumerate((2, 1, 2))]
-        loans = [{"time": time, "servers": servers}]
-        data = {"servers": [{"id": "t", "gpus": 4}, *rows], "loans": loans}
-        return Cluster.parse(data, "hand")
-
-    jobs = by_hand(*[{}] * 4, gpus=4, fungible=True)
-    assert bound(jobs, lent(35, 3), "makespan") == 35 + Fraction(20, 9)
-    assert bound(jobs, lent(0, 3), "makespan") == Fraction(160, 9)
-    assert bound(jobs, lent(0, 2), "makespan") == 20
-    assert bound(jobs, lent(35, 3)) > bound(jobs, lent(0, 3))
-
-
-def test_what_has_no_bound_is_refused() -> None:
-    """Jobs without stages that share GPUs, and metrics other than two, which are named."""
-    with pytest.raises(OptionError, match="no stages"):
-        bound(by_hand({}), ONE, sharing=True)
-    with pytest.raises(OptionError, match="no bound on 'p99_jct', only on: mean_jct, makespan"):
-        bound(by_hand({}), ONE, "p99_jct")
-
-
 # One GPU: the long job first ends at 10 and 12, the short one first at 2 and 12.
 JOBS = by_hand({"stages": [1, 1, 0]}, {"work": 2, "stages": [0, 1, 1]})
+
+
+def test_the_largest_servers_that_are_lent_count_while_they_are() -> None:
+    """Four jobs of 4 GPUs and 10 s on 4 GPUs, and on 2, 1 and 2 more from a time on."""
+    jobs = by_hand(*[{}] * 4, gpus=4, fungible=True)
+    rows = [{"id": f"i{i}", "gpus": g, "pool": "loan"} for i, g in enumerate((2, 1, 2))]
+
+    def lent(time: int, servers: int, metric: str = "makespan") -> Fraction:
+        loans = [{"time": time, "servers": servers}]
+        data = {"servers": [{"id": "t", "gpus": 4}, *rows], "loans": loans}
+        return bound(jobs, Cluster.parse(data, "hand"), metric)
+
+    assert [lent(35, 3), lent(0, 3), lent(0, 2)] == [35 + Fraction(20, 9), Fraction(160, 9), 20]
+    assert lent(35, 3, "mean_jct") > lent(0, 3, "mean_jct")
+    for words, options in (("no stages", {"sharing": True}), ("only on: mean_jct, makespan", {})):
+        with pytest.raises(OptionError, match=words):
+            bound(by_hand({}), ONE, "mean_jct" if options else "p99_jct", **options)
 
 
 def test_a_comparison_has_savings_and_bounds() -> None:

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
-import matplotlib as mpl
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from simulation_cases import by_hand
@@ -15,14 +12,6 @@ from simulation_cases import by_hand
 from dlsched import OptionError
 from dlsched.simulation import Cluster, Simulation, simulate, write_timeline
 from dlsched.simulation.pictures.charts import draw_distribution, draw_over_time, draw_timeline
-
-
-@pytest.fixture(autouse=True)
-def _closed() -> Iterator[None]:
-    """Draw into files only, and close what was drawn."""
-    with mpl.rc_context({"backend": "Agg"}):
-        yield
-    plt.close("all")
 
 
 @pytest.fixture(scope="module")
