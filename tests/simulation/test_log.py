@@ -58,28 +58,43 @@ def many(count: int) -> Workload:
     return Workload.parse({"name": "many", "jobs": [j.model_dump() for j in jobs]}, "many")
 
 
-class Deadly(RandomPolicy):
-    """Decides at random; at one of its decisions its process is killed."""
+class Fragile(RandomPolicy):
+    """Fails at some decisions, the first time that they are made; remembers how many it made.
 
-    dies_at: ClassVar[int] = -1
+    What it remembers at the beginning it forgets, and does not get back when it goes on. It is
+    interrupted, or its process is killed.
+    """
+
+    failing: ClassVar[set[int]] = set()
+    kills: ClassVar[bool] = False
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.memory = {"fresh": True}
 
     def decide(self, state: Any) -> Decision:
-        """Return a random decision."""
-        if state.number == self.dies_at:
-            os.kill(os.getpid(), signal.SIGKILL)
+        """Return a random decision, which depends on the number of decisions remembered."""
+        if state.number in self.failing:
+            self.failing.remove(state.number)
+            if self.kills:
+                os.kill(os.getpid(), signal.SIGKILL)
+            raise KeyboardInterrupt
+        assert self.memory.pop("fresh", False) == (state.number == 0)
+        count = self.memory["count"] = self.memory.get("count", 0) + 1
+        assert count == state.number + 1
         return super().decide(state)
 
 
 def run_many(path: str | None, policy: str, count: int, **options: Any) -> Simulation:
     """Simulate; go on with the log if it is there."""
-    made: Any = Deadly(interval=50) if policy == "random" else policy
+    made: Any = Fragile(interval=50) if policy == "random" else policy
     return simulate(many(count), FOUR, made, log=path, resume=True, seed=3, **options)
 
 
 def die(path: str, policy: str, count: int, number: int) -> None:
     """Be killed at a decision, or after so many times that the log was written: a program."""
     time.monotonic = hurry()
-    Deadly.dies_at = number
+    Fragile.failing, Fragile.kills = {number}, True
     written = itertools.count(1)
 
     def kill(*_: int) -> None:
@@ -114,29 +129,6 @@ def test_killed_and_resumed(tmp_path: Path, policy: str, count: int, numbers: li
     resumed = run_many(str(path), policy, count)
     assert tables(resumed) == tables(run_many(None, policy, count))
     assert resumed.audit()
-
-
-class Fragile(RandomPolicy):
-    """Fails at some decisions, the first time that they are made; remembers how many it made.
-
-    What it remembers at the beginning it forgets, and does not get back when it goes on.
-    """
-
-    failing: ClassVar[set[int]] = set()
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        self.memory = {"fresh": True}
-
-    def decide(self, state: Any) -> Decision:
-        """Return a random decision, which depends on the number of decisions remembered."""
-        if state.number in self.failing:
-            self.failing.remove(state.number)
-            raise KeyboardInterrupt
-        assert self.memory.pop("fresh", False) == (state.number == 0)
-        count = self.memory["count"] = self.memory.get("count", 0) + 1
-        assert count == state.number + 1
-        return super().decide(state)
 
 
 def finish(*case: Any, **options: Any) -> tuple[Simulation, int]:
