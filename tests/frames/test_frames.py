@@ -99,26 +99,23 @@ def test_own_frames() -> None:
     assert [job.workers for job in idle.jobs] == [(), ()]
 
 
-def test_nested_lists_in_cells() -> None:
-    """A column may hold the lists and mappings themselves, as lists, arrays and dicts."""
+def test_lists_and_mappings_in_cells_and_columns() -> None:
+    """A column may hold the lists and mappings themselves, as lists, arrays and dicts.
+
+    A mapping may have a column per key; a gap leaves the key out, 0 does not.
+    """
     jobs = JOBS.assign(workers=[[{"server": "s1", "gpus": np.int64(2)}], ()])
     made = dlsched.from_frames("reclaiming", demand=0, servers=SERVERS, jobs=jobs)
     assert [len(job.workers) for job in made.jobs] == [1, 0]
     stages = pd.DataFrame({"id": ["a", "b"], "stages": [np.array([1.0, 2.5]), (3, 4)]})
-    muri = dlsched.from_frames(
-        "interleaving", resources=["cpu", "gpu"], grouping="cover", jobs=stages
-    )
-    assert [job.stages for job in muri.jobs] == [(1, 2.5), (3, 4)]
-
-
-def test_a_column_per_key() -> None:
-    """A mapping may have a column per key; a gap leaves the key out, 0 does not."""
+    muri = {"resources": ["cpu", "gpu"], "grouping": "cover", "jobs": stages}
+    made = dlsched.from_frames("interleaving", **muri)
+    assert [job.stages for job in made.jobs] == [(1, 2.5), (3, 4)]
     machines = pd.DataFrame({"id": ["m1", "m2"], "gpus.V100": [2, 0], "gpus.K80": [np.nan, 1]})
     rates = pd.DataFrame({"job": ["j"], "key": ["V100"], "rates": [1.5]})
     jobs = pd.DataFrame({"id": ["j"], "arrival": [1], "workers": [1], "iterations": [10]})
-    made = dlsched.from_frames(
-        "utility", slots=3, slot_seconds=60, machines=machines, jobs=jobs, jobs_rates=rates
-    )
+    hadar = {"slots": 3, "slot_seconds": 60, "machines": machines, "jobs": jobs}
+    made = dlsched.from_frames("utility", **hadar, jobs_rates=rates)
     assert [machine.gpus for machine in made.machines] == [{"V100": 2}, {"V100": 0, "K80": 1}]
 
 

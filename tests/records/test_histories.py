@@ -103,6 +103,11 @@ def test_roles_of_a_window(tmp_path: Path) -> None:
     outcome = period.outcome()
     assert outcome["id"].tolist() == ["queued", "late"]
     assert outcome["wait"].tolist() == [170, 150]
+    # Of a partition only its jobs count; what other partitions ran on its nodes is noted.
+    period = table(tmp_path, ROWS).within(partition="q")
+    assert period.jobs["id"].tolist() == ["over", "never", "nothing", "after"]
+    assert period.capacity.nodes["name"].tolist() == ["n2"]
+    assert any("1 job of other partitions ran on these nodes" in note for note in period.notes)
 
 
 @pytest.mark.parametrize("policy", ["fifo", "backfill", "srsf", "tiresias"])
@@ -131,14 +136,6 @@ def test_estimates_are_what_policies_know(tmp_path: Path) -> None:
     means = {job.id: job.estimate for job in full.workload("user_mean").jobs}
     assert means["after"] == 50  # 60 s and 40 s had ended by 450; that of 650 s had not
     assert all(job.estimate is None for job in period.workload("truth").jobs)
-
-
-def test_a_partition_has_its_nodes(tmp_path: Path) -> None:
-    """Only its jobs count; what other partitions ran there is noted."""
-    period = table(tmp_path, ROWS).within(partition="q")
-    assert period.jobs["id"].tolist() == ["over", "never", "nothing", "after"]
-    assert period.capacity.nodes["name"].tolist() == ["n2"]
-    assert any("1 job of other partitions ran on these nodes" in note for note in period.notes)
 
 
 BERLIN = "Europe/Berlin"
