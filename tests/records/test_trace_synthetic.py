@@ -1,6 +1,7 @@
 """Random traces, and those that are shipped: made by this project, and solved as documented."""
 
 import gzip
+import re
 import runpy
 import shutil
 import statistics
@@ -109,3 +110,12 @@ def test_from_a_sample_to_an_optimum(kind: str) -> None:
     instance = snapshot(trace, "3h", servers=4).instance("reclaiming", demand=2)
     best, result = oracles.reclaiming(instance), dlsched.solve(instance)
     assert best.preempted >= 2 and result.status == "optimal" and result.objective == best
+
+
+def test_the_tutorials_session_is_as_printed(workdir: Path) -> None:
+    """Its commands make an instance from a sample and solve it."""
+    page = (ROOT / "docs" / "tutorials" / "traces.md").read_text()
+    session = re.findall(r"^```console\n(.*?)^```$", page, re.M | re.S)[0]
+    typed, printed = session.replace("\\\n> ", "").split("\n", 1)
+    shown = "".join(run(*line.split()[1:]).output for line in typed[2:].split(" && "))
+    assert {*printed.splitlines()} - {"..."} <= {*shown.splitlines()}

@@ -266,17 +266,3 @@ def test_simulations_with_seeded_groups_are_sound(unit: float) -> None:
         assert runs[0].summary["mean_jct"] == pytest.approx(runs[1].summary["mean_jct"], rel=1e-6)
         audited(drawn(seed, unit), cluster, "muri_s", fill=10**30, **SEEDED)
     audited(drawn(0, unit), cluster, "muri_l", **SEEDED)
-
-
-def test_seeded_groups_are_those_that_are_worth_most() -> None:
-    """Two GPUs and four jobs: the first two run, and of those who fit beside them the fast ones.
-
-    a and b use the first resource alone, so that c, which uses the second, joins without loss.
-    """
-    stages = ([4, 0, 0], [4, 0, 0], [0, 4, 0], [4, 4, 4])
-    jobs = by_hand(*({"work": 10 + i, "stages": s} for i, s in enumerate(stages)))
-    run = audited(jobs, Cluster.uniform(1, 2), "muri_s", interval=None, **SEEDED)
-    first = groups(run)
-    assert any({"a", "c"} <= set(group) or {"b", "c"} <= set(group) for group in first)
-    assert not any({"a", "b"} <= set(group) for group in first)
-    assert speeds(run)["c"] == speeds(run)["a"] == 1
