@@ -12,12 +12,21 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from bad_input_data import ELASTIC, GOOD, SOLUTION, TEXT, elastic, good, swap
+from bad_input_data import GOOD, SOLUTION, TEXT, good, swap
 
 import dlsched
 from calls import python
 from dlsched.problems.shares import read_rates
 from dlsched.records import read_trace
+
+RANGE = {"id": "a", "gpus_per_worker": 2, "min_workers": 2, "max_workers": 3}
+
+
+def elastic(**job: Any) -> bytes:
+    """Return the text of an elastic instance with one job of these fields."""
+    head = {"dlsched": 1, "problem": "elastic", "name": "e", "capacity": 9}
+    return json.dumps(head | {"jobs": [RANGE | job]}).encode()
+
 
 GZIP = b"\x1f\x8b"
 # the file's bytes, the field that the error names, words of the error
@@ -39,11 +48,11 @@ MALFORMED: list[tuple[bytes, str, str]] = [
     (good(problem="gpu_packing"), "problem", "or install the package that has it"),
     (json.dumps(SOLUTION).encode(), "", "is a solution, not an instance; give the instance's file"),
     (good(servers=[]), "jobs[0].workers[0].server", "there is no server: add one"),
-    (elastic(0, max_workers=1), "jobs[0].max_workers", "is below min_workers 2"),
-    (elastic(0, min_running_time=None), "jobs[0]", "needs one of min_running_time and running_tim"),
-    (elastic(1, min_running_time=9), "jobs[1]", "not both"),
-    (elastic(1, running_times=[150]), "jobs[1].running_times", "has 1 entries; give 2"),
-    (elastic(1, running_times=[150, 0]), "jobs[1].running_times[1]", "write a number above 0"),
+    (elastic(max_workers=1), "jobs[0].max_workers", "is below min_workers 2"),
+    (elastic(), "jobs[0]", "needs one of min_running_time and running_tim"),
+    (elastic(min_running_time=9, running_times=[9, 8]), "jobs[0]", "not both"),
+    (elastic(running_times=[150]), "jobs[0].running_times", "has 1 entries; give 2"),
+    (elastic(running_times=[150, 0]), "jobs[0].running_times[1]", "write a number above 0"),
 ]
 DEMAND, WORKER = '"demand": 1', "jobs[1].workers[0].gpus"
 # a piece of the good instance's text, what is there instead, the field, words of the error
@@ -61,8 +70,6 @@ SWAPPED: list[tuple[str, str, str, str]] = [
         (DEMAND, f'"demand": {value}', "demand", words)
         for value, words in [
             ("-1", "write a number at least 0"),
-            ('"1"', "without quotes"),
-            ("2.0", "without a point"),
             (f"1{'0' * 5000}", "is too large"),
             ("1000000000000001", "is too large"),
         ]
@@ -71,14 +78,11 @@ SWAPPED: list[tuple[str, str, str, str]] = [
     (DEMAND, '"demnad": 1', "demand", 'is missing; add it, or rename "demnad"'),
     (DEMAND, f"{DEMAND}, {DEMAND}", "demand", "stands twice"),
     ('"gpus": 2', '"gpus": 2, "gpus": 2', WORKER, "stands twice; keep one of the two"),
-    ('"gpus": 2', '"gpus": 0', WORKER, "at least 1"),
     ('"gpus": 2', '"gpus": 5', WORKER, 'server "s1" is over its GPUs by 1; give it more gpus, or'),
-    ('"flexible": true', '"flexible": 1', "jobs[0].workers[1].flexible", "write true or false"),
     *(
         ("1.5", value, "jobs[0].weight", words)
         for value, words in [
             ("NaN", "NaN is not a number; write a finite decimal"),
-            ("-Infinity", "-Infinity is not a number"),
             ("1e400", "1e400 is too large"),
             ("1e-400", "too many digits"),
             ("1e-999999999", "too many digits"),
@@ -95,6 +99,8 @@ MALFORMED += [(swap(old, new), path, words) for old, new, path, words in SWAPPED
 def test_malformed_file(content: bytes, path: str, words: str, tmp_path: Path) -> None:
     """A malformed file, gzipped or not, is one line with its name, the field and the remedy."""
     plain, packed = tmp_path / "bad.json", tmp_path / "bad.json.gz"
+    plain.write_bytes(b"\xef\xbb\xbf" + TEXT.encode())  # with a byte order mark it is good
+    assert dlsched.load(plain).sha256 == dlsched.load(GOOD).sha256
     plain.write_bytes(content)
     packed.write_bytes(gzip.compress(content))
     for file in [plain] if not content or content.startswith(GZIP) else [plain, packed]:
@@ -104,13 +110,6 @@ def test_malformed_file(content: bytes, path: str, words: str, tmp_path: Path) -
         assert (error.where, error.path) == (str(file), path)
         assert words in str(error)
         assert error.remedy and "\n" not in str(error) and len(str(error)) < 600
-
-
-def test_the_good_instance_is_good(tmp_path: Path) -> None:
-    """What these files were made of loads; a UTF-8 byte order mark is no error."""
-    assert dlsched.load(ELASTIC).name == "epoch"
-    (tmp_path / "marked.json").write_bytes(b"\xef\xbb\xbf" + TEXT.encode())
-    assert dlsched.load(tmp_path / "marked.json").sha256 == dlsched.load(GOOD).sha256
 
 
 PATHS = [

@@ -19,7 +19,6 @@ from dlsched.registry import problem
 from dlsched.testing import strategies
 from drawing import draws
 
-LIBRARY = Path(__file__).parents[2] / "instances"
 PROBLEMS = pytest.mark.parametrize("name", dlsched.list_problems())
 
 
@@ -69,17 +68,6 @@ def test_round_trip(name: str) -> None:
     check()
 
 
-@PROBLEMS
-def test_solutions_have_frames(name: str) -> None:
-    """Solutions of all problems can be written, with a row per entry."""
-    solution: Any = dlsched.load_solution(LIBRARY / name / f"{name}-small-01.sol.json")
-    frames = solution.to_frames()
-    assert frames["solution"].loc[0, "instance"] == f"{name}-small-01"
-    if name == "sensitivity":
-        assert list(frames["allocation_gpus"].columns) == ["allocation", "key", "gpus"]
-        assert len(frames["allocation"]) == len(solution.allocation)
-
-
 SERVERS = pd.DataFrame({"id": ["s1", "s2"], "gpus": [8, 4]})
 JOBS = pd.DataFrame({"id": ["a", "b"], "weight": [1, 2.5]})
 WORKERS = pd.DataFrame({"job": ["a", "b"], "server": ["s1", "s2"], "gpus": [2, 4]})
@@ -87,66 +75,48 @@ PARTS: dict[str, Any] = {"demand": 1, "servers": SERVERS, "jobs": JOBS, "jobs_wo
 
 
 def test_own_frames() -> None:
-    """Frames, single values by name, NumPy scalars and gaps make an instance with a name."""
-    servers = pd.DataFrame({"id": ["s1", "s2"], "gpus": np.array([8, 4], dtype=np.int16)})
+    """Frames, single values by name, NumPy scalars and gaps make an instance with a name.
+
+    Decimals and fractions that are whole count GPUs; an index may be a column, too. Without rows
+    there are no entries.
+    """
     jobs = pd.DataFrame({"id": ["a", "b"], "weight": [np.nan, 2.5]})
-    made = dlsched.from_frames(
-        "reclaiming", **PARTS | {"demand": np.int64(1), "servers": servers, "jobs": jobs}
-    )
+    made = dlsched.from_frames("reclaiming", **PARTS | {"demand": np.int64(1), "jobs": jobs})
     assert made.name == "unnamed" and made.demand == 1 and type(made.servers[0].gpus) is int
     assert [job.weight for job in made.jobs] == [1, 2.5]
     assert dlsched.solve(made).objective.preempted == 1
-    assert dlsched.from_frames("reclaiming", **PARTS, name="mine", source="here").source == "here"
+    named = dlsched.from_frames("reclaiming", **PARTS, name="mine", source="here")
+    assert (named.name, named.source) == ("mine", "here")
+    for column in (np.array([8, 4], np.int16), map(Decimal, (8, 4)), map(Fraction, (8, 4))):
+        servers = SERVERS.assign(gpus=list(column)).set_index("id", drop=False)
+        assert dlsched.from_frames("reclaiming", **PARTS | {"servers": servers}) == (
+            dlsched.from_frames("reclaiming", **PARTS)
+        )
+    empty = {"servers": SERVERS.iloc[:0], "jobs": pd.DataFrame(columns=["id"])}
+    none = dlsched.from_frames("reclaiming", demand=0, **empty)
+    assert (none.servers, none.jobs) == ((), ())
+    idle = dlsched.from_frames("reclaiming", **PARTS | {"jobs_workers": WORKERS.iloc[:0]})
+    assert [job.workers for job in idle.jobs] == [(), ()]
 
 
-def test_nested_lists_in_cells() -> None:
-    """A column may hold the lists and mappings themselves, as lists, arrays and dicts."""
+def test_lists_and_mappings_in_cells_and_columns() -> None:
+    """A column may hold the lists and mappings themselves, as lists, arrays and dicts.
+
+    A mapping may have a column per key; a gap leaves the key out, 0 does not.
+    """
     jobs = JOBS.assign(workers=[[{"server": "s1", "gpus": np.int64(2)}], ()])
     made = dlsched.from_frames("reclaiming", demand=0, servers=SERVERS, jobs=jobs)
     assert [len(job.workers) for job in made.jobs] == [1, 0]
     stages = pd.DataFrame({"id": ["a", "b"], "stages": [np.array([1.0, 2.5]), (3, 4)]})
-    muri = dlsched.from_frames(
-        "interleaving", resources=["cpu", "gpu"], grouping="cover", jobs=stages
-    )
-    assert [job.stages for job in muri.jobs] == [(1, 2.5), (3, 4)]
-
-
-def test_a_column_per_key() -> None:
-    """A mapping may have a column per key; a gap leaves the key out, 0 does not."""
+    muri = {"resources": ["cpu", "gpu"], "grouping": "cover", "jobs": stages}
+    made = dlsched.from_frames("interleaving", **muri)
+    assert [job.stages for job in made.jobs] == [(1, 2.5), (3, 4)]
     machines = pd.DataFrame({"id": ["m1", "m2"], "gpus.V100": [2, 0], "gpus.K80": [np.nan, 1]})
     rates = pd.DataFrame({"job": ["j"], "key": ["V100"], "rates": [1.5]})
     jobs = pd.DataFrame({"id": ["j"], "arrival": [1], "workers": [1], "iterations": [10]})
-    made = dlsched.from_frames(
-        "utility", slots=3, slot_seconds=60, machines=machines, jobs=jobs, jobs_rates=rates
-    )
+    hadar = {"slots": 3, "slot_seconds": 60, "machines": machines, "jobs": jobs}
+    made = dlsched.from_frames("utility", **hadar, jobs_rates=rates)
     assert [machine.gpus for machine in made.machines] == [{"V100": 2}, {"V100": 0, "K80": 1}]
-
-
-def test_single_documents_and_mappings() -> None:
-    """A document of the instance is a frame of one row, a series or a dict; so is `instance`."""
-    expected = dlsched.load("synergy-tables")
-    frames = expected.to_frames()
-    for part in ("servers", "instance"):
-        for single in (frames[part].iloc[0], frames[part].to_dict("records")[0]):
-            assert dlsched.from_frames("sensitivity", **frames | {part: single}) == expected
-    renamed = dlsched.from_frames("sensitivity", **frames, name="other", source=None)
-    assert renamed.name == "other" and renamed.sha256 == expected.sha256
-
-
-def test_unknown_problem() -> None:
-    """A problem that is not there is refused by its name."""
-    with pytest.raises(dlsched.UnknownName, match="did you mean 'reclaiming'"):
-        dlsched.from_frames("reclaimin", **PARTS)
-
-
-def test_empty_frames() -> None:
-    """Frames without rows make an instance without entries, with typed columns or not."""
-    empty = {"servers": SERVERS.iloc[:0], "jobs": pd.DataFrame(columns=["id"])}
-    made = dlsched.from_frames("reclaiming", demand=0, **empty)
-    assert (made.servers, made.jobs) == ((), ())
-    workers = WORKERS.iloc[:0]
-    idle = dlsched.from_frames("reclaiming", **PARTS | {"jobs_workers": workers})
-    assert [job.workers for job in idle.jobs] == [(), ()]
 
 
 def changed(frame: pd.DataFrame, row: int, column: str, value: Any) -> pd.DataFrame:
@@ -189,34 +159,6 @@ ERRORS: list[tuple[str, Any, str]] = [
 """A part of the instance, what is given for it, and what the error says behind its name."""
 
 
-def refusal(name: str, **parts: Any) -> str:
-    """Return the error of frames that cannot be used."""
-    with pytest.raises(dlsched.InstanceError) as caught:
-        dlsched.from_frames(name, **parts)
-    return str(caught.value)
-
-
-@pytest.mark.parametrize(("part", "given", "message"), ERRORS)
-def test_errors_name_frame_row_and_column(part: str, given: Any, message: str) -> None:
-    """Each flaw is refused at its frame, row and column, with what to do."""
-    said = refusal("reclaiming", **PARTS | {part: given})
-    assert said.removeprefix("from_frames: ").startswith(part) and message in said
-
-
-@pytest.mark.parametrize(
-    "servers",
-    [
-        SERVERS.assign(gpus=[Decimal(8), Decimal(4)]),
-        SERVERS.assign(gpus=[Fraction(8), Fraction(4)]),
-        SERVERS.set_index("id", drop=False),
-    ],
-)
-def test_other_frames_of_the_same_content(servers: pd.DataFrame) -> None:
-    """Decimals and fractions that are whole count GPUs; an index may be a column, too."""
-    expected = dlsched.from_frames("reclaiming", **PARTS)
-    assert dlsched.from_frames("reclaiming", **PARTS | {"servers": servers}) == expected
-
-
 NESTED: list[tuple[str, str, Callable[[pd.DataFrame], pd.DataFrame], str]] = [
     ("muri-fig4", "jobs_stages", lambda f: f.drop(index=3), ", the rows of jobs, row 1: has 1 "),
     ("muri-fig4", "jobs_stages", lambda f: changed(f, 5, "stages", -1), "row 5, column stages: -1"),
@@ -227,17 +169,27 @@ NESTED: list[tuple[str, str, Callable[[pd.DataFrame], pd.DataFrame], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "part", "change", "message"), NESTED)
-def test_errors_of_nested_lists_and_mappings(
-    name: str, part: str, change: Callable[[pd.DataFrame], pd.DataFrame], message: str
-) -> None:
-    """A flaw of a list as a whole, of an entry and of a key names the frame that holds it."""
-    instance = dlsched.load(name)
-    frames = instance.to_frames()
+FLAWS = [("own", *row) for row in ERRORS]
+FLAWS += [(name, part, change, said) for name, part, change, said in NESTED]
+
+
+@pytest.mark.parametrize(("name", "part", "given", "message"), FLAWS)
+def test_errors_name_frame_row_and_column(name: str, part: str, given: Any, message: str) -> None:
+    """Each flaw is refused at its frame, row and column, with what to do.
+
+    One of a list as a whole, of an entry or of a key names the frame that holds it.
+    """
+    kind, frames = "reclaiming", PARTS
+    if name != "own":
+        instance = dlsched.load(name)
+        kind, frames = instance.problem, instance.to_frames()
+        given = given(frames[part])
     if name == "lyra-fig5":  # what refers to the ids would be refused first
         frames["jobs_workers"] = frames["jobs_workers"].query("job == 'a'")
-    said = refusal(instance.problem, **frames | {part: change(frames[part])})
-    assert said.startswith(f"from_frames: {part}") and message in said
+    with pytest.raises(dlsched.InstanceError) as caught:
+        dlsched.from_frames(kind, **frames | {part: given})
+    said = str(caught.value)
+    assert said.removeprefix("from_frames: ").startswith(part) and message in said
 
 
 OTHER = """
@@ -286,14 +238,6 @@ def test_other_schemas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert dlsched.from_frames("other", **frames) == other
 
 
-def test_positions_in_lists_of_lists_count() -> None:
-    """Rows of a table are ordered by the column ``row``, not by where they stand in the frame."""
-    frames = dlsched.load("synergy-tables").to_frames()
-    turned = frames["profiles_throughput"].sort_values("row", ascending=False, kind="stable")
-    frames["profiles_throughput"] = turned
-    assert dlsched.from_frames("sensitivity", **frames) == dlsched.load("synergy-tables")
-
-
 def test_column_types() -> None:
     """Integers stay integers, with gaps as nullable ones; fractions are floats; flags are flags."""
     times = [{"id": "a", "min_running_time": 3}, {"id": "b", "running_times": [2.5]}]
@@ -304,3 +248,26 @@ def test_column_types() -> None:
     assert kinds["min_workers"] == "int64" and kinds["min_running_time"] == "Int64"
     assert kinds["running"] == "bool" and kinds["id"] == "object"
     assert frames["jobs_running_times"].dtypes.astype(str)["running_times"] == "float64"
+
+
+def test_single_documents_and_order() -> None:
+    """A document of the instance is a frame of one row, a series or a dict; so is `instance`.
+
+    Rows of a table are ordered by the column ``row``, not by where they stand in the frame. A
+    solution has frames as well, with a row per entry.
+    """
+    expected = dlsched.load("synergy-tables")
+    frames = expected.to_frames()
+    for part in ("servers", "instance"):
+        for single in (frames[part].iloc[0], frames[part].to_dict("records")[0]):
+            assert dlsched.from_frames("sensitivity", **frames | {part: single}) == expected
+    renamed = dlsched.from_frames("sensitivity", **frames, name="other", source=None)
+    assert renamed.name == "other" and renamed.sha256 == expected.sha256
+    turned = frames["profiles_throughput"].sort_values("row", ascending=False, kind="stable")
+    frames["profiles_throughput"] = turned
+    assert dlsched.from_frames("sensitivity", **frames) == expected
+    solution: Any = dlsched.solve(expected).solution
+    framed = solution.to_frames()
+    assert framed["solution"].loc[0, "instance"] == "synergy-tables"
+    assert list(framed["allocation_gpus"].columns) == ["allocation", "key", "gpus"]
+    assert len(framed["allocation"]) == len(solution.allocation)

@@ -47,17 +47,6 @@ def test_own_fifo_is_replayed_explained_and_not_improved(
     assert again["wait"].tolist() == waits(history)
 
 
-@pytest.mark.parametrize("begin", ["2026-10-24T12:00:00", "2027-03-27T12:00:00"])
-def test_a_night_of_daylight_saving_changes_nothing(tmp_path: Path, begin: str) -> None:
-    """In Europe/Berlin the clock is put back or forward while jobs run."""
-    run = fifo(400, 4, 3600)
-    text = sacct_text(run, begin=begin, timezone="Europe/Berlin")
-    history = read(tmp_path, text, timezone="Europe/Berlin")
-    assert waits(history) == run.jobs["queueing"].tolist()
-    plain = read(tmp_path, sacct_text(run, begin=begin), timezone="UTC")
-    assert plain.jobs[["submit", "start", "end"]].equals(history.jobs[["submit", "start", "end"]])
-
-
 def test_what_the_clock_showed_twice_is_told_apart_and_counted(tmp_path: Path) -> None:
     """Jobs that begin and end within the repeated hour are known by what ended when they began."""
     run = fifo(400, 5, 1, 130)
@@ -73,22 +62,6 @@ def test_what_the_clock_showed_twice_is_told_apart_and_counted(tmp_path: Path) -
     history = read(tmp_path, [SACCT, alone], timezone="Europe/Berlin")
     assert any("second, 1 taken as of the first hour" in note for note in history.notes)
     assert pd.to_datetime(history.jobs["start"][0], unit="s") == pd.Timestamp("2026-10-25T00:20")
-
-
-def test_the_wrong_zone_is_found_out(tmp_path: Path) -> None:
-    """Read as UTC, jobs over the night are an hour off their Elapsed, which counts."""
-    run = fifo(400, 4, 3600)
-    text = sacct_text(run, begin="2026-10-24T12:00:00", timezone="Europe/Berlin")
-    history = read(tmp_path, text)
-    assert any("an hour off Elapsed" in note and "2026-10-25" in note for note in history.notes)
-    jobs = history.jobs.sort_values("row")
-    assert (jobs["end"] - jobs["start"]).tolist() == run.jobs["attained"].tolist()
-
-
-@pytest.fixture
-def history(tmp_path: Path) -> History:
-    """Return the record of a simulation of 300 jobs under fifo."""
-    return read(tmp_path, sacct_text(fifo(300)), timezone="UTC")
 
 
 def table(tmp_path: Path, rows: list[str]) -> History:
@@ -130,6 +103,11 @@ def test_roles_of_a_window(tmp_path: Path) -> None:
     outcome = period.outcome()
     assert outcome["id"].tolist() == ["queued", "late"]
     assert outcome["wait"].tolist() == [170, 150]
+    # Of a partition only its jobs count; what other partitions ran on its nodes is noted.
+    period = table(tmp_path, ROWS).within(partition="q")
+    assert period.jobs["id"].tolist() == ["over", "never", "nothing", "after"]
+    assert period.capacity.nodes["name"].tolist() == ["n2"]
+    assert any("1 job of other partitions ran on these nodes" in note for note in period.notes)
 
 
 @pytest.mark.parametrize("policy", ["fifo", "backfill", "srsf", "tiresias"])
@@ -160,16 +138,30 @@ def test_estimates_are_what_policies_know(tmp_path: Path) -> None:
     assert all(job.estimate is None for job in period.workload("truth").jobs)
 
 
-def test_a_partition_has_its_nodes(tmp_path: Path) -> None:
-    """Only its jobs count; what other partitions ran there is noted."""
-    period = table(tmp_path, ROWS).within(partition="q")
-    assert period.jobs["id"].tolist() == ["over", "never", "nothing", "after"]
-    assert period.capacity.nodes["name"].tolist() == ["n2"]
-    assert any("1 job of other partitions ran on these nodes" in note for note in period.notes)
+BERLIN = "Europe/Berlin"
 
 
-def test_a_window_in_the_middle_is_replayed(history: History) -> None:
-    """Jobs are carried into it, and the waits of the rest are the recorded ones."""
+@pytest.mark.parametrize("begin", ["2026-10-24T12:00:00", "2027-03-27T12:00:00"])
+def test_a_night_of_daylight_saving_changes_nothing(tmp_path: Path, begin: str) -> None:
+    """In Berlin the clock is put back or forward while jobs run; read as UTC, Elapsed counts."""
+    run = fifo(400, 4, 3600)
+    text = sacct_text(run, begin=begin, timezone=BERLIN)
+    history = read(tmp_path, text, timezone=BERLIN)
+    assert waits(history) == run.jobs["queueing"].tolist()
+    plain = read(tmp_path, sacct_text(run, begin=begin), timezone="UTC")
+    assert plain.jobs[["submit", "start", "end"]].equals(history.jobs[["submit", "start", "end"]])
+    wrong = read(tmp_path, text)
+    assert any("an hour off Elapsed" in note for note in wrong.notes), wrong.notes
+    jobs = wrong.jobs.sort_values("row")
+    assert (jobs["end"] - jobs["start"]).tolist() == run.jobs["attained"].tolist()
+
+
+def test_a_window_in_the_middle_is_replayed(tmp_path: Path) -> None:
+    """Jobs are carried into it, and the waits of the rest are the recorded ones.
+
+    A history shows itself in a line of counts; a notebook shows names as text.
+    """
+    history = read(tmp_path, sacct_text(fifo(300)), timezone="UTC")
     first, last = history.window
     period = history.within(first + 0.3 * (last - first), first + 0.7 * (last - first))
     assert (period.jobs["role"] == "carried").any()
@@ -178,14 +170,8 @@ def test_a_window_in_the_middle_is_replayed(history: History) -> None:
     assert period.explained.share == 1
     again = period.outcome(period.simulate("fifo"))
     assert np.abs(again["wait"] - period.outcome()["wait"]).max() < 1e-6
-
-
-def test_a_history_shows_itself_in_a_line(history: History, tmp_path: Path) -> None:
-    """Counts, not the data frames; a notebook shows names as text."""
-    period = history.within()
     for shown in (history, period, history.explained, history.capacity):
         assert len(repr(shown)) < 300 and "\n" not in repr(shown)
     assert "300 jobs, 300 started; 0 rows dropped" in repr(history)
-    assert "300 counted" in repr(period)
     named = table(tmp_path, ["<i>x</i>,a,p,2,0,0,0,50,60,n1"])._repr_html_()
     assert "<i>x" not in named and "&lt;i&gt;x" in named

@@ -111,7 +111,6 @@ def test_placement(free: list[int], size: int, spread: bool, where: dict[int, in
 
 NAMES = {"dlsched": dlsched, "read_trace": read_trace, "synthesise": synthesise}
 """What sources need."""
-TRACE = read_trace("synthetic-1")
 HAND = trace((12, 7, 100), (4, 7, 60), (8, 17, 30), (1, 27, 5), (99, 37, 1))
 """Two servers: a fills one and half the other, b the rest, c and d wait, e is too large."""
 
@@ -151,10 +150,7 @@ def test_the_elastic_epoch_by_hand() -> None:
         ("d", 1, 1, 5, False),
     ]
     assert all(job["gpus_per_worker"] == 1 for job in data["jobs"])
-
-
-def test_the_elastic_epoch_with_gpus_on_loan() -> None:
-    """With loan, the same jobs on two pools; shares of 1 and 0 are all and none."""
+    # With loan, the same jobs on two pools; shares of 1 and 0 are all and none.
     shot = snapshot(HAND, 50, servers=2, elastic=1)
     made = shot.instance("elastic", loan=6, fungible=1, heterogeneous=0)
     assert [(p.id, p.capacity) for p in made.by_pool] == [("training", 8), ("loan", 6)]
@@ -166,8 +162,27 @@ def test_the_elastic_epoch_with_gpus_on_loan() -> None:
     assert len({tuple(job.fungible for job in jobs) for jobs in drawn}) > 1
 
 
-def test_running_times_are_rounded_up_to_milliseconds() -> None:
-    """5 GPUs for 1 s are 1 x 5/6 s with twice the base of 3; a job of no duration has 1 ms left."""
+TRACE = read_trace("synthetic-1")
+
+
+def test_names_and_sources_of_instances() -> None:
+    """The name says what is not at its default; the source is Python that makes it again.
+
+    A larger share keeps the elastic jobs of a smaller one; the seed draws others.
+    """
+    shot = snapshot(TRACE, "4d12h", servers=32, demand=5, elastic=0.4, seed=9)
+    name = "reclaiming-synthetic-1-4d12h-32x8-demand=5-elastic=0.4-seed=9"
+    assert shot.reclaiming.name == name
+    assert snapshot(TRACE, 0, name="mine").reclaiming.name == "mine"
+    queued = queue(TRACE, "4d", resources=4, order="2d-las")
+    moment = snapshot(TRACE, "4d", servers=8)
+    assert queued == moment.instance("interleaving", resources=4, order="2d-las")
+    for made in (shot.reclaiming, shot.elastic, queued):
+        assert eval(made.source, NAMES) == made
+    sets = [snapshot(TRACE, "4d", elastic=share).elastic_ids for share in (0, 0.3, 0.6, 1)]
+    assert sets[0] < sets[1] < sets[2] < sets[3]
+    assert snapshot(TRACE, "4d", elastic=0.3, seed=1).elastic_ids != sets[1]
+    # 5 GPUs for 1 s are 1 x 5/6 s with twice the base of 3; a job of no duration has 1 ms left.
     epoch = snapshot(trace((8, 0, 9), (5, 1, 1), (1, 2, 0)), 2, servers=1, elastic=1).elastic
     times = [Fraction(job["min_running_time"]) for job in epoch.to_data()["jobs"]]
     assert [float(t) for t in times] == [7, 0.834, 0.001]
@@ -234,33 +249,6 @@ def test_at_both_ends() -> None:
     assert [instance.demand for instance in made] == [1, 1, 2, 6]
 
 
-def test_names_and_sources_of_instances() -> None:
-    """The name says what is not at its default; the source is Python that makes it again."""
-    shot = snapshot(TRACE, "4d12h", servers=32, demand=5, elastic=0.4, seed=9)
-    name = "reclaiming-synthetic-1-4d12h-32x8-demand=5-elastic=0.4-seed=9"
-    assert shot.reclaiming.name == name
-    assert snapshot(TRACE, 0, name="mine").reclaiming.name == "mine"
-    queued = queue(TRACE, "4d", resources=4, order="2d-las")
-    moment = snapshot(TRACE, "4d", servers=8)
-    assert queued == moment.instance("interleaving", resources=4, order="2d-las")
-    for made in (shot.reclaiming, shot.elastic, queued):
-        assert eval(made.source, NAMES) == made
-
-
-def test_the_shipped_trace_overloads_64_servers() -> None:
-    """After four days jobs wait; the optimum is proved, and Lyra's heuristic preempts more."""
-    shot = snapshot(TRACE, "4d")
-    assert len(shot.running) > 50
-    assert len(shot.queued) > 10
-    exact, lyra = (dlsched.solve(shot.reclaiming, method) for method in ("exact", "lyra"))
-    assert exact.status == "optimal"
-    assert 0 < exact.objective.preempted < lyra.objective.preempted
-    # A larger share keeps the elastic jobs of a smaller one; the seed draws others.
-    sets = [snapshot(TRACE, "4d", elastic=share).elastic_ids for share in (0, 0.3, 0.6, 1)]
-    assert sets[0] < sets[1] < sets[2] < sets[3]
-    assert snapshot(TRACE, "4d", elastic=0.3, seed=1).elastic_ids != sets[1]
-
-
 TIMES = (Fraction(1, 4), Fraction(1, 2), Fraction(1))
 
 
@@ -288,15 +276,6 @@ def test_the_first_stage_by_table_1() -> None:
     assert made == {m: (*map(Fraction, split), 500, 1000) for m, split in SPLITS.items()}
 
 
-def test_the_pool_holds_every_job() -> None:
-    """All seven jobs, and half the way from the fewest GPUs, 2 (2) + 2 (1), to 10 of them."""
-    assert pool(staged(*FOUR)).gpu_budget is None
-    made = pool(staged(*FOUR), budget=0.5)
-    assert [j.id for j in made.jobs] == list("abcdefg")
-    # Fullest groups of up to three: two of the four singles, one of the three pairs.
-    assert made.gpu_budget == 4 + (10 - 4) // 2
-
-
 @pytest.mark.parametrize(
     ("order", "more", "ids"),
     [
@@ -311,6 +290,10 @@ def test_the_pool_holds_every_job() -> None:
 )
 def test_the_queue_by_hand(order: str, more: list[Any], ids: str) -> None:
     """The jobs of the queue that four GPUs can take, in the order asked for."""
+    whole = pool(staged(*FOUR), budget=0.5)
+    assert [j.id for j in whole.jobs] == list("abcdefg") and pool(staged(*FOUR)).gpu_budget is None
+    # Half the way from the fewest GPUs, in fullest groups of up to three, 2 (2) + 2 (1), to 10.
+    assert whole.gpu_budget == 4 + (10 - 4) // 2
     made = queue(staged(*FOUR, *more), 50, servers=1, gpus=4, order=order)
     assert [j.id for j in made.jobs] == list(ids)
     assert made.gpu_budget == 4

@@ -161,43 +161,7 @@ def test_what_a_job_is(case: Any, tmp_path: Path, caplog: pytest.LogCaptureFixtu
     assert [r.getMessage() for r in caplog.records] == [f"{path}: {note}" for note in trace.notes]
 
 
-def test_philly_names_a_server_once(tmp_path: Path) -> None:
-    """Two entries of a server are the GPUs that the job held there."""
-    twice = attempt("09:00:00", "09:10:00", 4, 2)
-    twice["detail"].append({"ip": "m0", "gpus": ["gpu6"]})
-    trace = read_trace(write(tmp_path, LOG, philly([twice])))
-    assert trace.jobs[0].gpus == 7
-    assert trace.jobs[0].nodes == (("m0", 5), ("m1", 2))
-
-
-def test_what_was_chosen_can_be_kept(tmp_path: Path) -> None:
-    """The source makes the trace again, and writing keeps it."""
-    path = write(tmp_path, LOG, philly(*[[WHOLE]] * 4))
-    assert read_trace(path, states="Pass", clusters=["vc1", "vc2"]).source == (
-        "read_trace('cluster_job_log', 'philly', states='Pass', clusters=['vc1', 'vc2'])"
-    )
-    chosen = read_trace("sample-pai", states="Terminated", fractional="total")
-    write_trace(chosen, tmp_path / "chosen.csv.gz")
-    assert read_trace(tmp_path / "chosen.csv.gz").jobs == chosen.jobs
-
-
-TABLE = "j,n,at,from,to,how,where\na,1,0,1,9,ok,x\nb,2,1,2,5,ko,x\n"
-NAMES = {"id": "j", "gpus": "n", "submit": "at", "start": "from", "end": "to"}
-ALL_NAMES = NAMES | {"state": "how", "cluster": "where"}
 ONE_JOB = philly([WHOLE])
-
-
-def test_mappings_select_too(tmp_path: Path) -> None:
-    """A column of states and one of clusters can be named; without them nothing is selected by."""
-    path = write(tmp_path, "t.csv", TABLE)
-    assert essence(read_trace(path, NAMES)) == [("a", 1, 0, 8), ("b", 2, 1, 3)]
-    assert [j.id for j in read_trace(path, ALL_NAMES, states="ko", clusters="x").jobs] == ["b"]
-
-
-def test_a_file_called_as_a_sample_is_the_file(workdir: Path) -> None:
-    """Names of samples are looked up where no file has them."""
-    write(workdir, "sample-philly", OPENB + "p,1,1,1,1000,,LS,Failed,0,9,1\n")
-    assert essence(read_trace("sample-philly")) == [("p", 1, 0, 8)]
 
 
 def test_archives_and_folders_are_looked_into(tmp_path: Path) -> None:
@@ -216,3 +180,28 @@ def test_archives_and_folders_are_looked_into(tmp_path: Path) -> None:
     with pytest.raises(DlschedError, match="is a folder with 2 traces: cluster_job_log, trace_k"):
         read_trace(folder)
     assert essence(read_trace(folder, "philly")) == expected
+
+
+def test_what_was_chosen_can_be_kept(workdir: Path) -> None:
+    """The source makes the trace again, and writing keeps it; a file goes before a sample's name.
+
+    A mapping may name columns of states and clusters; two entries of a server are one.
+    """
+    path = write(workdir, LOG, philly(*[[WHOLE]] * 4))
+    assert read_trace(path, states="Pass", clusters=["vc1", "vc2"]).source == (
+        "read_trace('cluster_job_log', 'philly', states='Pass', clusters=['vc1', 'vc2'])"
+    )
+    chosen = read_trace("sample-pai", states="Terminated", fractional="total")
+    write_trace(chosen, workdir / "chosen.csv.gz")
+    assert read_trace(workdir / "chosen.csv.gz").jobs == chosen.jobs
+    names = {"id": "j", "gpus": "n", "submit": "at", "start": "from", "end": "to"}
+    path = write(workdir, "t.csv", "j,n,at,from,to,how,at2\na,1,0,1,9,ok,x\nb,2,1,2,5,ko,x\n")
+    assert essence(read_trace(path, names)) == [("a", 1, 0, 8), ("b", 2, 1, 3)]
+    mapping: Any = names | {"state": "how", "cluster": "at2"}
+    assert [j.id for j in read_trace(path, mapping, states="ko", clusters="x").jobs] == ["b"]
+    write(workdir, "sample-philly", OPENB + "p,1,1,1,1000,,LS,Failed,0,9,1\n")
+    assert essence(read_trace("sample-philly")) == [("p", 1, 0, 8)]
+    twice = attempt("09:00:00", "09:10:00", 4, 2)
+    twice["detail"].append({"ip": "m0", "gpus": ["gpu6"]})
+    (job,) = read_trace(write(workdir, LOG, philly([twice]))).jobs
+    assert (job.gpus, job.nodes) == (7, (("m0", 5), ("m1", 2)))

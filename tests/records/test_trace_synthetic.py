@@ -1,7 +1,6 @@
 """Random traces, and those that are shipped: made by this project, and solved as documented."""
 
 import gzip
-import json
 import re
 import runpy
 import shutil
@@ -13,7 +12,7 @@ from typing import Any
 import pytest
 
 import dlsched
-from calls import data, run
+from calls import run
 from dlsched.records import FORMATS, read_trace, snapshot, synthesise, write_trace
 from dlsched.testing import oracles
 
@@ -54,9 +53,7 @@ def test_the_statistics_are_those_stated() -> None:
         assert (job.stages[2] == 0) == (job.gpus == 1)  # one GPU sends nothing
 
 
-PAGE = ROOT / "docs" / "tutorials" / "traces.md"
 FOLDER = SHIPPED.parent / "samples"
-SAMPLES = [f"sample-{name}" for name in FORMATS]
 JOBS = {"philly": 38, "helios": 40, "acme": 39, "pai": 39, "openb": 37}
 
 
@@ -72,15 +69,6 @@ def test_samples_are_what_make_writes(tmp_path: Path) -> None:
         assert (FOLDER / name).read_bytes() == made[name].read_bytes(), name
 
 
-@pytest.mark.parametrize("name", FORMATS)
-def test_samples_are_recognised_and_read(name: str) -> None:
-    """The format is found out by content, and said or not, the jobs are the same."""
-    trace = read_trace(f"sample-{name}")
-    assert (trace.name, len(trace.jobs)) == (f"sample-{name}", JOBS[name])
-    assert read_trace(f"sample-{name}", name).jobs == trace.jobs
-    assert trace.source == f"read_trace('sample-{name}')"
-
-
 def test_the_other_cluster_of_acme() -> None:
     """Both of Acme's tables are read, and their jobs last as long, whatever their columns say."""
     seren = read_trace(FOLDER / "acme" / "trace_seren.csv")
@@ -92,45 +80,42 @@ def test_the_other_cluster_of_acme() -> None:
         assert other is None or other.duration == job.duration
 
 
-@pytest.mark.parametrize("name", SAMPLES)
-def test_from_a_sample_to_an_optimum(name: str, workdir: Path) -> None:
-    """The tutorial's commands make an instance, and prove the optimum that brute force finds."""
-    session = re.findall(r"^```console\n(.*?)^```$", PAGE.read_text(), re.M | re.S)[0]
-    typed, printed = session.replace("\\\n> ", "").split("\n", 1)
-    made, solved = (line.split()[1:] for line in typed.replace("$ ", "").split(" && "))
-    made = [name if word == "sample-philly" else word for word in made]
-    shown = run(*made).output + run(*solved).output
-    if name == "sample-philly":
-        assert {*printed.splitlines()} - {"..."} <= {*shown.splitlines()}
-    instance = snapshot(read_trace(name), "3h", servers=4).instance("reclaiming", demand=2)
-    assert dlsched.load("moment.json").sha256 == instance.sha256
-    best = oracles.reclaiming(instance)
-    assert best.preempted >= 2
-    result = data(*solved)
-    assert result["status"] == "optimal"
-    assert [level["value"] for level in result["objective"].values()] == list(best)
-
-
-def test_the_command_says_what_was_left_out() -> None:
-    """Notes go to stderr, a line each, and the instance alone to stdout."""
-    arguments = ["generate", "reclaiming", "--trace", "sample-pai", "--at", "3h", "--servers", "4"]
-    ran = run(*arguments)
-    assert json.loads(ran.stdout)["problem"] == "reclaiming"
-    assert ran.stderr.splitlines() == [
-        "note: sample-pai: 1 of 40 jobs left out: 1 without an end",
-        "note: sample-pai: 12 jobs with a fraction of a GPU: each worker's share is rounded up to "
-        "whole GPUs (fractional='up')",
-    ]
-
-
-def test_flags_are_the_readers(tmp_path: Path) -> None:
-    """Each flag of the command line is what its option is in Python."""
+def test_the_command_reads_as_python_does(tmp_path: Path) -> None:
+    """Each flag is what its option is in Python; notes go to stderr, a line each."""
     line = (
         "generate reclaiming --trace sample-pai --at 2h --servers 4 --format pai --no-plausibility"
     )
     flags = "--cluster T4 --cluster V100 --state Terminated --fractional drop -o"
-    run(*line.split(), *flags.split(), tmp_path / "moment.json")
+    ran = run(*line.split(), *flags.split(), tmp_path / "moment.json")
     options: Any = {"states": ["Terminated"], "clusters": ["T4", "V100"], "fractional": "drop"}
-    expected: Any = snapshot(read_trace("sample-pai", **options), "2h", servers=4).reclaiming
+    trace = read_trace("sample-pai", **options)
+    expected: Any = snapshot(trace, "2h", servers=4).reclaiming
     made: Any = dlsched.load(tmp_path / "moment.json")
     assert made.jobs == expected.jobs and len(made.jobs) > 0
+    notes = [text for text in ran.stderr.splitlines() if text.startswith("note: ")]
+    assert notes == [f"note: sample-pai: {note}" for note in trace.notes] and notes
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_from_a_sample_to_an_optimum(kind: str) -> None:
+    """A moment becomes an instance, whose proved optimum is what brute force finds.
+
+    The format is found out by content, and said or not, the jobs are the same.
+    """
+    name = f"sample-{kind}"
+    trace = read_trace(name)
+    assert (trace.name, len(trace.jobs)) == (name, JOBS[kind])
+    assert trace.source == f"read_trace('{name}')"
+    assert read_trace(name, kind).jobs == trace.jobs
+    instance = snapshot(trace, "3h", servers=4).instance("reclaiming", demand=2)
+    best, result = oracles.reclaiming(instance), dlsched.solve(instance)
+    assert best.preempted >= 2 and result.status == "optimal" and result.objective == best
+
+
+def test_the_tutorials_session_is_as_printed(workdir: Path) -> None:
+    """Its commands make an instance from a sample and solve it."""
+    page = (ROOT / "docs" / "tutorials" / "traces.md").read_text()
+    session = re.findall(r"^```console\n(.*?)^```$", page, re.M | re.S)[0]
+    typed, printed = session.replace("\\\n> ", "").split("\n", 1)
+    shown = "".join(run(*line.split()[1:]).output for line in typed[2:].split(" && "))
+    assert {*printed.splitlines()} - {"..."} <= {*shown.splitlines()}

@@ -84,14 +84,6 @@ def test_no_schedule_is_better_than_a_bound(seed: int) -> None:
         assert 0.6 * value <= run.bound(metric).value <= value, metric
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_on_one_gpu_the_bounds_are_the_optimum(seed: int) -> None:
-    """Shortest remaining time first has the least mean there, and any order the least makespan."""
-    run = simulate(drawn(seed, 30, (1,)), ONE, "srtf")
-    for metric in METRICS:
-        assert run.bound(metric).value == pytest.approx(run.summary[metric], rel=1e-9)
-
-
 def test_jobs_that_share_gpus_have_bounds_of_their_own() -> None:
     """Without sharing 10 s and 20 s; with it both jobs can end at 10 s."""
     jobs = by_hand({"stages": [1, 0]}, {"stages": [0, 1]})
@@ -164,53 +156,40 @@ def test_bounds_by_hand(name: str) -> None:
     assert value == pytest.approx(expected, rel=0.03 if metric == "mean_jct" else 1e-6)
 
 
-def test_the_largest_servers_that_are_lent_count_while_they_are() -> None:
-    """Four jobs of 4 GPUs and 10 s on 4 GPUs, and on 2, 1 and 2 more from a time on."""
-
-    def lent(time: int, servers: int) -> Cluster:
-        rows = [{"id": f"i{i}", "gpus": g, "pool": "loan"} for i, g in enumerate((2, 1, 2))]
-        loans = [{"time": time, "servers": servers}]
-        data = {"servers": [{"id": "t", "gpus": 4}, *rows], "loans": loans}
-        return Cluster.parse(data, "hand")
-
-    jobs = by_hand(*[{}] * 4, gpus=4, fungible=True)
-    assert bound(jobs, lent(35, 3), "makespan") == 35 + Fraction(20, 9)
-    assert bound(jobs, lent(0, 3), "makespan") == Fraction(160, 9)
-    assert bound(jobs, lent(0, 2), "makespan") == 20
-    assert bound(jobs, lent(35, 3)) > bound(jobs, lent(0, 3))
-
-
-def test_what_has_no_bound_is_refused() -> None:
-    """Jobs without stages that share GPUs, and metrics other than two, which are named."""
-    with pytest.raises(OptionError, match="no stages"):
-        bound(by_hand({}), ONE, sharing=True)
-    with pytest.raises(OptionError, match="no bound on 'p99_jct', only on: mean_jct, makespan"):
-        bound(by_hand({}), ONE, "p99_jct")
-
-
 # One GPU: the long job first ends at 10 and 12, the short one first at 2 and 12.
 JOBS = by_hand({"stages": [1, 1, 0]}, {"work": 2, "stages": [0, 1, 1]})
 
 
-def test_saved_is_of_the_first_row() -> None:
-    """The second policy saves 4 of 11 seconds; in the other order it loses 4 of 7."""
-    table = compare_policies(JOBS, ONE, ["fifo", "srtf"])
-    assert table["mean_jct"].tolist() == [11, 7]
-    assert table["saved"].tolist() == [0, pytest.approx(4 / 11)]
-    other = compare_policies(JOBS, ONE, ["srtf", "fifo"])
-    assert other["saved"].tolist() == [0, pytest.approx(-4 / 7)]
-    assert "mean_jct_bound" not in table
+def test_the_largest_servers_that_are_lent_count_while_they_are() -> None:
+    """Four jobs of 4 GPUs and 10 s on 4 GPUs, and on 2, 1 and 2 more from a time on."""
+    jobs = by_hand(*[{}] * 4, gpus=4, fungible=True)
+    rows = [{"id": f"i{i}", "gpus": g, "pool": "loan"} for i, g in enumerate((2, 1, 2))]
+
+    def lent(time: int, servers: int, metric: str = "makespan") -> Fraction:
+        loans = [{"time": time, "servers": servers}]
+        data = {"servers": [{"id": "t", "gpus": 4}, *rows], "loans": loans}
+        return bound(jobs, Cluster.parse(data, "hand"), metric)
+
+    assert [lent(35, 3), lent(0, 3), lent(0, 2)] == [35 + Fraction(20, 9), Fraction(160, 9), 20]
+    assert lent(35, 3, "mean_jct") > lent(0, 3, "mean_jct")
+    for words, options in (("no stages", {"sharing": True}), ("only on: mean_jct, makespan", {})):
+        with pytest.raises(OptionError, match=words):
+            bound(by_hand({}), ONE, "mean_jct" if options else "p99_jct", **options)
 
 
-def test_bounds_allow_for_sharing_where_a_policy_shares() -> None:
-    """The shortest job first meets both bounds, the longest is 4 of 11 above; muri has weaker."""
+def test_a_comparison_has_savings_and_bounds() -> None:
+    """Saved is of the first row; the shortest job first meets both bounds; muri's are weaker."""
     table = compare_policies(JOBS, ONE, ["fifo", "srtf", "muri_s"], bounds=True)
     shared = float(simulate(JOBS, ONE, "muri_s").bound(sharing=True).value)
+    assert table["mean_jct"].tolist()[:2] == [11, 7]
+    assert table["saved"].tolist()[:2] == [0, pytest.approx(4 / 11)]
     assert table["mean_jct_bound"].tolist() == pytest.approx([7, 7, shared], abs=1e-5)
     assert table["mean_jct_gap"].tolist()[:2] == pytest.approx([4 / 11, 0], abs=1e-5)
     assert table["makespan_bound"].tolist()[:2] == [12, 12]
     assert table["makespan_gap"].tolist()[:2] == [0, 0]
     assert shared < 6.9 and (table["mean_jct_gap"] >= -1e-9).all()
+    other = compare_policies(JOBS, ONE, ["srtf", "fifo"])
+    assert other["saved"].tolist() == [0, pytest.approx(-4 / 7)] and "mean_jct_bound" not in other
 
 
 def test_entries_have_methods_and_options_of_their_own() -> None:

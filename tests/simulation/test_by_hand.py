@@ -24,14 +24,7 @@ from simulation_cases import (
 )
 
 from dlsched import DlschedError
-from dlsched.simulation import (
-    Cluster,
-    Decision,
-    PolicyError,
-    Simulation,
-    State,
-    simulate,
-)
+from dlsched.simulation import Cluster, Decision, PolicyError, Simulation, State, simulate
 
 
 def stretch(row: Mapping[str, Any]) -> str:

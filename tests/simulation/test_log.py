@@ -58,28 +58,43 @@ def many(count: int) -> Workload:
     return Workload.parse({"name": "many", "jobs": [j.model_dump() for j in jobs]}, "many")
 
 
-class Deadly(RandomPolicy):
-    """Decides at random; at one of its decisions its process is killed."""
+class Fragile(RandomPolicy):
+    """Fails at some decisions, the first time that they are made; remembers how many it made.
 
-    dies_at: ClassVar[int] = -1
+    What it remembers at the beginning it forgets, and does not get back when it goes on. It is
+    interrupted, or its process is killed.
+    """
+
+    failing: ClassVar[set[int]] = set()
+    kills: ClassVar[bool] = False
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.memory = {"fresh": True}
 
     def decide(self, state: Any) -> Decision:
-        """Return a random decision."""
-        if state.number == self.dies_at:
-            os.kill(os.getpid(), signal.SIGKILL)
+        """Return a random decision, which depends on the number of decisions remembered."""
+        if state.number in self.failing:
+            self.failing.remove(state.number)
+            if self.kills:
+                os.kill(os.getpid(), signal.SIGKILL)
+            raise KeyboardInterrupt
+        assert self.memory.pop("fresh", False) == (state.number == 0)
+        count = self.memory["count"] = self.memory.get("count", 0) + 1
+        assert count == state.number + 1
         return super().decide(state)
 
 
 def run_many(path: str | None, policy: str, count: int, **options: Any) -> Simulation:
     """Simulate; go on with the log if it is there."""
-    made: Any = Deadly(interval=50) if policy == "random" else policy
+    made: Any = Fragile(interval=50) if policy == "random" else policy
     return simulate(many(count), FOUR, made, log=path, resume=True, seed=3, **options)
 
 
 def die(path: str, policy: str, count: int, number: int) -> None:
     """Be killed at a decision, or after so many times that the log was written: a program."""
     time.monotonic = hurry()
-    Deadly.dies_at = number
+    Fragile.failing, Fragile.kills = {number}, True
     written = itertools.count(1)
 
     def kill(*_: int) -> None:
@@ -114,29 +129,6 @@ def test_killed_and_resumed(tmp_path: Path, policy: str, count: int, numbers: li
     resumed = run_many(str(path), policy, count)
     assert tables(resumed) == tables(run_many(None, policy, count))
     assert resumed.audit()
-
-
-class Fragile(RandomPolicy):
-    """Fails at some decisions, the first time that they are made; remembers how many it made.
-
-    What it remembers at the beginning it forgets, and does not get back when it goes on.
-    """
-
-    failing: ClassVar[set[int]] = set()
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        self.memory = {"fresh": True}
-
-    def decide(self, state: Any) -> Decision:
-        """Return a random decision, which depends on the number of decisions remembered."""
-        if state.number in self.failing:
-            self.failing.remove(state.number)
-            raise KeyboardInterrupt
-        assert self.memory.pop("fresh", False) == (state.number == 0)
-        count = self.memory["count"] = self.memory.get("count", 0) + 1
-        assert count == state.number + 1
-        return super().decide(state)
 
 
 def finish(*case: Any, **options: Any) -> tuple[Simulation, int]:
@@ -200,90 +192,6 @@ def test_a_full_disk_leaves_what_was_written(tmp_path: Path) -> None:
     assert tables(simulate(*case, log=path, resume=True)) == tables(whole)
 
 
-OTHER: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
-    "policy": ({}, {"policy": "fifo"}),
-    "seed": ({}, {"seed": 1}),
-    "cluster": ({}, {"cluster": Cluster.uniform(servers=2, gpus=2)}),
-    "workload": ({}, {"workload": by_hand(*[{}] * 4)}),
-    "method": ({"policy": "mast"}, {"policy": "mast", "method": "exact"}),
-    "options": ({"policy": RandomPolicy(interval=5)}, {"policy": RandomPolicy(interval=6)}),
-}
-
-
-@pytest.mark.parametrize("key", OTHER)
-def test_another_simulation_is_not_resumed(tmp_path: Path, key: str) -> None:
-    """The error names what differs; the log stays as it was."""
-    path, (one, other) = tmp_path / "log", OTHER[key]
-    simulate(**small(**one), log=path).log.close()
-    before = path.read_bytes()
-    with pytest.raises(OptionError, match=f"another simulation: {key} differs"):
-        simulate(**small(**other), log=path, resume=True)
-    assert path.read_bytes() == before
-
-
-def test_a_complete_log_is_returned_and_not_overwritten(tmp_path: Path) -> None:
-    """Nothing is simulated again, and nothing is written; without resume the file must be new."""
-    path = tmp_path / "log"
-    first = simulate(**small(), log=path).summary
-    before = path.read_bytes()
-    assert simulate(**small(), log=path, resume=True).summary == first
-    with pytest.raises(OptionError, match="is there already"):
-        simulate(**small(), log=path)
-    assert path.read_bytes() == before
-
-
-FOREIGN = {
-    "": "cannot be used as a log",
-    "CREATE TABLE cats (name)": r"cannot be used as a log .*something else",
-    "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT)": "something else",
-    "CREATE TABLE meta (name, value)": "something else",
-    "PRAGMA application_id = 77": "something else",
-}
-
-
-@pytest.mark.parametrize("statement", FOREIGN)
-def test_a_foreign_file_stays_as_it_is(tmp_path: Path, statement: str) -> None:
-    """A text, or a database of something else, is refused before anything is written to it."""
-    path = tmp_path / "other"
-    path.write_text("" if statement else "no database, but long enough that it could be one" * 9)
-    with sqlite3.connect(path) as database:
-        if statement:
-            database.execute(statement)
-    before = path.read_bytes()
-    with pytest.raises(OptionError, match=FOREIGN[statement]):
-        simulate(**small(), log=path, resume=True)
-    assert path.read_bytes() == before
-
-
-CHANGED = {
-    "UPDATE meta SET value = '{' WHERE key = 'seed'": "log: its header cannot be read",
-    "UPDATE meta SET value = '0' WHERE key = 'version'": "version differs",
-    "UPDATE meta SET value = '\"float seconds\"' WHERE key = 'clock'": "a published simulator",
-}
-
-
-@pytest.mark.parametrize("statement", CHANGED)
-def test_a_header_that_cannot_be_used_is_one_error(tmp_path: Path, statement: str) -> None:
-    """The error names the file and what is wrong with it."""
-    path = tmp_path / "log"
-    simulate(**small(), log=path).log.close()
-    with sqlite3.connect(path) as database:
-        database.execute(statement)
-    with pytest.raises(OptionError, match=CHANGED[statement]):
-        simulate(**small(), log=path, resume=True)
-
-
-def test_a_simulation_stopped_before_its_log_was_written_starts_anew(tmp_path: Path) -> None:
-    """Rows without a state to go on from are not counted."""
-    path = tmp_path / "log"
-    simulate(**small(), log=path).log.close()
-    with sqlite3.connect(path) as database:
-        database.execute("DELETE FROM meta WHERE key IN ('end', 'state')")
-    run = simulate(**small(), log=path, resume=True)
-    assert len(rows(run, "completions")) == 4
-    assert run.audit()
-
-
 def test_a_simulation_keeps_its_log_for_itself(tmp_path: Path) -> None:
     """Nobody can write or read it until the simulation ends; then everybody can read it."""
     path, refused = tmp_path / "log", []
@@ -314,3 +222,49 @@ def test_what_cannot_be_simulated_leaves_no_file(tmp_path: Path) -> None:
         with pytest.raises((PolicyError, InstanceError)):
             simulate(**small(**changes), log=tmp_path / "log")
         assert not list(tmp_path.iterdir())
+
+
+SEED, CLOCK, VERSION = (f"WHERE key = '{key}'" for key in ("seed", "clock", "version"))
+# What is done to a complete log, or instead of it; the simulation that is to go on; what is said.
+REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
+    "no log": ("no database, but long enough " * 20, {}, "cannot be used as a log"),
+    "cats": ("new: CREATE TABLE cats (name)", {}, r"cannot be used as a log .*something else"),
+    "no rows": ("new: CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT)", {}, "something else"),
+    "other columns": ("new: CREATE TABLE meta (name, value)", {}, "something else"),
+    "a number": ("new: PRAGMA application_id = 77", {}, "something else"),
+    "header": (f"UPDATE meta SET value = '{{' {SEED}", {}, "log: its header cannot be read"),
+    "version": (f"UPDATE meta SET value = '0' {VERSION}", {}, "version differs"),
+    "clock": (f"UPDATE meta SET value = '\"float seconds\"' {CLOCK}", {}, "a published simulator"),
+    "seed": ("", {"seed": 1}, "another simulation: seed differs"),
+    "cluster": ("", {"cluster": Cluster.uniform(2, 2)}, "another simulation: cluster differs"),
+    "workload": ("", {"workload": by_hand(*[{}] * 4)}, "another simulation: workload differs"),
+    "method": ("", {"method": "exact"}, "another simulation: method differs"),
+    "options": ("", {"interval": 6}, "another simulation: options differs"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_not_resumed_stays_as_it_is(tmp_path: Path, name: str) -> None:
+    """Other files, headers that cannot be used and logs of other simulations are one error."""
+    path, (change, other, said) = tmp_path / "log", REFUSED[name]
+    stated = small(policy="mast", interval=5)
+    if change.startswith("no database"):
+        path.write_text(change)
+    else:
+        if not change.startswith("new: "):
+            simulate(**stated, log=path).log.close()
+        with sqlite3.connect(path) as database:
+            database.executescript(change.removeprefix("new: "))
+    before = path.read_bytes()
+    with pytest.raises(OptionError, match=said):
+        simulate(**stated | other, log=path, resume=True)
+    assert path.read_bytes() == before
+
+
+def test_a_simulation_stopped_before_its_log_was_written_starts_anew(tmp_path: Path) -> None:
+    """Rows without a state to go on from are not counted."""
+    path = tmp_path / "log"
+    simulate(**small(), log=path).log.close()
+    with sqlite3.connect(path) as database:
+        database.execute("DELETE FROM meta WHERE key IN ('end', 'state')")
+    assert len(rows(audited(**small(), log=path, resume=True), "completions")) == 4

@@ -105,28 +105,24 @@ def test_nonsense_is_one_error(name: str) -> None:
 
 
 NOWHERE: dict[str, Decide] = {
-    "never starts anything": lambda s: Decision(wake=s.time + 1),
     "preempts for ever": lambda s: Decision(
         {} if s.running else first_fit(s), [view.id for view in s.running], wake=s.time + 1
     ),
     "moves a job for ever": lambda s: Decision(
         {"a": Allocation((Share(f"s{1 + s.number % 2}", 1),))}, wake=s.time + 2
     ),
-    "speed 0": lambda s: Decision(first_fit(s, speed=0), wake=s.time + 1),
     "speed that is rounded to nothing": lambda s: Decision(
         {"a": Allocation((Share(f"s{1 + s.number % 2}", 1),), speed=Fraction(1, 10**9))},
         overhead={"a": 0},
         wake=s.time + 1,
     ),
-    "decides nothing": lambda s: Decision(),
 }
 
 
 @pytest.mark.parametrize("name", NOWHERE)
 def test_a_policy_that_leads_nowhere_is_stopped(name: str) -> None:
     """Whatever it does, the work left never falls; the remedy names the limit."""
-    what = "no event is to come" if name == "decides nothing" else "stuck_after"
-    message = rf"1 jobs are not complete, none of them makes progress .*{what}"
+    message = "1 jobs are not complete, none of them makes progress .*stuck_after"
     # Without checkpoints and overhead work is done, and lost again and again.
     lost = [{"checkpoints": False, "restart": 0}] if name == "preempts for ever" else []
     for kind in ({}, *lost):
@@ -202,11 +198,19 @@ class Idle(BasePolicy):
         return Decision(first_fit(state))
 
 
+def with_interval(interval: Any) -> Idle:
+    """Return such a policy with another interval."""
+    policy = Idle()
+    policy.interval = interval
+    return policy
+
+
 OPTIONS: list[tuple[Any, dict[str, Any], str]] = [
     (Idle, {}, r"Idle is a class; give an object of it: Idle\(\)"),
     (object(), {}, r"object is no policy; give a name, or an object with decide"),
     (Idle(), {"interval": 6}, "interval is given beside a policy"),
     (Idle(), {"method": "exact"}, "method is given beside a policy"),
+    *((with_interval(x), {}, "policy policy: interval ") for x in (0, -5, float("nan"), "often")),
 ]
 
 
@@ -214,18 +218,9 @@ OPTIONS: list[tuple[Any, dict[str, Any], str]] = [
 def test_a_policy_of_ones_own_is_an_object(
     policy: Any, options: dict[str, Any], message: str
 ) -> None:
-    """A class, something else, and options beside an object that has its own are refused."""
+    """A class, something else, options beside an object, and an odd interval are refused."""
     with pytest.raises(OptionError, match=message):
         simulate(jobs(), TWO, policy, **options)
-
-
-@pytest.mark.parametrize("interval", [0, -5, float("nan"), "often"])
-def test_an_interval_that_is_none_is_refused(interval: Any) -> None:
-    """Rounds need a time above 0 between them."""
-    policy = Idle()
-    policy.interval = interval
-    with pytest.raises(OptionError, match=r"policy policy: interval .*"):
-        simulate(jobs(), TWO, policy)
 
 
 @pytest.mark.parametrize("field", ["submit", "work", "restart"])

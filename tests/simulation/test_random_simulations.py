@@ -10,14 +10,7 @@ from typing import Any
 import pytest
 from simulation_cases import RandomPolicy, audited, profiled_case, random_case
 
-from dlsched.simulation import (
-    Cluster,
-    Decision,
-    State,
-    Workload,
-    list_policies,
-    simulate,
-)
+from dlsched.simulation import Cluster, Decision, State, Workload, list_policies, simulate
 
 OPTIONS: tuple[dict[str, Any], ...] = (
     {},
@@ -59,25 +52,6 @@ def limit(seed: int, metric: str, sharing: bool) -> Fraction:
     return simulate(*profiled_case(seed), "fifo").bound(metric, sharing=sharing).value
 
 
-def check_policy(policy: str, seed: int) -> None:
-    """Audit a simulation, and require that no lower bound is above what it has."""
-    run = audited(*case_of(policy, seed), policy, seed=seed)
-    for metric in METRICS if seed < 1020 else ():
-        assert limit(seed, metric, run.shares_gpus) <= run.summary[metric] * (1 + 1e-12), metric
-
-
-def check_random(seeds: Iterable[int]) -> None:
-    """Audit random decisions; compare those that state no speeds with the bounds.
-
-    There are several types of GPUs, loans, elastic jobs, groups, and jobs with CPUs.
-    """
-    for seed in seeds:
-        options = OPTIONS[seed % 4] | {"states": bool(seed % 3)}
-        run = audited(*random_case(seed), Comparing(**options), seed=seed)
-        for metric in () if options["states"] else METRICS:
-            assert 0 <= run.bound(metric).value <= run.summary[metric] * (1 + 1e-12), metric
-
-
 def case_of(policy: str, seed: int) -> tuple[Workload, Cluster]:
     """Return a workload that a policy can take: for ``recorded`` with the starts under ``fifo``."""
     workload, cluster = profiled_case(seed)
@@ -91,26 +65,28 @@ def case_of(policy: str, seed: int) -> tuple[Workload, Cluster]:
     return workload.model_copy(update={"jobs": tuple(jobs)}), cluster
 
 
-def test_random_decisions_are_audited_and_no_better_than_a_bound() -> None:
-    """Nine simulations with moves, groups, preemptions, loans, stated speeds and overheads."""
-    check_random([*range(100, 108), 533])
+MANY = pytest.param(range(1000, 2000), marks=pytest.mark.slow)
 
 
+@pytest.mark.parametrize("seeds", [[*range(100, 108), 533], MANY])
+def test_random_decisions_are_audited_and_no_better_than_a_bound(seeds: Iterable[int]) -> None:
+    """Moves, groups, preemptions, loans, overheads, types of GPUs, elastic jobs, jobs with CPUs.
+
+    Those that state no speeds are compared with the bounds.
+    """
+    for seed in seeds:
+        options = OPTIONS[seed % 4] | {"states": bool(seed % 3)}
+        run = audited(*random_case(seed), Comparing(**options), seed=seed)
+        for metric in () if options["states"] else METRICS:
+            assert 0 <= run.bound(metric).value <= run.summary[metric] * (1 + 1e-12), metric
+
+
+@pytest.mark.parametrize("seeds", [[0], MANY])
 @pytest.mark.parametrize("policy", list_policies())
-def test_policies_are_audited_and_no_better_than_a_bound(policy: str) -> None:
-    """A small simulation of every policy has no violation, and is not below its lower bounds."""
-    check_policy(policy, 0)
-
-
-@pytest.mark.slow
-def test_a_thousand_random_simulations() -> None:
-    """The same as above, a thousand times."""
-    check_random(range(1000, 2000))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("policy", list_policies())
-def test_a_thousand_simulations_of_every_policy(policy: str) -> None:
-    """The same as above, a thousand times; the bounds for some of them."""
-    for seed in range(1000, 2000):
-        check_policy(policy, seed)
+def test_policies_are_audited_and_no_better_than_a_bound(policy: str, seeds: Iterable[int]) -> None:
+    """Small simulations of every policy; the bounds of a thousand's first twenty."""
+    for seed in seeds:
+        run = audited(*case_of(policy, seed), policy, seed=seed)
+        for metric in METRICS if seed < 1020 else ():
+            value = limit(seed, metric, run.shares_gpus)
+            assert value <= run.summary[metric] * (1 + 1e-12), metric

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from simulation_cases import by_hand, profiled_case
+from simulation_cases import by_hand
 
 from dlsched import OptionError
 from dlsched.cli import app
@@ -76,47 +76,6 @@ def test_swf_has_a_header_and_18_fields(run: Simulation) -> None:
     assert last[8] == "90061"
 
 
-def test_random_simulations_keep_within_the_cluster() -> None:
-    """In whole seconds no more GPUs are in use than there are, and no job overlaps itself."""
-    for seed in range(12):
-        workload, cluster = profiled_case(seed)
-        changes: list[tuple[str, int]] = []
-        ends: dict[str, str] = {}
-        for row in cells(sacct_text(simulate(workload, cluster, "srtf"))):
-            gpus = int(re.search(r"gres/gpu=(\d+)", row["AllocTRES"]).group(1))  # type: ignore[union-attr]
-            assert ends.get(row["JobID"], "") <= row["Start"] <= row["End"]
-            ends[row["JobID"]] = row["End"]
-            changes += [(row["Start"], gpus), (row["End"], -gpus)]
-        level = 0
-        for _, change in sorted(changes):
-            level += change
-            assert level <= cluster.gpus
-
-
-def test_hosts_are_a_list_in_their_order() -> None:
-    """Servers are folded into ranges, by their numbers, in whatever order a job holds them."""
-    wide = simulate(by_hand({"gpus": 22}), Cluster.uniform(11, 2), "fifo")
-    assert cells(sacct_text(wide))[0]["NodeList"] == "s[1-11]"
-
-
-def test_what_a_record_cannot_say(tmp_path: Path) -> None:
-    """Fractions of seconds are rounded down, and said."""
-    made = simulate(by_hand({"work": 1.5}), Cluster.uniform(1, 1), "fifo")
-    (note,) = write_sacct(made, tmp_path / "a.txt")
-    assert "1 stretches begin or end within a second" in note
-    assert cells((tmp_path / "a.txt").read_text())[0]["Elapsed"] == "00:00:01"
-
-
-def test_bad_clocks(run: Simulation) -> None:
-    """A time or a zone that cannot be used is one error with the remedy."""
-    with pytest.raises(OptionError, match=r"begin='soon' is no time; write it as 2026-"):
-        sacct_text(run, begin="soon")
-    with pytest.raises(OptionError, match="timezone='Berlin' is unknown here; write an IANA name"):
-        sacct_text(run, timezone="Berlin")
-    with pytest.raises(OptionError, match="fraction of a second"):
-        swf_text(run, begin="2026-01-01T00:00:00.5")
-
-
 def test_the_command_writes_the_files(workdir: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`simulate` writes both records and the chart; a bad name is refused before the simulation."""
     trace = ["simulate", "synthetic-1", "-p", "fifo", "--limit", "20", "--json", "-q"]
@@ -131,3 +90,17 @@ def test_the_command_writes_the_files(workdir: Path, capsys: pytest.CaptureFixtu
         app([*trace, "--timeline", "a.gif"])
     assert stopped.value.code == 2
     assert "a.gif; the name must end in .html or" in capsys.readouterr().err
+
+
+def test_what_a_record_cannot_say(tmp_path: Path, run: Simulation) -> None:
+    """Fractions of seconds are rounded down, and said; what is no clock is one error."""
+    made = simulate(by_hand({"work": 1.5}), Cluster.uniform(1, 1), "fifo")
+    (note,) = write_sacct(made, tmp_path / "a.txt")
+    assert "1 stretches begin or end within a second" in note
+    assert cells((tmp_path / "a.txt").read_text())[0]["Elapsed"] == "00:00:01"
+    with pytest.raises(OptionError, match=r"begin='soon' is no time; write it as 2026-"):
+        sacct_text(run, begin="soon")
+    with pytest.raises(OptionError, match="timezone='Berlin' is unknown here; write an IANA name"):
+        sacct_text(run, timezone="Berlin")
+    with pytest.raises(OptionError, match="fraction of a second"):
+        swf_text(run, begin="2026-01-01T00:00:00.5")

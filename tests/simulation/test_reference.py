@@ -12,7 +12,7 @@ import pytest
 import reference
 from simulation_cases import rows
 
-from dlsched.simulation import Cluster, Simulation, Workload, simulate
+from dlsched.simulation import Cluster, Workload, simulate
 
 PREEMPTING = ("srtf", "srsf", "las", "tiresias")
 
@@ -59,29 +59,6 @@ def tasks_of(workload: Workload) -> list[reference.Task]:
     ]
 
 
-def compare(policy: str, seeds: Iterable[int]) -> None:
-    """Compare completion times, preemptions, decisions and metrics."""
-    for seed in seeds:
-        workload, cluster = case(seed, policy)
-        run = simulate(workload, cluster, policy)
-        tasks = tasks_of(workload)
-        decisions = reference.simulate(policy, tasks, cluster.gpus)
-        ends = {task.number: task.end * 10**6 for task in tasks if task.end is not None}
-        found = {row["job"]: row["time"] for row in rows(run, "completions")}
-        assert found == ends, seed
-        assert list(run.jobs["preemptions"]) == [task.preemptions for task in tasks], seed
-        assert run.summary["decisions"] == decisions, seed
-        compare_metrics(run, tasks, cluster.gpus)
-
-
-def compare_metrics(run: Simulation, tasks: list[reference.Task], gpus: int) -> None:
-    """Compare the metrics with those of the reference, from its own record of what jobs held."""
-    expected = metrics(tasks, gpus)
-    for name, value in expected.items():
-        found = run.summary[name]
-        assert math.isclose(found, value, rel_tol=1e-9, abs_tol=1e-9), (name, found, float(value))
-
-
 def metrics(tasks: list[reference.Task], gpus: int) -> dict[str, Any]:
     """Return metrics by their definitions, in fractions."""
     n, span = len(tasks), max(task.end or Fraction(0) for task in tasks)
@@ -117,19 +94,6 @@ def crowding(tasks: list[reference.Task], i: int, gpus: int) -> Fraction:
         assert task.end is not None
         together += max(Fraction(0), min(task.end, own.end) - max(task.submit, own.submit))
     return max(Fraction(1), together / (own.end - own.submit) * own.gpus / gpus)
-
-
-@pytest.mark.parametrize("policy", reference.KEYS)
-def test_a_policy_is_what_its_docstring_says(policy: str) -> None:
-    """Four random workloads; all times are equal to the microsecond."""
-    compare(policy, range(4))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("policy", reference.KEYS)
-def test_a_policy_is_what_its_docstring_says_on_more(policy: str) -> None:
-    """The same on 500 random workloads."""
-    compare(policy, range(4, 500))
 
 
 def test_the_reference_preempts() -> None:
@@ -174,3 +138,24 @@ def pending(job: Any, held: list[dict[str, Any]], moment: float) -> float | None
             return (waited + moment - last) / left
         waited, last, left = waited + start - last, end, left - work + lost
     return None
+
+
+MORE = pytest.param(range(4, 500), marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize("seeds", [range(4), MORE])
+@pytest.mark.parametrize("policy", reference.KEYS)
+def test_a_policy_is_what_its_docstring_says(policy: str, seeds: Iterable[int]) -> None:
+    """On random workloads all times are equal to the microsecond, and so are all metrics."""
+    for seed in seeds:
+        workload, cluster = case(seed, policy)
+        run, tasks = simulate(workload, cluster, policy), tasks_of(workload)
+        decisions = reference.simulate(policy, tasks, cluster.gpus)
+        ends = {task.number: task.end * 10**6 for task in tasks if task.end is not None}
+        assert {row["job"]: row["time"] for row in rows(run, "completions")} == ends, seed
+        assert list(run.jobs["preemptions"]) == [task.preemptions for task in tasks], seed
+        assert run.summary["decisions"] == decisions, seed
+        for name, value in metrics(tasks, cluster.gpus).items():
+            found = run.summary[name]
+            close = math.isclose(found, value, rel_tol=1e-9, abs_tol=1e-9)
+            assert close, (seed, name, found, float(value))

@@ -14,11 +14,9 @@ import pytest
 from simulation_cases import audited, by_hand, rows
 
 import dlsched
-from dlsched.problems import elastic, utility
+from dlsched.problems import utility
 from dlsched.simulation import Cluster, Simulation, Workload, simulate
 from dlsched.simulation.workload.generators import (
-    hadar_cluster,
-    hadar_workload,
     mast_cluster,
     mast_workload,
     synergy_workload,
@@ -57,35 +55,6 @@ def test_copies_are_decided_on_as_the_problem_does(policy: str, options: dict[st
     assert last_rounds(run) == slots
 
 
-def test_nodes_idle_at_the_end_of_a_round_that_is_not_the_last() -> None:
-    """Theorem 3's corollary: every node has a copy in each round, and some are idle in the first.
-
-    Two jobs of 1.2 and 6 rounds of K80 do 5 rounds of K80 in a round on all nodes together.
-    """
-    jobs = by_hand({"work": 1.2 * SLOT}, {"work": 6 * SLOT}, max_gpus=3, **TYPED)
-    run = audited(jobs, NODES, "forked")
-    assert run.summary["makespan"] > SLOT
-    first = SLOT * 10**6
-    held = sum(
-        row["gpus"] * (min(row["end"], first) - row["start"])
-        for row in rows(run)
-        if row["start"] < first
-    )
-    assert held < 3 * first
-
-
-def test_hadar_sticky_changes_fewer_rounds() -> None:
-    """Running jobs keep their GPUs until one completes; both modes complete all jobs."""
-    workload, cluster = hadar_workload(12, scale=0.1, seed=3), hadar_cluster(3, 4)
-    assert audited(workload, cluster, "hadar", mode="full").complete
-    sticky = audited(workload, cluster, "hadar")
-    completed = {float(end) for end in sticky.jobs["end"]}
-    times = [0.0, *sticky.rounds["time"]]
-    for before, row in zip(times, sticky.rounds.itertuples(), strict=False):
-        if row.started or row.preempted:
-            assert row.time == 0 or any(before < end <= row.time for end in completed)
-
-
 UTILITIES = {
     "effective_throughput": ("long", "short"),
     "inverse_time": ("short", "short"),
@@ -114,57 +83,37 @@ def test_utilities_of_hadar(utility: str, method: str) -> None:
     assert tuple(first) == UTILITIES.get(utility, (first[0],) * 2)
 
 
-@pytest.mark.parametrize("program", ["makespan", "finish_time"])
-def test_programs_of_gavel_that_read_the_work_that_remains(program: str) -> None:
-    """Iterations that remain have more digits than a double, and all jobs complete."""
-    rates = {"rates": {"V100": 7.052081, "K80": 3.333333}, "gpu_type": "K80", "restart": 1}
-    jobs = by_hand({"work": 1.2345 * SLOT}, {"work": 2.3456 * SLOT}, **rates)
-    assert audited(jobs, TWO_TYPES, "gavel", method=program).complete
+METHODS = ("proportional", "greedy", "opt", "tune_public")
+ORDERS = ("fifo", "srtf", "las", "ftf", "ftf_least", "ftf_largest", "drf", "tetris", "prices")
+RATED = {"rates": {"V100": 7.052081, "K80": 3.333333}, "gpu_type": "K80", "restart": 1}
+MIXED = (
+    synergy_workload(8, load=60, split="60/30/10", multi=True, seed=5, scale=0.03),
+    Cluster.uniform(2, 8, cpus=24, memory=500),
+)
+# Iterations that remain have more digits than a double.
+REMAINING = by_hand({"work": 1.2345 * SLOT}, {"work": 2.3456 * SLOT}, **RATED), TWO_TYPES
+REGIONS = mast_cluster(2, 2, 2, cpu_machines=2)
+AUDITED: list[tuple[Any, str, dict[str, Any]]] = [
+    *((MIXED, "synergy", {"method": method, "order": "srtf"}) for method in METHODS),
+    *((MIXED, "synergy", {"method": "tune", "order": order}) for order in ORDERS),
+    *((REMAINING, "gavel", {"method": program}) for program in ("makespan", "finish_time")),
+    ((mast_workload(REGIONS, 0.5, load=1.5), REGIONS), "mast", {"interval": 300}),
+]
 
 
-def test_mast_on_several_types_regions_and_quotas() -> None:
-    """The simulation of a generated workload passes the audit."""
-    cluster = mast_cluster(2, 2, 2, cpu_machines=2)
-    assert audited(mast_workload(cluster, 0.5, load=1.5), cluster, "mast", interval=300).complete
-
-
-@functools.cache
-def mixed_case() -> tuple[Workload, Cluster]:
-    """Return ten jobs of several sizes and kinds, and two servers for them."""
-    jobs = synergy_workload(8, load=60, split="60/30/10", multi=True, seed=5, scale=0.03)
-    return jobs, Cluster.uniform(2, 8, cpus=24, memory=500)
+@pytest.mark.parametrize(("case", "policy", "options"), AUDITED)
+def test_methods_and_orders_pass_the_audit(case: Any, policy: str, options: dict[str, Any]) -> None:
+    """All jobs complete, the log is consistent, and synergy's are above the bound."""
+    run = audited(*case, policy, **options)
+    assert run.complete
+    if policy == "synergy":
+        assert run.summary["mean_jct"] >= least_mean_jct()
 
 
 @functools.cache
 def least_mean_jct() -> Fraction:
-    """Return the bound on these jobs, which is the same for all orders."""
-    return simulate(*mixed_case(), "synergy", method="tune").bound("mean_jct").value
-
-
-METHODS = ("proportional", "greedy", "opt", "tune_public")
-ORDERS = ("fifo", "srtf", "las", "ftf", "ftf_least", "ftf_largest", "drf", "tetris", "prices")
-
-
-@pytest.mark.parametrize(
-    ("method", "order"), [*((m, "srtf") for m in METHODS), *(("tune", o) for o in ORDERS)]
-)
-def test_synergy_passes_the_audit(method: str, order: str) -> None:
-    """Simulations of all methods and orders agree with their logs, and are above the bound."""
-    run = audited(*mixed_case(), "synergy", method=method, order=order)
-    assert run.summary["mean_jct"] >= least_mean_jct()
-
-
-def test_synergys_methods_are_in_order_in_a_round() -> None:
-    """In the first round, where all have the same jobs, TUNE does least and OPT most."""
-    jobs = synergy_workload(8, load=None, split="60/30/10", seed=3, scale=0.0005)
-    cluster = Cluster.uniform(1, 8, cpus=24, memory=500)
-    total = []
-    for method in ("tune", "price_round", "exact", "opt"):
-        run = simulate(jobs, cluster, "synergy", method=method)
-        first = [Fraction(row["speed"]) for row in rows(run) if row["start"] == 0]
-        assert len(first) == 8
-        total.append(sum(first))
-    assert 8 <= total[0] <= total[1] <= total[2] <= total[3] > total[0]
+    """Return the bound on the mixed jobs, which is the same for all orders."""
+    return simulate(*MIXED, "synergy", method="tune").bound("mean_jct").value
 
 
 def lent(typed: bool, loans: dict[int, int], training: int = 2) -> Cluster:
@@ -174,25 +123,6 @@ def lent(typed: bool, loans: dict[int, int], training: int = 2) -> Cluster:
     servers += [other | {"id": f"i{i}", "gpus": 4, "pool": "loan"} for i in range(6)]
     schedule = [{"time": t, "servers": n} for t, n in loans.items()]
     return Cluster.parse({"servers": servers, "loans": schedule}, "the test")
-
-
-def test_what_lyra_asks_the_elastic_problem() -> None:
-    """Nothing where nothing can change; pools have their speeds, the loan's to 15 digits."""
-    asked: list[elastic.Instance] = []
-
-    def seen(instance: elastic.Instance, rng: object) -> Any:
-        asked.append(instance)
-        return dlsched.solve(instance, "lyra").solution
-
-    jobs = by_hand({"min_gpus": 2, "max_gpus": 4, "work": 1000}, {"work": 100}, gpus=2)
-    # When b ends, a has all its workers and nobody waits.
-    run = audited(jobs, Cluster.uniform(1, 8), "lyra", elastic=seen)
-    assert run.jobs["end"].tolist() == [500, 100]
-    assert [len(instance.jobs) for instance in asked] == [2]
-    rates = {"gpu_type": "V100", "rates": {"V100": 3, "T4": 1}}
-    jobs = by_hand({"gpus": 4, "fungible": True}, **rates)
-    simulate(jobs, lent(typed=True, loans={0: 1}), "lyra", elastic=seen)
-    assert [pool.speed for pool in asked[-1].pools or ()] == [1, Fraction("0.333333333333333")]
 
 
 def elastic_jobs(kind: str) -> Workload:
@@ -336,17 +266,3 @@ def test_simulations_with_seeded_groups_are_sound(unit: float) -> None:
         assert runs[0].summary["mean_jct"] == pytest.approx(runs[1].summary["mean_jct"], rel=1e-6)
         audited(drawn(seed, unit), cluster, "muri_s", fill=10**30, **SEEDED)
     audited(drawn(0, unit), cluster, "muri_l", **SEEDED)
-
-
-def test_seeded_groups_are_those_that_are_worth_most() -> None:
-    """Two GPUs and four jobs: the first two run, and of those who fit beside them the fast ones.
-
-    a and b use the first resource alone, so that c, which uses the second, joins without loss.
-    """
-    stages = ([4, 0, 0], [4, 0, 0], [0, 4, 0], [4, 4, 4])
-    jobs = by_hand(*({"work": 10 + i, "stages": s} for i, s in enumerate(stages)))
-    run = audited(jobs, Cluster.uniform(1, 2), "muri_s", interval=None, **SEEDED)
-    first = groups(run)
-    assert any({"a", "c"} <= set(group) or {"b", "c"} <= set(group) for group in first)
-    assert not any({"a", "b"} <= set(group) for group in first)
-    assert speeds(run)["c"] == speeds(run)["a"] == 1

@@ -27,81 +27,37 @@ GAVEL = DATA / "gavel" / "isolated_throughputs.json"
 SYNERGY = DATA / "synergy" / "profiles.json"
 
 
-def test_lyras_basic_has_the_shares_of_the_paper() -> None:
-    """5 % of jobs with 36 % of the load are elastic, 21 % of the load is fungible (7.1)."""
-    workload = lyra_workload(28, days=7, load=0.8, seed=3)
-    area = np.array([job.gpus * float(job.work) for job in workload.jobs])
-    elastic = np.array([job.max_gpus > job.gpus for job in workload.jobs])
-    fungible = np.array([job.fungible for job in workload.jobs])
-    assert elastic.mean() == pytest.approx(0.05, abs=0.001)
-    assert area[elastic].sum() / area.sum() == pytest.approx(0.36, abs=0.001)
-    assert area[fungible].sum() / area.sum() == pytest.approx(0.21, abs=0.005)
-    assert area.sum() == pytest.approx(0.8 * 28 * 8 * 7 * 86_400, rel=1e-4)
-    assert not any(job.heterogeneous for job in workload.jobs)
-    assert len(workload.jobs) == round(50_390 / 3544 / 15 * 28 * 8 * 7)
+# What changes; which jobs are heterogeneous, and at which efficiency; whether some are fungible.
+CHANGED: list[tuple[dict[str, Any], float, set[float], bool]] = [
+    ({"scenario": "advanced"}, 0.1, {0.7}, True),
+    ({"scenario": "heterogeneous"}, 0.1, {0.7}, False),
+    ({"scenario": "ideal"}, 1, {1.0}, True),
+    ({"loan_speed": 0.25}, 0, set(), True),
+    *(({"elastic_share": share}, 0, set(), True) for share in (0.0, 0.02, 0.2, 1.0)),
+]
 
 
-@pytest.mark.parametrize("scenario", ["basic", "advanced", "heterogeneous", "ideal"])
-def test_lyras_scenarios_have_the_same_jobs(scenario: str) -> None:
-    """Times of submission, GPUs and running times do not depend on the scenario."""
-    basic, other = lyra_workload(6, days=1), lyra_workload(6, days=1, scenario=scenario)
+@pytest.mark.parametrize(("changes", "mixed", "efficiency", "fungible"), CHANGED)
+def test_lyras_scenarios_have_the_same_jobs(
+    changes: dict[str, Any], mixed: float, efficiency: set[float], fungible: bool
+) -> None:
+    """Submissions, GPUs and running times never change; elastic are the large jobs first."""
+    basic, other = lyra_workload(6, days=1), lyra_workload(6, days=1, **changes)
     for job, same in zip(basic.jobs, other.jobs, strict=True):
         assert (job.submit, job.gpus, job.work) == (same.submit, same.gpus, same.work)
-    mixed = sum(job.heterogeneous for job in other.jobs)
-    expected = {"basic": 0, "ideal": len(other.jobs)}
-    assert mixed == expected.get(scenario, round(0.1 * len(other.jobs)))
-    assert any(job.fungible for job in other.jobs) == (scenario != "heterogeneous")
-    efficiency = {float(job.mixed_efficiency) for job in other.jobs if job.heterogeneous}
-    assert efficiency == {"basic": set(), "ideal": {1.0}}.get(scenario, {0.7})
-
-
-def test_options_of_lyras_jobs() -> None:
-    """Estimates are within 25 %, checkpoints and losses are as asked for."""
-    workload = lyra_workload(28, days=2, wrong=0.6, checkpoints=0.8, scaling_loss=0.2)
-    wrong = [(job.work, job.estimate) for job in workload.jobs if job.estimate is not None]
-    assert len(wrong) / len(workload.jobs) == pytest.approx(0.6, abs=0.05)
-    assert all(abs(float(estimate - work)) <= float(work) / 4 + 1 for work, estimate in wrong)
-    kept = sum(job.checkpoints for job in workload.jobs)
-    assert kept / len(workload.jobs) == pytest.approx(0.8, abs=0.05)
-    losses = {float(job.scaling_loss) for job in workload.jobs if job.max_gpus > job.gpus}
-    assert losses == {0.2}
-
-
-@pytest.mark.parametrize("share", [0.0, 0.02, 0.2, 1.0])
-def test_the_share_of_lyras_elastic_jobs(share: float) -> None:
-    """Elastic are the large jobs first, then others; nothing else of the jobs changes."""
-    basic, other = lyra_workload(28, days=2), lyra_workload(28, days=2, elastic_share=share)
-    elastic = {job.id for job in other.jobs if job.max_gpus > job.gpus}
-    large = {job.id for job in basic.jobs if job.max_gpus > job.gpus}
-    assert len(elastic) == round(share * len(other.jobs))
+        assert same.max_gpus in (same.gpus, 2 * same.gpus)
+        speeds = {float(rate / max(same.rates.values())) for rate in same.rates.values()}
+        assert speeds == ({1, changes["loan_speed"]} if "loan_speed" in changes else set())
+    assert sum(job.heterogeneous for job in other.jobs) == round(mixed * len(other.jobs))
+    assert {float(j.mixed_efficiency) for j in other.jobs if j.heterogeneous} == efficiency
+    assert any(job.fungible for job in other.jobs) == fungible
+    large, elastic = ({j.id for j in w.jobs if j.max_gpus > j.gpus} for w in (basic, other))
     assert elastic <= large or large <= elastic
-    for job, same in zip(basic.jobs, other.jobs, strict=True):
-        assert (job.submit, job.gpus, job.work) == (same.submit, same.gpus, same.work)
-        assert other.by_id[job.id].max_gpus == job.gpus * (1 + (job.id in elastic))
-
-
-def test_lyras_jobs_are_the_same_with_a_speed_on_loan() -> None:
-    """Only the rates and the type differ, by which the loan of `lyra_cluster` has that speed."""
-    plain = lyra_workload(2, days=0.2, scenario="ideal")
-    slow = lyra_workload(2, days=0.2, scenario="ideal", loan_speed=0.25)
-    stated = {"rates": {}, "gpu_type": None}
-    assert [job.model_copy(update=stated) for job in slow.jobs] == list(plain.jobs)
-    assert {min(job.rates.values()) / max(job.rates.values()) for job in slow.jobs} == {1 / 4}
+    assert len(elastic) == round(
+        changes.get("elastic_share", 1 if mixed == 1 else 0.05) * len(other.jobs)
+    )
     types = {server.gpu_type for server in lyra_cluster(2, 2, days=0.2).servers}
-    assert types == set(slow.jobs[0].rates)
-
-
-def test_lyras_loan_is_what_inference_leaves() -> None:
-    """Its load is that of figure 1: from 42 % to 95 %, 65 % in the mean; 2 % are kept free."""
-    load = inference_load(7)
-    assert (load.min(), load.max()) == (0.42, 0.95)
-    assert load.mean() == pytest.approx(0.65, abs=0.005)
-    cluster = lyra_cluster(4, 10, days=1)
-    assert [server.pool for server in cluster.servers] == ["training"] * 4 + ["loan"] * 10
-    lent = {loan.servers for loan in cluster.loans}
-    # Of ten servers 98 % - 42 % are five whole ones.
-    assert (min(lent), max(lent)) == (0, 5)
-    assert lyra_cluster(4, 10, loaning=False).loans == ()
+    assert types >= set(other.jobs[0].rates)
 
 
 def test_masts_workloads_have_the_papers_percentiles() -> None:
@@ -160,30 +116,6 @@ def test_synergys_static_trace_has_the_models_of_its_split() -> None:
     assert classes(drawn)[:80] == classes(static)[:80]
 
 
-def test_a_synergy_trace_without_header_is_read_too(tmp_path: Path) -> None:
-    """The authors' own files have no header; running times are iterations times seconds each."""
-    path = tmp_path / "jobs.0"
-    path.write_text("0,gnmt,8,100,1\n1,alexnet,126.5,20,2\n")
-    first, second = Workload.from_trace(path, "synergy").jobs
-    assert (first.submit, first.work, first.profile) == (0, 100, "gnmt")
-    assert (float(second.submit), second.gpus, second.iterations) == (118.5, 2, 20)
-
-
-@pytest.mark.parametrize(
-    ("row", "message"),
-    [
-        ("1,vgg,0,100,1", r"row 3: model: 'vgg' has no profile; use one of"),
-        ("0,gnmt,0,many,1", "row 3: is no job; write id,model"),
-    ],
-)
-def test_bad_synergy_traces(tmp_path: Path, row: str, message: str) -> None:
-    """Models without profile and bad rows are named, with a remedy."""
-    path = tmp_path / "jobs.csv"
-    path.write_text(f"id,model,arrival,iterations,gpus\n0,gnmt,0,100,1\n{row}\n")
-    with pytest.raises(InstanceError, match=message):
-        Workload.from_trace(path, "synergy")
-
-
 def test_profiles_of_a_trace() -> None:
     """Muri's have stages, of as many resources as asked for; a wrong option is named."""
     plain = Workload.from_trace("sample-philly", limit=5)
@@ -195,21 +127,6 @@ def test_profiles_of_a_trace() -> None:
     assert {job.submit for job in together.jobs} == {0}
     kept, larger = plain.up_to(1)
     assert len(kept.jobs) + larger == 5 and {job.gpus for job in kept.jobs} <= {1}
-
-
-DRAWS: dict[str, Callable[[int], Any]] = {
-    "lyra": lambda seed: lyra_workload(2, days=0.2, seed=seed),
-    "mast": lambda seed: mast_workload(mast_cluster(2, 1, 10), 3, seed=seed),
-    "hadar": lambda seed: hadar_workload(5, seed=seed),
-    "synergy": lambda seed: synergy_workload(5, seed=seed),
-}
-
-
-@pytest.mark.parametrize("name", DRAWS)
-def test_workloads_depend_on_the_seed(name: str) -> None:
-    """The same seed gives the same workload, another one another."""
-    first, again, other = (DRAWS[name](seed) for seed in (0, 0, 1))
-    assert first == again != other
 
 
 REFUSED: list[tuple[Callable[[], Any], str]] = [
@@ -231,23 +148,63 @@ REFUSED: list[tuple[Callable[[], Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize("case", range(len(REFUSED)))
-def test_what_cannot_be_used_is_refused(case: int) -> None:
+@pytest.mark.parametrize(("draw", "message"), REFUSED)
+def test_what_cannot_be_used_is_refused(draw: Callable[[], Any], message: str) -> None:
     """Unknown names and options out of range are one error each."""
-    draw, message = REFUSED[case]
     with pytest.raises((OptionError, UnknownName, InstanceError), match=message):
         draw()
 
 
-def test_a_file_of_rates_without_the_models_is_refused(tmp_path: Path) -> None:
-    """The error names the model that is missing."""
-    other = tmp_path / "rates.json"
-    other.write_text('[{"job_type": "x", "scale_factor": 1, "iterations_per_second": {"v100": 1}}]')
-    with pytest.raises(InstanceError, match="ResNet-18"):
-        hadar_workload(3, measured=other)
+def test_synergy_traces(tmp_path: Path) -> None:
+    """The authors' files have no header; running times are iterations times seconds each.
+
+    Models without profile and bad rows are named, with a remedy.
+    """
+    path = tmp_path / "jobs.0"
+    path.write_text("0,gnmt,8,100,1\n1,alexnet,126.5,20,2\n")
+    first, second = Workload.from_trace(path, "synergy").jobs
+    assert (first.submit, first.work, first.profile) == (0, 100, "gnmt")
+    assert (float(second.submit), second.gpus, second.iterations) == (118.5, 2, 20)
+    for row, message in (
+        ("1,vgg,0,100,1", r"row 3: model: 'vgg' has no profile; use one of"),
+        ("0,gnmt,0,many,1", "row 3: is no job; write id,model"),
+    ):
+        path.write_text(f"id,model,arrival,iterations,gpus\n0,gnmt,0,100,1\n{row}\n")
+        with pytest.raises(InstanceError, match=message):
+            Workload.from_trace(path, "synergy")
 
 
-def test_workloads_and_clusters_are_shown_in_a_notebook() -> None:
-    """With their names, sizes and ranges."""
-    assert "sample-philly" in Workload.from_trace("sample-philly")._repr_html_()
-    assert "20 V100" in hadar_cluster()._repr_html_()
+def test_lyras_workload_is_that_of_the_paper() -> None:
+    """5 % of jobs with 36 % of the load are elastic, 21 % of the load is fungible (7.1).
+
+    Estimates are within 25 %, checkpoints and losses are as asked for.
+    """
+    workload = lyra_workload(28, days=7, load=0.8, seed=3, wrong=0.6, checkpoints=0.8)
+    jobs = workload.jobs
+    area = np.array([job.gpus * float(job.work) for job in jobs])
+    elastic = np.array([job.max_gpus > job.gpus for job in jobs])
+    fungible = np.array([job.fungible for job in jobs])
+    assert elastic.mean() == pytest.approx(0.05, abs=0.001)
+    assert area[elastic].sum() / area.sum() == pytest.approx(0.36, abs=0.001)
+    assert area[fungible].sum() / area.sum() == pytest.approx(0.21, abs=0.005)
+    assert area.sum() == pytest.approx(0.8 * 28 * 8 * 7 * 86_400, rel=1e-4)
+    assert not any(job.heterogeneous for job in jobs)
+    assert len(jobs) == round(50_390 / 3544 / 15 * 28 * 8 * 7)
+    wrong = [(job.work, job.estimate) for job in jobs if job.estimate is not None]
+    assert len(wrong) / len(jobs) == pytest.approx(0.6, abs=0.05)
+    assert all(abs(float(estimate - work)) <= float(work) / 4 + 1 for work, estimate in wrong)
+    assert sum(job.checkpoints for job in jobs) / len(jobs) == pytest.approx(0.8, abs=0.05)
+    lossy = lyra_workload(6, days=1, scaling_loss=0.2).jobs
+    assert {float(job.scaling_loss) for job in lossy if job.max_gpus > job.gpus} == {0.2}
+
+
+def test_lyras_loan_is_what_inference_leaves() -> None:
+    """Its load is that of figure 1: from 42 % to 95 %, 65 % in the mean; 2 % are kept free."""
+    load = inference_load(7)
+    assert (load.min(), load.max()) == (0.42, 0.95)
+    assert load.mean() == pytest.approx(0.65, abs=0.005)
+    cluster = lyra_cluster(4, 10, days=1)
+    assert [server.pool for server in cluster.servers] == ["training"] * 4 + ["loan"] * 10
+    # Of ten servers 98 % - 42 % are five whole ones.
+    assert {0, 5} <= {loan.servers for loan in cluster.loans} <= set(range(6))
+    assert lyra_cluster(4, 10, loaning=False).loans == ()

@@ -23,33 +23,6 @@ def table(folder: Path, rows: list[str], nodes: Any = None) -> History:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"),
-    [
-        (61, "61 s"),
-        (125, "2.1 min"),
-        (1500, "25 min"),
-        (9000, "2.5 h"),
-        (10**5, "27.8 h"),
-        (400000, "4.6 days"),
-    ],
-)
-def test_waits_are_said_as_people_say_them(tmp_path: Path, seconds: int, said: str) -> None:
-    """In the unit that needs few digits."""
-    first, last = f"a,p,1,0,0,{2 * seconds},n,", f"b,p,1,0,{2 * seconds},{4 * seconds},n,"
-    study = dlsched.study(table(tmp_path, [first, last]), ["fifo"], bounds=False)
-    assert study.verdict.headline.startswith(f"The record waits {said} on average.")
-
-
-def test_sizes_are_powers_of_two(tmp_path: Path) -> None:
-    """1, 2, 3-4, 5-8, and so on."""
-    sizes = enumerate([1, 2, 3, 4, 5, 8, 9, 64])
-    rows = [f"{i},p,{gpus},0,{10 * i},{10 * i + 10},n," for i, gpus in sizes]
-    found = dlsched.study(table(tmp_path, rows), ["fifo"], bounds=False).by("size")
-    counts = found[found["policy"] == "recorded"].set_index("size")["jobs"].to_dict()
-    assert counts == {"1": 1, "2": 1, "3-4": 2, "5-8": 2, "9-16": 1, "33-64": 1}
-
-
-@pytest.mark.parametrize(
     ("rows", "policy", "size", "wait", "idle"),
     [
         # Of two idle GPUs for 10 s, jobs that ask for 3 and 1 are charged with 15 and 5 seconds.
@@ -69,21 +42,6 @@ def test_idle_gpus_are_divided_by_what_is_asked_for(
     found = study.by("size").set_index(["policy", "size"]).loc[(policy, size)]
     assert found["mean_wait"] == pytest.approx(wait)
     assert 3600 * found["idle_gpu_hours"] == pytest.approx(idle)
-
-
-def test_without_recorded_waits(tmp_path: Path) -> None:
-    """A model of a workload has no waits: policies are compared with each other."""
-    lines = [f"{i + 1} {60 * i} -1 600 2 -1 -1 2 900 -1 1 1 -1 1 1 1 -1 -1" for i in range(30)]
-    path = tmp_path / "model.swf"
-    path.write_text("; MaxProcs: 8\n" + "\n".join(lines) + "\n")
-    history = read_history(path, "swf")
-    assert not history.recorded_waits
-    assert any("no recorded waits" in note for note in history.notes)
-    made = dlsched.study(history, ["fifo", "srsf"], bounds=False)
-    assert "does not say when jobs started" in made.verdict.headline
-    assert not made.supported
-    made.save(tmp_path / "out")
-    assert "recorded</td>" not in (tmp_path / "out" / "study.html").read_text()
 
 
 def row(number: int, partition: str, node: str, start: int, end: int, kind: str = "") -> str:
@@ -115,13 +73,10 @@ def test_partitions_with_nodes_of_their_own_have_no_headline(tmp_path: Path, giv
     assert alone.supported
     assert alone.verdict.headline.startswith("The record waits 1.5 h on average.")
     assert alone.table["mean_wait"].min() > 0.98 * 1.5 * 3600 - 60
-
-
-def test_partitions_that_share_all_nodes_have_a_headline(tmp_path: Path) -> None:
-    """Then any job may run on either node."""
-    busy, both = [*QUEUE, row(9, "p2", "n2", 0, 240)], ["p1", "p2"]
-    study = dlsched.study(table(tmp_path, busy, nodes(both, both)), ["fifo"], bounds=False)
-    assert study.supported and "fifo would wait" in study.verdict.headline
+    # Where both share all nodes any job may run on either.
+    both, busy = ["p1", "p2"], [*QUEUE, row(9, "p2", "n2", 0, 240)]
+    shared = dlsched.study(table(tmp_path, busy, nodes(both, both)), ["fifo"], bounds=False)
+    assert shared.supported and "fifo would wait" in shared.verdict.headline
 
 
 def test_a_partition_whose_nodes_others_hold_has_no_headline(tmp_path: Path) -> None:
@@ -145,3 +100,32 @@ def test_a_study_says_how_many_jobs_changed_their_type_of_gpu(tmp_path: Path) ->
     assert counts[0] > 0
     (said,) = [s for s in study.verdict.sentences if "another type of GPU" in s]
     assert f"fifo {counts[0]}" in said
+
+
+def test_without_recorded_waits(tmp_path: Path) -> None:
+    """A model of a workload has no waits: policies are compared with each other."""
+    lines = [f"{i + 1} {60 * i} -1 600 2 -1 -1 2 900 -1 1 1 -1 1 1 1 -1 -1" for i in range(30)]
+    (tmp_path / "model.swf").write_text("; MaxProcs: 8\n" + "\n".join(lines) + "\n")
+    history = read_history(tmp_path / "model.swf", "swf")
+    assert not history.recorded_waits
+    assert any("no recorded waits" in note for note in history.notes)
+    made = dlsched.study(history, ["fifo", "srsf"], bounds=False)
+    assert "does not say when jobs started" in made.verdict.headline and not made.supported
+    made.save(tmp_path / "out")
+    assert "recorded</td>" not in (tmp_path / "out" / "study.html").read_text()
+
+
+WAITS = {61: "61 s", 125: "2.1 min", 1500: "25 min", 9000: "2.5 h", 10**5: "27.8 h"}
+
+
+def test_waits_and_sizes_are_said_as_people_say_them(tmp_path: Path) -> None:
+    """Waits in the unit that needs few digits; sizes are powers of two, as 1, 2, 3-4 and 5-8."""
+    for seconds, said in (WAITS | {400000: "4.6 days"}).items():
+        rows = [f"a,p,1,0,0,{2 * seconds},n,", f"b,p,1,0,{2 * seconds},{4 * seconds},n,"]
+        study = dlsched.study(table(tmp_path, rows), ["fifo"], bounds=False)
+        assert study.verdict.headline.startswith(f"The record waits {said} on average.")
+    sizes = enumerate([1, 2, 3, 4, 5, 8, 9, 64])
+    rows = [f"{i},p,{gpus},0,{10 * i},{10 * i + 10},n," for i, gpus in sizes]
+    found = dlsched.study(table(tmp_path, rows), ["fifo"], bounds=False).by("size")
+    counts = found[found["policy"] == "recorded"].set_index("size")["jobs"].to_dict()
+    assert counts == {"1": 1, "2": 1, "3-4": 2, "5-8": 2, "9-16": 1, "33-64": 1}

@@ -44,6 +44,12 @@ def test_manifest(job: dict[str, Any]) -> None:
     assert mounted == {volume["name"] for volume in pod["volumes"]}
     (argument,) = container["args"]
     assert argument.startswith("exec dlsched ") and f"/{spec['completions']}" in argument
+    # The image has the wheel with extras that there are, and starts dlsched.
+    text = (FOLDER / "Containerfile").read_text()
+    extras = text.partition(".whl)[")[2].partition("]")[0].split(",")
+    project = tomllib.loads((FOLDER.parents[1] / "pyproject.toml").read_text())["project"]
+    assert set(extras) <= set(project["optional-dependencies"]) and "dlsched" in project["scripts"]
+    assert text.rstrip().endswith('ENTRYPOINT ["dlsched"]')
 
 
 @pytest.mark.slow
@@ -64,13 +70,3 @@ def test_command_of_the_pods(job: dict[str, Any], workdir: Path) -> None:
         environment = os.environ | {"JOB_COMPLETION_INDEX": str(index)}
         subprocess.run([*container["command"], command], env=environment, check=True)
     assert merged("r") == (4, 4, 0, 0, 0)
-
-
-def test_container_file() -> None:
-    """It installs the wheel with extras that there are, and starts dlsched."""
-    text = (FOLDER / "Containerfile").read_text()
-    extras = text.partition(".whl)[")[2].partition("]")[0].split(",")
-    project = tomllib.loads((FOLDER.parents[1] / "pyproject.toml").read_text())["project"]
-    assert set(extras) <= set(project["optional-dependencies"])
-    assert text.rstrip().endswith('ENTRYPOINT ["dlsched"]')
-    assert "dlsched" in project["scripts"]

@@ -6,6 +6,7 @@ import shutil
 import signal
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -21,9 +22,12 @@ RUNS = 20
 def test_shards_give_the_rows_of_one_sweep(sharded: Path, shards: Path, whole: Rows) -> None:
     """Three shards, merged, are one sweep, though the user's modules were edited and deleted.
 
-    The second merge changes nothing, and neither does one without the files.
+    Two processes with one shard's number write a file each; their rows agree, and count once. The
+    second merge changes nothing, and neither does one without the files.
     """
-    for expected in ((RUNS, RUNS, 0, 0, 0), (RUNS, 0, 0, 0, 0)):
+    (file,) = sweeps.shard_files(shards, 2)
+    shutil.copy(file, file.with_name(f"another-{file.name}"))
+    for expected in ((RUNS, RUNS, 6, 0, 0), (RUNS, 0, 6, 0, 0)):
         assert sweeps.merged(shards) == expected
         assert sweeps.settled(shards) == whole
         assert sweeps.contents(shards) == sweeps.contents(sharded / "one")
@@ -49,11 +53,7 @@ def test_resumes_itself(shards: Path) -> None:
     made = run(*sweeps.shard_arguments("1/3", shards)).stdout
     assert made.startswith("shard 1/3: 7 runs made, 0 of them failed")
     assert sweeps.state(shards).missing == 0 and sweeps.state(shards).made == RUNS
-
-
-@pytest.mark.slow
-def test_another_number_of_shards_goes_on(shards: Path) -> None:
-    """What three shards have made, two shards need not make again."""
+    # What three shards have made, two need not make again.
     for file in sweeps.shard_files(shards, 0):
         file.unlink()
     for k in range(2):
@@ -62,69 +62,6 @@ def test_another_number_of_shards_goes_on(shards: Path) -> None:
     told = data("status", shards, "--of", 3)
     assert [part["planned"] for part in told["shards"]] == [7, 7, 6] and told["missing"] == ""
     assert sum(node["made"] for node in told["nodes"].values()) == RUNS
-    assert sweeps.merged(shards) == (RUNS, RUNS, 0, 0, 0)
-    with pytest.raises(dlsched.OptionError, match="n=0 must be at least 1"):
-        sweeps.state(shards, 0)
-
-
-def test_same_shard_twice_at_once(shards: Path, whole: Rows) -> None:
-    """Two processes with one shard's number write a file each; their rows agree, and count once."""
-    (file,) = sweeps.shard_files(shards, 2)
-    shutil.copy(file, file.with_name(f"another-{file.name}"))
-    assert sweeps.merged(shards) == (RUNS, RUNS, 6, 0, 0)
-    assert sweeps.settled(shards) == whole
-
-
-MACHINE = """
-import os, signal, time
-
-def f(instance, rng):
-    machine, many = os.environ["MACHINE"], len(instance.servers)
-    if machine == "slow" and many == 5:
-        time.sleep(60)
-    if machine == "slow" and many == 6:
-        os.kill(os.getpid(), signal.SIGKILL)
-    wrong = machine == "wrong" and many == 7
-    return {"returned": [s.id for s in instance.servers][wrong : instance.demand + wrong]}
-"""
-
-
-@pytest.mark.slow
-def test_machines_that_differ(
-    workdir: Path, sharded: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What a limit or a death ended gives way to a whole run; two whole ones must agree.
-
-    If they do not nothing is merged, and both files are named. Other plans' rows are left out.
-    """
-    Path("mine_machine.py").write_text(MACHINE)
-    entry = 'generate = "reclaiming"; grid = { servers = [5, 6, 7], demand = [2] }'
-    Path("suite.toml").write_text(suite_text(entry, "mine_machine:f", wall_limit=1))
-    sweeps.plan("suite.toml", "out")
-    for machine in ("slow", "good", "wrong"):
-        monkeypatch.setenv("MACHINE", machine)
-        sweeps.copied(Path("out/plan"), Path(machine, "plan"))
-        sweeps.shard(0, 1, machine, retries=0)
-        if machine == "slow":
-            assert sweeps.state(machine).indices == "0"
-            assert sweeps.merged(machine) == (2, 2, 0, 0, 1)
-            statuses = ["wall_timeout", "killed", "feasible"]
-            assert [kept["status"] for kept in sweeps.rows(machine)] == statuses
-        sweeps.copied(Path(machine, "shards"), Path("out/shards"))
-        if machine == "good":
-            assert sweeps.merged() == (3, 3, 2, 0, 0)
-            assert {kept["status"] for kept in sweeps.rows()} == {"feasible"}
-    before = sweeps.settled()
-    sweeps.copied(sharded / "out" / "shards", Path("out/shards"))
-    ran = run("merge", "out", status=1)
-    assert ran.stderr.startswith("error: 1 runs have rows that disagree")
-    assert ran.stderr.count(".rows") == 2 and sweeps.settled() == before
-    for file in sweeps.shard_files():
-        if file.read_bytes() == sweeps.shard_files("wrong")[0].read_bytes():
-            file.unlink()
-    assert sweeps.merged()[3] == RUNS and sweeps.settled() == before
-    assert f"{RUNS} rows are of other plans, and left out" in run("merge", "out").stdout
-    assert sweeps.state("out", 1).made == 6
 
 
 def test_rows_that_were_merged_before(shards: Path, whole: Rows) -> None:
@@ -156,47 +93,6 @@ def test_incomplete_and_damaged_files(shards: Path) -> None:
     file.write_bytes(content[:-9] + bytes(9))
     with pytest.raises(dlsched.InstanceError, match=r"is damaged .*submit its shard again"):
         sweeps.merged(shards)
-
-
-def test_plans(unplanned: Path) -> None:
-    """A plan is not replaced, nor run with another suite or version, nor if it is damaged."""
-    sweeps.plan()
-    Path("other.toml").write_text(suite_text(FIG5, "lyra"))
-    assert "has a plan; continue it" in refusal("bench", "suite.toml", "-o", "out", "--plan")
-    with pytest.raises(dlsched.InstanceError, match="has a plan of other runs"):
-        sweeps.shard(0, 2, suite="other.toml")
-    whole = sweeps.plan_file().read_bytes()
-    sweeps.age_plan("out", "0.0.9")
-    said = f"dlsched is {dlsched.__version__}, planned is 0.0.9"
-    assert said in refusal(*sweeps.shard_arguments("0/2"))
-    page = len(whole) // 2
-    sweeps.plan_file().write_bytes(whole[:page] + bytes(b ^ 0x5A for b in whole[page:]))
-    for arguments in (sweeps.shard_arguments("0/1"), ["status", "out", "--of=2"]):
-        assert "is damaged" in refusal(*arguments)
-    assert sweeps.shard_files() == []
-
-
-def test_two_plans_at_once(unplanned: Path) -> None:
-    """Whoever is first, the plan is one of both, and the other is told so."""
-    Path("other.toml").write_text(suite_text(FIG5, "lyra"))
-    barrier, said, planned = threading.Barrier(2), list[str](), list[list[str]]()
-
-    def write(suite: str) -> None:
-        barrier.wait()
-        try:
-            planned.append(sweeps.plan(suite))
-        except dlsched.InstanceError as error:
-            said.append(str(error))
-
-    threads = [threading.Thread(target=write, args=[s]) for s in ("suite.toml", "other.toml")]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(planned) == len(said) == 1 and "has a plan" in said[0]
-    assert planned[0] in (sweeps.keys_of(), sweeps.keys_of("other.toml"))
-    assert sweeps.state(n=1).missing == len(planned[0])
-    assert [entry.name for entry in Path("out").iterdir()] == ["plan"]
 
 
 @pytest.mark.parametrize(
@@ -237,3 +133,73 @@ def test_shard_that_is_ended(number: signal.Signals, gated: Path, whole: Rows) -
     assert started(MAIN, *sweeps.shard_arguments("0/1"), "--quiet").wait(PATIENCE) == 0
     assert sweeps.state().made == RUNS
     assert sweeps.merged() == (RUNS, RUNS, 0, 0, 0) and sweeps.settled() == whole
+
+
+def test_plans(unplanned: Path) -> None:
+    """A plan is not replaced, nor run with another suite or version, nor if it is damaged."""
+    sweeps.plan()
+    Path("other.toml").write_text(suite_text(FIG5, "lyra"))
+    assert "has a plan; continue it" in refusal("bench", "suite.toml", "-o", "out", "--plan")
+    with pytest.raises(dlsched.InstanceError, match="has a plan of other runs"):
+        sweeps.shard(0, 2, suite="other.toml")
+    whole = sweeps.plan_file().read_bytes()
+    sweeps.age_plan("out", "0.0.9")
+    said = f"dlsched is {dlsched.__version__}, planned is 0.0.9"
+    assert said in refusal(*sweeps.shard_arguments("0/2"))
+    page = len(whole) // 2
+    sweeps.plan_file().write_bytes(whole[:page] + bytes(b ^ 0x5A for b in whole[page:]))
+    for arguments in (sweeps.shard_arguments("0/1"), ["status", "out", "--of=2"]):
+        assert "is damaged" in refusal(*arguments)
+    assert sweeps.shard_files() == []
+
+
+MACHINE = """
+import os
+
+def f(instance, rng):
+    wrong = os.environ["MACHINE"] == "wrong"
+    return {"returned": [s.id for s in instance.servers][wrong : instance.demand + wrong]}
+"""
+
+
+def test_machines_that_disagree(
+    workdir: Path, sharded: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two whole runs must agree, else nothing is merged, and both files are named.
+
+    Rows of other plans are left out.
+    """
+    Path("mine_machine.py").write_text(MACHINE)
+    entry = 'generate = "reclaiming"; grid = { servers = [7], demand = [2] }'
+    Path("suite.toml").write_text(suite_text(entry, "mine_machine:f", wall_limit=100))
+    sweeps.plan()
+    sweeps.copied(Path("out/plan"), Path("other/plan"))
+    for machine, out in (("good", "out"), ("wrong", "other")):
+        monkeypatch.setenv("MACHINE", machine)
+        sweeps.shard(0, 1, out)
+    sweeps.copied(sharded / "out" / "shards", Path("out/shards"))
+    assert sweeps.merged()[3] == RUNS
+    assert f"{RUNS} rows are of other plans, and left out" in run("merge", "out").stdout
+    before = sweeps.settled()
+    sweeps.copied(Path("other/shards"), Path("out/shards"))
+    ran = run("merge", "out", status=1)
+    assert ran.stderr.startswith("error: 1 runs have rows that disagree")
+    assert ran.stderr.count(".rows") == 2 and sweeps.settled() == before
+
+
+def test_two_plans_at_once(unplanned: Path) -> None:
+    """Whoever is first, the plan is one of both, and the other is told so."""
+    Path("other.toml").write_text(suite_text(FIG5, "lyra"))
+    barrier = threading.Barrier(2)
+
+    def write(suite: str) -> list[str]:
+        barrier.wait()
+        return sweeps.plan(suite)
+
+    with ThreadPoolExecutor(2) as pool:
+        ended = [pool.submit(write, suite) for suite in ("suite.toml", "other.toml")]
+    (said,) = filter(None, [future.exception() for future in ended])
+    (keys,) = [future.result() for future in ended if not future.exception()]
+    assert "has a plan" in str(said) and keys in (sweeps.keys_of(), sweeps.keys_of("other.toml"))
+    assert sweeps.state(n=1).missing == len(keys)
+    assert [entry.name for entry in Path("out").iterdir()] == ["plan"]

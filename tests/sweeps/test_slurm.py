@@ -1,6 +1,7 @@
-"""Shards and Dask workers on a real Slurm, where it is installed and nobody else has started it.
+"""Shards, Dask workers and studies on a real Slurm, if it is installed and nobody has started it.
 
-A folder ``shared/slurm`` beside the checkout, or above it, has programs that start and stop one.
+A folder ``shared/slurm`` beside the checkout or above it, or that which `DLSCHED_SLURM` names, has
+programs that start and stop one.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from typing import Any
 
 import pytest
 
-from calls import PATIENCE, suite_text
+import dlsched
+from calls import PATIENCE, run, suite_text
 from sweeps import merged, on, plan, run_planned, settled, shard_arguments, state
 
 SUITE = suite_text(
@@ -36,7 +38,8 @@ def f(instance, rng):
         time.sleep(0.05)
     return {"returned": [server.id for server in instance.servers][: instance.demand]}
 """
-PLACES = [p / "shared" / "slurm" for p in Path(__file__).resolve().parents[2:5]]
+NAMED = [Path(os.environ["DLSCHED_SLURM"])] if "DLSCHED_SLURM" in os.environ else []
+PLACES = NAMED or [p / "shared" / "slurm" for p in Path(__file__).resolve().parents[2:]]
 PROGRAMS = [folder for folder in PLACES if (folder / "start").exists()]
 SHARD = [sys.executable, "-m", "dlsched", *shard_arguments("$SLURM_ARRAY_TASK_ID/3"), "--quiet"]
 pytestmark = pytest.mark.slow
@@ -148,3 +151,20 @@ def test_jobqueue(place: Path) -> None:
         cluster.scale(jobs=2)
         run_planned("out", "jobqueue", on=on(cluster))
     is_one_sweep("jobqueue")
+
+
+@pytest.mark.skipif(shutil.which("sacct") is None, reason="there is no sacct here")
+def test_a_real_record_is_explained(slurm: None, tmp_path: Path) -> None:
+    """Nothing but this Slurm decided the waits: the replay agrees, nearly all are explained."""
+    subprocess.run([PROGRAMS[0] / "submit", "90"], check=True, capture_output=True)
+    time.sleep(60)
+    line = run("study", "--command", "slurm").output.partition(" > ")[0]
+    line = line.replace("2026-01-01", "now-1hour")
+    record = subprocess.run(line, shell=True, capture_output=True, text=True, check=True).stdout
+    (tmp_path / "sacct.txt").write_text(record)
+    history = dlsched.read_history(tmp_path / "sacct.txt", "sacct", timezone="UTC")
+    made = dlsched.study(history, ["fifo", "backfill"], delay=2)
+    assert len(made.recorded.jobs) >= 10
+    assert made.check, made.check
+    assert made.explained.share >= 0.9 and made.supported
+    assert made.limits[0].mean_jct <= made.table["mean_jct"].min()

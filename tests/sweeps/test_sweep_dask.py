@@ -242,23 +242,6 @@ def test_two_projects(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.Monk
         assert last_servers() == answers
 
 
-def test_edited_meanwhile(
-    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """After an edit, workers go on with the code that they have; none begins with the new one."""
-    enter(tmp_path / "project", monkeypatch, "cluster_mine:f", OWN.replace("PART", FIRST))
-    cluster.add()
-
-    def edit() -> None:
-        Path("cluster_mine.py").write_text(OWN.replace("PART", LAST))
-        cluster.add()
-        cluster.add()
-
-    made(dask=cluster.address, after=1, do=edit)
-    Path("cluster_mine.py").write_text(OWN.replace("PART", FIRST))
-    assert made(**where(cluster), resume=True) == [] and last_servers() == BY_FIRST
-
-
 def test_memory_limit(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Dask's limit is the runs' limit; a run killed there is made again with --resume."""
     file = tmp_path / "open"

@@ -157,7 +157,10 @@ def test_misbehaviour_is_a_row(method: str, place: Path) -> None:
 
 
 def test_no_other_run_is_disturbed(place: Path) -> None:
-    """All runs between them are there, with the answers that `solve` gives in a quiet process."""
+    """All runs between them are there, with the answers that `solve` gives in a quiet process.
+
+    Processes that methods started end with the worker, those in sessions of their own too.
+    """
     kept = list(zip(rows(place / "out"), contents(place / "out"), strict=True))
     assert [one["key"] for one, _ in kept] == keys_of(place / "suite.toml")
     instance = dlsched.generate("reclaiming", 0, servers=5, demand=2)
@@ -167,15 +170,8 @@ def test_no_other_run_is_disturbed(place: Path) -> None:
         expected = dlsched.solve(instance, one["method"], seed=one["seed"]).solution
         assert one["status"] == "feasible" and content and expected
         assert json.loads(content)["returned"] == expected.to_data()["returned"]
-
-
-def test_limits_count_from_the_method(place: Path) -> None:
-    """The clock of a run starts when its method is imported, not before."""
+    # The clock of a run starts when its method is imported.
     assert row(place / "out", method="mine_slow:f")["status"] == "feasible"
-
-
-def test_nothing_is_left_running(place: Path) -> None:
-    """Processes that methods started end with the worker, those in sessions of their own too."""
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
             assert Path(process.cwd()) != place, process.cmdline()

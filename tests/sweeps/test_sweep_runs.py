@@ -19,7 +19,11 @@ LIGHT = suite_text(FOUR, "lyra", "random; seeds = [0, 7]", "scf", time_limit=30)
 
 
 def test_run_leaves_results(finished: Path) -> None:
-    """Rows, table and solutions agree with each other, with the suite and with the checker."""
+    """Rows, table and solutions agree with each other, with the suite and with the checker.
+
+    A generator that refuses its parameters fails these runs, with its message, and no other. An
+    instance's name never becomes a path.
+    """
     table = list(csv.DictReader(Path("out/results.csv").read_text().splitlines()))
     stored, suite = sweeps.rows(), sweeps.planned()
     assert len(table) == len(stored) == len(suite) == RUNS
@@ -40,28 +44,18 @@ def test_run_leaves_results(finished: Path) -> None:
         assert report.feasible and report.objective is not None
         assert json.loads(kept["objective"]) == report.objective.as_dict()
         assert json.loads(kept["versions"])["dlsched"] == dlsched.__version__
-    proven = [kept for kept in stored if kept["status"] == "optimal"]
-    assert {kept["method"] for kept in proven} == {"exact", "milp"}
-    assert all(kept["gap"] == 0 and kept["bound_kind"] for kept in proven)
-
-
-def test_names_cannot_leave_the_folder(finished: Path) -> None:
-    """An instance's name never becomes a path."""
     assert sweeps.row(instance=ODD, method="lyra")["status"] == "feasible"
     assert {file.parts[:2] for file in Path().rglob("*.gz")} == {("out", "solutions")}
-    assert {file.name for file in finished.iterdir()} == {
-        *("suite.toml", "mine_sweep.py", "odd.json", "out"),
-        *(["__pycache__"] if Path("__pycache__").exists() else []),
-    }
-
-
-def test_own_error_in_an_instance_is_a_row(finished: Path) -> None:
-    """A generator that refuses its parameters fails these runs, with its message, and no other."""
-    for kept in sweeps.rows():
+    files = {file.name for file in finished.iterdir()} - {"__pycache__", "solution.json"}
+    assert files == {"suite.toml", "mine_sweep.py", "odd.json", "out"}
+    for kept in stored:
         bad = "many" in kept["instance"]
         wrong = bad or kept["method"] == "mine_sweep:raises"
         assert (kept["status"] == "error") == wrong, kept["reason"]
         assert ("servers" in kept["reason"]) == bad, kept["reason"]
+    proven = [kept for kept in stored if kept["status"] == "optimal"]
+    assert {kept["method"] for kept in proven} == {"exact", "milp"}
+    assert all(kept["gap"] == 0 and kept["bound_kind"] for kept in proven)
 
 
 def test_resume_runs_what_changed(finished: Path) -> None:
@@ -98,13 +92,21 @@ def test_interrupted_run_keeps_what_it_had(workdir: Path) -> None:
     assert [kept["key"] for kept in sweeps.rows()] == sweeps.keys_of()
 
 
-@pytest.mark.slow
-def test_fresh_processes_give_the_same_rows(workdir: Path) -> None:
-    """Neither a new process for every run nor several at a time change what a row says."""
-    Path("suite.toml").write_text(LIGHT.replace("[1, 2]", "[1]").replace("[5, 6]", "[5]"))
-    sweeps.made()
-    sweeps.made(out="fresh", on=sweeps.on(3), fresh=True)
-    assert sweeps.settled() == sweeps.settled("fresh")
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"jobs": 0}, "jobs=0 must be at least 1"),
+        ({"retries": -1}, "retries=-1 must be at least 0"),
+        ({"on": sweeps.on(2), "jobs": 2}, "on= says where"),
+        ({"dask": "nowhere://x"}, "no Dask scheduler at nowhere://x"),
+        ({"on": sweeps.on(7.5)}, "no Dask scheduler at 7.5"),
+    ],
+)
+def test_places_that_cannot_be(workdir: Path, options: dict[str, Any], said: str) -> None:
+    """What says where the runs are made is checked before a run."""
+    Path("suite.toml").write_text(LIGHT)
+    assert said in sweeps.failed(**options)
+    assert not Path("out").exists() or sweeps.rows() == []
 
 
 def test_results_are_not_overwritten(finished: Path) -> None:
@@ -144,20 +146,3 @@ def test_instance_changed_after_the_plan(workdir: Path) -> None:
     assert first.sha256[:12] in reason and second.sha256[:12] in reason
     assert [new["status"] for new in sweeps.made(resume=True)] == ["feasible"] * 2
     assert {kept["instance_sha256"] for kept in sweeps.rows()} == {second.sha256}
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"jobs": 0}, "jobs=0 must be at least 1"),
-        ({"retries": -1}, "retries=-1 must be at least 0"),
-        ({"on": sweeps.on(2), "jobs": 2}, "on= says where"),
-        ({"dask": "nowhere://x"}, "no Dask scheduler at nowhere://x"),
-        ({"on": sweeps.on(7.5)}, "no Dask scheduler at 7.5"),
-    ],
-)
-def test_places_that_cannot_be(workdir: Path, options: dict[str, Any], said: str) -> None:
-    """What says where the runs are made is checked before a run."""
-    Path("suite.toml").write_text(LIGHT)
-    assert said in sweeps.failed(**options)
-    assert not Path("out").exists() or sweeps.rows() == []

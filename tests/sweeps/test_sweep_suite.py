@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -111,18 +112,6 @@ BAD_SUITES: list[tuple[str, str, str, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("case", BAD_SUITES, ids=lambda case: case[3][:24])
-def test_bad_suite(case: tuple[str, str, str, str], folder: Path) -> None:
-    """A bad suite is one error with file, field and remedy, before anything runs."""
-    old, new, path, words = case
-    assert old in MINIMAL
-    Path("suite.toml").write_text(MINIMAL.replace(old, new, 1))
-    said = refusal(*BENCH)
-    file = "none.toml" if "none.toml" in new else "suite.toml"
-    assert said.startswith(": ".join(filter(None, (f"error: {file}", path, ""))))
-    assert words in said and not Path("out").exists()
-
-
 def test_many_runs_for_who_asks(folder: Path) -> None:
     """Runs are counted as they are listed, with included suites, each of which is read once."""
     Path("a0.toml").write_text(f'{NAME}include = ["suite.toml"]\n')
@@ -139,38 +128,6 @@ def test_many_runs_for_who_asks(folder: Path) -> None:
 
 
 OWN = "def {}(instance, rng, {}):\n    return {{'returned': []}}\n"
-
-
-def test_option_that_shadows_a_keyword(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An option named like a keyword of solve is the same error wherever the method is named."""
-    Path("mine_shadow.py").write_text(OWN.format("shadows", "seed=0"))
-    text = "shadows has an option 'seed', which is a keyword of dlsched.solve"
-    Path("suite.toml").write_text(MINIMAL.replace("exact", "mine_shadow:shadows"))
-    instance = ["made/1.json", "-m", "mine_shadow:shadows"]
-    for command in (["compare", *instance], ["solve", *instance], BENCH):
-        assert text in refusal(*command)
-    monkeypatch.syspath_prepend(str(folder))
-    shadows = importlib.import_module("mine_shadow").shadows
-    with pytest.raises(dlsched.OptionError, match=text):
-        dlsched.solve("made/1.json", shadows)
-    with pytest.raises(dlsched.OptionError, match=text):
-        dlsched.method("reclaiming", kind="heuristic")(shadows)
-
-
-def test_variadic_options(folder: Path) -> None:
-    """A method with ``**options`` takes any option but the keywords of solve, in a suite too."""
-    Path("mine_variadic.py").write_text(OWN.format("f", "**options"))
-    own = MINIMAL.replace("exact", "mine_variadic:f")
-    Path("suite.toml").write_text(f"{own}options = {{ depth = 1 }}\n")
-    assert planned()[0].options == {"depth": 1}
-    Path("suite.toml").write_text(f"{own}options = {{ gap = 1 }}\n")
-    assert "options.gap: is no option" in refusal(*BENCH)
-
-
-def test_bad_instance_among_the_files(folder: Path) -> None:
-    """A bad file is found before the first run, not half-way."""
-    Path("made/3.json").write_text("{}")
-    assert "made/3.json: dlsched: is missing" in refusal(*BENCH)
 
 
 FIFO, LIMIT, DRAW = '["fifo"]', "limit = 4", 'generate = "lyra"'
@@ -213,13 +170,41 @@ BAD_SIMULATIONS = [
 ]
 
 
-@pytest.mark.parametrize(("old", "new", "field", "said"), BAD_SIMULATIONS)
-def test_simulation_that_cannot_be_used(
-    workdir: Path, old: str, new: str, field: str, said: str
-) -> None:
-    """One error names the field and the remedy before anything runs, and nothing is written."""
-    assert old in ONE
-    Path("bad.toml").write_text(ONE.replace(old, new))
-    error = refusal("bench", "bad.toml", "-o", "new")
-    assert not Path("new").exists()
-    assert field in error and said in error and "bad.toml" in error
+BAD = [(MINIMAL, *row) for row in BAD_SUITES] + [(ONE, *row) for row in BAD_SIMULATIONS]
+BAD += [(MINIMAL, FILES, f'{FILES}\n[[instances]]\nfiles = "bad.json"', "bad.json", "is missing")]
+
+
+@pytest.mark.parametrize(("good", "old", "new", "path", "words"), BAD)
+def test_bad_suite(folder: Path, good: str, old: str, new: str, path: str, words: str) -> None:
+    """A bad suite is one error with file, field and remedy, and nothing is written or run."""
+    assert old in good
+    Path("bad.json").write_text("{}")
+    Path("suite.toml").write_text(good.replace(old, new, 1))
+    said = refusal(*BENCH)
+    assert path in said and words in said and not Path("out").exists()
+    if good == MINIMAL and path != "bad.json":
+        file = "none.toml" if "none.toml" in new else "suite.toml"
+        assert said.startswith(": ".join(filter(None, (f"error: {file}", path, ""))))
+
+
+def test_options_of_own_methods(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An option named like a keyword of solve is the same error wherever the method is named.
+
+    A method with ``**options`` takes any option but these, in a suite too.
+    """
+    Path("mine_own.py").write_text(OWN.format("f", "seed=0") + OWN.format("g", "**options"))
+    text = "f has an option 'seed', which is a keyword of dlsched.solve"
+    Path("suite.toml").write_text(MINIMAL.replace("exact", "mine_own:f"))
+    instance = ["made/1.json", "-m", "mine_own:f"]
+    for command in (["compare", *instance], ["solve", *instance], BENCH):
+        assert text in refusal(*command)
+    monkeypatch.syspath_prepend(str(folder))
+    shadows = importlib.import_module("mine_own").f
+    for call in (partial(dlsched.solve, "made/1.json"), dlsched.method("reclaiming", kind="exact")):
+        with pytest.raises(dlsched.OptionError, match=text):
+            call(shadows)
+    own = MINIMAL.replace("exact", "mine_own:g")
+    Path("suite.toml").write_text(f"{own}options = {{ depth = 1 }}\n")
+    assert planned()[0].options == {"depth": 1}
+    Path("suite.toml").write_text(f"{own}options = {{ gap = 1 }}\n")
+    assert "options.gap: is no option" in refusal(*BENCH)

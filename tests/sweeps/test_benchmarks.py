@@ -1,12 +1,15 @@
-"""The demo: what it runs, what it says, and README's copy of its output."""
+"""Programs of the benchmarks: the demo and README's copy of it, files of figures, and peers."""
 
 from __future__ import annotations
 
+import importlib
 import re
 import tomllib
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -101,3 +104,98 @@ def test_whole_demo(demo: ModuleType, tmp_path: Path, monkeypatch: pytest.Monkey
     assert {row["status"] for row in rows(tmp_path / "out")} == {"optimal", "feasible"}
     files = ["report/index.html", "pictures/lyra-fig5.png", "pictures/muri-fig4.png", "wrong.json"]
     assert all((tmp_path / "out" / file).is_file() for file in files)
+
+
+@pytest.fixture
+def figures(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
+    """Give the module, which writes into a temporary folder."""
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    import figures
+
+    monkeypatch.setattr(figures, "FOLDER", tmp_path)
+    monkeypatch.setattr(figures, "machine", lambda: "this one")
+    return figures
+
+
+def test_sections_that_are_not_measured_are_kept(figures: ModuleType, tmp_path: Path) -> None:
+    """What another process writes while a section is measured stays, whatever its name."""
+
+    def other() -> Iterator[str]:
+        yield "of the other process"
+
+    def own() -> Iterator[str]:
+        figures.write("drawn", sections, ["load-1.3"])
+        yield "of this one"
+
+    sections = {"methods": own, "load-1.3": other}
+    figures.write("drawn", sections, ["methods"])
+    text = (tmp_path / "drawn.md").read_text()
+    assert "of this one" in text and "of the other process" in text
+
+
+@pytest.mark.parametrize(
+    ("status", "before", "after", "changed"),
+    [
+        ("R090\tsrc/a.py\tsrc/b.py", '"""A."""\nimport x\nn = 1\n', '"""B."""\nn = 1  # one\n', []),
+        ("M\tsrc/a.py", "def f():\n    return 1\n", 'def f():\n    """One."""\n    return 1\n', []),
+        ("M\tsrc/a.py", "n = 1\n", "n = 2\n", ["src/a.py"]),
+        ("A\tsrc/a.py", "", "", ["src/a.py"]),
+        ("D\tsrc/a.py", "", "", ["src/a.py"]),
+    ],
+)
+def test_code_that_says_the_same_is_not_stale(
+    monkeypatch: pytest.MonkeyPatch, status: str, before: str, after: str, changed: list[str]
+) -> None:
+    """A move and new docstrings, comments or imports leave figures current; other code does not."""
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    import stale
+
+    def git(command: str, *arguments: str) -> str:
+        if command == "diff":
+            return f":100644 100644 old new {status}"
+        return before if arguments[-1] == "old" else after
+
+    monkeypatch.setattr(stale, "git", git)
+    stale.statements.cache_clear()
+    assert stale.changes("old", "src") == changed
+
+
+SMALL: dict[str, dict[str, Any]] = {
+    "reclaiming": {"servers": 14, "demand": 4, "spread": 0.9},
+    "elastic": {"jobs": 6, "capacity": 14},
+    "interleaving": {"jobs": 8, "resources": 3},
+    "utility": {"jobs": 3, "slots": 6, "gpus": 4},
+    "sensitivity": {"servers": 1, "gpus": 4, "memory": 250},
+    "dispatch": {"regions": 2, "clusters": 1, "machines": 4, "pending": 4},
+    "workers": {"training": 3, "loan": 3, "jobs": 8, "admitted": False, "loan_used": 0.4},
+}
+
+
+def peer(name: str, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return a peer by ``module:function``."""
+    monkeypatch.syspath_prepend(ROOT)
+    module, _, function = name.partition(":")
+    return getattr(importlib.import_module(f"benchmarks.peers.{module}"), function)
+
+
+@pytest.mark.parametrize("name", ["solvers:scipy_milp", "solvers:scip", "cp_sat:cp_sat"])
+@pytest.mark.parametrize("problem", SMALL)
+def test_solvers_agree(problem: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each solver proves the optimum that the exact method proves, in every level."""
+    pytest.importorskip("ortools" if "cp_sat" in name else "pyscipopt", reason="an optional extra")
+    function = peer(name, monkeypatch)
+    instance = dlsched.generate(problem, 1, **SMALL[problem])
+    best, found = dlsched.solve(instance), dlsched.solve(instance, function)
+    assert found.status == best.status == "optimal"
+    for mine, theirs in zip(best.objective, found.objective, strict=True):
+        assert float(mine) == pytest.approx(float(theirs), rel=1e-6)
+
+
+def test_networkx_agrees(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The dense matching has the weight that the certified sparse one has; triples are refused."""
+    function = peer("special:networkx_matching", monkeypatch)
+    pairs = dlsched.generate("interleaving", 1, jobs=20, resources=2)
+    best, found = dlsched.solve(pairs), dlsched.solve(pairs, function)
+    assert float(found.objective.efficiency) == pytest.approx(float(best.objective.efficiency))
+    with pytest.raises(dlsched.OptionError, match="pairs only"):
+        dlsched.solve(dlsched.generate("interleaving", 1, jobs=6, resources=3), function)
