@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -13,7 +11,7 @@ import pytest
 import dlsched
 from dlsched import Run
 from dlsched.problems.reclaiming import Instance, Solution
-from dlsched.results.result import Point, Status, Termination
+from dlsched.results.result import Point, Status
 
 
 def hard() -> Instance:
@@ -25,24 +23,6 @@ def hard() -> Instance:
 def interrupt() -> None:
     """Send Ctrl-C to this process."""
     os.kill(os.getpid(), signal.SIGINT)
-
-
-def test_interrupt_from_outside() -> None:
-    """A signal from another thread, once the run handles signals, ends it."""
-    before = signal.getsignal(signal.SIGINT)
-
-    def interrupt_the_run() -> None:
-        while signal.getsignal(signal.SIGINT) is before:  # Ctrl-C would end the tests
-            time.sleep(0.01)
-        time.sleep(0.2)
-        interrupt()
-
-    thread = threading.Thread(target=interrupt_the_run)
-    thread.start()
-    result = dlsched.solve(hard(), time_limit=60)
-    thread.join()
-    assert result.termination is Termination.INTERRUPTED
-    assert result.status in (Status.FEASIBLE, Status.NO_SOLUTION)
 
 
 def test_interrupt_reaches_the_outer_run() -> None:

@@ -13,14 +13,13 @@ from typing import Any
 import pytest
 
 from calls import MAIN, PATIENCE, refusal, run, started
-from dlsched.simulation import list_policies
 
 TRACE = ("simulate", "sample-philly", "--servers", "4")
-SYNERGY = ("--policy", "synergy", "--profiles", "synergy")
+SYNERGY = "--policy synergy --profiles synergy"
 
 
 def data(*arguments: str) -> Any:
-    """Run a command with --json and return what it wrote, whatever it notes beside it."""
+    """Return what a command writes with --json, whatever it notes beside it."""
     return json.loads(run(*arguments, "--json").stdout)
 
 
@@ -37,7 +36,7 @@ def test_profile_options() -> None:
 
     A limit of the policy's method is an option of the policy.
     """
-    sized = (*TRACE, *SYNERGY, "--cpus", "24", "--memory", "500", "--limit", "12")
+    sized = (*TRACE, *SYNERGY.split(), "--cpus", "24", "--memory", "500", "--limit", "12")
     images = ("--profile-option", "split=1/0/0", "--profile-option", "cpus_per_gpu=3")
     tuned = data(*sized, *images, "--set", "time_limit=60")
     fair = data(*sized, *images, "--method", "proportional")
@@ -64,35 +63,28 @@ def test_a_log_is_complete_and_not_overwritten(tmp_path: Path) -> None:
     assert "cannot be read (database disk image is malformed); name another file" in damaged
 
 
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        (("--policy", "srtff"), "did you mean 'srtf'"),
-        (("--policy", "srtf", "--set", "speed=2"), "has no 'speed'"),
-        (("--policy", "srtf", "--profiles", "nobody"), "set of profiles"),
-        (("--policy", "srtf", "--profile-option", "split=1/1/1"), "belongs to --profiles"),
-        ((*SYNERGY, "--profile-option", "shape=2"), "--profiles synergy has no 'shape'"),
-        ((*SYNERGY, "--profile-option", "cpus_per_gpu=few"), "write a whole number"),
-        ((*SYNERGY, "--profile-option", "measured=gone.json"), "gone.json: cannot be read"),
-        ((*SYNERGY, "--set", "gap=small"), "write a number"),
-        (("--policy", "srtf", "--resume"), "name its file: --log FILE"),
-        (("--policy", "srtf", "--method", "exact"), "srtf solves no problem"),
-        (("--policy", "hadar", "--set", "speed=2"), "hadar has no 'speed'"),
-        (("--policy", "federated", "--set", "speed=2"), "federated has no 'speed'"),
-        (("--policy", "yarn_cs", "--set", "interval=0"), "interval is 0; give seconds above 0"),
-        (SYNERGY, "have CPUs and memory"),
-    ],
-)
-def test_what_cannot_be_simulated(flags: tuple[str, ...], message: str) -> None:
+REFUSED = [
+    ("--policy srtff", "did you mean 'srtf'"),
+    ("--policy srtf --profiles nobody", "set of profiles"),
+    ("--policy srtf --profile-option split=1/1/1", "belongs to --profiles"),
+    ("--policy srtf --resume", "name its file: --log FILE"),
+    ("--policy srtf --method exact", "srtf solves no problem"),
+    ("--policy srtf --knows truth", "--knows belongs to a scheduler's record"),
+    ("--policy yarn_cs --set interval=0", "interval is 0; give seconds above 0"),
+    *((f"--policy {name} --set speed=2", "has no 'speed'") for name in ("srtf", "hadar")),
+    ("--policy federated --set speed=2", "federated has no 'speed'"),
+    (f"{SYNERGY} --profile-option shape=2", "--profiles synergy has no 'shape'"),
+    (f"{SYNERGY} --profile-option cpus_per_gpu=few", "write a whole number"),
+    (f"{SYNERGY} --profile-option measured=gone.json", "gone.json: cannot be read"),
+    (f"{SYNERGY} --set gap=small", "write a number"),
+    (SYNERGY, "have CPUs and memory"),
+]
+
+
+@pytest.mark.parametrize(("flags", "message"), REFUSED)
+def test_what_cannot_be_simulated(flags: str, message: str) -> None:
     """A wrong name, option or size is one error that names it, and exit status 2."""
-    assert message in refusal(*TRACE, *flags)
-
-
-def test_list_policies() -> None:
-    """Every policy is listed with its problem and a summary."""
-    rows = data("list", "policies")["policies"]
-    assert [row["policy"] for row in rows] == list_policies()
-    assert all(row["summary"] for row in rows)
+    assert message in refusal(*TRACE, *flags.split())
 
 
 def options_of(policy: str) -> list[str]:
@@ -126,36 +118,25 @@ def test_interrupt(tmp_path: Path) -> None:
 HEADER = "JobID|User|Partition|State|Submit|Start|End|Elapsed|Timelimit|NodeList|AllocTRES|JobName"
 
 
-def record(path: Path) -> str:
-    """Write a record of two jobs on one node of 4 GPUs, of which the second waits; return it."""
-    rows = [
-        "1|a|gpu|COMPLETED|2026-01-08T10:00:00|2026-01-08T10:00:00|2026-01-08T11:00:00|01:00:00|"
-        "02:00:00|n1|gres/gpu=4|x",
-        "2|b|gpu|COMPLETED|2026-01-08T10:10:00|2026-01-08T11:00:00|2026-01-08T11:30:00|00:30:00|"
-        "02:00:00|n1|gres/gpu=1|y|z",
-    ]
-    path.write_text("\n".join([HEADER, *rows]))
-    return str(path)
+ROWS = [
+    "1|a|gpu|COMPLETED|2026-01-08T10:00:00|2026-01-08T10:00:00|2026-01-08T11:00:00|01:00:00|"
+    "02:00:00|n1|gres/gpu=4|x",
+    "2|b|gpu|COMPLETED|2026-01-08T10:10:00|2026-01-08T11:00:00|2026-01-08T11:30:00|00:30:00|"
+    "02:00:00|n1|gres/gpu=1|y|z",
+]
+"""A record of two jobs on one node of 4 GPUs, of which the second waits."""
 
 
 def test_a_record_is_found_out_and_simulated(tmp_path: Path) -> None:
     """Jobs, nodes and waits are those of the record; what is assumed is noted."""
-    path = record(tmp_path / "sacct.txt")
-    found = data("simulate", path, "--policy", "recorded")
+    path = tmp_path / "sacct.txt"
+    path.write_text("\n".join([HEADER, *ROWS]))
+    found = data("simulate", str(path), "--policy", "recorded")
     assert (found["jobs"], found["mean_queueing"], found["violations"]) == (2, 1500, 0)
     said = run("simulate", path, "--policy", "backfill", "--timezone", "Europe/Berlin").stderr
     assert "4 on the nodes" in said and "taken as UTC" not in said
-
-
-def test_flags_of_a_trace_do_not_belong_to_a_record(tmp_path: Path) -> None:
-    """Nor those of a record to a trace; the error says which."""
-    path = record(tmp_path / "sacct.txt")
-    assert "--servers does not belong to a scheduler's record" in refusal(
-        "simulate", path, "--policy", "fifo", "--servers", "4"
-    )
-    assert "--knows belongs to a scheduler's record" in refusal(
-        "simulate", "sample-philly", "--policy", "fifo", "--knows", "truth"
-    )
+    refused = refusal("simulate", path, "--policy", "fifo", "--servers", "4")
+    assert "--servers does not belong to a scheduler's record" in refused
 
 
 def test_columns_of_a_trace_are_named(tmp_path: Path) -> None:

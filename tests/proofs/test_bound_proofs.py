@@ -10,76 +10,28 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from proof_cases import put
 
 import dlsched
 from calls import data, run
-from dlsched.proofs.bounds import CheckedBound, read_bound, write_bound
+from dlsched.proofs.bounds import CheckedBound
 from dlsched.proofs.check import InvalidProof
 from dlsched.proofs.document import write_proof
 from dlsched.proofs.prove import ProofFailed
-from dlsched.testing import strategies
 
-SMALL = ["reclaiming-small-10", "interleaving-small-01", "utility-small-06"]
-SMALL += ["sensitivity-small-03", "workers-small-03"]
 NAME = "utility-small-06"
 OPTIMUM = Fraction(96947, 1440)
 
 
-@pytest.mark.parametrize("name", SMALL)
-def test_values_better_than_the_optimum_are_bounds(name: str, tmp_path: Path) -> None:
-    """A value that no solution has is proved, and accepted when read back; a worse one is not."""
-    level = dlsched.registry.problem(dlsched.load(name).problem).levels[0]
-    optimum = Fraction(dlsched.solve(name).objective[0])
-    by = Fraction(1 if level.sense == "max" else -1, 8)
-    step = 8 * by if name.startswith("sensitivity") else by  # its values are multiples of a unit
-    proof = dlsched.prove_bound(name, optimum + step)
-    write_bound(proof, tmp_path / "b.json.gz")
-    checked = dlsched.check_bound(name, tmp_path / "b.json.gz")
-    assert checked == CheckedBound(name, level.name, optimum + step, proof.proof.leaves)
-    assert read_bound(tmp_path / "b.json.gz") == proof
-    with pytest.raises(ProofFailed, match="a solution of"):
-        dlsched.prove_bound(name, optimum - step)
-
-
-WORSE = {"utility": "srtf", "reclaiming": "random", "interleaving": "muri_worst_order"}
-
-
-@pytest.mark.parametrize("examples", [6, pytest.param(150, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("name", WORSE)
-def test_what_a_solution_beats_is_not_proved(name: str, examples: int, tmp_path: Path) -> None:
-    """From any solution that is known, values up to the optimum have no proof; others may."""
-
-    @settings(
-        derandomize=True,
-        deadline=None,
-        database=None,
-        max_examples=examples,
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(getattr(strategies, name)(), st.integers(1, 4))
-    def run(instance: dlsched.Instance, part: int) -> None:
-        best, worse = dlsched.solve(instance), dlsched.solve(instance, WORSE[name])
-        if best.objective is None or worse.objective is None:
-            return
-        optimum, known = Fraction(best.objective[0]), Fraction(worse.objective[0])
-        distance = optimum - known
-        above = optimum + (distance or Fraction(1 if name != "reclaiming" else -1)) / part
-        proof = dlsched.prove_bound(instance, above, worse.solution)
-        assert dlsched.check_bound(instance, proof).value == above
-        below = optimum - distance / (part + 1)
-        if abs(distance) > Fraction(1, 10**6) * abs(optimum):
-            with pytest.raises(ProofFailed):
-                dlsched.prove_bound(instance, below, worse.solution)
-            false = proof.to_data()
-            false["proof"]["target"] = str(below)
-            (tmp_path / "false.json").write_text(json.dumps(false))
-            with pytest.raises(InvalidProof):
-                dlsched.check_bound(instance, tmp_path / "false.json")
-
-    run()
+def test_any_solution_will_do() -> None:
+    """A poor one gives the same proof of what is better than the optimum, and none of the rest."""
+    known = dlsched.solve(NAME, "tiresias").solution
+    proof = dlsched.prove_bound(NAME, OPTIMUM + Fraction(1, 8), known)
+    checked = dlsched.check_bound(NAME, proof)
+    assert checked == CheckedBound(NAME, "utility", OPTIMUM + Fraction(1, 8), proof.proof.leaves)
+    for start, said in ((known, "a point of the form seems to be better"), (None, "a solution of")):
+        with pytest.raises(ProofFailed, match=said):
+            dlsched.prove_bound(NAME, OPTIMUM - Fraction(1, 1000), start)
 
 
 @pytest.fixture(scope="module")

@@ -17,15 +17,11 @@ NAME = "reclaiming-small-10"
 
 @pytest.mark.parametrize("name", [NAME, "interleaving-small-01"])
 def test_a_certified_result_has_its_proof(name: str) -> None:
-    """The proof is valid, no bound is claimed, and all else is as without it; JSON keeps it."""
+    """No bound is claimed, and all else is as without it; JSON keeps it."""
     plain, result = dlsched.solve(name), dlsched.solve(name, certify=True)
-    assert plain.proof is None and dlsched.read_result(plain.to_json()).proof is None
-    assert result.proof is not None and dict(result.solution) == dict(plain.solution)
-    checked = dlsched.check_proof(name, result.proof)
-    assert [level.value for level in checked.levels] == list(result.objective)
-    for before, bound, level in zip(plain.bound, result.bound, checked.levels, strict=True):
-        known = before.kind == "certified"
-        assert bound == (before if known else Bound(level.value, level.kind, "proof"))
+    assert plain.proof is None and dict(result.solution) == dict(plain.solution)
+    for before, bound in zip(plain.bound, result.bound, strict=True):
+        assert bound == before if before.kind == "certified" else bound.method == "proof"
     assert any(bound.method == "proof" for bound in result.bound)
     assert result.certified == result.bound and set(result.gap) == {0}
     assert (result.status, result.reason) == (plain.status, plain.reason)
@@ -118,37 +114,25 @@ def test_command(tmp_path: Path) -> None:
     run("check-proof", NAME, file)
 
 
-def test_one_file_for_solution_and_proof_is_refused(tmp_path: Path) -> None:
-    """The proof would replace the solution that was just written, however the file is spelled."""
-    (tmp_path / "sub").mkdir()
-    files = [str(tmp_path / "a.json"), str(tmp_path / "sub" / ".." / "a.json")]
-    said = refusal("solve", NAME, "--output", files[0], "--proof", files[1])
+def test_files_that_cannot_be_written(workdir: Path) -> None:
+    """They are refused before the search, and nothing is written, neither here nor elsewhere.
+
+    A proof would replace the solution, however the file is spelled; of several certificates none
+    is written if one cannot be; an instance's name may be none of a file.
+    """
+    Path("sub").mkdir()
+    said = refusal("solve", NAME, "--output", "a.json", "--proof", "sub/../a.json")
     assert "both --output and --proof" in said
-    assert not (tmp_path / "a.json").exists()
-
-
-@pytest.mark.parametrize("name", ["../../x", "/x", "a\nb", "a\0b", "x" * 300, "a\\b"])
-def test_names_that_no_file_can_have(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Nothing is written elsewhere for an instance's name, and no search is begun in vain."""
-    folder = tmp_path / "a" / "b"
-    folder.mkdir(parents=True)
-    monkeypatch.chdir(folder)
-    named = dlsched.load(NAME).model_copy(update={"name": name})
-    (folder / "i.json").write_text(json.dumps(named.to_data()))
-    for command in (["prove", "i.json"], ["export", "i.json", "--format", "vipr"]):
-        assert "name the file" in run(*command, status=2).stderr
-    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["i.json"]
-
-
-def test_folders_of_the_default_names_are_refused_before_the_search(workdir: Path) -> None:
-    """Of several certificates none is written if one cannot be."""
     for taken in (f"{NAME}.proof.json.gz", f"{NAME}.collateral.vipr"):
         Path(taken).mkdir()
     for command in (["prove", NAME, "--limit", "0"], ["export", NAME, "--format", "vipr"]):
         assert "it is a directory" in run(*command, status=2).stderr
-    assert not (workdir / f"{NAME}.preempted.vipr").exists()
+    for name in ("../../x", "/x", "a\nb", "a\0b", "x" * 300, "a\\b"):
+        named = dlsched.load(NAME).model_copy(update={"name": name})
+        Path("i.json").write_text(json.dumps(named.to_data()))
+        for command in (["prove", "i.json"], ["export", "i.json", "--format", "vipr"]):
+            assert "name the file" in run(*command, status=2).stderr
+    assert [path.name for path in workdir.rglob("*") if path.is_file()] == ["i.json"]
 
 
 @pytest.mark.parametrize("phase", ["prove_solution", "check_proof"])

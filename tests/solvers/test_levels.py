@@ -12,7 +12,6 @@ import pytest
 
 import dlsched
 from dlsched import (
-    Bound,
     ByLevel,
     Report,
     Run,
@@ -23,18 +22,10 @@ from dlsched import (
 )
 from dlsched.problems.reclaiming import PROBLEM, Instance
 from dlsched.results.objective import Level
-from dlsched.results.result import Point
-from dlsched.solvers.levels import relax_first_level, solve_levels
+from dlsched.solvers.levels import solve_levels
 from dlsched.testing import oracles
 
 model = PROBLEM.module("model")
-workers_model = dlsched.registry.problem("workers").module("model")
-
-
-def hard_instance() -> Instance:
-    """Return jobs on 4 random servers each; solving the default takes minutes."""
-    size = {"servers": 120, "jobs": 400, "demand": 40}
-    return dlsched.generate("reclaiming", 0, scattered=4, gpus=64, **size)
 
 
 def fleet(demand: int, jobs: dict[str, list[tuple[str, int]]], weight: Any = 1) -> Instance:
@@ -142,46 +133,6 @@ def test_unbounded() -> None:
     assert claim.status is Status.UNBOUNDED and not claim.bounds[0]
 
 
-def test_first_solution_is_improved() -> None:
-    """A first solution that is not optimal does not end a level, and is not reported as a start."""
-    instance = dlsched.generate("workers", 2, training=22, loan=26, jobs=48)
-    first = dlsched.solve(instance, "bfd")
-    claim = solve_levels(instance, Run(), workers_model, first=first.solution)
-    best = dlsched.solve(instance, "milp").objective
-    assert claim.status is Status.OPTIMAL and tuple(claim.objective) == best
-    assert first.objective != best and claim.start is None
-
-
-def test_start_and_bound_survive_a_limit() -> None:
-    """If a limit is reached at once, there are the start and the bounds of the variables."""
-    instance = hard_instance()
-    start = dlsched.solve(instance, "lyra").solution
-    claim = solve_levels(instance, Run(1e-6, start=start), model)
-    assert claim.status is Status.FEASIBLE
-    found, known = (dlsched.verify(instance, s).objective for s in (claim.solution, start))
-    assert found == known
-    assert claim.start is not None and not claim.start.accepted
-    assert claim.start.reason == "time limit before the search began"
-    claim = solve_levels(hard_instance(), Run(1e-6), model)
-    assert claim.status is Status.NO_SOLUTION and claim.solution is None
-    assert claim.bounds[0] == [Bound(0, "certified", "bounds of the variables")]
-
-
-def test_incumbent_survives_an_interrupt() -> None:
-    """After an interrupt in level 1, there are the incumbent and a bound not above it."""
-    instance, run = hard_instance(), Run()
-
-    def stop(point: Point) -> None:
-        run.interrupted = run.interrupted or point.objective is not None
-
-    run.on_progress = stop
-    claim = solve_levels(instance, run, model)
-    assert claim.status is Status.FEASIBLE and claim.termination is Termination.INTERRUPTED
-    assert claim.reason == "interrupted at level 1 of 2"
-    objective = dlsched.verify(instance, claim.solution).objective
-    assert objective[0] >= max(bound.value for bound in claim.bounds[0])
-
-
 def test_start_against_an_infeasible_model() -> None:
     """A feasible start of an infeasible model raises `SolverDisagreement`."""
 
@@ -195,15 +146,6 @@ def test_start_against_an_infeasible_model() -> None:
     run = Run(start=dlsched.solve(instance, "lyra").solution)
     with pytest.raises(SolverDisagreement, match="the checker accepts the start"):
         solve_levels(instance, run, broken)
-
-
-def test_relaxation_only() -> None:
-    """The relaxation gives one certified bound of level 1, and no solution."""
-    claim = relax_first_level(fleet(2, RING), Run(), model)
-    assert claim.status is Status.NO_SOLUTION
-    assert [b.kind for b in claim.bounds[0]] == ["certified"]
-    best = oracles.reclaiming(fleet(2, RING))
-    assert best is not None and claim.bounds[0][0].value <= best[0]
 
 
 def two(coefficient: float) -> Any:

@@ -146,25 +146,3 @@ def test_a_format_that_is_unknown(tmp_path: Path) -> None:
     dlsched.export("lyra-fig5", tmp_path / "a.txt", format="lp")
     dlsched.export("lyra-fig5", tmp_path / "a.lp.gz", format="mps")
     assert "end" in (tmp_path / "a.txt").read_text().split()
-
-
-def test_mps_names(tmp_path: Path) -> None:
-    """Rows and columns carry the names of the Pyomo components and the ids."""
-    servers = [{"id": name, "gpus": 8} for name in ("s 1", "s2")]
-    workers = [{"server": name, "gpus": 1} for name in ("s 1", "s2")]
-    jobs = [{"id": "a", "workers": workers}]
-    instance = Instance(name="two words", demand=1, servers=servers, jobs=jobs)
-    dlsched.export(instance, tmp_path / "a.mps", level="collateral", held={"preempted": 1})
-    text = (tmp_path / "a.mps").read_text()
-    rows = ["demand", "preempt[a,s2]", "hold_preempted"]
-    for name in ("two_words", "x[s_1]", "y[a]", "z[a,s2]", *rows):
-        assert name in text
-
-
-def test_invalid_levels(tmp_path: Path) -> None:
-    """An unknown level, and one without the value of the earlier level, are named."""
-    with pytest.raises(dlsched.OptionError, match="no level 'cost'"):
-        dlsched.export("lyra-fig5", tmp_path / "a.mps", level="cost")
-    with pytest.raises(dlsched.OptionError, match="needs the value of 'preempted'"):
-        dlsched.export("lyra-fig5", tmp_path / "a.mps", level="collateral")
-    assert not list(tmp_path.iterdir())
