@@ -177,21 +177,6 @@ def test_the_check_of_proofs_imports_no_search() -> None:
     assert search <= set(MODULES) and not used & search
 
 
-FOLDERS = {
-    *("definition", "structures", "instances", "programs", "heuristics", "exact", "pictures")
-}
-"""Of each problem, beside its kernels; docs/add-a-problem.md says what they are for."""
-
-
-@pytest.mark.parametrize("name", dlsched.list_problems())
-def test_folders_of_a_problem_are_layers(name: str) -> None:
-    """A problem's package has model.py and the layout's folders; kernels only if it has loops."""
-    package = SRC / "problems" / name
-    folders = {path.parent.name for path in package.glob("*/*.py")}
-    assert folders - {"kernels"} == FOLDERS
-    assert {path.name for path in package.glob("*.py")} == {"__init__.py", "model.py"}
-
-
 @pytest.mark.parametrize("part", DEFINITION)
 @pytest.mark.parametrize("name", dlsched.list_problems())
 def test_the_definition_stands_alone(name: str, part: str) -> None:

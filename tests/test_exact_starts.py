@@ -9,7 +9,6 @@ import pytest
 
 import dlsched
 from dlsched import Stage, StageEvent, Status, library, registry
-from dlsched.registry import Kind
 
 SMALL = {name: [f"{name}-small-{n:02}" for n in (1, 4, 7, 10)] for name in registry.BUILT_IN}
 """Instances of the library, by problem."""
@@ -45,16 +44,13 @@ def require_no_worse(name: str, limit: float) -> None:
     pytest.fail(f"{first} finds better")
 
 
-@pytest.mark.parametrize("problem", registry.BUILT_IN)
-def test_exact_is_no_worse_at_once(problem: str) -> None:
-    """With no time at all, the solution is at least what the first heuristic makes at once."""
-    for name in SMALL[problem]:
-        require_no_worse(name, AT_ONCE)
+QUICK = [(name, AT_ONCE) for names in SMALL.values() for name in names]
+LATER = [(name, limit) for name in MANY for limit in (AT_ONCE, 0.05, 1.0)]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("limit", [AT_ONCE, 0.05, 1.0])
-@pytest.mark.parametrize("name", MANY)
+@pytest.mark.parametrize(
+    ("name", "limit"), [*QUICK, *(pytest.param(*row, marks=pytest.mark.slow) for row in LATER)]
+)
 def test_exact_is_best(name: str, limit: float) -> None:
     """Under any limit, the solution is at least as good as the first heuristic's in a third."""
     require_no_worse(name, limit)
@@ -72,25 +68,17 @@ def test_exact_of_a_variant_begins_from_the_heuristics(problem: str) -> None:
         assert not first.objective.better_than(exact.objective)
 
 
-@pytest.mark.parametrize("name", registry.BUILT_IN)
-def test_starts_are_heuristics(name: str) -> None:
-    """All names are methods that solve, and what a limit stops comes before what none stops."""
-    owner = registry.problem(name)
-    for instance in map(dlsched.load, SMALL[name]):
-        starts = [owner.method(start.name) for start in owner.starts_for(instance)]
-        assert starts and {method.kind for method in starts} <= {Kind.HEURISTIC, Kind.BASELINE}
-        limited = [method.wants_run for method in starts]
-        assert limited == sorted(limited, reverse=True)
-
-
 @pytest.mark.parametrize("problem", registry.BUILT_IN)
-def test_a_limit_does_not_change_what_is_proved(problem: str) -> None:
-    """The examples of each problem end alike with a limit; its parts are named in the summary."""
-    for instance in registry.problem(problem).module("generate").examples()[:3]:
-        free, limited = dlsched.solve(instance), dlsched.solve(instance, time_limit=600)
-        assert (limited.status, limited.objective) == (free.status, free.objective)
-        assert limited.status is Status.OPTIMAL
-        assert set(limited.spent) <= {"heuristics", "bound", "search"}
+def test_a_limit_changes_nothing_that_is_proved(problem: str) -> None:
+    """Of starts, those that a limit stops come first; a proof's parts are in the summary."""
+    owner = registry.problem(problem)
+    for instance in owner.module("generate").examples()[:3]:
+        limited = [owner.method(start.name).wants_run for start in owner.starts_for(instance)]
+        assert limited and limited == sorted(limited, reverse=True)
+        free, in_time = dlsched.solve(instance), dlsched.solve(instance, time_limit=600)
+        assert (in_time.status, in_time.objective) == (free.status, free.objective)
+        assert in_time.status is Status.OPTIMAL
+        assert set(in_time.spent) <= {"heuristics", "bound", "search"}
 
 
 def test_stages_are_announced() -> None:

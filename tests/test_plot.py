@@ -109,80 +109,67 @@ def test_files(workdir: Path) -> None:
     assert png["plate"][:, 30, 3].max() == 1
 
 
-def test_a_solution_without_its_instance() -> None:
-    """The error says how to pass the instance; a library instance is found; a wrong one refused."""
-    instance = dlsched.generate("reclaiming", seed=1, servers=8)
-    solution = dlsched.solve(instance, "lyra").solution
-    bare = dlsched.load_solution(solution.to_data())
-    with pytest.raises(dlsched.InstanceError, match=r"plot\(solution, instance=\.\.\.\)"):
-        dlsched.plot(bare)
-    assert dlsched.plot(bare, instance=instance).has_data()
-    assert dlsched.plot(dlsched.load_solution(solved("elastic").to_data())).has_data()
-    with pytest.raises(dlsched.InstanceError, match="is not the instance given, lyra-fig5"):
-        dlsched.plot(bare, instance=dlsched.load("lyra-fig5"))
-    with pytest.raises(dlsched.OptionError, match="give an instance, a solution or a result"):
-        dlsched.plot("lyra-fig5")  # type: ignore[arg-type]
-
-
-def test_infeasible_solutions() -> None:
-    """An overfull region is drawn, and the title says so; without a solution the instance is."""
-    instance = dlsched.load("mast-two-regions")
-    home = dict.fromkeys((table.id for table in instance.tables), "west")
-    fields = {"dlsched": 1, "problem": "placement", "instance": instance.name}
-    ax = dlsched.plot(dlsched.load_solution(fields | {"home": home}), instance=instance)
-    said = "not feasible: regions[1]: 32 bytes, it stores 30"
-    assert " ".join(ax.get_title(loc="left").split()).endswith(said)
-    lost = dlsched.load_solution(fields | {"home": home | {"clicks": "moon"}})
-    with pytest.raises(dlsched.InstanceError, match="moon"):
-        dlsched.plot(lost, instance=instance)
-    instance = dlsched.load("lyra-fig5").model_copy(update={"demand": 99})
-    assert "demand 99" in dlsched.plot(dlsched.solve(instance)).get_title(loc="left")
-
-
-def test_own_axes_and_title() -> None:
-    """The picture is on the given axes, with the given title; what is no axes is refused."""
+def test_what_plot_is_given() -> None:
+    """The picture is on the given axes; what is no axes, or cannot be drawn, is refused."""
     _, (left, right) = plt.subplots(1, 2, figsize=(7, 2.5))
-    assert dlsched.plot(solved("reclaiming"), right, title="mine") is right
-    assert right.get_title(loc="left") == "mine" and right.get_legend() is not None
-    assert not left.has_data()
+    assert dlsched.plot(solved("reclaiming"), right) is right
+    assert right.get_legend() is not None and not left.has_data()
     instance, solution = dlsched.load("lyra-fig5"), solved("reclaiming")
+    assert dlsched.plot(dlsched.load_solution(solved("elastic").to_data())).has_data()
+    generated = dlsched.generate("reclaiming", seed=1, servers=8)
+    bare = dlsched.load_solution(dlsched.solve(generated, "lyra").solution.to_data())
+    assert dlsched.plot(bare, instance=generated).has_data()
     _, several = plt.subplots(1, 2)
-    for wrong in (several, plt.figure().add_subplot(projection="polar"), 3):
-        with pytest.raises(dlsched.OptionError, match="is not axes with x and y"):
-            dlsched.plot(instance, ax=wrong)
-    wrong_instance: Any = "lyra-fig5"
-    with pytest.raises(dlsched.OptionError, match="str is no instance"):
-        dlsched.plot(solution, instance=wrong_instance)
-
-
-def test_servers_of_a_million_gpus() -> None:
-    """A few are drawn without a line per GPU; a map with too many cells is refused."""
-    instance = with_names(("a",))
-    large = [server.model_copy(update={"gpus": 10**6}) for server in instance.servers]
-    ax = dlsched.plot(instance.model_copy(update={"servers": tuple(large)}))
-    assert len(ax.lines) + len(ax.collections) + len(ax.patches) < 20
-    many = [large[0].model_copy(update={"id": str(n)}) for n in range(30)] + large
-    with pytest.raises(dlsched.OptionError, match=r"32 x 1,000,000 cells .* can be drawn"):
-        dlsched.plot(instance.model_copy(update={"servers": tuple(many)}))
-    workers = dlsched.generate("workers", seed=1)
-    server = workers.servers[0].model_copy(update={"gpus": 10**6, "free": 10**6})
-    many = [server.model_copy(update={"id": str(n)}) for n in range(30)]
-    with pytest.raises(dlsched.OptionError, match=r"cells for the GPUs of its servers"):
-        dlsched.plot(workers.model_copy(update={"servers": tuple(many)}))
+    no_axes = "is not axes with x and y"
+    refused: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
+        *((instance, {"ax": ax}, dlsched.OptionError, no_axes) for ax in (several, 3)),
+        (
+            instance,
+            {"ax": plt.figure().add_subplot(projection="polar")},
+            dlsched.OptionError,
+            no_axes,
+        ),
+        (solution, {"instance": "lyra-fig5"}, dlsched.OptionError, "str is no instance"),
+        (bare, {}, dlsched.InstanceError, r"plot\(solution, instance=\.\.\.\)"),
+        (
+            bare,
+            {"instance": instance},
+            dlsched.InstanceError,
+            "is not the instance given, lyra-fig5",
+        ),
+        ("lyra-fig5", {}, dlsched.OptionError, "give an instance, a solution or a result"),
+    ]
+    for what, options, error, said in refused:
+        with pytest.raises(error, match=said):
+            dlsched.plot(what, **options)
 
 
 EMPTY = {"dlsched": 1, "problem": "utility", "name": "x", "slot_seconds": 1}
 
 
-def test_a_machine_of_a_billion_gpus_has_no_map() -> None:
-    """A schedule of it is refused before memory is taken, and shown in a notebook without."""
+def crowded(instance: Any, count: int) -> Any:
+    """Return an instance with so many servers more, like the first; each has a million GPUs."""
+    own = [s.model_copy(update={"gpus": 10**6}) for s in instance.servers]
+    more = [own[0].model_copy(update={"id": str(n)}) for n in range(count)]
+    return instance.model_copy(update={"servers": (*own, *more)})
+
+
+def test_more_cells_than_can_be_drawn() -> None:
+    """They are refused before memory is taken, and left out in a notebook; a few lines are not."""
+    instance = with_names(("a",))
+    ax = dlsched.plot(crowded(instance, 0))
+    assert len(ax.lines) + len(ax.collections) + len(ax.patches) < 20
     job = {"id": "a", "arrival": 1, "workers": 1, "iterations": 5, "rates": {"V100": 1}}
     machines = [{"id": "m", "gpus": {"V100": 10**9}}]
-    instance = dlsched.load(EMPTY | {"slots": 9, "machines": machines, "jobs": [job]})
-    result = dlsched.solve(instance, "srtf")
-    with pytest.raises(dlsched.OptionError, match=r"1,000,000,000 x 9 cells"):
-        dlsched.plot(result)
-    assert "<img" not in result._repr_html_() and "srtf" in result._repr_html_()
+    schedule = dlsched.solve(EMPTY | {"slots": 9, "machines": machines, "jobs": [job]}, "srtf")
+    for what, said in (
+        (crowded(instance, 30), r"32 x 1,000,000 cells .* can be drawn"),
+        (crowded(dlsched.generate("workers", seed=1), 30), r"cells for the GPUs of its servers"),
+        (schedule, r"1,000,000,000 x 9 cells"),
+    ):
+        with pytest.raises(dlsched.OptionError, match=said):
+            dlsched.plot(what)
+    assert "<img" not in schedule._repr_html_() and "srtf" in schedule._repr_html_()
 
 
 @pytest.mark.filterwarnings("error")
@@ -242,9 +229,7 @@ def test_names_are_no_formulas() -> None:
 def test_an_instance_s_name_is_no_formula(problem: str) -> None:
     """Every problem's title begins with the name as it is."""
     instance = dlsched.generate(problem, seed=1).model_copy(update={"name": "$\\frac{$"})
-    ax = dlsched.plot(instance)
-    assert ax.has_data()
-    assert ">$\\frac{$" in svg_text(ax.figure)
+    assert ">$\\frac{$" in svg_text(dlsched.plot(instance).figure)
 
 
 def test_a_title_of_one_s_own_may_have_formulas() -> None:

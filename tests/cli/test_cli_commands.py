@@ -13,6 +13,7 @@ import pytest
 import dlsched
 from calls import data, refusal, run
 from dlsched.cli import COMMANDS
+from dlsched.simulation import list_policies
 
 # Job a spans two servers, b and c sit on one each: returning s3 preempts one job, the fewest.
 SMALL: dict[str, Any] = {
@@ -63,6 +64,9 @@ def test_list() -> None:
     found = data("list", "methods", "--problem", "reclaiming")
     assert list(found) == ["methods"]
     assert {row["problem"] for row in found["methods"]} == {"reclaiming"}
+    rows = data("list", "policies")["policies"]
+    assert [row["policy"] for row in rows] == list_policies()
+    assert all(row["summary"] for row in rows)
 
 
 def test_show() -> None:

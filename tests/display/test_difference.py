@@ -25,10 +25,6 @@ PAIRS = {
 """For each problem an instance, a method that is not at its optimum, and words of the title."""
 
 
-SLOW = ("dispatch", "elastic", "workers", "interleaving", "placement")
-"""What takes seconds to draw twice."""
-
-
 def pair(problem: str) -> tuple[dlsched.Result, dlsched.Result]:
     """Return a heuristic's result and the optimum."""
     instance = dlsched.load(PAIRS[problem][0])
@@ -41,8 +37,7 @@ def title(figure: Any) -> str:
 
 
 @pytest.mark.parametrize(
-    "problem",
-    [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in PAIRS],
+    "problem", ["reclaiming", "utility", *(pytest.param(n, marks=pytest.mark.slow) for n in PAIRS)]
 )
 def test_every_problem_has_a_difference(problem: str) -> None:
     """Two pictures, the numbers in the title, one legend; text is inside, and not too small."""
@@ -105,8 +100,13 @@ def test_a_search_is_best_solution_and_bound() -> None:
 def test_searches_that_cannot_be_drawn() -> None:
     """No points, points of several levels, and what is no result."""
     result = dlsched.solve("lyra-fig5")
-    with pytest.raises(dlsched.OptionError, match="recorded no objective"):
-        dlsched.plot_search(result)
+    for points, said in (
+        ((), "recorded no objective"),
+        ((Point(0.1, 1.0, 1.0), Point(0.2, 0.0, 0.0)), "several levels"),
+    ):
+        object.__setattr__(result, "trajectory", points)
+        with pytest.raises(dlsched.OptionError, match=said):
+            dlsched.plot_search(result)
     object.__setattr__(result, "trajectory", (Point(0.1, 1.0, 1.0), Point(0.2, 0.0, 0.0)))
     with pytest.raises(dlsched.OptionError, match="several levels"):
         dlsched.plot_search(result)

@@ -62,12 +62,6 @@ def test_a_refuted_claim_of_infeasibility() -> None:
     assert "infeasible; milp found a solution" in refuted.reason
 
 
-def test_a_heuristic_s_result_is_not_certified() -> None:
-    """It is returned as it is."""
-    heuristic = dlsched.solve(NAME, "lyra", certify=True)
-    assert (heuristic.proof, heuristic.reason) == (None, dlsched.solve(NAME, "lyra").reason)
-
-
 @pytest.mark.parametrize(
     ("error", "said"),
     [
