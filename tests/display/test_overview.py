@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 
 import dlsched
-from dlsched.registry import problem
 from plotted import WIDTHS, at_width, require_legible
 
 

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pyomo.environ as pyo
+import pytest
+from enumerations import best_of
 from hypothesis import assume
 from hypothesis import strategies as st
 
 import dlsched
 from dlsched import Level, Variant, registry
+from dlsched.proofs.check import InvalidProof
+from dlsched.proofs.prove import ProofFailed
 
 COEFFICIENTS = ["-3", "-1", "1", "2", "0.1", "0.3", "2.5"]
 
@@ -70,3 +76,49 @@ def assert_not_beaten(bounds: Any, best: Any) -> None:
         assert bound is None or not level.better(value, Fraction(bound.value)), (level, value)
         if bound is None or value != bound.value:
             break
+
+
+def assert_right(
+    instance: Any, variant: Variant, known: Any, folder: Path | None, *methods: str
+) -> None:
+    """Compare what methods say of a variant with all solutions of its problem; in a folder, prove.
+
+    Objective, infeasibility and bounds are theirs; what is worse or forbidden has no proof.
+    """
+    reports = [(s, dlsched.verify(instance, s, variant=variant)) for s in known]
+    best = best_of([report for _, report in reports])
+    for method in methods:
+        result = dlsched.solve(instance, method, variant=variant)
+        if best is None:
+            assert result.status == "infeasible", result.reason
+            continue
+        assert result.status == "optimal", result.reason
+        near = pytest.approx(list(map(float, best)), rel=1e-6, abs=1e-12)
+        assert list(result.objective) == near
+        assert_not_beaten(result.certified, best)
+        assert_not_beaten(dlsched.bound(instance, variant=variant), best)
+        assert dlsched.verify(instance, result.solution, variant=variant).feasible
+    if folder is None or best is None:
+        return
+    proof = dlsched.prove(instance, result.solution, variant=variant)
+    levels = dlsched.check_proof(instance, proof, variant=variant).levels
+    assert [float(level.value) for level in levels] == list(map(float, result.objective))
+    for solution, report in reports:
+        if not report.feasible or worse(result.objective, report.objective):
+            with pytest.raises(ProofFailed):
+                dlsched.prove(instance, solution, variant=variant)
+            labels = {"instance": instance.name, "instance_sha256": instance.sha256}
+            forged = proof.to_data() | {"solution": solution.to_data() | labels}
+            for level, value in zip(forged["levels"], report.objective or (), strict=False):
+                level["target"] = str(value)
+            (folder / "forged.json").write_text(json.dumps(forged))
+            with pytest.raises(InvalidProof):
+                dlsched.check_proof(instance, folder / "forged.json", variant=variant)
+            break
+
+
+def worse(best: Any, other: Any) -> bool:
+    """Return whether an objective is worse by more than what nine digits leave open."""
+    pairs = [(float(a), float(b)) for a, b in zip(best, other, strict=True)]
+    first = next(((a, b) for a, b in pairs if a != b), (0.0, 0.0))
+    return abs(first[0] - first[1]) > 1e-6 * max(map(abs, first))

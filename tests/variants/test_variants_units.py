@@ -84,24 +84,95 @@ def continuous(row: Callable[[Any], Any]) -> Constrain:
     return add
 
 
+def fixed(value: float, domain: Any) -> Constrain:
+    """Return a function that adds a fixed variable, the most of all servers but one."""
+
+    def add(m: Any, _: Any) -> None:
+        m.t = pyo.Var(domain=domain)
+        m.t.fix(value)
+        m.row = pyo.Constraint(expr=sum(m.x.values()) - m.x["s2"] <= m.t)
+
+    return add
+
+
+def half(m: Any, _: Any) -> None:
+    """Add a whole number from 0.5 to 1.5, which is 1."""
+    m.n = pyo.Var(domain=pyo.Integers, bounds=(0.5, 1.5))
+
+
+def unequal(m: Any, instance: Any) -> None:
+    """Hold two servers equal; `t` is at most what they differ by where that is not stated.
+
+    Relative to 0 a solver's tolerance is a gap of 1; the relaxation's bound is far off.
+    """
+    a, b = (m.x[server.id] for server in instance.servers[:2])
+    m.t = pyo.Var(bounds=(0, 1))
+    m.rows = pyo.ConstraintList()
+    for row in (a == b, m.t <= a + b, m.t <= 2 - a - b):
+        m.rows.add(row)
+
+
+FREE = dlsched.generate("placement", 0, tables=2, regions=2, jobs=1).to_data()
+FREE |= {"jobs": [], "weights": {"storage": 0}}
+"""Its cost is constant: Pyomo has no row that holds it for the level after it."""
+DOMINATED = {
+    "dlsched": 1,
+    "problem": "sensitivity",
+    "name": "dominated",
+    "servers": {"count": 1, "gpus": 1, "cpus": 2, "memory": 1},
+    "profiles": {"p": {"gpus": 1, "cpus": [1, 2], "memory": [1], "throughput": [[5], [3]]}},
+    "jobs": [{"id": "j", "profile": "p"}],
+}
+"""The model's own expression has all choices, also one that another one dominates."""
+LEAST_S2 = [own("minimize", lambda m: m.x["s2"])]
 LEAST_T = [own("minimize", lambda m: m.t)]
+OPTIMA: list[tuple[Any, Constrain | None, list[Any], list[Any]]] = [
+    (SMALL, wide, [], [2, 4]),
+    (SMALL, zero, [own("minimize", lambda m: m.size + m.none), "preempted"], [Fraction(1, 2), 2]),
+    (SMALL, next_whole, ["preempted", "collateral", own("minimize", lambda m: m.n)], [2, 4, 22]),
+    (SMALL, indicator, [own("minimize", lambda m: m.used), "preempted"], [1, 2]),
+    (SMALL, continuous(lambda m: 2 * m.t >= -0.7 * m.x["s2"]), LEAST_T, [Fraction(-7, 20)]),
+    (SMALL, continuous(lambda m: 3 * m.t >= m.x["s2"] + 1), LEAST_T, [Fraction(1, 3)]),
+    (SMALL, half, [own("minimize", lambda m: m.n), "preempted"], [1, 2]),
+    (SMALL, unequal, [own("minimize", lambda m: -m.t)], [0]),
+    (SMALL, unequal, [own("maximize", lambda m: m.t)], [0]),
+    (FREE, None, ["cost", own("maximize", lambda m: m.x["t1", "r2"])], [0, 1]),
+    (DOMINATED, None, [own("minimize", lambda m: m.throughput.expr)], [3]),
+    *((SMALL, fixed(6, domain), LEAST_S2, [1]) for domain in (pyo.Integers, pyo.Reals)),
+    (SMALL, fixed(7, pyo.Reals), LEAST_S2, [0]),
+]
+
+
+@pytest.mark.parametrize(("instance", "constrain", "levels", "optimum"), OPTIMA)
+def test_optima_by_hand(
+    instance: Any, constrain: Constrain | None, levels: list[Any], optimum: list[Any]
+) -> None:
+    """They are exact, though no double is."""
+    problem = dlsched.load(instance).problem
+    changed = Variant(problem, "units", constrain, levels or None)
+    result = dlsched.solve(instance, variant=changed)
+    assert (result.status, list(result.objective)) == ("optimal", optimum)
+
+
+INF = float("inf")
 
 
 @pytest.mark.parametrize(
-    ("constrain", "levels", "optimum"),
+    ("row", "same"),
     [
-        (wide, [], [2, 4]),
-        (zero, [own("minimize", lambda m: m.size + m.none), "preempted"], [Fraction(1, 2), 2]),
-        (next_whole, ["preempted", "collateral", own("minimize", lambda m: m.n)], [2, 4, 22]),
-        (indicator, [own("minimize", lambda m: m.used), "preempted"], [1, 2]),
-        (continuous(lambda m: 2 * m.t >= -0.7 * m.x["s2"]), LEAST_T, [Fraction(-7, 20)]),
-        (continuous(lambda m: 3 * m.t >= m.x["s2"] + 1), LEAST_T, [Fraction(1, 3)]),
+        (lambda x: sum(0.1 * x for _ in range(3)) == 0.3, {"x[s1]": 1}),
+        (lambda x: 0.1 * x + 0.2 == 0.3, {"x[s1]": 1}),
+        (lambda x: 0.3 * x - 0.2 * x >= 0.1, {"x[s1]": 1}),
+        (lambda x: pyo.inequality(-INF, x, INF), {}),
+        (lambda x: x <= INF, {}),
     ],
 )
-def test_optima_by_hand(constrain: Constrain, levels: Any, optimum: list[Any]) -> None:
-    """They are exact, though no double is."""
-    result = dlsched.solve(SMALL, variant=variant(constrain, *levels))
-    assert (result.status, list(result.objective)) == ("optimal", optimum)
+def test_what_a_row_says(row: Callable[[Any], Any], same: dict[str, int]) -> None:
+    """Decimals are summed exactly: in floating point, they are off by 1e-17; infinity is none."""
+    changed = continuous(lambda m: row(m.x["s1"]))
+    result = dlsched.solve(SMALL, variant=variant(changed))
+    expected = dlsched.solve(SMALL, variant=Variant("reclaiming", "same", fix=same))
+    assert (result.status, result.objective) == ("optimal", expected.objective)
 
 
 def test_a_bound_of_a_wide_integer_is_that_of_the_whole() -> None:
