@@ -151,31 +151,25 @@ def some_rows(m: Any, instance: Any) -> None:
     m.some = pyo.Constraint(expr=sum(m.x.values()) >= 1)
 
 
-def test_a_rule_with_rows_is_solved_on_the_whole_model() -> None:
+def sharing(solution: Any) -> list[set[str]]:
+    """Return the jobs of each group, or of each server."""
+    if solution.problem == "interleaving":
+        return [set(group.jobs) for group in solution.groups]
+    servers = {server for held in solution.allocation.values() for server in held.gpus}
+    held = solution.allocation.items()
+    return [{job for job, part in held if server in part.gpus} for server in servers]
+
+
+@pytest.mark.parametrize("problem", ["interleaving", "sensitivity"])
+def test_a_rule_with_rows_is_solved_on_the_whole_model(problem: str) -> None:
     """Interleaving's model states pairs, and sensitivity's sets of jobs."""
-    instance = dlsched.generate("interleaving", seed=1, jobs=10)
-    groups = dlsched.solve(instance).solution.groups
-    pair = frozenset(next(group.jobs for group in groups if len(group.jobs) > 1)[:2])
-    both = Variant("interleaving", "both", some_rows, allow=apart(pair))
-    result = dlsched.solve(instance, variant=both)
-    assert (result.method, result.status) == ("whole_model", "optimal")
-    assert not any(pair <= set(group.jobs) for group in result.solution.groups)
-    instance = dlsched.load("sensitivity-small-08")
-    held = sharing(dlsched.solve(instance).solution)
-    pair = frozenset(list(next(jobs for jobs in held if len(jobs) > 1))[:2])
-    alone = Variant("sensitivity", "both", some_rows, allow=fewer(9, pair))
-    result = dlsched.solve(instance, variant=alone)
+    instance = dlsched.load(f"{problem}-small-08")
+    together = next(jobs for jobs in sharing(dlsched.solve(instance).solution) if len(jobs) > 1)
+    pair = frozenset(sorted(together)[:2])
+    rule = apart(pair) if problem == "interleaving" else fewer(9, pair)
+    result = dlsched.solve(instance, variant=Variant(problem, "both", some_rows, allow=rule))
     assert (result.method, result.status) == ("whole_model", "optimal")
     assert not any(pair <= jobs for jobs in sharing(result.solution))
-
-
-def sharing(solution: Any) -> list[set[str]]:
-    """Return the jobs of each server."""
-    jobs: dict[str, set[str]] = {}
-    for job, held in solution.allocation.items():
-        for server in held.gpus:
-            jobs.setdefault(server, set()).add(job)
-    return list(jobs.values())
 
 
 def test_heuristics_and_studies_keep_the_rule() -> None:

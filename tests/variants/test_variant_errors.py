@@ -40,9 +40,9 @@ def does(change: Callable[[Any], object]) -> Constrain:
     return constrain
 
 
-def named(name: str) -> Constrain:
-    """Return a function that adds a row of this name: at most one of four servers."""
-    return lambda m, _: m.add_component(name, pyo.Constraint(expr=sum(m.x[s] for s in FIRST) <= 1))
+def added_as(name: str, make: Callable[[Any], Any]) -> Constrain:
+    """Return a function that adds a row of this name."""
+    return lambda m, _: m.add_component(name, pyo.Constraint(expr=make(m)))
 
 
 def raises(error: BaseException) -> Constrain:
@@ -115,7 +115,10 @@ CONSTRAIN: list[tuple[Constrain, str]] = [
     (row(lambda m: m.x[FIRST[0]] + NAN >= 1), "added has"),
     (row(lambda m: m.x[FIRST[0]] + INF >= 1), "added has"),
     (in_a_loop, "constrain set m.off, which was there"),
-    *((named(n), f"{n} is a name of what this library adds") for n in ("fixed", "ROW_SCALES")),
+    *(
+        (added_as(n, lambda m: m.x[FIRST[0]] <= 1), f"{n} is a name of what this library adds")
+        for n in ("fixed", "ROW_SCALES")
+    ),
 ]
 
 
@@ -127,16 +130,24 @@ def test_what_a_variant_must_not_add(constrain: Constrain, said: str) -> None:
     assert said in str(error.value)
 
 
-@pytest.mark.parametrize("name", ["named_here", "NAMED"])
-def test_a_name_of_what_is_stated_for_named_jobs_is_refused(name: str) -> None:
-    """The library's rows replaced the variant's."""
+ELSEWHERE: list[tuple[str, Constrain, str]] = [
+    *(
+        ("workers-small-03", added_as(name, lambda m: m.w[next(iter(m.w.index_set()))] <= 0),
+         f"{name} is a name of what this library adds")
+        for name in ("named_here", "NAMED")
+    ),
+    # Squares are bounded on one side only.
+    ("placement-small-01", row(lambda m: sum(m.uneven.values()) >= 9),
+     "variants of placement may name: near, x, y"),
+]  # fmt: skip
 
-    def constrain(m: Any, given: Any) -> None:
-        first = m.w[next(iter(m.w.index_set()))]
-        m.add_component(name, pyo.Constraint(expr=first <= 0))
 
-    with pytest.raises(OptionError, match=f"{name} is a name of what this library adds"):
-        dlsched.solve("workers-small-03", variant=Variant("workers", "clash", constrain))
+@pytest.mark.parametrize(("instance", "constrain", "said"), ELSEWHERE)
+def test_what_other_problems_do_not_take(instance: str, constrain: Constrain, said: str) -> None:
+    """Names of what is stated for named jobs; variables that solutions do not determine."""
+    problem = instance.partition("-")[0]
+    with pytest.raises(OptionError, match=said):
+        dlsched.solve(instance, variant=Variant(problem, "clash", constrain))
 
 
 def one(m: Any, instance: Any) -> Any:
@@ -188,18 +199,11 @@ def test_studies_of_what_cannot_be_studied() -> None:
         dlsched.best_solutions(NAME, 2, gap=-1)
 
 
-def test_variables_that_solutions_do_not_determine_cannot_be_named() -> None:
-    """Placement's squares are bounded on one side only."""
-    squares = row(lambda m: sum(m.uneven.values()) >= 9)
-    with pytest.raises(OptionError, match="variants of placement may name: near, x, y"):
-        dlsched.solve("placement-small-01", variant=Variant("placement", "squares", squares))
-
-
 def test_names_without_quotation_marks_must_be_of_one_variable() -> None:
     """Of tables "a,1" and "a" in regions "2" and "1,2" both are x[a,1,2] without them."""
-    data = json.dumps(dlsched.load("placement-small-01").to_data())
-    loaded = json.loads(data)
-    names = [loaded[part][i]["id"] for part in ("tables", "regions") for i in (0, 1)]
+    known = dlsched.load("placement-small-01")
+    data = json.dumps(known.to_data())
+    names = [part[i].id for part in (known.tables, known.regions) for i in (0, 1)]
     for name, other in zip(names, ["a,1", "a", "2", "1,2"], strict=True):
         data = data.replace(json.dumps(name), json.dumps(other))
     instance = dlsched.load(json.loads(data))

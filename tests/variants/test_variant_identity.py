@@ -94,10 +94,7 @@ def test_a_file_has_one_identity(folder: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_a_file_that_is_edited_later_is_as_it_was_loaded(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The function of before runs, with the identity of before.
-
-    Python's cache of compiled files has that of before, by size and whole seconds.
-    """
+    """Python's cache of compiled files has that of before, by size and whole seconds."""
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
     name = f"{folder / 'ident_few.py'}:few"
     loaded = find_variant(name)
@@ -180,16 +177,11 @@ def test_what_is_stated_counts() -> None:
     assert fixed[0].sha256 == fixed[1].sha256
 
 
-CELL = """
-def constrain(m, instance):
-    m.few = pyo.Constraint(expr=sum(m.x.values()) <= 9)
-"""
-
-
 def in_a_cell(version: str | None = None) -> Variant:
     """Return a variant whose function is in no file."""
     names: dict[str, Any] = {"pyo": pyo, "__name__": "__main__"}
-    exec(compile(CELL, "<cell>", "exec"), names)
+    body = "m.few = pyo.Constraint(expr=sum(m.x.values()) <= 9)"
+    exec(compile(f"def constrain(m, instance):\n    {body}\n", "<cell>", "exec"), names)
     return Variant("reclaiming", "few", names["constrain"], version=version)
 
 
@@ -247,15 +239,11 @@ def test_a_proof_of_a_former_identity_is_decided_by_its_model() -> None:
     proof = dlsched.prove(NAME, variant=variant)
     former = replace(proof, variant=proof.variant._replace(sha256="f" * 64))
     assert dlsched.check_proof(NAME, former, variant=variant)
-    with pytest.raises(InvalidProof) as error:
-        dlsched.check_proof(NAME, former, variant=Variant("reclaiming", "few", captured(10**9)))
-    assert str(error.value) == (
-        "preempted: the digest is not that of the form model,"
-        " since the variant says something else here"
-    )
-    with pytest.raises(InvalidProof) as error:
-        dlsched.check_proof(NAME, former, variant=Variant("reclaiming", "other", captured(100)))
-    assert str(error.value) == "the proof is of the variant few, not of other"
+    other_model = "the digest is not that of the form model, since the variant says something else"
+    for name, data, said in (("few", 10**9, other_model), ("other", 100, "few, not of other")):
+        changed = Variant("reclaiming", name, captured(data))
+        with pytest.raises(InvalidProof, match=said):
+            dlsched.check_proof(NAME, former, variant=changed)
 
 
 def test_a_result_of_before_is_read() -> None:
