@@ -180,8 +180,7 @@ def test_a_schedule_without_machines() -> None:
 
 
 @pytest.mark.parametrize(
-    "width",
-    [pytest.param(w, marks=() if w == "single" else pytest.mark.slow) for w in WIDTHS],
+    "width", [pytest.param(w, marks=() if w == "single" else pytest.mark.slow) for w in WIDTHS]
 )
 @pytest.mark.parametrize("problem", DRAWN)
 def test_text_is_legible_and_inside_the_picture(problem: str, width: str) -> None:

@@ -81,9 +81,7 @@ PRIMARY = {
 }  # fmt: skip
 
 
-@pytest.fixture(
-    params=[80, *(pytest.param(n, marks=pytest.mark.slow) for n in (100, 160))],
-)
+@pytest.fixture(params=[80, *(pytest.param(n, marks=pytest.mark.slow) for n in (100, 160))])
 def width(request: Any, folder: Path, monkeypatch: pytest.MonkeyPatch) -> int:
     """Give the width of the terminal, in the folder."""
     monkeypatch.chdir(folder)

@@ -11,15 +11,7 @@ from typing import Any
 import pytest
 
 import dlsched
-from dlsched import (
-    Bound,
-    InstanceError,
-    Report,
-    Status,
-    Termination,
-    Violation,
-    library,
-)
+from dlsched import Bound, InstanceError, Report, Status, Termination, Violation, library
 from dlsched.records import read_trace, replay, snapshot
 from dlsched.registry import Kind
 from dlsched.results.objective import ByLevel, Level

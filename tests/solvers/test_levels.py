@@ -11,15 +11,7 @@ import pyomo.environ as pyo
 import pytest
 
 import dlsched
-from dlsched import (
-    ByLevel,
-    Report,
-    Run,
-    SolverDisagreement,
-    Status,
-    Termination,
-    Violation,
-)
+from dlsched import ByLevel, Report, Run, SolverDisagreement, Status, Termination, Violation
 from dlsched.problems.reclaiming import PROBLEM, Instance
 from dlsched.results.objective import Level
 from dlsched.solvers.levels import solve_levels
