@@ -1,4 +1,4 @@
-"""Lexicographic optimization: constant, infeasible and unbounded levels, limits, starts."""
+"""Lexicographic optimization: infeasible and unbounded levels, tolerances, starts."""
 
 from __future__ import annotations
 
@@ -15,31 +15,9 @@ from dlsched import ByLevel, Report, Run, SolverDisagreement, Status, Terminatio
 from dlsched.problems.reclaiming import PROBLEM, Instance
 from dlsched.results.objective import Level
 from dlsched.solvers.levels import solve_levels
-from dlsched.testing import oracles
 
 model = PROBLEM.module("model")
-
-
-def fleet(demand: int, jobs: dict[str, list[tuple[str, int]]], weight: Any = 1) -> Instance:
-    """Return servers a to d of 8 GPUs, and jobs with GPUs on some of them."""
-    listed = [
-        {"id": j, "weight": weight, "workers": [{"server": s, "gpus": g} for s, g in workers]}
-        for j, workers in jobs.items()
-    ]
-    servers = [{"id": name, "gpus": 8} for name in "abcd"]
-    return Instance(name="t", demand=demand, servers=servers, jobs=listed)
-
-
-RING = {"ab": [("a", 4), ("b", 3)], "bc": [("b", 4), ("c", 3)]}
-RING |= {"cd": [("c", 4), ("d", 3)], "da": [("d", 4), ("a", 3)]}
-"""Jobs that each sit on two neighbours in a ring of servers."""
-CONSTANT = {
-    "no damage pairs": fleet(3, {"x": [("a", 1)]}),
-    "no jobs": fleet(1, {}),
-    "no demand": fleet(0, RING),
-    "no weights": fleet(2, RING, weight=0),
-    "everything returned": fleet(4, RING),
-}
+NAMED: Any = SimpleNamespace(name="two")
 
 
 def module(build: Any) -> Any:
@@ -47,17 +25,6 @@ def module(build: Any) -> Any:
     return SimpleNamespace(
         build=lambda instance: build(), read=lambda *_: None, assign=lambda *_: None
     )
-
-
-@pytest.mark.parametrize("solver", ["highs", "scip"])
-@pytest.mark.parametrize("case", CONSTANT)
-def test_constant_levels(case: str, solver: str) -> None:
-    """A level with the same value for all solutions is solved like any other."""
-    if solver == "scip":
-        pytest.importorskip("pyscipopt", reason="SCIP comes with PySCIPOpt")
-    result = dlsched.solve(CONSTANT[case], solver=solver, threads=1)
-    assert result.status is Status.OPTIMAL
-    assert result.objective == oracles.reclaiming(CONSTANT[case])
 
 
 def contradiction(names: dict[str, tuple[int, int]]) -> Any:
@@ -74,7 +41,7 @@ def contradiction(names: dict[str, tuple[int, int]]) -> Any:
 def test_infeasible() -> None:
     """The reason of an infeasible model names an irreducible set of its constraints."""
     rows = {"floor": (2, 9), "ceiling": (-9, 0), "loose": (0, 2), "roof": (-9, 1)}
-    claim = solve_levels(fleet(2, RING), Run(), module(lambda: contradiction(rows)))
+    claim = solve_levels(NAMED, Run(), module(lambda: contradiction(rows)))
     assert claim.status is Status.INFEASIBLE and claim.solution is None
     named = claim.reason.removeprefix("these constraints contradict each other: ").split(", ")
     kept = {name.rstrip("_") for name in named}
@@ -89,40 +56,21 @@ def test_infeasible() -> None:
     assert all(feasible(some) for some in combinations(kept, len(kept) - 1))
 
 
-def test_infeasible_without_rows_that_contradict() -> None:
-    """A violated constraint without variables is named; so is that bounds have no solution."""
+def test_no_rows_are_to_blame() -> None:
+    """An unbounded model has this status and no bound; bounds alone may have no solution."""
 
-    def absurd() -> Any:
-        m = contradiction({})
-        m.zero = pyo.Param(initialize=0, mutable=True)
-        m.absurd = pyo.Constraint(expr=m.zero * m.x >= 1)
+    def build(**options: Any) -> Any:
+        m = pyo.ConcreteModel()
+        m.x = pyo.Var(domain=pyo.NonNegativeIntegers, **options)
+        m.cost = pyo.Objective(expr=-m.x)
+        m.row = pyo.Constraint(expr=m.x >= 0)
         return m
 
-    def no_integer() -> Any:
-        m = contradiction({})
-        m.z = pyo.Var(domain=pyo.Integers, bounds=(0.2, 0.8))
-        m.use = pyo.Constraint(expr=m.z <= 3)
-        return m
-
-    claim = solve_levels(fleet(2, RING), Run(), module(absurd))
-    assert claim.status is Status.INFEASIBLE and "absurd" in claim.reason
-    claim = solve_levels(fleet(2, RING), Run(), module(no_integer))
+    claim = solve_levels(NAMED, Run(), module(build))
+    assert claim.status is Status.UNBOUNDED and not claim.bounds[0]
+    claim = solve_levels(NAMED, Run(), module(lambda: build(bounds=(0.2, 0.8))))
     assert claim.status is Status.INFEASIBLE
     assert claim.reason == "the variables' bounds and domains alone have no solution"
-
-
-def test_unbounded() -> None:
-    """An unbounded model has the status unbounded and no bound."""
-
-    def build() -> Any:
-        m = pyo.ConcreteModel()
-        m.x = pyo.Var(domain=pyo.NonNegativeIntegers)
-        m.cost = pyo.Objective(expr=-m.x)
-        m.row = pyo.Constraint(expr=m.x >= 2)
-        return m
-
-    claim = solve_levels(fleet(2, RING), Run(), module(build))
-    assert claim.status is Status.UNBOUNDED and not claim.bounds[0]
 
 
 def test_start_against_an_infeasible_model() -> None:
@@ -133,7 +81,7 @@ def test_start_against_an_infeasible_model() -> None:
         m.absurd = pyo.Constraint(expr=sum(m.x.values()) >= instance.demand + 1)
         return m
 
-    instance = fleet(2, RING)
+    instance = dlsched.load("lyra-fig5")
     broken = SimpleNamespace(build=build, read=model.read, assign=model.assign)
     run = Run(start=dlsched.solve(instance, "lyra").solution)
     with pytest.raises(SolverDisagreement, match="the checker accepts the start"):
@@ -158,9 +106,6 @@ def two(coefficient: float) -> Any:
             m.x[j].set_value(solution[j])
 
     return SimpleNamespace(build=build, read=read, assign=assign)
-
-
-NAMED: Any = SimpleNamespace(name="two")
 
 
 def test_no_optimum_is_stated_of_rows_beyond_precision() -> None:

@@ -13,14 +13,7 @@ import pytest
 
 import dlsched
 from dlsched.problems.reclaiming import Instance
-from dlsched.registry import problem
 from readers import highs_optimum, scip_optimum
-
-EXAMPLES = [
-    *(f"{name}-small-03" for name in dlsched.list_problems() if name != "placement"),
-    pytest.param("placement-small-03", marks=pytest.mark.slow),  # its rows are refined
-    "lyra-fig5",
-]
 
 
 def glpk_optimum(path: Path) -> float:
@@ -36,23 +29,6 @@ def glpk_optimum(path: Path) -> float:
 
 
 every_reader = pytest.mark.parametrize("solve", [highs_optimum, scip_optimum, glpk_optimum])
-
-
-@every_reader
-@pytest.mark.parametrize("name", EXAMPLES)
-def test_levels_in_turn(name: str, solve: Callable[[Path], float], tmp_path: Path) -> None:
-    """Each level's file, the earlier levels held, has the optimum that `solve` proves.
-
-    A model that only estimates is written as it is when the estimate has met the optimum.
-    """
-    instance = dlsched.load(name)
-    build = getattr(problem(instance.problem).module("exact"), "refined", dlsched.model)
-    built, held = build(instance), {}
-    for level, value in dlsched.solve(instance).objective.pairs():
-        file = tmp_path / f"{level.name}.lp"
-        dlsched.export(name, file, level=level.name, held=held, built=built)
-        assert solve(file) == pytest.approx(float(value), rel=1e-6, abs=1e-6)
-        held[level.name] = float(value)
 
 
 @every_reader

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import shutil
-from types import SimpleNamespace
 from typing import Any
 
 import pyomo.environ as pyo
 import pytest
 
 import dlsched
-from dlsched import Run, Status, Termination
+from dlsched import Status, Termination
 from dlsched.problems.reclaiming import Instance
-from dlsched.solvers.levels import solve_levels
 
 EXECUTABLES = {"cbc": "cbc", "glpk": "glpsol"}
 
@@ -114,17 +112,15 @@ def test_a_limit_of_the_solver_s_own(
 
 
 def test_infeasible(solver: str) -> None:
-    """An infeasible model has the status infeasible, and is unchanged."""
-    m = pyo.ConcreteModel()
-    m.x, m.y = pyo.Var(domain=pyo.Binary), pyo.Var(domain=pyo.Binary)
-    m.first = pyo.Objective(expr=m.x + m.y)
-    m.second = pyo.Objective(expr=m.y, sense=pyo.maximize)
-    m.row = pyo.Constraint(expr=2 * m.x + 2 * m.y == 1)
-    unread = dict.fromkeys(("read", "assign"), lambda *_: None)
-    module: Any = SimpleNamespace(build=lambda _: m, **unread)
-    claim = solve_levels(small(0), Run(solver=solver), module)
-    assert claim.status is Status.INFEASIBLE and claim.solution is None
-    assert m.first.active and m.second.active
+    """What no row contradicts is found out by the search: whole numbers have no half."""
+
+    def half(m: Any, instance: Any) -> None:
+        m.x1, m.x2 = pyo.Var(domain=pyo.Binary), pyo.Var(domain=pyo.Binary)
+        m.row = pyo.Constraint(expr=2 * m.x1 + 2 * m.x2 == 1)
+
+    change = dlsched.Variant("reclaiming", "half", half)
+    result = dlsched.solve(small(0), solver=solver, variant=change)
+    assert (result.status, result.solver) == (Status.INFEASIBLE, solver)
 
 
 def test_a_solver_that_is_not_used_is_said_so(caplog: pytest.LogCaptureFixture) -> None:
