@@ -7,6 +7,7 @@ import inspect
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -230,3 +231,115 @@ def test_schema_is_as_strict_as_the_code(name: str, kind: str, written: dict[str
     assert set(schema["required"]) == envelope | required
     assert list(schema["properties"]["problem"].values()).count(name) >= 1
     assert set(schema["properties"]) == set(model.model_fields)
+
+
+ROOT = Path(__file__).parents[1]
+FORMULAS = [*sorted((ROOT / "models").glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.M | re.S)
+DISPLAY = re.compile(r"^\$\$\n(.*?)\n\$\$$", re.M | re.S)
+INLINE = re.compile(r"(?<![\\$])\$(?!\s)([^$\n]+?)(?<!\s)\$(?!\d)")
+
+
+def formulas(page: Path) -> list[tuple[bool, str]]:
+    """Return a page's formulas, each with whether it is displayed."""
+    text = CODE.sub("", page.read_text(encoding="utf-8"))
+    displays = [(True, formula) for formula in DISPLAY.findall(text)]
+    return displays + [(False, formula) for formula in INLINE.findall(DISPLAY.sub("", text))]
+
+
+@pytest.mark.parametrize("name", registry.problem_names())
+def test_displayed_model_names_the_components(name: str) -> None:
+    """The displayed model names every objective and constraint, and no name is of no component.
+
+    Components of one kind with a number at the end are displayed once, with p for the number.
+    """
+    import pyomo.environ as pyo
+
+    text = (ROOT / "models" / f"{name}.md").read_text(encoding="utf-8")
+    model = dlsched.model(registry.problem(name).module("generate").examples()[0])
+    shown = {found.replace("\\_", "_") for found in re.findall(r"\\mathtt\{([^}]*)\}", text)}
+    kinds = (pyo.Set, pyo.Var, pyo.Objective, pyo.Constraint)
+    made = [
+        {re.sub(r"_\d+$", "_p", c.local_name) for c in model.component_objects(kind)}
+        for kind in kinds
+    ]
+    sets, variables, objectives, constraints = made
+    assert objectives | constraints <= shown
+    assert shown <= sets | objectives | constraints
+    assert all(f"`{variable}`" in text for variable in variables)
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="KaTeX is checked where Node is installed")
+def test_katex_accepts_every_formula() -> None:
+    """The site's KaTeX typesets all formulas of cards and pages without an error."""
+    found = [(page.name, *formula) for page in FORMULAS for formula in formulas(page)]
+    assert {page for page, displayed, _ in found if displayed} >= {
+        f"{name}.md" for name in registry.problem_names()
+    }
+    script = (
+        "const katex = require(process.argv[1]);"
+        "const rows = JSON.parse(require('fs').readFileSync(0, 'utf8'));"
+        "for (const [page, displayMode, tex] of rows)"
+        " try { katex.renderToString(tex, {displayMode, strict: 'error'}) }"
+        " catch (error) { console.log(page + ': ' + tex + ': ' + error.message) }"
+    )
+    katex = str(ROOT / "docs" / "vendor" / "katex" / "katex.min.js")
+    ran = subprocess.run(
+        ["node", "-e", script, katex], input=json.dumps(found), capture_output=True, text=True,
+        check=True,
+    )  # fmt: skip
+    assert ran.stdout == ""
+
+
+STEPS = Path(__file__).parents[1] / "docs" / "add-a-problem.md"
+FILE = re.compile(r"^<!-- not run: file (\S+) -->\n```\w+\n(.*?)^```", re.M | re.S)
+COMMANDS = re.compile(r"^```bash\n(.*?)^```", re.M | re.S)
+UNRUN = re.compile(r"^<!-- not run: needs the package -->\n```python\n(.*?)^```", re.M | re.S)
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write the page's files into a new folder."""
+    folder = tmp_path_factory.mktemp("admission")
+    files = FILE.findall(STEPS.read_text(encoding="utf-8"))
+    assert len(files) >= 12
+    for name, content in files:
+        path = folder / name
+        path.parent.mkdir(exist_ok=True, parents=True)
+        path.write_text(content, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def environment(project: Path) -> dict[str, str]:
+    """Return the variables with which pip installs into the folder, and Python finds it."""
+    site = str(project / "site")
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    found = os.pathsep.join(filter(None, [site, os.environ.get("PYTHONPATH")]))
+    own = {"PATH": path, "PIP_TARGET": site, "PYTHONPATH": found, "MPLBACKEND": "Agg"}
+    return os.environ | own | {"PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+
+
+def run(command: list[str], folder: Path, environment: dict[str, str]) -> str:
+    """Run a command in a folder and return what it prints; it must succeed."""
+    ran = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, f"{command}\n{ran.stdout}\n{ran.stderr}"
+    return ran.stdout
+
+
+@pytest.mark.slow
+def test_the_page_s_steps_work(project: Path, environment: dict[str, str]) -> None:
+    """The package is installed, solved, benchmarked and property-tested as the page says."""
+    text = STEPS.read_text(encoding="utf-8")
+    commands = "".join(COMMANDS.findall(text)).splitlines()
+    assert [c.split()[:2] for c in commands][-4:] == [
+        ["dlsched", name] for name in ("generate", "solve", "verify", "bench")
+    ]
+    for command in commands:
+        run(["bash", "-c", command], project, environment)
+    blocks = UNRUN.findall(text)
+    assert len(blocks) == 2
+    said = run([sys.executable, "-c", "\n".join(blocks)], project, environment)
+    assert "0 failed, skipped: card, page" in said

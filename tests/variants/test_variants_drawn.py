@@ -12,12 +12,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import product
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyomo.environ as pyo
 import pytest
-from enumerations import best_of, solutions
+from changes import assert_right, changes
+from enumerations import DRAWN, SIZES, best_of, instances, solutions
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 import dlsched
 from dlsched import ByLevel, Report
@@ -278,3 +282,21 @@ def test_levels_whose_terms_cancel(sense: str, costs: list[float]) -> None:
     for seed in range(2):
         instance = dlsched.generate("reclaiming", seed, servers=5, demand=2)
         compare(seed, Drawn({}, [], by_server(costs), sense, place=1), instance)
+
+
+@pytest.mark.parametrize("draws", [4, pytest.param(300, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("problem", sorted(SIZES))
+def test_exact_equals_enumeration(problem: str, draws: int, tmp_path: Path) -> None:
+    """Objective, infeasibility, bounds and proofs: for rows, fixings and levels drawn at random."""
+
+    @settings(DRAWN, max_examples=draws)
+    @given(st.data())
+    def agree(data: st.DataObject) -> None:
+        instance = data.draw(instances(problem))
+        known = solutions(instance)
+        assume(known)
+        variant = data.draw(changes(instance, levels=True))
+        proved = problem != "placement" or not variant.levels
+        assert_right(instance, variant, known, tmp_path if proved else None, "exact")
+
+    agree()
