@@ -1,4 +1,4 @@
-"""The public calls: solve, compare, verify, and what they refuse."""
+"""The public calls: solve, compare, verify, what they refuse, and the names in their tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Python on pages runs and type-checks; what programs write of pages and schemas is of today."""
+"""Pages: their Python runs, formulas are right, what programs write of them is of today."""
 
 from __future__ import annotations
 
@@ -188,25 +188,17 @@ def test_snippets_type_check(tmp_path: Path) -> None:
     assert 'no attribute "objectiv"' in errors[0]
 
 
-FOLDER = Path(__file__).parents[1] / "docs" / "schema"
+FOLDER = ROOT / "docs" / "schema"
 REMEDY = "run: dlsched export --schemas docs/schema"
 
 
-@pytest.fixture(scope="module")
-def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Return what the command writes, a file for each format, the same each time."""
-    folders = [tmp_path_factory.mktemp("schema") for _ in range(2)]
-    texts = []
-    for folder in folders:
+def test_schemas_are_current(tmp_path: Path) -> None:
+    """The files in docs/schema equal what the code writes today, the same each time."""
+    for folder in (tmp_path / "one", tmp_path / "two"):
+        folder.mkdir()
         files = [Path(file) for file in data("export", "--schemas", folder)["files"]]
-        texts.append({file.name: file.read_text() for file in files})
-    assert texts[0] == texts[1]
-    return texts[0]
-
-
-def test_schemas_are_current(written: dict[str, str]) -> None:
-    """The files in docs/schema equal what the code writes today."""
-    assert written == {path.name: path.read_text() for path in FOLDER.glob("*.json")}, REMEDY
+        written = {file.name: file.read_text() for file in files}
+        assert written == {path.name: path.read_text() for path in FOLDER.glob("*.json")}, REMEDY
 
 
 def objects(schema: Any) -> list[dict[str, Any]]:
@@ -221,9 +213,9 @@ def objects(schema: Any) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("name", dlsched.list_problems())
 @pytest.mark.parametrize("kind", ["instance", "solution"])
-def test_schema_is_as_strict_as_the_code(name: str, kind: str, written: dict[str, str]) -> None:
+def test_schema_is_as_strict_as_the_code(name: str, kind: str) -> None:
     """A schema refuses unknown fields everywhere and demands the envelope and required fields."""
-    schema = json.loads(written[f"{name}.{kind}.schema.json"])
+    schema = json.loads((FOLDER / f"{name}.{kind}.schema.json").read_text())
     assert all(part["additionalProperties"] is False for part in objects(schema))
     model = getattr(problem(name), kind)
     required = {k for k, field in model.model_fields.items() if field.is_required()}
@@ -233,7 +225,6 @@ def test_schema_is_as_strict_as_the_code(name: str, kind: str, written: dict[str
     assert set(schema["properties"]) == set(model.model_fields)
 
 
-ROOT = Path(__file__).parents[1]
 FORMULAS = [*sorted((ROOT / "models").glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.M | re.S)
 DISPLAY = re.compile(r"^\$\$\n(.*?)\n\$\$$", re.M | re.S)
@@ -291,7 +282,7 @@ def test_katex_accepts_every_formula() -> None:
     assert ran.stdout == ""
 
 
-STEPS = Path(__file__).parents[1] / "docs" / "add-a-problem.md"
+STEPS = ROOT / "docs" / "add-a-problem.md"
 FILE = re.compile(r"^<!-- not run: file (\S+) -->\n```\w+\n(.*?)^```", re.M | re.S)
 COMMANDS = re.compile(r"^```bash\n(.*?)^```", re.M | re.S)
 UNRUN = re.compile(r"^<!-- not run: needs the package -->\n```python\n(.*?)^```", re.M | re.S)

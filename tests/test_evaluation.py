@@ -1,4 +1,4 @@
-"""Claims: a result has what the checker confirms, false claims are errors or are refuted."""
+"""Claims and results: what the checker confirms or refutes, levels and gaps, JSON and back."""
 
 from __future__ import annotations
 

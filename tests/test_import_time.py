@@ -1,4 +1,4 @@
-"""``import dlsched`` is light: heavy libraries are imported when first needed."""
+"""``import dlsched`` is light, and needs nothing that only Unix has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`dlsched.plot`: pictures that say what they show, with legible text that is no formula."""
+"""Pictures of documents and of tables of runs: what they say, with legible text."""
 
 from __future__ import annotations
 

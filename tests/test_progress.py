@@ -1,4 +1,4 @@
-"""Stages and progress of a run, as listeners and the log are told of them."""
+"""Runs: stages and progress as listeners and the log are told of them; Ctrl-C and threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sessions on the command line's page happen as they are printed."""
+"""The sessions on the command line's page happen as printed; what the shell offers."""
 
 from __future__ import annotations
 

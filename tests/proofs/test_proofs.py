@@ -1,4 +1,4 @@
-"""Proofs of optima: made for every problem, written, read, and refused when anything is changed."""
+"""Proofs of optima and of bounds: what they state, and which damage is refused with which words."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from proof_cases import put
 
 import dlsched
 from calls import data, python, run
@@ -19,6 +18,18 @@ from dlsched.proofs.check import CheckedLevel, CheckedProof, InvalidProof
 from dlsched.proofs.document import read_proof, write_proof
 from dlsched.proofs.prove import ProofFailed
 from dlsched.sweeps import Shards
+
+
+def put(*path: Any, to: Any) -> Callable[[Any], None]:
+    """Return what sets an item of nested lists and dicts, by the path to it."""
+
+    def change(data: Any) -> None:
+        for step in path[:-1]:
+            data = data[step]
+        data[path[-1]] = to
+
+    return change
+
 
 NAME = "reclaiming-small-10"
 SHIPPED = Path(__file__).parents[2] / "instances"
@@ -373,7 +384,7 @@ BOUND_DAMAGE: list[tuple[Callable[[Any], object], str]] = [
 
 @pytest.mark.parametrize(("change", "said"), BOUND_DAMAGE)
 def test_damaged_proofs_of_bounds_are_refused(
-    good_bound: dict[str, Any], change: Callable[[Any], object], said: str, tmp_path: Path
+    good_bound: Document, change: Callable[[Any], object], said: str, tmp_path: Path
 ) -> None:
     """What is of another instance, level, kind, value, form or tree is no proof."""
     damaged = copy.deepcopy(good_bound)
