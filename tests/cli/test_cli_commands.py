@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import shlex
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -251,70 +252,7 @@ def test_plot_options() -> None:
     assert data("plot", "small.json", "--color-by", "gpus", "-o", "x.pdf") == {"files": ["x.pdf"]}
 
 
-REFUSED = {
-    "nonsense": "no such command",
-    "solve": "missing argument 'INSTANCE'",
-    "solve small.json --nope": "no such option: --nope",
-    "solve small.json --threads two": "invalid value for '--threads'",
-    "solve small.json --threads 0": "threads=0 must be at least 1",
-    "solve small.json --time-limit soon": "--time-limit",
-    "solve small.json --time-limit 0": "must be above 0 seconds",
-    "solve small.json --gap x": "--gap",
-    "solve small.json --gap 2": "must be a fraction",
-    "solve small.json --seed -1": "--seed",
-    "solve small.json --solver ''": "solver",
-    "solve small.json --solver none": "no solver is called 'none'",
-    "solve small.json -m exat": "did you mean 'exact'",
-    "solve small.json -o .": "cannot write .",
-    "solve small.json -o small.json/x.json": "small.json",
-    "solve small.json --option depth=1": "it has: levels",
-    "solve small.json --option levels": "write name=value",
-    **{
-        f"solve small.json --option levels={v}": "write a whole number"
-        for v in ("one", "1.5", "[1]")
-    },
-    "solve small.json --start none.json": "none.json: cannot be read: no such file",
-    "compare small.json": "missing option '--method'",
-    "compare small.json -m exact -m lira": "did you mean 'lyra'",
-    "plot small.json -o x.png --width huge": (
-        "'--width': 'huge' is not one of 'single', 'double'; see --help"
-    ),
-    "plot small.json -o x.bmp": "must end in .pdf",
-    "plot small.json --color-by mood -o x.pdf": "coloured by job, status, gpus, weight",
-    "plot small.json impossible.json --solution impossible.json -o x.pdf": "give it once",
-    "export small.json": "needs an instance",
-    "export small.json --schemas x": "one or the other",
-    "export small.json x.mps --level collateral": "needs the value of 'preempted'",
-    "export small.json x.mps --level collateral --held preempted": "names no number",
-    "export small.json x.mps --lp": "must end in .lp or .lp.gz",
-    "export small.json --lp --json": "name a file",
-    "export small.json --format vipr": "dlsched prove",
-    "export small.json --format vip": "unknown; write one of: lp, mps, vipr",
-    "export small.json --format lp --mps": "give one of them",
-    "export small.json x.vipr --lp": "must end in .lp or .lp.gz",
-    "export small.json x.vipr --held preempted=1": "--held is for models",
-    "export small.json x.mps --proof p.json": "--proof is for --format vipr",
-    "list -p reclaimin": "did you mean 'reclaiming'",
-    "generate reclaimin": "did you mean 'reclaiming'",
-    "generate reclaiming --set server=1": "generate reclaiming has no 'server'; it has: servers",
-    "generate reclaiming --set servers=many": "write a whole number",
-    "generate reclaiming --set servers=3 --set servers=4": "is set twice",
-    "generate reclaiming --set demand=-1": "is too small",
-    "generate reclaiming --set sizes={}": "cannot take sizes={}",
-    "generate reclaiming --servers 64": "write --set servers=64",
-    "generate reclaiming --at 3d": "belong to --trace",
-    "generate reclaiming --state x": "belongs to --trace",
-    "generate reclaiming --fractional up": "belongs to --trace",
-    "generate reclaiming --trace synthetic-1": "add --at 3d",
-    "generate reclaiming --trace synthetic-1 --at soon": "is not a duration",
-    "generate reclaiming --trace synthetic-1 --at 3d --format x": "trace format",
-    "generate reclaiming --trace sample-pai --at 3h --state Done": "no state of a job is called 'D",
-    "generate reclaiming --trace sample-pai --at 3h --fractional down": "rule for fractional GPUs",
-    "generate reclaiming --trace sample-pai --at 3h --format helios": "row 1, job_id: there is no",
-    "generate reclaiming --seed -1": "--seed",
-    "generate reclaiming -o made.txt": "must end in .json",
-}
-"""Commands that cannot be used, and words of the one line that says so."""
+REFUSED = tomllib.loads((Path(__file__).parent / "refused.toml").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("command", REFUSED)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import matplotlib as mpl
 import pandas as pd
 import pytest
+from matplotlib import pyplot as plt
 
 import dlsched
+from dlsched.results.result import Point
 from plotted import WIDTHS, at_width, require_legible
 
 
@@ -97,3 +100,107 @@ def test_tables_without_runs_are_refused() -> None:
         dlsched.plot_overview(table().iloc[:0])
     with pytest.raises(dlsched.OptionError, match="plot_overview needs a table with the column"):
         dlsched.plot_overview(table().drop(columns="method"))
+
+
+PAIRS = {
+    "reclaiming": ("lyra-fig5", "gpu_fraction", "3 of 4 jobs and 4 of 6 servers differ"),
+    "elastic": ("elastic-small-05", "lyra", "4 of 9 jobs differ"),
+    "workers": ("workers-small-07", "bfd", "8 of 11 jobs differ"),
+    "interleaving": ("interleaving-small-05", "greedy", "12 of 16 jobs differ"),
+    "utility": ("utility-small-02", "tiresias", "2 of 3 jobs differ"),
+    "placement": ("placement-small-02", "no_moves", "tables differ"),
+    "sensitivity": ("synergy-tables", "proportional", "4 of 4 jobs differ"),
+    "dispatch": ("dispatch-small-05", "local", "3 of 10 workloads differ"),
+}
+"""For each problem an instance, a method that is not at its optimum, and words of the title."""
+
+
+def pair(problem: str) -> tuple[dlsched.Result, dlsched.Result]:
+    """Return a heuristic's result and the optimum."""
+    instance = dlsched.load(PAIRS[problem][0])
+    return dlsched.solve(instance, PAIRS[problem][1]), dlsched.solve(instance)
+
+
+def title(figure: Any) -> str:
+    """Return a figure's title in one line."""
+    return " ".join(figure.get_suptitle().split())
+
+
+@pytest.mark.parametrize(
+    "problem", ["reclaiming", "utility", *(pytest.param(n, marks=pytest.mark.slow) for n in PAIRS)]
+)
+def test_every_problem_has_a_difference(problem: str) -> None:
+    """Two pictures, the numbers in the title, one legend; text is inside, and not too small."""
+    a, b = pair(problem)
+    figure = at_width("double", dlsched.plot_difference, a, b)
+    assert PAIRS[problem][2] in title(figure) and "gap of" in title(figure)
+    left, right = figure.axes
+    assert left.get_title(loc="left").startswith(f"{a.method}: ")
+    assert " ".join(right.get_title(loc="left").split()).endswith("; optimal")
+    assert len(figure.legends) == 1 and left.get_legend() is None
+    require_legible(figure)
+
+
+def test_what_is_equal_is_pale() -> None:
+    """A solution beside itself has no colour of a job, and the title says so."""
+    _, best = pair("reclaiming")
+    figure: Any = dlsched.plot_difference(best, best.solution)
+    assert title(figure) == (
+        "lyra-fig5: 0 of 4 jobs and 0 of 6 servers differ; equal in all levels"
+    )
+    faces = {mpl.colors.to_hex(p.get_facecolor(), keep_alpha=True) for p in figure.axes[0].patches}
+    assert {face for face in faces if face.endswith("ff")} == {"#e6e9edff", "#ffffffff"}
+    (legend,) = figure.legends
+    assert "the same outcome in both" in [text.get_text() for text in legend.get_texts()]
+
+
+def test_a_narrow_one_is_above_the_other() -> None:
+    """At the width of one column the two pictures are one above the other."""
+    figure = at_width("single", dlsched.plot_difference, *pair("elastic"), title="$a$ title")
+    above, below = (ax.get_position() for ax in figure.axes)
+    assert above.y0 > below.y1
+    assert title(figure) == r"\$a\$ title"
+
+
+def test_differences_of_two_instances_are_refused() -> None:
+    """Two instances, and results without a solution; the number of open figures stays."""
+    a, _ = pair("elastic")
+    other = dlsched.solve("lyra-table4")
+    before = len(plt.get_fignums())
+    with pytest.raises(dlsched.OptionError, match="two solutions of one instance"):
+        dlsched.plot_difference(a, other)
+    impossible = dlsched.load("lyra-fig5").model_copy(update={"demand": 99})
+    with pytest.raises(dlsched.OptionError, match="a result has none"):
+        dlsched.plot_difference(dlsched.solve(impossible), dlsched.solve(impossible))
+    assert len(plt.get_fignums()) == before
+
+
+def test_a_search_is_best_solution_and_bound() -> None:
+    """The lines are the trajectory's, the best so far, from its first point to the total time."""
+    result = dlsched.solve("interleaving-32")
+    ax = dlsched.plot_search(result)
+    best, bound = ax.lines
+    assert [best.get_label(), bound.get_label()] == ["best solution", "bound"]
+    assert list(bound.get_ydata()[1:]) == sorted(bound.get_ydata()[1:], reverse=True)
+    assert best.get_ydata()[-1] == pytest.approx(float(result.objective[0]))
+    assert ax.get_xlim() == pytest.approx((0, result.seconds.total))
+    assert ax.get_title(loc="left").endswith("optimal")
+
+
+def test_searches_that_cannot_be_drawn() -> None:
+    """No points, points of several levels, and what is no result."""
+    result = dlsched.solve("lyra-fig5")
+    for points, said in (
+        ((), "recorded no objective"),
+        ((Point(0.1, 1.0, 1.0), Point(0.2, 0.0, 0.0)), "several levels"),
+    ):
+        object.__setattr__(result, "trajectory", points)
+        with pytest.raises(dlsched.OptionError, match=said):
+            dlsched.plot_search(result)
+    object.__setattr__(result, "trajectory", (Point(0.1, 1.0, 1.0), Point(0.2, 0.0, 0.0)))
+    with pytest.raises(dlsched.OptionError, match="several levels"):
+        dlsched.plot_search(result)
+    object.__setattr__(result, "trajectory", (Point(0.1, 3.0, 0.5), Point(0.2, 1.0, 1.0)))
+    assert dlsched.plot_search(result).get_ylabel() == "preempted"
+    with pytest.raises(dlsched.OptionError, match="cannot draw str"):
+        dlsched.plot_search("lyra-fig5")  # type: ignore[arg-type]
