@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import dlsched
-from calls import MAIN, python, run
+from calls import MAIN, install, python, run
 from dlsched.doctor import Examination, examine
 
 
@@ -74,28 +74,18 @@ print(json.dumps([packages, solvers, found.problems]))
 """
 
 
-def install(folder: Path, name: str, version: str, required: list[str] = []) -> None:  # noqa: B006
-    """Install a package of one module; what is called broken cannot be imported."""
-    module = name.lower().replace("-", "_").replace(".", "_")
-    facts = folder / f"{name.replace('-', '_')}-{version}.dist-info"
-    facts.mkdir()
-    lines = [f"Requires-Dist: {entry}" for entry in required]
-    head = ["Metadata-Version: 2.1", f"Name: {name}", f"Version: {version}", *lines]
-    (facts / "METADATA").write_text("\n".join(head) + "\n")
-    if name != "dlsched":
-        (facts / "top_level.txt").write_text(f"_{name[-3:]}\n{module}\n")
-        text = "raise OSError('libnone.so.1 not found')" if "broken" in module else ""
-        (folder / f"{module}.py").write_text(text)
-
-
 def test_packages_and_solvers_that_are_broken(tmp_path: Path) -> None:
     """What is missing, too old or broken is a problem with a remedy; of an extra it is listed.
 
     Versions are compared number by number. A solver that raises does not work.
     """
-    install(tmp_path, "dlsched", dlsched.__version__, REQUIRED)
+    required = "".join(f"Requires-Dist: {entry}\n" for entry in REQUIRED)
+    install(tmp_path, "dlsched", dlsched.__version__, required)
     for name, version in INSTALLED.items():
-        install(tmp_path, name, version)
+        module = name.lower().replace("-", "_").replace(".", "_")
+        text = "raise OSError('libnone.so.1 not found')" if "broken" in module else ""
+        top = f"_{name[-3:]}\n{module}\n"
+        install(tmp_path, name, version, top_level=top, **{module: text})
     (tmp_path / "highspy.py").write_text("raise ImportError('libhighs.so not found')")
     cbc = tmp_path / "cbc"
     cbc.write_text("#!/bin/sh\necho licence expired >&2\nexit 3\n")

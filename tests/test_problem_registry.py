@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import dlsched
-from calls import apart, python
+from calls import apart, install, python
 from dlsched import registry, testing
 from dlsched.problems.reclaiming import Instance, Solution
 
@@ -138,13 +138,10 @@ def test_callables_that_cannot_be_methods(method: Any, message: str, instance: I
     assert row["status"] == "error" and message in row["reason"]
 
 
-def install(folder: Path, group: str, module: str, text: str, name: str = "theirs") -> None:
+def provide(folder: Path, group: str, module: str, text: str, name: str = "theirs") -> None:
     """Install a package with an entry point, an object ``PLUGIN`` of its module."""
-    facts = folder / f"{module}-1.0.dist-info"
-    facts.mkdir(parents=True)
-    (facts / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.0\n")
-    (facts / "entry_points.txt").write_text(f"[{group}]\n{name} = {module}:PLUGIN\n")
-    (folder / f"{module}.py").write_text(text)
+    entry = f"[{group}]\n{name} = {module}:PLUGIN\n"
+    install(folder, module, entry_points=entry, **{module: text})
 
 
 METHODS = """
@@ -165,8 +162,8 @@ print(*(str(warning.message) for warning in said), sep="\\n")
 
 def test_methods_of_installed_packages(tmp_path: Path) -> None:
     """They are there without an import; a package that is broken is warned of once, harmlessly."""
-    install(tmp_path, registry.METHODS_GROUP, "good", METHODS)
-    install(tmp_path, registry.METHODS_GROUP, "stranger", "import torch_that_is_not_there")
+    provide(tmp_path, registry.METHODS_GROUP, "good", METHODS)
+    provide(tmp_path, registry.METHODS_GROUP, "stranger", "import torch_that_is_not_there")
     said = python(WARNED, env={"PYTHONPATH": f"{tmp_path}:{Path(dlsched.__file__).parents[1]}"})
     *found, warned = said.stdout.splitlines()
     assert found == ["theirs", "lyra", "theirs"]
@@ -181,10 +178,10 @@ def test_broken_problems(
     """Packages that raise, exit, or take a name are warned of; all else works."""
     texts = {"gone": "import nowhere", "exits": "raise SystemExit(3)", "wrong": "PLUGIN = 3"}
     for name, text in texts.items():
-        install(tmp_path, registry.PROBLEMS_GROUP, f"{name}_problem", text, name)
-    install(tmp_path, registry.PROBLEMS_GROUP, "taking", "", "elastic")
+        provide(tmp_path, registry.PROBLEMS_GROUP, f"{name}_problem", text, name)
+    provide(tmp_path, registry.PROBLEMS_GROUP, "taking", "", "elastic")
     for name in ("one", "other"):
-        install(tmp_path, registry.PROBLEMS_GROUP, f"{name}_of_two", "PLUGIN = 3", "twice")
+        provide(tmp_path, registry.PROBLEMS_GROUP, f"{name}_of_two", "PLUGIN = 3", "twice")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.warns(UserWarning) as caught:
         found = registry.usable_problems()
@@ -212,7 +209,7 @@ def test_a_problem_that_is_half_there(monkeypatch: pytest.MonkeyPatch, tmp_path:
 
     In a package of packages two dots lead to the problem's, three and four beyond it.
     """
-    install(tmp_path, registry.PROBLEMS_GROUP, "half_problem", HALF, "half")
+    provide(tmp_path, registry.PROBLEMS_GROUP, "half_problem", HALF, "half")
     package = tmp_path / "company" / "scheduling" / "mine"
     folder = package / "definition"
     folder.mkdir(parents=True)

@@ -21,14 +21,6 @@ from dlsched.sweeps import Store
 LIST = ["list", "problems", "--problem", "reclaiming"]
 
 
-@pytest.fixture(scope="module")
-def hard(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give an instance that takes longer than any test waits."""
-    path = tmp_path_factory.mktemp("hard") / "hard.json"
-    dlsched.save(dlsched.load("reclaiming-open-100-scattered"), path)
-    return path
-
-
 def test_reader_goes_away() -> None:
     """A closed pipe ends the command without a traceback, as it does other programs."""
     reader, writer = os.pipe()
@@ -58,27 +50,30 @@ def test_stdout_closed_from_the_start(command: str, tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+def named(name: str, folder: Path) -> Path:
+    """Return a file with an instance of this name."""
+    made = dlsched.generate("reclaiming", servers=3).model_copy(update={"name": name})
+    dlsched.save(made, folder / "x.json")
+    return folder / "x.json"
+
+
 @pytest.mark.parametrize("encoding", ["ascii", pytest.param("cp1252", marks=pytest.mark.slow)])
 def test_letters_that_stdout_does_not_have(encoding: str, tmp_path: Path) -> None:
     """They are spelled out, in texts and tables; nothing ends the command."""
-    name = "caf\N{LATIN SMALL LETTER E WITH ACUTE} \N{CJK UNIFIED IDEOGRAPH-4ED5}"
-    made = dlsched.generate("reclaiming", servers=3).model_copy(update={"name": name})
-    dlsched.save(made, tmp_path / "x.json")
+    file = named("caf\N{LATIN SMALL LETTER E WITH ACUTE} \N{CJK UNIFIED IDEOGRAPH-4ED5}", tmp_path)
     shown = "caf\\xe9" if encoding == "ascii" else "caf\xe9"
     for command, *flags in (["show"], ["compare", "-m", "lyra"]):
         set_to = {"PYTHONIOENCODING": encoding}
-        ran = python(MAIN, command, tmp_path / "x.json", *flags, env=set_to, encoding=encoding)
+        ran = python(MAIN, command, file, *flags, env=set_to, encoding=encoding)
         assert f"{shown} \\u4ed5" in ran.stdout
 
 
 def test_letters_that_the_font_does_not_have(tmp_path: Path) -> None:
     """A picture names them in one line, instead of a warning of matplotlib for each."""
     name = "\N{CJK UNIFIED IDEOGRAPH-4ED5}\N{CJK UNIFIED IDEOGRAPH-4E8B}"
-    made = dlsched.generate("reclaiming", servers=3).model_copy(update={"name": name})
-    dlsched.save(made, tmp_path / "x.json")
     settings = {"MATPLOTLIBRC": str(tmp_path), "PYTHONIOENCODING": "utf-8"}
     (tmp_path / "matplotlibrc").write_text("font.family: DejaVu Sans\n", encoding="utf-8")
-    plot = ["plot", tmp_path / "x.json", "-o", tmp_path / "x.png", "--quiet"]
+    plot = ["plot", named(name, tmp_path), "-o", tmp_path / "x.png", "--quiet"]
     ran = python(MAIN, *plot, env=settings, encoding="utf-8")
     assert ran.stderr.startswith(f"note: the font has no picture of {name[0]} {name[1]}: name")
     assert ran.stderr.count("\n") == 1
@@ -102,9 +97,10 @@ def test_full_disk() -> None:
     assert (ran.returncode, ran.stderr) == (2, "error: no space left on device\n")
 
 
-def test_interrupt_shows_what_there_is(hard: Path, tmp_path: Path) -> None:
+def test_interrupt_shows_what_there_is(tmp_path: Path) -> None:
     """Ctrl-C ends the search; the incumbent is shown and written, the log is on stderr only."""
     flags = ["--json", "--log", "-o", "hard.sol.json"]
+    hard = "reclaiming-open-100-scattered"
     process = started(MAIN, "solve", hard, *flags, cwd=tmp_path)
     assert process.stderr is not None
     log = ""

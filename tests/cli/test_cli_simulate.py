@@ -10,8 +10,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from calls import MAIN, PATIENCE, refusal, run, started
 
 TRACE = ("simulate", "sample-philly", "--servers", "4")
@@ -61,30 +59,6 @@ def test_a_log_is_complete_and_not_overwritten(tmp_path: Path) -> None:
     log.write_bytes(content)
     damaged = refusal(*logged, "--resume")
     assert "cannot be read (database disk image is malformed); name another file" in damaged
-
-
-REFUSED = [
-    ("--policy srtff", "did you mean 'srtf'"),
-    ("--policy srtf --profiles nobody", "set of profiles"),
-    ("--policy srtf --profile-option split=1/1/1", "belongs to --profiles"),
-    ("--policy srtf --resume", "name its file: --log FILE"),
-    ("--policy srtf --method exact", "srtf solves no problem"),
-    ("--policy srtf --knows truth", "--knows belongs to a scheduler's record"),
-    ("--policy yarn_cs --set interval=0", "interval is 0; give seconds above 0"),
-    *((f"--policy {name} --set speed=2", "has no 'speed'") for name in ("srtf", "hadar")),
-    ("--policy federated --set speed=2", "federated has no 'speed'"),
-    (f"{SYNERGY} --profile-option shape=2", "--profiles synergy has no 'shape'"),
-    (f"{SYNERGY} --profile-option cpus_per_gpu=few", "write a whole number"),
-    (f"{SYNERGY} --profile-option measured=gone.json", "gone.json: cannot be read"),
-    (f"{SYNERGY} --set gap=small", "write a number"),
-    (SYNERGY, "have CPUs and memory"),
-]
-
-
-@pytest.mark.parametrize(("flags", "message"), REFUSED)
-def test_what_cannot_be_simulated(flags: str, message: str) -> None:
-    """A wrong name, option or size is one error that names it, and exit status 2."""
-    assert message in refusal(*TRACE, *flags.split())
 
 
 def options_of(policy: str) -> list[str]:
