@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import dlsched
@@ -214,17 +213,6 @@ def test_compare_tells_instances_of_one_name_apart(workdir: Path) -> None:
         dlsched.save(inst, f"{i}.json")
     rows = data("compare", "0.json", "1.json", "-m", "lyra")
     assert [row["instance"] for row in rows] == names[:2]
-
-
-def test_compare_has_the_method_asked_for_and_the_one_that_ran() -> None:
-    """``"exact"`` stays ``"exact"`` in every row, beside the method that it stands for."""
-    instances = [dlsched.load(name) for name in ("lyra-fig5", "lyra-table2", "muri-fig4")]
-    frame = dlsched.compare(instances, ["exact"])
-    assert list(frame["method"]) == ["exact"] * 3
-    assert list(frame["resolved_method"]) == ["milp", "dp", "blossom"]
-    failed = dlsched.compare(instances[:1], ["exact", "nobody"], levels=7)
-    assert list(failed["method"]) == ["exact", "nobody"]
-    assert failed["resolved_method"][0] == "milp" and pd.isna(failed["resolved_method"][1])
 
 
 def test_methods_of_one_name_are_told_apart() -> None:
