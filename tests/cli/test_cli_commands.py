@@ -55,19 +55,16 @@ def test_every_command_has_a_summary_help_and_json(name: str) -> None:
 
 
 def test_list() -> None:
-    """List shows problems, instances and methods; a kind and a problem narrow it."""
+    """List shows problems, instances, methods and policies; a kind and a problem narrow it."""
     found = data("list")
     assert [row["problem"] for row in found["problems"]] == dlsched.list_problems()
     assert [row["instance"] for row in found["instances"]] == dlsched.list_instances()
-    names = [row["method"] for row in found["methods"] if row["problem"] == "reclaiming"]
-    assert names == list(dlsched.list_methods("reclaiming")["method"])
     assert "lyra" in run("list").stdout
     found = data("list", "methods", "--problem", "reclaiming")
-    assert list(found) == ["methods"]
-    assert {row["problem"] for row in found["methods"]} == {"reclaiming"}
+    names = list(dlsched.list_methods("reclaiming")["method"])
+    assert list(found) == ["methods"] and [row["method"] for row in found["methods"]] == names
     rows = data("list", "policies")["policies"]
-    assert [row["policy"] for row in rows] == list_policies()
-    assert all(row["summary"] for row in rows)
+    assert [row["policy"] for row in rows] == list_policies() and all(r["summary"] for r in rows)
 
 
 def test_show() -> None:
@@ -76,11 +73,8 @@ def test_show() -> None:
     assert [level["level"] for level in shown["levels"]] == ["preempted", "collateral"]
     milp = next(m for m in shown["methods"] if m["method"] == "milp")
     assert milp["kind"] == "exact" and milp["options"] == {"levels": 2}
-    meanings = {row["parameter"]: row["meaning"] for row in shown["generator"]}
-    assert meanings["demand"] == "Servers to return; a tenth of them by default."
     for name in dlsched.list_problems():
-        rows = data("show", name)["generator"]
-        assert [row["parameter"] for row in rows if not row["meaning"]] == [], name
+        assert all(row["meaning"] for row in data("show", name)["generator"]), name
     assert "a tenth of them by default" in run("show", "reclaiming").stdout
     shown = data("show", "small.json")
     assert shown["size"] == {"demand": 1, "servers": 3, "jobs": 3}

@@ -8,8 +8,7 @@ from typing import Any
 
 import pyomo.environ as pyo
 import pytest
-from changes import assert_right
-from enumerations import DRAWN, instances, solutions
+from enumerations import DRAWN, assert_right, instances, solutions
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 

@@ -10,8 +10,7 @@ from typing import Any
 
 import pyomo.environ as pyo
 import pytest
-from changes import nameable
-from enumerations import DRAWN, SIZES, instances, solutions
+from enumerations import DRAWN, SIZES, instances, nameable, solutions
 from hypothesis import given, settings
 
 import dlsched
@@ -78,28 +77,36 @@ def point(instance: Any, solution: Any) -> tuple[float, ...]:
     return tuple(round(model.component(name)[key].value or 0) for name, key in names)
 
 
-def validate_best_solutions(instance: Any) -> None:
+def validate_best_solutions(instance: Any, distinct: Any) -> None:
     """Compare the five best solutions with the enumeration: in order, and none is left out."""
-    best: dict[tuple[float, ...], Any] = {}
+    best: dict[Any, Any] = {}
     for solution in solutions(instance) or ():
-        key, value = point(instance, solution), dlsched.verify(instance, solution).objective
+        value = dlsched.verify(instance, solution).objective
+        key = losses(value) if distinct == "objective" else point(instance, solution)
         if key not in best or value.better_than(best[key]):
             best[key] = value
-    results = dlsched.best_solutions(instance, 5)
-    found = [losses(result.objective) for result in results]
-    assert found == [
+    results = dlsched.best_solutions(instance, 5, distinct=distinct)
+    assert {result.status for result in results} == {"optimal"}
+    assert [losses(result.objective) for result in results] == [
         pytest.approx(value, rel=1e-6, abs=1e-9) for value in sorted(map(losses, best.values()))[:5]
     ]
-    assert len({point(instance, result.solution) for result in results}) == len(results)
+    if distinct == "variables":
+        assert len({point(instance, result.solution) for result in results}) == len(results)
+
+
+LONG = (("dispatch", "variables"), ("placement", "variables"), ("placement", "objective"))
+"""What takes seconds."""
+CASES = [(name, distinct, 0) for name in sorted(SIZES) for distinct in ("variables", "objective")]
+CASES += [("sensitivity", "objective", 1)]
 
 
 @pytest.mark.parametrize(
-    "problem",
-    [pytest.param(p, marks=[SLOW] * (p in ("dispatch", "placement"))) for p in sorted(SIZES)],
+    ("problem", "distinct", "seed"),
+    [pytest.param(*case, marks=[SLOW] * (case[:2] in LONG)) for case in CASES],
 )
-def test_best_solutions_are_the_best_distinct_ones(problem: str) -> None:
-    """As many points as the enumeration has."""
-    validate_best_solutions(drawn(problem, 0)[0])
+def test_best_solutions_are_the_best_distinct_ones(problem: str, distinct: Any, seed: int) -> None:
+    """None is left out, also those that only solutions with choices have that others dominate."""
+    validate_best_solutions(drawn(problem, seed)[0], distinct)
 
 
 def test_what_highs_presolve_fails_at_is_solved_without_it() -> None:
@@ -115,24 +122,7 @@ def test_what_highs_presolve_fails_at_is_solved_without_it() -> None:
         {"id": "j2", "gpus_per_worker": 1, "base": 2, "flexible": 1, "elastic": True},
     ]
     text = {"dlsched": 1, "problem": "workers", "name": "fails", "servers": servers, "jobs": jobs}
-    validate_best_solutions(dlsched.load(text))
-
-
-@pytest.mark.parametrize(
-    ("problem", "seed"),
-    [
-        *(("sensitivity", seed) for seed in range(2)),
-        *((name, 0) for name in sorted(SIZES) if name not in ("sensitivity", "placement")),
-        pytest.param("placement", 0, marks=SLOW),
-    ],
-)
-def test_best_solutions_by_objective_leave_out_no_objective(problem: str, seed: int) -> None:
-    """Also those that only solutions with choices have that others dominate."""
-    instance, _, found = drawn(problem, seed)
-    results = dlsched.best_solutions(instance, 5, distinct="objective")
-    assert {result.status for result in results} == {"optimal"}
-    expected = sorted(set(map(losses, found)))[:5]
-    assert [losses(result.objective) for result in results] == list(map(pytest.approx, expected))
+    validate_best_solutions(dlsched.load(text), "variables")
 
 
 @pytest.mark.parametrize("distinct", ["variables", "objective"])

@@ -160,7 +160,6 @@ GIVEN: list[tuple[dict[str, Any], str]] = [
     ({"name": "../up"}, "its name must be"),
     ({"constrain": 3}, "constrain must be a function"),
     ({"levels": []}, "at least one level"),
-    ({"levels": ["speed"]}, "reclaiming has: preempted, collateral"),
     ({"levels": ["preempted", "preempted"]}, "a name twice"),
     ({"fix": {"x[s1]": "1"}}, "must be a finite number"),
     ({"fix": {1: 1}}, "variant few: fix"),
@@ -170,7 +169,6 @@ GIVEN: list[tuple[dict[str, Any], str]] = [
     ({"version": ""}, "must be text, as '1'"),
     ({"fix": {"x[zero]": 1}}, "fix names 'x[zero]', which is no variable"),
     ({"levels": [Level("ROW_SCALES", "minimize", one)]}, "rename it"),
-    ({"problem": "elastic"}, "is for elastic"),
 ]
 
 

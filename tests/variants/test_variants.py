@@ -10,8 +10,7 @@ from typing import Any
 
 import pyomo.environ as pyo
 import pytest
-from changes import nameable
-from enumerations import SIZES
+from enumerations import SIZES, nameable
 
 import dlsched
 from calls import run

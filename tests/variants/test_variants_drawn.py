@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyomo.environ as pyo
 import pytest
-from changes import assert_right, changes
-from enumerations import DRAWN, SIZES, best_of, instances, solutions
+from enumerations import DRAWN, SIZES, assert_right, best_of, changes, instances, solutions
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
