@@ -262,16 +262,6 @@ def test_an_instance_without_a_model(name: str, tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_a_format_that_is_unknown(tmp_path: Path) -> None:
-    """Only LP and MPS are written; which one is said, or in the file's name."""
-    with pytest.raises(dlsched.OptionError, match="write one of: lp, mps"):
-        dlsched.export("lyra-fig5", tmp_path / "a.lp", format="nl")
-    assert not list(tmp_path.iterdir())
-    dlsched.export("lyra-fig5", tmp_path / "a.txt", format="lp")
-    dlsched.export("lyra-fig5", tmp_path / "a.lp.gz", format="mps")
-    assert "end" in (tmp_path / "a.txt").read_text().split()
-
-
 model = PROBLEM.module("model")
 NAMED: Any = SimpleNamespace(name="two")
 
