@@ -140,7 +140,7 @@ def core_packages() -> set[str]:
 
 
 def absent() -> list[str]:
-    """Return the modules that the core_packages would not have."""
+    """Return the modules that the core would not have."""
     kept = core_packages() | {"dlsched"}
     owners = metadata.packages_distributions()
     return [module for module, names in owners.items() if not kept & set(map(normal, names))]
@@ -193,17 +193,10 @@ def test_what_the_command_says(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 REQUIRED = [
-    "numpy>=99.5",
-    "no-such-package>=1.0",
-    "rich[jupyter]>=0.1",
-    "broken-one>=1.0",
-    "older>=1.10",
-    "candidate>=2.0.1",
-    "newer>=2024.8",
-    "cvxopt-none>=1.3; extra == 'glpk'",
-    "Broken.Two>=1.0; extra == 'plot'",
-    "ruff>=999; extra == 'dev'",
-]
+    "numpy>=99.5", "no-such-package>=1.0", "rich[jupyter]>=0.1", "broken-one>=1.0", "older>=1.10",
+    "candidate>=2.0.1", "newer>=2024.8", "cvxopt-none>=1.3; extra == 'glpk'",
+    "Broken.Two>=1.0; extra == 'plot'", "ruff>=999; extra == 'dev'",
+]  # fmt: skip
 """What the dlsched that is installed in the next test needs."""
 INSTALLED = {
     "broken-one": "2.0", "Broken.Two": "2.0", "older": "1.9", "candidate": "2.0rc1",

@@ -359,7 +359,7 @@ def notices(instance, rng):
 
 @pytest.fixture(scope="module")
 def slow_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give a slow_folder with an instance, and methods, that take longer than any test waits."""
+    """Give a folder with an instance, and methods, that take longer than any test waits."""
     slow_folder = tmp_path_factory.mktemp("progress")
     dlsched.save(dlsched.load("reclaiming-open-520-scattered"), slow_folder / "hard.json")
     (slow_folder / "slow_methods.py").write_text(SLOW)
