@@ -11,6 +11,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Mapping
 from functools import wraps
+from pathlib import Path
 from typing import Any
 
 from typer.testing import CliRunner, Result
@@ -94,6 +95,17 @@ def refusal(*arguments: object) -> str:
     ran = run(*arguments, status=2)
     assert ran.stdout == "" and ran.stderr.startswith("error: ") and ran.stderr.count("\n") == 1
     return ran.stderr
+
+
+def install(folder: Path, name: str, version: str = "1.0", more: str = "", **files: str) -> None:
+    """Install a package: lines of its metadata, its other facts and modules by their names."""
+    facts = folder / f"{name.replace('-', '_')}-{version}.dist-info"
+    facts.mkdir(parents=True)
+    head = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+    (facts / "METADATA").write_text(head + more)
+    for file, text in files.items():
+        place = facts if file in ("entry_points", "top_level") else folder
+        (place / f"{file}.{'txt' if place is facts else 'py'}").write_text(text)
 
 
 def suite_text(instances: str | list[str], *methods: str, **head: Any) -> str:

@@ -23,7 +23,7 @@ HOME = Path(__file__).resolve().parents[1]
 TESTS = (
     *(f"tests/{folder}" for folder in ("contract", "cli", "internal/solvers", "records")),
     *("tests/solvers", "tests/sweeps", "tests/testing"),
-    *(f"tests/test_{name}.py" for name in ("api", "result", "package", "extras")),
+    *(f"tests/test_{name}.py" for name in ("api", "evaluation", "package", "extras")),
     "tests/test_problem_registry.py",
     "tests/test_docs.py::test_schemas_are_current",
     "tests/test_docs.py::test_schema_is_as_strict_as_the_code",

@@ -1,18 +1,24 @@
-"""The public calls: solve, compare, verify, and what they refuse."""
+"""The public calls: solve, compare, verify, what they refuse, and the names in their tables."""
 
 from __future__ import annotations
 
+import functools
 import inspect
+import itertools
+import os
 import re
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import dlsched
-from dlsched import Bound, Claim, OptionError, Run, Status, registry
+from calls import data
+from dlsched import Bound, Claim, OptionError, Run, registry
 from dlsched.problems.reclaiming import Instance
+from dlsched.records import pool, queue, read_trace, snapshot
 
 
 @pytest.fixture
@@ -72,27 +78,13 @@ def test_compare_takes_the_strongest_bound(instance: Instance) -> None:
 
     table = dlsched.compare([instance], [weak, "lp", "exact"]).set_index("method")
     assert table["preempted_best_bound"].nunique() == 1 and table.loc["weak", "gap"] == 1
-    assert table.loc["weak", "preempted_best_bound"] == table.loc["exact", "preempted"]
     assert table.loc["lp", "status"] == "no solution"
 
 
-def test_infeasible_in_the_instance_s_words() -> None:
-    """An instance without a solution says why, whatever the method."""
-    instance = dlsched.generate("reclaiming", servers=6, demand=9)
-    for method in ("exact", "lyra", "lp"):
-        result = dlsched.solve(instance, method)
-        assert result.status is Status.INFEASIBLE and result.solution is None
-        assert result.reason == "demand 9 servers, 6 exist"
-
-
-def test_verify(instance: Instance) -> None:
-    """Checking needs the instance that the solution was made for."""
+def test_verify_takes_bounds(instance: Instance) -> None:
+    """A report has the gap to them."""
     result = dlsched.solve(instance)
-    report = dlsched.verify(instance, result, bound=result.bound)
-    assert report and report.objective == result.objective and report.gap == (0, 0)
-    other = dlsched.generate("reclaiming", seed=1, servers=30, demand=7, spread=0.8)
-    with pytest.raises(dlsched.InstanceError, match="instance_sha256"):
-        dlsched.verify(other, result)
+    assert dlsched.verify(instance, result, bound=result.bound).gap == (0, 0)
 
 
 WRONG = {
@@ -148,9 +140,8 @@ def test_options_have_their_types_checked(name: str) -> None:
                 ):
                     dlsched.solve(examples[0], method, **{parameter.name: value})
                 count += 1
-    for parameter in [*inspect.signature(owner.module("generate").generate).parameters.values()][
-        1:
-    ]:
+    parameters = inspect.signature(owner.module("generate").generate).parameters
+    for parameter in [*parameters.values()][1:]:
         for value in OF_ANOTHER_TYPE[str(parameter.annotation)]:
             with pytest.raises(OptionError, match=rf"^{parameter.name}=.* must be [^\n]+$"):
                 dlsched.generate(name, **{parameter.name: value})
@@ -158,19 +149,23 @@ def test_options_have_their_types_checked(name: str) -> None:
     assert count > 20
 
 
-def test_calls_check_types() -> None:
-    """What is right is said in words."""
-    with pytest.raises(OptionError, match=r"^trials='x' must be a whole number, or None$"):
-        dlsched.solve("placement-small-01", "annealing", trials="x")
-    with pytest.raises(OptionError, match=r"^sizes=.* must be a mapping from whole numbers to num"):
-        dlsched.generate("reclaiming", sizes={"1": 0.5})
-    with pytest.raises(OptionError, match=r"^hours=\(1,\) must be 2 numbers$"):
-        dlsched.generate("elastic", hours=(1,))
-    with pytest.raises(OptionError, match=r"^readers=3 must be a list of numbers$"):
-        dlsched.generate("placement", readers=3)
-    for seed in ("x", -1, None, 1.5, True):
-        with pytest.raises(OptionError, match="must be a whole number from 0"):
-            dlsched.generate("placement", seed=seed)  # type: ignore[arg-type]
+IN_WORDS: list[tuple[Any, dict[str, Any], str]] = [
+    ("placement-small-01", {"trials": "x"}, "^trials='x' must be a whole number, or None$"),
+    ("reclaiming", {"sizes": {"1": 0.5}}, "^sizes=.* must be a mapping from whole numbers to num"),
+    ("elastic", {"hours": (1,)}, r"^hours=\(1,\) must be 2 numbers$"),
+    ("placement", {"readers": 3}, "^readers=3 must be a list of numbers$"),
+    *(("placement", {"seed": s}, "must be a whole number from 0") for s in ("x", -1, None, 1.5)),
+]
+
+
+@pytest.mark.parametrize(("name", "options", "said"), IN_WORDS)
+def test_what_is_right_is_said_in_words(name: str, options: dict[str, Any], said: str) -> None:
+    """Of options of a method, and of a generator."""
+    with pytest.raises(OptionError, match=said):
+        if name in registry.BUILT_IN:
+            dlsched.generate(name, **options)
+        else:
+            dlsched.solve(name, "annealing", **options)
 
 
 @pytest.mark.parametrize("value", [3, np.int64(3), np.int32(3)])
@@ -178,3 +173,91 @@ def test_whole_numbers_of_other_libraries_are_taken(value: int) -> None:
     """NumPy's whole numbers are whole numbers, and exact shares are numbers."""
     dlsched.generate("reclaiming", servers=value, spread=value / 10, demand=value)
     dlsched.generate("reclaiming", servers=4, spread=Fraction(1, 3), demand=1)
+
+
+def test_different_parameters_give_different_names() -> None:
+    """Names carry parameters of any type and length."""
+    asked: list[dict[str, Any]] = [
+        *({"servers": 4, "spread": spread} for spread in (0, 1, 0.5, 0.25, Fraction(1, 3))),
+        *({"sizes": {1: 0.5, 8: 0.5 + n}} for n in range(3)),
+        {"sizes": dict.fromkeys(range(1, 60), 1)},
+        {"sizes": dict.fromkeys(range(1, 61), 1)},
+    ]
+    names = [dlsched.generate("reclaiming", **options).name for options in asked]
+    assert len(set(names)) == len(names) and max(map(len, names)) < 110
+    made = dlsched.generate("reclaiming", 3, servers=4, demand=1)
+    assert made.name == "reclaiming-servers=4-demand=1-3"
+    assert dlsched.generate("elastic", 2).name == "elastic-2"
+
+
+def test_pools_queues_and_snapshots() -> None:
+    """Options that give another instance of the same trace and moment give another name."""
+    trace = read_trace("synthetic-1")
+    made: list[dlsched.Instance] = [pool(trace, budget=b) for b in (None, 0.2, 0.5)]
+    made += [queue(trace, "6d", order=order) for order in ("srsf", "2d-las")]
+    for options in ({}, {"demand": 3}, {"elastic": 0.5}, {"seed": 4}, {"spread": False}):
+        shot = snapshot(trace, "6d", servers=16, **options)  # type: ignore[arg-type]
+        made += [shot.reclaiming, shot.elastic]
+    for one, two in itertools.combinations(made, 2):
+        assert one.name != two.name or one.sha256 == two.sha256
+
+
+def test_compare_tells_instances_of_one_name_apart(workdir: Path) -> None:
+    """In a table of compare, and on the command line, each instance has a name of its own."""
+    made = [dlsched.generate("reclaiming", seed, servers=4) for seed in (1, 2, 3)]
+    made[:2] = [inst.model_copy(update={"name": "same"}) for inst in made[:2]]
+    frame = dlsched.compare(made, ["lyra", "random"])
+    names = [f"same ({inst.sha256[:8]})" for inst in made[:2]] + [made[2].name]
+    assert list(frame["instance"]) == [name for name in names for _ in range(2)]
+    for i, inst in enumerate(made):
+        dlsched.save(inst, f"{i}.json")
+    rows = data("compare", "0.json", "1.json", "-m", "lyra")
+    assert [row["instance"] for row in rows] == names[:2]
+
+
+def test_methods_of_one_name_are_told_apart() -> None:
+    """Two functions of the same name have labels of their own; one asked for twice has one."""
+
+    def make(count: int) -> Any:
+        def same(instance: Any, rng: Any) -> dict[str, Any]:
+            return {"returned": [s.id for s in instance.servers[:count]]}
+
+        return same
+
+    one, two = make(1), make(2)
+    methods = [one, two, one, "lyra", "lyra", functools.partial(one)]
+    frame = dlsched.compare([dlsched.load("lyra-fig5")], methods)
+    labels = list(frame["method"])
+    assert labels[0] == labels[2] != labels[1] and labels[3] == labels[4] == "lyra"
+    assert list(frame["resolved_method"][:2]) == ["same", "same"]
+
+
+def test_compare_keeps_odd_texts() -> None:
+    """Reasons and exceptions with halves of surrogate pairs, or of any length, fit the table."""
+
+    def says(instance: Any, run: Any) -> dlsched.Claim:
+        return dlsched.Claim(status=dlsched.Status.NO_SOLUTION, reason="\ud800" + "x" * 10**7)
+
+    def raises(instance: Any, rng: Any) -> None:
+        raise ValueError("\udfff" + "y" * 10**7)
+
+    def leaves(instance: Any, rng: Any) -> None:
+        raise SystemExit("bye")
+
+    frame = dlsched.compare([dlsched.load("lyra-fig5")], [says, raises, leaves, "lyra"])
+    assert list(frame["status"]) == ["no solution", "error", "error", "feasible"]
+    assert frame["reason"].str.len().max() <= 2000
+    assert r"says says: \ud800xx" in frame["reason"][0] and r"\udfffyy" in frame["reason"][1]
+    assert frame["reason"][2] == "SystemExit: bye"
+
+
+def test_a_method_that_forks_in_compare() -> None:
+    """The child of a method that forks and returns ends; the program goes on once."""
+
+    def forks(instance: Any, rng: Any) -> dict[str, Any]:
+        os.fork()
+        return {"returned": [s.id for s in instance.servers[: instance.demand]]}
+
+    process = os.getpid()
+    assert list(dlsched.compare(["lyra-fig5"], [forks])["status"]) == ["feasible"]
+    assert os.getpid() == process and os.waitstatus_to_exitcode(os.wait()[1]) == 0

@@ -1,4 +1,4 @@
-"""Python on pages runs and type-checks; what programs write of pages and schemas is of today."""
+"""Pages: their Python runs, formulas are right, what programs write of them is of today."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import inspect
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -187,25 +188,17 @@ def test_snippets_type_check(tmp_path: Path) -> None:
     assert 'no attribute "objectiv"' in errors[0]
 
 
-FOLDER = Path(__file__).parents[1] / "docs" / "schema"
+FOLDER = ROOT / "docs" / "schema"
 REMEDY = "run: dlsched export --schemas docs/schema"
 
 
-@pytest.fixture(scope="module")
-def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Return what the command writes, a file for each format, the same each time."""
-    folders = [tmp_path_factory.mktemp("schema") for _ in range(2)]
-    texts = []
-    for folder in folders:
+def test_schemas_are_current(tmp_path: Path) -> None:
+    """The files in docs/schema equal what the code writes today, the same each time."""
+    for folder in (tmp_path / "one", tmp_path / "two"):
+        folder.mkdir()
         files = [Path(file) for file in data("export", "--schemas", folder)["files"]]
-        texts.append({file.name: file.read_text() for file in files})
-    assert texts[0] == texts[1]
-    return texts[0]
-
-
-def test_schemas_are_current(written: dict[str, str]) -> None:
-    """The files in docs/schema equal what the code writes today."""
-    assert written == {path.name: path.read_text() for path in FOLDER.glob("*.json")}, REMEDY
+        written = {file.name: file.read_text() for file in files}
+        assert written == {path.name: path.read_text() for path in FOLDER.glob("*.json")}, REMEDY
 
 
 def objects(schema: Any) -> list[dict[str, Any]]:
@@ -220,9 +213,9 @@ def objects(schema: Any) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("name", dlsched.list_problems())
 @pytest.mark.parametrize("kind", ["instance", "solution"])
-def test_schema_is_as_strict_as_the_code(name: str, kind: str, written: dict[str, str]) -> None:
+def test_schema_is_as_strict_as_the_code(name: str, kind: str) -> None:
     """A schema refuses unknown fields everywhere and demands the envelope and required fields."""
-    schema = json.loads(written[f"{name}.{kind}.schema.json"])
+    schema = json.loads((FOLDER / f"{name}.{kind}.schema.json").read_text())
     assert all(part["additionalProperties"] is False for part in objects(schema))
     model = getattr(problem(name), kind)
     required = {k for k, field in model.model_fields.items() if field.is_required()}
@@ -230,3 +223,223 @@ def test_schema_is_as_strict_as_the_code(name: str, kind: str, written: dict[str
     assert set(schema["required"]) == envelope | required
     assert list(schema["properties"]["problem"].values()).count(name) >= 1
     assert set(schema["properties"]) == set(model.model_fields)
+
+
+FORMULAS = [*sorted((ROOT / "models").glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.M | re.S)
+DISPLAY = re.compile(r"^\$\$\n(.*?)\n\$\$$", re.M | re.S)
+INLINE = re.compile(r"(?<![\\$])\$(?!\s)([^$\n]+?)(?<!\s)\$(?!\d)")
+
+
+def formulas(page: Path) -> list[tuple[bool, str]]:
+    """Return a page's formulas, each with whether it is displayed."""
+    text = CODE.sub("", page.read_text(encoding="utf-8"))
+    displays = [(True, formula) for formula in DISPLAY.findall(text)]
+    return displays + [(False, formula) for formula in INLINE.findall(DISPLAY.sub("", text))]
+
+
+@pytest.mark.parametrize("name", registry.problem_names())
+def test_displayed_model_names_the_components(name: str) -> None:
+    """The displayed model names every objective and constraint, and no name is of no component.
+
+    Components of one kind with a number at the end are displayed once, with p for the number.
+    """
+    import pyomo.environ as pyo
+
+    text = (ROOT / "models" / f"{name}.md").read_text(encoding="utf-8")
+    model = dlsched.model(registry.problem(name).module("generate").examples()[0])
+    shown = {found.replace("\\_", "_") for found in re.findall(r"\\mathtt\{([^}]*)\}", text)}
+    kinds = (pyo.Set, pyo.Var, pyo.Objective, pyo.Constraint)
+    made = [
+        {re.sub(r"_\d+$", "_p", c.local_name) for c in model.component_objects(kind)}
+        for kind in kinds
+    ]
+    sets, variables, objectives, constraints = made
+    assert objectives | constraints <= shown
+    assert shown <= sets | objectives | constraints
+    assert all(f"`{variable}`" in text for variable in variables)
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="KaTeX is checked where Node is installed")
+def test_katex_accepts_every_formula() -> None:
+    """The site's KaTeX typesets all formulas of cards and pages without an error."""
+    found = [(page.name, *formula) for page in FORMULAS for formula in formulas(page)]
+    assert {page for page, displayed, _ in found if displayed} >= {
+        f"{name}.md" for name in registry.problem_names()
+    }
+    script = (
+        "const katex = require(process.argv[1]);"
+        "const rows = JSON.parse(require('fs').readFileSync(0, 'utf8'));"
+        "for (const [page, displayMode, tex] of rows)"
+        " try { katex.renderToString(tex, {displayMode, strict: 'error'}) }"
+        " catch (error) { console.log(page + ': ' + tex + ': ' + error.message) }"
+    )
+    katex = str(ROOT / "docs" / "vendor" / "katex" / "katex.min.js")
+    ran = subprocess.run(
+        ["node", "-e", script, katex], input=json.dumps(found), capture_output=True, text=True,
+        check=True,
+    )  # fmt: skip
+    assert ran.stdout == ""
+
+
+STEPS = ROOT / "docs" / "add-a-problem.md"
+FILE = re.compile(r"^<!-- not run: file (\S+) -->\n```\w+\n(.*?)^```", re.M | re.S)
+COMMANDS = re.compile(r"^```bash\n(.*?)^```", re.M | re.S)
+UNRUN = re.compile(r"^<!-- not run: needs the package -->\n```python\n(.*?)^```", re.M | re.S)
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write the page's files into a new folder."""
+    folder = tmp_path_factory.mktemp("admission")
+    files = FILE.findall(STEPS.read_text(encoding="utf-8"))
+    assert len(files) >= 12
+    for name, content in files:
+        path = folder / name
+        path.parent.mkdir(exist_ok=True, parents=True)
+        path.write_text(content, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def environment(project: Path) -> dict[str, str]:
+    """Return the variables with which pip installs into the folder, and Python finds it."""
+    site = str(project / "site")
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    found = os.pathsep.join(filter(None, [site, os.environ.get("PYTHONPATH")]))
+    own = {"PATH": path, "PIP_TARGET": site, "PYTHONPATH": found, "MPLBACKEND": "Agg"}
+    return os.environ | own | {"PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+
+
+def run(command: list[str], folder: Path, environment: dict[str, str]) -> str:
+    """Run a command in a folder and return what it prints; it must succeed."""
+    ran = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, f"{command}\n{ran.stdout}\n{ran.stderr}"
+    return ran.stdout
+
+
+@pytest.mark.slow
+def test_the_page_s_steps_work(project: Path, environment: dict[str, str]) -> None:
+    """The package is installed, solved, benchmarked and property-tested as the page says."""
+    text = STEPS.read_text(encoding="utf-8")
+    commands = "".join(COMMANDS.findall(text)).splitlines()
+    assert [c.split()[:2] for c in commands][-4:] == [
+        ["dlsched", name] for name in ("generate", "solve", "verify", "bench")
+    ]
+    for command in commands:
+        run(["bash", "-c", command], project, environment)
+    blocks = UNRUN.findall(text)
+    assert len(blocks) == 2
+    said = run([sys.executable, "-c", "\n".join(blocks)], project, environment)
+    assert "0 failed, skipped: card, page" in said
+
+
+FIGURES = ROOT / "benchmarks" / "figures"
+DRAWING = """# A page
+
+```python
+import dlsched
+
+print(dlsched.load("lyra-table4").name)
+```
+
+Words.
+
+```python
+axes = dlsched.plot(dlsched.solve("lyra-table4"))
+```
+
+<!-- not run: needs another machine -->
+```python
+dlsched.plot("nothing")
+```
+"""
+
+
+def module(name: str, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Import a script in docs."""
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    return importlib.import_module(name)
+
+
+def test_what_a_block_draws_is_below_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One block of three draws; its picture has a wide and a narrow version and says what it is."""
+    snippets = module("snippets", monkeypatch)
+    text, pictures = snippets.illustrated(DRAWING, "tutorials/page.md")
+    wide, narrow = "tutorials-page-1-0-wide.svg", "tutorials-page-1-0-narrow.svg"
+    assert set(pictures) == {wide, narrow}
+    (image,) = re.findall(r'<img src="([^"]*)" alt="([^"]*)"', text)
+    assert image[0] == f"../pictures/{wide}" and image[1].startswith("lyra-table4: 2 jobs")
+    assert text.index("dlsched.solve(") < text.index(wide) < text.index("not run")
+    widths = [re.search(rb'width="([0-9.]+)pt"', pictures[name]) for name in (wide, narrow)]
+    assert [float(width[1]) for width in widths if width] == [504, 252]
+    assert text.replace(text[text.index("\n<div") : text.index("</div>") + 8], "") == DRAWING
+    assert snippets.draws(DRAWING) and not snippets.draws(DRAWING[: DRAWING.index("Words")])
+
+
+def test_pages_of_figures_have_what_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every page of figures begins with a picture; the columns drawn exist and have numbers."""
+    figure_charts = module("figure_charts", monkeypatch)
+    problems = {path.stem for path in (ROOT / "docs" / "problems").glob("*.md")}
+    pages = {path.stem for path in FIGURES.glob("*.md")}
+    assert pages <= problems | set(figure_charts.names()), "docs/figure_charts.py: add the page"
+    for name in set(figure_charts.names()) - {"peers", "claims"}:
+        spec = figure_charts.bars_of(name)
+        rows = next(iter(figure_charts._tables(name).values()))[0]
+        for column in (*spec.names, *spec.values):
+            assert column in rows[0], (name, column)
+        for column in spec.values:
+            assert any(figure_charts.number(row[column]) is not None for row in rows), column
+
+
+def test_maps_are_of_today(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`python docs/maps.py` would change no page."""
+    maps = module("maps", monkeypatch)
+    assert {
+        path.name for path, text in maps.pages().items() if path.read_text("utf-8") != text
+    } == set()
+
+
+def test_places_in_papers_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sections and algorithms in docstrings are listed, words that only look like them are not."""
+    maps = module("maps", monkeypatch)
+    folder = maps.SRC / "dlsched" / "problems"
+    assert "section 4" in maps.places(folder / "reclaiming" / "heuristics" / "lyra_loop.py")
+    assert maps.places(folder / "dispatch" / "programs" / "batch_search.py") == []
+
+
+NOTES = ROOT / "docs" / "notebooks"
+NOTEBOOKS = sorted(NOTES.glob("*.ipynb"))
+TIME = re.compile(r"\b\d+(\.\d+)?(e-\d+)? ?(s|ms|µs|seconds)\b")
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebook_was_run(path: Path) -> None:
+    """Every cell of a notebook has been run, in order, none has failed, and pictures are there."""
+    nbformat = pytest.importorskip("nbformat", reason="notebooks are an optional extra")
+    cells = [c for c in nbformat.read(path, as_version=4).cells if c.cell_type == "code"]
+    assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
+    for cell in cells:
+        assert not any(out.output_type == "error" for out in cell.outputs)
+        if "dlsched.plot" in cell.source:
+            assert "image/svg+xml" in cell.outputs[-1].data, cell.source
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebook_prints_what_it_says(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A notebook that is run again prints the same, but for times."""
+    pytest.importorskip("nbclient", reason="notebooks are an optional extra")
+    monkeypatch.syspath_prepend(NOTES.parent)
+    monkeypatch.delenv("MPLBACKEND", raising=False)  # the kernel's own shows pictures
+    import notebook_pages
+
+    said = notebook_pages.printed(notebook_pages.read(path))
+    now = notebook_pages.printed(notebook_pages.run(notebook_pages.read(path)))
+    assert [_timeless(cell) for cell in now] == [_timeless(cell) for cell in said]
+
+
+def _timeless(cell: list[str]) -> list[str]:
+    return [TIME.sub("T", text) for text in cell]

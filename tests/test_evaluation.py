@@ -1,8 +1,11 @@
-"""Claims: a result has what the checker confirms, false claims are errors or are refuted."""
+"""Claims and results: what the checker confirms or refutes, levels and gaps, JSON and back."""
 
 from __future__ import annotations
 
+import json
 import re
+from fractions import Fraction
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +15,7 @@ import pytest
 import dlsched
 from dlsched import Bound, Claim, Run, SolverDisagreement, Status
 from dlsched.problems.reclaiming import Instance, Solution
+from dlsched.results.objective import ByLevel, Level, gap, relative_gap
 
 
 def two() -> Instance:
@@ -48,66 +52,45 @@ def claimed(value: Any) -> Bound:
 
 def test_honest() -> None:
     """A correct claim becomes the result; NumPy's numbers are plain ones, bounds any iterator."""
-    bounds = [[claimed(1.0)], [claimed(0.0)]]
-    claim = claiming(objective=(1, 0), status=Status.OPTIMAL, bounds=bounds)
+    claim = claiming(objective=(1, 0), status="optimal", bounds=[[claimed(1.0)], [claimed(0.0)]])
     result = dlsched.solve(two(), claim)
     assert result.status is Status.OPTIMAL and result.objective == (1, 0) and result.gap == (0, 0)
+    assert dlsched.read_result(result.to_json()) == result
     bounds = iter([[claimed(np.int64(1))], [claimed(np.float64(0.0))]])
     result = dlsched.solve(two(), claiming(bounds=bounds, objective=np.array([1, 0])))
     assert result.bound == (claimed(1), claimed(0)) and type(result.bound[0].value) is int
-    assert dlsched.read_result(result.to_json()) == result
 
 
-OPTIMAL = {"status": Status.OPTIMAL}
-FALSE_CLAIMS: dict[str, tuple[dict[str, Any], str]] = {
-    "its objective": ({"objective": (0, 0)}, "claims preempted = 0, the checker finds 1"),
-    "its second level": ({"objective": (1, 7)}, "claims collateral = 7"),
-    "beats its claimed bound": ({"bounds": [[claimed(2.0)]]}, "beats its bound"),
-    "beats its certified bound": ({"bounds": [[Bound(2, "certified", "test")]]}, "beats its bound"),
-    "beats its bound at level 2": (
-        {"bounds": [[claimed(1)], [claimed(5)]]},
-        "collateral = 0 beats its bound",
-    ),
-    "optimal with a gap": (
-        OPTIMAL | {"bounds": [[claimed(0)], [claimed(0)]]},
-        "optimal, but its own bound",
-    ),
-    "optimal without a bound": (OPTIMAL, "optimal, but its own bound"),
-    "optimal with half the bounds": (
-        OPTIMAL | {"bounds": [[claimed(1)]]},
-        "optimal, but its own bound",
-    ),
-    "optimal without a solution": (
-        OPTIMAL | {"bounds": [[claimed(1)], [claimed(0)]]} | {"solution": None},
-        "returned no solution",
-    ),
-    "infeasible with a solution": ({"status": Status.INFEASIBLE}, "claims infeasible, and returns"),
-    "no solution with a solution": ({"status": Status.NO_SOLUTION}, "claims no solution, and"),
-}
+ONE = [[claimed(1)], [claimed(0)]]
+"""Bounds that are the objective."""
+OPEN = "optimal, but its own bound"
+FALSE_CLAIMS: list[tuple[dict[str, Any], str]] = [
+    ({"objective": (0, 0)}, "claims preempted = 0, the checker finds 1"),
+    ({"objective": (1, 7)}, "claims collateral = 7"),
+    ({"bounds": [[claimed(2.0)]]}, "beats its bound"),
+    ({"bounds": [[Bound(2, "certified", "test")]]}, "beats its bound"),
+    ({"bounds": [[claimed(1)], [claimed(5)]]}, "collateral = 0 beats its bound"),
+    ({"status": "optimal", "bounds": [[claimed(0)], [claimed(0)]]}, OPEN),
+    ({"status": "optimal"}, OPEN),
+    ({"status": "optimal", "bounds": ONE[:1]}, OPEN),
+    ({"status": "optimal", "bounds": ONE, "solution": None}, "returned no solution"),
+    ({"status": "infeasible"}, "claims infeasible, and returns"),
+    ({"status": "no solution"}, "claims no solution, and"),
+]
+"""What is false of returning s1, and words of the claimed and the correct value."""
 
 
-@pytest.mark.parametrize("name", FALSE_CLAIMS)
-def test_false_claims(name: str) -> None:
-    """Every kind of false claim is an error with the claimed and the correct value."""
-    claim, words = FALSE_CLAIMS[name]
-    with pytest.raises(SolverDisagreement, match=words) as raised:
-        dlsched.solve(two(), claiming(**claim))
-    assert "claims" in str(raised.value)
+ANSWERS: list[tuple[Any, str]] = [
+    (None, "returned no solution"),
+    (["s1"], "builtins.list, not a solution of reclaiming"),
+    (two(), "Instance, not a solution"),
+    (returning(), "1 violations; the first: returned: demand 1"),
+    (returning("nowhere"), 'there is no server "nowhere"'),
+    (Solution(instance="other", returned=("s1",)), 'for "other"'),
+]
 
 
-@pytest.mark.parametrize(
-    ("answer", "words"),
-    [
-        (None, "returned no solution"),
-        (["s1"], "builtins.list, not a solution of reclaiming"),
-        ({"s1"}, "builtins.set"),
-        (two(), "Instance, not a solution"),
-        (returning("s1", "s2"), "violations"),
-        (returning(), "1 violations; the first: returned: demand 1"),
-        (returning("nowhere"), 'there is no server "nowhere"'),
-        (Solution(instance="other", returned=("s1",)), 'for "other"'),
-    ],
-)
+@pytest.mark.parametrize(("answer", "words"), ANSWERS)
 def test_answers_that_are_none(answer: Any, words: str) -> None:
     """A function that returns nothing, a wrong type or an infeasible solution is an error."""
     with pytest.raises(SolverDisagreement, match=words):
@@ -161,29 +144,21 @@ def test_no_solution_keeps_the_bound() -> None:
         result.gap_to(result.bound)
 
 
-def test_errors_of_the_method_are_its_own() -> None:
-    """An exception of the method is raised unchanged."""
-
-    def broken(instance: Instance, rng: np.random.Generator) -> Solution:
-        raise KeyError("mine")
-
-    with pytest.raises(KeyError, match="mine"):
-        dlsched.solve(two(), broken)
-
-
 def test_a_dict_will_do() -> None:
-    """A method may return a dict of the problem's fields; unknown fields are named."""
+    """A method may return a dict of the fields; what it raises is its own error."""
     result = dlsched.solve(two(), lambda instance: {"returned": ["s1"]})
     assert (result.objective, result.status) == ((1, 0), Status.FEASIBLE)
     assert result.solution.instance == "two"
     with pytest.raises(dlsched.InstanceError, match="cost: is an unknown field"):
         dlsched.solve(two(), lambda instance: {"returned": ["s1"], "cost": 1})
+    with pytest.raises(KeyError, match="mine"):
+        dlsched.solve(two(), lambda instance: {}["mine"])
 
 
 @pytest.mark.parametrize(
     ("claim", "message"),
     [
-        ({"status": "optimal"}, "its own bound"),
+        *FALSE_CLAIMS,
         ({"status": "best"}, "'best' is not a valid Status"),
         ({"termination": "tired"}, "'tired' is not a valid Termination"),
         ({"termination": "proved"}, "says feasible, but ended with proved"),
@@ -199,8 +174,6 @@ def test_a_dict_will_do() -> None:
         ({"bounds": [[1]]}, "cannot be read"),
         ({"objective": "12"}, "is no sequence"),
         ({"termination": "claimed"}, "says feasible, but ended with claimed"),
-        ({"termination": "refuted"}, "says feasible, but ended with refuted"),
-        ({"build_seconds": -1}, "build_seconds is -1"),
         ({"reason": float("inf")}, "cannot be read: TypeError: reason is inf"),
         ({"solver_message": None}, "solver_message is None"),
         ({"start": True}, "start is True"),
@@ -236,36 +209,20 @@ def test_status_decides_the_termination() -> None:
     """Text serves as a termination, but not against a status that decides it."""
     stopped = dlsched.solve(two(), claiming(termination="time_limit"))
     assert (stopped.termination, stopped.reason) == (dlsched.Termination.TIME_LIMIT, "time limit")
-    proofs = [[Bound(value, "claimed", "m")] for value in (1, 0)]
-    proved = dlsched.solve(two(), claiming(status="optimal", bounds=proofs, termination="proved"))
+    proved = dlsched.solve(two(), claiming(status="optimal", bounds=ONE, termination="proved"))
     assert proved.status is Status.OPTIMAL
-    assert dlsched.read_result(proved.to_json()) == proved
-
-
-POOR = ("4", "6")
-"""Servers of Lyra's Figure 5 that preempt two jobs at a collateral of four GPUs."""
-
-
-def overclaims(instance, run):
-    """Return a poor solution of Figure 5 and call it optimal, with bounds it calls certified."""
-    solution = Solution(instance=instance.name, returned=POOR)
-    bounds = [[Bound(2, "certified", "nothing")], [Bound(4, "certified", "nothing")]]
-    return Claim(solution=solution, status=Status.OPTIMAL, reason="proved", bounds=bounds)
-
-
-def calls_infeasible(instance, run):
-    """Call an instance infeasible that is not."""
-    return Claim(status=Status.INFEASIBLE, reason="I say so")
 
 
 def test_compare_reports_a_refuted_bound() -> None:
     """Gaps are those without the false bound, whose row says what refutes it; alone it stands."""
-    table = dlsched.compare(["lyra-fig5"], [overclaims, "exact", calls_infeasible])
+    bounds = [[Bound(2, "certified", "nothing")], ONE[1]]
+    boast = claiming(solution=returning("s2"), status="optimal", bounds=bounds)
+    none = claiming(solution=None, status="infeasible")
+    table = dlsched.compare([two()], [boast, "exact", none])
     assert table["gap_to_best"].tolist()[:2] == [0.5, 0.0] and table["gap"][0] == 0
     assert "better than preempted = 2" in table["refuted"][0] and "found 1" in table["refuted"][0]
-    assert table["refuted"][1] == ""
-    assert "infeasible" in table["refuted"][2]
-    table = dlsched.compare(["lyra-fig5"], [overclaims])
+    assert table["refuted"][1] == "" and "infeasible" in table["refuted"][2]
+    table = dlsched.compare([two()], [boast])
     assert table["gap"][0] == 0 and table["bound_kind"][0] == "claimed"
 
 
@@ -290,3 +247,70 @@ def test_gap_to_best_uses_the_library():
     assert (row["gap_to_best_level"], row["best_bound_kind"]) == ("preempted", "certified")
     assert (row["preempted_best_bound"], row["preempted_bound"]) == (1, None)
     assert (row["status"], row["termination"]) == ("feasible", "finished")
+
+
+LEVELS = (Level("few", "min", "jobs"), Level("many", "max", "GPUs"))
+
+
+def test_names() -> None:
+    """Entries are found by the names of their levels; a bound says value, kind and source."""
+    value = ByLevel(LEVELS, (1, 2))
+    assert (value.few, value.many, value.as_dict()) == (1, 2, {"few": 1, "many": 2})
+    with pytest.raises(AttributeError, match=r"no level 'cost'; the levels are \['few', 'many'\]"):
+        _ = value.cost
+    assert not hasattr(value, "cost")
+    with pytest.raises(ValueError, match="2 levels, 1 entries"):
+        ByLevel(LEVELS, (1,))
+    assert str(Bound(Fraction(7, 2), "certified", "dual vector")) == "3.5 (certified, dual vector)"
+
+
+def test_better_by_senses() -> None:
+    """Less is better at the first level, more at the second, and the first decides."""
+    order = [(2, 9), (1, 4), (1, 5), (1, 6), (0, 0)]
+    for (i, a), (j, b) in product(enumerate(order), repeat=2):
+        assert ByLevel(LEVELS, a).better_than(ByLevel(LEVELS, b)) == (i > j)
+
+
+@pytest.mark.parametrize(
+    ("value", "bound", "expected"),
+    [
+        (0, 0, 0), (0.0, 0, 0), (4, 3, 0.25), (3, 4, 0.25), (0, 5, 1), (-2, -4, 0.5), (-1, 1, 2),
+        (Fraction(1, 3), Fraction(1, 3), 0), (Fraction(1, 3), 0.0, 1), (10**15, 10**15 + 1, 1e-15),
+    ],
+)  # fmt: skip
+def test_relative_gap(value: Any, bound: Any, expected: float) -> None:
+    """The gap is |v - b| / max(|v|, |b|), and 0 when both are 0."""
+    assert relative_gap(value, bound) == pytest.approx(expected, rel=1e-9)
+    assert relative_gap(bound, value) == relative_gap(value, bound)
+
+
+def test_gap_stops_at_the_first_level_that_is_open() -> None:
+    """A level's gap is stated only if every earlier level is at its bound."""
+    known = ByLevel(LEVELS, (Bound(4, "claimed", "x"), Bound(8, "certified", "y")))
+    assert gap((4, 6), known) == (0, 0.25)
+    assert gap((5, 6), known) == (pytest.approx(0.2), None)
+    assert gap((4, 6), ByLevel(LEVELS, (None, known[1]))) == (None, None)
+    assert gap((4, 6), ByLevel(LEVELS, (known[0], None))) == (0, None)
+    assert gap((4, 8), ByLevel(LEVELS, (4, 8))) == (0, 0)  # bare values serve as bounds
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "null", "{", "[" * 100_000, '{"problem": 5}', '{"problem": "reclaiming"}']
+)
+def test_what_is_no_result_is_refused(text: str) -> None:
+    """One error says what to give, whatever the text is."""
+    with pytest.raises(dlsched.InstanceError, match=r"the text that Result\.to_json"):
+        dlsched.read_result(text)
+
+
+def test_a_damaged_result_names_the_field() -> None:
+    """A field that every version wrote is missing, or is of another kind."""
+    data = dlsched.solve(dlsched.load("lyra-fig5"), "lyra").to_data()
+    later = {"solution", "termination", "limits", "proof", "variant", "spent"}
+    for name in sorted(data.keys() - later):
+        rest = {key: value for key, value in data.items() if key != name}
+        with pytest.raises(dlsched.InstanceError, match=f"the result: {name}: is missing"):
+            dlsched.read_result(json.dumps(rest))
+    for name, value in {"status": "solved", "seconds": [1], "gap": {}, "bound": 3}.items():
+        with pytest.raises(dlsched.InstanceError, match="the result: "):
+            dlsched.read_result(json.dumps(data | {name: value}))

@@ -1,19 +1,25 @@
-"""Optional libraries: the hint when one is missing, and its extra in pyproject.toml."""
+"""Optional libraries, the core without any, and what ``dlsched doctor`` finds."""
 
 from __future__ import annotations
 
+import dataclasses
+import json
+import os
 import re
 import sys
 import tomllib
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 
 import dlsched
-from calls import FIG5, MAIN, python, refusal, suite_text
+from calls import FIG5, MAIN, install, python, refusal, run, suite_text
 from dlsched import testing
+from dlsched.doctor import Examination, examine
 
-PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 CORE = {re.split(r"[<>=\[]", entry)[0].lower() for entry in PROJECT["dependencies"]}
 
 
@@ -64,3 +70,198 @@ def test_testing_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "hypothesis", None)
     with pytest.raises(dlsched.ExtraMissing, match=r"pip install 'dlsched\[testing\]'"):
         from dlsched.testing import check_heuristic  # noqa: F401
+
+
+IN_CORE = """
+import contextlib, io, json, sys
+
+class Absent:
+    '''Finds no package of an extra, as if it were not installed.'''
+
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in absent:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        return None
+
+absent, blocks, commands = json.loads(sys.argv[1])
+sys.meta_path.insert(0, Absent())
+from dlsched.cli import app
+from dlsched import ExtraMissing
+
+said, space = [], {"__name__": "readme"}
+for block in blocks:
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):
+            exec(compile(block, "README.md", "exec", dont_inherit=True), space)
+        said.append("works")
+    except ExtraMissing as error:
+        said.append(str(error))
+for command in commands:
+    errors = io.StringIO()
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(errors):
+            app(command)
+    except SystemExit as stopped:
+        said.append("works" if not stopped.code else f"{stopped.code} {errors.getvalue()}")
+print(json.dumps(said))
+"""
+CORE_COMMANDS = {
+    "list instances": "works",
+    "show lyra-fig5": "works",
+    "solve lyra-fig5 -o best.json": "works",
+    "verify lyra-fig5 best.json": "works",
+    "compare lyra-fig5 -m exact -m lyra": "works",
+    "generate elastic -o made.json": "works",
+    "export lyra-fig5 model.mps": "works",
+    "plot lyra-fig5 -o a.png": "2 error: drawing needs matplotlib: pip install 'dlsched[plot]'\n",
+}
+"""Commands, and what they come to without the extras."""
+
+
+def normal(name: str) -> str:
+    """Return a distribution's name as package indexes compare it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def core_packages() -> set[str]:
+    """Return the distributions that the dependencies bring, and theirs, and so on."""
+    found: set[str] = set()
+    left = list(PROJECT["dependencies"])
+    while left:
+        name, _, marker = left.pop().partition(";")
+        name = normal(re.split(r"[^\w.-]", name.strip())[0])
+        if name not in found and "extra" not in marker:
+            found.add(name)
+            try:
+                left += metadata.requires(name) or []
+            except metadata.PackageNotFoundError:  # for another platform
+                continue
+    return found
+
+
+def absent() -> list[str]:
+    """Return the modules that the core would not have."""
+    kept = core_packages() | {"dlsched"}
+    owners = metadata.packages_distributions()
+    return [module for module, names in owners.items() if not kept & set(map(normal, names))]
+
+
+def test_readme_and_commands_in_the_core_install(tmp_path: Path) -> None:
+    """Each block of README and each command works, or says in one line what to install."""
+    gone = absent()
+    assert {"matplotlib", "hypothesis", "networkx", "cvxpy"} <= set(gone)
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
+    asked = json.dumps([gone, blocks, [command.split() for command in CORE_COMMANDS]])
+    ran = python(IN_CORE, asked, cwd=tmp_path, env={"COLUMNS": "100"})
+    said = json.loads(ran.stdout.splitlines()[-1])
+    hypothesis = "needs hypothesis: pip install 'dlsched[testing]'"
+    for found in said[: len(blocks)]:
+        assert found == "works" or found.endswith(hypothesis)
+    assert said.count("works") >= 2 + sum(status == "works" for status in CORE_COMMANDS.values())
+    assert dict(zip(CORE_COMMANDS, said[len(blocks) :], strict=True)) == CORE_COMMANDS
+
+
+@pytest.fixture(scope="module")
+def here() -> Examination:
+    """Examine the installation that the tests run in."""
+    return examine()
+
+
+def test_this_installation_works(here: Examination) -> None:
+    """The core works where the tests pass: versions, HiGHS, the library, the example, loops."""
+    assert here.ok and here.problems == []
+    assert here.version == dlsched.__version__
+    needed = [package for package in here.packages if not package.extra]
+    assert len(needed) > 5 and all(package.ok for package in needed)
+    highs = here.solvers[0]
+    assert (highs.name, highs.works, highs.failure) == ("highs", True, "")
+    assert highs.version and here.example == "" and here.seconds > 0
+    assert here.instances == len(dlsched.list_instances())
+    assert here.kernels and all(here.kernels.values())
+
+
+def test_what_the_command_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lines fit 80 columns, but for paths; the last is the verdict. JSON has all of it."""
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = run("doctor").stdout.splitlines()
+    assert max(len(line) for line in lines if "/" not in line) <= 80
+    assert lines[-1] == "the core works" and "modules built" in " ".join(lines)
+    assert any(line.split()[:1] == ["highspy"] for line in lines)
+    said = json.loads(run("doctor", "--json").stdout, parse_constant=pytest.fail)
+    assert said["ok"] is True and said["problems"] == []
+    assert {field.name for field in dataclasses.fields(Examination)} < set(said)
+
+
+REQUIRED = [
+    "numpy>=99.5", "no-such-package>=1.0", "rich[jupyter]>=0.1", "broken-one>=1.0", "older>=1.10",
+    "candidate>=2.0.1", "newer>=2024.8", "cvxopt-none>=1.3; extra == 'glpk'",
+    "Broken.Two>=1.0; extra == 'plot'", "ruff>=999; extra == 'dev'",
+]  # fmt: skip
+"""What the dlsched that is installed in the next test needs."""
+INSTALLED = {
+    "broken-one": "2.0", "Broken.Two": "2.0", "older": "1.9", "candidate": "2.0rc1",
+    "newer": "2026.8.0",
+}  # fmt: skip
+
+
+EXAMINE = """
+import json
+from dlsched.doctor import examine
+found = examine()
+packages = {package.name: package.ok for package in found.packages}
+solvers = {solver["name"]: solver for solver in found.to_data()["solvers"]}
+print(json.dumps([packages, solvers, found.problems]))
+"""
+
+
+def test_packages_and_solvers_that_are_broken(tmp_path: Path) -> None:
+    """What is missing, too old or broken is a problem with a remedy; of an extra it is listed.
+
+    Versions are compared number by number. A solver that raises does not work.
+    """
+    required = "".join(f"Requires-Dist: {entry}\n" for entry in REQUIRED)
+    install(tmp_path, "dlsched", dlsched.__version__, required)
+    for name, version in INSTALLED.items():
+        module = name.lower().replace("-", "_").replace(".", "_")
+        text = "raise OSError('libnone.so.1 not found')" if "broken" in module else ""
+        top = f"_{name[-3:]}\n{module}\n"
+        install(tmp_path, name, version, top_level=top, **{module: text})
+    (tmp_path / "highspy.py").write_text("raise ImportError('libhighs.so not found')")
+    cbc = tmp_path / "cbc"
+    cbc.write_text("#!/bin/sh\necho licence expired >&2\nexit 3\n")
+    cbc.chmod(0o755)
+    folders = os.pathsep.join([str(tmp_path), str(Path(dlsched.__file__).parents[1])])
+    ran = python(EXAMINE, env={"PATH": str(tmp_path), "PYTHONPATH": folders})
+    found, solvers, problems = json.loads(ran.stdout.splitlines()[-1])
+    assert found == {
+        "numpy": False, "no-such-package": False, "rich": True, "broken-one": False,
+        "older": False, "candidate": False, "newer": True,
+        "cvxopt-none": False, "Broken.Two": False,
+    }  # fmt: skip
+    assert not solvers["highs"]["works"] and not solvers["cbc"]["works"]
+    missing = [solver["install"] for solver in solvers.values() if not solver["installed"]]
+    assert missing and all(missing)
+    said = "\n".join(problems)
+    for words in (
+        "'numpy>=99.5'", "no-such-package: missing; ", "broken-one: 2.0 cannot be imported (",
+        "libnone.so.1", "older: 1.9;", "candidate: 2.0rc1;", "the solver highs does not work",
+        "--force-reinstall",
+    ):  # fmt: skip
+        assert words in said
+    assert "Broken.Two" not in said and "glpk" not in said
+
+
+def test_a_library_that_is_missing(tmp_path: Path) -> None:
+    """Where loops are not built, and files are missing, it says so, and the exit status is 1."""
+    package = Path(dlsched.__file__).parent
+    for path in package.rglob("*"):  # links are enough, as long as no file is found beside them
+        place = tmp_path / "dlsched" / path.relative_to(package)
+        if path.is_dir():
+            place.mkdir(parents=True, exist_ok=True)
+        elif path.suffix not in (".so", ".pyd", ".pyc"):
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.symlink_to(path)
+    ran = python(MAIN, "doctor", check=False, env={"PYTHONPATH": os.fspath(tmp_path)})
+    words = " ".join(ran.stdout.split())
+    assert ran.returncode == 1 and ran.stdout.endswith("the core does not work\n")
+    assert "problem: lyra-fig5 is not solved" in words and "C compiler" in words

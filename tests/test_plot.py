@@ -1,11 +1,13 @@
-"""`dlsched.plot`: pictures that say what they show, with legible text that is no formula."""
+"""Pictures of documents and of tables of runs: what they say, with legible text."""
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
 
@@ -61,15 +63,6 @@ def test_the_map_of_servers_has_a_cell_for_every_gpu() -> None:
     assert idle == 8 * 120 - used
 
 
-def test_more_jobs_than_colours_say_so() -> None:
-    """The legend does not name 40 jobs in 21 looks; by default another property is coloured."""
-    instance = dlsched.generate("sensitivity", seed=1, servers=5, multi=False)
-    assert len(instance.jobs) > 21
-    assert not any("repeat" in name for name in legend(dlsched.plot(instance)))
-    entries = legend(dlsched.plot(instance, color_by="job"))
-    assert f"{len(instance.jobs)} jobs; looks repeat after 21" in entries
-
-
 @pytest.mark.parametrize("problem", DRAWN)
 @pytest.mark.parametrize("size", ["small", pytest.param("large", marks=pytest.mark.slow)])
 def test_every_colouring(problem: str, size: str) -> None:
@@ -109,80 +102,67 @@ def test_files(workdir: Path) -> None:
     assert png["plate"][:, 30, 3].max() == 1
 
 
-def test_a_solution_without_its_instance() -> None:
-    """The error says how to pass the instance; a library instance is found; a wrong one refused."""
-    instance = dlsched.generate("reclaiming", seed=1, servers=8)
-    solution = dlsched.solve(instance, "lyra").solution
-    bare = dlsched.load_solution(solution.to_data())
-    with pytest.raises(dlsched.InstanceError, match=r"plot\(solution, instance=\.\.\.\)"):
-        dlsched.plot(bare)
-    assert dlsched.plot(bare, instance=instance).has_data()
-    assert dlsched.plot(dlsched.load_solution(solved("elastic").to_data())).has_data()
-    with pytest.raises(dlsched.InstanceError, match="is not the instance given, lyra-fig5"):
-        dlsched.plot(bare, instance=dlsched.load("lyra-fig5"))
-    with pytest.raises(dlsched.OptionError, match="give an instance, a solution or a result"):
-        dlsched.plot("lyra-fig5")  # type: ignore[arg-type]
-
-
-def test_infeasible_solutions() -> None:
-    """An overfull region is drawn, and the title says so; without a solution the instance is."""
-    instance = dlsched.load("mast-two-regions")
-    home = dict.fromkeys((table.id for table in instance.tables), "west")
-    fields = {"dlsched": 1, "problem": "placement", "instance": instance.name}
-    ax = dlsched.plot(dlsched.load_solution(fields | {"home": home}), instance=instance)
-    said = "not feasible: regions[1]: 32 bytes, it stores 30"
-    assert " ".join(ax.get_title(loc="left").split()).endswith(said)
-    lost = dlsched.load_solution(fields | {"home": home | {"clicks": "moon"}})
-    with pytest.raises(dlsched.InstanceError, match="moon"):
-        dlsched.plot(lost, instance=instance)
-    instance = dlsched.load("lyra-fig5").model_copy(update={"demand": 99})
-    assert "demand 99" in dlsched.plot(dlsched.solve(instance)).get_title(loc="left")
-
-
-def test_own_axes_and_title() -> None:
-    """The picture is on the given axes, with the given title; what is no axes is refused."""
+def test_what_plot_is_given() -> None:
+    """The picture is on the given axes; what is no axes, or cannot be drawn, is refused."""
     _, (left, right) = plt.subplots(1, 2, figsize=(7, 2.5))
-    assert dlsched.plot(solved("reclaiming"), right, title="mine") is right
-    assert right.get_title(loc="left") == "mine" and right.get_legend() is not None
-    assert not left.has_data()
+    assert dlsched.plot(solved("reclaiming"), right) is right
+    assert right.get_legend() is not None and not left.has_data()
     instance, solution = dlsched.load("lyra-fig5"), solved("reclaiming")
+    assert dlsched.plot(dlsched.load_solution(solved("elastic").to_data())).has_data()
+    generated = dlsched.generate("reclaiming", seed=1, servers=8)
+    bare = dlsched.load_solution(dlsched.solve(generated, "lyra").solution.to_data())
+    assert dlsched.plot(bare, instance=generated).has_data()
     _, several = plt.subplots(1, 2)
-    for wrong in (several, plt.figure().add_subplot(projection="polar"), 3):
-        with pytest.raises(dlsched.OptionError, match="is not axes with x and y"):
-            dlsched.plot(instance, ax=wrong)
-    wrong_instance: Any = "lyra-fig5"
-    with pytest.raises(dlsched.OptionError, match="str is no instance"):
-        dlsched.plot(solution, instance=wrong_instance)
-
-
-def test_servers_of_a_million_gpus() -> None:
-    """A few are drawn without a line per GPU; a map with too many cells is refused."""
-    instance = with_names(("a",))
-    large = [server.model_copy(update={"gpus": 10**6}) for server in instance.servers]
-    ax = dlsched.plot(instance.model_copy(update={"servers": tuple(large)}))
-    assert len(ax.lines) + len(ax.collections) + len(ax.patches) < 20
-    many = [large[0].model_copy(update={"id": str(n)}) for n in range(30)] + large
-    with pytest.raises(dlsched.OptionError, match=r"32 x 1,000,000 cells .* can be drawn"):
-        dlsched.plot(instance.model_copy(update={"servers": tuple(many)}))
-    workers = dlsched.generate("workers", seed=1)
-    server = workers.servers[0].model_copy(update={"gpus": 10**6, "free": 10**6})
-    many = [server.model_copy(update={"id": str(n)}) for n in range(30)]
-    with pytest.raises(dlsched.OptionError, match=r"cells for the GPUs of its servers"):
-        dlsched.plot(workers.model_copy(update={"servers": tuple(many)}))
+    no_axes = "is not axes with x and y"
+    refused: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
+        *((instance, {"ax": ax}, dlsched.OptionError, no_axes) for ax in (several, 3)),
+        (
+            instance,
+            {"ax": plt.figure().add_subplot(projection="polar")},
+            dlsched.OptionError,
+            no_axes,
+        ),
+        (solution, {"instance": "lyra-fig5"}, dlsched.OptionError, "str is no instance"),
+        (bare, {}, dlsched.InstanceError, r"plot\(solution, instance=\.\.\.\)"),
+        (
+            bare,
+            {"instance": instance},
+            dlsched.InstanceError,
+            "is not the instance given, lyra-fig5",
+        ),
+        ("lyra-fig5", {}, dlsched.OptionError, "give an instance, a solution or a result"),
+    ]
+    for what, options, error, said in refused:
+        with pytest.raises(error, match=said):
+            dlsched.plot(what, **options)
 
 
 EMPTY = {"dlsched": 1, "problem": "utility", "name": "x", "slot_seconds": 1}
 
 
-def test_a_machine_of_a_billion_gpus_has_no_map() -> None:
-    """A schedule of it is refused before memory is taken, and shown in a notebook without."""
+def crowded(instance: Any, count: int) -> Any:
+    """Return an instance with so many servers more, like the first; each has a million GPUs."""
+    own = [s.model_copy(update={"gpus": 10**6}) for s in instance.servers]
+    more = [own[0].model_copy(update={"id": str(n)}) for n in range(count)]
+    return instance.model_copy(update={"servers": (*own, *more)})
+
+
+def test_more_cells_than_can_be_drawn() -> None:
+    """They are refused before memory is taken, and left out in a notebook; a few lines are not."""
+    instance = with_names(("a",))
+    ax = dlsched.plot(crowded(instance, 0))
+    assert len(ax.lines) + len(ax.collections) + len(ax.patches) < 20
     job = {"id": "a", "arrival": 1, "workers": 1, "iterations": 5, "rates": {"V100": 1}}
     machines = [{"id": "m", "gpus": {"V100": 10**9}}]
-    instance = dlsched.load(EMPTY | {"slots": 9, "machines": machines, "jobs": [job]})
-    result = dlsched.solve(instance, "srtf")
-    with pytest.raises(dlsched.OptionError, match=r"1,000,000,000 x 9 cells"):
-        dlsched.plot(result)
-    assert "<img" not in result._repr_html_() and "srtf" in result._repr_html_()
+    schedule = dlsched.solve(EMPTY | {"slots": 9, "machines": machines, "jobs": [job]}, "srtf")
+    for what, said in (
+        (crowded(instance, 30), r"32 x 1,000,000 cells .* can be drawn"),
+        (crowded(dlsched.generate("workers", seed=1), 30), r"cells for the GPUs of its servers"),
+        (schedule, r"1,000,000,000 x 9 cells"),
+    ):
+        with pytest.raises(dlsched.OptionError, match=said):
+            dlsched.plot(what)
+    assert "<img" not in schedule._repr_html_() and "srtf" in schedule._repr_html_()
 
 
 @pytest.mark.filterwarnings("error")
@@ -193,8 +173,7 @@ def test_a_schedule_without_machines() -> None:
 
 
 @pytest.mark.parametrize(
-    "width",
-    [pytest.param(w, marks=() if w == "single" else pytest.mark.slow) for w in WIDTHS],
+    "width", [pytest.param(w, marks=() if w == "single" else pytest.mark.slow) for w in WIDTHS]
 )
 @pytest.mark.parametrize("problem", DRAWN)
 def test_text_is_legible_and_inside_the_picture(problem: str, width: str) -> None:
@@ -242,9 +221,7 @@ def test_names_are_no_formulas() -> None:
 def test_an_instance_s_name_is_no_formula(problem: str) -> None:
     """Every problem's title begins with the name as it is."""
     instance = dlsched.generate(problem, seed=1).model_copy(update={"name": "$\\frac{$"})
-    ax = dlsched.plot(instance)
-    assert ax.has_data()
-    assert ">$\\frac{$" in svg_text(ax.figure)
+    assert ">$\\frac{$" in svg_text(dlsched.plot(instance).figure)
 
 
 def test_a_title_of_one_s_own_may_have_formulas() -> None:
@@ -270,3 +247,118 @@ def test_the_legend_stays_in_the_figure(dpi: int) -> None:
         (box,) = figure.legends
         assert box.get_window_extent().x1 <= figure.bbox.x1
         plt.close(figure)
+
+
+METHODS = ["arc_flow", "milp", "bfd", "bases_first"]
+
+KINDS = ("gaps", "quality", "gap_profile", "profile", "time", "gap_by_size")
+
+
+@cache
+def table() -> pd.DataFrame:
+    """Return four methods on six instances of three sizes."""
+    instances = [
+        dlsched.generate("workers", seed=s, training=n, loan=n) for n in (3, 5, 8) for s in (1, 2)
+    ]
+    rows = dlsched.compare(instances, METHODS)
+    assert rows.groupby("size").size().to_dict() == {6: 8, 10: 8, 16: 8}  # servers
+    return rows
+
+
+def test_gaps_are_those_of_the_table() -> None:
+    """A method's points are its gaps in per cent; its label counts the optimal runs."""
+    ax = dlsched.plot_comparison(table(), "gaps")
+    points = [sorted(line.get_xdata()) for line in ax.lines if line.get_linestyle() == "None"]
+    rows = table()
+    for name, own in zip(METHODS, points, strict=True):
+        gaps = 100 * rows[rows["method"] == name]["gap_to_best"].astype(float)
+        assert own == pytest.approx(sorted(gaps))
+    labels = [label.get_text() for label in ax.get_yticklabels()]
+    assert labels[0] == "arc_flow\n6 of 6 optimal"
+
+
+def test_what_is_optimal_to_nine_digits_is_counted_as_optimal() -> None:
+    """Groups' efficiencies are sums of floating-point numbers, beside a solver's bound."""
+    instances = [dlsched.generate("interleaving", seed=seed, jobs=16) for seed in range(3)]
+    rows = dlsched.compare(instances, ["exact", "muri"])
+    exact, muri = (rows[rows["method"] == name] for name in ("exact", "muri"))
+    assert exact["gap_to_best"].max() > 0
+    assert exact["at_optimum"].tolist() == [True] * 3 and not muri["at_optimum"].any()
+    ax = dlsched.plot_comparison(rows, "gaps")
+    assert [label.get_text() for label in ax.get_yticklabels()] == [
+        "exact\n3 of 3 optimal",
+        "muri\n0 of 3 optimal",
+    ]
+    assert not ax.lines[1].get_xdata().any()  # where exact's runs are drawn
+
+
+def test_a_run_that_differs_at_the_first_level_does_not_choose_it_for_all() -> None:
+    """Gaps of other runs at later levels are drawn, unless a level is named."""
+    runs = [
+        {"placed_gap_to_best": 0.5, "gap_to_best": 0.5, "at_optimum": False},
+        {"placed_gap_to_best": 0.0, "gap_to_best": 0.25, "at_optimum": False},
+        {"placed_gap_to_best": 0.0, "gap_to_best": 1e-12, "at_optimum": True},
+    ]
+    same = {"problem": "workers", "method": "bfd", "status": "feasible", "size": 4, "seconds": 1.0}
+    rows = pd.DataFrame([same | run for run in runs])
+    for level, drawn in ((None, [0, 25, 50]), ("placed", [0, 0, 50])):
+        (points,) = (
+            line for line in dlsched.plot_comparison(rows, level=level).lines
+            if line.get_linestyle() == "None"
+        )  # fmt: skip
+        assert list(points.get_xdata()) == drawn
+
+
+def test_profile_counts_only_proofs() -> None:
+    """Both exact methods reach 1; the fastest has factor 1 on some instance; others are not in."""
+    ax = dlsched.plot_comparison(table(), "profile")
+    lines = {line.get_label(): line for line in ax.lines}
+    assert set(lines) == {"arc_flow", "milp"}
+    assert all(line.get_ydata()[-1] == 1 for line in lines.values())
+    assert sum(line.get_ydata()[0] for line in lines.values()) == pytest.approx(1)
+
+
+def test_time_by_size_has_a_point_for_each_run() -> None:
+    """Six points a method, at its sizes and seconds, on the given axes with a legend inside."""
+    _, ax = plt.subplots()
+    assert dlsched.plot_comparison(table(), "time", ax) is ax and ax.get_legend() is not None
+    points = [line for line in ax.lines if line.get_linestyle() == "None"]
+    assert [len(line.get_xdata()) for line in points] == [6, 6, 6, 6]
+    own = table()[table()["method"] == "milp"]
+    assert sorted(points[1].get_ydata()) == pytest.approx(sorted(own["seconds"]))
+    assert ax.get_xlabel() == "number of servers" and ax.get_xscale() == "log"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_text_is_legible_in_one_column(kind: str) -> None:
+    """At 3.3 inches no text is below 6 points, and legend and labels are inside."""
+    require_legible(at_width("single", dlsched.plot_comparison, table(), kind, title="of four"))
+
+
+def test_errors_name_the_remedy() -> None:
+    """Unknown kinds and levels, mixed problems, and tables without data are refused."""
+    good, two = table(), "give runs of two"
+    bfd, milp = (good[good["method"] == name] for name in ("bfd", "milp"))
+    no_bound = "no bound computed; add exact or lp"
+    refused: list[tuple[Any, dict[str, Any], str]] = [
+        (good, {"kind": "pie"}, f"write one of {', '.join(KINDS)}"),
+        (good, {"level": "cost"}, "workers has placed, flexible"),
+        (good.assign(problem=["elastic"] + ["workers"] * 23), {}, "elastic and workers"),
+        (good.iloc[:0], {}, "no rows"),
+        (good.drop(columns="status"), {}, "the column 'status'"),
+        (good.drop(columns="size"), {"kind": "time"}, "no run has both size and seconds"),
+        (bfd, {"kind": "profile"}, f"the table has none: {two}"),
+        (milp, {"kind": "profile"}, f"has only milp: {two}"),
+        (good.assign(status="feasible"), {"kind": "profile"}, "raise the time limit"),
+        (
+            good.drop(columns="placed_gap_to_best"),
+            {"level": "placed"},
+            f"gap of placed: {no_bound}",
+        ),
+        (good.assign(gap_to_best=None), {}, f"no run has a gap: {no_bound}"),
+        (good.drop(columns="at_optimum"), {}, "the column 'at_optimum'"),
+        ([1, 2], {}, "dlsched.compare"),
+    ]
+    for given, options, message in refused:
+        with pytest.raises(dlsched.OptionError, match=message):
+            dlsched.plot_comparison(given, **options)

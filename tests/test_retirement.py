@@ -91,26 +91,6 @@ def test_methods_have_a_place(which: ModuleType, problem: str) -> None:
     assert kept - retired == set(), "these have a place by the figures: remove their lines"
 
 
-@pytest.mark.parametrize(
-    ("bounds", "cells", "have"),
-    [
-        (False, {"a": "0, 1 s", "b": "proved, 2 s", "c": "0, 0.6 s", "d": "0, 0.5 s"}, "bd"),
-        (False, {"a": "0, 2 s", "b": "0, 1 s", "c": "1 % (placed), 0.1 s"}, "bc"),
-        (False, {"a": "0, 2 s", "b": "1.1 % (placed), 0.1 s", "c": "-"}, "a"),
-        (False, {"a": "9 % (flexible), 1 s", "b": "1 % (placed), 0.2 s"}, "ab"),
-        (True, {"a": "0, 1 s", "b": "0 (placed), 0.2 s", "c": "0 (placed), 0.3 s"}, "ab"),
-        (True, {"a": "9 % (placed), 1 s", "b": "9.9 % (placed), 0.2 s", "c": "0, 9 s"}, "c"),
-        (True, {"a": "100 % (flexible), 1 s", "b": "100 % (placed), 0.1 s"}, "a"),
-    ],
-)
-def test_the_rule(which: ModuleType, bounds: bool, cells: dict[str, str], have: str) -> None:
-    """The best one has a place, and what is near it in a quarter of its time, nothing else."""
-    levels = [level.name for level in registry.problem("workers").levels]
-    entries = {name: which.read(cell, levels, bounds) for name, cell in cells.items()}
-    entries = {name: entry for name, entry in entries.items() if entry}
-    assert {*placed(which, entries)} == set(have)
-
-
 def test_lists_name_methods_that_are_there() -> None:
     """What is gone is in no list, and nothing is in two."""
     there = {f"{p}/{name}" for p in registry.BUILT_IN for name in registry.problem(p).methods}

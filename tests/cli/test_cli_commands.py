@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import shlex
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 import dlsched
 from calls import data, refusal, run
 from dlsched.cli import COMMANDS
+from dlsched.simulation import list_policies
 
 # Job a spans two servers, b and c sit on one each: returning s3 preempts one job, the fewest.
 SMALL: dict[str, Any] = {
@@ -53,16 +55,16 @@ def test_every_command_has_a_summary_help_and_json(name: str) -> None:
 
 
 def test_list() -> None:
-    """List shows problems, instances and methods; a kind and a problem narrow it."""
+    """List shows problems, instances, methods and policies; a kind and a problem narrow it."""
     found = data("list")
     assert [row["problem"] for row in found["problems"]] == dlsched.list_problems()
     assert [row["instance"] for row in found["instances"]] == dlsched.list_instances()
-    names = [row["method"] for row in found["methods"] if row["problem"] == "reclaiming"]
-    assert names == list(dlsched.list_methods("reclaiming")["method"])
     assert "lyra" in run("list").stdout
     found = data("list", "methods", "--problem", "reclaiming")
-    assert list(found) == ["methods"]
-    assert {row["problem"] for row in found["methods"]} == {"reclaiming"}
+    names = list(dlsched.list_methods("reclaiming")["method"])
+    assert list(found) == ["methods"] and [row["method"] for row in found["methods"]] == names
+    rows = data("list", "policies")["policies"]
+    assert [row["policy"] for row in rows] == list_policies() and all(r["summary"] for r in rows)
 
 
 def test_show() -> None:
@@ -71,11 +73,8 @@ def test_show() -> None:
     assert [level["level"] for level in shown["levels"]] == ["preempted", "collateral"]
     milp = next(m for m in shown["methods"] if m["method"] == "milp")
     assert milp["kind"] == "exact" and milp["options"] == {"levels": 2}
-    meanings = {row["parameter"]: row["meaning"] for row in shown["generator"]}
-    assert meanings["demand"] == "Servers to return; a tenth of them by default."
     for name in dlsched.list_problems():
-        rows = data("show", name)["generator"]
-        assert [row["parameter"] for row in rows if not row["meaning"]] == [], name
+        assert all(row["meaning"] for row in data("show", name)["generator"]), name
     assert "a tenth of them by default" in run("show", "reclaiming").stdout
     shown = data("show", "small.json")
     assert shown["size"] == {"demand": 1, "servers": 3, "jobs": 3}
@@ -83,17 +82,16 @@ def test_show() -> None:
     assert shown["sha256"] in run("show", "small.json").stdout
 
 
-def test_solve_json_is_a_result() -> None:
-    """The JSON of solve is what read_result reads; bounds alone are an answer, too."""
-    result = dlsched.read_result(json.dumps(data("solve", "small.json")))
-    assert result.status == "optimal" and tuple(result.objective or ()) == (1, 0)
+def test_solve_and_verify() -> None:
+    """What solve writes, verify finds feasible and start accepts; JSON is what read_result reads.
+
+    Bounds alone are an answer, too; options reach the method as numbers.
+    """
+    said = data("solve", "small.json", "--option", "levels=1", "-o", "small.sol.json.gz")
+    result = dlsched.read_result(json.dumps(said))
+    assert tuple(result.objective or ()) == (1, 0) and result.options == {"levels": 1}
     answer = data("solve", "small.json", "-m", "lp")
     assert answer["solution"] is None and answer["bound"]["preempted"]["kind"] == "certified"
-
-
-def test_solve_writes_a_solution_that_verify_accepts() -> None:
-    """What solve writes, verify finds feasible and start accepts."""
-    run("solve", "small.json", "-m", "lyra", "-o", "small.sol.json.gz")
     assert json.loads(gzip.decompress(Path("small.sol.json.gz").read_bytes()))["returned"]
     report = data("verify", "small.json", "small.sol.json.gz")
     assert report["feasible"] and report["objective"]["preempted"] == {"value": 1}
@@ -101,44 +99,15 @@ def test_solve_writes_a_solution_that_verify_accepts() -> None:
     assert started["start"] is not None
 
 
-SIMULATE = "simulate sample-philly -p fifo --servers 4"
-WRITING = [
-    "solve small.json -o none/x.json",
-    "solve small.json --proof none/x.json",
-    "generate elastic -o none/x.json",
-    "prove small.json -o none/x.json",
-    "plot small.json -o none/x.svg",
-    "export small.json none/x.mps",
-    "export --schemas none/x",
-    f"{SIMULATE} --sacct none/x.txt",
-    f"{SIMULATE} --swf none/x.swf",
-    f"{SIMULATE} --timeline none/x.html",
-    "bench s.toml -o none/x",
-    "bench s.toml -o none/x --plan",
-    "report out -o none/x",
-    "study sacct.txt -o none/x",
-]
-
-
-@pytest.mark.parametrize("line", WRITING)
-def test_no_folder_is_made_for_a_file(line: str) -> None:
-    """A file, or the folder of a sweep, is written only where there is a folder for it."""
+def test_no_folder_is_made_for_a_sweep() -> None:
+    """It is written only where there is a folder for it, and so is its report."""
     text = 'name = "s"\n[[instances]]\nfiles = "small.json"\n[[methods]]\nname = "lyra"\n'
     Path("s.toml").write_text(text)
-    if line.startswith("report"):
-        run("bench", "s.toml", "-o", "out")
+    run("bench", "s.toml", "-o", "out")
     before = set(Path().rglob("*"))
-    said = refusal(*line.split())
-    assert "there is no folder none: make it first" in said
+    for line in ("bench s.toml -o none/x", "bench s.toml -o none/x --plan", "report out -o none/x"):
+        assert "there is no folder none: make it first" in refusal(*line.split())
     assert set(Path().rglob("*")) - before <= {Path("out/.lock")}
-
-
-def test_solve_with_an_option() -> None:
-    """Options reach the method as numbers, and unknown or unsuitable ones are refused."""
-    assert data("solve", "small.json", "--option", "levels=1")["options"] == {"levels": 1}
-    for value in ("one", "1.5", "true", "[1]"):
-        said = refusal("solve", "small.json", "--option", f"levels={value}")
-        assert "write a whole number" in said
 
 
 def test_what_is_infeasible() -> None:
@@ -168,11 +137,18 @@ def broken(instance, rng):
 
 
 def test_own_method() -> None:
-    """A function of one's own is a method like any other: its prints go to stderr."""
+    """A function of one's own is a method like any other: its prints go to stderr.
+
+    In a comparison it has no gap but to the best; one that fails or lies has its status.
+    """
     Path("mine_first.py").write_text(OWN)
-    ran = run("solve", "small.json", "-m", "mine_first:first", "--json")
-    assert json.loads(ran.stdout)["objective"]["preempted"]["value"] == 2
+    ran = run("compare", "small.json", "-m", "exact", "-m", "mine_first:first", "--json")
+    exact, first = json.loads(ran.stdout)
+    assert (exact["gap"], first["gap"], first["gap_to_best"]) == (0, None, 0.5)
     assert "thinking" in ran.stderr
+    (failed,) = data("compare", "small.json", "-m", "mine_first:broken", status=1)
+    assert failed["status"] == "error"
+    run("compare", "small.json", "-m", "mine_first:lazy", status=3)
     for name, status, words in [
         ("lazy", 3, "lazy returned a solution of small with 1 violations"),
         ("broken", 3, "RuntimeError: ouch"),
@@ -182,17 +158,6 @@ def test_own_method() -> None:
         assert words in ran.stderr
 
 
-def test_own_method_in_a_comparison() -> None:
-    """A method without bounds has a gap to the best one; one that fails or lies has its status."""
-    Path("mine_first.py").write_text(OWN)
-    ran = run("compare", "small.json", "-m", "exact", "-m", "mine_first:first", "--json")
-    exact, first = json.loads(ran.stdout)
-    assert (exact["gap"], first["gap"], first["gap_to_best"]) == (0, None, 0.5)
-    (failed,) = data("compare", "small.json", "-m", "mine_first:broken", status=1)
-    assert failed["status"] == "error"
-    run("compare", "small.json", "-m", "mine_first:lazy", status=3)
-
-
 def generated(*arguments: str) -> Any:
     """Return the instance that the command writes on stdout."""
     return dlsched.load(json.loads(run("generate", *arguments).stdout))
@@ -200,12 +165,11 @@ def generated(*arguments: str) -> Any:
 
 def test_generate() -> None:
     """The same seed gives the same file; without a target it goes to stdout."""
-    arguments = ["reclaiming", "--seed", "3", "--set", "servers=12"]
+    arguments = ["reclaiming", "--seed", "3", "--set", "servers=12", "--set", 'sizes={"1": 0.5}']
     summary = data("generate", *arguments, "-o", "made.json.gz")
     made: Any = dlsched.load("made.json.gz")
     assert summary["sha256"] == made.sha256 == generated(*arguments).sha256
     assert len(made.servers) == 12
-    run("generate", *arguments, "--set", 'sizes={"1": 0.5, "8": 0.5}', "-o", "made.json")
 
 
 def test_generate_from_a_trace() -> None:
@@ -224,22 +188,19 @@ def test_generate_from_a_trace() -> None:
     assert "interleaving takes no --demand" in refusal("generate", *moment, "--demand", "3")
 
 
-def test_export_mps() -> None:
-    """A level's model is written as MPS; a later level wants the earlier one's value."""
-    assert data("export", "small.json", "small.mps")["files"] == ["small.mps"]
-    assert Path("small.mps").read_text().startswith("NAME")
-    later = ["export", "small.json", "later.mps.gz", "--level", "collateral"]
-    run(*later, "--held", "preempted=1")
-    assert b"hold_preempted" in gzip.decompress(Path("later.mps.gz").read_bytes())
+def test_export_models() -> None:
+    """LP or MPS is what the flag or the name asks for; without a file the model is on stdout.
 
-
-def test_export_lp() -> None:
-    """LP or MPS is what the flag or the name asks for; without a file the model is on stdout."""
+    A later level wants the earlier one's value.
+    """
     assert data("export", "small.json", "small.lp.gz", "--lp")["files"] == ["small.lp.gz"]
     text = gzip.decompress(Path("small.lp.gz").read_bytes()).decode()
     assert "level 1 of 2: preempted" in text and "x(s1)" in text
     assert run("export", "small.json", "--lp").stdout == text
     assert run("export", "small.json", "--mps").stdout.startswith("NAME")
+    later = ["export", "small.json", "later.mps.gz", "--level", "collateral"]
+    run(*later, "--held", "preempted=1")
+    assert b"hold_preempted" in gzip.decompress(Path("later.mps.gz").read_bytes())
 
 
 def test_export_vipr() -> None:
@@ -264,79 +225,7 @@ def test_plot_options() -> None:
     assert data("plot", "small.json", "--color-by", "gpus", "-o", "x.pdf") == {"files": ["x.pdf"]}
 
 
-REFUSED = {
-    "nonsense": "no such command",
-    "solve": "missing argument 'INSTANCE'",
-    "solve small.json --nope": "no such option: --nope",
-    "solve small.json --threads two": "invalid value for '--threads'",
-    "solve small.json --threads 1.5": "invalid value for '--threads'",
-    "solve small.json --threads 0": "threads=0 must be at least 1",
-    "solve small.json --time-limit soon": "--time-limit",
-    "solve small.json --time-limit 0": "must be above 0 seconds",
-    "solve small.json --time-limit nan": "must be above 0 seconds",
-    "solve small.json --gap x": "--gap",
-    "solve small.json --gap nan": "gap=nan must be a fraction",
-    "solve small.json --gap 2": "must be a fraction",
-    "solve small.json --seed -1": "--seed",
-    "solve small.json --seed 1.5": "--seed",
-    "solve small.json --solver ''": "solver",
-    "solve small.json --solver none": "no solver is called 'none'",
-    "solve small.json -m exat": "did you mean 'exact'",
-    "solve small.json -m no_such_module:f": "cannot get",
-    "solve small.json -o .": "cannot write .",
-    "solve small.json -o small.json/x.json": "small.json",
-    "solve small.json --option depth=1": "it has: levels",
-    "solve small.json --option levels": "write name=value",
-    "solve small.json --option levels=3": "from 1 to 2",
-    "solve small.json --start none.json": "none.json: cannot be read: no such file",
-    "compare small.json": "missing option '--method'",
-    "compare small.json -m exact -m lira": "did you mean 'lyra'",
-    "compare small.json -m exact --gap 2": "must be a fraction",
-    "compare small.json -m exact --solver none": "no solver is called",
-    "plot small.json -o x.png --width huge": (
-        "'--width': 'huge' is not one of 'single', 'double'; see --help"
-    ),
-    "plot small.json -o x.bmp": "must end in .pdf",
-    "plot small.json --color-by mood -o x.pdf": "coloured by job, status, gpus, weight",
-    "plot small.json impossible.json --solution impossible.json -o x.pdf": "give it once",
-    "export small.json": "needs an instance",
-    "export small.json --schemas x": "one or the other",
-    "export small.json x.mps --level collateral": "needs the value of 'preempted'",
-    "export small.json x.mps --level collateral --held preempted": "names no number",
-    "export small.json x.mps --lp": "must end in .lp or .lp.gz",
-    "export small.json --lp --json": "name a file",
-    "export small.json --format vipr": "dlsched prove",
-    "export small.json --format vip": "unknown; write one of: lp, mps, vipr",
-    "export small.json --format lp --mps": "give one of them",
-    "export small.json x.vipr --lp": "must end in .lp or .lp.gz",
-    "export small.json x.vipr --held preempted=1": "--held is for models",
-    "export small.json x.mps --proof p.json": "--proof is for --format vipr",
-    "list -p reclaimin": "did you mean 'reclaiming'",
-    "generate reclaimin": "did you mean 'reclaiming'",
-    "generate reclaiming --set server=1": "generate reclaiming has no 'server'; it has: servers",
-    "generate reclaiming --set servers=many": "write a whole number",
-    "generate reclaiming --set servers=0": "at least 1",
-    "generate reclaiming --set servers=3 --set servers=4": "is set twice",
-    "generate reclaiming --set demand=-1": "is too small",
-    "generate reclaiming --set sizes={}": "cannot take sizes={}",
-    "generate reclaiming --servers 64": "write --set servers=64",
-    "generate reclaiming --at 3d": "belong to --trace",
-    "generate reclaiming --state x": "belongs to --trace",
-    "generate reclaiming --cluster x": "belongs to --trace",
-    "generate reclaiming --fractional up": "belongs to --trace",
-    "generate reclaiming --plausibility": "belongs to --trace",
-    "generate reclaiming --trace synthetic-1": "add --at 3d",
-    "generate reclaiming --trace synthetic-1 --at soon": "is not a duration",
-    "generate reclaiming --trace none.csv --at 3d": "no such file",
-    "generate reclaiming --trace synthetic-1 --at 3d --format x": "trace format",
-    "generate reclaiming --trace sample-pai --at 3h --state Done": "no state of a job is called 'D",
-    "generate reclaiming --trace sample-pai --at 3h --fractional down": "rule for fractional GPUs",
-    "generate reclaiming --trace sample-pai --at 3h --format phily": "did you mean 'philly'",
-    "generate reclaiming --trace sample-pai --at 3h --format helios": "row 1, job_id: there is no",
-    "generate reclaiming --seed -1": "--seed",
-    "generate reclaiming -o made.txt": "must end in .json",
-}
-"""Commands that cannot be used, and words of the one line that says so."""
+REFUSED = tomllib.loads((Path(__file__).parent / "refused.toml").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("command", REFUSED)

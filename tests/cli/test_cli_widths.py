@@ -1,10 +1,12 @@
-"""Every command on terminals of many widths: no line is wider, names and numbers are whole."""
+"""What commands print: at many widths, as the page says, and offered while one types."""
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ import pytest
 import dlsched
 from calls import data, run, suite_text
 from dlsched import registry
+from dlsched.cli import app
 
 LONG = "trace-of-a-production-cluster-2026-11-22"
 SERVER = "server-in-the-second-hall-rack-{:03}"
@@ -81,9 +84,7 @@ PRIMARY = {
 }  # fmt: skip
 
 
-@pytest.fixture(
-    params=[80, *(pytest.param(n, marks=pytest.mark.slow) for n in (100, 160))],
-)
+@pytest.fixture(params=[80, *(pytest.param(n, marks=pytest.mark.slow) for n in (100, 160))])
 def width(request: Any, folder: Path, monkeypatch: pytest.MonkeyPatch) -> int:
     """Give the width of the terminal, in the folder."""
     monkeypatch.chdir(folder)
@@ -129,117 +130,29 @@ def test_comparisons_have_every_value(problem: str, monkeypatch: pytest.MonkeyPa
             assert any(all(cell in place for cell in cells) for place in places), (row, said)
 
 
-GOLDEN = {
-    (80, "dispatch-small-05 dispatch-small-04 -m exact -m mast -m local"): """\
-dispatch
-  method  status    started_4  started_7  spread           gap_to_best  seconds
- ──────────────────────────────────────────────────────────────────────────────
- dispatch-small-05
-  exact   optimal           8       8.64       4          0 % (spread)        T
-  mast    feasible          8          4       3   53.70 % (started_7)        T
-  local   feasible          0          4       2  100.00 % (started_4)        T
- dispatch-small-04
-  exact   optimal           0      20.64       6          0 % (spread)        T
-  mast    feasible          0      20.64       6          0 % (spread)        T
-  local   feasible          0      16.64       4   19.38 % (started_7)        T
-
-dispatch-small-05  the same for all methods: preempted_1, started_1,
-                   preempted_2, started_2, preempted_3, started_3, preempted_4,
-                   preempted_5, started_5, preempted_6, started_6, preempted_7,
-                   young = 0
-dispatch-small-04  the same for all methods: preempted_1, started_1,
-                   preempted_2, started_2, preempted_3, started_3, preempted_4,
-                   preempted_5, started_5, preempted_6, started_6, preempted_7,
-                   young = 0
-
-  left out in 80 columns: resolved_method, gap, best_bound, best_bound_kind;
-    COLUMNS=159 or --json shows them
-""",
-    (80, "wide.json [bold].json -m lyra"): """\
-reclaiming
-  instance             method  status    preempted  collateral       gap_to_best
- ───────────────────────────────────────────────────────────────────────────────
-  服务器               lyra    feasible          1           0  0 % (collateral)
-  [bold]not markup[/]  lyra    feasible          1           0  0 % (collateral)
-
-  left out in 80 columns: best_bound, best_bound_kind, seconds; COLUMNS=118 or
-    --json shows them
-""",
-    (60, "long.json -m lyra -m exact"): f"""\
-reclaiming
-  method  status    preempted  collateral       gap_to_best
- ──────────────────────────────────────────────────────────
- {"n" * 70}
-  lyra    feasible          1           0  0 % (collateral)
-  exact   optimal           1           0  0 % (collateral)
-
-  left out in 60 columns: resolved_method, gap,
-    best_bound, best_bound_kind, seconds; COLUMNS=204 or
-    --json shows them
-""",
-    (92, f"reclaiming-small-05 -m lyra -m {OWN}"): """\
-reclaiming
-  method                                        status    preempted  collateral  gap_to_best
- ───────────────────────────────────────────────────────────────────────────────────────────
- reclaiming-small-05
-  lyra                                          feasible          2          16  87.50 % (2)
-  own_methods:a_method_with_a_rather_long_name  feasible          5          14  60.00 % (1)
-
-  left out in 92 columns: resolved_method, best_bound, best_bound_kind, seconds, names of
-    levels; COLUMNS=194 or --json shows them
-levels in brackets  reclaiming 1 preempted, 2 collateral
-""",
-    (60, f"reclaiming-small-05 -m lyra -m {OWN}"): """\
-reclaiming
-  instance         reclaiming-small-05
-  method           lyra
-  status           feasible
-  preempted        2
-  collateral       16
-  best_bound       2, 2
-  best_bound_kind  certified
-  gap_to_best      87.50 % (collateral)
-  seconds               T
-
-  instance         reclaiming-small-05
-  method
-    own_methods:a_method_with_a_rather_long_name
-  resolved_method  a_method_with_a_rather_long_name
-  status           feasible
-  preempted        5
-  collateral       14
-  best_bound       2, 2
-  best_bound_kind  certified
-  gap_to_best      60.00 % (preempted)
-  seconds               T
-
-""",
-    (None, "lyra-fig5 -m lyra"): """\
-reclaiming
-  instance    method   status     preempted   collateral   best_bound   best_bound_kind        gap_to_best   seconds
- ───────────────────────────────────────────────────────────────────────────────────────────────────────────────────
-  lyra-fig5   lyra     feasible           1            0         1, 0   certified         0 % (collateral)         T
-
-""",  # noqa: E501
-}
-"""By width, or for a pipe, and arguments of `compare`: what it prints, T for seconds."""
+GOLDEN = re.findall(
+    r"^\$ (?:COLUMNS=(\d+) )?compare (.*)\n((?:(?!\$ ).*\n)*)",
+    (Path(__file__).parent / "comparisons.txt").read_text(encoding="utf-8"),
+    re.M,
+)
+"""Widths, none for a pipe; arguments of `compare`; what it prints, with T for seconds."""
 NAMES = {"wide": "服务器", "[bold]": "[bold]not markup[/]", "long": "n" * 70}
 """Odd names by file: of wide characters, of markup, wider than the terminal."""
 
 
-@pytest.mark.parametrize(("width", "arguments"), GOLDEN)
+@pytest.mark.parametrize(("width", "arguments", "printed"), GOLDEN)
 def test_what_compare_prints(
-    width: int | None, arguments: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+    width: str, arguments: str, printed: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Secondary columns go first, then levels that are equal; names and digits are whole."""
     monkeypatch.chdir(folder)
     monkeypatch.syspath_prepend(folder)
     for file, name in NAMES.items():
         dlsched.save(dlsched.load("lyra-fig5").model_copy(update={"name": name}), f"{file}.json")
-    if width is not None:
-        monkeypatch.setenv("COLUMNS", str(width))
+    if width:
+        monkeypatch.setenv("COLUMNS", width)
     said = run("compare", *arguments.split()).stdout
-    assert re.sub(r"\d\.\d{4}\b", "     T", said) == GOLDEN[width, arguments]
+    assert re.sub(r"\d\.\d{4}\b", "     T", said) == printed
 
 
 def test_the_stated_width_shows_all(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -272,3 +185,88 @@ def test_several_columns_of_text_share_the_width(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("COLUMNS", "80")
     lines = run("list", "problems").stdout.splitlines()
     assert max(map(len, lines)) <= 80 and len(lines) <= 32
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
+TIME = re.compile(r" *\d+\.\d{4}\b")
+
+
+def sessions(page: str) -> list[tuple[str, str]]:
+    """Return every command of a page with the output printed below it."""
+    found: list[tuple[str, str]] = []
+    for block in re.findall(r"^```console\n(.*?)^```$", page, re.M | re.S):
+        for line in block.splitlines():
+            if line.startswith("$ "):
+                found.append((line[2:], ""))
+            elif re.match(r">( |$)", line):  # a command goes on
+                found[-1] = (f"{found[-1][0]}\n{line[2:]}", "")
+            else:
+                found[-1] = (found[-1][0], found[-1][1] + line + "\n")
+    return found
+
+
+def pattern(text: str) -> str:
+    """Return a regular expression for printed output: any times, and any lines for ``...``."""
+    lines = ("(.*\n)*" if line == "..." else re.escape(line) + "\n" for line in text.splitlines())
+    return "".join(lines)
+
+
+def normal(text: str) -> str:
+    """Return output without what differs from run to run, and without blank lines."""
+    lines = (TIME.sub(" T", line).rstrip() for line in text.splitlines())
+    return "".join(f"{re.sub('─+', '─', line)}\n" for line in lines if line)
+
+
+SECONDS = ("dlsched bench", "dlsched report", "dlsched simulate", "dlsched doctor")
+"""Commands that take seconds; no other one of the page needs their files."""
+
+
+@pytest.mark.parametrize("left_out", [SECONDS, pytest.param((), marks=pytest.mark.slow)], ids=len)
+def test_page_is_true(
+    left_out: tuple[str, ...], workdir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each command prints what the page says that it prints."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+    shown = sessions(PAGE.read_text())
+    assert len(shown) >= 10
+    for command, output in shown:
+        if command.startswith(left_out or ("-",)):
+            continue
+        if not command.startswith("dlsched "):
+            subprocess.run(["/bin/sh", "-c", command], check=True, cwd=workdir, env=os.environ)
+            continue
+        ran = run(*shlex.split(command)[1:], status=(0, 2))
+        assert re.fullmatch(pattern(normal(output)), normal(ran.output)), (command, ran.output)
+
+
+LINES = {
+    "dlsched solve lyra-f": ["lyra-fig5", "lyra-fig6", "lyra-fig6-loan"],
+    "dlsched solve lyra-fig5 -m gpu": ["gpu_fraction"],
+    "dlsched compare lyra-fig5 -m m": ["milp"],
+    "dlsched simulate synthetic-1 -p muri": ["muri_l", "muri_s"],
+    "dlsched simulate sample-p": ["sample-philly", "sample-pai"],
+    "dlsched generate pla": ["placement"],
+    "dlsched show dis": ["dispatch"],
+    "dlsched list -p reclai": ["reclaiming"],
+    "dlsched verify mine": ["mine.json"],
+    "dlsched generate elastic --format tire": ["tiresias"],
+}
+"""A line, and what is offered first for its last word."""
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_names_are_completed(
+    line: str, workdir: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Problems, methods of the instance on the line, instances, files, policies and traces."""
+    (workdir / "mine.json").write_text("{}")
+    words = line.split()
+    monkeypatch.setenv("_DLSCHED_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", line)
+    monkeypatch.setenv("COMP_CWORD", str(len(words) - 1))
+    with pytest.raises(SystemExit) as stopped:
+        app(prog_name="dlsched")
+    assert stopped.value.code == 0
+    offered = capsys.readouterr().out.split()
+    assert offered[: len(LINES[line])] == LINES[line]
+    assert all(name.startswith(words[-1]) for name in offered)

@@ -1,25 +1,21 @@
-"""The ``repr`` of documents, results and reports, and the summary of a result."""
+"""What is shown of documents, results and reports: ``repr``, summary, and HTML in a notebook."""
 
 from __future__ import annotations
 
+import base64
 import copy
 import dataclasses
 import pickle
+import re
 from fractions import Fraction
+from html.parser import HTMLParser
 from typing import Any
 
 import pytest
 
 import dlsched
-from dlsched import (
-    Bound,
-    InstanceError,
-    Report,
-    Status,
-    Termination,
-    Violation,
-    library,
-)
+from calls import python
+from dlsched import Bound, InstanceError, Report, Status, Termination, Violation, library
 from dlsched.records import read_trace, replay, snapshot
 from dlsched.registry import Kind
 from dlsched.results.objective import ByLevel, Level
@@ -219,33 +215,20 @@ def test_next_step(ended: dict[str, Any], step: str) -> None:
 def test_reprs_are_short() -> None:
     """Trace, workload, cluster, state, replay, snapshot, simulation and proof fit ten lines."""
     trace = read_trace("synthetic-1")
-    workload = Workload.from_trace(trace, limit=50)
-    cluster = Cluster.uniform(200, 8)
-    shot = snapshot(trace, "2d")
+    shot, proof = snapshot(trace, "2d"), dlsched.prove("lyra-fig5")
+    workload, cluster = Workload.from_trace(trace, limit=50), Cluster.uniform(200, 8)
     run = simulate(workload, cluster, "fifo")
-    proof = dlsched.prove("lyra-fig5")
-    shown = [
-        trace,
-        workload,
-        cluster,
-        shot,
-        shot.state,
-        replay(trace, until="1d"),
-        run,
-        proof,
-    ]
+    shown = [trace, workload, cluster, shot, shot.state, replay(trace, until="1d"), run, proof]
     for thing in [*shown, *proof.levels, *trace.jobs[:3], run.log]:
-        assert len(repr(thing)) <= 1200
-        assert repr(thing).count("\n") < 10
+        assert len(repr(thing)) <= 1200 and repr(thing).count("\n") < 10
     assert repr(shot).startswith("<snapshot of 'synthetic-1' at 2d: 64 servers of 8 GPUs, ")
-    assert (
-        repr(proof)
-        == "<proof for reclaiming instance 'lyra-fig5': preempted=1, collateral=0; 2 leaves>"
+    assert repr(proof) == (
+        "<proof for reclaiming instance 'lyra-fig5': preempted=1, collateral=0; 2 leaves>"
     )
 
 
 def test_levels_that_say_nothing_are_counted() -> None:
-    """Of dispatch's sixteen those are shown that are not 0; of two all are."""
+    """Of dispatch's sixteen those are shown that are not 0, also of a report."""
     instance = dlsched.generate("dispatch", seed=1, pending=6)
     best, mast = dlsched.solve(instance), dlsched.solve(instance, "mast")
     assert repr(best).splitlines()[1:] == [
@@ -254,26 +237,178 @@ def test_levels_that_say_nothing_are_counted() -> None:
         "  spread: 9 machines and racks, bound 9 (claimed), gap 0 %>",
     ]
     values = {level.name: value for level, value in mast.objective.pairs() if value}
-    first, *levels = repr(mast).splitlines()[1:]
-    assert first == f"  levels that are 0, without a bound: {16 - len(values)}"
-    assert [line.strip().partition(":")[0] for line in levels] == [*values]
+    assert repr(mast).splitlines()[1] == f"  levels that are 0, without a bound: {16 - len(values)}"
     report = repr(dlsched.verify(instance, best.solution)).splitlines()[1:]
-    assert [line.strip().partition(":")[0] for line in report] == [
-        *("levels that are 0", "started_7", "spread")
-    ]
-    few = repr(dlsched.solve("lyra-fig5")).splitlines()[1:]
-    assert [line.strip().partition(":")[0] for line in few] == ["preempted", "collateral"]
+    first = [line.strip().partition(":")[0] for line in report]
+    assert first == ["levels that are 0", "started_7", "spread"]
 
 
 def test_a_bare_dict_as_solution() -> None:
     """Data without the first two fields are told what they lack; a misspelled field is named."""
-    with pytest.raises(InstanceError) as found:
+    lacks = r'did you mean {"dlsched": 1, "problem": "reclaiming", \*\*data}\?'
+    with pytest.raises(InstanceError, match=lacks):
         dlsched.verify("lyra-fig5", {"returned": ["1", "2"]})
-    assert 'did you mean {"dlsched": 1, "problem": "reclaiming", **data}?' in str(found.value)
-    assert "returned)" in str(found.value)
     whole = {"dlsched": 1, "problem": "reclaiming", "return": ["1", "2"]}
     with pytest.raises(InstanceError, match='returned: is missing; add it, or rename "return"'):
         dlsched.verify("lyra-fig5", whole)
     more = {**whole, "returned": ["1", "2"]}
     with pytest.raises(InstanceError, match=r"return: is an unknown field; .*mean 'returned'"):
         dlsched.verify("lyra-fig5", more)
+
+
+ELEMENTS = {"div", "p", "b", "code", "table", "tr", "td", "th", "img"}
+
+
+class Tags(HTMLParser):
+    """The elements of a page; whether they are nested properly; the text between them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: set[str] = set()
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        """Take note of an element; no attribute may be a script."""
+        self.seen.add(tag)
+        assert not any(name.startswith("on") for name, _ in attrs), attrs
+        if tag != "img":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        """Check that it is the innermost one that ends."""
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        """Collect the text."""
+        self.text += f"{data}\n"
+
+
+def read(shown: Any) -> Tags:
+    """Return the elements of an object's HTML, which must be well-formed and without scripts."""
+    tags = Tags()
+    tags.feed(shown._repr_html_())
+    tags.close()
+    assert tags.open == [] and tags.seen <= ELEMENTS
+    return tags
+
+
+@pytest.mark.parametrize("name", dlsched.list_problems())
+def test_instances_of_all_problems(name: str) -> None:
+    """An instance shows its lists, its objective by level, and a picture."""
+    instance = dlsched.load(f"{name}-small-01")
+    tags = read(instance)
+    assert instance.name in tags.text and "img" in tags.seen
+    parts = {name for name, frame in instance.to_frames().items() if len(frame) and "_" not in name}
+    assert all(f"\n{part}\n" in tags.text for part in parts - {"instance", "utility", "weights"})
+    assert "minimize" in tags.text or "maximize" in tags.text
+
+
+def test_what_else_is_shown() -> None:
+    """A trace, workload, cluster, simulation, snapshot and proof show what they hold, in rows."""
+    trace = read_trace("synthetic-1")
+    workload = Workload.from_trace(trace, limit=6)
+    cluster = Cluster.of([{"gpus": 8, "gpu_type": "<V100>", "count": 3}, {"gpus": 4}])
+    ran = simulate(workload, cluster, "fifo")
+    makespan = f"{ran.summary['makespan'] / 3600:,.2f}\nh"
+    shot = snapshot(trace.model_copy(update={"name": "<b>"}), "2d")
+    proved = (
+        "reclaiming proof",
+        "lyra-fig5",
+        "preempted\n1\ncertified",
+        "collateral\n0\ncertified",
+    )
+    for shown, words in (
+        (trace, ("trace", "synthetic-1", "1,500", "read_trace('synthetic-1')")),
+        (workload, ("workload", "synthetic-1", "jobs", "6")),
+        (cluster, ("cluster", "28 GPUs", "servers", "GPUs by type: 24 <V100>, 4 of no type")),
+        (ran, ("simulation", "fifo", "6 of 6 jobs are complete", "mean_jct", makespan)),
+        (shot, ("GPUs free", "<b>")),
+        (dlsched.prove("lyra-fig5"), proved),
+    ):
+        text = read(shown).text
+        assert all(f"{word}\n" in text for word in words), (text, words)
+
+
+def test_html_of_a_result(fig5: dlsched.Result) -> None:
+    """A result shows status, bounds, times and a picture; all other objects have HTML, too."""
+    tags = read(fig5)
+    for word in ("optimal", "preempted (min)", "certified: dual vector of the LP", "seed 0"):
+        assert word in tags.text
+    assert "img" in tags.seen and "next:" not in tags.text
+    wrong = dlsched.verify("lyra-fig5", {**fig5.solution.to_data(), "returned": ["1"]})
+    for shown in (wrong, wrong.violations[0]):
+        assert "too_few_servers" in read(shown).text
+    assert "gpus returned" in read(dlsched.verify("lyra-fig5", fig5)).text
+    assert "certified" in read(fig5.bound).text and "certified" in read(fig5.bound[0]).text
+    assert "collateral" in read(fig5.gap).text and "collateral" in read(fig5.objective).text
+    assert "of lyra-fig5 by milp" in read(fig5.solution).text
+    stopped = dlsched.solve("reclaiming-520-130", "lp", time_limit=1e-3)
+    assert "next:" in read(stopped).text and "no solution" in read(stopped).text
+
+
+NASTY = "<b onclick='x()'>&amp;\" onload=\"x()\x1b[31m\n</td><script>alert(1)</script>"
+
+
+@pytest.mark.filterwarnings("ignore:Glyph")
+def test_names_are_escaped() -> None:
+    """Ids, names, sources and options are text, whatever they contain, in tables and pictures."""
+    job = {"id": NASTY, "kind": "ml", "tables": [NASTY], "gpu_hours": {NASTY: 1}}
+    data: dict[str, Any] = {"dlsched": 1, "problem": "placement", "jobs": [job]}
+    data |= dict.fromkeys(("name", "source", "notes"), NASTY)
+    data |= {
+        "regions": [{"id": NASTY, "storage_capacity": 9}],
+        "tables": [{"id": NASTY, "size": 1}],
+    }
+    instance = dlsched.load(data)
+    result = dlsched.solve(instance, "hill_climbing")
+    for shown in (instance, result, result.solution):
+        tags = read(shown)
+        assert "img" in tags.seen
+        assert "<b onclick='x()'>&amp;" in tags.text and "\x1b" not in shown._repr_html_()
+    solution = dlsched.load_solution(library.solution_file("lyra-fig5")).to_data()
+    report = dlsched.verify("lyra-fig5", solution | {"returned": [NASTY]})
+    assert "<script>alert(1)</script>" in read(report).text
+
+
+def svg(shown: Any) -> str:
+    """Return the picture in an object's HTML."""
+    (data,) = re.findall(r'src="data:image/svg\+xml;base64,([^"]*)"', shown._repr_html_())
+    return base64.b64decode(data).decode()
+
+
+def test_picture_is_the_same_each_time(fig5: dlsched.Result) -> None:
+    """A picture is an SVG without scripts, equal for equal objects, and leaves no figure open."""
+    plt = pytest.importorskip("matplotlib.pyplot")
+    before = plt.get_fignums()
+    first = svg(fig5)
+    assert first == svg(fig5) and first != svg(dlsched.load("lyra-fig5"))
+    assert "<svg" in first and "<script" not in first
+    assert plt.get_fignums() == before
+
+
+def test_there_may_be_no_picture() -> None:
+    """Of a large instance, or of a solution whose instance is not known, the tables are shown."""
+    solution = dlsched.load_solution(library.solution_file("lyra-fig5"))
+    for shown in (dlsched.generate("elastic", jobs=5001), solution):
+        tags = read(shown)
+        assert "table" in tags.seen and "img" not in tags.seen
+
+
+def test_no_picture_without_matplotlib() -> None:
+    """Where matplotlib is missing, tables are shown, and nothing is said."""
+    code = (
+        "import sys; sys.modules['matplotlib'] = None\n"
+        "import dlsched\n"
+        "html = dlsched.load('lyra-fig5')._repr_html_()\n"
+        "assert '<table' in html and '<img' not in html"
+    )
+    ran = python(code)
+    assert (ran.stdout, ran.stderr) == ("", "")
+
+
+def test_colours_are_the_page_s(fig5: dlsched.Result) -> None:
+    """Tables set no colour for text and no background, so that dark pages stay legible."""
+    shown = re.sub(r'src="[^"]*"', "", fig5._repr_html_())
+    styles = re.findall(r"(?:^|[;\"])\s*((?:background-)?color|background):([^;\"]+)", shown)
+    assert set(styles) == {("color", "inherit"), ("background", "none")}

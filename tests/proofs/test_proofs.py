@@ -1,77 +1,57 @@
-"""Proofs of optima: made for every problem, written, read, and refused when anything is changed."""
+"""Proofs of optima and of bounds: what they state, and which damage is refused with which words."""
 
 from __future__ import annotations
 
 import copy
 import json
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
-from proof_cases import put
 
 import dlsched
-from calls import data, python
+from calls import data, python, run
+from dlsched.proofs.bounds import CheckedBound
 from dlsched.proofs.check import CheckedLevel, CheckedProof, InvalidProof
 from dlsched.proofs.document import read_proof, write_proof
 from dlsched.proofs.prove import ProofFailed
 from dlsched.sweeps import Shards
 
-SMALL = [
-    "reclaiming-small-10",
-    "elastic-small-10",
-    "elastic-loan-small-03",
-    "interleaving-small-01",
-    "utility-small-06",
-    "placement-small-02",
-    "sensitivity-small-03",
-    "workers-small-03",
-    "dispatch-small-02",
-]
-"""One instance at least of every problem with forms; the trees of most have several leaves."""
+
+def put(*path: Any, to: Any) -> Callable[[Any], None]:
+    """Return what sets an item of nested lists and dicts, by the path to it."""
+
+    def change(data: Any) -> None:
+        for step in path[:-1]:
+            data = data[step]
+        data[path[-1]] = to
+
+    return change
+
+
 NAME = "reclaiming-small-10"
+SHIPPED = Path(__file__).parents[2] / "instances"
 ONE = "lyra-fig5"
 """Its optimum is 1 and 0."""
-SHIPPED = Path(__file__).parents[2] / "instances" / "sensitivity" / "proofs"
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Give files with the proofs of the shipped solutions."""
-    folder = tmp_path_factory.mktemp("proofs")
-    files = {name: folder / f"{name}.json.gz" for name in SMALL}
-    for name, file in files.items():
-        write_proof(dlsched.prove(name), file)
-    return files
-
-
-@pytest.mark.parametrize("name", SMALL)
-def test_proofs_hold(name: str, made: dict[str, Path], tmp_path: Path) -> None:
-    """The proof of a shipped solution is accepted when read back, and is of the optimum."""
-    proof = read_proof(made[name])
-    checked = dlsched.check_proof(name, made[name])
-    assert [level.value for level in checked.levels] == list(dlsched.solve(name).objective)
-    assert sum(level.leaves for level in checked.levels) == proof.leaves
-    write_proof(proof, tmp_path / "again.json.gz")
-    assert (tmp_path / "again.json.gz").read_bytes() == made[name].read_bytes()
 
 
 def test_a_proof_that_was_read_is_written_again(tmp_path: Path) -> None:
     """The solution in it may have decimals, which reading makes fractions."""
-    shipped = SHIPPED / "sensitivity-64-distinct.json.gz"
+    shipped = SHIPPED / "sensitivity" / "proofs" / "sensitivity-64-distinct.json.gz"
     write_proof(read_proof(shipped), tmp_path / "again.json.gz")
     assert (tmp_path / "again.json.gz").read_bytes() == shipped.read_bytes()
 
 
-def test_checking_needs_no_solver(made: dict[str, Path]) -> None:
-    """In a process that cannot import a solver, proofs of every problem are checked."""
+def test_checking_needs_no_solver() -> None:
+    """In a process that cannot import a solver, shipped proofs of every problem are checked."""
     code = (
         "import sys; sys.modules.update(highspy=None, pyscipopt=None, ortools=None)\n"
         "import dlsched\n"
-        "for name in sys.argv[2:]: dlsched.check_proof(name, f'{sys.argv[1]}/{name}.json.gz')"
+        "for problem in dlsched.list_problems(): dlsched.check_proof(f'{problem}-small-02')"
     )
-    python(code, made[NAME].parent, *SMALL)
+    python(code)
 
 
 def test_users_own_instance(tmp_path: Path) -> None:
@@ -108,9 +88,9 @@ Document = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
-def good(made: dict[str, Path]) -> Document:
+def good() -> Document:
     """The data of a proof: of the level's two trees the first is a leaf, the second a split."""
-    data = read_proof(made[NAME]).to_data()
+    data: Document = dlsched.prove(NAME).to_data()
     assert [[len(node) for node in level["tree"]] for level in data["levels"]] == [[4], [2, 4, 4]]
     return data
 
@@ -257,7 +237,7 @@ def test_damaged_proofs_are_refused(good: Document, damage: str, check: Any) -> 
     assert str(error.value) == said
 
 
-def test_a_step_less_is_no_proof(made: dict[str, Path], check: Any) -> None:
+def test_a_step_less_is_no_proof(check: Any) -> None:
     """A leaf without multipliers proves 0 of costs that are not negative, and no 1."""
     leaf = [[0, 0, [], []]]
     data = dlsched.prove(ONE).to_data()
@@ -268,10 +248,10 @@ def test_a_step_less_is_no_proof(made: dict[str, Path], check: Any) -> None:
         check(data, ONE)
 
 
-def test_nine_digits_are_not_called_exact(made: dict[str, Path], check: Any) -> None:
+def test_nine_digits_are_not_called_exact(check: Any) -> None:
     """A level whose costs are rounded in the form cannot be stated as proved exactly."""
     name = "interleaving-small-01"
-    data = read_proof(made[name]).to_data()
+    data = dlsched.prove(name).to_data()
     assert check(data, name).levels[0].kind == "certified to nine digits"
     put(*FIRST, "kind", to="certified")(data)
     with pytest.raises(InvalidProof, match="efficiency: the form model has efficiency rounded, wh"):
@@ -355,7 +335,7 @@ def test_parameters_of_other_types_are_errors(
 ) -> None:
     """Also ones that are missing: the message is one of the check, never of the interpreter."""
     problem = dlsched.load(name).problem
-    data = read_proof(SHIPPED.parents[1] / problem / "proofs" / f"{name}.json.gz").to_data()
+    data = read_proof(SHIPPED / problem / "proofs" / f"{name}.json.gz").to_data()
     right = data["levels"][0]["parameters"]
     for key in needed:
         rest = {k: v for k, v in right.items() if k != key}
@@ -363,3 +343,86 @@ def test_parameters_of_other_types_are_errors(
             put(*FIRST, "parameters", to=parameters)(data)
             with pytest.raises(InvalidProof):
                 check(data, name)
+
+
+BOUNDED = "utility-small-06"
+OPTIMUM = Fraction(96947, 1440)
+
+
+def test_any_solution_will_do() -> None:
+    """A poor one gives the same proof of what is better than the optimum, and none of the rest."""
+    known = dlsched.solve(BOUNDED, "tiresias").solution
+    proof = dlsched.prove_bound(BOUNDED, OPTIMUM + Fraction(1, 8), known)
+    checked = dlsched.check_bound(BOUNDED, proof)
+    assert checked == CheckedBound(BOUNDED, "utility", OPTIMUM + Fraction(1, 8), proof.proof.leaves)
+    for start, said in ((known, "a point of the form seems to be better"), (None, "a solution of")):
+        with pytest.raises(ProofFailed, match=said):
+            dlsched.prove_bound(BOUNDED, OPTIMUM - Fraction(1, 1000), start)
+
+
+@pytest.fixture(scope="module")
+def good_bound() -> dict[str, Any]:
+    """Return the data of the proof of an optimum as a bound."""
+    data = dlsched.prove_bound(BOUNDED, OPTIMUM).to_data()
+    assert len(data["proof"]["tree"]) > 1
+    return data
+
+
+FOREIGN_BOUND = f"the proof is for another instance than {BOUNDED}"
+BOUND_DAMAGE: list[tuple[Callable[[Any], object], str]] = [
+    (put("problem", to="workers"), FOREIGN_BOUND),
+    (put("instance_sha256", to="0" * 64), FOREIGN_BOUND),
+    (put("variant", to={"name": "v", "sha256": ""}), "the proof is of the variant v, not of util"),
+    (put("proof", "level", to="other"), "the proof must be of the level utility, the first"),
+    (put("proof", "kind", to="certified to nine digits"), "utility: a bound has the kind cert"),
+    (put("proof", "target", to=str(OPTIMUM - Fraction(1, 10**6))), "utility: node 2: its"),
+    (put("proof", "digest", to="0" * 64), "utility: the digest is not that of the form runs"),
+    (put("proof", "parameters", to={"prices": []}), "utility: the form of prices needs the para"),
+    (put("proof", "tree", to=[[0, 0, [], []]]), "utility: node 0: its multipliers do not prove"),
+]
+
+
+@pytest.mark.parametrize(("change", "said"), BOUND_DAMAGE)
+def test_damaged_proofs_of_bounds_are_refused(
+    good_bound: Document, change: Callable[[Any], object], said: str, tmp_path: Path
+) -> None:
+    """What is of another instance, level, kind, value, form or tree is no proof."""
+    damaged = copy.deepcopy(good_bound)
+    change(damaged)
+    (tmp_path / "b.json").write_text(json.dumps(damaged))
+    with pytest.raises(InvalidProof) as error:
+        dlsched.check_bound(BOUNDED, tmp_path / "b.json")
+    assert said in str(error.value)
+
+
+def test_a_bound_is_no_proof_of_optimality(good_bound: dict[str, Any], tmp_path: Path) -> None:
+    """Neither check accepts what is for the other one."""
+    (tmp_path / "b.json").write_text(json.dumps(good_bound))
+    with pytest.raises(dlsched.InstanceError, match="dlsched_proof"):
+        dlsched.check_proof(BOUNDED, tmp_path / "b.json")
+    write_proof(dlsched.prove(BOUNDED), tmp_path / "p.json")
+    with pytest.raises(dlsched.InstanceError, match="dlsched_bound"):
+        dlsched.check_bound(BOUNDED, tmp_path / "p.json")
+    (tmp_path / "renamed.json").write_text(json.dumps(good_bound | {"dlsched_proof": 1}))
+    with pytest.raises(dlsched.InstanceError, match="solution"):
+        dlsched.check_proof(BOUNDED, tmp_path / "renamed.json")
+
+
+@pytest.mark.parametrize("value", ["1e9", "nan", "1/0", "", "x", float("inf"), float("nan")])
+def test_a_bound_is_a_finite_number(value: object) -> None:
+    """Anything else is refused, and so is what would be too long to compute with."""
+    with pytest.raises(dlsched.OptionError, match="must be a number"):
+        dlsched.prove_bound(BOUNDED, value)
+
+
+def test_commands(tmp_path: Path) -> None:
+    """A bound is proved and checked by a command each; the wrong check is an error."""
+    file, value = tmp_path / "b.json", OPTIMUM + 1
+    made = run("prove", BOUNDED, "--bound", value, "-o", file).stdout
+    assert "check-proof --bound" in " ".join(made.split())
+    assert "no solution of" in run("check-proof", "--bound", BOUNDED, file).stdout
+    stated = data("check-proof", "--bound", BOUNDED, file)
+    assert stated["valid"] and stated["bound"]["kind"] == "certified"
+    run("check-proof", BOUNDED, file, status=2)
+    refused = run("prove", BOUNDED, "--bound", "0", "-o", file, status=1)
+    assert "no proof" in refused.stdout

@@ -1,7 +1,7 @@
 # ruff: noqa: E501 - planted code keeps its lines
 """`check_problem` finds planted defects; the problem is that of docs/add-a-problem.md.
 
-Without a defect it passes: tests/test_seventh_problem.py.
+Without a defect it passes: tests/test_docs.py.
 """
 
 from __future__ import annotations

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pyomo.environ as pyo
 import pytest
-from changes import assert_not_beaten
-from enumerations import DRAWN, best_of, instances, solutions
+from enumerations import DRAWN, assert_right, instances, solutions
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import dlsched
 from dlsched import OptionError, Variant
 from dlsched.proofs.check import InvalidProof
-from dlsched.proofs.prove import ProofFailed
 
 FORMS = ["interleaving", "utility", "sensitivity", "dispatch"]
 Rule = Callable[..., bool]
@@ -82,66 +79,24 @@ def rules(draw: st.DrawFn, instance: Any) -> Rule:
     return fewer(draw(st.sampled_from([1, 1, 2, 2, 3])), *chosen)
 
 
-def ruled(data: st.DataObject, problem: str) -> tuple[Any, Variant, list[tuple[Any, Any]], Any]:
-    """Draw an instance and a rule; return all solutions with their reports, and the best value."""
-    instance = data.draw(instances(problem))
-    assume(not getattr(instance, "forking", False))
-    known = solutions(instance)
-    assume(known)
-    variant = Variant(problem, "drawn", allow=data.draw(rules(instance)))
-    reports = [(s, dlsched.verify(instance, s, variant=variant)) for s in known or ()]
-    return instance, variant, reports, best_of([report for _, report in reports])
-
-
 @pytest.mark.parametrize("draws", [5, pytest.param(300, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("problem", FORMS)
-def test_a_rule_equals_enumeration(problem: str, draws: int) -> None:
-    """Optimum, infeasibility and certified bound, by the structured method and the whole model."""
+def test_a_rule_equals_enumeration(problem: str, draws: int, tmp_path: Path) -> None:
+    """By the structured method and the whole model; of sensitivity also what is proved."""
 
     @settings(DRAWN, max_examples=draws)
     @given(st.data())
     def agree(data: st.DataObject) -> None:
-        instance, variant, _, best = ruled(data, problem)
-        for method in ("exact", "whole_model"):
-            result = dlsched.solve(instance, method, variant=variant)
-            assert result.method == ("columns" if method == "exact" else method)
-            if best is None:
-                assert result.status == "infeasible", result.reason
-                continue
-            assert result.status == "optimal", result.reason
-            assert list(result.objective) == pytest.approx(list(map(float, best)), rel=1e-6)
-            for bounds in (result.certified, dlsched.bound(instance, variant=variant)):
-                assert_not_beaten(bounds, best)
-            assert dlsched.verify(instance, result.solution, variant=variant).feasible
+        instance = data.draw(instances(problem))
+        assume(not getattr(instance, "forking", False))
+        known = solutions(instance)
+        assume(known)
+        variant = Variant(problem, "drawn", allow=data.draw(rules(instance)))
+        assert dlsched.solve(instance, variant=variant).method == "columns"
+        proofs = tmp_path if problem == "sensitivity" else None
+        assert_right(instance, variant, known, proofs, "whole_model", "exact")
 
     agree()
-
-
-@pytest.mark.parametrize("draws", [3, pytest.param(100, marks=pytest.mark.slow)])
-def test_a_rule_of_sensitivity_is_proved(draws: int, tmp_path: Path) -> None:
-    """No worse solution has a proof, and none that the rule forbids."""
-
-    @settings(DRAWN, max_examples=draws)
-    @given(st.data())
-    def proved(data: st.DataObject) -> None:
-        instance, variant, reports, best = ruled(data, "sensitivity")
-        assume(best is not None)
-        proof = dlsched.prove(instance, variant=variant)
-        checked = dlsched.check_proof(instance, proof, variant=variant)
-        values = [float(level.value) for level in checked.levels]
-        assert values == pytest.approx(list(map(float, best)), rel=1e-9)
-        for solution, report in reports:
-            if not report.feasible or best.better_than(report.objective):
-                labels = {"instance": instance.name, "instance_sha256": instance.sha256}
-                forged = proof.to_data() | {"solution": solution.to_data() | labels}
-                (tmp_path / "forged.json").write_text(json.dumps(forged))
-                with pytest.raises(InvalidProof):
-                    dlsched.check_proof(instance, tmp_path / "forged.json", variant=variant)
-                with pytest.raises(ProofFailed):
-                    dlsched.prove(instance, solution, variant=variant)
-                break
-
-    proved()
 
 
 def test_a_proof_of_a_rule_is_of_no_other() -> None:
@@ -195,31 +150,25 @@ def some_rows(m: Any, instance: Any) -> None:
     m.some = pyo.Constraint(expr=sum(m.x.values()) >= 1)
 
 
-def test_a_rule_with_rows_is_solved_on_the_whole_model() -> None:
+def sharing(solution: Any) -> list[set[str]]:
+    """Return the jobs of each group, or of each server."""
+    if solution.problem == "interleaving":
+        return [set(group.jobs) for group in solution.groups]
+    servers = {server for held in solution.allocation.values() for server in held.gpus}
+    held = solution.allocation.items()
+    return [{job for job, part in held if server in part.gpus} for server in servers]
+
+
+@pytest.mark.parametrize("problem", ["interleaving", "sensitivity"])
+def test_a_rule_with_rows_is_solved_on_the_whole_model(problem: str) -> None:
     """Interleaving's model states pairs, and sensitivity's sets of jobs."""
-    instance = dlsched.generate("interleaving", seed=1, jobs=10)
-    groups = dlsched.solve(instance).solution.groups
-    pair = frozenset(next(group.jobs for group in groups if len(group.jobs) > 1)[:2])
-    both = Variant("interleaving", "both", some_rows, allow=apart(pair))
-    result = dlsched.solve(instance, variant=both)
-    assert (result.method, result.status) == ("whole_model", "optimal")
-    assert not any(pair <= set(group.jobs) for group in result.solution.groups)
-    instance = dlsched.load("sensitivity-small-08")
-    held = sharing(dlsched.solve(instance).solution)
-    pair = frozenset(list(next(jobs for jobs in held if len(jobs) > 1))[:2])
-    alone = Variant("sensitivity", "both", some_rows, allow=fewer(9, pair))
-    result = dlsched.solve(instance, variant=alone)
+    instance = dlsched.load(f"{problem}-small-08")
+    together = next(jobs for jobs in sharing(dlsched.solve(instance).solution) if len(jobs) > 1)
+    pair = frozenset(sorted(together)[:2])
+    rule = apart(pair) if problem == "interleaving" else fewer(9, pair)
+    result = dlsched.solve(instance, variant=Variant(problem, "both", some_rows, allow=rule))
     assert (result.method, result.status) == ("whole_model", "optimal")
     assert not any(pair <= jobs for jobs in sharing(result.solution))
-
-
-def sharing(solution: Any) -> list[set[str]]:
-    """Return the jobs of each server."""
-    jobs: dict[str, set[str]] = {}
-    for job, held in solution.allocation.items():
-        for server in held.gpus:
-            jobs.setdefault(server, set()).add(job)
-    return list(jobs.values())
 
 
 def test_heuristics_and_studies_keep_the_rule() -> None:

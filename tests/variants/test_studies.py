@@ -10,8 +10,7 @@ from typing import Any
 
 import pyomo.environ as pyo
 import pytest
-from changes import nameable
-from enumerations import DRAWN, SIZES, instances, solutions
+from enumerations import DRAWN, SIZES, instances, nameable, solutions
 from hypothesis import given, settings
 
 import dlsched
@@ -78,28 +77,36 @@ def point(instance: Any, solution: Any) -> tuple[float, ...]:
     return tuple(round(model.component(name)[key].value or 0) for name, key in names)
 
 
-def validate_best_solutions(instance: Any) -> None:
+def validate_best_solutions(instance: Any, distinct: Any) -> None:
     """Compare the five best solutions with the enumeration: in order, and none is left out."""
-    best: dict[tuple[float, ...], Any] = {}
+    best: dict[Any, Any] = {}
     for solution in solutions(instance) or ():
-        key, value = point(instance, solution), dlsched.verify(instance, solution).objective
+        value = dlsched.verify(instance, solution).objective
+        key = losses(value) if distinct == "objective" else point(instance, solution)
         if key not in best or value.better_than(best[key]):
             best[key] = value
-    results = dlsched.best_solutions(instance, 5)
-    found = [losses(result.objective) for result in results]
-    assert found == [
+    results = dlsched.best_solutions(instance, 5, distinct=distinct)
+    assert {result.status for result in results} == {"optimal"}
+    assert [losses(result.objective) for result in results] == [
         pytest.approx(value, rel=1e-6, abs=1e-9) for value in sorted(map(losses, best.values()))[:5]
     ]
-    assert len({point(instance, result.solution) for result in results}) == len(results)
+    if distinct == "variables":
+        assert len({point(instance, result.solution) for result in results}) == len(results)
+
+
+LONG = (("dispatch", "variables"), ("placement", "variables"), ("placement", "objective"))
+"""What takes seconds."""
+CASES = [(name, distinct, 0) for name in sorted(SIZES) for distinct in ("variables", "objective")]
+CASES += [("sensitivity", "objective", 1)]
 
 
 @pytest.mark.parametrize(
-    "problem",
-    [pytest.param(p, marks=[SLOW] * (p in ("dispatch", "placement"))) for p in sorted(SIZES)],
+    ("problem", "distinct", "seed"),
+    [pytest.param(*case, marks=[SLOW] * (case[:2] in LONG)) for case in CASES],
 )
-def test_best_solutions_are_the_best_distinct_ones(problem: str) -> None:
-    """As many points as the enumeration has."""
-    validate_best_solutions(drawn(problem, 0)[0])
+def test_best_solutions_are_the_best_distinct_ones(problem: str, distinct: Any, seed: int) -> None:
+    """None is left out, also those that only solutions with choices have that others dominate."""
+    validate_best_solutions(drawn(problem, seed)[0], distinct)
 
 
 def test_what_highs_presolve_fails_at_is_solved_without_it() -> None:
@@ -115,24 +122,7 @@ def test_what_highs_presolve_fails_at_is_solved_without_it() -> None:
         {"id": "j2", "gpus_per_worker": 1, "base": 2, "flexible": 1, "elastic": True},
     ]
     text = {"dlsched": 1, "problem": "workers", "name": "fails", "servers": servers, "jobs": jobs}
-    validate_best_solutions(dlsched.load(text))
-
-
-@pytest.mark.parametrize(
-    ("problem", "seed"),
-    [
-        *(("sensitivity", seed) for seed in range(2)),
-        *((name, 0) for name in sorted(SIZES) if name not in ("sensitivity", "placement")),
-        pytest.param("placement", 0, marks=SLOW),
-    ],
-)
-def test_best_solutions_by_objective_leave_out_no_objective(problem: str, seed: int) -> None:
-    """Also those that only solutions with choices have that others dominate."""
-    instance, _, found = drawn(problem, seed)
-    results = dlsched.best_solutions(instance, 5, distinct="objective")
-    assert {result.status for result in results} == {"optimal"}
-    expected = sorted(set(map(losses, found)))[:5]
-    assert [losses(result.objective) for result in results] == list(map(pytest.approx, expected))
+    validate_best_solutions(dlsched.load(text), "variables")
 
 
 @pytest.mark.parametrize("distinct", ["variables", "objective"])
@@ -143,19 +133,18 @@ def test_there_is_one_best_solution_where_nothing_is_to_be_decided(distinct: Any
 
 
 def test_what_if_states_the_cost_of_each_decision() -> None:
-    """For every server of an instance the same as solving anew, in the order asked for."""
+    """The same as solving anew, in the order asked for."""
     fixes = [{f"x[{s.id}]": value} for s in SMALL.servers for value in (0, 1)][::3]
     frame = dlsched.what_if(SMALL, fixes)
     assert list(frame["fix"])[:2] == ["-", f"x[{SMALL.servers[0].id}] = 0"]
     for row, fix in zip(frame.iloc[1:].to_dict("records"), fixes, strict=True):
         alone = dlsched.solve(SMALL, variant=Variant("reclaiming", "one", fix=fix))
         assert row["status"] == alone.status
-        if alone.objective is not None:
-            assert row["preempted"] == alone.objective.preempted
-            assert row["collateral"] == alone.objective.collateral
-            assert row["preempted_bound"] == alone.bound.preempted.value
-            assert row["collateral_bound"] == alone.bound.collateral.value
-            assert row["preempted_cost"] == row["preempted"] - frame["preempted"][0]
+        for level, value in () if alone.objective is None else alone.objective.pairs():
+            bound = getattr(alone.bound, level.name).value
+            assert (row[level.name], row[f"{level.name}_bound"]) == (value, bound)
+            if level.name == "preempted":
+                assert row["preempted_cost"] == value - frame["preempted"][0]
 
 
 def test_what_cannot_be_sent_is_refused() -> None:
@@ -199,34 +188,39 @@ def weighted(name: str, sense: Any, costs: list[float]) -> Level:
     return Level(name, sense, lambda m, _: sum(map(operator.mul, costs, m.x.values())))
 
 
-def test_a_frontier_of_levels_without_a_common_step_ends() -> None:
-    """Coefficients of sixteen digits have a common step, which no solver can tell."""
-    random = Random(1)
-    costs = [[random.random() for _ in SMALL.servers] for _ in range(2)]
-    senses = ("minimize", "maximize")
+STEPS: dict[str, tuple[Any, list[list[float]], tuple[Any, Any]]] = {
+    # Coefficients of sixteen digits have a common step, which no solver can tell.
+    "none": (
+        SMALL,
+        [[Random(seed + i).random() for i in range(len(SMALL.servers))] for seed in (1, 99)],
+        ("minimize", "maximize"),
+    ),
+    # A limit of 1e-13 is within a solver's tolerances.
+    "fine": (
+        dlsched.generate("reclaiming", 0, servers=4, demand=1),
+        [[0, 0.3, 0.7000000000001, 1], [1, 0.70000000000003, 0, 1]],
+        ("minimize", "minimize"),
+    ),
+}
+"""Instances, the costs of two levels, and their senses."""
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_frontier_of_levels_of_odd_steps_ends(step: str) -> None:
+    """With every point."""
+    instance, costs, senses = STEPS[step]
     levels = tuple(map(weighted, ("first", "second"), senses, costs))
-    points = dlsched.frontier(SMALL, levels)
-    held = [[server.id in found.returned for server in SMALL.servers] for found in solutions(SMALL)]
+    points = dlsched.frontier(instance, levels)
+    held = [[s.id in found.returned for s in instance.servers] for found in solutions(instance)]
     sums = [tuple(sum(map(operator.mul, row, flags)) for row in costs) for flags in held]
-    best = sorted(a for a, _ in nondominated((a, -b) for a, b in sums))
+    sign = -1 if senses[1] == "maximize" else 1
+    best = sorted(a for a, _ in nondominated((a, sign * b) for a, b in sums))
     assert points["first"].tolist() == pytest.approx(best)
-    assert set(points["status"]) == {"optimal"}
-
-
-def test_a_frontier_of_a_level_with_a_fine_step_ends_at_zero() -> None:
-    """A limit of 1e-13 is within a solver's tolerances."""
-    instance = dlsched.generate("reclaiming", 0, servers=4, demand=1)
-    first = weighted("first", "minimize", [0, 0.3, 0.7000000000001, 1])
-    points = dlsched.frontier(
-        instance, (first, weighted("second", "minimize", [1, 0.70000000000003, 0, 1]))
-    )
-    assert points["first"].tolist() == [0, 0.3, 0.7000000000001]
     assert set(points["status"]) == {"optimal"}
 
 
 def test_a_frontier_with_a_level_of_which_no_row_may_be_stated() -> None:
     """Utility names what solutions do not determine; the limit is on the other level."""
-    instance = dlsched.generate("utility", 3, jobs=3, slots=5)
 
     def count(m: Any, _: Any) -> None:
         m.total = pyo.Var(bounds=(0, 100))
@@ -234,9 +228,9 @@ def test_a_frontier_with_a_level_of_which_no_row_may_be_stated() -> None:
 
     own = Level("cost", "minimize", lambda m, _: m.total)
     counted = Variant("utility", "counted", count)
+    instance = dlsched.generate("utility", 3, jobs=3, slots=5)
     points = dlsched.frontier(instance, (own, "utility"), variant=counted)
-    assert len(points) > 1
-    assert set(points["status"]) == {"optimal"}
+    assert len(points) > 1 and set(points["status"]) == {"optimal"}
 
 
 def test_a_level_that_is_constant_has_one_point() -> None:

@@ -1,21 +1,26 @@
-"""What a variant is and changes, and what the calls and the command line say of it."""
+"""What a variant is and changes, what calls and the command line say of it, and its proofs."""
 
 from __future__ import annotations
 
+import json
 import pickle
 import re
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pyomo.environ as pyo
 import pytest
-from changes import nameable
-from enumerations import SIZES
+from enumerations import SIZES, nameable
 
 import dlsched
 from calls import run
 from dlsched import Level, Variant, registry
+from dlsched.proofs.check import InvalidProof
+from dlsched.proofs.document import write_proof
+from dlsched.proofs.prove import ProofFailed
+from readers import highs_optimum
 
 SMALL = dlsched.load("reclaiming-small-04")
 LARGE = dlsched.load("reclaiming-520-130")
@@ -28,12 +33,17 @@ def few_of_the_first(m: Any, instance: Any) -> None:
 
 
 def touched_racks(m: Any, instance: Any) -> None:
-    """A variable for each rack of four servers: 1 if one of them is returned."""
+    """Variables: 1 for each rack of four servers of which one is returned; half an hour for each.
+
+    The first rack takes no time.
+    """
     racks = [server.id for server in instance.servers]
     m.touched = pyo.Var(range((len(racks) + 3) // 4), domain=pyo.Binary)
     m.touch = pyo.ConstraintList()
     for i, s in enumerate(racks):
         m.touch.add(m.touched[i // 4] >= m.x[s])
+    m.hours = pyo.Var(bounds=(0, 9.5))
+    m.work = pyo.Constraint(expr=m.hours >= 0.5 * sum(m.touched.values()) - 0.5)
 
 
 FEW = Variant("reclaiming", "few-of-the-first", few_of_the_first)
@@ -99,8 +109,7 @@ def test_a_start_that_violates_the_variant_is_refused() -> None:
     start = dlsched.solve(SMALL).solution
     none = Variant("reclaiming", "not-that", fix={f"x[{start.returned[0]}]": 0})
     result = dlsched.solve(SMALL, variant=none, start=start)
-    assert not result.start.accepted
-    assert start.returned[0] not in result.solution.returned
+    assert not result.start.accepted and start.returned[0] not in result.solution.returned
 
 
 def test_a_variant_is_named_on_the_command_line(tmp_path: Path) -> None:
@@ -140,22 +149,11 @@ def test_cards_list_what_a_variant_may_name(problem: str) -> None:
     assert listed == list(registry.problem(problem).module("model").NAMEABLE)
 
 
-INFEASIBLE = {
-    "reclaiming": "reclaiming-small-04",
-    "elastic": "elastic-small-01",
-    "workers": "workers-small-01",
-    "interleaving": "interleaving-small-01",
-    "utility": "utility-small-06",
-    "sensitivity": "sensitivity-small-01",
-    "placement": "placement-small-02",
-    "dispatch": "dispatch-small-02",
-}
-
-
-@pytest.mark.parametrize("problem", sorted(INFEASIBLE))
+@pytest.mark.parametrize("problem", sorted(SIZES))
 def test_an_infeasible_variant_names_what_contradicts(problem: str) -> None:
     """The added row with some of the problem's, and not the one that is always satisfied."""
-    instance = dlsched.load(INFEASIBLE[problem])
+    numbers = {"reclaiming": "04", "utility": "06", "placement": "02", "dispatch": "02"}
+    instance = dlsched.load(f"{problem}-small-{numbers.get(problem, '01')}")
     name, _ = next(iter(nameable(instance).values()))
 
     def too_much(m: Any, instance: Any) -> None:
@@ -186,114 +184,308 @@ def test_a_false_row_of_constants_is_an_answer() -> None:
         dlsched.prove(SMALL, variant=changed)
 
 
-def adds(*parts: Callable[[Any], Any]) -> Callable[[Any, Any], None]:
-    """Return a function that adds what each of `parts` makes, called added0, added1, ..."""
-
-    def constrain(m: Any, instance: Any) -> None:
-        for i, make in enumerate(parts):
-            m.add_component(f"added{i}", make(m))
-
-    return constrain
+def few(m: Any, instance: Any) -> None:
+    """At most one of the first three servers, of which two count half."""
+    first = [server.id for server in instance.servers[:3]]
+    m.few = pyo.Constraint(expr=m.x[first[0]] + 0.5 * (m.x[first[1]] + m.x[first[2]]) <= 1.2)
 
 
-def solved(*parts: Callable[[Any], Any], levels: Any = None, fix: Any = None) -> Any:
-    """Return the result of a variant that adds these."""
-    variant = Variant("reclaiming", "added", adds(*parts) if parts else None, levels, fix or {})
-    return dlsched.solve(SMALL, variant=variant)
+FEWER = Variant("reclaiming", "few", few)
+LABOUR = Level("labour", "minimize", lambda m, _: 0.1 * m.hours)
+HOURS = Variant("reclaiming", "racks", touched_racks, levels=["preempted", LABOUR, "collateral"])
 
 
-def fixed(value: float, domain: Any) -> Callable[[Any], Any]:
-    """Return what makes a variable that is fixed."""
-
-    def make(m: Any) -> Any:
-        variable = pyo.Var(domain=domain)
-        variable.construct()
-        variable.fix(value)
-        return variable
-
-    return make
-
-
-@pytest.mark.parametrize("domain", [pyo.Integers, pyo.Reals])
-def test_an_added_variable_may_be_fixed(domain: Any) -> None:
-    """It is the number: servers s1 to s9 are at most what it is fixed at."""
-
-    def limit(m: Any) -> Any:
-        return pyo.Constraint(expr=sum(m.x.values()) - m.x["s1"] <= m.added0)
-
-    result = solved(fixed(SMALL.demand - 1, domain), limit)
-    assert (result.status, "s1" in result.solution.returned) == ("optimal", True)
-    assert solved(fixed(SMALL.demand - 2, domain), limit).status == "infeasible"
+@pytest.mark.parametrize("variant", [FEWER, HOURS], ids=str)
+def test_a_proof_holds_for_its_variant_alone(variant: Variant, tmp_path: Path) -> None:
+    """Read back it has the optimum of `exact`; the problem and other variants refuse it."""
+    result = dlsched.solve(SMALL, variant=variant)
+    write_proof(dlsched.prove(SMALL, variant=variant), tmp_path / "a.proof.json")
+    checked = dlsched.check_proof(SMALL, tmp_path / "a.proof.json", variant=variant)
+    assert [float(level.value) for level in checked.levels] == list(map(float, result.objective))
+    other = Variant("reclaiming", variant.name, fix={"x[s1]": 0})
+    else_said = "must have the levels" if variant.levels else "the variant says something else here"
+    for given_variant, said in ((None, "give the variant"), (other, else_said)):
+        with pytest.raises(InvalidProof, match=said):
+            dlsched.check_proof(SMALL, tmp_path / "a.proof.json", variant=given_variant)
+    with pytest.raises(InvalidProof) as error:
+        dlsched.check_proof(SMALL, dlsched.prove(SMALL), variant=variant)
+    assert str(error.value) == "the proof is of reclaiming itself, not of a variant"
 
 
-def row(make: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return what makes a constraint."""
-    return lambda m: pyo.Constraint(expr=make(m))
+def test_a_level_of_continuous_variables_is_proved_to_nine_digits() -> None:
+    """The multipliers of a tree are rounded; `certify` has the same proof in the result."""
+    kinds = {level.level: level.kind for level in dlsched.prove(SMALL, variant=HOURS).levels}
+    digits = "certified to nine digits"
+    assert kinds == {"preempted": "certified", "labour": digits, "collateral": "certified"}
+    result = dlsched.solve(SMALL, variant=HOURS, certify=True)
+    assert result.proof is not None, result.reason
+    assert result.proof.variant.name == "racks"
+    assert {bound.kind for bound in result.certified} == {"certified", digits}
+
+
+def test_values_of_added_variables_in_a_document_count_for_nothing(tmp_path: Path) -> None:
+    """A solution that no values fit exactly is refused, whatever values the document states."""
+    instance = dlsched.load("reclaiming-small-10")
+    best = dlsched.solve(instance).solution
+
+    def constrain(m: Any, _: Any) -> None:
+        m.t = pyo.Var(bounds=(1, 1))
+        m.large = pyo.Constraint(expr=1e9 * m.t + m.x["s2"] <= 1e9)
+
+    variant = Variant("reclaiming", "large", constrain)
+    assert "s2" in best.returned
+    assert not dlsched.verify(instance, best, variant=variant).feasible
+    proof = dlsched.prove(instance, variant=variant)
+    assert [level.value for level in dlsched.check_proof(instance, proof, variant=variant).levels]
+    forged = proof.to_data()
+    forged["solution"]["returned"] = [*best.returned]
+    forged["variant"]["values"] = {"t": 1}
+    (tmp_path / "forged.proof.json").write_text(json.dumps(forged))
+    with pytest.raises(InvalidProof, match="infeasible"):
+        dlsched.check_proof(instance, tmp_path / "forged.proof.json", variant=variant)
+
+
+def test_a_bound_of_a_variant_is_proved() -> None:
+    """For the variant alone."""
+    best = dlsched.solve(SMALL, variant=FEWER).objective
+    bound = dlsched.prove_bound(SMALL, best.preempted, variant=FEWER)
+    assert dlsched.check_bound(SMALL, bound, variant=FEWER).value == best.preempted
+    with pytest.raises(InvalidProof, match="give the variant"):
+        dlsched.check_bound(SMALL, bound)
+    with pytest.raises(ProofFailed):
+        dlsched.prove_bound(SMALL, best.preempted + 1, variant=FEWER)
+
+
+TEN = dlsched.load("reclaiming-small-10")
+Constrain = Callable[[Any, Any], None]
+
+
+def variant(constrain: Constrain, *levels: str | Level, problem: str = "reclaiming") -> Variant:
+    """Return a variant of any name."""
+    return Variant(problem, "units", constrain, list(levels) or None)
+
+
+def own(sense: Any, expression: Callable[[Any], Any]) -> Level:
+    """Return a level of one's own."""
+    return Level("own", sense, lambda m, _: expression(m))
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9, 1e12])
+def test_a_size_may_have_any_unit(unit: float, tmp_path: Path) -> None:
+    """In bytes or in GB the same solutions fit, and the same are proved optimal; so in files."""
+
+    def sizes(m: Any, _: Any) -> None:
+        m.size = pyo.Var(bounds=(0, 1e3 * unit))
+        m.enough = pyo.Constraint(expr=m.size >= 4 * unit * sum(m.x.values()))
+
+    size = own("minimize", lambda m: m.size)
+    changed = variant(sizes, "preempted", "collateral", size)
+    result = dlsched.solve(TEN, variant=changed)
+    assert (result.status, result.objective[:2]) == ("optimal", (2, 4))
+    assert result.objective[2] == 4 * TEN.demand * Fraction(repr(unit))
+    assert dlsched.verify(TEN, dlsched.solve(TEN).solution, variant=changed).feasible
+    assert len(dlsched.best_solutions(TEN, 2, variant=changed)) == 2
+    if unit >= 1:  # readers of files have absolute tolerances
+        dlsched.export(TEN, tmp_path / "a.mps", variant=variant(sizes, size, "preempted"))
+        assert highs_optimum(tmp_path / "a.mps") == pytest.approx(4 * unit * TEN.demand)
+
+
+def wide(m: Any, _: Any) -> None:
+    """Add a row of a wide range that all solutions satisfy."""
+    m.t = pyo.Var(bounds=(-1e9, 1e9))
+    m.above = pyo.Constraint(expr=m.t >= 0)
+
+
+def zero(m: Any, _: Any) -> None:
+    """Add a variable that is 0, which is no term below a tolerance."""
+    m.size, m.none = pyo.Var(bounds=(0, 4)), pyo.Var(bounds=(0, 0))
+    m.enough = pyo.Constraint(expr=m.size >= 0.5)
+
+
+def next_whole(m: Any, _: Any) -> None:
+    """Add that three tenths, added as doubles, times seventy are a little more than 21."""
+    m.n = pyo.Var(domain=pyo.Integers, bounds=(0, 40))
+    m.least = pyo.Constraint(expr=m.n >= (0.1 + 0.2) * 10 * sum(m.x.values()))
+
+
+def indicator(m: Any, _: Any) -> None:
+    """Add a binary variable that says whether a continuous one is positive."""
+    m.amount = pyo.Var(bounds=(0, 10))
+    m.used = pyo.Var(domain=pyo.Binary)
+    m.is_used = pyo.Constraint(expr=1e6 * m.used >= 0.3 * m.amount)
+    m.needed = pyo.Constraint(expr=m.amount >= 0.1 * sum(m.x.values()))
+
+
+def continuous(row: Callable[[Any], Any]) -> Constrain:
+    """Return a function that adds a continuous variable with a row."""
+
+    def add(m: Any, _: Any) -> None:
+        m.t = pyo.Var(bounds=(-1e3, 1e3))
+        m.row = pyo.Constraint(expr=row(m))
+
+    return add
+
+
+def fixed(value: float, domain: Any) -> Constrain:
+    """Return a function that adds a fixed variable, the most of all servers but one."""
+
+    def add(m: Any, _: Any) -> None:
+        m.t = pyo.Var(domain=domain)
+        m.t.fix(value)
+        m.row = pyo.Constraint(expr=sum(m.x.values()) - m.x["s2"] <= m.t)
+
+    return add
+
+
+def half(m: Any, _: Any) -> None:
+    """Add a whole number from 0.5 to 1.5, which is 1."""
+    m.n = pyo.Var(domain=pyo.Integers, bounds=(0.5, 1.5))
+
+
+def unequal(m: Any, instance: Any) -> None:
+    """Hold two servers equal; `t` is at most what they differ by where that is not stated.
+
+    Relative to 0 a solver's tolerance is a gap of 1; the relaxation's bound is far off.
+    """
+    a, b = (m.x[server.id] for server in instance.servers[:2])
+    m.t = pyo.Var(bounds=(0, 1))
+    m.rows = pyo.ConstraintList()
+    for row in (a == b, m.t <= a + b, m.t <= 2 - a - b):
+        m.rows.add(row)
+
+
+FREE = dlsched.generate("placement", 0, tables=2, regions=2, jobs=1).to_data()
+FREE |= {"jobs": [], "weights": {"storage": 0}}
+"""Its cost is constant: Pyomo has no row that holds it for the level after it."""
+DOMINATED = {
+    "dlsched": 1,
+    "problem": "sensitivity",
+    "name": "dominated",
+    "servers": {"count": 1, "gpus": 1, "cpus": 2, "memory": 1},
+    "profiles": {"p": {"gpus": 1, "cpus": [1, 2], "memory": [1], "throughput": [[5], [3]]}},
+    "jobs": [{"id": "j", "profile": "p"}],
+}
+"""The model's own expression has all choices, also one that another one dominates."""
+LEAST_S2 = [own("minimize", lambda m: m.x["s2"])]
+LEAST_T = [own("minimize", lambda m: m.t)]
+OPTIMA: list[tuple[Any, Constrain | None, list[Any], list[Any]]] = [
+    (TEN, wide, [], [2, 4]),
+    (TEN, zero, [own("minimize", lambda m: m.size + m.none), "preempted"], [Fraction(1, 2), 2]),
+    (TEN, next_whole, ["preempted", "collateral", own("minimize", lambda m: m.n)], [2, 4, 22]),
+    (TEN, indicator, [own("minimize", lambda m: m.used), "preempted"], [1, 2]),
+    (TEN, continuous(lambda m: 2 * m.t >= -0.7 * m.x["s2"]), LEAST_T, [Fraction(-7, 20)]),
+    (TEN, continuous(lambda m: 3 * m.t >= m.x["s2"] + 1), LEAST_T, [Fraction(1, 3)]),
+    (TEN, half, [own("minimize", lambda m: m.n), "preempted"], [1, 2]),
+    (TEN, unequal, [own("minimize", lambda m: -m.t)], [0]),
+    (TEN, unequal, [own("maximize", lambda m: m.t)], [0]),
+    (FREE, None, ["cost", own("maximize", lambda m: m.x["t1", "r2"])], [0, 1]),
+    (DOMINATED, None, [own("minimize", lambda m: m.throughput.expr)], [3]),
+    *((TEN, fixed(6, domain), LEAST_S2, [1]) for domain in (pyo.Integers, pyo.Reals)),
+    (TEN, fixed(7, pyo.Reals), LEAST_S2, [0]),
+]
+
+
+@pytest.mark.parametrize(("instance", "constrain", "levels", "optimum"), OPTIMA)
+def test_optima_by_hand(
+    instance: Any, constrain: Constrain | None, levels: list[Any], optimum: list[Any]
+) -> None:
+    """They are exact, though no double is."""
+    problem = dlsched.load(instance).problem
+    changed = Variant(problem, "units", constrain, levels or None)
+    result = dlsched.solve(instance, variant=changed)
+    assert (result.status, list(result.objective)) == ("optimal", optimum)
 
 
 INF = float("inf")
 
 
 @pytest.mark.parametrize(
-    ("make", "same"),
+    ("row", "same"),
     [
-        (row(lambda m: sum(0.1 * m.x["s1"] for _ in range(3)) == 0.3), {"x[s1]": 1}),
-        (row(lambda m: 0.1 * m.x["s1"] + 0.2 == 0.3), {"x[s1]": 1}),
-        (row(lambda m: 0.3 * m.x["s1"] - 0.2 * m.x["s1"] >= 0.1), {"x[s1]": 1}),
-        (row(lambda m: pyo.inequality(-INF, sum(m.x.values()), INF)), {}),
-        (row(lambda m: m.x["s1"] <= INF), {}),
+        (lambda x: sum(0.1 * x for _ in range(3)) == 0.3, {"x[s1]": 1}),
+        (lambda x: 0.1 * x + 0.2 == 0.3, {"x[s1]": 1}),
+        (lambda x: 0.3 * x - 0.2 * x >= 0.1, {"x[s1]": 1}),
+        (lambda x: pyo.inequality(-INF, x, INF), {}),
+        (lambda x: x <= INF, {}),
     ],
 )
-def test_what_a_row_says(make: Callable[[Any], Any], same: dict[str, int]) -> None:
+def test_what_a_row_says(row: Callable[[Any], Any], same: dict[str, int]) -> None:
     """Decimals are summed exactly: in floating point, they are off by 1e-17; infinity is none."""
-    result = solved(make)
-    assert (result.status, result.objective) == ("optimal", solved(fix=same).objective)
+    changed = continuous(lambda m: row(m.x["s1"]))
+    result = dlsched.solve(TEN, variant=variant(changed))
+    expected = dlsched.solve(TEN, variant=Variant("reclaiming", "same", fix=same))
+    assert (result.status, result.objective) == ("optimal", expected.objective)
 
 
-def test_bounds_of_whole_numbers_become_whole() -> None:
-    """A variable from 0.5 to 1.5 is 1: the optimum of a level that it bounds is found."""
-    level = Level("count", "minimize", lambda m, _: m.added0 + m.x["s1"])
-    half = lambda m: pyo.Var(domain=pyo.Integers, bounds=(0.5, 1.5))  # noqa: E731
-    result = solved(half, levels=[level, "preempted"])
-    assert (result.status, result.objective[0], result.bound[0].value) == ("optimal", 1, 1)
+def test_a_bound_of_a_wide_integer_is_that_of_the_whole() -> None:
+    """The best value is a million, of a range from minus to plus ten thousand million."""
+
+    def wide(m: Any, _: Any) -> None:
+        m.n = pyo.Var(domain=pyo.Integers, bounds=(-(10**10), 10**10))
+        first = next(iter(m.x.values()))
+        m.most = pyo.Constraint(expr=0.001 * m.n <= 1000 * first + 1e-7)
+
+    level = own("maximize", lambda m: m.n)
+    instance = dlsched.generate("elastic", seed=0, jobs=2)
+    result = dlsched.solve(instance, variant=variant(wide, level, problem="elastic"))
+    assert (result.status, result.objective[0]) == ("optimal", 10**6)
+    assert result.bound[0].value >= 10**6
 
 
-def unequal(m: Any, instance: Any) -> None:
-    """Hold two servers equal; `d` is at most what they differ by where that is not stated."""
-    a, b = (m.x[server.id] for server in instance.servers[:2])
-    m.d = pyo.Var(bounds=(0, 1))
-    m.rows = pyo.ConstraintList()
-    for row in (a == b, m.d <= a + b, m.d <= 2 - a - b):
-        m.rows.add(row)
+@pytest.mark.parametrize("scale", [1.0, 1e12])
+def test_what_a_solution_determines_is_evaluated_exactly(scale: float) -> None:
+    """A table that is near a job is so by 1, which is more than 1 less a thousand-millionth."""
+    instance = dlsched.load("placement-small-02")
+    best = dlsched.solve(instance)
+
+    def far(m: Any, _: Any) -> None:
+        m.far = pyo.ConstraintList()
+        for near in m.near.values():
+            m.far.add(scale * near <= scale - scale * 1e-9)
+
+    changed = variant(far, problem="placement")
+    assert not dlsched.verify(instance, best.solution, variant=changed).feasible
+    result = dlsched.solve(instance, variant=changed)
+    assert result.status == "infeasible" or result.objective[0] > best.objective[0]
 
 
-@pytest.mark.parametrize(("sense", "sign"), [("minimize", -1), ("maximize", 1)])
-def test_an_optimum_of_nothing_is_proved_without_a_step(sense: Any, sign: int) -> None:
-    """Relative to 0 a solver's tolerance is a gap of 1; the relaxation's bound is far off."""
-    level = Level("differ", sense, lambda m, _: sign * m.d)
-    result = dlsched.solve(SMALL, variant=Variant("reclaiming", "zero", unequal, [level]))
-    assert (result.status, list(result.objective)) == ("optimal", [0]), result.reason
+def test_too_many_added_rows_are_undecided() -> None:
+    """What the exact check cannot do in its limits is said, and nothing is claimed."""
+    size = range(45)
+
+    def many(m: Any, _: Any) -> None:
+        m.n = pyo.Var(size, domain=pyo.Integers, bounds=(0, 10**6))
+        m.rows = pyo.ConstraintList()
+        for i in size:
+            m.rows.add(sum((1 + (i * j * j + 3 * j) % 17) * m.n[j] for j in size) <= 10**7 + i)
+
+    level = own("maximize", lambda m: sum((1 + (5 * j) % 7) * m.n[j] for j in size))
+    changed = variant(many, "preempted", "collateral", level)
+    report = dlsched.verify(TEN, dlsched.solve(TEN).solution, variant=changed)
+    assert report.undecided and not report.feasible
+    assert "not decided" in report.violations[0].message
 
 
-def test_a_cost_that_is_constant() -> None:
-    """Pyomo has no row that holds it for the level after it, which was an error."""
-    data = dict(dlsched.generate("placement", 0, tables=2, regions=2, jobs=1).to_data())
-    data |= {"jobs": [], "weights": {"storage": 0}}
-    first = Level("first", "maximize", lambda m, _: m.x["t1", "r1"])
-    result = dlsched.solve(data, variant=Variant("placement", "constant", levels=["cost", first]))
-    assert (result.status, result.objective.cost) == ("optimal", 0)
+INSTANCE = dlsched.generate("reclaiming", 1, servers=8, jobs=6)
 
 
-def test_the_models_own_expression_has_all_choices() -> None:
-    """The least throughput is that of a choice which another one dominates."""
-    data = {
-        "dlsched": 1,
-        "problem": "sensitivity",
-        "name": "dominated",
-        "servers": {"count": 1, "gpus": 1, "cpus": 2, "memory": 1},
-        "profiles": {"p": {"gpus": 1, "cpus": [1, 2], "memory": [1], "throughput": [[5], [3]]}},
-        "jobs": [{"id": "j", "profile": "p"}],
-    }
-    level = Level("own", "minimize", lambda m, _: m.throughput.expr)
-    result = dlsched.solve(data, variant=Variant("sensitivity", "least", levels=[level]))
-    assert (result.status, list(result.objective)) == ("optimal", [3])
+def big_m(factor: float) -> Variant:
+    """Return a variant that needs one of two binary variables as soon as a server is taken."""
+
+    def constrain(m: Any, _: Any) -> None:
+        m.used = pyo.Var([0, 1], domain=pyo.Binary)
+        m.large = pyo.Constraint(expr=sum(m.x.values()) <= factor * (m.used[0] + m.used[1]))
+        m.order = pyo.Constraint(expr=m.used[0] <= m.used[1])
+
+    level = own("minimize", lambda m: m.used[0] + 2 * m.used[1])
+    return variant(constrain, "preempted", "collateral", level)
+
+
+@pytest.mark.parametrize("factor", [1e3, 1e9, 1e10, 1e13, 1e15])
+def test_a_large_factor_is_solved(factor: float) -> None:
+    """A solution with an added binary is accepted, and the optimum proved, with any factor."""
+    known = dlsched.solve(INSTANCE, "lyra", variant=big_m(factor))
+    assert (known.status, known.objective.own) == ("feasible", 2)
+    result = dlsched.solve(INSTANCE, "whole_model", variant=big_m(factor), certify=True)
+    assert (result.status, list(result.objective)) == ("optimal", [0, 0, 2])
+    assert {bound.kind for bound in result.certified} == {"certified"} and result.proof
