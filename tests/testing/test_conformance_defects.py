@@ -257,9 +257,9 @@ def test_an_exception_is_shown_with_its_instance(install: Install) -> None:
 
 def test_the_name_of_the_entry_point_is_the_problem_s(install: Install) -> None:
     """The message has both names."""
-    name = install(FILES, entry="other")
+    name = install(FILES, entry="misnamed")
     with pytest.raises(dlsched.OptionError, match=f"of that name; its name is '{name}'"):
-        check_problem("other")
+        check_problem("misnamed")
 
 
 def test_unknown_problems_and_missing_modules(install: Install) -> None:

@@ -64,6 +64,13 @@ def test_cost_by_hand(changes: Any, traffic: float, gpu: float, storage: float) 
     assert float(report.objective.cost) == pytest.approx(traffic + gpu + storage, rel=1e-12)
 
 
+def test_without_room_storage_costs_nothing() -> None:
+    """Shares of nothing are no cost; a priority of 1000 is the last one."""
+    none = [region(name, 0, 6, cpu_quota={"ads": 5}) for name in "rs"]
+    assert report_on(HOME, regions=none).details["storage"] == 0
+    assert Instance(**DATA | {"jobs": [job("j", "t", 4, priority=1000)]}).jobs[0].priority == 1000
+
+
 def test_a_split_ml_job_has_no_region() -> None:
     """With t and u apart, k has no region: its bytes are traffic, its GPU hours are not counted."""
     found = report_on({"t": "r", "u": "s", "v": "s"}).details
@@ -138,7 +145,7 @@ GOOD = instance([region("r", 5, {"A": 2, "B": 1})], [table("t", 3, "r")], [JOB])
         ({"tables": [{"id": "t", "size": 1, "home": "x"}]}, "tables[0].home"),
         ({"jobs": [JOB | {"tables": ["t", "t"]}]}, "jobs[0].tables[1]"),
         ({"jobs": [JOB | {"cpu_hours": 1}]}, "jobs[0].app"),
-        ({"jobs": [JOB | {"priority": 10**6}]}, "jobs[0].priority"),
+        ({"jobs": [JOB | {"priority": 1001}]}, "jobs[0].priority"),
     ],
 )
 def test_errors_name_the_field(changes: dict[str, Any], path: str) -> None:
