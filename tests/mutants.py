@@ -1,8 +1,8 @@
 """Mutation testing of what must be right: ``python tests/mutants.py --mutants 400 --seed 58``.
 
 Faults are drawn by cosmic-ray's operators (``pip install cosmic-ray``) in definitions,
-certificates, the check of proofs and the audit. Each is put into a copy of the source, on which the
-tests named for it run until one fails. Those that no test noticed are written to stdout.
+certificates, the check of proofs and the audit. Each is put into a copy of the repository, where
+the tests named for it, which pass without it, run until one fails. What none noticed is printed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import Queue
@@ -99,62 +99,77 @@ def drawn(count: int, seed: int) -> Iterator[tuple[Fault, str]]:
         yield rng.choice(there), chosen
 
 
-def is_noticed(fault: Fault, tests: str, copy: Path) -> bool:
-    """Return whether a test fails, or the tests do not end, with the fault in the copy."""
-    target = copy / fault.path.relative_to(SOURCE.parent)
-    text = fault.path.read_text(encoding="utf-8")
-    target.write_text(mutate_code(text, get_operator(fault.operator)(), fault.occurrence))
+def fails(tests: str, copy: Path) -> bool:
+    """Return whether a test fails in a copy of the repository, or the tests do not end."""
     where, _, only = tests.partition(" -k ")
-    folders = [name for name in where.split() if (ROOT / name).exists()]
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider"]
-    command += [*folders, *(["-k", only.strip("'")] if only else [])]
-    environment = os.environ | {"PYTHONPATH": str(copy)}
+    command += [name for name in where.split() if (copy / name).exists()]
+    command += ["-k", only.strip("'")] if only else []
+    environment = os.environ | {"PYTHONPATH": str(copy / "src")}
     try:
         done = subprocess.run(
-            command, cwd=ROOT, env=environment, timeout=SECONDS, capture_output=True, check=False
+            command, cwd=copy, env=environment, timeout=SECONDS, capture_output=True, check=False
         )
     except subprocess.TimeoutExpired:
         return True
-    finally:
-        target.write_text(text)
-    if done.returncode not in (0, 1, 2):
-        raise RuntimeError(done.stdout.decode()[-2000:])
     return done.returncode != 0
 
 
+def is_noticed(fault: Fault, tests: str, copy: Path) -> bool:
+    """Return whether a test fails with the fault in the copy."""
+    target = copy / fault.path.relative_to(ROOT)
+    text = fault.path.read_text(encoding="utf-8")
+    target.write_text(mutate_code(text, get_operator(fault.operator)(), fault.occurrence))
+    try:
+        return fails(tests, copy)
+    finally:
+        target.write_text(text)
+
+
+def described(fault: Fault) -> str:
+    """Return a fault's place, and its line without it and with it."""
+    text = fault.path.read_text(encoding="utf-8")
+    changed = mutate_code(text, get_operator(fault.operator)(), fault.occurrence)
+    pairs = zip(text.splitlines(), changed.splitlines(), strict=False)
+    before, after = next((a, b) for a, b in pairs if a != b)
+    where = f"{fault.path.relative_to(SOURCE)}:{fault.line}"
+    return f"- {where}: `{before.strip()}` -> `{after.strip()}`"
+
+
 def main() -> None:
-    """Draw faults, run the tests on each, and print the table."""
+    """Draw faults, run the tests on each, and print those that are left."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--mutants", type=int, default=400)
     parser.add_argument("--seed", type=int, default=58)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--only", default="", help="Files whose path has this in it.")
+    parser.add_argument("--only", default="", help="A pattern that a file's path has in it.")
     given = parser.parse_args()
-    chosen = [row for row in drawn(given.mutants, given.seed) if given.only in str(row[0].path)]
+    chosen = [r for r in drawn(given.mutants, given.seed) if re.search(given.only, str(r[0].path))]
+    copies: Queue[Path] = Queue()
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(given.jobs) as pool:
-        copies: Queue[Path] = Queue()
         for number in range(given.jobs):
-            copies.put(Path(shutil.copytree(SOURCE, Path(folder) / str(number) / "dlsched")).parent)
+            leave = shutil.ignore_patterns(".git", ".venv")
+            copies.put(Path(shutil.copytree(ROOT, Path(folder) / str(number), ignore=leave)))
 
-        def try_one(row: tuple[Fault, str]) -> bool:
+        def use_copy(function: Callable[..., bool], *arguments: object) -> bool:
             copy = copies.get()
             try:
-                noticed = is_noticed(*row, copy)
+                return function(*arguments, copy)
             finally:
                 copies.put(copy)
+
+        def try_one(row: tuple[Fault, str]) -> bool:
+            noticed = use_copy(is_noticed, *row)
+            if not noticed:
+                print(described(row[0]), flush=True)
             print("." if noticed else "s", end="", file=sys.stderr, flush=True)
             return noticed
 
-        tried = zip(chosen, pool.map(try_one, chosen), strict=True)
-        left = [fault for (fault, _), noticed in tried if not noticed]
-    print(f"\n{len(left)} of {len(chosen)} faults are not noticed.\n")
-    for fault in left:
-        text = fault.path.read_text(encoding="utf-8")
-        changed = mutate_code(text, get_operator(fault.operator)(), fault.occurrence)
-        pairs = zip(text.splitlines(), changed.splitlines(), strict=False)
-        before, after = next((a, b) for a, b in pairs if a != b)
-        where = f"{fault.path.relative_to(SOURCE)}:{fault.line}"
-        print(f"- {where}: `{before.strip()}` -> `{after.strip()}`")
+        selections = list(dict.fromkeys(tests for _, tests in chosen))
+        if any(pool.map(lambda tests: use_copy(fails, tests), selections)):
+            raise SystemExit("some tests fail without a fault")
+        noticed = list(pool.map(try_one, chosen))
+    print(f"\n{noticed.count(False)} of {len(chosen)} faults are not noticed.")
 
 
 if __name__ == "__main__":
