@@ -70,7 +70,7 @@ FOLDERS = [
 WHOLE = [
     Budget("lines of src", (), 90600, 102236),
     Budget("files of src", (), 640, 766),
-    Budget("lines of tests", (), 30000, 30951),
+    Budget("lines of tests", (), 30000, 30954),
     Budget("lines of tests/internal", (), 6000),
     Budget("lines of benchmarks", (), 5000, 12645),
     Budget("lines of benchmarks/published and claims_only", (), 6000),

@@ -32,7 +32,10 @@ def public() -> set[str]:
     for name in sorted(listed):
         if is_module(name):
             module = import_module(name)
-            names |= {f"{name}.{member}" for member in getattr(module, "__all__", dir(module))}
+            shown = re.search(rf"^::: {name}\n    options:\n((?:      .*\n)+)", text, re.MULTILINE)
+            members = re.findall(r"\b[A-Za-z]\w+", shown[1].partition("show_")[0]) if shown else []
+            given = members if members[1:] else dir(module)
+            names |= {f"{name}.{member}" for member in getattr(module, "__all__", given)}
     return names
 
 
