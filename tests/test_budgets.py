@@ -68,9 +68,9 @@ FOLDERS = [
 ]
 """Lines of code files under src/dlsched. What is in none of the folders is in the last row."""
 WHOLE = [
-    Budget("lines of src", (), 90600, 102236),
+    Budget("lines of src", (), 90600, 102229),
     Budget("files of src", (), 640, 766),
-    Budget("lines of tests", (), 30000, 30954),
+    Budget("lines of tests", (), 30000, 30956),
     Budget("lines of tests/internal", (), 6000),
     Budget("lines of benchmarks", (), 5000, 12645),
     Budget("lines of benchmarks/published and claims_only", (), 6000),

@@ -134,6 +134,8 @@ TWO_POOLS = {"pools": POOLS}
         (ONE_CAPACITY, {"running_times": [3, 2, 1]}, "jobs[0]"),
         (ONE_CAPACITY, {"min_running_time": None, "running_times": [3, 2]},
          "jobs[0].running_times"),
+        (ONE_CAPACITY, {"min_running_time": None, "running_times": [3, 2, 2, 2, 2, 2]},
+         "jobs[0].running_times"),
         (ONE_CAPACITY, {"max_workers": 10**9}, "jobs[0].max_workers"),
         ({}, {}, "capacity"),
         (ONE_CAPACITY | TWO_POOLS, {}, "capacity"),

@@ -95,13 +95,6 @@ class Job(Document):
             )
         return self
 
-    @property
-    def pools(self) -> tuple[PoolId, ...]:
-        """The pools that its base workers can be in, if the instance has pools."""
-        if self.base_pool is not None:
-            return (self.base_pool,)
-        return ("training", "loan") if self.fungible or self.heterogeneous else ("training",)
-
     def running_time(self, workers: int) -> Number:
         """Return the running time in seconds with a number of workers from min to max."""
         if self.running_times is not None:
