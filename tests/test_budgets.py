@@ -49,7 +49,7 @@ FOLDERS = [
     Budget("placement", ("problems/placement",), 6600, 7264),
     Budget("sensitivity", ("problems/sensitivity",), 6000, 6714),
     Budget("dispatch", ("problems/dispatch",), 5600, 5983),
-    Budget("shares", ("problems/shares",), 1400, 1706),
+    Budget("shares", ("problems/shares",), 1400, 1708),
     Budget("configurations", ("problems/configurations",), 1200),
     Budget("simulation", ("simulation",), 13200, 14628),
     Budget("sweeps and execution", ("sweeps", "execution"), 3900, 7615),
@@ -68,9 +68,9 @@ FOLDERS = [
 ]
 """Lines of code files under src/dlsched. What is in none of the folders is in the last row."""
 WHOLE = [
-    Budget("lines of src", (), 90600, 102229),
+    Budget("lines of src", (), 90600, 102231),
     Budget("files of src", (), 640, 766),
-    Budget("lines of tests", (), 30000, 30956),
+    Budget("lines of tests", (), 30000, 30959),
     Budget("lines of tests/internal", (), 6000),
     Budget("lines of benchmarks", (), 5000, 12645),
     Budget("lines of benchmarks/published and claims_only", (), 6000),

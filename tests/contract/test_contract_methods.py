@@ -191,7 +191,10 @@ def test_a_start_that_is_no_solution_is_said_to_be(name: str, method: str) -> No
                 tried += 1
                 assert not result.start.accepted and result.start.reason
                 assert result.status == best.status
-                assert_equal(result.objective, best.objective)  # type: ignore[arg-type]
+                if getattr(problem(name).module("model"), "ROUNDED", False):
+                    assert_equal(result.objective, best.objective)  # type: ignore[arg-type]
+                else:
+                    assert result.objective == best.objective
     assert tried
 
 

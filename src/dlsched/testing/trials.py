@@ -265,9 +265,9 @@ def _beaten(
 
 
 def precision_of(owner: Problem) -> float:
-    """Return up to which relative difference brute force is right: where numbers are estimated."""
+    """Return up to which relative difference values agree: 0, unless solutions are rounded."""
     model = owner.module("model") if owner.has_module("model") else None
-    return SOLVER_PRECISION if getattr(model, "ESTIMATED", ()) else 0.0
+    return SOLVER_PRECISION if getattr(model, "ROUNDED", False) else 0.0
 
 
 def gap_to(optimum: Objective, found: Objective) -> float:

@@ -16,6 +16,8 @@ from dlsched.problems.shares.structures.times import Times, solution_of, times_o
 
 ESTIMATED = ("value",)
 """The level whose value in the model is an upper bound: finish times by their tangents."""
+ROUNDED = True
+"""Solutions are a solver's numbers, rounded: values agree to nine digits."""
 NAMEABLE: dict[str, str] = {}
 """A variant cannot name totals of kinds, as shares are rounded after them."""
 _BITS = 50

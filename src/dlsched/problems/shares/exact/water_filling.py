@@ -1,4 +1,4 @@
-"""Water filling: after the least value the least of the others, and so on (Gavel, section 4.1)."""
+"""Water filling: after the least value the least of the others, and so on (Gavel)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def water_filling(instance: Instance, run: Run) -> Claim:
 
     A kind of jobs whose row has a positive dual is at the level in every optimum, by complementary
     slackness: it is held there, and the next round maximises the least value of the others. The
-    paper finds such jobs by an integer program.
+    authors' public code finds such jobs by an integer program.
     """
     if instance.objective not in ("max_min", "makespan"):
         raise OptionError(f"water filling is not for the objective {instance.objective}; use milp")

@@ -12,7 +12,7 @@ from dlsched.problems.shares.definition.schema import Instance
 _SPEEDS = {"v100": (1.0, 1.0), "p100": (0.3, 0.9), "k80": (0.08, 0.5)}
 """The least and the largest rate of a model on each type, by that on the fastest."""
 _SCALES = {1: 0.7, 2: 0.1, 4: 0.15, 8: 0.05}
-"""GPUs of a job, and how often (Hadar, section IV-A: as in Microsoft's trace)."""
+"""GPUs of a job, and how often; ours."""
 _DIGITS = 6
 
 
