@@ -135,6 +135,8 @@ class Run:
         self.seed = int(self.seed)
         self.rng: np.random.Generator = np.random.default_rng(self.seed)
         self._logged: Point | None = None
+        self._built = 0.0
+        self._building: float | None = None
 
     def elapsed(self) -> float:
         """Seconds since the run began."""
@@ -145,6 +147,11 @@ class Run:
         if self.time_limit is None:
             return float("inf")
         return max(0.0, self.time_limit - self.elapsed())
+
+    @property
+    def built(self) -> float:
+        """Seconds of the stages that were announced as building."""
+        return self._built + (0.0 if self._building is None else self.elapsed() - self._building)
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -177,6 +184,8 @@ class Run:
     def announce(self, stage: Stage, detail: str) -> None:
         """Announce the beginning of a stage to the log and to ``on_stage``."""
         self._logged = None
+        self._built = self.built
+        self._building = self.elapsed() if stage is Stage.BUILDING else None
         announce(self.on_stage, stage, detail)
 
     def record(self, objective: float | None, bound: float | None) -> None:

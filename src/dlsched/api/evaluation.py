@@ -77,6 +77,7 @@ def evaluate_claim(
     """
     solved = run.elapsed()
     claim = _validated(problem, method, claim)
+    building = claim.build_seconds or min(run.built, solved)
     if claim.solution is not None:
         run.announce(Stage.CHECKING, f"the answer of {method.name}")
     report = _check(problem, instance, method, claim)
@@ -112,9 +113,7 @@ def evaluate_claim(
         bound=bound,
         certified=certified,
         gap=gaps,
-        seconds=Seconds(
-            claim.build_seconds, solved - claim.build_seconds, checked - solved, run.elapsed()
-        ),
+        seconds=Seconds(building, solved - building, checked - solved, run.elapsed()),
         seed=run.seed,
         options=dict(options),
         details=report.details if report else {},
