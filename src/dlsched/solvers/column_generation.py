@@ -89,7 +89,5 @@ def generate(
         yield Round(prices, bound, last)
         if last:
             return
-        if mixed and helps:
-            weight = SMOOTHING
-        else:
-            weight = weight / 2 if weight > _LEAST else 0.0
+        less = weight / 2 if weight > _LEAST else 0.0
+        weight = SMOOTHING if mixed and helps else less
