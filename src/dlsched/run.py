@@ -135,7 +135,7 @@ class Run:
         self.seed = int(self.seed)
         self.rng: np.random.Generator = np.random.default_rng(self.seed)
         self._logged: Point | None = None
-        self._built = 0.0
+        self._built: float = 0.0
         self._building: float | None = None
 
     def elapsed(self) -> float:

@@ -46,7 +46,7 @@ class Incumbent(Generic[S, V]):
         self,
         run: Run,
         worth: Callable[[S], V | None],
-        better: Callable[[V, V], bool] = operator.gt,
+        better: Callable[[Any, Any], bool] = operator.gt,
         shown: Callable[[Any], float | None] = float,
     ) -> None:
         self.run = run
