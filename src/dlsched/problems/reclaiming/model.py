@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from dlsched.problems.reclaiming.definition.schema import Instance, Solution
-from dlsched.schema import granularity
+from dlsched.schema import Number, granularity
 
 NAMEABLE = {
     "x": "x[s]: server s is returned",
@@ -22,49 +23,60 @@ def build(instance: Instance) -> Any:
     """
     import pyomo.core as pyo
 
-    jobs = {job.id: job for job in instance.jobs}
-    servers = [server.id for server in instance.servers]
-    held = dict(zip(jobs, instance.held, strict=True))
-    base = dict(zip(jobs, instance.base_servers, strict=True))
-    base_pairs = [(j, servers[s]) for j in jobs for s in sorted(base[j])]
-    # Collateral needs a variable only where the job can be preempted and the server not returned.
-    damage = {
-        (j, servers[s]): gpus
-        for j in jobs
-        for s, gpus in held[j].items()
-        if base[j] and base[j] != {s}
-    }
-
     m = pyo.ConcreteModel(instance.name)
-    m.SERVERS = pyo.Set(initialize=servers)
-    m.JOBS = pyo.Set(initialize=list(jobs))
-    m.BASE = pyo.Set(initialize=base_pairs, dimen=2)
-    m.DAMAGE = pyo.Set(initialize=list(damage), dimen=2)
-
+    m.SERVERS = pyo.Set(initialize=[server.id for server in instance.servers])
+    m.JOBS = pyo.Set(initialize=[job.id for job in instance.jobs])
+    damage = _add_pairs(m, instance)
     m.x = pyo.Var(m.SERVERS, domain=pyo.Binary)
     m.y = pyo.Var(m.JOBS, domain=pyo.Binary)
     m.z = pyo.Var(m.DAMAGE, domain=pyo.Binary)
+    _add_levels(m, instance, damage)
+
+    met = pyo.quicksum(m.x.values()) == instance.demand  # True or False without servers
+    m.demand = pyo.Constraint(expr=pyo.Constraint.Feasible if met is True else met)
+    m.preempt = pyo.Constraint(m.BASE, rule=lambda m, j, s: m.y[j] >= m.x[s])
+    m.vacate = pyo.Constraint(m.DAMAGE, rule=lambda m, j, s: m.z[j, s] >= m.y[j] - m.x[s])
+    return m
+
+
+def _add_pairs(m: Any, instance: Instance) -> dict[tuple[str, str], int]:
+    """Add the pairs of a job and a server of its base, and those where GPUs may be lost.
+
+    Of the latter the GPUs are returned: collateral needs a variable only where the job can be
+    preempted and the server not returned.
+    """
+    import pyomo.core as pyo
+
+    servers = [server.id for server in instance.servers]
+    of_base: list[tuple[str, str]] = []
+    damage: dict[tuple[str, str], int] = {}
+    for job, held, base in zip(instance.jobs, instance.held, instance.base_servers, strict=True):
+        of_base += [(job.id, servers[s]) for s in sorted(base)]
+        if base:
+            damage |= {(job.id, servers[s]): gpus for s, gpus in held.items() if base != {s}}
+    m.BASE = pyo.Set(initialize=of_base, dimen=2)
+    m.DAMAGE = pyo.Set(initialize=list(damage), dimen=2)
+    return damage
+
+
+def _add_levels(m: Any, instance: Instance, damage: Mapping[tuple[str, str], int]) -> None:
+    """Minimise the weight of preempted jobs; then the GPUs that they lose on servers kept."""
+    import pyomo.core as pyo
 
     # The weight of a job that cannot be preempted must not enter the level's granularity.
-    weights = {j: job.weight for j, job in jobs.items() if base[j] and job.weight}
-    for j in jobs:
-        if not base[j]:
-            m.y[j].setub(0)
+    weights: dict[str, Number] = {}
+    for job, base in zip(instance.jobs, instance.base_servers, strict=True):
+        if not base:
+            m.y[job.id].setub(0)
+        elif job.weight:
+            weights[job.id] = job.weight
     m.preempted = pyo.Objective(expr=pyo.quicksum(float(w) * m.y[j] for j, w in weights.items()))
     m.collateral = pyo.Objective(expr=pyo.quicksum(g * m.z[js] for js, g in damage.items()))
-
     # Every value of a level is a multiple of this, so its bounds may be rounded to one.
     m.GRANULARITY = {
         "preempted": granularity(weights.values()),
         "collateral": granularity(damage.values()),
     }
-
-    met = pyo.quicksum(m.x.values()) == instance.demand  # True or False without servers
-    m.demand = pyo.Constraint(expr=pyo.Constraint.Feasible if met is True else met)
-
-    m.preempt = pyo.Constraint(m.BASE, rule=lambda m, j, s: m.y[j] >= m.x[s])
-    m.vacate = pyo.Constraint(m.DAMAGE, rule=lambda m, j, s: m.z[j, s] >= m.y[j] - m.x[s])
-    return m
 
 
 def complete(m: Any, instance: Instance) -> None:

@@ -14,7 +14,7 @@ from dlsched.problems.elastic.definition.job_choices import (
 from dlsched.problems.elastic.definition.schema import POOLS, Instance, Job, Solution
 from dlsched.results.objective import ByLevel, Level
 from dlsched.results.result import Report, Violation
-from dlsched.schema import Number
+from dlsched.schema import Id, Number
 
 LEVELS = (Level("launched", "max", "jobs"), Level("reduction", "max", "seconds"))
 
@@ -72,29 +72,34 @@ def _violations(
     known = {job.id for job in instance.jobs}
     for job_id, stated in solution.workers.items():
         where = f"workers.{job_id}"
-        if job_id not in known:
-            yield Violation("unknown_job", where, f'there is no job "{job_id}"')
-        elif not isinstance(stated, Mapping):
-            if instance.pools:
-                yield Violation("no_pool", where, f"{stated} workers without a pool")
-        elif not instance.pools:
-            message = "workers are given by pool, but the instance has one capacity"
-            yield Violation("unknown_pool", where, message)
+        if job_id in known:
+            yield from _of_names(instance, where, stated)
         else:
-            for name in stated:
-                if name not in POOLS:
-                    message = f'there is no pool "{name}", only training and loan'
-                    yield Violation("unknown_pool", f"{where}.{name}", message)
+            yield Violation("unknown_job", where, f'there is no job "{job_id}"')
     for job, workers in given:
         if not instance.pools or isinstance(solution.workers.get(job.id, {}), Mapping):
             yield from of_job(instance, job, workers)
     for k, (gpus, free) in enumerate(zip(used, instance.capacities, strict=True)):
+        where, of = (f"pools.{POOLS[k]}", f" of {POOLS[k]}") if instance.pools else ("workers", "")
         if gpus > free:
-            where, of = (
-                (f"pools.{POOLS[k]}", f" of {POOLS[k]}") if instance.pools else ("workers", "")
-            )
             message = f"{gpus} GPUs{of} are given, {free} are free"
             yield Violation("over_capacity", where, message, gpus - free)
+
+
+def _of_names(
+    instance: Instance, where: str, stated: int | Mapping[Id, int]
+) -> Iterator[Violation]:
+    """Iterate over what is wrong with the pools for which a job's workers are stated."""
+    if not isinstance(stated, Mapping):
+        if instance.pools:
+            yield Violation("no_pool", where, f"{stated} workers without a pool")
+    elif not instance.pools:
+        message = "workers are given by pool, but the instance has one capacity"
+        yield Violation("unknown_pool", where, message)
+    else:
+        for name in [name for name in stated if name not in POOLS]:
+            message = f'there is no pool "{name}", only training and loan'
+            yield Violation("unknown_pool", f"{where}.{name}", message)
 
 
 def of_job(instance: Instance, job: Job, workers: Workers) -> Iterator[Violation]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import time
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from dlsched.errors import OptionError
 from dlsched.problems.elastic import model
 from dlsched.problems.elastic.definition.job_choices import held_by, splits, workers_of
 from dlsched.problems.elastic.definition.schema import Instance, Solution
-from dlsched.problems.elastic.programs.knapsack_search import KnapsackSearch
+from dlsched.problems.elastic.programs.knapsack_search import TUNABLES, KnapsackSearch
 from dlsched.problems.elastic.programs.lagrangian import (
     LP_LIBRARIES,
     launch_bound,
@@ -20,7 +20,7 @@ from dlsched.problems.elastic.programs.lagrangian import (
 from dlsched.problems.elastic.structures.knapsack import items_of
 from dlsched.problems.elastic.structures.undominated_choices import undominated
 from dlsched.registry.own import method
-from dlsched.results.result import Claim, Start, Status
+from dlsched.results.result import Claim, Status
 from dlsched.run import Run, Stage
 from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels
 
@@ -46,7 +46,7 @@ def milp(instance: Instance, run: Run, levels: int = 2) -> Claim:
 
 
 @method("elastic", kind="exact", preload=LP_LIBRARIES, begins_with="lp")
-def dp(instance: Instance, run: Run, memory_gib: float = 2.0) -> Claim:
+def dp(instance: Instance, run: Run, memory_gib: float = TUNABLES.memory_gib) -> Claim:
     """Dynamic program over the GPUs, after Lagrangian fixing where the table would be large.
 
     Exact because a row of the table holds the lexicographic optimum for every number of GPUs, and
@@ -62,26 +62,20 @@ def dp(instance: Instance, run: Run, memory_gib: float = 2.0) -> Claim:
     if memory_gib < 0:
         raise OptionError(f"memory_gib={memory_gib} must be from 0")
     run.announce(Stage.BUILDING, f"the knapsack of {instance.name}")
-    began = time.perf_counter()
-    search = KnapsackSearch(items_of(instance), run, memory_gib)
-    items = search.items
-    built = time.perf_counter() - began
-    start = None
-    if isinstance(run.start, Solution):
-        search.best.offer(items.within(instance, run.start))
-        start = Start(True, "the first incumbent")
+    search = KnapsackSearch(items_of(instance), run, replace(TUNABLES, memory_gib=memory_gib))
+    items, best = search.items, search.best
     run.announce(Stage.SEARCHING, f"a table of {len(items.starts):,} jobs over the GPUs")
+    best.begin(lambda: [], lambda solution: items.within(instance, solution))
     search.solve()
-    assert search.best.chosen is not None
+    assert best.solution is not None
     return Claim(
-        solution=items.solution(instance, search.best.chosen),
+        solution=items.solution(instance, best.solution),
         status=search.status,
         termination=search.termination,
         reason=search.reason,
-        objective=[search.best.launched, items.seconds(search.best.value)],
+        objective=[search.launched, items.seconds(search.value)],
         bounds=search.bounds,
-        build_seconds=built,
-        start=start,
+        start=best.start,
     )
 
 

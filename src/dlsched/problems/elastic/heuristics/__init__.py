@@ -78,7 +78,7 @@ def _divide(epoch: Epoch, jobs: Iterable[int], pool: int, run: Run) -> None:
     items = assemble(choices, (epoch.free[pool],))
     search = KnapsackSearch(items, run)
     search.solve()
-    for i in search.best.chosen or ():
+    for i in search.best.solution or ():
         epoch.add(int(items.job[i]), pool, int(items.workers[i, 0]))
 
 

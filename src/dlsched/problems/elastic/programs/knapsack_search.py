@@ -35,46 +35,33 @@ from dlsched.results.objective import SOLVER_PRECISION, Bound, relative_gap
 from dlsched.results.result import Status, Termination
 from dlsched.run import Run
 from dlsched.solvers.arrays import Ints
+from dlsched.solvers.incumbent import Incumbent
 
 Flags: TypeAlias = NDArray[np.bool_]
 
 
-@dataclass
-class Incumbent:
-    """The best choice of items so far.
+@dataclass(frozen=True)
+class Tunables:
+    """Tunables of `dp`: when it fixes items first, and the largest tables.
 
-    Attributes
-    ----------
-    chosen, launched, value
-        Numbers of its items, the jobs that they launch, and their reduction in units.
+    Steps are items times states. All were chosen by hand, on generated epochs of up to 3,000 jobs.
     """
 
-    items: Items
-    run: Run
-    chosen: Sequence[int] | None = None
-    launched: int = -1
-    value: int = 0
-
-    def offer(self, chosen: Sequence[int]) -> None:
-        """Make a choice of items the incumbent if it is better."""
-        numbers = np.array(chosen, dtype=np.int64)
-        launched = int(self.items.launch[numbers].sum())
-        value = sum(self.items.value[numbers].tolist())
-        if self.chosen is None or (launched, value) > (self.launched, self.value):
-            self.chosen = chosen
-            self.launched = launched
-            self.value = value
-            self.run.record(float(self.items.seconds(value)), None)
+    memory_gib: float = 2.0
+    """Largest table; an option of the method."""
+    small: int = 2_000_000
+    """Most steps of a table of 64-bit integers that is filled at once, without fixing."""
+    small_exact: int = 20_000
+    """The same for a table of Python's integers."""
+    core: int = 16
+    """Number of jobs with the least second-best loss, solved first for a good incumbent."""
+    exact: int = 200_000
+    """Most steps of a table of Python's integers before rounded reductions narrow it down."""
+    most_exact: int = 5_000_000
+    """Most steps of a table of Python's integers after that."""
 
 
-SMALL = {"int64": 2_000_000, "object": 20_000}
-"""Up to this many steps (items x states) filling the whole table is faster than fixing first."""
-CORE = 16
-"""Number of jobs with the least second-best loss, solved first for a good incumbent."""
-EXACT = 200_000
-"""Most steps of a table of Python's integers before rounded reductions narrow it down."""
-MOST_EXACT = 5_000_000
-"""Most steps of a table of Python's integers after that."""
+TUNABLES = Tunables()
 _ENTRY_BYTES = {"int64": 8, "object": 48}
 """Bytes of a table's entry; a Python integer is an object and a reference to it."""
 
@@ -110,8 +97,8 @@ class KnapsackSearch:
 
     Attributes
     ----------
-    memory_gib
-        Largest table that is filled.
+    tunables
+        Sizes of tables.
     status, termination, reason
         As in `Claim`.
     bounds
@@ -120,7 +107,7 @@ class KnapsackSearch:
 
     items: Items
     run: Run
-    memory_gib: float = 2.0
+    tunables: Tunables = TUNABLES
     status: Status = Status.FEASIBLE
     termination: Termination | None = None
     reason: str = ""
@@ -128,7 +115,9 @@ class KnapsackSearch:
 
     def __post_init__(self) -> None:
         """Set the bound of level 1."""
-        self.best = Incumbent(self.items, self.run)
+        self.best: Incumbent[Sequence[int], tuple[int, int]] = Incumbent(
+            self.run, self.worth, shown=lambda value: float(self.items.seconds(value[1]))
+        )
         launches = launches_of(self.items)
         self.smallest = launches.chosen
         self.most = launches.most
@@ -136,24 +125,42 @@ class KnapsackSearch:
         if len(self.items.capacity) > 1:
             self.best.offer(self.smallest)
 
+    def worth(self, chosen: Sequence[int]) -> tuple[int, int]:
+        """Return how many jobs a choice of items launches, and their reduction in units."""
+        items = np.array(chosen, dtype=np.int64)
+        return int(self.items.launch[items].sum()), sum(self.items.value[items].tolist())
+
+    @property
+    def launched(self) -> int:
+        """The number of jobs that the incumbent launches; -1 before there is one."""
+        return -1 if self.best.value is None else self.best.value[0]
+
+    @property
+    def value(self) -> int:
+        """The incumbent's reduction in units."""
+        return 0 if self.best.value is None else self.best.value[1]
+
     def solve(self) -> None:
         """Fill the table of all items; if it is large, solve level 1, bound and fix first."""
         items = self.items
         worth = items.exact.worth
-        small = len(items) * items.states <= SMALL[worth.dtype.name]
-        if small and self.holds(self.fill(self.everything(), worth), worth):
-            if self.best.launched < self.most:
+        sizes = self.tunables
+        most = sizes.small if worth.dtype == np.int64 else sizes.small_exact
+        if len(items) * items.states <= most and self.holds(
+            self.fill(self.everything(), worth), worth
+        ):
+            if self.launched < self.most:
                 self.prove_launches()
             self.prove(self.table_bound())
             return
         self.best.offer(self.smallest)
-        if self.best.launched < self.most:
+        if self.launched < self.most:
             self.solve_launches()
-        relaxation = relax(items, self.best.launched, self.most, self.run)
+        relaxation = relax(items, self.launched, self.most, self.run)
         self.bounds[1] = [reduction_bound(items, relaxation)]
         self.best.offer(relaxation.chosen)
         self.best.offer(self.improved(relaxation))
-        if self.best.launched == self.most:
+        if self.launched == self.most:
             self.solve_savings(relaxation)
         stopped = self.run.stop_reason()
         if self.status is not Status.OPTIMAL and stopped:
@@ -196,7 +203,7 @@ class KnapsackSearch:
         gpus = items.gpus.tolist()
         row = items.row.tolist()
         idle = (0,) * len(items.capacity)
-        chosen = {row[i]: i for i in self.best.chosen or ()}
+        chosen = {row[i]: i for i in self.best.solution or ()}
         used = [gpus[i] for i in chosen.values()]
         free = [n - sum(taken) for n, *taken in zip(items.capacity, *used, strict=True)]
         for i in np.argsort(relaxation.loss, kind="stable").tolist():
@@ -224,8 +231,8 @@ class KnapsackSearch:
         )
         if not len(self.items):
             return
-        yield min(second[min(CORE, len(second)) - 1], self.slack(relaxation) // 2)
-        jobs = 2 * CORE
+        yield min(second[min(self.tunables.core, len(second)) - 1], self.slack(relaxation) // 2)
+        jobs = 2 * self.tunables.core
         while jobs < len(second):
             yield second[jobs]
             jobs *= 2
@@ -237,13 +244,13 @@ class KnapsackSearch:
         part down. If they cannot, the bound that they give is stated.
         """
         items = self.items
-        if self.steps(part) > EXACT and items.rounded is not items.exact:
+        if self.steps(part) > self.tunables.exact and items.rounded is not items.exact:
             filled = self.fill(part, items.rounded.worth)
             if filled is None:
                 return
             if filled.table is not None:
                 part = self.narrowed(part, filled.table, filled.fixed)
-                if self.steps(part) > MOST_EXACT:
+                if self.steps(part) > self.tunables.most_exact:
                     self.state_rounded(filled.table, filled.fixed)
                     return
         if self.holds(self.fill(part, items.exact.worth), items.exact.worth):
@@ -297,9 +304,10 @@ class KnapsackSearch:
         rows = 1 + len(np.unique(items.row[numbers]))
         entries = rows * math.prod(n + 1 for n in fixed.free)
         gib = entries * _ENTRY_BYTES[worth.dtype.name] / 2**30
-        if gib > self.memory_gib:
+        most = self.tunables.memory_gib
+        if gib > most:
             self.termination = Termination.MEMORY_LIMIT
-            self.reason = f"the table needs {gib:.1f} GiB, the limit is {self.memory_gib:g}"
+            self.reason = f"the table needs {gib:.1f} GiB, the limit is {most:g}"
             return None
         table = fill_table(items, numbers, worth[numbers], fixed.free, self.run.stop_reason)
         if table is None:
@@ -313,7 +321,7 @@ class KnapsackSearch:
             return False
         if filled.table is None:  # what must be used does not fit, so nothing beats the incumbent
             return True
-        held = sum(worth[np.array(self.best.chosen, dtype=np.int64)].tolist())
+        held = sum(worth[np.array(self.best.solution, dtype=np.int64)].tolist())
         enough = held >= filled.fixed + filled.table.most
         return enough and proves(filled.table, self.run.stop_reason)
 
@@ -326,7 +334,7 @@ class KnapsackSearch:
         items = self.items
         numbers = table.numbers
         stop = self.run.stop_reason
-        if 16 * table.entries.size > self.memory_gib * 2**30:
+        if 16 * table.entries.size > self.tunables.memory_gib * 2**30:
             return part
         backward = fill_table(items, numbers[::-1], table.worth[::-1], table.capacity, stop)
         if backward is None or not proves(table, stop) or not proves(backward, stop):
@@ -334,7 +342,7 @@ class KnapsackSearch:
         bounds = through(table, backward, stop)
         if bounds is None:
             return part
-        better = self.rounded_worth(self.best.value + 1) - fixed
+        better = self.rounded_worth(self.value + 1) - fixed
         fits = np.zeros(len(items), dtype=bool)
         fits[self.fix(part).items] = True
         fits[numbers] = bounds.item >= better
@@ -345,28 +353,28 @@ class KnapsackSearch:
     def rounded_worth(self, value: int) -> int:
         """Return the rounded worth of the incumbent's launches and a reduction."""
         rounded = self.items.rounded
-        return -(-value >> rounded.shift) + self.best.launched * rounded.step
+        return -(-value >> rounded.shift) + self.launched * rounded.step
 
     def state_rounded(self, table: Table, fixed: int) -> None:
         """State the bound of a table with rounded reductions; it may prove the incumbent."""
         if not proves(table, self.run.stop_reason):
             return
         rounded = self.items.rounded
-        most = fixed + table.most - self.best.launched * rounded.step
-        most = max(self.best.value, most << rounded.shift)
+        most = fixed + table.most - self.launched * rounded.step
+        most = max(self.value, most << rounded.shift)
         bound = Bound(self.items.seconds(most), "certified", "dp table, rounded up")
-        if relative_gap(most, self.best.value) <= max(self.run.gap, SOLVER_PRECISION):
+        if relative_gap(most, self.value) <= max(self.run.gap, SOLVER_PRECISION):
             self.prove(bound)
         else:
             self.bounds[1].append(bound)
 
     def slack(self, relaxation: Relaxation) -> int:
         """Return the largest loss of a choice in a better allocation than the incumbent."""
-        return relaxation.bound - ((self.best.value + 1) << relaxation.shift)
+        return relaxation.bound - ((self.value + 1) << relaxation.shift)
 
     def at_bound(self, relaxation: Relaxation) -> bool:
         """Whether the relaxation proves the incumbent optimal, within the gap asked for."""
-        bound, value = relaxation.bound >> relaxation.shift, self.best.value
+        bound, value = relaxation.bound >> relaxation.shift, self.value
         # As a fraction, since it may exceed a double.
         proved = bound - value <= Fraction(self.run.gap) * max(abs(bound), abs(value))
         if proved:
@@ -382,9 +390,9 @@ class KnapsackSearch:
 
     def prove_launches(self) -> None:
         """Record that a table proves the number of jobs launched."""
-        self.most = self.best.launched
+        self.most = self.launched
         self.bounds[0] = [Bound(self.most, "certified", "dp table")]
 
     def table_bound(self) -> Bound:
         """Return the bound of level 2 by a table that the incumbent attains."""
-        return Bound(self.items.seconds(self.best.value), "certified", "dp table")
+        return Bound(self.items.seconds(self.value), "certified", "dp table")
