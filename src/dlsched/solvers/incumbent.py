@@ -78,13 +78,16 @@ class Incumbent(Generic[S, V]):
         Parameters
         ----------
         first
-            Solutions of the search's own heuristics, called where the run knows of none.
+            Solutions of the search's own heuristics, called where the run knows of none that fits.
         own
             Turns a solution into the form that the search uses.
         """
-        known = [own(solution) for solution in self.run.found if isinstance(solution, Solution)]
-        for solution in known or first():
-            self.offer(solution)
+        for known in self.run.found:
+            if isinstance(known, Solution):
+                self.offer(own(known))
+        if self.solution is None:
+            for solution in first():
+                self.offer(solution)
         if isinstance(self.run.start, Solution):
             better = self.offer(own(self.run.start))
             self.start = Start(

@@ -5,16 +5,16 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TypeAlias
 
 from dlsched.errors import OptionError
 from dlsched.problems.dispatch import model
 from dlsched.problems.dispatch.definition.check import LEVELS, evaluate
 from dlsched.problems.dispatch.definition.schema import Instance, Solution
-from dlsched.problems.dispatch.heuristics import better_start, reinserted_solution
+from dlsched.problems.dispatch.heuristics import reinserted_solution
 from dlsched.problems.dispatch.heuristics.dispatcher import filled
 from dlsched.problems.dispatch.programs import batch_search
 from dlsched.problems.dispatch.programs.aggregated_program import Aggregate
+from dlsched.problems.dispatch.programs.batch_search import Best, incumbent
 from dlsched.problems.dispatch.structures.fleet import Barred
 from dlsched.registry.own import method
 from dlsched.results.objective import Bound, strongest
@@ -40,7 +40,9 @@ def milp(instance: Instance, run: Run, levels: int | None = None) -> Claim:
         Levels to solve; all by default.
     """
     return from_best(
-        instance, run, lambda start: solve_levels(instance, run, model, levels, first=start)
+        instance,
+        run,
+        lambda best: solve_levels(instance, run, model, levels, first=best.solution),
     )
 
 
@@ -73,17 +75,17 @@ def classes(instance: Instance, run: Run, levels: int | None = None) -> Claim:
     depth = len(LEVELS) if levels is None else levels
     if not (isinstance(depth, int) and 1 <= depth <= len(LEVELS)):
         raise OptionError(f"levels={depth} must be from 1 to {len(LEVELS)}")
-    return from_best(instance, run, lambda start: solve_classes(instance, run, start, depth))
+    return from_best(instance, run, lambda best: solve_classes(instance, run, best, depth))
 
 
 def solve_classes(
-    instance: Instance, run: Run, start: Solution, depth: int, barred: Barred | None = None
+    instance: Instance, run: Run, best: Best, depth: int, barred: Barred | None = None
 ) -> Claim:
     """Solve the levels from a feasible solution, under a rule if there is one.
 
     Of a limit a part is left for bounds of the levels that it does not come to.
     """
-    search = batch_search.BatchSearch(instance, run, start, barred)
+    search = batch_search.BatchSearch(instance, run, best, barred)
     limit = run.time_limit
     run.time_limit = None if limit is None else limit - _BOUNDS_PART * run.remaining()
     try:
@@ -92,15 +94,15 @@ def solve_classes(
         run.time_limit = limit
     if not search.stopped and depth == len(LEVELS):
         value = list(search.value)
-        return Claim(search.best, Status.OPTIMAL, search.precision, value, bounds=search.bounds)
-    search.accept(filled(instance, search.best, barred))
+        return Claim(search.solution, Status.OPTIMAL, search.precision, value, bounds=search.bounds)
+    search.offer(filled(instance, search.solution, barred))
     ended = search.stopped or Termination.LEVELS_DONE
     reason = f"only {depth} of {len(LEVELS)} levels asked for"
     bounds = search.bounds
     if search.stopped:
         reason = f"{ended.sentence} at level {len(search.bounds)} of {depth}"
         bounds = _with_later(instance, run, bounds, barred)
-    return Claim(search.best, Status.FEASIBLE, reason, termination=ended, bounds=bounds)
+    return Claim(search.solution, Status.FEASIBLE, reason, termination=ended, bounds=bounds)
 
 
 def _with_later(
@@ -161,24 +163,33 @@ def bounds_of(
     return Claim(status=Status.NO_SOLUTION, termination=termination, bounds=bounds)
 
 
-ExactSearch: TypeAlias = Callable[[Solution], Claim]
-"""A search from a feasible solution."""
-
-
-def from_best(instance: Instance, run: Run, search: ExactSearch) -> Claim:
+def from_best(
+    instance: Instance,
+    run: Run,
+    search: Callable[[Best], Claim],
+    first: Callable[[], Solution] | None = None,
+    allowed: Callable[[Solution], bool] = lambda _: True,
+) -> Claim:
     """Return what an exact search finds, or what it begins from if that is better.
 
-    It begins from what heuristics have found, else from the plan of `reinserted`, or from the run's
-    start if that is better.
+    Parameters
+    ----------
+    first
+        The plan to begin from where the run knows of none; by default that of `reinserted`.
+    allowed
+        Whether a plan keeps the rule of a variant.
     """
-    known = run.known if isinstance(run.known, Solution) else reinserted_solution(instance, run)
-    best, start = better_start(instance, run, known, "the heuristics' plan")
+    plan = first or (lambda: reinserted_solution(instance, run))
+    best = incumbent(instance, run, lambda: [plan()], allowed)
+    known, value = best.solution, best.value
     claim = search(best)
-    claim = replace(claim, start=claim.start or start)
+    claim = replace(claim, start=claim.start or best.start)
+    if known is None or value is None:
+        return claim
     if not isinstance(claim.solution, Solution):
-        return replace(claim, solution=best, status=Status.FEASIBLE, objective=None)
-    if not evaluate(instance, best).better_than(evaluate(instance, claim.solution)):
+        return replace(claim, solution=known, status=Status.FEASIBLE, objective=None)
+    if not value.better_than(evaluate(instance, claim.solution)):
         return claim
     if claim.status is Status.OPTIMAL:  # of values that are equal to the solver
         claim = replace(claim, termination=Termination.TOLERANCES, reason=BEYOND_PRECISION)
-    return replace(claim, solution=best, status=Status.FEASIBLE, objective=None)
+    return replace(claim, solution=known, status=Status.FEASIBLE, objective=None)

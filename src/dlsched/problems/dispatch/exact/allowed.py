@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dlsched.problems.dispatch.definition.allow import Allow, violations
 from dlsched.problems.dispatch.definition.check import LEVELS
-from dlsched.problems.dispatch.definition.schema import Instance, Solution
+from dlsched.problems.dispatch.definition.schema import Instance
 from dlsched.problems.dispatch.exact import bounds_of, from_best, solve_classes
 from dlsched.problems.dispatch.heuristics import mast_solution
 from dlsched.problems.dispatch.structures.fleet import Barred
@@ -20,12 +20,12 @@ def solve_allowed(instance: Instance, run: Run, allow: Allow) -> Claim:
     Exact as `classes` is: a rule takes machines from jobs, which no step of it depends on.
     """
     barred = barred_of(instance, allow)
-    known = run.known
-    if not isinstance(known, Solution) or any(violations(instance, known, allow)):
-        run.known = mast_solution(instance, barred=barred)
-    depth = len(LEVELS)
     return from_best(
-        instance, run, lambda start: solve_classes(instance, run, start, depth, barred)
+        instance,
+        run,
+        lambda best: solve_classes(instance, run, best, len(LEVELS), barred),
+        first=lambda: mast_solution(instance, barred=barred),
+        allowed=lambda solution: not any(violations(instance, solution, allow)),
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from dlsched.problems.dispatch.definition.check import LEVELS
 from dlsched.problems.dispatch.definition.schema import Instance, Solution
-from dlsched.problems.dispatch.programs.batch_search import BatchSearch
+from dlsched.problems.dispatch.programs.batch_search import BatchSearch, incumbent
 from dlsched.proofs.forms.choice import FormChoice
 from dlsched.run import Run
 
@@ -19,7 +19,7 @@ def choices(instance: Instance, solution: Solution, level: int, run: Run) -> Ite
     """
     racks = {"racks": True} if level == len(LEVELS) - 1 else {}
     yield FormChoice("counts", racks)
-    search = BatchSearch(instance, run, solution)
+    search = BatchSearch(instance, run, incumbent(instance, run.nested(), lambda: [solution]))
     search.solve(level + 1)
     if search.stopped is None:
         found: dict[str, Any] = dict(racks)

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from dlsched.errors import OptionError
 from dlsched.problems.dispatch.definition.check import evaluate
 from dlsched.problems.dispatch.definition.ranking import Ranked, rank, startable
 from dlsched.problems.dispatch.definition.schema import Instance, Solution
-from dlsched.problems.dispatch.heuristics.counted_plan import NODES, TRIES, WITHIN, Counted
+from dlsched.problems.dispatch.heuristics.counted_plan import TUNABLES, Counted, Tunables
 from dlsched.problems.dispatch.heuristics.dispatcher import Dispatcher
 from dlsched.problems.dispatch.heuristics.reinsertion import WORK, Reinsertion
 from dlsched.problems.dispatch.heuristics.table1_scopes import Loads, SitesByRegion
+from dlsched.problems.dispatch.programs.batch_search import incumbent
 from dlsched.problems.dispatch.programs.unjustified_victims import justified
 from dlsched.problems.dispatch.structures.fleet import Barred, Fleet
 from dlsched.registry.own import method
-from dlsched.results.result import Claim, Start
+from dlsched.results.result import Claim
 from dlsched.run import Run
 
 
@@ -215,7 +217,11 @@ def reinserted_solution(instance: Instance, run: Run, work: int = WORK) -> Solut
 
 @method("dispatch", kind="heuristic", preload=("highspy", "scipy.sparse"))
 def counted(
-    instance: Instance, run: Run, within: float = WITHIN, nodes: int = NODES, tries: int = TRIES
+    instance: Instance,
+    run: Run,
+    within: float = TUNABLES.within,
+    nodes: int = TUNABLES.nodes,
+    tries: int = TUNABLES.tries,
 ) -> Claim:
     """Of this library: mast, then an integer program over blocks of machines at each priority.
 
@@ -239,21 +245,12 @@ def counted(
     """
     if within < 0 or nodes < 0 or tries < 1:
         raise OptionError("within and nodes must be from 0, tries from 1")
-    first = reinserted_solution(instance, run)
+    tunables = Tunables(within, nodes, tries)
+    best = incumbent(instance, run, lambda: _first_plans(instance, run))
+    return Claim(Counted(instance, run, best, tunables).solve(), start=best.start)
+
+
+def _first_plans(instance: Instance, run: Run) -> Iterator[Solution]:
+    yield reinserted_solution(instance, run)
     if not run.stop_reason():
-        other = largest_first(instance)
-        if evaluate(instance, other).better_than(evaluate(instance, first)):
-            first = other
-    best, start = better_start(instance, run, first, "the first plans")
-    return Claim(Counted(instance, run, best, within, nodes, tries).solve(), start=start)
-
-
-def better_start(
-    instance: Instance, run: Run, best: Solution, of_whom: str
-) -> tuple[Solution, Start | None]:
-    """Return a plan, or the run's start if that is better, and what became of the start."""
-    if not isinstance(run.start, Solution):
-        return best, None
-    better = evaluate(instance, run.start).better_than(evaluate(instance, best))
-    reason = f"it is {'' if better else 'no '}better than {of_whom}"
-    return run.start if better else best, Start(better, reason)
+        yield largest_first(instance)

@@ -8,7 +8,7 @@ left after a few nodes. Priorities at which everything starts and nobody is pree
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 from dlsched.problems.dispatch.definition.schema import Instance, Solution
 from dlsched.problems.dispatch.definition.workloads import MOST_PRIORITIES
 from dlsched.problems.dispatch.heuristics.dispatcher import filled
-from dlsched.problems.dispatch.programs.batch_search import BatchSearch
+from dlsched.problems.dispatch.programs.batch_search import BatchSearch, Best
 from dlsched.problems.dispatch.programs.place_counts import place, point_of
 from dlsched.results.result import Status
 from dlsched.run import Run
@@ -24,18 +24,29 @@ from dlsched.schema import Number
 from dlsched.solvers import highs
 from dlsched.solvers.standard_form import StandardForm
 
-WITHIN, NODES, TRIES = 0.01, 10, 4
-"""Where a program is left, its nodes, and programs by priority, unless others are asked for."""
+
+@dataclass(frozen=True)
+class Tunables:
+    """Tunables of `counted`; each is an option of the method, and was chosen by hand."""
+
+    within: float = 0.01
+    """Relative distance of a program's incumbent to its bound at which it is left."""
+    nodes: int = 10
+    """Most nodes of a program's branch and bound."""
+    tries: int = 4
+    """Most programs for one priority."""
+
+
+TUNABLES = Tunables()
 
 
 class Counted:
-    """The search, priority by priority; the parameters are those of the method `counted`."""
+    """The search, priority by priority, from the best solution known."""
 
-    def __init__(
-        self, instance: Instance, run: Run, start: Solution, within: float, nodes: int, tries: int
-    ) -> None:
-        self.search = BatchSearch(instance, run, start)
-        self.run, self.within, self.nodes, self.tries = run, within, nodes, tries
+    def __init__(self, instance: Instance, run: Run, best: Best, tunables: Tunables) -> None:
+        self.search = BatchSearch(instance, run, best)
+        self.run = run
+        self.tunables = tunables
 
     def solve(self) -> Solution:
         """Return the best solution found; what still fits is started where a program is left."""
@@ -50,13 +61,13 @@ class Counted:
                 value = search.value
             held += [value[lost], value[gained]]
         if not proved:
-            search.accept(filled(search.instance, search.best))
-        return search.best
+            search.offer(filled(search.instance, search.solution))
+        return search.solution
 
     def improve(self, held: Sequence[Number], lost: int, gained: int, weight: float) -> bool:
         """Solve one priority's program; return whether its optimum was reached and placed."""
         search = self.search
-        for _ in range(self.tries):
+        for _ in range(self.tunables.tries):
             if self.run.stop_reason():
                 return False
             program, form = search.hold(held)
@@ -64,16 +75,16 @@ class Counted:
             outcome = highs.solve(
                 level,
                 0,
-                self.run.nested(gap=self.within),
-                start=point_of(program, search.best),
+                self.run.nested(gap=self.tunables.within),
+                start=point_of(program, search.solution),
                 quiet=True,
-                nodes=self.nodes,
+                nodes=self.tunables.nodes,
             )
             if outcome.values is None:
                 return False
             placement = place(program, np.rint(outcome.values), False, self.run.nested())
             if placement.solution is not None:
-                search.accept(placement.solution)
+                search.offer(placement.solution)
                 return outcome.status is Status.OPTIMAL
             if not search.refine(placement):
                 return False

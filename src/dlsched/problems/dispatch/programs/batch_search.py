@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import numpy as np
 
@@ -21,9 +22,34 @@ from dlsched.run import Run, Stage
 from dlsched.schema import Number
 from dlsched.solvers import highs
 from dlsched.solvers.certificate import claimed_bound, dual_bound, round_to_granularity
+from dlsched.solvers.incumbent import Incumbent
 from dlsched.solvers.outcome import Outcome
 from dlsched.solvers.precision import precision_reason
 from dlsched.solvers.standard_form import StandardForm
+
+Best: TypeAlias = Incumbent[Solution, Objective]
+
+
+def incumbent(
+    instance: Instance,
+    run: Run,
+    first: Callable[[], Iterable[Solution]],
+    allowed: Callable[[Solution], bool] = lambda _: True,
+) -> Best:
+    """Return the best of the known solutions, or of the first ones, and of the caller's start.
+
+    Parameters
+    ----------
+    allowed
+        Whether a solution keeps the rule of a variant.
+    """
+
+    def worth(solution: Solution) -> Objective | None:
+        return evaluate(instance, solution) if allowed(solution) else None
+
+    best = Best(run, worth, Objective.better_than, lambda value: float(value[0]))
+    best.begin(first, lambda solution: solution)
+    return best
 
 
 @dataclass
@@ -32,10 +58,10 @@ class BatchSearch:
 
     Attributes
     ----------
+    best
+        The best solution so far; there must be one.
     barred
         Which machines each job may use, under a rule.
-    best, value
-        The best solution so far, and its objective.
     bounds
         Of each level that was looked at.
     stopped
@@ -46,19 +72,29 @@ class BatchSearch:
 
     instance: Instance
     run: Run
-    best: Solution
+    best: Best
     barred: Barred | None = None
-    value: Objective = field(init=False)
     bounds: list[list[Bound]] = field(default_factory=list)
     stopped: Termination | None = None
     precision: str = ""
 
     def __post_init__(self) -> None:
         """Divide the machines into blocks, which may have machines of several racks."""
-        self.value = evaluate(self.instance, self.best)
         self.batch = coarsest(self.instance, self.barred)
         self.cuts: dict[Weights, None] = {}
         self.program: Counts | None = None
+
+    @property
+    def solution(self) -> Solution:
+        """The best solution so far."""
+        assert self.best.solution is not None
+        return self.best.solution
+
+    @property
+    def value(self) -> Objective:
+        """Its objective."""
+        assert self.best.value is not None
+        return self.best.value
 
     def solve(self, depth: int) -> None:
         """Solve the first levels in turn; the one of machines and racks with blocks by rack."""
@@ -87,11 +123,12 @@ class BatchSearch:
             if not form.costs[level].any():
                 self.bounds[level].append(Bound(0, "certified", "a constant level"))
                 return 0
+            self.best.shown = lambda objective: float(objective[level])
             size = f"{len(self.batch.blocks):,} blocks of machines, {form.size}"
             self.run.announce(Stage.SEARCHING, f"{LEVELS[level].name}, {size}")
             if not self.bounds[level] and self.certify(form, level):
                 return self.value[level]
-            start = point_of(program, self.best)
+            start = point_of(program, self.solution)
             outcome = highs.solve(form, level, self.run.nested(), start=start)
             if outcome.status is not Status.OPTIMAL or outcome.values is None:
                 self.stop(form, level, outcome)
@@ -102,7 +139,7 @@ class BatchSearch:
                 few = LEVELS[level].name == "spread"
                 placement = place(program, values, few, self.run.nested())
                 if placement.solution is not None:
-                    self.accept(placement.solution)
+                    self.offer(placement.solution)
                 elif self.refine(placement):
                     continue
             if self.value[level] == value:
@@ -159,13 +196,9 @@ class BatchSearch:
         self.batch = self.batch._replace(blocks=blocks)
         return len(blocks) > before
 
-    def accept(self, solution: Solution) -> None:
-        """Keep a solution if it is the best one, without victims that nothing justifies."""
-        solution = justified(self.instance, solution)
-        value = evaluate(self.instance, solution)
-        if value.better_than(self.value):
-            self.best = solution
-            self.value = value
+    def offer(self, solution: Solution) -> None:
+        """Offer a solution, without victims that nothing justifies."""
+        self.best.offer(justified(self.instance, solution))
 
 
 def relaxed(form: StandardForm, level: int, run: Run) -> tuple[Outcome, Bound | None]:
