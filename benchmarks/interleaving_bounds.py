@@ -144,7 +144,7 @@ def clustered() -> Iterator[str]:
         run = ProcessorRun(time_limit=CLUSTERED_LIMIT)
         run.began = time.process_time()
         search = group_columns.GroupSearch(pool, run)
-        search.update_incumbent(pool.groups_of_jobs(groups))
+        search.incumbent.offer(pool.groups_of_jobs(groups))
         search.solve_relaxation(share=1.0)
         trivial = float(pool.full_efficiency)
         found = [p for p in run.trajectory if p.bound is not None and p.bound < trivial]
@@ -174,7 +174,7 @@ def small() -> Iterator[str]:
                     began = time.process_time()
                     pool = group_columns.Pool(instance)
                     search = group_columns.GroupSearch(pool, Run())
-                    search.update_incumbent(_greedy(pool, instance))
+                    search.incumbent.offer(_greedy(pool, instance))
                     search.solve_relaxation(share=1.0)
                     seconds.append(time.process_time() - began)
                 values.append(float(search.bound or 0))

@@ -1,4 +1,4 @@
-"""Where the modules of a problem's package are: eight folders, or all in the package itself."""
+"""Where the modules of a problem's package are: nine folders, or all in the package itself."""
 
 from __future__ import annotations
 
@@ -19,36 +19,36 @@ FOLDERS = {
     "programs": "linear and integer programs beside the model; forms of proofs",
     "heuristics": "the paper's heuristic, baselines, and those of this library",
     "exact": "exact methods, bounds, and which forms a proof tries",
+    "variant": "hooks of variants: `allow` and what follows from it, the whole model",
     "pictures": "drawings",
 }
 """From top to bottom each folder imports only those above it; ``model`` stands with programs."""
 MODEL = "model"
 
 _FOLDER_OF = {
-    **dict.fromkeys(("schema", "check", "oracle", "allow"), "definition"),
+    **dict.fromkeys(("schema", "check", "oracle"), "definition"),
     **dict.fromkeys(("generate", "library", "strategy", "state"), "instances"),
-    **dict.fromkeys(("forms", "whole_model"), "programs"),
-    **dict.fromkeys(("bounds", "form_choices", "allowed"), "exact"),
-    **dict.fromkeys(("draw",), "pictures"),
+    **dict.fromkeys(("bounds", "form_choices"), "exact"),
+    **dict.fromkeys(("allow", "allowed", "whole_model"), "variant"),
+    **{"forms": "programs", "draw": "pictures"},
 }
 """The folder of each module that dlsched looks for by name."""
+_BEFORE = {"allow": "definition", "allowed": "exact", "whole_model": "programs"}  # of `variant`
 _METHODS = ("exact", "heuristics", "bounds")
 
 
 def module_name(package: str, name: str) -> str | None:
-    """Return the full name of a package's module of this name, or ``None`` if it has none.
-
-    It is in the package itself or in the folder of modules of that name.
-    """
+    """Return the full name of a package's module of this name, or ``None`` if it has none."""
     return next(iter(places(package, name)), None)
 
 
 def places(package: str, name: str) -> list[str]:
-    """Return the full names of a package's modules of this name: one, if it is as it should be."""
+    """Return a package's modules of this name, in it or in folders: one, if it is as it should."""
     possible = [f"{package}.{name}"]
-    folder = name in _FOLDER_OF and importlib.util.find_spec(f"{package}.{_FOLDER_OF[name]}")
-    if folder and folder.submodule_search_locations:  # it is no module of that name, as exact.py
-        possible.append(expected(package, name))
+    for folder in filter(None, (_FOLDER_OF.get(name), _BEFORE.get(name))):
+        spec = importlib.util.find_spec(f"{package}.{folder}")
+        if spec and spec.submodule_search_locations:  # it is no module of that name, as exact.py
+            possible.append(f"{package}.{folder}.{name}")
     return [place for place in possible if importlib.util.find_spec(place)]
 
 

@@ -1,7 +1,7 @@
 """A variant's `allow`: a rule for the parts of which solutions consist, one form per problem.
 
-Two modules of a problem's package know its form: ``definition/allow.py`` says which parts of a
-solution break the rule, ``exact/allowed.py`` solves and bounds with it.
+Two modules of a problem's package know its form: ``variant/allow.py`` says which parts of a
+solution break the rule, ``variant/allowed.py`` solves and bounds with it.
 """
 
 from __future__ import annotations

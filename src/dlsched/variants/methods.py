@@ -42,8 +42,7 @@ def methods_of(problem: ChangedProblem) -> dict[str, Method]:
     }
     if not problem.variant.only_allows:
         return {EXACT: exact, BOUND: bound, **heuristics}
-    stated = hasattr(base.module("model"), "forbidden")
-    whole = {EXACT: exact} if stated else {}
+    whole = {EXACT: exact} if problem.model.forbidden else {}
     return {**_with_rule(problem), **whole, **heuristics}
 
 

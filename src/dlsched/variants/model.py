@@ -23,8 +23,9 @@ class VariantModel:
     def __init__(self, variant: Variant, base: Problem) -> None:
         self.variant, self.module = variant, base.module("model")
         self.has_form = base.has_module("allow")
-        has_whole = base.has_module("whole_model")
-        self.whole = base.module("whole_model") if has_whole else self.module
+        homes = [base.module("allow"), self.module] if self.has_form else [self.module]
+        self.forbidden = next((h.forbidden for h in homes if hasattr(h, "forbidden")), None)
+        self.whole = base.module("whole_model" if base.has_module("whole_model") else "model")
         self._changes: dict[str, Change] = {}
 
     def change(self, instance: Instance) -> Change:
@@ -83,7 +84,7 @@ class VariantModel:
         """State what is not allowed: these expressions are at most 0."""
         import pyomo.core as pyo
 
-        if not hasattr(self.module, "forbidden"):
+        if self.forbidden is None:
             raise OptionError(
                 f"{self.variant}: the model of {self.variant.problem} cannot state allow, so that "
                 f"it has no proof; leave out constrain, levels and fix, and use exact, which needs "
@@ -91,7 +92,7 @@ class VariantModel:
             )
         model.not_allowed = pyo.ConstraintList()
         try:
-            for expression in self.module.forbidden(instance, model, rule):
+            for expression in self.forbidden(instance, model, rule):
                 model.not_allowed.add(expression <= 0)
         except OptionError as error:
             raise self.named(error) from error

@@ -9,8 +9,8 @@ import pytest
 
 import dlsched
 from dlsched import OptionError, Variant
-from dlsched.problems.interleaving.exact.allowed import pairs_apart
 from dlsched.problems.interleaving.programs.columns import rows_of
+from dlsched.problems.interleaving.variant.allowed import pairs_apart
 from dlsched.problems.sensitivity.exact import allowed
 from dlsched.problems.sensitivity.programs import allowed_rows
 from dlsched.problems.sensitivity.programs.allowed_rows import merged, smallest_forbidden

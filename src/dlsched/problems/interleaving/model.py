@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from fractions import Fraction
-from itertools import combinations
 from typing import Any
 
 from dlsched.errors import OptionError
-from dlsched.problems.interleaving.definition.allow import Allow, may_share
 from dlsched.problems.interleaving.definition.check import efficiency
 from dlsched.problems.interleaving.definition.schema import Instance, Solution
 from dlsched.problems.interleaving.structures.group_counts import count_groups
@@ -90,15 +88,6 @@ def _worth(instance: Instance, group: Iterable[str], gpus: int) -> Fraction:
     """Return a group's exact worth."""
     stages = instance.stages_of(group)
     return efficiency(stages, best_offsets(stages)) * instance.weight(gpus)
-
-
-def forbidden(instance: Instance, m: Any, allow: Allow) -> Iterator[Any]:
-    """Yield the variables of groups with two jobs that must not share."""
-    jobs = {job.id: job for job in instance.jobs}
-    for i, members in enumerate(m.MEMBERS):
-        pairs = combinations((jobs[j] for j in members), 2)
-        if not all(may_share(instance, allow, a, b) for a, b in pairs):
-            yield m.x[i]
 
 
 def read(instance: Instance, m: Any) -> Solution:

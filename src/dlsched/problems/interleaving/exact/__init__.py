@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Iterator
 from fractions import Fraction
 
 from dlsched.errors import OptionError
 from dlsched.problems.interleaving import model
-from dlsched.problems.interleaving.definition.schema import Instance, Solution
+from dlsched.problems.interleaving.definition.schema import Instance
 from dlsched.problems.interleaving.exact.group_columns import COLUMN_LIBRARIES, GroupSearch
 from dlsched.problems.interleaving.heuristics import consecutive_groups, initial_groups
 from dlsched.problems.interleaving.heuristics.matching import MATCHING_LIBRARIES, SCALE, match
 from dlsched.problems.interleaving.heuristics.muri import improve
 from dlsched.problems.interleaving.programs.column_pool import Pool
+from dlsched.problems.interleaving.programs.columns import Groups
 from dlsched.problems.interleaving.structures.group_counts import (
     MOST_MULTISETS,
     count_multisets,
@@ -21,7 +22,6 @@ from dlsched.problems.interleaving.structures.group_counts import (
 from dlsched.problems.interleaving.structures.groups import (
     GAMMA_ERROR,
     Flags,
-    groups_of,
     pair_efficiencies,
     solution_of,
     stage_array,
@@ -29,8 +29,9 @@ from dlsched.problems.interleaving.structures.groups import (
 )
 from dlsched.registry.own import method
 from dlsched.results.objective import Bound
-from dlsched.results.result import Claim, Start, Status
+from dlsched.results.result import Claim, Status
 from dlsched.run import Run, Stage
+from dlsched.solvers.incumbent import nothing_to_do
 from dlsched.solvers.levels import SOLVER_LIBRARIES, solve_levels
 
 _MOST_SWAPPED = 400
@@ -146,27 +147,21 @@ def search_groups(
     if rounds < 0:
         raise OptionError(f"rounds={rounds} must be from 0")
     if not instance.jobs:
-        empty = Bound(0, "certified", "there are no jobs")
-        return Claim(solution_of(instance, []), Status.OPTIMAL, objective=[0], bounds=[[empty]])
+        return nothing_to_do(solution_of(instance, []), "there are no jobs")
     run.announce(Stage.BUILDING, f"the table of groups of {instance.name}")
-    began = time.perf_counter()
     pool = Pool(instance, listed, apart)
     search = GroupSearch(pool, run)
-    built = time.perf_counter() - began
-    if isinstance(run.known, Solution):
-        first = groups_of(instance, run.known)
-    else:
+
+    def first() -> Iterator[Groups]:
         run.announce(Stage.SEARCHING, "a first grouping, by heuristics")
-        first = initial_groups(instance, run)
-        if len(first) <= _MOST_SWAPPED:
-            first = improve(instance, first, 20, run, apart)
+        groups = initial_groups(instance, run)
+        if len(groups) <= _MOST_SWAPPED:
+            groups = improve(instance, groups, 20, run, apart)
+        yield pool.groups_of_jobs(groups)
+
+    search.incumbent.begin(first, search.own)
     # The limit may have ended the heuristics before they were better than no search at all.
-    for groups in (first, consecutive_groups(instance)):
-        search.update_incumbent(pool.groups_of_jobs(groups))
-    if isinstance(run.start, Solution):
-        better = search.update_incumbent(pool.groups_of_jobs(groups_of(instance, run.start)))
-        reason = "the first incumbent" if better else "no better than the heuristics'"
-        search.start = Start(True, reason)
+    search.incumbent.offer(pool.groups_of_jobs(consecutive_groups(instance)))
     run.announce(Stage.SEARCHING, "groups as columns")
     search.solve(rounds)
-    return search.claim(built)
+    return search.claim()

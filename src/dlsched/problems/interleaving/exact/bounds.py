@@ -28,7 +28,7 @@ def bound_groups(
     if instance.jobs:
         pool = Pool(instance, listed, apart)
         search = GroupSearch(pool, run)
-        search.update_incumbent(pool.groups_of_jobs(initial_groups(instance, run)))
+        search.incumbent.offer(pool.groups_of_jobs(initial_groups(instance, run)))
         search.solve_relaxation(share=1.0)
         bounds = search.bounds()
     return Claim(status=Status.NO_SOLUTION, bounds=[bounds])

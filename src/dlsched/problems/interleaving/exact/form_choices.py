@@ -15,7 +15,7 @@ from dlsched.problems.interleaving.exact.group_columns import GroupSearch
 from dlsched.problems.interleaving.programs.column_pool import Pool
 from dlsched.problems.interleaving.programs.columns import Prices, ProfileClass
 from dlsched.problems.interleaving.structures.group_counts import count_groups
-from dlsched.problems.interleaving.structures.groups import REDUCED_ERROR, groups_of
+from dlsched.problems.interleaving.structures.groups import REDUCED_ERROR
 from dlsched.proofs.forms.choice import FormChoice
 from dlsched.run import Run
 
@@ -47,7 +47,7 @@ def _prices(
     """Return the prices of the relaxation; None if a limit struck."""
     pool = Pool(instance)
     search = GroupSearch(pool, run)
-    search.update_incumbent(pool.groups_of_jobs(groups_of(instance, solution)))
+    search.incumbent.offer(search.own(solution))
     search.solve_relaxation(1.0)
     if search.prices is None:
         return None

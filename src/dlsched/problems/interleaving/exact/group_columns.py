@@ -19,27 +19,25 @@ from dlsched.problems.interleaving.heuristics.matching import MATCHING_LIBRARIES
 from dlsched.problems.interleaving.programs.column_pool import Pool
 from dlsched.problems.interleaving.programs.columns import Groups, Prices
 from dlsched.problems.interleaving.programs.large_relaxation import LargeRelaxation
-from dlsched.problems.interleaving.programs.master import Master, best_choice
+from dlsched.problems.interleaving.programs.master import GroupMaster, best_choice
 from dlsched.problems.interleaving.structures.groups import (
     GAMMA_ERROR,
     Indices,
     Vector,
+    groups_of,
     solution_of,
 )
 from dlsched.problems.interleaving.structures.tables import Query
 from dlsched.results.objective import Bound
-from dlsched.results.result import Claim, Start, Status, Termination
+from dlsched.results.result import Claim, Status, Termination
 from dlsched.run import Run
+from dlsched.solvers.column_generation import CLOSE, generate
+from dlsched.solvers.incumbent import Incumbent
 
 COLUMN_LIBRARIES = ("highspy", *MATCHING_LIBRARIES)
 """What a method that generates columns preloads."""
-CLOSE = 1e-9
-"""Relative distance at which bound and value, both in floats, count as equal."""
 ROUNDING = 1e-13
 """Relative difference of two values that may be rounding only."""
-SMOOTHING = 0.5
-"""Share of the best bound's prices in those that are priced, next to the relaxation's (Wentges
-1997)."""
 MANY_PROFILES = 150
 """Profiles of one class from which on the relaxation is that of `large_relaxation`: with fewer,
 exact passes take no time."""
@@ -56,7 +54,10 @@ _FEW_GROUPS = 3_000
 
 
 class GroupSearch:
-    """The state of the search: columns, incumbent, bound and the prices that prove it."""
+    """The state of the search: columns, incumbent, bound and the prices that prove it.
+
+    The value of a grouping with jobs that must not share is below 0.
+    """
 
     def __init__(self, pool: Pool, run: Run) -> None:
         self.pool = pool
@@ -67,16 +68,26 @@ class GroupSearch:
         self.highest = np.zeros(len(pool.classes))
         self.excess = 0.0
         """How far the bound that the prices alone prove is above the bound, full efficiency."""
-        self.incumbent: Groups | None = None
+        self.incumbent: Incumbent[Groups, float] = Incumbent(
+            run,
+            worth=lambda groups: float(groups.worth.sum()),
+            better=lambda new, old: new > old + ROUNDING * abs(old),
+            shown=lambda value: value if value >= 0 else None,
+        )
         self.proved = False
         self.solved = -np.inf
         """The bound of the last integer program that was solved to its end."""
-        self.start: Start | None = None
+
+    @property
+    def grouping(self) -> Groups:
+        """The best grouping so far."""
+        assert self.incumbent.solution is not None
+        return self.incumbent.solution
 
     @property
     def value(self) -> float:
-        """The incumbent's worth."""
-        return -np.inf if self.incumbent is None else float(self.incumbent.worth.sum())
+        """What it is worth."""
+        return -np.inf if self.incumbent.value is None else self.incumbent.value
 
     @property
     def gap(self) -> float:
@@ -92,18 +103,9 @@ class GroupSearch:
         """Return whether the gap is as small as was asked for."""
         return self.proved or self.gap <= max(self.run.gap, CLOSE) * abs(self.value)
 
-    def update_incumbent(self, groups: Groups) -> bool:
-        """Make a grouping the incumbent if it is better; return whether it is."""
-        if groups.worth.sum() <= self.value + ROUNDING * abs(self.value):
-            return False
-        self.incumbent = groups
-        self.record()
-        return True
-
-    def record(self) -> None:
-        """Report the incumbent, unless groups of it are not allowed, and the bound."""
-        bound = None if self.bound is None else float(self.bound)
-        self.run.record(self.value if self.value >= 0 else None, bound)
+    def own(self, solution: Solution) -> Groups:
+        """Return the groups of a solution."""
+        return self.pool.groups_of_jobs(groups_of(self.pool.instance, solution))
 
     def solve(self, rounds: int, share: float = 0.6) -> None:
         """Run all phases within the limits; there must be an incumbent.
@@ -122,9 +124,8 @@ class GroupSearch:
         neighbourhood = Neighbourhood(self.pool, self.prices, self.run)
         idle = 0
         while not (self.done() or self.run.stop_reason() or idle >= rounds):
-            assert self.incumbent is not None
-            better = neighbourhood.improve(self.incumbent)
-            idle = 0 if better is not None and self.update_incumbent(better) else idle + 1
+            better = neighbourhood.improve(self.grouping)
+            idle = 0 if better is not None and self.incumbent.offer(better) else idle + 1
             if idle == max(1, rounds // 4):
                 self.solve_within(_MOST_COLUMNS // 2)
         self.solve_within(_MOST_COLUMNS)
@@ -154,8 +155,7 @@ class GroupSearch:
         if self.pool.listed is not None or largest < MANY_PROFILES:
             self._solve_smoothed(deadline)
             return
-        assert self.incumbent is not None
-        relaxation = LargeRelaxation(self.pool, self.run, self.incumbent)
+        relaxation = LargeRelaxation(self.pool, self.run, self.grouping)
         for prices, highest in relaxation.bounds(deadline):
             self.update_bound(prices, highest)
         if relaxation.failed:
@@ -163,40 +163,27 @@ class GroupSearch:
 
     def _solve_smoothed(self, deadline: float) -> None:
         """Generate columns at smoothed prices, with an exact pass in each round."""
-        master = Master(self.pool, self.run)
-        assert self.incumbent is not None
-        first = [self.incumbent, self.pool.singles()]
+        master = GroupMaster(self.pool, self.run)
+        master.add(Groups.join([self.grouping, self.pool.singles()]))
         if self.few and self.pool.listed is not None:
-            first.append(self.pool.listed)
-        master.add(Groups.join(first))
-        step = SMOOTHING
-        while not self.run.stop_reason():
-            solved = master.solve()
-            if solved is None:
-                break
-            value, prices = solved
-            centre = self.stability_centre
-            smoothed = prices if centre is None else prices.interpolate(centre, step)
-            priced = self.pool.price(smoothed, Query(0.0, _QUOTA, _CAPACITY), self.run)
+            master.add(self.pool.listed)
+
+        def price(prices: Prices) -> tuple[float, Groups] | None:
+            priced = self.pool.price(prices, Query(0.0, _QUOTA, _CAPACITY), self.run)
             if priced is None:
-                break
-            self.update_bound(smoothed, priced.highest)
-            assert self.bound is not None
-            if float(self.bound) - value <= CLOSE * abs(value) or self.run.elapsed() > deadline:
-                break
-            # Within the solver's tolerances, columns can still have a positive reduced value.
-            groups = priced.groups.without(master.known)
-            helps = self.pool.reduced(prices, groups) > CLOSE * abs(value) / len(self.pool.profiles)
-            if helps.any():
-                master.add(groups)
-                step = SMOOTHING
-            elif step > 0:
-                step = step / 2 if step > 1 / 8 else 0.0  # no column: less smoothing
-            else:
+                return None
+            return self.update_bound(prices, priced.highest), priced.groups
+
+        def mixed(own: Prices, best: Prices, weight: float) -> Prices:
+            return own.interpolate(self.stability_centre or best, weight)
+
+        known = self.prices and (self.prices, float(self.bound or 0))
+        for _ in generate(master, price, self.run, mixed=mixed, known=known):
+            if self.run.elapsed() > deadline:
                 break
 
-    def update_bound(self, prices: Prices, highest: Vector) -> None:
-        """Keep the bound that these prices prove, if it is the best so far."""
+    def update_bound(self, prices: Prices, highest: Vector) -> float:
+        """Return the bound that these prices prove; keep it if it is the best so far."""
         bound = self.pool.bound(prices, highest)
         if self.bound is None or bound < self.bound:
             self.bound = bound
@@ -204,15 +191,16 @@ class GroupSearch:
             self.highest = highest
             self.excess = float(self.pool.lagrangian(prices, highest) - bound)
             self.stability_centre = self.pool.without_excess(prices, highest)
-            self.record()
+            self.incumbent.bound = float(bound)
+            self.incumbent.record()
+        return float(bound)
 
     def solve_integer(self, groups: Groups, run: Run) -> bool:
         """Solve the integer program over some groups; return whether it was solved to its end."""
-        assert self.incumbent is not None
-        groups = Groups.join([groups, self.incumbent])
+        groups = Groups.join([groups, self.grouping])
         outcome, counts = best_choice(self.pool, groups, run, self.counts(groups))
         if counts is not None:
-            self.update_incumbent(groups[np.repeat(np.arange(len(groups)), counts)])
+            self.incumbent.offer(groups[np.repeat(np.arange(len(groups)), counts)])
         if outcome.status is not Status.OPTIMAL:
             return False
         self.solved = self.value if outcome.bound is None else outcome.bound
@@ -220,9 +208,8 @@ class GroupSearch:
 
     def counts(self, groups: Groups) -> Indices:
         """Return how often the incumbent contains each of the groups."""
-        assert self.incumbent is not None
         place = {key: i for i, key in enumerate(groups.identities())}
-        taken = [place[key] for key in self.incumbent.identities()]
+        taken = [place[key] for key in self.grouping.identities()]
         return np.bincount(taken, minlength=len(groups))
 
     def solve_within(self, most: int, slack: float | None = None) -> bool:
@@ -268,11 +255,10 @@ class GroupSearch:
             return [Bound(self.pool.full_efficiency, "certified", "full efficiency of all groups")]
         return [Bound(self.bound, "certified", "prices, one exact pricing pass")]
 
-    def claim(self, build_seconds: float) -> Claim:
+    def claim(self) -> Claim:
         """Return the incumbent with what is proved of it."""
-        assert self.incumbent is not None
-        if self.value < 0:  # a pair in it must not share
-            return self._without_grouping(build_seconds)
+        if self.value < 0:
+            return self._without_grouping()
         bounds = self.bounds()
         status = Status.FEASIBLE
         reason = ""
@@ -298,11 +284,10 @@ class GroupSearch:
             reason=reason,
             objective=[self.value],
             bounds=[bounds],
-            build_seconds=build_seconds,
-            start=self.start,
+            start=self.incumbent.start,
         )
 
-    def _without_grouping(self, build_seconds: float) -> Claim:
+    def _without_grouping(self) -> Claim:
         """Return that no grouping is allowed, if that is proved: each would be worth 0 or more."""
         none = self.proved or (self.bound is not None and self.bound < 0)
         reason = "no grouping keeps all jobs apart that must not share"
@@ -311,13 +296,11 @@ class GroupSearch:
             termination=None if none else self.run.stop_reason() or Termination.UNDECIDED,
             reason=reason if none else "no grouping was found that keeps these jobs apart",
             bounds=[] if none else [self.bounds()],
-            build_seconds=build_seconds,
         )
 
     def solution(self) -> Solution:
         """Return the incumbent with jobs in place of profiles, in the file's order."""
-        assert self.incumbent is not None
         instance = self.pool.instance
         queues = [list(reversed(jobs)) for jobs in self.pool.jobs_of_row]
-        rows = [[queues[p].pop() for p in row if p >= 0] for row in self.incumbent.members.tolist()]
+        rows = [[queues[p].pop() for p in row if p >= 0] for row in self.grouping.members.tolist()]
         return solution_of(instance, rows)

@@ -12,6 +12,7 @@ from dlsched.problems.interleaving.structures.groups import Indices
 from dlsched.results.result import Status, Termination
 from dlsched.run import Run
 from dlsched.solvers import highs
+from dlsched.solvers.column_generation import CLOSE
 from dlsched.solvers.incremental import IncrementalProgram
 from dlsched.solvers.outcome import Outcome
 from dlsched.solvers.standard_form import StandardForm
@@ -34,12 +35,16 @@ def matrix(pool: Pool, groups: Groups) -> sparse.csc_array:
     return A
 
 
-class Master:
+class GroupMaster:
     """The linear relaxation; each solve starts from the last one's basis."""
 
     def __init__(self, pool: Pool, run: Run) -> None:
         self.pool = pool
         self.known: set[bytes] = set()
+        self.least_gain = -np.inf
+        """Reduced value of a group above which it can improve the last optimum: above 0, since
+        within the solver's tolerances columns can still have a positive one."""
+        self.prices = Prices(np.zeros(len(pool.multiplicity)), 0.0)
         # Gammas that are nearly equal differ by less than HiGHS's usual tolerance.
         options = {"dual_feasibility_tolerance": 1e-10}
         self.program = IncrementalProgram(run, maximize=True, options=options)
@@ -47,19 +52,26 @@ class Master:
         if pool.budget is not None:
             self.program.add_row(-np.inf, float(pool.budget))
 
-    def add(self, groups: Groups) -> None:
-        """Add columns."""
-        self.known.update(groups.identities())
-        self.program.add_columns(groups.worth, matrix(self.pool, groups))
+    def add(self, groups: Groups) -> bool:
+        """Add new columns if one of them can improve the last optimum; return whether it can."""
+        new = groups.without(self.known)
+        if not (self.pool.reduced(self.prices, new) > self.least_gain).any():
+            return False
+        self.known.update(new.identities())
+        self.program.add_columns(new.worth, matrix(self.pool, new))
+        return True
 
     def solve(self) -> tuple[float, Prices] | None:
         """Return the optimum over the known columns and its prices; ``None`` if stopped."""
         if self.program.solve() is not Termination.PROVED:
             return None
         duals = self.program.duals
-        n = len(self.pool.multiplicity)
-        gpu = max(0.0, float(duals[n])) if self.pool.budget is not None else 0.0
-        return self.program.objective, Prices(duals[:n], gpu)
+        optimum = self.program.objective
+        rows = len(self.pool.multiplicity)
+        gpu = max(0.0, float(duals[rows])) if self.pool.budget is not None else 0.0
+        self.prices = Prices(duals[:rows], gpu)
+        self.least_gain = CLOSE * abs(optimum) / rows
+        return optimum, self.prices
 
 
 def choice_form(pool: Pool, groups: Groups) -> StandardForm:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import combinations
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from dlsched.problems.interleaving.definition.schema import Instance, Job, Solution
 from dlsched.results.result import Violation
@@ -26,3 +26,12 @@ def violations(instance: Instance, solution: Solution, allow: Allow) -> Iterator
             if not may_share(instance, allow, first, second):
                 message = f"jobs {first.id} and {second.id} share GPUs, which is not allowed"
                 yield Violation("allow", f"groups[{g}]", message)
+
+
+def forbidden(instance: Instance, m: Any, allow: Allow) -> Iterator[Any]:
+    """Yield the variables of groups with two jobs that must not share."""
+    jobs = {job.id: job for job in instance.jobs}
+    for i, members in enumerate(m.MEMBERS):
+        pairs = combinations((jobs[j] for j in members), 2)
+        if not all(may_share(instance, allow, a, b) for a, b in pairs):
+            yield m.x[i]

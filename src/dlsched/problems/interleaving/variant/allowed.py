@@ -7,11 +7,11 @@ from itertools import combinations
 import numpy as np
 
 from dlsched.problems.interleaving import exact
-from dlsched.problems.interleaving.definition.allow import Allow, may_share
 from dlsched.problems.interleaving.definition.schema import Instance
 from dlsched.problems.interleaving.exact.bounds import bound_groups
 from dlsched.problems.interleaving.exact.group_columns import COLUMN_LIBRARIES
 from dlsched.problems.interleaving.structures.groups import Flags
+from dlsched.problems.interleaving.variant.allow import Allow, may_share
 from dlsched.results.result import Claim
 from dlsched.run import Run
 
