@@ -5,11 +5,9 @@ No constraint has quotas or credits: they decide the priorities, in `definition.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from dlsched.errors import OptionError
-from dlsched.problems.dispatch.definition.allow import Allow
 from dlsched.problems.dispatch.definition.check import DAY
 from dlsched.problems.dispatch.definition.machines import RESOURCES, Group
 from dlsched.problems.dispatch.definition.ranking import startable
@@ -337,20 +335,6 @@ def _capacity(data: _Data, machine: str, resource: str) -> list[DigitRow[Any]]:
     most = {key: data.tasks.get(key, 1) for key in cells}
     cells, high = tightened(cells, high, most)
     return digit_rows(cells, high, most) if cells else []
-
-
-def forbidden(instance: Instance, m: Any, allow: Allow) -> Iterator[Any]:
-    """Yield the variables of tasks that are not allowed."""
-    pending = {workload.id: workload for workload in instance.pending}
-    jobs = {(w, job.id): job for w, workload in pending.items() for job in workload.jobs}
-    known: dict[tuple[str, str, int], bool] = {}
-    for w, j, k in m.TASKS:
-        group = instance.kinds[instance.machine_number(k) or 0]
-        key = (w, j, group.first)
-        if key not in known:
-            known[key] = allow(instance, pending[w], jobs[w, j], group)
-        if not known[key]:
-            yield m.y[w, j, k]
 
 
 def read(instance: Instance, m: Any) -> Solution:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, combinations, product
+from typing import TypeAlias
 
 from dlsched.problems.dispatch.definition.check import check, evaluate
 from dlsched.problems.dispatch.definition.schema import Instance, Placed, Solution, Started
@@ -14,6 +15,10 @@ from dlsched.problems.dispatch.definition.workloads import (
     amounts,
 )
 from dlsched.results.objective import Objective
+from dlsched.schema import Number
+
+Free: TypeAlias = Mapping[str, Sequence[Number]]
+"""What is free of each resource, by machine."""
 
 
 def brute_force(instance: Instance) -> Objective | None:
@@ -72,37 +77,40 @@ def _starts(
     instance: Instance, preempt: Sequence[str], options: dict[str, list[Started]]
 ) -> Iterator[dict[str, Started]]:
     """Yield every choice of workloads and placements that fits beside what stays."""
-    free = {
-        f"{group.machines.id}#{k}": [*amounts(group.machines)]
+    free: Free = {
+        f"{group.machines.id}#{k}": amounts(group.machines)
         for group in instance.groups
         for k in range(group.machines.count)
     }
-
-    def fits(job: RunningJob | PendingJob, on: Mapping[str, int], sign: int = 1) -> bool:
-        """Occupy machines, or release them with sign -1; return whether no more is in use."""
-        for name, tasks in on.items():
-            for i, need in enumerate(amounts(job)):
-                free[name][i] -= sign * tasks * need
-        return all(amount >= 0 for name in on for amount in free[name])
-
     for running in instance.running:
         if running.id not in preempt:
-            for job in running.jobs:
-                fits(job, job.on)
+            free = _less(free, [(job, job.on) for job in running.jobs])
+    yield from _extended({}, instance.pending, free, options)
 
-    def extend(position: int, chosen: dict[str, Started]) -> Iterator[dict[str, Started]]:
-        if position == len(instance.pending):
-            yield dict(chosen)
-            return
-        yield from extend(position + 1, chosen)
-        workload = instance.pending[position]
-        for option in options[workload.id]:
-            placed = [(job, option.jobs[job.id].on) for job in workload.jobs]
-            if all([fits(job, on) for job, on in placed]):
-                chosen[workload.id] = option
-                yield from extend(position + 1, chosen)
-                del chosen[workload.id]
-            for job, on in placed:
-                fits(job, on, -1)
 
-    yield from extend(0, {})
+def _extended(
+    chosen: dict[str, Started],
+    waiting: Sequence[PendingWorkload],
+    free: Free,
+    options: dict[str, list[Started]],
+) -> Iterator[dict[str, Started]]:
+    """Yield what is chosen with every choice for those that wait, in what is free."""
+    if not waiting:
+        yield chosen
+        return
+    workload, *rest = waiting
+    yield from _extended(chosen, rest, free, options)
+    for option in options[workload.id]:
+        left = _less(free, [(job, option.jobs[job.id].on) for job in workload.jobs])
+        if all(amount >= 0 for machine in left.values() for amount in machine):
+            yield from _extended({**chosen, workload.id: option}, rest, left, options)
+
+
+def _less(free: Free, placed: Iterable[tuple[RunningJob | PendingJob, Mapping[str, int]]]) -> Free:
+    """Return what is left on each machine; less than 0 where the tasks do not fit."""
+    left = dict(free)
+    for job, on in placed:
+        for name, tasks in on.items():
+            pairs = zip(left[name], amounts(job), strict=True)
+            left[name] = tuple(amount - tasks * need for amount, need in pairs)
+    return left

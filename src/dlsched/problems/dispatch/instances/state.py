@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any
 
@@ -73,53 +74,10 @@ def instance(
     OptionError
         If a job states no type of GPU, and the servers have several.
     """
-    largest: dict[str, int] = {}
-    for server in state.servers:
-        kind = server.gpu_type or _KIND
-        largest[kind] = max(1, server.gpus, largest.get(kind, 1))
-    tenants: dict[Id, tuple[str | None, int]] = {}
-
-    def tenant(job: JobState) -> str:
-        owner, priority = job.tenant, _priority(job, over_quota, priority_seed)
-        name = f"priority-{priority}" if owner is None else f"{owner}-{priority}"
-        tenants[name] = (owner, priority)
-        return name
-
-    def needs(gpus: int) -> dict[str, int]:
-        return {"gpus": gpus, "cpus": gpus * cpus_per_gpu, "memory": gpus * memory_per_gpu}
-
-    def pending(job: JobState) -> dict[str, Any]:
-        kind = _type_of(job, sorted(largest))
-        most = largest.get(kind, 1)
-        tasks = 1
-        if job.gpus > most:
-            tasks = job.gpus if job.gpus % most else job.gpus // most
-        return {
-            "id": job.id,
-            "tenant": tenant(job),
-            "age": max(0, state.time - job.submit),
-            "tables": [_table(job.regions)] if job.regions else [],
-            "jobs": [{"id": _JOB, "gpu_type": kind, "tasks": tasks, **needs(job.gpus // tasks)}],
-        }
-
-    home = {server.id: cluster_of(server) for server in state.servers}
-
-    def running(job: JobState) -> dict[str, Any]:
-        on: dict[str, dict[str, int]] = {}
-        for server, gpus in job.allocation:
-            machines = on.setdefault(home[server], {})
-            machines[f"{server}#0"] = machines.get(f"{server}#0", 0) + gpus
-        return {
-            "id": job.id,
-            "tenant": tenant(job),
-            "within_quota": job.within_quota,
-            "seconds": job.attained,
-            "jobs": [
-                {"id": f"{_JOB}-{k}" if k else _JOB, "cluster": c, **needs(1), "on": machines}
-                for k, (c, machines) in enumerate(on.items())
-            ],
-        }
-
+    owners = _Owners(over_quota, priority_seed)
+    fleet = _Servers(state, cpus_per_gpu, memory_per_gpu)
+    held = [job for job in state.running if job.allocation]
+    waiting = [job for job in state.waiting if job.gpus]
     data: dict[str, Any] = {
         "dlsched": 1,
         "problem": "dispatch",
@@ -127,12 +85,12 @@ def instance(
         "scope": scope,
         "lowest_priority": LOWEST,
         "credit": {"fair_weight": fair_weight},
-        "regions": _regions(state, needs),
-        "running": [running(job) for job in state.running if job.allocation],
-        "pending": [pending(job) for job in state.waiting if job.gpus],
+        "regions": fleet.regions(),
+        "running": [{**fleet.running(job), "tenant": owners.tenant(job)} for job in held],
+        "pending": [{**fleet.pending(job), "tenant": owners.tenant(job)} for job in waiting],
     }
     if not any(job.tenant for job in (*state.running, *state.waiting)):
-        tenants |= {f"priority-{p}": (None, p) for p in range(1, LOWEST + 1)}
+        owners.named |= {f"priority-{p}": (None, p) for p in range(1, LOWEST + 1)}
     data["tenants"] = [
         {
             "id": name,
@@ -141,9 +99,98 @@ def instance(
             "cpu_quota": _UNLIMITED,
             "window_use": (window_use or {}).get(owner or "", 0),
         }
-        for name, (owner, priority) in sorted(tenants.items())
+        for name, (owner, priority) in sorted(owners.named.items())
     ]
     return Instance.parse(data, "the cluster's state")
+
+
+@dataclass
+class _Owners:
+    """The tenants of an instance: the owner of jobs, and one priority of theirs."""
+
+    over_quota: float
+    seed: int
+    named: dict[Id, tuple[str | None, int]] = field(default_factory=dict)
+
+    def tenant(self, job: JobState) -> str:
+        """Return the name of a job's tenant, which is then known."""
+        priority = _priority(job, self.over_quota, self.seed)
+        name = f"{'priority' if job.tenant is None else job.tenant}-{priority}"
+        self.named[name] = (job.tenant, priority)
+        return name
+
+
+@dataclass
+class _Servers:
+    """The servers of a state as regions, and jobs on them; a GPU has its share of a server."""
+
+    state: ClusterState
+    cpus_per_gpu: int
+    memory_per_gpu: int
+
+    def __post_init__(self) -> None:
+        """Note each server's cluster, and the GPUs of the largest one of each type."""
+        self.cluster = {server.id: cluster_of(server) for server in self.state.servers}
+        self.largest: dict[str, int] = {}
+        for server in self.state.servers:
+            kind = server.gpu_type or _KIND
+            self.largest[kind] = max(1, server.gpus, self.largest.get(kind, 1))
+
+    def amounts(self, gpus: int) -> dict[str, int]:
+        """Return some GPUs with their shares of the other resources."""
+        cpus, memory = gpus * self.cpus_per_gpu, gpus * self.memory_per_gpu
+        return {"gpus": gpus, "cpus": cpus, "memory": memory}
+
+    def pending(self, job: JobState) -> dict[str, Any]:
+        """Return a waiting job: a task a server, a task a GPU, or one task."""
+        kind = _type_of(job, sorted(self.largest))
+        most = self.largest.get(kind, 1)
+        tasks = 1
+        if job.gpus > most:
+            tasks = job.gpus if job.gpus % most else job.gpus // most
+        needs = self.amounts(job.gpus // tasks)
+        return {
+            "id": job.id,
+            "age": max(0, self.state.time - job.submit),
+            "tables": [_table(job.regions)] if job.regions else [],
+            "jobs": [{"id": _JOB, "gpu_type": kind, "tasks": tasks, **needs}],
+        }
+
+    def running(self, job: JobState) -> dict[str, Any]:
+        """Return a running job, with a task for each GPU that it holds."""
+        on: dict[str, dict[str, int]] = {}
+        for server, gpus in job.allocation:
+            machines = on.setdefault(self.cluster[server], {})
+            machines[f"{server}#0"] = machines.get(f"{server}#0", 0) + gpus
+        parts = [
+            {"id": f"{_JOB}-{k}" if k else _JOB, "cluster": c, **self.amounts(1), "on": machines}
+            for k, (c, machines) in enumerate(on.items())
+        ]
+        return {
+            "id": job.id,
+            "within_quota": job.within_quota,
+            "seconds": job.attained,
+            "jobs": parts,
+        }
+
+    def regions(self) -> list[dict[str, Any]]:
+        """Return the regions with their clusters, and the tables of waiting jobs bound to them."""
+        clusters: dict[str, dict[str, list[dict[str, Any]]]] = {}
+        for server in self.state.servers:
+            machine: dict[str, Any] = {"id": server.id, **self.amounts(server.gpus)}
+            if server.gpus:
+                machine["gpu_type"] = server.gpu_type or _KIND
+            of_region = clusters.setdefault(server.region or REGION, {})
+            of_region.setdefault(self.cluster[server.id], []).append(machine)
+        homes = {job.regions for job in self.state.waiting if job.regions}
+        return [
+            {
+                "id": region,
+                "tables": sorted(_table(regions) for regions in homes if region in regions),
+                "clusters": [{"id": name, "machines": rows} for name, rows in of_region.items()],
+            }
+            for region, of_region in clusters.items()
+        ]
 
 
 def placement(instance: Instance, solution: Solution) -> dict[Id, dict[Id, int]]:
@@ -196,22 +243,3 @@ def cluster_of(server: Server) -> str:
 def _table(regions: Iterable[str]) -> str:
     """Return the name of a table that exactly these regions have."""
     return "+".join(sorted(regions))
-
-
-def _regions(state: ClusterState, needs: Callable[[int], dict[str, int]]) -> list[dict[str, Any]]:
-    clusters: dict[str, dict[str, list[dict[str, Any]]]] = {}
-    for server in state.servers:
-        machine: dict[str, Any] = {"id": server.id, **needs(server.gpus)}
-        if server.gpus:
-            machine["gpu_type"] = server.gpu_type or _KIND
-        of_region = clusters.setdefault(server.region or REGION, {})
-        of_region.setdefault(cluster_of(server), []).append(machine)
-    homes = {job.regions for job in state.waiting if job.regions}
-    return [
-        {
-            "id": region,
-            "tables": sorted(_table(regions) for regions in homes if region in regions),
-            "clusters": [{"id": name, "machines": rows} for name, rows in of_region.items()],
-        }
-        for region, of_region in clusters.items()
-    ]

@@ -156,35 +156,32 @@ def _running(
     }
     running: list[dict[str, Any]] = []
     for v in range(pick([most, *range(most + 1)])):
-        region = pick(regions)
-        jobs = []
-        for j in range(pick([1, 1, 2])):
-            cluster = pick(region["clusters"])["id"]
-            need = [pick([2, 1, 2, 1, 0]), pick([1, 2]) * unit, 1]
-            on: dict[str, int] = {}
-            for (at, name), free in left.items():
-                while (
-                    at == cluster
-                    and _fits(need, free)
-                    and sum(on.values()) < 4
-                    and pick([1, 1, 1, 0])
-                ):
-                    on[name] = on.get(name, 0) + 1
-                    free[:] = [have - much for have, much in zip(free, need, strict=True)]
-            if on:
-                resources = dict(zip(("gpus", "cpus", "memory"), need, strict=True))
-                jobs.append({"id": f"j{j}", "cluster": cluster, **resources, "on": on})
-        if jobs:
-            running.append(
-                {
-                    "id": f"v{v}",
-                    "tenant": pick(tenants),
-                    "within_quota": pick([False, False, True]),
-                    "seconds": pick(SECONDS),
-                    "jobs": jobs,
-                }
-            )
+        clusters = [cluster["id"] for cluster in pick(regions)["clusters"]]
+        jobs = [_running_job(pick, f"j{j}", clusters, left, unit) for j in range(pick([1, 1, 2]))]
+        placed = [job for job in jobs if job["on"]]
+        if placed:
+            owner = {"tenant": pick(tenants), "within_quota": pick([False, False, True])}
+            running.append({"id": f"v{v}", **owner, "seconds": pick(SECONDS), "jobs": placed})
     return running
+
+
+def _running_job(
+    pick: Pick,
+    name: str,
+    clusters: Sequence[str],
+    left: dict[tuple[str, str], list[Any]],
+    unit: int | Fraction,
+) -> dict[str, Any]:
+    """Draw a job with up to four tasks in one of the clusters, and take what is left there."""
+    cluster = pick(clusters)
+    need = [pick([2, 1, 2, 1, 0]), pick([1, 2]) * unit, 1]
+    on: dict[str, int] = {}
+    for machine, free in [(m, free) for (at, m), free in left.items() if at == cluster]:
+        while _fits(need, free) and sum(on.values()) < 4 and pick([1, 1, 1, 0]):
+            on[machine] = on.get(machine, 0) + 1
+            free[:] = [have - much for have, much in zip(free, need, strict=True)]
+    resources = dict(zip(("gpus", "cpus", "memory"), need, strict=True))
+    return {"id": name, "cluster": cluster, **resources, "on": on}
 
 
 def _fits(need: Sequence[Any], free: Sequence[Any]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -102,13 +103,10 @@ def place(program: Counts, values: Vector, few: bool, run: Run) -> Placement:
         if loads is None:
             failed.add(b)
             weights = violated(shapes, counts, have, machines, run)
-            if weights is not None:
-                cuts.append(weights)
-            continue
-        for machine, load in zip(block.machines, loads, strict=False):
+            cuts += [] if weights is None else [weights]
+        for machine, load in zip(block.machines, loads or (), strict=False):
             for shape, tasks in zip(shapes, load, strict=True):
-                if tasks:
-                    slots[block.site, shape].append(Slot(machine, tasks))
+                slots[block.site, shape] += [Slot(machine, tasks)] if tasks else []
     solution = None if failed else _solution(program, values, gone, slots)
     return Placement(solution, failed, cuts)
 
@@ -155,10 +153,6 @@ def _take(slots: list[Slot], tasks: int) -> dict[int, int]:
     return places
 
 
-_MOST_STEPS = 500
-"""Machines filled in the search, after which it gives up."""
-
-
 def pack(
     counts: Sequence[int], needs: Sequence[Amounts], have: Amounts, machines: int
 ) -> list[Load] | None:
@@ -176,39 +170,44 @@ def pack(
     machines
         How many there are.
     """
-    steps = 0
-    failed: set[tuple[Load, int]] = set()
+    return _Packing(needs, have).fill(tuple(counts), machines)
 
-    def fill(counts: Load, machines: int) -> list[Load] | None:
-        """Place the rest of the tasks on the rest of the machines."""
-        nonlocal steps
+
+@dataclass
+class _Packing:
+    """The search of `pack`; it gives up after `most` machines filled."""
+
+    needs: Sequence[Amounts]
+    have: Amounts
+    most: int = 500
+    steps: int = 0
+    failed: set[tuple[Load, int]] = field(default_factory=set)
+
+    def fill(self, counts: Load, machines: int) -> list[Load] | None:
+        """Place tasks on some machines, as many as can be on equally filled ones first."""
         if not any(counts):
             return []
-        if (counts, machines) in failed or not in_total(counts, machines):
+        if (counts, machines) in self.failed or not self.in_total(counts, machines):
             return None
-        for load in full_loads(needs, have, counts):
-            if not any(load):
-                continue
-            steps += 1
-            if steps > _MOST_STEPS:
+        for load in filter(any, full_loads(self.needs, self.have, counts)):
+            self.steps += 1
+            if self.steps > self.most:
                 return None
             often = min(machines, *(a // b for a, b in zip(counts, load, strict=True) if b))
             for times in sorted({often, 1}, reverse=True):
                 waiting = tuple(a - times * b for a, b in zip(counts, load, strict=True))
-                rest = fill(waiting, machines - times)
+                rest = self.fill(waiting, machines - times)
                 if rest is not None:
                     return [load] * times + rest
-        failed.add((counts, machines))
+        self.failed.add((counts, machines))
         return None
 
-    def in_total(counts: Load, machines: int) -> bool:
+    def in_total(self, counts: Load, machines: int) -> bool:
         """Whether the machines have room enough, taken as one."""
-        for free, *needed in zip(have, *needs, strict=True):
+        for free, *needed in zip(self.have, *self.needs, strict=True):
             if sum(n * need for n, need in zip(counts, needed, strict=True)) > machines * free:
                 return False
         return True
-
-    return fill(tuple(counts), machines)
 
 
 _SCALES = (2520, 2520 * 2**20)

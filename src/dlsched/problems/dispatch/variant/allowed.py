@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dlsched.problems.dispatch.definition.allow import Allow, violations
 from dlsched.problems.dispatch.definition.check import LEVELS
 from dlsched.problems.dispatch.definition.schema import Instance
 from dlsched.problems.dispatch.exact import bounds_of, from_best, solve_classes
 from dlsched.problems.dispatch.heuristics import mast_solution
 from dlsched.problems.dispatch.structures.fleet import Barred
+from dlsched.problems.dispatch.variant.allow import Allow, violations
 from dlsched.results.result import Claim
 from dlsched.run import Run
 

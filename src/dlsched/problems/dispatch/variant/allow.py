@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from dlsched.problems.dispatch.definition.machines import Group
 from dlsched.problems.dispatch.definition.schema import Instance, Solution
@@ -30,3 +30,17 @@ def violations(instance: Instance, solution: Solution, allow: Allow) -> Iterator
                     where = f"start[{workload.id!r}].jobs[{job.id!r}].on[{name!r}]"
                     message = f"job {job.id} of {workload.id} is not allowed on {name}"
                     yield Violation("allow", where, message)
+
+
+def forbidden(instance: Instance, m: Any, allow: Allow) -> Iterator[Any]:
+    """Yield the variables of tasks that are not allowed."""
+    pending = {workload.id: workload for workload in instance.pending}
+    jobs = {(w, job.id): job for w, workload in pending.items() for job in workload.jobs}
+    known: dict[tuple[str, str, int], bool] = {}
+    for w, j, k in m.TASKS:
+        group = instance.kinds[instance.machine_number(k) or 0]
+        key = (w, j, group.first)
+        if key not in known:
+            known[key] = allow(instance, pending[w], jobs[w, j], group)
+        if not known[key]:
+            yield m.y[w, j, k]
