@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -39,6 +39,7 @@ BLUES = ("#e3edf7", "#c3d9ee", "#9dc1e0", "#73a6d1", "#4a89bd", "#2a6ca5", "#134
 """From light to dark, where orange marks what is lost."""
 _SEQUENCE = ("#fde9a9", "#c9d6a3", "#8fbfa8", "#5aa3b5", "#3a7cae", "#2f5597", "#2b2f77", "#1d1440")
 """From light to dark, for ordered classes."""
+_SHADES = ("#ffffff", "#8fb4d9", "#08306b")
 
 
 def mix(colour: Colour, other: Colour, share: float) -> Colour:
@@ -57,6 +58,12 @@ def parts_of(colour: Colour) -> tuple[int, ...]:
 def light(colour: Colour) -> Colour:
     """Return a lighter version, for a secondary part of the same thing."""
     return mix(colour, "#ffffff", 0.6)
+
+
+def shade(share: float) -> Colour:
+    """Return a colour from white for 0 to dark blue for 1."""
+    white, middle, dark = _SHADES
+    return mix(white, middle, 2 * share) if share < 0.5 else mix(middle, dark, 2 * share - 1)
 
 
 def text_on(colour: Colour) -> Colour:
@@ -88,71 +95,53 @@ class Differences(NamedTuple):
     by: str = ""
 
 
+class Look(NamedTuple):
+    """How something looks: a colour, the legend's entry that explains it, and a hatch.
+
+    Nothing is drawn where the colour is empty, and no entry is made where the label is.
+    """
+
+    colour: Colour
+    label: str = ""
+    hatch: str = ""
+
+
+BLANK = Look("")
+
+
 @dataclass(frozen=True)
 class Colouring:
     """The look of each of several things, and what the looks mean.
 
     Attributes
     ----------
-    colours
-        One per thing, in the instance's order.
     labels
-        For each thing its entry in the legend.
+        For each thing its entry in the legend, in the instance's order.
     key
         ``{label: colour}`` in the legend's order.
     patterns
         ``{label: hatch}`` of those that have one.
     """
 
-    colours: tuple[Colour, ...]
     labels: tuple[str, ...]
     key: Mapping[str, Colour] = field(repr=False)
     patterns: Mapping[str, str] = field(default_factory=dict, repr=False)
 
+    @property
+    def colours(self) -> list[Colour]:
+        """One per thing."""
+        return [self.key[label] for label in self.labels]
+
+    def look(self, thing: int) -> Look:
+        """Return the look of a thing."""
+        label = self.labels[thing]
+        return Look(self.key[label], label, self.patterns.get(label, ""))
+
     def renamed(self, words: Callable[[str], str]) -> Colouring:
         """Return the same looks with other words in the legend."""
-        labels = tuple(words(label) for label in self.labels)
         key = {words(label): colour for label, colour in self.key.items()}
         patterns = {words(label): hatch for label, hatch in self.patterns.items()}
-        return Colouring(self.colours, labels, key, patterns)
-
-    def hatch(self, thing: int) -> str:
-        """Return the hatch of a thing, empty for none."""
-        return self.patterns.get(self.labels[thing], "")
-
-    def only(self, names: Sequence[str], kept: Collection[str] | None) -> Colouring:
-        """Return the same looks for the things that are kept, and one pale colour for all others.
-
-        Parameters
-        ----------
-        names
-            One per thing.
-        kept
-            The names of the things that keep their look; all by default.
-        """
-        if kept is None:
-            return self
-        keeps = [name in kept for name in names]
-        return Colouring(
-            tuple(c if k else SAME for c, k in zip(self.colours, keeps, strict=True)),
-            tuple(label if k else SAME_LABEL for label, k in zip(self.labels, keeps, strict=True)),
-            {**self.key, SAME_LABEL: SAME},
-            self.patterns,
-        )
-
-    def repeats(self, *, patterned: bool) -> bool:
-        """Whether things with different labels look the same.
-
-        Parameters
-        ----------
-        patterned
-            Whether patterns are drawn.
-        """
-        looks = {
-            (colour, self.patterns.get(label, "") if patterned else "")
-            for label, colour in self.key.items()
-        }
-        return len(looks) < len(self.key)
+        return Colouring(tuple(map(words, self.labels)), key, patterns)
 
 
 def by_name(names: Sequence[str]) -> Colouring:
@@ -170,7 +159,20 @@ def by_name(names: Sequence[str]) -> Colouring:
         for name, i in place.items()
         if (hatch := PATTERNS[i // len(PALETTE) % len(PATTERNS)])
     }
-    return Colouring(tuple(key[name] for name in names), tuple(names), key, patterns)
+    return Colouring(tuple(names), key, patterns)
+
+
+def by_kind(kinds: Sequence[str], every: Sequence[str]) -> Colouring:
+    """Colour by name where things share few names, as types of GPU.
+
+    Parameters
+    ----------
+    kinds
+        One per thing.
+    every
+        All names, each once, in the legend's order.
+    """
+    return replace(by_name(every), labels=tuple(kinds))
 
 
 def by_number(values: Sequence[Any], colours: Sequence[Colour] = _SEQUENCE) -> Colouring:
@@ -195,7 +197,17 @@ def by_number(values: Sequence[Any], colours: Sequence[Colour] = _SEQUENCE) -> C
         key[name] = colours[round(i * (len(colours) - 1) / last)]
     lows = [low for low, _ in classes]
     labels = [names[bisect_right(lows, value) - 1] for value in values]
-    return Colouring(tuple(key[label] for label in labels), tuple(labels), key)
+    return Colouring(tuple(labels), key)
+
+
+def scale(words: Callable[[float], str]) -> dict[str, Colour]:
+    """Return what the legend says of `shade`, with words for a share."""
+    return {words(share): shade(share) for share in (0, 0.25, 0.5, 0.75, 1)}
+
+
+def in_use(share: float) -> str:
+    """Return a share of capacity or time in words."""
+    return f"{100 * share:.0f} % in use"
 
 
 def gpus_of_a_job(label: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dlsched.display.drawing.colours import (
@@ -11,7 +11,6 @@ from dlsched.display.drawing.colours import (
     IDLE,
     MOST_NAMED,
     PALETTE,
-    SAME,
     SAME_LABEL,
     Colour,
     Colouring,
@@ -57,34 +56,29 @@ def idle_entry(label: str = "idle") -> Any:
 
 
 def colour_entries(
-    colouring: Colouring, shown: Iterable[int], what: str, *, patterned: bool = True
+    colouring: Colouring, drawn: Container[str], what: str, *, patterned: bool = True
 ) -> list[Any]:
     """Return the entries of the looks that are drawn.
 
     Parameters
     ----------
-    shown
-        The positions of the things that are drawn.
+    drawn
+        The labels of what is drawn.
     what
         What is coloured, as ``"jobs"``, for a legend that cannot name all of them.
     patterned
         Whether patterns are drawn, as on boxes; cells of a map have colours only.
     """
-    present = {colouring.labels[i] for i in shown}
-    if not colouring.repeats(patterned=patterned):
-        hatches = colouring.patterns if patterned else {}
-        return [
-            entry(label, colour, hatch=hatches.get(label))
-            for label, colour in colouring.key.items()
-            if label in present
-        ]
-    looks = f"looks repeat after {MOST_NAMED}"
+    patterns = colouring.patterns if patterned else {}
+    present = [label for label in colouring.key if label in drawn and label != SAME_LABEL]
+    looks = {(colouring.key[label], patterns.get(label, "")) for label in colouring.key}
+    if len(looks) == len(colouring.key):
+        return [entry(name, colouring.key[name], hatch=patterns.get(name)) for name in present]
+    repeat = f"looks repeat after {MOST_NAMED}"
     if not patterned:
-        looks = f"colours repeat after {len(PALETTE)}"
-    same = [entry(SAME_LABEL, SAME)] if SAME_LABEL in present else []
-    named = present - {SAME_LABEL}
-    note = [entry(f"{len(named):,} {what}; {looks}", "none", edgecolor="none")] if named else []
-    return note + same
+        repeat = f"colours repeat after {len(PALETTE)}"
+    note = entry(f"{len(present):,} {what}; {repeat}", "none", edgecolor="none")
+    return [note] if present else []
 
 
 def finish(

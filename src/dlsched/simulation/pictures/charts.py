@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dlsched.display.charts import dress, styles
-from dlsched.display.drawing.bands import colours_array
+from dlsched.display.drawing.maps import colours_array
 from dlsched.display.drawing.colours import (
     IDLE,
     by_name,
@@ -81,7 +81,7 @@ def draw_timeline(run: Simulation, ax: Axes | None = None, *, color_by: str | No
     _edges(axes, owner, end / HOUR)
     set_labels(axes, "hours", "GPUs, by server")
     _server_ticks(axes, run)
-    shown = np.unique(owner[owner >= 0]).tolist()
+    shown = {colouring.labels[j] for j in np.unique(owner[owner >= 0])}
     entries = colour_entries(colouring, shown, "jobs", patterned=False)
     entries += [idle_entry()] if (owner < 0).any() else []
     mean = run.jobs["jct"].dropna().mean() / HOUR

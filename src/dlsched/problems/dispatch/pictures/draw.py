@@ -2,92 +2,42 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections import Counter
+from collections.abc import Iterator, Mapping
 
+from dlsched.display.drawing.cells import NAMED, SHARES, Mark, Owner, Picture, Piece
 from dlsched.display.drawing.colours import (
     BAD,
     MOST_NAMED,
     PALETTE,
-    SAME,
-    SAME_LABEL,
     Colouring,
     Differences,
+    Look,
     by_name,
     by_number,
-    choose,
 )
-from dlsched.display.drawing.legend import colour_entries, entry, finish, idle_entry
+from dlsched.display.drawing.frame import View, framed
+from dlsched.problems.dispatch.definition.check import check
 from dlsched.problems.dispatch.definition.ranking import rank
 from dlsched.problems.dispatch.definition.schema import Instance, Solution
-from dlsched.problems.dispatch.pictures.machine_map import draw_map
-from dlsched.problems.dispatch.pictures.machine_rows import draw_rows
-from dlsched.problems.dispatch.pictures.machine_use import (
-    OVER,
-    VICTIM_HATCH,
-    WITHIN,
-    Looks,
-    MachineUse,
-    use_of_machines,
-)
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from dlsched.problems.dispatch.definition.workloads import PendingJob, PendingWorkload, RunningJob
+from dlsched.text.figures import shorten
 
 COLOR_BY = ("workload", "priority")
 """What starts and what waits can be coloured by the workload or by its priority."""
-_NAMED = 24
-"""Up to this number of machines, each has a row with its name."""
-
-
-def draw(
-    instance: Instance,
-    solution: Solution | None = None,
-    ax: Axes | None = None,
-    *,
-    color_by: str | None = None,
-    other: Solution | None = None,
-) -> Axes:
-    """Draw every machine, filled by the shares of its GPUs or CPUs in use, and what waits.
-
-    Of each workload the larger of the two shares counts. Up to 24 machines have a row each under
-    headings of region and cluster; more are columns in a band for each cluster. What runs is dark
-    grey within quota and light grey over it, what starts and what waits has a colour, what is
-    preempted is hatched.
-
-    Parameters
-    ----------
-    solution
-        A feasible solution; by default nothing starts.
-    ax
-        Axes to draw on; those of a new figure by default.
-    color_by
-        One of `COLOR_BY`; by default the workload, or if more are pending than there are looks the
-        priority.
-    other
-        A solution to compare with: workloads with the same fate in both are pale.
-
-    Raises
-    ------
-    OptionError
-        If it cannot be coloured by that.
-    """
-    many = len(instance.kinds) > _NAMED
-    named = len(instance.pending) <= (len(PALETTE) if many else MOST_NAMED)
-    default = "workload" if named else "priority"
-    chosen = choose(color_by, COLOR_BY, default, instance.problem)
-    kept = None
-    if solution is not None and other is not None:
-        kept = frozenset(differing(instance, solution, other).names)
-    names = [workload.id for workload in instance.pending]
-    looks = Looks(instance, _colouring(instance, chosen).only(names, kept), kept)
-    use = use_of_machines(instance, solution, looks)
-    started = set(solution.start) if solution else set()
-    waiting = [w for w, name in enumerate(names) if name not in started]
-    drawing = draw_map if many else draw_rows
-    axes = drawing(instance, use, waiting, looks, ax)
-    entries = _entries(instance, solution, looks, use, many=many)
-    finish(axes, _title(instance, solution), entries, own=ax is None)
-    return axes
+_WITHIN = Look("#76808e", "running within quota")
+_OVER = Look("#d3d8de", "running over quota")
+"""On each other their contrast (WCAG 2) is 2.8."""
+_PREEMPTED = Mark("preempted", hatch="xxxxx", edge=BAD, line=1.0)
+_WAITING = Mark("", dashed=True)
+_NAMED_BOXES = 40
+"""Up to this number of waiting workloads each has a box with its name and size."""
+_BOX_INCHES = 1.05
+"""Inches of such a box, at least."""
+_SMALL_BOXES = 100
+"""Boxes without names in a row."""
+_MOST_BOXES = 400
+"""More workloads are counted by colour, in one row."""
 
 
 def differing(instance: Instance, a: Solution, b: Solution) -> Differences:
@@ -111,41 +61,62 @@ def _fates(solution: Solution) -> dict[str, tuple[tuple[str, str], ...]]:
     return started | dict.fromkeys(solution.preempt, ())
 
 
-def _entries(
-    instance: Instance,
-    solution: Solution | None,
-    looks: Looks,
-    use: dict[int, MachineUse],
-    *,
-    many: bool,
-) -> list[Any]:
-    """Return the legend's entries of what is drawn."""
-    entries = colour_entries(
-        looks.colouring, range(len(instance.pending)), "workloads", patterned=not many
-    )
-    gone = set(solution.preempt) if solution else set()
-    stays = {w.within_quota for w in instance.running if w.id not in gone and looks.differs(w.id)}
-    entries += [entry("running within quota", WITHIN)] if True in stays else []
-    entries += [entry("running over quota", OVER)] if False in stays else []
-    pale = any(not looks.differs(w.id) for w in instance.running)
-    if pale and SAME_LABEL not in looks.colouring.labels:
-        entries.append(entry(SAME_LABEL, SAME))
-    full = {number for number, here in use.items() if sum(p.share for p in here.kept) > 0.99}
-    entries += [idle_entry()] if len(full) < len(instance.kinds) else []
-    if any(here.victims for here in use.values()):
-        entries.append(entry("preempted", "none", edgecolor=BAD, hatch=VICTIM_HATCH))
-    return entries
+@framed(check, differing)
+def draw(instance: Instance, solution: Solution | None, view: View) -> Picture:
+    """Draw every machine, filled by the shares of its GPUs or CPUs in use, and what waits.
 
-
-def _title(instance: Instance, solution: Solution | None) -> str:
-    machines = len(instance.kinds)
-    text = f"{instance.name}: {machines:,} machines, {len(instance.running):,} running"
-    waiting = len(instance.pending)
+    Of each workload the larger of the two shares counts. Up to 24 machines have a row each under
+    headings of region and cluster; more are columns in a band for each cluster. What runs is dark
+    grey within quota and light grey over it, what starts and what waits has a colour, what is
+    preempted is hatched. The default of `color_by` is the workload, or if more are pending than
+    there are looks the priority.
+    """
+    many = len(instance.kinds) > NAMED
+    few = len(instance.pending) <= (len(PALETTE) if many else MOST_NAMED)
+    colouring = _colouring(instance, view.choose(COLOR_BY, "workload" if few else "priority"))
+    looks = {
+        workload.id: view.look(workload.id, colouring.look(w))
+        for w, workload in enumerate(instance.pending)
+    }
+    kept, victims = _use(instance, solution, looks, view)
+    owners = []
+    for group in instance.groups:
+        words = f"{instance.regions[group.region].id} / {group.cluster}"
+        if not many:
+            words = "region {}, cluster {}".format(*words.split(" / "))
+        for number in range(group.first, group.first + group.machines.count):
+            machine = group.machines
+            note = f"{float(machine.cpus):,.4g} CPUs"
+            if machine.gpus:
+                note = f"{machine.gpus:,} {shorten(machine.gpu_type or '', 8)}"
+            marks = (_PREEMPTED,) * (many and number in victims)
+            name, pieces = instance.machine_name(number), kept.get(number, ())
+            owners.append(Owner(name, 1, pieces, note, marks, words))
+            if number in victims and not many:
+                owners.append(Owner("", 0, victims[number], group=words))
+    started = solution.start if solution else {}
+    waiting = {name: look for name, look in looks.items() if name not in started}
+    share = "share of its GPUs or CPUs in use, whichever is larger"
+    size = f"{len(instance.kinds):,} machines, {len(instance.running):,} running"
+    worth = ""
     if solution is None:
-        return f"{text}, {waiting:,} pending"
-    who = solution.method or "a solution"
-    started = sum(workload.id in solution.start for workload in instance.pending)
-    return f"{text}; {who}: starts {started:,} of {waiting:,}, preempts {len(solution.preempt):,}"
+        size += f", {len(looks):,} pending"
+    else:
+        worth = f"{solution.method or 'a solution'}: starts {len(looks) - len(waiting):,} of "
+        worth += f"{len(looks):,}, preempts {len(solution.preempt):,}"
+    return Picture(
+        size,
+        owners,
+        f"machines by region and cluster; a column each, filled by the {share}" if many else share,
+        form="columns" if many else "rows",
+        colouring=colouring,
+        what="workloads",
+        key={look.label: look.colour for look in (_WITHIN, _OVER)},
+        worth=worth,
+        ticks=None if many else SHARES,
+        cells=12 if many else 1,
+        strip=[*_waiting(instance, waiting, view.inches)],
+    )
 
 
 def _colouring(instance: Instance, color_by: str) -> Colouring:
@@ -153,4 +124,71 @@ def _colouring(instance: Instance, color_by: str) -> Colouring:
         return by_name([workload.id for workload in instance.pending])
     priority = {ranked.position: ranked.priority for ranked in rank(instance)}
     made = by_number([priority[w] for w in range(len(instance.pending))])
-    return made.renamed(lambda label: f"priority {label}")
+    return made.renamed("priority {}".format)
+
+
+_Use = dict[int, list[Piece]]
+"""By the number of a machine what uses it."""
+
+
+def _use(
+    instance: Instance, solution: Solution | None, looks: Mapping[str, Look], view: View
+) -> tuple[_Use, _Use]:
+    """Return what uses the machines after the decision, and what was preempted there."""
+    kept: _Use = {}
+    victims: _Use = {}
+    gone = set(solution.preempt) if solution else set()
+    for workload in instance.running:
+        look = view.look(workload.id, _WITHIN if workload.within_quota else _OVER)
+        marks = (_PREEMPTED,) * (workload.id in gone)
+        for running in workload.jobs:
+            for machine, share in _shares(instance, running, running.on):
+                use = (victims if marks else kept).setdefault(machine, [])
+                use.append(Piece(share, look, workload.id, marks))
+    for waiting in instance.pending:
+        if solution is None or waiting.id not in solution.start:
+            continue
+        placed = solution.start[waiting.id].jobs
+        for job in waiting.jobs:
+            for machine, share in _shares(instance, job, placed[job.id].on):
+                kept.setdefault(machine, []).append(Piece(share, looks[waiting.id], waiting.id))
+    return kept, victims
+
+
+def _shares(
+    instance: Instance, job: RunningJob | PendingJob, on: Mapping[str, int]
+) -> Iterator[tuple[int, float]]:
+    """Yield the machines of a job, and the larger of its shares of their GPUs and CPUs."""
+    for name, tasks in on.items():
+        number = instance.machine_number(name)
+        if number is not None:
+            machines = instance.kinds[number].machines
+            uses = ((job.gpus, machines.gpus), (job.cpus, machines.cpus))
+            yield number, max((float(tasks * a / b) for a, b in uses if b), default=0.0)
+
+
+def _waiting(instance: Instance, waiting: Mapping[str, Look], inches: float) -> Iterator[Owner]:
+    """Yield rows with a box for each waiting workload; of very many a part for each colour."""
+    words = f"waiting: {len(waiting):,} of {len(instance.pending):,} pending workloads"
+    if len(waiting) > _MOST_BOXES:
+        parts = Counter(waiting.values()).most_common()
+        counts = [Piece(count / len(waiting), look, f"{count:,}") for look, count in parts]
+        yield Owner("", 0, counts, group=words)
+        return
+    named = len(waiting) <= _NAMED_BOXES
+    per_row = max(1, int(inches / _BOX_INCHES)) if named else _SMALL_BOXES
+    boxes = [
+        Piece(1 / per_row, waiting[w.id], f"{w.id}: {_size(w)}" * named, (_WAITING,))
+        for w in instance.pending
+        if w.id in waiting
+    ]
+    for first in range(0, len(boxes), per_row):
+        yield Owner("", 0, boxes[first : first + per_row], group=words)
+
+
+def _size(workload: PendingWorkload) -> str:
+    """Return the GPUs of a workload in words, or its CPUs if it needs no GPU."""
+    gpus = sum(job.tasks * job.gpus for job in workload.jobs)
+    if gpus:
+        return f"{gpus:,} GPU{'s' * (gpus != 1)}"
+    return f"{float(sum(job.tasks * job.cpus for job in workload.jobs)):,.4g} CPUs"

@@ -2,39 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from dlsched.display.drawing.bands import Bands, colours_array
+from dlsched.display.drawing.cells import SHARES, Owner, Picture, Piece
 from dlsched.display.drawing.colours import (
-    EDGE,
-    IDLE,
     OTHER,
     Colouring,
     Differences,
+    Look,
     by_name,
     by_number,
-    choose,
     default_of,
     gpus_of_a_job,
-    mix,
+    in_use,
+    scale,
+    shade,
 )
-from dlsched.display.drawing.labels import box_label
-from dlsched.display.drawing.legend import colour_entries, finish, idle_entry
-from dlsched.display.drawing.style import TEXT, new_axes, set_labels
+from dlsched.display.drawing.frame import View, framed
 from dlsched.problems.sensitivity.definition.check import check, used
 from dlsched.problems.sensitivity.definition.schema import Allocation, Instance, Solution
 from dlsched.problems.sensitivity.heuristics import proportional
 from dlsched.results.summary import solution_text
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from dlsched.schema import Number
 
 COLOR_BY = ("job", "model", "gpus")
-"""What the bars can be coloured by: the job, its model (profile), its GPUs."""
+"""What the boxes can be coloured by: the job, its model (profile), its GPUs."""
 COLOR_BY_OF_MANY = ("cpus", "use", *COLOR_BY)
 """The same for many servers, and a job's CPUs per GPU against an even share of the server's, and
 the share of each resource in use."""
@@ -46,86 +39,9 @@ _SHARES = {
     "more than twice": "#542788",
 }
 """How many CPUs a GPU of a job has, relative to the server's CPUs per GPU."""
-RESOURCES = ("gpus", "cpus", "memory")
-_NAMES = ("GPU", "CPU", "memory")
+_RESOURCES = {"gpus": "GPU", "cpus": "CPU", "memory": "memory"}
 _MOST_SERVERS = 8
-"""Up to this number of servers, each has its bars."""
-
-
-def draw(
-    instance: Instance,
-    solution: Solution | None = None,
-    ax: Axes | None = None,
-    *,
-    color_by: str | None = None,
-    other: Solution | None = None,
-) -> Axes:
-    """Draw the shares of GPUs, CPUs and memory in use on every server.
-
-    Up to 8 servers have three bars each, stacked by job; what is idle is white. Of more servers
-    each is a column: the jobs on its GPUs, or the share of each resource in use.
-
-    Parameters
-    ----------
-    solution
-        A feasible solution; by default the proportional allocation.
-    ax
-        Axes to draw on; those of a new figure by default.
-    color_by
-        One of `COLOR_BY`, by default the job, or with more jobs than looks the model; of many
-        servers one of `COLOR_BY_OF_MANY`, by default the CPUs per GPU.
-    other
-        A solution to compare with: jobs with as many CPUs and as much memory in both are pale.
-
-    Raises
-    ------
-    OptionError
-        If it cannot be coloured by that.
-    """
-    many = instance.servers.count > _MOST_SERVERS
-    possible = COLOR_BY_OF_MANY if many else COLOR_BY
-    jobs = [job.id for job in instance.jobs]
-    models = default_of(list(instance.profiles), "gpus").replace("job", "model")
-    default = "cpus" if many else default_of(jobs, models)
-    chosen = choose(color_by, possible, default, instance.problem)
-    kept = None
-    if solution is not None and other is not None:
-        kept = differing(instance, solution, other).names
-    who = "no solution"
-    if solution is None:
-        baseline = proportional(instance).solution
-        solution = baseline if isinstance(baseline, Solution) else None
-    allocation = dict(solution.allocation) if solution else {}
-    if solution is not None:
-        who = solution_text(solution.method or "proportional", check(instance, solution).objective)
-    entries: list[Any] = []
-    if chosen == "use":
-        made_on = _use(instance, allocation, ax)
-    else:
-        colouring = _colouring(instance, chosen, allocation).only(jobs, kept)
-        made_on = (_cells if many else _bars)(instance, allocation, colouring, ax)
-        shown = [j for j, job in enumerate(jobs) if job in allocation]
-        what = "models" if chosen == "model" else "jobs"
-        entries = colour_entries(colouring, shown, what, patterned=not many)
-        held = sum(sum(given.gpus.values()) for given in allocation.values())
-        if not many or held < instance.servers.count * instance.servers.gpus:
-            entries.append(idle_entry())
-    servers = f"{instance.servers.count:,} server{'s' * (instance.servers.count != 1)}"
-    title = f"{instance.name}: {servers}, {len(jobs):,} jobs; {who}"
-    finish(made_on, title, entries, own=ax is None)
-    return made_on
-
-
-def draw_both(instance: Instance, solution: Solution) -> Sequence[Axes]:
-    """Draw the proportional allocation above a solution; return both axes."""
-    import matplotlib.pyplot as plt
-
-    _, (above, below) = plt.subplots(2, 1, figsize=(7, 5.2), layout="constrained")
-    draw(instance, None, above)
-    draw(instance, solution, below)
-    if above.get_legend() is not None and below.get_legend() is not None:
-        above.get_legend().remove()  # that of the picture below has the same jobs
-    return above, below
+"""Up to this number of servers, each has a row for each resource."""
 
 
 def differing(instance: Instance, a: Solution, b: Solution) -> Differences:
@@ -138,14 +54,108 @@ def differing(instance: Instance, a: Solution, b: Solution) -> Differences:
     return Differences(jobs, f"{len(jobs):,} of {len(instance.jobs):,} jobs", "CPUs and memory")
 
 
+@framed(check, differing)
+def draw(instance: Instance, solution: Solution | None, view: View) -> Picture:
+    """Draw the shares of GPUs, CPUs and memory in use on every server.
+
+    Up to 8 servers have three rows each, divided by job. Of more servers each is a column: the jobs
+    on its GPUs, or the share of each resource in use. Without a solution the proportional
+    allocation is drawn. The default of `color_by` is the job, or with more jobs than looks the
+    model; of many servers the CPUs per GPU.
+    """
+    servers, jobs = instance.servers, instance.jobs
+    many = servers.count > _MOST_SERVERS
+    models = default_of(list(instance.profiles), "gpus").replace("job", "model")
+    default = "cpus" if many else default_of([job.id for job in jobs], models)
+    color_by = view.choose(COLOR_BY_OF_MANY if many else COLOR_BY, default)
+    worth = None
+    if solution is None:
+        baseline = proportional(instance).solution
+        solution = baseline if isinstance(baseline, Solution) else None
+        worth = "no solution"
+        if solution is not None:
+            worth = solution_text("proportional", check(instance, solution).objective)
+    allocation = dict(solution.allocation) if solution else {}
+    colouring = _colouring(instance, color_by, allocation)
+    held: list[list[tuple[str, Look, int]]] = [[] for _ in range(servers.count)]
+    for j, job in enumerate(jobs):
+        look = view.look(job.id, colouring.look(j))
+        for s, gpus in allocation[job.id].gpus.items() if job.id in allocation else ():
+            held[int(s)].append((job.id, look, gpus))
+    size = f"{servers.count:,} server{'s' * (servers.count != 1)}, {len(jobs):,} jobs"
+    names = [*_RESOURCES.values()]
+    if color_by == "use":
+        amounts = used(allocation)
+        owners = [Owner("", 0, _use(instance, amounts.get(s))) for s in range(servers.count)]
+        return Picture(
+            size,
+            owners,
+            "servers",
+            form="columns",
+            scale=scale(in_use),
+            worth=worth,
+            ticks=dict(enumerate(names)),
+        )
+    if many:
+        owners = [
+            Owner("", servers.gpus, [Piece(gpus, look) for _, look, gpus in here]) for here in held
+        ]
+    else:
+        owners = [
+            Owner(f"{s}: {name}" if r == 0 else name, 1, _row(instance, allocation, held[s], r))
+            for s in range(servers.count)
+            for r, name in enumerate(names)
+        ]
+    cells = f"servers; a server is a column of its {servers.gpus} GPUs"
+    return Picture(
+        size,
+        owners,
+        cells if many else "share of the server's GPUs, CPUs and memory in use",
+        "" if many else "server",
+        form="columns" if many else "rows",
+        colouring=colouring,
+        what="models" if color_by == "model" else "jobs",
+        worth=worth,
+        ticks=None if many else SHARES,
+    )
+
+
+def _use(instance: Instance, amounts: Sequence[Number] | None) -> list[Piece]:
+    """Return the share of each resource of a server in use."""
+    capacities = [getattr(instance.servers, name) for name in _RESOURCES]
+    shares = [float(a / c) for a, c in zip(amounts or (0, 0, 0), capacities, strict=True)]
+    return [Piece(1, Look(shade(share))) for share in shares]
+
+
+def _row(
+    instance: Instance,
+    allocation: Mapping[str, Allocation],
+    held: Sequence[tuple[str, Look, int]],
+    resource: int,
+) -> list[Piece]:
+    """Return the jobs' shares of a resource of a server.
+
+    Parameters
+    ----------
+    held
+        The jobs, their looks and their GPUs there.
+    """
+    capacity = float(getattr(instance.servers, [*_RESOURCES][resource]))
+    pieces = []
+    for job, look, gpus in held:
+        per_gpu = (1, allocation[job].cpus, allocation[job].memory)[resource]
+        pieces.append(Piece(gpus * float(per_gpu) / capacity, look, job))
+    return pieces
+
+
 def _colouring(
     instance: Instance, color_by: str, allocation: Mapping[str, Allocation]
 ) -> Colouring:
-    if color_by == "cpus":
+    if color_by in ("cpus", "use"):
         even = Fraction(instance.servers.cpus) / instance.servers.gpus
         given = [allocation.get(job.id) for job in instance.jobs]
         labels = [_share(Fraction(a.cpus) / even) if a else "an even share" for a in given]
-        return Colouring(tuple(_SHARES[label] for label in labels), tuple(labels), _SHARES)
+        return Colouring(tuple(labels), _SHARES)
     if color_by == "model":
         return by_name([job.profile for job in instance.jobs])
     if color_by == "gpus":
@@ -162,105 +172,3 @@ def _share(ratio: Fraction) -> str:
     if ratio == 1:
         return even
     return more if ratio <= 2 else twice
-
-
-def _held(
-    instance: Instance, allocation: Mapping[str, Allocation]
-) -> Iterator[tuple[int, int, int]]:
-    """Yield the jobs' positions, a server of each, and its GPUs there."""
-    for j, job in enumerate(instance.jobs):
-        if job.id in allocation:
-            yield from ((j, int(s), gpus) for s, gpus in allocation[job.id].gpus.items())
-
-
-def _bars(
-    instance: Instance, allocation: Mapping[str, Allocation], colouring: Colouring, ax: Axes | None
-) -> Axes:
-    """Draw three stacked bars for each server."""
-    servers = instance.servers
-    if ax is None:
-        ax = new_axes(2.4)
-    bars = [(s, r) for s in range(servers.count) for r in range(len(RESOURCES))]
-    for s, r in bars:
-        ax.bar(4 * s + r, 1, 0.9, color=IDLE, edgecolor=EDGE, linewidth=0.6)
-    tops = dict.fromkeys(bars, 0.0)
-    for j, s, gpus in _held(instance, allocation):
-        job = instance.jobs[j].id
-        fill = colouring.colours[j]
-        hatch = colouring.hatch(j)
-        look: dict[str, Any] = {"color": fill, "edgecolor": mix(fill, "#000000", 0.55)}
-        per_gpu = (1.0, float(allocation[job].cpus), float(allocation[job].memory))
-        for r, amount in enumerate(per_gpu):
-            share = gpus * amount / float(getattr(servers, RESOURCES[r]))
-            x = 4 * s + r
-            bottom = tops[s, r]
-            ax.bar(x, share, 0.9, bottom, linewidth=0.6, hatch=hatch, **look)
-            box_label(ax, (x - 0.45, bottom, 0.9, share), job, fill, opaque=bool(hatch))
-            tops[s, r] = bottom + share
-    set_labels(ax, "", "share of the server")
-    names = _NAMES if servers.count <= 3 else ("G", "C", "M")
-    ax.set_xticks([4 * s + r for s, r in bars], [names[r] for _, r in bars], fontsize=TEXT)
-    for s in range(servers.count):
-        ax.annotate(
-            f"server {s}" if servers.count <= 6 else str(s), (4 * s + 1, 0), xytext=(0, -14),
-            xycoords=("data", "axes fraction"), textcoords="offset points", fontsize=TEXT,
-            ha="center", va="top",
-        )  # fmt: skip
-    if servers.count > 3:
-        words = "GPUs (G), CPUs (C) and memory (M) of each server"
-        set_labels(ax, f"\n{words}", "share of the server")
-        ax.xaxis.labelpad = 12
-    ax.set_xlim(-0.7, 4 * servers.count - 1.3)
-    ax.set_ylim(0, 1.02)
-    ax.tick_params(axis="x", length=0)
-    return ax
-
-
-def _cells(
-    instance: Instance, allocation: Mapping[str, Allocation], colouring: Colouring, ax: Axes | None
-) -> Axes:
-    """Draw the GPUs of every server as a column of cells."""
-    servers = instance.servers
-    colours = np.ones((servers.gpus, servers.count, 3))
-    filled = [0] * servers.count
-    rows = colours_array(colouring.colours)
-    for j, s, gpus in _held(instance, allocation):
-        colours[filled[s] : filled[s] + gpus, s] = rows[j]
-        filled[s] += gpus
-    bands = Bands(servers.count, servers.gpus, ax, cell_points=4, below=58, first=0)
-    bands.paint(colours)
-    bands.finish()
-    _label(bands, f"a server is a column of its {servers.gpus} GPUs")
-    return bands.ax
-
-
-def _use(instance: Instance, allocation: Mapping[str, Allocation], ax: Axes | None) -> Axes:
-    """Draw the share of GPUs, CPUs and memory in use on every server as a heat map."""
-    from matplotlib.colors import LinearSegmentedColormap
-
-    servers = instance.servers
-    use = np.zeros((len(RESOURCES), servers.count))
-    for s, amounts in used(allocation).items():
-        for r, amount in enumerate(amounts):
-            use[r, s] = float(amount / getattr(servers, RESOURCES[r]))
-    bands = Bands(servers.count, len(RESOURCES), ax, cell_points=9, below=42, first=0)
-    colours = LinearSegmentedColormap.from_list("use", ["#ffffff", "#8fb4d9", "#08306b"])
-    image = bands.paint(use, lines=True, cmap=colours, vmin=0, vmax=1)
-    bands.finish()
-    if bands.bands == 1:
-        bands.ax.set_yticks([r + 0.5 for r in range(len(RESOURCES))], _NAMES, fontsize=TEXT)
-        _label(bands, "a column each")
-    else:
-        _label(bands, f"from top to bottom: {', '.join(_NAMES)}")
-    bar = bands.ax.figure.colorbar(image, ax=bands.ax, fraction=0.04, pad=0.02)
-    bar.set_label("share in use", fontsize=TEXT)
-    bar.ax.tick_params(labelsize=TEXT, length=2)
-    bar.outline.set_linewidth(0.5)
-    return bands.ax
-
-
-def _label(bands: Bands, meaning: str) -> None:
-    rows = f", {bands.per_band} in a row" if bands.bands > 1 else ""
-    set_labels(bands.ax, f"all {bands.columns:,} servers{rows}; {meaning}")
-    bands.ax.tick_params(length=0)
-    bands.ax.spines[:].set_visible(False)
