@@ -45,23 +45,26 @@ def draw_rows(picture: Picture, ax: Axes | None) -> Axes:
     height = len(owners) + sum(a != b for a, b in pairwise(groups))
     if ax is None:
         ax = new_axes((_ROW if height <= NAMED else _LOW_ROW) * max(height, 1) + 1.0)
-    y, places = 0, []
+    y, middles = 0, []
     for before, owner in zip(groups, owners, strict=False):
         if owner.group != before:
             heading(ax, owner.group, picture.begin, y + 0.62)
             y += 1
         _row(ax, owner, picture.begin, y + 0.5)
-        places.append(y + 0.5)
+        middles.append(y + 0.5)
         y += 1
     width, points = picture.width, 72 * width_of(ax)
     notes = [(owner, min(_LETTER * len(owner.note) + 4, points / 2)) for owner in owners]
     end = max([width, *(o.length * points / (points - note) for o, note in notes)])
     set_labels(ax, picture.x, picture.y)
-    ax.set_yticks(places, [short_name(o.name, _LONGEST) for o in owners], fontsize=TEXT)
-    if picture.ticks is None:
-        ax.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=8))
-    else:
-        ax.set_xticks([*picture.ticks], [*picture.ticks.values()], fontsize=TEXT)
+    ax.set_yticks(middles, [short_name(o.name, _LONGEST) for o in owners], fontsize=TEXT)
+    ticks = picture.ticks
+    if ticks is None:
+        places = MaxNLocator(integer=True, nbins=8).tick_values(
+            picture.begin, picture.begin + width
+        )
+        ticks = {x: f"{x:,.0f}" for x in places if picture.begin <= x <= picture.begin + width}
+    ax.set_xticks([*ticks], [*ticks.values()], fontsize=TEXT)
     ax.set_xlim(picture.begin, picture.begin + end)
     ax.set_ylim(max(height, 1), 0)
     ax.tick_params(axis="y", length=0)

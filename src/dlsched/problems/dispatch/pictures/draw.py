@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dlsched.display.drawing.cells import NAMED, SHARES, Mark, Owner, Picture, Piece
 from dlsched.display.drawing.colours import (
     BAD,
+    BLANK,
     MOST_NAMED,
     PALETTE,
     Colouring,
@@ -78,7 +79,7 @@ def draw(instance: Instance, solution: Solution | None, view: View) -> Picture:
         workload.id: view.look(workload.id, colouring.look(w))
         for w, workload in enumerate(instance.pending)
     }
-    kept, victims = _use(instance, solution, looks, view)
+    kept, victims = _use(instance, solution, looks, view, named=not many)
     owners = []
     for group in instance.groups:
         words = f"{instance.regions[group.region].id} / {group.cluster}"
@@ -96,7 +97,10 @@ def draw(instance: Instance, solution: Solution | None, view: View) -> Picture:
                 owners.append(Owner("", 0, victims[number], group=words))
     started = solution.start if solution else {}
     waiting = {name: look for name, look in looks.items() if name not in started}
-    share = "share of its GPUs or CPUs in use, whichever is larger"
+    words = "share of the machine in use: of its GPUs or its CPUs, whichever is larger"
+    if many:
+        words = "machines by region and cluster; a column each, filled by the share of its GPUs or "
+        words += "CPUs in use"
     size = f"{len(instance.kinds):,} machines, {len(instance.running):,} running"
     worth = ""
     if solution is None:
@@ -107,7 +111,7 @@ def draw(instance: Instance, solution: Solution | None, view: View) -> Picture:
     return Picture(
         size,
         owners,
-        f"machines by region and cluster; a column each, filled by the {share}" if many else share,
+        words,
         form="columns" if many else "rows",
         colouring=colouring,
         what="workloads",
@@ -132,9 +136,22 @@ _Use = dict[int, list[Piece]]
 
 
 def _use(
-    instance: Instance, solution: Solution | None, looks: Mapping[str, Look], view: View
+    instance: Instance,
+    solution: Solution | None,
+    looks: Mapping[str, Look],
+    view: View,
+    *,
+    named: bool,
 ) -> tuple[_Use, _Use]:
-    """Return what uses the machines after the decision, and what was preempted there."""
+    """Return what uses the machines after the decision, and what was preempted there.
+
+    Parameters
+    ----------
+    looks
+        Of pending workloads.
+    named
+        Whether the names of running workloads are written.
+    """
     kept: _Use = {}
     victims: _Use = {}
     gone = set(solution.preempt) if solution else set()
@@ -144,7 +161,7 @@ def _use(
         for running in workload.jobs:
             for machine, share in _shares(instance, running, running.on):
                 use = (victims if marks else kept).setdefault(machine, [])
-                use.append(Piece(share, look, workload.id, marks))
+                use.append(Piece(share, look, workload.id * named, marks))
     for waiting in instance.pending:
         if solution is None or waiting.id not in solution.start:
             continue
@@ -177,13 +194,15 @@ def _waiting(instance: Instance, waiting: Mapping[str, Look], inches: float) -> 
         return
     named = len(waiting) <= _NAMED_BOXES
     per_row = max(1, int(inches / _BOX_INCHES)) if named else _SMALL_BOXES
+    space = Piece(0.04 / per_row, BLANK)
     boxes = [
-        Piece(1 / per_row, waiting[w.id], f"{w.id}: {_size(w)}" * named, (_WAITING,))
+        Piece(0.96 / per_row, waiting[w.id], f"{w.id}: {_size(w)}" * named, (_WAITING,))
         for w in instance.pending
         if w.id in waiting
     ]
     for first in range(0, len(boxes), per_row):
-        yield Owner("", 0, boxes[first : first + per_row], group=words)
+        row = [p for piece in boxes[first : first + per_row] for p in (piece, space)]
+        yield Owner("", 0, row[:-1], group=words)
 
 
 def _size(workload: PendingWorkload) -> str:

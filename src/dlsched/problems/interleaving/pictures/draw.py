@@ -89,7 +89,8 @@ def _map(instance: Instance, groups: Sequence[Group], color_by: str, view: View)
         columns = [Owner("", 0, _use(instance, group)) for group in groups]
         names = {float(r): name for r, name in enumerate(instance.resources)}
         key = scale(in_use)
-        return Picture("", columns, "groups by falling γ", form="columns", scale=key, ticks=names)
+        words = "groups by falling γ, a column each"
+        return Picture("", columns, words, form="columns", scale=key, ticks=names, begin=1)
     colouring = _colouring(instance, color_by)
     most = max(len(group.jobs) for group in groups)
     columns = []

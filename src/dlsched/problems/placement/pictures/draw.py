@@ -76,10 +76,13 @@ def draw(instance: Instance, solution: Solution | None, view: View) -> Picture:
     if ((values > 0) & (values < _LEAST * 1000**step)).any():
         unit += " (no number: below 0.1)"
     rows = []
-    for name, own, row in zip(names, homes, values, strict=True):
+    for name, own, row in zip(names, homes, values.tolist(), strict=True):
         pale = not summed and not view.differs(name)
-        cells = [_cell(v, most, 1000**step, at_home=r == own, pale=pale) for r, v in enumerate(row)]
-        rows.append(Owner(name, 0, cells[: len(columns)]))
+        cells = [
+            _cell(value / most, _number(value / 1000**step), at_home=r == own < away, pale=pale)
+            for r, value in enumerate(row[: len(columns)])
+        ]
+        rows.append(Owner(name, 0, cells))
     many = f" (all {len(instance.tables):,} tables, summed by home)" * summed
     return Picture(
         f"{len(instance.tables):,} tables, {len(instance.jobs):,} jobs",
@@ -126,18 +129,19 @@ def _amount(value: float, color_by: str) -> str:
     return f"{value:,.0f} {'reads' if color_by == 'jobs' else 'GPU hours of reads'}"
 
 
-def _cell(
-    value: float, most: float, unit: float = 1, *, at_home: bool = False, pale: bool = False
-) -> Piece:
-    """Return a cell with its number in units; the more of the most, the darker."""
+def _number(value: float) -> str:
+    if value < _LEAST:
+        return ""
+    return f"{value:,.0f}" if value >= 9.95 or value == int(value) else f"{value:.1f}"
+
+
+def _cell(share: float, words: str, *, at_home: bool = False, pale: bool = False) -> Piece:
+    """Return a cell; the larger its share of the largest, the darker."""
     marks = (Mark("home", edge=ink(), line=1.4),) * at_home
-    if not value:
+    if not share:
         return Piece(1, Look(IDLE, _NONE), "", marks)
     label = SAME_LABEL if pale else _HERE if at_home else _AWAY
-    fill = mix(IDLE, _KEY[label], 0.12 + 0.88 * value / most)
-    number = value / unit
-    words = f"{number:,.0f}" if number >= 9.95 or number == int(number) else f"{number:.1f}"
-    return Piece(1, Look(fill, label), words * (number >= _LEAST), marks)
+    return Piece(1, Look(mix(IDLE, _KEY[label], 0.12 + 0.88 * share), label), words, marks)
 
 
 def _ticks(names: Sequence[str]) -> dict[float, str]:
@@ -164,9 +168,10 @@ def draw_moves(instance: Instance, solution: Solution, ax: Axes | None = None) -
         if table.home is not None and table.home != new_home:
             flow[index[table.home], index[new_home]] += float(table.size)
     flow *= 100 / float(instance.total_size or 1)
-    rows = [
-        Owner(name, 0, [_cell(value, max(1, flow.max())) for value in row])
-        for name, row in zip(names, flow, strict=True)
-    ]
+    most = max(1.0, float(flow.max(initial=0)))
+    rows = []
+    for name, row in zip(names, flow.tolist(), strict=True):
+        cells = [_cell(v / most, f"{v:.1f}".replace("0.0", "<0.1")) for v in row]
+        rows.append(Owner(name, 0, cells))
     picture = Picture("", rows, "to region", "from region", ticks=_ticks(names))
     return show(picture, f"{instance.name}: % of all bytes that move", ax)

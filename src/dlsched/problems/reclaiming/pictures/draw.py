@@ -82,7 +82,9 @@ def draw(instance: Instance, solution: Solution | None, view: View) -> Picture:
                 if j in preempted:
                     look = _RETURNED if s in returned else _COLLATERAL
             marks = (_HATCHED,) * worker.flexible + crossed
-            pieces[s].append(Piece(worker.gpus, view.look(job.id, look), job.id, marks))
+            pieces[s].append(
+                Piece(worker.gpus, view.look(job.id, look), job.id * (not many), marks)
+            )
     frame = Mark("returned", edge=ink(), line=1.4)
     only_here = Mark("returned only here", edge=ACCENT, line=1.4)
     owners = []

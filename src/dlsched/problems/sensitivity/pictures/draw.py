@@ -90,7 +90,7 @@ def draw(instance: Instance, solution: Solution | None, view: View) -> Picture:
         return Picture(
             size,
             owners,
-            "servers",
+            "servers, a column each",
             form="columns",
             scale=scale(in_use),
             worth=worth,

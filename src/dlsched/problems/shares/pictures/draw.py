@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from dlsched.display.drawing.cells import SHARES, Mark, Owner, Picture, Piece
-from dlsched.display.drawing.colours import IDLE, Differences, by_name
+from dlsched.display.drawing.colours import IDLE, OTHER, Differences, Look, by_name, light
 from dlsched.display.drawing.frame import View, framed
 from dlsched.problems.shares.definition.check import check
 from dlsched.problems.shares.definition.schema import Instance, Solution
@@ -44,15 +44,17 @@ def draw(instance: Instance, solution: Solution | None, view: View) -> Picture:
     types = by_name(list(instance.gpus))
     index = {kind: i for i, kind in enumerate(instance.gpus)}
     times = _times(solution)
+    many = len(instance.jobs) > _ROWS
     owners = []
     for job in instance.jobs:
-        pieces = [
-            Piece(time, view.look(job.id, types.look(index[kind])), marks=(_BESIDE,) * shared)
-            for (kind, shared), time in times[job.id].items()
-        ]
+        pieces = []
+        for (kind, shared), time in times[job.id].items():
+            look = types.look(index[kind])
+            if shared and many:  # cells have no hatches
+                look = Look(light(look.colour), _BESIDE.label)
+            pieces.append(Piece(time, view.look(job.id, look), marks=(_BESIDE,) * shared))
         owners.append(Owner(job.id, 1, pieces))
     gpus = ", ".join(f"{count:,} {kind}" for kind, count in instance.gpus.items())
-    many = len(owners) > _ROWS
     return Picture(
         f"{len(owners):,} jobs on {gpus}",
         owners,
@@ -61,6 +63,7 @@ def draw(instance: Instance, solution: Solution | None, view: View) -> Picture:
         form="columns" if many else "rows",
         colouring=types,
         what="types",
+        key={_BESIDE.label: light(OTHER)},
         ticks=None if many else SHARES,
         begin=1 if many else 0,
         cells=24 if many else 1,

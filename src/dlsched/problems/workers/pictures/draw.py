@@ -77,7 +77,7 @@ def draw(instance: Instance, solution: Solution | None, view: View) -> Picture:
             look = view.look(name, _KINDS[kind] if color_by == "kind" else colouring.look(j))
             marks = (_HATCHED,) * (kind == "flexible" and color_by != "kind")
             for server_id, count in placed.counts(kind).items():
-                pieces[server_id] += [Piece(size, look, name, marks)] * count
+                pieces[server_id] += [Piece(size, look, name * named, marks)] * count
                 kinds[server_id].add(kind)
     frame = Mark("on loan", edge=ink(), line=1.4)
     owners = []
