@@ -13,8 +13,8 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from dlsched.display.drawing.maps import colours_array
 from dlsched.display.drawing.colours import IDLE, by_name
+from dlsched.display.drawing.maps import colours_array
 from dlsched.display.drawing.style import short_name
 from dlsched.extras import require
 from dlsched.simulation.measures.metrics import frame

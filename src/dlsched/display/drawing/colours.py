@@ -95,6 +95,26 @@ class Differences(NamedTuple):
     by: str = ""
 
 
+def differences(
+    names: Sequence[str],
+    first: Mapping[str, Any],
+    second: Mapping[str, Any],
+    by: str,
+    what: str = "jobs",
+) -> Differences:
+    """Return the things of which two solutions decide something else.
+
+    Parameters
+    ----------
+    first, second
+        What each decides, by the names of the things; nothing of those that are not in it.
+    by, what
+        In words what is decided, and of what.
+    """
+    other = {name for name in names if first.get(name) != second.get(name)}
+    return Differences(other, f"{len(other):,} of {len(names):,} {what}", by)
+
+
 class Look(NamedTuple):
     """How something looks: a colour, the legend's entry that explains it, and a hatch.
 

@@ -92,8 +92,8 @@ def _row(ax: Axes, owner: Owner, begin: float, middle: float) -> None:
         inner = begin + np.arange(1, math.ceil(owner.size))
         ax.vlines(inner, low, high, color="#00000040", linewidth=0.4, zorder=2.5)
     for mark in owner.marks:
-        look = {"facecolor": "none", "zorder": 5, "clip_on": False} | mark.style
-        ax.add_patch(Rectangle((begin, low), owner.size, _BOX, **look))
+        frame: dict[str, Any] = {"facecolor": "none", "zorder": 5, "clip_on": False} | mark.style
+        ax.add_patch(Rectangle((begin, low), owner.size, _BOX, **frame))
     if owner.note:
         beside: dict[str, Any] = {"xytext": (3, 0), "textcoords": "offset points", "va": "center"}
         ax.annotate(owner.note, (begin + owner.length, middle), fontsize=SMALL, **beside)

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dlsched.display.charts import dress, styles
-from dlsched.display.drawing.maps import colours_array
 from dlsched.display.drawing.colours import (
     IDLE,
     by_name,
@@ -18,6 +17,7 @@ from dlsched.display.drawing.colours import (
     gpus_of_a_job,
 )
 from dlsched.display.drawing.legend import colour_entries, finish, idle_entry
+from dlsched.display.drawing.maps import colours_array
 from dlsched.display.drawing.style import SMALL, new_axes, set_labels
 from dlsched.errors import OptionError
 from dlsched.simulation.measures.metrics import frame

@@ -13,6 +13,7 @@ from dlsched.display.drawing.colours import (
     Look,
     by_name,
     by_number,
+    differences,
     light,
 )
 from dlsched.display.drawing.frame import View, framed
@@ -50,10 +51,9 @@ _LOAN = Mark("on loan", hatch="//////")
 
 def differing(instance: Instance, a: Solution, b: Solution) -> Differences:
     """Return the jobs that get other numbers of workers in two solutions."""
-    first, second = (_given(instance, solution) for solution in (a, b))
-    pairs = zip(instance.jobs, first, second, strict=True)
-    jobs = {job.id for job, mine, theirs in pairs if sum(mine) != sum(theirs)}
-    return Differences(jobs, f"{len(jobs):,} of {len(instance.jobs):,} jobs", "number of workers")
+    names = [job.id for job in instance.jobs]
+    first, second = (dict(zip(names, map(sum, _given(instance, s)))) for s in (a, b))
+    return differences(names, first, second, "number of workers")
 
 
 def _given(instance: Instance, solution: Solution | None) -> list[Workers]:
@@ -112,8 +112,8 @@ def _pieces(instance: Instance, job: Job, workers: Workers, look: Look) -> list[
     extra = look._replace(colour=light(look.colour))
     pieces = []
     for first, end in pairwise(sorted({0, base, first_loan, first_loan + loan, given})):
-        marks = (_BASE if end <= base else _EXTRA,)
-        marks += (_LOAN,) * (first_loan <= first < first_loan + loan)
+        lent = (_LOAN,) * (first_loan <= first < first_loan + loan)
+        marks = (_BASE if end <= base else _EXTRA, *lent)
         pieces.append(Piece((end - first) * size, look if end <= base else extra, marks=marks))
     if not given:
         pieces.append(Piece(job.min_workers * size, Look(IDLE), marks=(_WAITS,)))

@@ -15,6 +15,7 @@ from dlsched.display.drawing.colours import (
     by_kind,
     by_name,
     by_number,
+    differences,
     gpus_of_a_job,
     in_use,
     scale,
@@ -40,8 +41,7 @@ def differing(instance: Instance, a: Solution, b: Solution) -> Differences:
         {name: frozenset(group.jobs) for group in solution.groups for name in group.jobs}
         for solution in (a, b)
     )
-    jobs = {job.id for job in instance.jobs if first.get(job.id) != second.get(job.id)}
-    return Differences(jobs, f"{len(jobs):,} of {len(instance.jobs):,} jobs", "partners")
+    return differences([job.id for job in instance.jobs], first, second, "partners")
 
 
 @framed(check, differing)

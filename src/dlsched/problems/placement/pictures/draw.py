@@ -9,7 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dlsched.display.drawing.cells import Mark, Owner, Picture, Piece
-from dlsched.display.drawing.colours import BAD, IDLE, SAME_LABEL, Differences, Look, mix
+from dlsched.display.drawing.colours import (
+    BAD,
+    IDLE,
+    SAME_LABEL,
+    Differences,
+    Look,
+    differences,
+    mix,
+)
 from dlsched.display.drawing.frame import View, framed, show
 from dlsched.display.drawing.labels import bytes_text
 from dlsched.display.drawing.style import ink, short_name
@@ -19,12 +27,11 @@ from dlsched.problems.placement.definition.schema import Instance, Solution
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["draw", "draw_moves"]
-
 COLOR_BY = ("bytes", "jobs", "gpu_hours")
 """What a cell counts: bytes read, jobs that read, GPU hours of these jobs."""
 _NAMED = 40
 """Up to this number of tables, each has a row; more are summed by their home."""
+_ACROSS = {"bytes": " read", "jobs": "", "gpu_hours": " of reads"}
 _UNITS = {"bytes": "bytes read", "jobs": "jobs that read", "gpu_hours": "GPU hours of the reads"}
 _LEAST = 0.05
 """Smaller numbers are not written."""
@@ -37,8 +44,8 @@ _PREFIXES = ("", "k", "M", "G", "T", "P", "E")
 
 def differing(instance: Instance, a: Solution, b: Solution) -> Differences:
     """Return the tables that have different homes in two solutions."""
-    tables = {t.id for t in instance.tables if a.home.get(t.id) != b.home.get(t.id)}
-    return Differences(tables, f"{len(tables):,} of {len(instance.tables):,} tables", "home")
+    tables = [table.id for table in instance.tables]
+    return differences(tables, a.home, b.home, "home", what="tables")
 
 
 @framed(check, differing)
@@ -65,7 +72,7 @@ def draw(instance: Instance, solution: Solution | None, view: View) -> Picture:
     total = float(values.sum())
     across = total - float(sum(values[row, r] for row, r in enumerate(homes) if r < away))
     share = f" ({100 * across / total:.3g} %)" if total else ""
-    more = f"; {_amount(across, color_by)}{share} across regions"
+    more = f"; {_amount(across, color_by)}{share}{_ACROSS[color_by]} across regions"
     if solution:
         more += f", {bytes_text(float(moved(instance, home)))} of tables moved"
     if values[:, away].any():
@@ -125,8 +132,8 @@ def _read(instance: Instance, home: Mapping[str, int], color_by: str) -> NDArray
 
 def _amount(value: float, color_by: str) -> str:
     if color_by == "bytes":
-        return f"{bytes_text(value)} read"
-    return f"{value:,.0f} {'reads' if color_by == 'jobs' else 'GPU hours of reads'}"
+        return bytes_text(value)
+    return f"{value:,.0f} {'reads' if color_by == 'jobs' else 'GPU hours'}"
 
 
 def _number(value: float) -> str:

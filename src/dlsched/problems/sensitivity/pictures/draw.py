@@ -14,6 +14,7 @@ from dlsched.display.drawing.colours import (
     by_name,
     by_number,
     default_of,
+    differences,
     gpus_of_a_job,
     in_use,
     scale,
@@ -50,8 +51,7 @@ def differing(instance: Instance, a: Solution, b: Solution) -> Differences:
         {name: (given.cpus, given.memory) for name, given in solution.allocation.items()}
         for solution in (a, b)
     )
-    jobs = {job.id for job in instance.jobs if first.get(job.id) != second.get(job.id)}
-    return Differences(jobs, f"{len(jobs):,} of {len(instance.jobs):,} jobs", "CPUs and memory")
+    return differences([job.id for job in instance.jobs], first, second, "CPUs and memory")
 
 
 @framed(check, differing)

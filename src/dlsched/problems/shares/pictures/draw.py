@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections import defaultdict
 
 from dlsched.display.drawing.cells import SHARES, Mark, Owner, Picture, Piece
-from dlsched.display.drawing.colours import IDLE, OTHER, Differences, Look, by_name, light
+from dlsched.display.drawing.colours import (
+    IDLE,
+    OTHER,
+    Differences,
+    Look,
+    by_name,
+    differences,
+    light,
+)
 from dlsched.display.drawing.frame import View, framed
 from dlsched.problems.shares.definition.check import check
 from dlsched.problems.shares.definition.schema import Instance, Solution
@@ -20,8 +28,7 @@ _BESIDE = Mark("beside another job", IDLE, hatch="//////")
 def differing(instance: Instance, a: Solution, b: Solution) -> Differences:
     """Return the jobs with other times in two solutions."""
     first, second = _times(a), _times(b)
-    jobs = {job.id for job in instance.jobs if first[job.id] != second[job.id]}
-    return Differences(jobs, f"{len(jobs):,} of {len(instance.jobs):,} jobs", "times on each type")
+    return differences([job.id for job in instance.jobs], first, second, "times on each type")
 
 
 def _times(solution: Solution | None) -> dict[str, dict[tuple[str, bool], float]]:

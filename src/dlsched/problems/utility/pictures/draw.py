@@ -21,6 +21,7 @@ from dlsched.display.drawing.colours import (
     by_name,
     by_number,
     default_of,
+    differences,
     gpus_of_a_job,
     scale,
     shade,
@@ -52,8 +53,7 @@ class _Gpu(NamedTuple):
 def differing(instance: Instance, a: Solution, b: Solution) -> Differences:
     """Return the jobs that end in different slots of two solutions, or in only one of them."""
     first, second = (completions(instance, solution.schedule) for solution in (a, b))
-    jobs = {job.id for job in instance.jobs if first.get(job.id) != second.get(job.id)}
-    return Differences(jobs, f"{len(jobs):,} of {len(instance.jobs):,} jobs", "slot of completion")
+    return differences([job.id for job in instance.jobs], first, second, "slot of completion")
 
 
 @framed(check, differing)

@@ -12,6 +12,7 @@ from dlsched.display.drawing.colours import (
     by_name,
     by_number,
     default_of,
+    differences,
 )
 from dlsched.display.drawing.frame import View, framed
 from dlsched.display.drawing.style import ink
@@ -38,9 +39,9 @@ _HATCHED = Mark("flexible worker", IDLE, hatch="//////")
 def differing(instance: Instance, a: Solution, b: Solution) -> Differences:
     """Return the jobs that get other numbers of workers in two solutions."""
     first, second = (_numbers(solution) for solution in (a, b))
-    jobs = {job.id for job in instance.jobs if first.get(job.id) != second.get(job.id)}
-    words = f"{len(jobs):,} of {len(instance.jobs):,} jobs"
-    return Differences(jobs, words, "numbers of workers of each kind")
+    return differences(
+        [job.id for job in instance.jobs], first, second, "numbers of workers of each kind"
+    )
 
 
 def _numbers(solution: Solution) -> dict[str, tuple[int, ...]]:
