@@ -91,8 +91,9 @@ def test_utility_draws_the_slots_held() -> None:
     assert sorted(by_colour.values()) == [4, 9, 10]
     assert [bar.get_width() for bar in dlsched.plot(inst).patches] == [3, 2, 5]  # alone
     prices = {"V100": [float(t) for t in range(12)], "P100": [0.0] * 12}
-    cells = draw_prices(inst, prices).patches
-    assert [cell.get_facecolor() == WHITE for cell in cells] == [True, *[False] * 11, *[True] * 12]
+    ax = draw_prices(inst, prices)
+    shades = [sum(cell.get_facecolor()[:3]) for cell in ax.patches]
+    assert shades == sorted(shades[:12], reverse=True) + [3] * 12 and "11" in words(ax)
 
 
 @pytest.mark.parametrize("color_by", ["job", "gpu_type"])
@@ -115,8 +116,7 @@ def test_interleaving_s_bars_fill_gamma_of_the_lanes(rule: str) -> None:
     assert stages == pytest.approx(float(sum(sum(job.stages) for job in made.jobs)))
     assert stages / every == pytest.approx(float(result.objective[0]))
     alone, grouped = (
-        max(p.get_x() + p.get_width() for p in part.patches)
-        for part in (dlsched.plot(made), ax)
+        max(p.get_x() + p.get_width() for p in part.patches) for part in (dlsched.plot(made), ax)
     )
     assert rule != "muri" or (grouped == pytest.approx(917.67, abs=0.01) and grouped < alone)
 
@@ -166,4 +166,4 @@ def test_placement_s_moves_are_shares_of_all_bytes() -> None:
     home = {table.id: table.home for table in pair.tables} | {"clicks": "west"}
     ax = draw_moves(pair, Solution(home=home))
     cells = [(label.get_position(), label.get_text()) for label in ax.artists + ax.texts]
-    assert cells == [((1, 0), "31.2")]
+    assert cells == [((1.5, 0.5), "31.2")]

@@ -44,7 +44,7 @@ def plot(
     """Draw an instance, alone or with a solution.
 
     A new figure is as wide as matplotlib's setting ``figure.figsize``; its height follows from what
-    is drawn. Large instances are drawn whole, as maps or histograms, which the picture says.
+    is drawn. Large instances are drawn whole, as maps or counts, which the picture says.
 
     Parameters
     ----------

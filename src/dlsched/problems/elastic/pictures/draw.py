@@ -52,7 +52,9 @@ _LOAN = Mark("on loan", hatch="//////")
 def differing(instance: Instance, a: Solution, b: Solution) -> Differences:
     """Return the jobs that get other numbers of workers in two solutions."""
     names = [job.id for job in instance.jobs]
-    first, second = (dict(zip(names, map(sum, _given(instance, s)))) for s in (a, b))
+    first, second = (
+        dict(zip(names, map(sum, _given(instance, solution)), strict=True)) for solution in (a, b)
+    )
     return differences(names, first, second, "number of workers")
 
 

@@ -39,9 +39,8 @@ _HATCHED = Mark("flexible worker", IDLE, hatch="//////")
 def differing(instance: Instance, a: Solution, b: Solution) -> Differences:
     """Return the jobs that get other numbers of workers in two solutions."""
     first, second = (_numbers(solution) for solution in (a, b))
-    return differences(
-        [job.id for job in instance.jobs], first, second, "numbers of workers of each kind"
-    )
+    names = [job.id for job in instance.jobs]
+    return differences(names, first, second, "numbers of workers of each kind")
 
 
 def _numbers(solution: Solution) -> dict[str, tuple[int, ...]]:
