@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dlsched import registry
 from dlsched.display.drawing.colours import SAME_LABEL, Differences
-from dlsched.display.drawing.legend import LEGEND
+from dlsched.display.drawing.legend import add_legend
 from dlsched.display.drawing.style import TITLE, figure_width, literal, new_figure, set_title, wrap
 from dlsched.display.plotting import draw_function, drawn_by, instance_of, standing
 from dlsched.errors import OptionError
@@ -112,7 +112,7 @@ def plot_difference(
         set_title(ax, f"{worth}; {words}" if words else worth)
         drawn.append(ax)
     same = f"the same {differ.by} in both" if differ is not None and differ.by else SAME_LABEL
-    _one_legend(figure, drawn, width * columns, same)
+    _one_legend(drawn, same)
     return figure
 
 
@@ -144,20 +144,16 @@ def _gap(first: Objective, second: Objective) -> str:
     return "equal in all levels"
 
 
-def _one_legend(figure: Figure, axes: list[Axes], inches: float, same: str) -> None:
+def _one_legend(axes: list[Axes], same: str) -> None:
     """Put the entries of all legends, each once, below the figure; say what is the same in both."""
     entries: dict[str, Any] = {}
     for ax in axes:
         legend = ax.get_legend()
+        for handle in legend.legend_handles if legend is not None else ():
+            if handle.get_label() == SAME_LABEL:
+                handle.set_label(same)
+            entries[handle.get_label()] = handle
         if legend is not None:
-            words = [text.get_text() for text in legend.get_texts()]
-            words = [same if word == SAME_LABEL else word for word in words]
-            entries |= dict(zip(words, legend.legend_handles, strict=True))
             legend.remove()
-    for columns in range(min(len(entries), 10), 0, -1):
-        legend = figure.legend(
-            [*entries.values()], [*entries], loc="outside lower left", ncols=columns, **LEGEND
-        )
-        if legend.get_window_extent().width <= 0.95 * inches * figure.dpi or columns == 1:
-            break
-        legend.remove()
+    if entries:
+        add_legend(axes[0], [*entries.values()], own=True)

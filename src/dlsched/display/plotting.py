@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dlsched import library, registry
 from dlsched.display import charts, quality
-from dlsched.display.drawing.legend import add_to_title, finish
+from dlsched.display.drawing.legend import finish
 from dlsched.display.drawing.style import new_axes, require_axes, set_title
 from dlsched.display.table import strongest
 from dlsched.errors import InstanceError, OptionError
@@ -98,7 +98,8 @@ def plot(
     elif solution is not None and not isinstance(x, Instance):
         words = standing(x, owner, drawn)
         if words:
-            add_to_title(axes, words, own=ax is None)
+            said = " ".join(axes.get_title(loc="left").replace(r"\$", "$").split())
+            finish(axes, f"{said}; {words}", (), own=ax is None)
     return axes
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from dlsched.errors import OptionError
 from dlsched.text.figures import display
 
 Colour = str
@@ -157,6 +156,10 @@ class Colouring:
         label = self.labels[thing]
         return Look(self.key[label], label, self.patterns.get(label, ""))
 
+    def of(self, labels: Sequence[str]) -> Colouring:
+        """Return the same looks for other things, by their labels."""
+        return Colouring(tuple(labels), self.key, self.patterns)
+
     def renamed(self, words: Callable[[str], str]) -> Colouring:
         """Return the same looks with other words in the legend."""
         key = {words(label): colour for label, colour in self.key.items()}
@@ -180,19 +183,6 @@ def by_name(names: Sequence[str]) -> Colouring:
         if (hatch := PATTERNS[i // len(PALETTE) % len(PATTERNS)])
     }
     return Colouring(tuple(names), key, patterns)
-
-
-def by_kind(kinds: Sequence[str], every: Sequence[str]) -> Colouring:
-    """Colour by name where things share few names, as types of GPU.
-
-    Parameters
-    ----------
-    kinds
-        One per thing.
-    every
-        All names, each once, in the legend's order.
-    """
-    return replace(by_name(every), labels=tuple(kinds))
 
 
 def by_number(values: Sequence[Any], colours: Sequence[Colour] = _SEQUENCE) -> Colouring:
@@ -220,14 +210,14 @@ def by_number(values: Sequence[Any], colours: Sequence[Colour] = _SEQUENCE) -> C
     return Colouring(tuple(labels), key)
 
 
-def scale(words: Callable[[float], str]) -> dict[str, Colour]:
-    """Return what the legend says of `shade`, with words for a share."""
-    return {words(share): shade(share) for share in (0, 0.25, 0.5, 0.75, 1)}
-
-
 def in_use(share: float) -> str:
     """Return a share of capacity or time in words."""
     return f"{100 * share:.0f} % in use"
+
+
+def scale(words: Callable[[float], str] = in_use) -> dict[str, Colour]:
+    """Return what the legend says of `shade`, with words for a share."""
+    return {words(share): shade(share) for share in (0, 0.25, 0.5, 0.75, 1)}
 
 
 def gpus_of_a_job(label: str) -> str:
@@ -239,23 +229,6 @@ def _number(value: Any) -> str:
     if isinstance(value, (float, Fraction)):
         return display(float(f"{float(value):.3g}"))
     return display(value)
-
-
-def choose(color_by: str | None, possible: Sequence[str], default: str, problem: str) -> str:
-    """Return what to colour by.
-
-    Raises
-    ------
-    OptionError
-        If the picture cannot be coloured by it; the message lists what is possible.
-    """
-    chosen = default if color_by is None else color_by
-    if chosen not in possible:
-        raise OptionError(
-            f"color_by={chosen!r:.40}: this picture of {problem} can be coloured by "
-            f"{', '.join(possible)}"
-        )
-    return chosen
 
 
 def default_of(names: Sequence[str], otherwise: str, *, patterned: bool = True) -> str:

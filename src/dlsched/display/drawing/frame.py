@@ -15,12 +15,12 @@ from dlsched.display.drawing.colours import (
     SAME_LABEL,
     Differences,
     Look,
-    choose,
 )
 from dlsched.display.drawing.legend import colour_entries, entry, finish
 from dlsched.display.drawing.maps import draw_columns, draw_lanes, room
 from dlsched.display.drawing.rows import draw_rows
 from dlsched.display.drawing.style import ink
+from dlsched.errors import OptionError
 from dlsched.results.summary import solution_text
 
 if TYPE_CHECKING:
@@ -54,8 +54,14 @@ class View:
     inches: float
 
     def choose(self, possible: Sequence[str], default: str) -> str:
-        """Return what to colour by; see `colours.choose`."""
-        return choose(self.color_by, possible, default, self.problem)
+        """Return what to colour by, or say what is possible."""
+        chosen = default if self.color_by is None else self.color_by
+        if chosen not in possible:
+            raise OptionError(
+                f"color_by={chosen!r:.40}: this picture of {self.problem} can be coloured by "
+                f"{', '.join(possible)}"
+            )
+        return chosen
 
     def differs(self, name: str) -> bool:
         """Whether something keeps its look."""

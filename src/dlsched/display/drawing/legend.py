@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from dlsched.display.drawing.colours import (
     EDGE,
-    IDLE,
     MOST_NAMED,
     PALETTE,
     SAME_LABEL,
@@ -50,11 +49,6 @@ def entry(label: str, colour: Colour, **style: Any) -> Any:
     return Patch(facecolor=colour, label=short_name(label, _LONGEST_LABEL), **look)
 
 
-def idle_entry(label: str = "idle") -> Any:
-    """Return the entry of what is idle: white with an outline."""
-    return entry(label, IDLE)
-
-
 def colour_entries(
     colouring: Colouring, drawn: Container[str], what: str, *, patterned: bool = True
 ) -> list[Any]:
@@ -90,35 +84,19 @@ def finish(
     ----------
     own
         Whether the figure is the picture's own: then the legend can use its whole width, and the
-        figure grows by the lines that title and legend have beyond the first.
+        figure grows by the lines that title and legend have beyond the first, or beyond those of
+        the title before.
     formulas
         As for `set_title`.
     """
+    before = ax.get_title(loc="left").count("\n")
     set_title(ax, title, formulas=formulas)
     rows = add_legend(ax, handles, own=own) if handles else 1
     if own:
-        lines = ax.get_title(loc="left").count("\n")
+        lines = ax.get_title(loc="left").count("\n") - before
         points = lines * _LINE * TITLE + (rows - 1) * _LINE * TEXT
         figure: Any = ax.figure
         figure.set_size_inches(figure.get_figwidth(), figure.get_figheight() + points / 72)
-
-
-def add_to_title(ax: Axes, words: str, *, own: bool) -> None:
-    """Add words to the title that a picture has; its own figure grows by the lines they take.
-
-    Parameters
-    ----------
-    own
-        As for `finish`.
-    """
-    title = ax.get_title(loc="left")
-    said = " ".join(title.replace(r"\$", "$").split())
-    set_title(ax, f"{said}; {words}")
-    if own:
-        more = ax.get_title(loc="left").count("\n") - title.count("\n")
-        figure: Any = ax.figure
-        height = figure.get_figheight() + more * _LINE * TITLE / 72
-        figure.set_size_inches(figure.get_figwidth(), height)
 
 
 def add_legend(ax: Axes, handles: Sequence[Any], *, own: bool, **look: Any) -> int:

@@ -16,7 +16,7 @@ from dlsched.display.drawing.colours import (
     default_of,
     gpus_of_a_job,
 )
-from dlsched.display.drawing.legend import colour_entries, finish, idle_entry
+from dlsched.display.drawing.legend import colour_entries, entry, finish
 from dlsched.display.drawing.maps import colours_array
 from dlsched.display.drawing.style import SMALL, new_axes, set_labels
 from dlsched.errors import OptionError
@@ -83,7 +83,7 @@ def draw_timeline(run: Simulation, ax: Axes | None = None, *, color_by: str | No
     _server_ticks(axes, run)
     shown = {colouring.labels[j] for j in np.unique(owner[owner >= 0])}
     entries = colour_entries(colouring, shown, "jobs", patterned=False)
-    entries += [idle_entry()] if (owner < 0).any() else []
+    entries += [entry("idle", IDLE)] if (owner < 0).any() else []
     mean = run.jobs["jct"].dropna().mean() / HOUR
     held = float((owner >= 0).mean())
     title = f"{_name(run)}: {len(jobs):,} jobs on {gpus:,} GPUs, in use {held:.0%} of the time; "

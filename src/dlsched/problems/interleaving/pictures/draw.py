@@ -12,12 +12,10 @@ from dlsched.display.drawing.colours import (
     Colouring,
     Differences,
     Look,
-    by_kind,
     by_name,
     by_number,
     differences,
     gpus_of_a_job,
-    in_use,
     scale,
     shade,
 )
@@ -79,7 +77,7 @@ def _colouring(instance: Instance, color_by: str) -> Colouring:
         return by_number([job.gpus for job in instance.jobs]).renamed(gpus_of_a_job)
     if color_by == "bottleneck":
         longest = [instance.resources[job.stages.index(max(job.stages))] for job in instance.jobs]
-        return by_kind(longest, instance.resources)
+        return by_name(instance.resources).of(longest)
     return by_name([job.id for job in instance.jobs])
 
 
@@ -88,7 +86,7 @@ def _map(instance: Instance, groups: Sequence[Group], color_by: str, view: View)
     if color_by == "use":
         columns = [Owner("", 0, _use(instance, group)) for group in groups]
         names = {float(r): name for r, name in enumerate(instance.resources)}
-        key = scale(in_use)
+        key = scale()
         words = "groups by falling γ, a column each"
         return Picture("", columns, words, form="columns", scale=key, ticks=names, begin=1)
     colouring = _colouring(instance, color_by)

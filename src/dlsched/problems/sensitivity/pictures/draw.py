@@ -16,7 +16,6 @@ from dlsched.display.drawing.colours import (
     default_of,
     differences,
     gpus_of_a_job,
-    in_use,
     scale,
     shade,
 )
@@ -92,7 +91,7 @@ def draw(instance: Instance, solution: Solution | None, view: View) -> Picture:
             owners,
             "servers, a column each",
             form="columns",
-            scale=scale(in_use),
+            scale=scale(),
             worth=worth,
             ticks=dict(enumerate(names)),
         )

@@ -17,7 +17,6 @@ from dlsched.display.drawing.colours import (
     Colouring,
     Differences,
     Look,
-    by_kind,
     by_name,
     by_number,
     default_of,
@@ -181,7 +180,7 @@ def _colouring(instance: Instance, color_by: str) -> Colouring:
         return made.renamed(gpus_of_a_job if color_by == "workers" else "arrival in slot {}".format)
     if color_by == "gpu_type":
         fastest = [max(instance.supply, key=partial(instance.rate, job)) for job in instance.jobs]
-        return by_kind(fastest, [*instance.supply])
+        return by_name([*instance.supply]).of(fastest)
     return by_name([job.id for job in instance.jobs])
 
 
