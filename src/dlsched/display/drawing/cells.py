@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 from dlsched.display.drawing.colours import Colour, Colouring, Look
@@ -140,7 +141,7 @@ class Picture:
     cells: int = 1
     strip: Sequence[Owner] = ()
 
-    @property
+    @cached_property
     def width(self) -> float:
         """The length of the longest owner."""
         return max((owner.length for owner in self.owners), default=1) or 1

@@ -32,7 +32,7 @@ _LINES = 64
 """Up to this number of cells of an owner, lines separate them."""
 _LETTER = 0.56 * SMALL
 """Points of a letter of a note, about."""
-_LONGEST = 16
+_LONGEST = 20
 """Letters of an owner's or a piece's name."""
 
 
@@ -60,10 +60,9 @@ def draw_rows(picture: Picture, ax: Axes | None) -> Axes:
     ax.set_yticks(middles, [short_name(o.name, _LONGEST) for o in owners], fontsize=TEXT)
     ticks = picture.ticks
     if ticks is None:
-        places = MaxNLocator(integer=True, nbins=8).tick_values(
-            picture.begin, picture.begin + width
-        )
-        ticks = {x: f"{x:,.0f}" for x in places if picture.begin <= x <= picture.begin + width}
+        first, last = picture.begin, picture.begin + width
+        places = MaxNLocator(integer=True, nbins=8).tick_values(first, last)
+        ticks = {x: f"{x:,.0f}" for x in places if first <= x <= last}
     ax.set_xticks([*ticks], [*ticks.values()], fontsize=TEXT)
     ax.set_xlim(picture.begin, picture.begin + end)
     ax.set_ylim(max(height, 1), 0)

@@ -41,6 +41,10 @@ _MOST_BOXES = 400
 """More workloads are counted by colour, in one row."""
 
 
+_Use = dict[int, list[Piece]]
+"""By the number of a machine what uses it."""
+
+
 def differing(instance: Instance, a: Solution, b: Solution) -> Differences:
     """Return the workloads that start elsewhere or in only one of two solutions, and the victims.
 
@@ -80,21 +84,6 @@ def draw(instance: Instance, solution: Solution | None, view: View) -> Picture:
         for w, workload in enumerate(instance.pending)
     }
     kept, victims = _use(instance, solution, looks, view, named=not many)
-    owners = []
-    for group in instance.groups:
-        words = f"{instance.regions[group.region].id} / {group.cluster}"
-        if not many:
-            words = "region {}, cluster {}".format(*words.split(" / "))
-        for number in range(group.first, group.first + group.machines.count):
-            machine = group.machines
-            note = f"{float(machine.cpus):,.4g} CPUs"
-            if machine.gpus:
-                note = f"{machine.gpus:,} {shorten(machine.gpu_type or '', 8)}"
-            marks = (_PREEMPTED,) * (many and number in victims)
-            name, pieces = instance.machine_name(number), kept.get(number, ())
-            owners.append(Owner(name, 1, pieces, note, marks, words))
-            if number in victims and not many:
-                owners.append(Owner("", 0, victims[number], group=words))
     started = solution.start if solution else {}
     waiting = {name: look for name, look in looks.items() if name not in started}
     words = "share of the machine in use: of its GPUs or its CPUs, whichever is larger"
@@ -110,7 +99,7 @@ def draw(instance: Instance, solution: Solution | None, view: View) -> Picture:
         worth += f"{len(looks):,}, preempts {len(solution.preempt):,}"
     return Picture(
         size,
-        owners,
+        _machines(instance, kept, victims, many=many),
         words,
         form="columns" if many else "rows",
         colouring=colouring,
@@ -123,16 +112,32 @@ def draw(instance: Instance, solution: Solution | None, view: View) -> Picture:
     )
 
 
+def _machines(instance: Instance, kept: _Use, victims: _Use, *, many: bool) -> list[Owner]:
+    """Return every machine under its region and cluster; few have what is preempted in a row."""
+    owners = []
+    for group in instance.groups:
+        region = instance.regions[group.region].id
+        words = f"region {region}, cluster {group.cluster}"
+        words = f"{region} / {group.cluster}" if many else words
+        machine = group.machines
+        note = f"{float(machine.cpus):,.4g} CPUs"
+        if machine.gpus:
+            note = f"{machine.gpus:,} {shorten(machine.gpu_type or '', 8)}"
+        for number in range(group.first, group.first + machine.count):
+            marks = (_PREEMPTED,) * (many and number in victims)
+            name, pieces = instance.machine_name(number), kept.get(number, ())
+            owners.append(Owner(name, 1, pieces, note, marks, words))
+            if number in victims and not many:
+                owners.append(Owner("", 0, victims[number], group=words))
+    return owners
+
+
 def _colouring(instance: Instance, color_by: str) -> Colouring:
     if color_by == "workload":
         return by_name([workload.id for workload in instance.pending])
     priority = {ranked.position: ranked.priority for ranked in rank(instance)}
     made = by_number([priority[w] for w in range(len(instance.pending))])
     return made.renamed("priority {}".format)
-
-
-_Use = dict[int, list[Piece]]
-"""By the number of a machine what uses it."""
 
 
 def _use(
@@ -196,7 +201,9 @@ def _waiting(instance: Instance, waiting: Mapping[str, Look], inches: float) -> 
     per_row = max(1, int(inches / _BOX_INCHES)) if named else _SMALL_BOXES
     space = Piece(0.04 / per_row, BLANK)
     boxes = [
-        Piece(0.96 / per_row, waiting[w.id], f"{w.id}: {_size(w)}" * named, (_WAITING,))
+        Piece(
+            0.96 / per_row, waiting[w.id], f"{shorten(w.id, 10)}: {_size(w)}" * named, (_WAITING,)
+        )
         for w in instance.pending
         if w.id in waiting
     ]
