@@ -36,6 +36,7 @@ DRAWN = {
     "workers": Drawn(
         "workers-two-groups", ({"training": 60, "loan": 60}, "bfd"), "all 120 servers"
     ),
+    "shares": Drawn("shares-three-jobs", "shares-64", "all 64 jobs"),
 }
 
 

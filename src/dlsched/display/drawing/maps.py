@@ -146,33 +146,36 @@ def draw_columns(picture: Picture, ax: Axes | None) -> Axes:
         max(_CELL, min(_LARGEST_CELL, _BAND / high)), _ALL_BANDS / (len(bands) * high or 1)
     )
     step = high + min(0.8 * high, _GAP / points)
-    strip = [[*rows] for _, rows in groupby(picture.strip, key=lambda owner: owner.group)]
     row = _STRIP / points
-    end = len(bands) * step + row * sum(1 + len(rows) for rows in strip)
-    ax = new_axes((end * points + 75) / 72) if ax is None else ax
+    below = len(bands) * step
+    end = below + row * (len(picture.strip) + 1) if picture.strip else below - step + high
+    ax = new_axes((end * points + 80) / 72) if ax is None else ax
     for number, band in enumerate(bands):
-        top, count = number * step, len(band.owners)
-        part = pixels[:, band.first : band.first + count]
-        extent = (0, count, top + high, top)
-        ax.imshow(part, aspect="auto", interpolation="none", extent=extent)
-        if points >= _SEPARATED:
-            ax.hlines(top + np.arange(1, high), 0, count, color="white", linewidth=0.7)
-        _frame(ax, 0, top, count, high, edgecolor=EDGE, linewidth=0.6)
-        for marks, columns in groupby(range(count), key=lambda c: band.owners[c].marks):
-            run = [*columns]
-            for mark in marks:
-                _frame(ax, run[0], top, len(run), high, **mark.style)
-        _names(ax, picture, band, top, 72 * inches / wide)
-    y = len(bands) * step
-    for rows in strip:
-        heading(ax, rows[0].group, 0, y + 0.6 * row)
-        for line, owner in enumerate(rows, 1):
-            boxes(ax, owner, 0, y + (line + 0.08) * row, 0.84 * row, wide / picture.width)
-        y += row * (1 + len(rows))
+        part = pixels[:, band.first : band.first + len(band.owners)]
+        _paint(ax, band, part, number * step, separated=points >= _SEPARATED)
+        _names(ax, picture, band, number * step, 72 * inches / wide)
+    for line, owner in enumerate(picture.strip, 1):
+        if line == 1:
+            heading(ax, owner.group, 0, below + 0.6 * row)
+        boxes(ax, owner, 0, below + (line + 0.08) * row, 0.84 * row, wide / picture.width)
     _label_columns(ax, picture, bands, step, max(1, math.ceil(_NAME / (step * points))))
     ax.set_xlim(0, wide)
-    ax.set_ylim(max(end - (step - high) * (not strip), 1), -0.2)
+    ax.set_ylim(max(end, 1), -0.2)
     return ax
+
+
+def _paint(ax: Axes, band: _Band, pixels: NDArray[Any], top: float, *, separated: bool) -> None:
+    """Draw the cells of a band, and the frames of its columns."""
+    high, count = pixels.shape[:2]
+    extent = (0, count, top + high, top)
+    ax.imshow(pixels, aspect="auto", interpolation="none", extent=extent)
+    if separated:
+        ax.hlines(top + np.arange(1, high), 0, count, color="white", linewidth=0.7)
+    _frame(ax, 0, top, count, high, edgecolor=EDGE, linewidth=0.6)
+    for marks, columns in groupby(range(count), key=lambda c: band.owners[c].marks):
+        run = [*columns]
+        for mark in marks:
+            _frame(ax, run[0], top, len(run), high, **mark.style)
 
 
 def _frame(ax: Axes, x: float, y: float, width: float, height: float, **style: Any) -> None:

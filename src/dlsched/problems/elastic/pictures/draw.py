@@ -88,7 +88,7 @@ def draw(instance: Instance, solution: Solution | None, view: View) -> Picture:
         return Picture(
             size,
             _classes(jobs, colouring),
-            f"jobs (all {len(jobs):,}), by the GPUs of their base workers",
+            f"all {len(jobs):,} jobs by the GPUs of their base workers",
             "GPUs",
             colouring=colouring,
         )
