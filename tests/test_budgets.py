@@ -41,15 +41,15 @@ class Budget(NamedTuple):
 
 REST = "root and what else is there"
 FOLDERS = [
-    Budget("reclaiming", ("problems/reclaiming",), 2350, 2352),
+    Budget("reclaiming", ("problems/reclaiming",), 2350),
     Budget("elastic", ("problems/elastic",), 3150),
     Budget("workers", ("problems/workers",), 2500),
-    Budget("interleaving", ("problems/interleaving",), 6300, 6624),
-    Budget("utility", ("problems/utility",), 6200, 6539),
-    Budget("placement", ("problems/placement",), 6600, 7264),
-    Budget("sensitivity", ("problems/sensitivity",), 6000, 6714),
-    Budget("dispatch", ("problems/dispatch",), 5600, 5983),
-    Budget("shares", ("problems/shares",), 1400, 1708),
+    Budget("interleaving", ("problems/interleaving",), 6300, 6444),
+    Budget("utility", ("problems/utility",), 6200, 6370),
+    Budget("placement", ("problems/placement",), 6600, 7122),
+    Budget("sensitivity", ("problems/sensitivity",), 6000, 6621),
+    Budget("dispatch", ("problems/dispatch",), 5600, 5621),
+    Budget("shares", ("problems/shares",), 1400, 1676),
     Budget("configurations", ("problems/configurations",), 1200),
     Budget("simulation", ("simulation",), 13200, 14628),
     Budget("sweeps and execution", ("sweeps", "execution"), 3900, 7615),
@@ -68,7 +68,7 @@ FOLDERS = [
 ]
 """Lines of code files under src/dlsched. What is in none of the folders is in the last row."""
 WHOLE = [
-    Budget("lines of src", (), 90600, 102231),
+    Budget("lines of src", (), 90600, 101542),
     Budget("files of src", (), 640, 766),
     Budget("lines of tests", (), 30000, 30959),
     Budget("lines of tests/internal", (), 6000),

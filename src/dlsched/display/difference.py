@@ -152,7 +152,7 @@ def _one_legend(axes: list[Axes], same: str) -> None:
         for handle in legend.legend_handles if legend is not None else ():
             if handle.get_label() == SAME_LABEL:
                 handle.set_label(same)
-            entries[handle.get_label()] = handle
+            entries[str(handle.get_label())] = handle
         if legend is not None:
             legend.remove()
     if entries:
