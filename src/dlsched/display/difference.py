@@ -148,11 +148,11 @@ def _one_legend(axes: list[Axes], same: str) -> None:
     """Put the entries of all legends, each once, below the figure; say what is the same in both."""
     entries: dict[str, Any] = {}
     for ax in axes:
-        legend = ax.get_legend()
+        legend: Any = ax.get_legend()
         for handle in legend.legend_handles if legend is not None else ():
             if handle.get_label() == SAME_LABEL:
                 handle.set_label(same)
-            entries[str(handle.get_label())] = handle
+            entries[handle.get_label()] = handle
         if legend is not None:
             legend.remove()
     if entries:

@@ -105,7 +105,7 @@ class Picture:
     colouring
         The looks of the jobs, or of `what` else.
     key
-        More looks, by their labels; the legend has those that are drawn.
+        More looks; the legend has those that are drawn.
     scale
         What is always in the legend.
     worth
@@ -131,7 +131,7 @@ class Picture:
     form: Literal["rows", "columns", "lanes"] = "rows"
     colouring: Colouring = NO_COLOURS
     what: str = "jobs"
-    key: Mapping[str, Colour] = field(default_factory=dict)
+    key: Sequence[Look] = ()
     scale: Mapping[str, Colour] = field(default_factory=dict)
     worth: str | None = None
     more: str = ""

@@ -220,9 +220,9 @@ def scale(words: Callable[[float], str] = in_use) -> dict[str, Colour]:
     return {words(share): shade(share) for share in (0, 0.25, 0.5, 0.75, 1)}
 
 
-def gpus_of_a_job(label: str) -> str:
-    """Return the legend's words for a number of GPUs."""
-    return f"{label} GPU{'s' * (label != '1')} a job"
+def gpus_of_a(what: str) -> Callable[[str], str]:
+    """Return what makes the legend's words of a number of GPUs, of a job or a worker."""
+    return lambda label: f"{label} GPU{'s' * (label != '1')} a {what}"
 
 
 def _number(value: Any) -> str:

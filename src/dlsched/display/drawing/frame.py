@@ -17,9 +17,9 @@ from dlsched.display.drawing.colours import (
     Look,
 )
 from dlsched.display.drawing.legend import colour_entries, entry, finish
-from dlsched.display.drawing.maps import draw_columns, draw_lanes, room
+from dlsched.display.drawing.maps import draw_columns, draw_lanes
 from dlsched.display.drawing.rows import draw_rows
-from dlsched.display.drawing.style import ink
+from dlsched.display.drawing.style import ink, width_of
 from dlsched.errors import OptionError
 from dlsched.results.summary import solution_text
 
@@ -99,7 +99,7 @@ def framed(
         ) -> Axes:
             compared = solution is not None and other is not None
             kept = differing(instance, solution, other).names if compared else None
-            view = View(instance.problem, color_by, other, kept, room(ax))
+            view = View(instance.problem, color_by, other, kept, width_of(ax))
             picture = state(instance, solution, view)
             worth = picture.worth
             if worth is None and solution is not None:
@@ -130,9 +130,8 @@ def _entries(picture: Picture) -> list[Any]:
     in_rows = picture.form == "rows"
     drawn = {piece.look.label for piece in pieces}
     entries = colour_entries(picture.colouring, drawn, picture.what, patterned=in_rows)
-    entries += [entry(name, colour) for name, colour in picture.key.items() if name in drawn]
-    if SAME_LABEL in drawn and SAME_LABEL not in picture.key:
-        entries.append(entry(SAME_LABEL, SAME))
+    key = {SAME_LABEL: SAME} | {look.label: look.colour for look in picture.key}
+    entries += [entry(label, colour) for label, colour in key.items() if label in drawn]
     entries += [entry(name, colour) for name, colour in picture.scale.items()]
     if any(owner.idle for owner in owners):
         entries.append(entry(picture.idle, IDLE))

@@ -1,4 +1,4 @@
-"""Text inside boxes: drawn only where it fits, upright if need be; numbers with units."""
+"""Text inside boxes: drawn only where it fits, upright if need be."""
 
 from __future__ import annotations
 
@@ -13,18 +13,8 @@ from dlsched.text.figures import printable
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_PREFIXES = ("", "k", "M", "G", "T", "P", "E")
 _PADDING = 1.0
 """Points that a label keeps from the sides of its box."""
-
-
-def bytes_text(value: float) -> str:
-    """Return bytes with a decimal unit and three digits, as ``12.5 GB``."""
-    step = 0
-    while abs(value) >= 999.5 and step < len(_PREFIXES) - 1:
-        value /= 1000
-        step += 1
-    return f"{value:.3g} {_PREFIXES[step]}B"
 
 
 def box_label(

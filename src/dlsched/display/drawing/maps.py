@@ -16,7 +16,6 @@ from dlsched.display.drawing.labels import box_label
 from dlsched.display.drawing.rows import boxes, heading
 from dlsched.display.drawing.style import (
     TEXT,
-    figure_width,
     new_axes,
     set_labels,
     short_name,
@@ -70,11 +69,6 @@ def colours_array(colours: Iterable[str]) -> NDArray[Any]:
     """Return colours as rows of red, green and blue from 0 to 1."""
     rows = [parts_of(colour) for colour in colours]
     return np.array(rows, dtype=float).reshape(-1, 3) / 255
-
-
-def room(ax: Axes | None) -> float:
-    """Return the inches that the axes have, or those of a new figure."""
-    return figure_width() - 0.75 if ax is None else width_of(ax)
 
 
 def _spans(picture: Picture, owner: Owner) -> Iterator[tuple[int, int, Piece]]:
@@ -135,7 +129,7 @@ def draw_columns(picture: Picture, ax: Axes | None) -> Axes:
 
     The columns of a group are a band; without groups they fill as many bands as they need.
     """
-    inches = room(ax)
+    inches = width_of(ax)
     bands = _bands(picture, inches)
     wide = max((len(band.owners) for band in bands), default=1)
     pixels = _pixels(picture).transpose(1, 0, 2)

@@ -77,8 +77,10 @@ def ink() -> str:
     return str(require("matplotlib", "drawing").rcParams["text.color"])
 
 
-def width_of(ax: Axes) -> float:
+def width_of(ax: Axes | None) -> float:
     """Return the inches that axes can use: those of the figure, less what stands beside them."""
+    if ax is None:
+        return figure_width() - _MARGIN
     place = ax.get_subplotspec()
     columns = place.get_gridspec().ncols if place is not None else 1
     return max(1.0, float(ax.figure.bbox.width / ax.figure.dpi) / columns - _MARGIN)

@@ -14,7 +14,7 @@ from dlsched.display.drawing.colours import (
     by_name,
     by_number,
     default_of,
-    gpus_of_a_job,
+    gpus_of_a,
 )
 from dlsched.display.drawing.legend import colour_entries, entry, finish
 from dlsched.display.drawing.maps import colours_array
@@ -65,7 +65,7 @@ def draw_timeline(run: Simulation, ax: Axes | None = None, *, color_by: str | No
     sizes = [job.gpus for job in jobs]
     colouring = by_name([job.id for job in jobs])
     if chosen == "gpus":
-        colouring = by_number(sizes).renamed(gpus_of_a_job)
+        colouring = by_number(sizes).renamed(gpus_of_a("job"))
     segments = frame(run.log, "segments")
     end = float(segments["end"].max())
     gpus = run.cluster.gpus

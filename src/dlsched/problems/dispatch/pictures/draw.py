@@ -104,7 +104,7 @@ def draw(instance: Instance, solution: Solution | None, view: View) -> Picture:
         form="columns" if many else "rows",
         colouring=colouring,
         what="workloads",
-        key={look.label: look.colour for look in (_WITHIN, _OVER)},
+        key=(_WITHIN, _OVER),
         worth=worth,
         ticks=None if many else SHARES,
         cells=12 if many else 1,

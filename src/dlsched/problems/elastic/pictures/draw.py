@@ -14,6 +14,7 @@ from dlsched.display.drawing.colours import (
     by_name,
     by_number,
     differences,
+    gpus_of_a,
     light,
 )
 from dlsched.display.drawing.frame import View, framed
@@ -170,7 +171,7 @@ def _colouring(instance: Instance, given: list[Workers], color_by: str) -> Colou
         return by_name([job.id for job in jobs])
     if color_by == "gpus_per_worker":
         sizes = by_number([job.gpus_per_worker for job in jobs])
-        return sizes.renamed(lambda size: f"{size} GPU{'s' * (size != '1')} a worker")
+        return sizes.renamed(gpus_of_a("worker"))
     if color_by == "running":
         return Colouring(tuple("running" if job.running else "waiting" for job in jobs), _STATUS)
     pairs = zip(jobs, map(sum, given), strict=True)

@@ -15,7 +15,7 @@ from dlsched.display.drawing.colours import (
     by_name,
     by_number,
     differences,
-    gpus_of_a_job,
+    gpus_of_a,
     scale,
     shade,
 )
@@ -74,7 +74,7 @@ def draw(instance: Instance, solution: Solution | None, view: View) -> Picture:
 
 def _colouring(instance: Instance, color_by: str) -> Colouring:
     if color_by == "gpus":
-        return by_number([job.gpus for job in instance.jobs]).renamed(gpus_of_a_job)
+        return by_number([job.gpus for job in instance.jobs]).renamed(gpus_of_a("job"))
     if color_by == "bottleneck":
         longest = [instance.resources[job.stages.index(max(job.stages))] for job in instance.jobs]
         return by_name(instance.resources).of(longest)
@@ -142,7 +142,7 @@ def _lanes(
     each = "of each group, from 0, " * (len(groups) > 1)
     words = f"time of one iteration {each}in the instance's unit"
     ticks = _time_ticks(spans, view.inches)
-    return Picture("", owners, words, colouring=colouring, key={"idle": IDLE}, ticks=ticks)
+    return Picture("", owners, words, colouring=colouring, key=(_IDLE,), ticks=ticks)
 
 
 def _steps(

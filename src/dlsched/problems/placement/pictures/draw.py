@@ -19,7 +19,6 @@ from dlsched.display.drawing.colours import (
     mix,
 )
 from dlsched.display.drawing.frame import View, framed, show
-from dlsched.display.drawing.labels import bytes_text
 from dlsched.display.drawing.style import ink, short_name
 from dlsched.problems.placement.definition.check import check, moved
 from dlsched.problems.placement.definition.schema import Instance, Solution
@@ -35,10 +34,10 @@ _ACROSS = {"bytes": " read", "jobs": "", "gpu_hours": " of reads"}
 _UNITS = {"bytes": "bytes read", "jobs": "jobs that read", "gpu_hours": "GPU hours of the reads"}
 _LEAST = 0.05
 """Smaller numbers are not written."""
-_HERE = "read in the table's home"
-_AWAY = "read from another region"
-_NONE = "not read"
-_KEY = {_HERE: "#0072b2", _AWAY: BAD, _NONE: IDLE, SAME_LABEL: "#b9c0c9"}
+_HERE = Look("#0072b2", "read in the table's home")
+_AWAY = Look(BAD, "read from another region")
+_NONE = Look(IDLE, "not read")
+_SAME_HOME = Look("#b9c0c9", SAME_LABEL)
 _PREFIXES = ("", "k", "M", "G", "T", "P", "E")
 
 
@@ -74,7 +73,7 @@ def draw(instance: Instance, solution: Solution | None, view: View) -> Picture:
     share = f" ({100 * across / total:.3g} %)" if total else ""
     more = f"; {_amount(across, color_by)}{share}{_ACROSS[color_by]} across regions"
     if solution:
-        more += f", {bytes_text(float(moved(instance, home)))} of tables moved"
+        more += f", {_bytes(float(moved(instance, home)))} of tables moved"
     if values[:, away].any():
         columns.append("no\nregion")
     most = float(values.max(initial=0)) or 1.0
@@ -96,7 +95,7 @@ def draw(instance: Instance, solution: Solution | None, view: View) -> Picture:
         rows,
         f"region that reads{many}; cells: {unit}",
         "home" if summed else "table",
-        key=_KEY,
+        key=(_HERE, _AWAY, _NONE, _SAME_HOME),
         worth=None if solution else "today",
         more=more,
         ticks=_ticks(columns),
@@ -132,8 +131,17 @@ def _read(instance: Instance, home: Mapping[str, int], color_by: str) -> NDArray
 
 def _amount(value: float, color_by: str) -> str:
     if color_by == "bytes":
-        return bytes_text(value)
+        return _bytes(value)
     return f"{value:,.0f} {'reads' if color_by == 'jobs' else 'GPU hours'}"
+
+
+def _bytes(value: float) -> str:
+    """Return bytes with a unit and three digits, as ``12.5 GB``."""
+    step = 0
+    while abs(value) >= 999.5 and step < len(_PREFIXES) - 1:
+        value /= 1000
+        step += 1
+    return f"{value:.3g} {_PREFIXES[step]}B"
 
 
 def _number(value: float) -> str:
@@ -146,9 +154,10 @@ def _cell(share: float, words: str, *, at_home: bool = False, pale: bool = False
     """Return a cell; the larger its share of the largest, the darker."""
     marks = (Mark("home", edge=ink(), line=1.4),) * at_home
     if not share:
-        return Piece(1, Look(IDLE, _NONE), "", marks)
-    label = SAME_LABEL if pale else _HERE if at_home else _AWAY
-    return Piece(1, Look(mix(IDLE, _KEY[label], 0.12 + 0.88 * share), label), words, marks)
+        return Piece(1, _NONE, "", marks)
+    look = _SAME_HOME if pale else _HERE if at_home else _AWAY
+    shade = mix(IDLE, look.colour, 0.12 + 0.88 * share)
+    return Piece(1, look._replace(colour=shade), words, marks)
 
 
 def _ticks(names: Sequence[str]) -> dict[float, str]:

@@ -16,7 +16,7 @@ from dlsched.display.drawing.colours import (
     by_name,
     by_number,
     default_of,
-    gpus_of_a_job,
+    gpus_of_a,
 )
 from dlsched.display.drawing.frame import View, framed
 from dlsched.display.drawing.style import ink
@@ -98,7 +98,7 @@ def draw(instance: Instance, solution: Solution | None, view: View) -> Picture:
         "servers" if many else "server",
         form="columns" if many else "rows",
         colouring=colouring,
-        key={look.label: look.colour for look in _STATES},
+        key=_STATES,
         begin=1 if many else 0,
     )
 
@@ -107,9 +107,9 @@ def _colouring(instance: Instance, color_by: str) -> Colouring:
     jobs = instance.jobs
     sizes = [sum(worker.gpus for worker in job.workers) for job in jobs]
     if color_by == "outcome":
-        return by_number(sizes, BLUES).renamed(gpus_of_a_job)
+        return by_number(sizes, BLUES).renamed(gpus_of_a("job"))
     if color_by == "gpus":
-        return by_number(sizes).renamed(gpus_of_a_job)
+        return by_number(sizes).renamed(gpus_of_a("job"))
     if color_by == "weight":
         return by_number([Fraction(job.weight) for job in jobs]).renamed("weight {}".format)
     return by_name([job.id for job in jobs])

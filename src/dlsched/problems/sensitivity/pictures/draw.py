@@ -15,7 +15,7 @@ from dlsched.display.drawing.colours import (
     by_number,
     default_of,
     differences,
-    gpus_of_a_job,
+    gpus_of_a,
     scale,
     shade,
 )
@@ -159,7 +159,7 @@ def _colouring(
         return by_name([job.profile for job in instance.jobs])
     if color_by == "gpus":
         by_gpus = by_number([instance.profile(job).gpus for job in instance.jobs])
-        return by_gpus.renamed(gpus_of_a_job)
+        return by_gpus.renamed(gpus_of_a("job"))
     return by_name([job.id for job in instance.jobs])
 
 

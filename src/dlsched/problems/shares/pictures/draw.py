@@ -70,7 +70,7 @@ def draw(instance: Instance, solution: Solution | None, view: View) -> Picture:
         form="columns" if many else "rows",
         colouring=types,
         what="types",
-        key={_BESIDE.label: light(OTHER)},
+        key=(Look(light(OTHER), _BESIDE.label),),
         ticks=None if many else SHARES,
         begin=1 if many else 0,
         cells=24 if many else 1,

@@ -21,7 +21,7 @@ from dlsched.display.drawing.colours import (
     by_number,
     default_of,
     differences,
-    gpus_of_a_job,
+    gpus_of_a,
     scale,
     shade,
 )
@@ -120,10 +120,10 @@ def draw(instance: Instance, solution: Solution | None, view: View) -> Picture:
 def _alone(instance: Instance, size: str, colouring: Colouring, view: View) -> Picture:
     """Return a row for each job: the slots from its arrival that it needs at its fastest."""
     named = len(instance.jobs) <= _ROWS
-    late = "cannot finish within the horizon"
+    late = Look(IDLE, "cannot finish within the horizon")
     rows = []
     for j, (job, slots) in enumerate(zip(instance.jobs, instance.fewest, strict=True)):
-        look = view.look(job.id, colouring.look(j)) if slots else Look(IDLE, late)
+        look = view.look(job.id, colouring.look(j)) if slots else late
         before, rest = job.arrival - 1, instance.slots - job.arrival + 1
         words = f"{job.workers} GPU{'s' * (job.workers > 1)}"
         pieces = [Piece(before, BLANK), Piece(slots or rest, look, words)]
@@ -136,7 +136,7 @@ def _alone(instance: Instance, size: str, colouring: Colouring, view: View) -> P
         "job" if named else "in the file's order",
         form="rows" if named else "lanes",
         colouring=colouring,
-        key={late: IDLE},
+        key=(late,),
         more="; nothing scheduled",
         begin=0.5,
     )
@@ -176,8 +176,8 @@ def _holders(
 
 def _colouring(instance: Instance, color_by: str) -> Colouring:
     if color_by in ("workers", "arrival"):
-        made = by_number([getattr(job, color_by) for job in instance.jobs])
-        return made.renamed(gpus_of_a_job if color_by == "workers" else "arrival in slot {}".format)
+        words = gpus_of_a("job") if color_by == "workers" else "arrival in slot {}".format
+        return by_number([getattr(job, color_by) for job in instance.jobs]).renamed(words)
     if color_by == "gpu_type":
         fastest = [max(instance.supply, key=partial(instance.rate, job)) for job in instance.jobs]
         return by_name([*instance.supply]).of(fastest)

@@ -13,6 +13,7 @@ from dlsched.display.drawing.colours import (
     by_number,
     default_of,
     differences,
+    gpus_of_a,
 )
 from dlsched.display.drawing.frame import View, framed
 from dlsched.display.drawing.style import ink
@@ -94,7 +95,7 @@ def draw(instance: Instance, solution: Solution | None, view: View) -> Picture:
         form="rows" if named else "columns",
         colouring=colouring,
         what="jobs" if color_by == "job" else "sizes",
-        key={look.label: look.colour for look in (*_KINDS.values(), _BEFORE)},
+        key=(*_KINDS.values(), _BEFORE),
         begin=0 if named else 1,
     )
 
@@ -110,5 +111,5 @@ def _where(instance: Instance, server: Server, kinds: set[Kind]) -> str:
 def _colouring(instance: Instance, color_by: str) -> Colouring:
     if color_by == "gpus":
         colouring = by_number([job.gpus_per_worker for job in instance.jobs])
-        return colouring.renamed(lambda size: f"{size} GPU{'s' * (size != '1')} a worker")
+        return colouring.renamed(gpus_of_a("worker"))
     return by_name([job.id for job in instance.jobs])
