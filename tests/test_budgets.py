@@ -46,7 +46,7 @@ FOLDERS = [
     Budget("workers", ("problems/workers",), 2500),
     Budget("interleaving", ("problems/interleaving",), 6300, 6444),
     Budget("utility", ("problems/utility",), 6200, 6370),
-    Budget("placement", ("problems/placement",), 6600, 7122),
+    Budget("placement", ("problems/placement",), 6600, 7131),
     Budget("sensitivity", ("problems/sensitivity",), 6000, 6621),
     Budget("dispatch", ("problems/dispatch",), 5600, 5621),
     Budget("shares", ("problems/shares",), 1400, 1676),
@@ -68,7 +68,7 @@ FOLDERS = [
 ]
 """Lines of code files under src/dlsched. What is in none of the folders is in the last row."""
 WHOLE = [
-    Budget("lines of src", (), 90600, 101542),
+    Budget("lines of src", (), 90600, 101538),
     Budget("files of src", (), 640, 766),
     Budget("lines of tests", (), 30000, 30959),
     Budget("lines of tests/internal", (), 6000),
