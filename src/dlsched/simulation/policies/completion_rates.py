@@ -62,8 +62,8 @@ def completion_rates(instance: Instance, run: Run) -> Claim:
     items = assemble(_scaled(instance, gains), instance.capacities)
     search = KnapsackSearch(items, run)
     search.solve()
-    assert search.best.chosen is not None
-    return Claim(solution=items.solution(instance, search.best.chosen))
+    assert search.best.solution is not None
+    return Claim(solution=items.solution(instance, search.best.solution))
 
 
 def rate(instance: Instance, j: int, workers: Workers) -> Fraction:
