@@ -5,10 +5,10 @@
 The instances are the ``ENTRIES`` of each problem's module ``library`` and the papers' examples.
 Solutions are checked by the checker, bounds proved by the exact method that the index names; lines
 of instances that only `prove.py` closes stay. Run it after a change to a generator, a model or a
-method; a test compares the library with the results of the present code. The papers' examples and
-the small instances are generated again. The larger ones stay as published, so that results for them
-stay comparable, and are solved again; with `--anew` they are generated again, too. Open instances
-are made by `hard.py`.
+method; a test compares the library with the results of the present code. The papers' examples are
+made again. The others stay as published, so that results for them stay comparable, and are solved
+again; with `--anew` they are drawn again, too, and the index names the commit that drew them. Open
+instances are made by `hard.py`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from subprocess import check_output
 from typing import Annotated, Any
 
 import pyomo.environ as pyo
@@ -39,7 +40,7 @@ MOST_COLUMNS = 25_000
 """Larger models have no MPS file in the library; `dlsched export` writes one on demand."""
 PROVED = "prove"
 """Names in the index what has proved an optimum that no exact method proves in minutes."""
-LASTING = ("medium", "production", "trace", "open")
+LASTING = ("small", "medium", "production", "trace", "open")
 """Kinds of instances that stay as they were published when a generator changes."""
 
 
@@ -57,7 +58,7 @@ def entries() -> Iterator[tuple[str, Instance, bool]]:
     for name in BUILT_IN:
         for example in problem(name).module("generate").examples():
             yield "paper", example, True
-    for kind in ("small", *LASTING[:-1]):
+    for kind in LASTING[:-1]:
         for name in BUILT_IN:
             for entry in problem(name).module("library").ENTRIES:
                 if entry.kind == kind:
@@ -134,11 +135,22 @@ def index_line(
     } | kept
 
 
-def write_index(lines: list[dict[str, object]], folder: Path = HERE) -> None:
-    """Write the index, open instances last."""
+def write_index(
+    lines: list[dict[str, object]], folder: Path = HERE, drawn_at: str | None = None
+) -> None:
+    """Write the index, open instances last.
+
+    Parameters
+    ----------
+    drawn_at
+        The commit whose generators drew the instances; by default as before.
+    """
+    if drawn_at is None:
+        drawn_at = json.loads((HERE / "index.json").read_text())["drawn_at"]
     lines = sorted(lines, key=is_open)
     rows = ",\n".join("    " + json.dumps(line) for line in lines)
-    write_bytes(folder / "index.json", f'{{\n  "instances": [\n{rows}\n  ]\n}}\n'.encode())
+    head = f'  "drawn_at": "{drawn_at}",\n  "instances": [\n'
+    write_bytes(folder / "index.json", f"{{\n{head}{rows}\n  ]\n}}\n".encode())
     library.reload()
 
 
@@ -157,7 +169,7 @@ def published(kind: str, made: Instance) -> Instance:
 
 def main(
     only: Annotated[str | None, typer.Option("--problem", help="The others stay.")] = None,
-    anew: Annotated[bool, typer.Option(help="Generate the larger ones again.")] = False,
+    anew: Annotated[bool, typer.Option(help="Draw all instances again.")] = False,
 ) -> None:
     """Solve everything again, but for the open instances, and write what has changed."""
     made = [
@@ -177,7 +189,9 @@ def main(
     for file in files:
         if file.name.split(".")[0] not in names:
             file.unlink()
-    write_index([*lines, *(e for e in old.values() if is_open(e))])
+    commit = ["git", "rev-parse", "HEAD"]
+    drawn_at = check_output(commit, cwd=HERE, text=True).strip() if anew else None
+    write_index([*lines, *(e for e in old.values() if is_open(e))], drawn_at=drawn_at)
     console.print(f"{len(lines)} instances in {library.root().name}/")
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from dlsched import registry
 from dlsched.errors import OptionError, has_no_option
+from dlsched.registry.generators import call
 from dlsched.registry.labels import labelled
 from dlsched.registry.option_types import validate_types
 from dlsched.schema.envelope import AnyInstance
@@ -43,11 +44,10 @@ def generate(problem: str, seed: int = 0, **parameters: Any) -> AnyInstance:
         validate_types(generator, parameters)
     rng = np.random.default_rng(seed)
     instance: AnyInstance = generator(rng, **parameters)
-    said = "".join(f", {k}={v!r}" for k, v in sorted(parameters.items()))
     labels = {
         "name": f"{labelled(problem, parameters)}-{seed}"
         if instance.name == "unnamed"
         else instance.name,
-        "source": f"dlsched.generate({problem!r}, seed={seed}{said})",
+        "source": call("dlsched.generate", problem, seed, dict(sorted(parameters.items()))),
     }
     return instance.model_copy(update=labels)

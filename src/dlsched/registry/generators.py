@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Any
 
 VERSIONS: Mapping[str, int] = MappingProxyType(
     {
@@ -20,3 +21,17 @@ VERSIONS: Mapping[str, int] = MappingProxyType(
     }
 )
 """By problem, and of the workloads of simulations; each change of what is drawn raises one."""
+
+
+def call(
+    function: str,
+    what: str,
+    seed: int,
+    parameters: Mapping[str, Any],
+    generator: str | None = None,
+) -> str:
+    """Return a generator's call as text, with its version, as instances and results state it."""
+    said = "".join(f", {name}={value!r}" for name, value in parameters.items())
+    version = VERSIONS.get(generator or what)
+    ended = "" if version is None else f", generator version {version}"
+    return f"{function}({what!r}, seed={seed}{said}){ended}"

@@ -11,6 +11,7 @@ from typing import Any
 from dlsched import api, library, registry
 from dlsched.errors import DlschedError
 from dlsched.registry import Problem
+from dlsched.registry.generators import call
 from dlsched.registry.labels import labelled
 from dlsched.schema.envelope import Instance
 from dlsched.variants import Variant, changed_problem, find_variant
@@ -134,8 +135,7 @@ class InstanceSpec:
     @classmethod
     def generated(cls, problem: str, seed: int, parameters: Mapping[str, Any]) -> InstanceSpec:
         """Return the specification of a call of a generator."""
-        arguments = "".join(f", {name}={value!r}" for name, value in parameters.items())
-        source = f"dlsched.generate({problem!r}, seed={seed}{arguments})"
+        source = call("dlsched.generate", problem, seed, parameters)
         name = f"{labelled(problem, parameters)}-{seed}"
         recipe = {"maker": "generate", "problem": problem, "seed": seed, "name": name}
         return cls(problem, name, source, source, recipe | {"parameters": parameters})

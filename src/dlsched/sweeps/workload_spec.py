@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from dlsched.errors import DlschedError
+from dlsched.registry.generators import call
 from dlsched.registry.labels import labelled
 from dlsched.simulation import Cluster, Workload
 from dlsched.simulation.bounds import MetricBound, bound
@@ -128,8 +129,7 @@ class WorkloadSpec:
         recipe: dict[str, Any] = {"generator": generator, "parameters": dict(parameters)}
         if wrong:
             recipe |= {"wrong": wrong}
-        arguments = "".join(f", {name}={value!r}" for name, value in parameters.items())
-        source = f"generated({generator!r}, seed={seed}{arguments})"
+        source = call("generated", generator, seed, parameters, "simulation")
         shown = dict(parameters)
         if wrong:
             source += f", {wrong:g} of the estimates wrong"
