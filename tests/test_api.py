@@ -105,6 +105,19 @@ def test_options_of_a_wrong_type(option: str, value: Any) -> None:
         dlsched.solve("lyra-fig5", "random", **{option: value})
 
 
+@pytest.mark.parametrize(
+    "option", ["method", "solver", "gap", "threads", "time_limit", "seed", "levels", "variant"]
+)
+@pytest.mark.parametrize("sign", [1, -1])
+def test_integers_that_python_does_not_write(option: str, sign: int) -> None:
+    """One of 5,000 digits is refused by name like any other value that cannot be used."""
+    options = {"method": "milp"} | {option: sign * 10**5000}
+    with pytest.raises(OptionError, match=f"^{option}=a value of type int that cannot be shown "):
+        dlsched.solve("lyra-fig5", **options)
+    with pytest.raises(OptionError, match="a value of type int that cannot be shown must be"):
+        dlsched.generate("reclaiming", servers=sign * 10**5000)
+
+
 OF_ANOTHER_TYPE = {
     "bool": ("yes", 1, None, 0.0),
     "int": ("x", 1.5, True, None, float("nan"), [1], {}),

@@ -34,7 +34,20 @@ def describe(error: BaseException) -> str:
     return plain(f"{type(error).__name__}: {said}")
 
 
+def spelled(value: object) -> str:
+    """Return a value's ``repr`` for a message, shortened, whatever the value is.
+
+    Python refuses to write integers of thousands of digits, and a class of others may raise.
+    """
+    try:
+        text = repr(value)
+    except Exception:
+        return f"a value of type {type(value).__name__} that cannot be shown"
+    return plain(text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 3] + "...")
+
+
 _LONGEST_NAME = 300
+_LONGEST_VALUE = 60
 
 
 def _brief(name: str) -> str:

@@ -22,7 +22,7 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
-from dlsched.errors import OptionError
+from dlsched.errors import OptionError, spelled
 from dlsched.results.objective import Bound, relative_gap
 from dlsched.results.result import Point, Report, Termination
 from dlsched.schema.solution import Solution
@@ -62,6 +62,13 @@ def announce(listener: StageListener | None, stage: Stage, detail: str) -> None:
     logger.info("%s %s", stage, detail, extra={"stage": str(stage)})
     if listener is not None:
         listener(StageEvent(stage, detail))
+
+
+def validated_seed(seed: object) -> int:
+    """Return a seed; raise `OptionError` unless it is a whole number from 0 below 2**128."""
+    if not isinstance(seed, numbers.Integral) or isinstance(seed, bool) or not 0 <= seed < 2**128:
+        raise OptionError(f"seed={spelled(seed)} must be a whole number from 0, below 2**128")
+    return int(seed)
 
 
 @dataclass
@@ -130,9 +137,7 @@ class Run:
 
     def __post_init__(self) -> None:
         """Seed the generator; raise `OptionError` if the seed is not an integer from 0."""
-        if not isinstance(self.seed, numbers.Integral) or self.seed < 0:
-            raise OptionError(f"seed={self.seed!r} must be a whole number from 0")
-        self.seed = int(self.seed)
+        self.seed = validated_seed(self.seed)
         self.rng: np.random.Generator = np.random.default_rng(self.seed)
         self._logged: Point | None = None
         self._built: float = 0.0

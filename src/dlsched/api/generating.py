@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import numbers
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from dlsched.errors import OptionError, has_no_option
 from dlsched.registry.generators import call
 from dlsched.registry.labels import labelled
 from dlsched.registry.option_types import validate_types
+from dlsched.run import validated_seed
 from dlsched.schema.envelope import AnyInstance
 
 
@@ -33,8 +33,7 @@ def generate(problem: str, seed: int = 0, **parameters: Any) -> AnyInstance:
     OptionError
         If the generator has no such parameter, or cannot take the value.
     """
-    if not isinstance(seed, numbers.Integral) or isinstance(seed, bool) or seed < 0:
-        raise OptionError(f"seed={seed!r:.40} must be a whole number from 0")
+    seed = validated_seed(seed)
     generator = registry.problem(problem).module("generate").generate
     known = list(inspect.signature(generator).parameters)[1:]
     for name in parameters:

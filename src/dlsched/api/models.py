@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 from dlsched import registry
 from dlsched.api.loading import InstanceLike, load
 from dlsched.api.proving import ProofLike, vipr_texts
-from dlsched.errors import InstanceError, OptionError
+from dlsched.errors import InstanceError, OptionError, spelled
 from dlsched.schema.files import validate_target, write_bytes
 from dlsched.solvers.lp import lp_text
 from dlsched.solvers.mps import mps_text
@@ -104,7 +104,7 @@ def model_text(
 ) -> str:
     """Return what `export` writes."""
     if format not in _MODEL_FORMATS:
-        raise OptionError(f"format={format!r:.40} is unknown; write one of: lp, mps, vipr")
+        raise OptionError(f"format={spelled(format)} is unknown; write one of: lp, mps, vipr")
     inst = load(instance)
     levels = [entry.name for entry in owner_of(inst, variant).levels]
     target = level or levels[0]

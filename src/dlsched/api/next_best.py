@@ -8,7 +8,7 @@ from typing import Any, Literal
 from dlsched.api.extending import changed_problem_of, extended, variant_of
 from dlsched.api.loading import InstanceLike, load
 from dlsched.api.solving import solve
-from dlsched.errors import OptionError
+from dlsched.errors import OptionError, spelled
 from dlsched.results.objective import relative_gap
 from dlsched.results.result import Result, Status
 from dlsched.schema.envelope import Instance
@@ -52,11 +52,11 @@ def best_solutions(
         is not proved, and its status says so.
     """
     if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-        raise OptionError(f"count={count!r:.40} must be a whole number of solutions, at least 1")
+        raise OptionError(f"count={spelled(count)} must be a whole number of solutions, at least 1")
     if distinct not in ("variables", "objective"):
-        raise OptionError(f"distinct={distinct!r:.40} must be variables or objective")
+        raise OptionError(f"distinct={spelled(distinct)} must be variables or objective")
     if gap is not None and not (isinstance(gap, int | float) and gap >= 0):
-        raise OptionError(f"gap={gap!r:.40} must be a number from 0, or None")
+        raise OptionError(f"gap={spelled(gap)} must be a number from 0, or None")
     inst, variant = load(instance), variant_of(variant)
     results: list[Result] = []
     passed: list[Result] = []

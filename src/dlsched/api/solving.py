@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import numbers
 import os
 import warnings
@@ -24,9 +25,10 @@ from dlsched.api.starting import (
     solutions_of,
     stages_of,
 )
-from dlsched.errors import DlschedError, OptionError, describe
+from dlsched.errors import DlschedError, OptionError, describe, spelled
 from dlsched.registry import Kind, Method, MethodLike, Problem
 from dlsched.registry.methods import Options
+from dlsched.registry.option_types import as_double
 from dlsched.results.claims import read_claim
 from dlsched.results.objective import Bounds
 from dlsched.results.result import Claim, Point, Result, Start, Status, Termination
@@ -265,13 +267,16 @@ def bound(
 def validate_limits(time_limit: object, gap: object, threads: object, solver: object) -> None:
     """Raise OptionError if a limit has a wrong type or value, or `solver` is no solver's name."""
     if time_limit is not None and not (_is_number(time_limit) and time_limit > 0):
-        raise OptionError(f"time_limit={time_limit!r} must be above 0 seconds, or None")
+        raise OptionError(f"time_limit={spelled(time_limit)} must be above 0 seconds, or None")
     if not (_is_number(gap) and 0 <= gap < 1):
-        raise OptionError(f"gap={gap!r} must be a fraction from 0 to below 1")
-    if not isinstance(threads, numbers.Integral) or isinstance(threads, bool) or threads < 1:
-        raise OptionError(f"threads={threads!r} must be at least 1, as a whole number")
+        raise OptionError(f"gap={spelled(gap)} must be a fraction from 0 to below 1")
+    whole = isinstance(threads, numbers.Integral) and not isinstance(threads, bool)
+    if not (whole and 1 <= threads < 2**31):
+        raise OptionError(
+            f"threads={spelled(threads)} must be at least 1, as a whole number below 2**31"
+        )
     if not isinstance(solver, str):
-        raise OptionError(f"solver={solver!r:.40} must be a solver's name, as highs")
+        raise OptionError(f"solver={spelled(solver)} must be a solver's name, as highs")
     require_known(solver)
     if time_limit is not None and time_limit > 1e9:
         warnings.warn("a time limit beyond 30 years is no limit", stacklevel=3)
@@ -294,4 +299,5 @@ def _start(
 
 
 def _is_number(value: object) -> TypeGuard[float]:
-    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+    number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    return number and not math.isnan(as_double(value))

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from dlsched.errors import OptionError, nearest
+from dlsched.errors import OptionError, nearest, spelled
 from dlsched.schema.files import validate_target
 from dlsched.schema.quantities import shown
 
@@ -74,9 +74,11 @@ def _like(default: Any, value: Any, name: str, whose: str) -> Any:
         return value
     kind = next((k for k in _WORDS if isinstance(default, k)), None)
     if kind is not None and type(value) is not kind:
-        raise OptionError(f"{name}={value!r:.40} does not suit {whose}; write {_WORDS[kind]}")
+        raise OptionError(f"{name}={spelled(value)} does not suit {whose}; write {_WORDS[kind]}")
     if kind is None and type(value) in _WORDS:
-        raise OptionError(f"{name}={value!r:.40} does not suit {whose}; its default is {default}")
+        raise OptionError(
+            f"{name}={spelled(value)} does not suit {whose}; its default is {default}"
+        )
     return value
 
 

@@ -11,7 +11,7 @@ from dlsched.display import charts, quality
 from dlsched.display.drawing.legend import finish
 from dlsched.display.drawing.style import new_axes, require_axes, set_title
 from dlsched.display.table import strongest
-from dlsched.errors import InstanceError, OptionError
+from dlsched.errors import InstanceError, OptionError, spelled
 from dlsched.extras import require
 from dlsched.registry import Problem
 from dlsched.results import performance_profiles as profiles
@@ -91,7 +91,7 @@ def plot(
         options["color_by"] = color_by
     parameters = inspect.signature(draw).parameters
     if "color_by" in options and "color_by" not in parameters:
-        raise OptionError(f"color_by={color_by!r:.40}: {owner.name}'s draw has no color_by")
+        raise OptionError(f"color_by={spelled(color_by)}: {owner.name}'s draw has no color_by")
     axes = drawn_by(owner, draw, drawn, solution, options)
     if title is not None:
         set_title(axes, title, formulas=True)
@@ -237,7 +237,7 @@ def plot_comparison(
     owner = _one_problem(rows)
     levels = [entry.name for entry in owner.levels]
     if level not in (None, *levels):
-        raise OptionError(f"level={level!r:.40}: {owner.name} has {', '.join(levels)}")
+        raise OptionError(f"level={spelled(level)}: {owner.name} has {', '.join(levels)}")
     if len(levels) == 1:
         level = levels[0]
     drawings = {
@@ -251,7 +251,7 @@ def plot_comparison(
         "gap_by_size": lambda on: quality.draw_gap_by_size(on, rows, owner.size, level),
     }
     if kind not in drawings:
-        raise OptionError(f"kind={kind!r:.40}: write one of {', '.join(drawings)}")
+        raise OptionError(f"kind={spelled(kind)}: write one of {', '.join(drawings)}")
     _require_data(kind, rows, owner, level)
     new_figure = ax is None
     if ax is None:

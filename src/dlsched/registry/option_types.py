@@ -16,7 +16,7 @@ from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_
 
 from pydantic import PlainValidator, TypeAdapter, ValidationError
 
-from dlsched.errors import OptionError
+from dlsched.errors import OptionError, spelled
 
 
 class _Plain(NamedTuple):
@@ -27,12 +27,24 @@ class _Plain(NamedTuple):
     kind: type
 
     def validate(self, value: object) -> object:
-        """Return a value as it is; raise ValueError for one of another type, and for NaN."""
+        """Return a value as it is; raise ValueError for one of another type, for NaN, or too large.
+
+        A number is too large if no double is near it.
+        """
         truth = isinstance(value, bool) and self.kind is not bool
-        nan = isinstance(value, numbers.Real) and math.isnan(value)
-        if truth or nan or not isinstance(value, self.kind):
+        if truth or not isinstance(value, self.kind):
+            raise ValueError
+        if isinstance(value, numbers.Real) and math.isnan(as_double(value)):
             raise ValueError
         return value
+
+
+def as_double(number: numbers.Real) -> float:
+    """Return the nearest double, NaN for a number that has none."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.nan
 
 
 _PLAIN: Mapping[Any, _Plain] = {
@@ -57,7 +69,7 @@ def validate_types(function: Callable[..., Any], values: Mapping[str, Any]) -> N
             try:
                 _adapter(annotation).validate_python(values[name])
             except ValidationError:
-                message = f"{name}={values[name]!r:.40} must be {_one(annotation)}"
+                message = f"{name}={spelled(values[name])} must be {_one(annotation)}"
                 raise OptionError(message) from None
 
 

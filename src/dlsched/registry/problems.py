@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, NamedTuple, TypeAlias
 
-from dlsched.errors import OptionError, UnknownName
+from dlsched.errors import OptionError, UnknownName, spelled
 from dlsched.registry import layout, registered
 from dlsched.registry.methods import Kind, Method, MethodLike, function_name
 from dlsched.registry.retired import RETIRED
@@ -195,7 +195,7 @@ class Problem:
         if isinstance(function, str):
             return self.method(function, instance)
         if not callable(function):
-            raise OptionError(f"method={choice!r:.40} is neither a method's name nor a function")
+            raise OptionError(f"method={spelled(choice)} is neither a method's name nor a function")
         known = (m for m in self.methods.values() if m.function is function)
         registered_method = next(known, None)
         return registered_method or Method(

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from dlsched.errors import SolverDisagreement, describe
+from dlsched.errors import SolverDisagreement, describe, spelled
 from dlsched.results.objective import SLACK, Bound
 from dlsched.results.result import Claim, Start, Status, Termination
 from dlsched.schema.quantities import Number, shown
@@ -50,7 +50,7 @@ def read_claim(claim: Claim, name: str) -> Claim:
 def _typed(field: str, value: Any, kind: Any) -> Any:
     """Return a field's value if it has its type."""
     if not isinstance(value, kind):
-        raise TypeError(f"{field} is {value!r:.80}")
+        raise TypeError(f"{field} is {spelled(value)}")
     return value
 
 

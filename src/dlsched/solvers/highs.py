@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dlsched.errors import OptionError, SolverFailure
+from dlsched.errors import OptionError, SolverFailure, spelled
 from dlsched.results.result import Start, Termination
 from dlsched.run import Run
 from dlsched.solvers.outcome import Basis, Outcome, Vector
@@ -182,7 +182,7 @@ def _set_given(session: Session, run: Run) -> None:
             session.set(name, value)
         except SolverFailure:
             raise OptionError(
-                f"HiGHS {version()} has no option {name!r}, or not the value {value!r:.40}; "
+                f"HiGHS {version()} has no option {name!r}, or not the value {spelled(value)}; "
                 "see highs.dev for its options"
             ) from None
     run.options_used = True

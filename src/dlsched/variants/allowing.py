@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from dlsched import registry
-from dlsched.errors import DlschedError, OptionError, describe
+from dlsched.errors import DlschedError, OptionError, describe, spelled
 from dlsched.registry import Problem
 
 Allow = Callable[..., bool]
@@ -57,6 +57,6 @@ class Rule:
             raise OptionError(f"{self.label}: allow raised {describe(error)}") from error
         if not isinstance(answer, bool | np.bool_):
             raise OptionError(
-                f"{self.label}: allow returned {answer!r:.40}, must return True or False"
+                f"{self.label}: allow returned {spelled(answer)}, must return True or False"
             )
         return bool(answer)

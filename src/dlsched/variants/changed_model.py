@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import islice
 from typing import Any, NamedTuple
 
-from dlsched.errors import DlschedError, OptionError, describe
+from dlsched.errors import DlschedError, OptionError, describe, spelled
 from dlsched.solvers.row_scale import ExactRow
 from dlsched.variants.added import digest_of_added
 from dlsched.variants.definition import Level, Variant
@@ -273,8 +273,8 @@ def fix_variables(variant: Variant, model: Any, names: Names | None = None) -> N
         if variable is None:
             known = (v.name for v in model.component_data_objects(pyo.Var))
             raise OptionError(
-                f"{variant}: fix names {name!r:.80}, which is no variable of the model; they are "
-                f"called {', '.join(islice(known, 3))}, ..."
+                f"{variant}: fix names {spelled(name)}, which is no variable of the model; they "
+                f"are called {', '.join(islice(known, 3))}, ..."
             )
         model.component(FIXED).add(name, variable == value)
 

@@ -12,7 +12,8 @@ from typing import Any, Literal
 import numpy as np
 
 from dlsched import registry
-from dlsched.errors import OptionError
+from dlsched.errors import OptionError, spelled
+from dlsched.registry.option_types import as_double
 from dlsched.variants.allowing import Allow, Rule, validate_form
 from dlsched.variants.identity import identity
 
@@ -44,10 +45,10 @@ class Level:
     def __post_init__(self) -> None:
         """Refuse what is no level."""
         if not isinstance(self.name, str) or not self.name.isidentifier():
-            raise OptionError(f"level {self.name!r:.80}: its name must be a Python identifier")
+            raise OptionError(f"level {spelled(self.name)}: its name must be a Python identifier")
         if self.sense not in _SENSES:
             raise OptionError(
-                f"level {self.name}: sense={self.sense!r:.40} must be minimize or maximize"
+                f"level {self.name}: sense={spelled(self.sense)} must be minimize or maximize"
             )
         if not callable(self.expr):
             raise OptionError(f"level {self.name}: expr must be a function expr(m, instance)")
@@ -106,13 +107,13 @@ class Variant:
         """Check every part, and compute the identity."""
         if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
             raise OptionError(
-                f"variant {self.name!r:.80}: its name must be 1 to 80 letters, digits, '.', '-', "
-                f"'_', and begin with a letter or digit"
+                f"variant {spelled(self.name)}: its name must be 1 to 80 letters, digits, "
+                f"'.', '-', '_', and begin with a letter or digit"
             )
         if not isinstance(self.problem, str):
             raise OptionError(
-                f"{self}: problem={self.problem!r:.80} must be the name of a problem; a variant of "
-                f"a variant is one whose constrain calls the other's"
+                f"{self}: problem={spelled(self.problem)} must be the name of a problem; a "
+                f"variant of a variant is one whose constrain calls the other's"
             )
         owner = registry.problem(self.problem)
         if self.constrain is not None and not callable(self.constrain):
@@ -124,17 +125,19 @@ class Variant:
         }
         for name, value in fix.items():
             if not isinstance(name, str):
-                raise OptionError(f"{self}: fix names {name!r:.40}; give a variable's name as text")
+                raise OptionError(
+                    f"{self}: fix names {spelled(name)}; give a variable's name as text"
+                )
             number = isinstance(value, int | float) and not isinstance(value, bool)
-            if not number or not math.isfinite(value):
-                raise OptionError(f"{self}: fix[{name!r}]={value!r:.40} must be a finite number")
+            if not number or not math.isfinite(as_double(value)):
+                raise OptionError(f"{self}: fix[{name!r}]={spelled(value)} must be a finite number")
         if self.allow is not None:
             validate_form(str(self), owner, self.allow)
         object.__setattr__(self, "fix", MappingProxyType(fix))
         if self.levels is not None:
             object.__setattr__(self, "levels", tuple(self.levels))
         if self.version is not None and not (isinstance(self.version, str) and self.version):
-            raise OptionError(f"{self}: version={self.version!r:.40} must be text, as '1'")
+            raise OptionError(f"{self}: version={spelled(self.version)} must be text, as '1'")
         object.__setattr__(self, "sha256", self._identity())
 
     def _validate_levels(self, known: Sequence[str]) -> None:
@@ -151,7 +154,7 @@ class Variant:
                 raise OptionError(f"{self}: {name} is a level of {self.problem}; rename yours")
             if not isinstance(level, Level) and name not in known:
                 there = f"{self.problem} has: {', '.join(known)}"
-                raise OptionError(f"{self}: levels has {name!r:.40}; {there}, or give a Level")
+                raise OptionError(f"{self}: levels has {spelled(name)}; {there}, or give a Level")
         if len(set(names)) < len(names):
             raise OptionError(f"{self}: levels has a name twice: {', '.join(names)}")
 

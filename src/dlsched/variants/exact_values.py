@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from dlsched.errors import OptionError
+from dlsched.errors import OptionError, spelled
 
 
 def sum_of(
@@ -32,7 +32,7 @@ def exact(number: Any) -> Fraction:
     if isinstance(number, float):  # NumPy's included
         return Fraction(repr(float(number)))
     if isinstance(number, str | bytes):
-        raise ValueError(f"{number!r:.40} is no number")
+        raise ValueError(f"{spelled(number)} is no number")
     return Fraction(number)
 
 

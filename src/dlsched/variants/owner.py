@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 from dlsched import registry
-from dlsched.errors import OptionError
+from dlsched.errors import OptionError, spelled
 from dlsched.registry import Method, Problem
 from dlsched.results.objective import Level as ObjectiveLevel
 from dlsched.results.result import Claim, Status
@@ -97,7 +97,7 @@ def owner_of(instance: Instance, variant: VariantLike = None) -> Problem:
 def no_variant(given: object) -> OptionError:
     """Return the error that something is no variant."""
     return OptionError(
-        f"variant={given!r:.60} is no dlsched.Variant, nor a text as file.py:name that means one"
+        f"variant={spelled(given)} is no dlsched.Variant, nor a text as file.py:name that means one"
     )
 
 

@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo, available_timezones
 import numpy as np
 from numpy.typing import NDArray
 
-from dlsched.errors import OptionError, UnknownName
+from dlsched.errors import OptionError, UnknownName, spelled
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -215,7 +215,7 @@ def parse_moment(value: str | float | datetime, zone: ZoneInfo, option: str) -> 
     found = _moment(str(value).strip())
     if found is None:
         raise OptionError(
-            f"{option}={value!r:.60} is no date; write it as 2026-01-08 or 2026-01-08T12:00"
+            f"{option}={spelled(value)} is no date; write it as 2026-01-08 or 2026-01-08T12:00"
         )
     seconds, local = found
     if not local:
@@ -224,7 +224,7 @@ def parse_moment(value: str | float | datetime, zone: ZoneInfo, option: str) -> 
     if later[0] or skipped[0]:
         often = "never" if skipped[0] else "twice"
         raise OptionError(
-            f"{option}={value!r:.60}: the clock of {zone.key} showed this {often}; write it with "
-            "an offset, as 2026-01-08T12:00+00:00"
+            f"{option}={spelled(value)}: the clock of {zone.key} showed this {often}; write it "
+            "with an offset, as 2026-01-08T12:00+00:00"
         )
     return float(earlier[0])

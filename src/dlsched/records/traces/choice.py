@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from dlsched.errors import OptionError, UnknownName
+from dlsched.errors import OptionError, UnknownName, spelled
 
 FRACTIONS = ("up", "total", "drop")
 """What becomes of a worker that asks for a part of a GPU; see `dlsched.records.read_trace`."""
@@ -95,5 +95,5 @@ def _names(option: str, given: str | Sequence[str] | None) -> frozenset[str] | N
         return None
     names = frozenset([given] if isinstance(given, str) else given)
     if not names or not all(isinstance(name, str) and name for name in names):
-        raise OptionError(f"{option}={given!r:.60} must be a name or several; or leave it out")
+        raise OptionError(f"{option}={spelled(given)} must be a name or several; or leave it out")
     return names

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from dlsched.errors import OptionError, UnknownName
+from dlsched.errors import OptionError, UnknownName, spelled
 from dlsched.records.traces.job import TraceJob
 
 UNITS = {"ms": Fraction(1, 1000), "s": Fraction(1), "min": Fraction(60), "h": Fraction(3600)}
@@ -91,7 +91,8 @@ def columns(mapping: MappingLike) -> tuple[Column, ...]:
         mapping = MAPPINGS[mapping]
     if not isinstance(mapping, Mapping):
         raise OptionError(
-            f"mapping={mapping!r:.60} is no mapping; write {{'id': ..., ...}}, or a format's name"
+            f"mapping={spelled(mapping)} is no mapping; write {{'id': ..., ...}}, "
+            "or a format's name"
         )
     # A job's nodes are several values: read_history reads them.
     known = [name for name in TraceJob.model_fields if name not in (*MORE, "nodes")] + [*MORE]
@@ -128,7 +129,7 @@ def _columns(mapping: Mapping[str, Any]) -> Sequence[Column]:
             name, unit = entry if isinstance(entry, tuple) and len(entry) == 2 else (entry, None)
             if not isinstance(name, str) or not name:
                 raise OptionError(
-                    f"mapping[{field!r}] is {entry!r:.60}; write 'column' or ('column', 'ms')"
+                    f"mapping[{field!r}] is {spelled(entry)}; write 'column' or ('column', 'ms')"
                 )
             result.append(Column(field, name, _unit(field, unit)))
     return result

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
 from typing import Any, Final
 
-from dlsched.errors import DlschedError, InstanceError, describe, plain
+from dlsched.errors import DlschedError, InstanceError, describe, plain, spelled
 from dlsched.run import Run
 from dlsched.schema import Flaw, Number, exact
 from dlsched.simulation.engine.decision import Allocation, Decision, Share
@@ -86,7 +86,7 @@ def decide(policy: Policy, state: State) -> Decision:
     if Run.interrupts > interrupts:
         raise KeyboardInterrupt
     if not isinstance(decision, Decision):
-        raise PolicyError(f"it returned {_shown(decision)}; return a dlsched.simulation.Decision")
+        raise PolicyError(f"it returned {spelled(decision)}; return a dlsched.simulation.Decision")
     _require(isinstance(decision.start, MAPPING), "start", decision.start, "ids and allocations")
     for name, allocation in decision.start.items():
         _check_allocation(name, allocation)
@@ -100,25 +100,27 @@ def decide(policy: Policy, state: State) -> Decision:
     _require(isinstance(decision.solved, MAPPING), "solved", decision.solved, "names and values")
     unknown = [name for name in decision.overhead if name not in decision.start]
     if unknown:
-        raise PolicyError(f"overhead is stated for job {_shown(unknown[0])}, which is not in start")
+        job = spelled(unknown[0])
+        raise PolicyError(f"overhead is stated for job {job}, which is not in start")
     return decision
 
 
 def _check_allocation(name: object, allocation: object) -> None:
     if not isinstance(name, str) or not isinstance(allocation, Allocation):
         raise PolicyError(
-            f"start has {_shown(allocation)} for job {_shown(name)}; write an Allocation for an id"
+            f"start has {spelled(allocation)} for job {spelled(name)}; "
+            "write an Allocation for an id"
         )
     if not isinstance(allocation.group, str | None):
-        raise PolicyError(f"job {name}: group is {_shown(allocation.group)}; write a text or None")
+        raise PolicyError(f"job {name}: group is {spelled(allocation.group)}; write a text or None")
     shares: Any = allocation.shares
     if not isinstance(shares, SEQUENCE) or not all(isinstance(share, Share) for share in shares):
-        raise PolicyError(f"job {name}: shares are {_shown(shares)}; write a tuple of Share")
+        raise PolicyError(f"job {name}: shares are {spelled(shares)}; write a tuple of Share")
     for share in shares:
         gpus: Any = share.gpus
         if type(gpus) is not int and (not isinstance(gpus, Integral) or isinstance(gpus, bool)):
             raise PolicyError(
-                f"job {name}: {_shown(gpus)} GPUs on {share.server}; write a whole number"
+                f"job {name}: {spelled(gpus)} GPUs on {share.server}; write a whole number"
             )
 
 
@@ -169,7 +171,7 @@ def _require_json(value: object) -> None:
     if isinstance(value, dict):
         for key, entry in value.items():
             if not isinstance(key, str):
-                raise TypeError(f"{_shown(key)} as a key, which is no text")
+                raise TypeError(f"{spelled(key)} as a key, which is no text")
             _require_json(entry)
     elif isinstance(value, list | tuple):
         for entry in value:
@@ -178,16 +180,7 @@ def _require_json(value: object) -> None:
 
 def _require(fits: bool, what: str, value: object, remedy: str) -> None:
     if not fits:
-        raise PolicyError(f"{what} is {_shown(value)}; write {remedy}")
-
-
-def _shown(value: object) -> str:
-    """Return a value for a message, whatever its own ``repr`` does."""
-    try:
-        text = repr(value)
-    except Exception:  # a user's class may raise anything; the message must come all the same
-        text = f"an object of {type(value).__name__}"
-    return plain(text if len(text) <= 100 else text[:97] + "...")
+        raise PolicyError(f"{what} is {spelled(value)}; write {remedy}")
 
 
 class Watch:
