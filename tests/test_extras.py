@@ -12,11 +12,11 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+from dlsched.doctor import Examination, examine
 
 import dlsched
 from calls import FIG5, MAIN, install, python, refusal, run, suite_text
 from dlsched import testing
-from dlsched.doctor import Examination, examine
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

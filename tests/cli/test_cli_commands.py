@@ -197,6 +197,7 @@ def test_export_models() -> None:
     text = gzip.decompress(Path("small.lp.gz").read_bytes()).decode()
     assert "level 1 of 2: preempted" in text and "x(s1)" in text
     assert run("export", "small.json", "--lp").stdout == text
+    assert data("export", "small.json", "--lp") == {"model": text}
     assert run("export", "small.json", "--mps").stdout.startswith("NAME")
     later = ["export", "small.json", "later.mps.gz", "--level", "collateral"]
     run(*later, "--held", "preempted=1")

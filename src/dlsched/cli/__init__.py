@@ -11,14 +11,17 @@ import inspect
 import logging
 import os
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from copy import copy
+from dataclasses import fields, is_dataclass
 from importlib import import_module
-from typing import Annotated, Any
+from inspect import Parameter
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from dlsched.cli import flags
 from dlsched.cli.exits import Commands, errors_handled
+from dlsched.cli.options import Json, Quiet
 from dlsched.names import VERSION
 
 COMMANDS = {
@@ -40,29 +43,68 @@ COMMANDS = {
     "`check-proof` needs no solver.",
     "check-proof": "Check in integers that a proof's solution is optimal; no solver is involved.",
     "plot": "Draw an instance, with a solution or without.",
-    "doctor": "Show versions, solvers and built loops; try the core.",
+    "doctor": "Show versions, solvers and built loops.",
 }
 """The commands, with the first lines of their docstrings, for `dlsched --help`."""
 
 
 def command(name: str) -> Callable[..., None]:
-    """Import a command; it has ``--quiet``, and shows on stderr what it does otherwise."""
+    """Import a command, and return it as typer calls it.
+
+    It has ``--json`` and ``--quiet``, options instead of groups of options, and writes its answer.
+    What it does meanwhile is shown on stderr.
+    """
     module = "list_" if name == "list" else name.replace("-", "_")
     function = getattr(import_module(f"dlsched.cli.{module}"), module)
-    progress = import_module("dlsched.cli.progress")
+    output, progress, tables = (
+        import_module(f"dlsched.cli.{part}") for part in ("output", "progress", "tables")
+    )
+    groups = {p.name: p.annotation for p in _parameters(function) if is_dataclass(p.annotation)}
 
     @functools.wraps(function)
-    def run(quiet: bool, **given: object) -> None:
+    def run(as_json: bool, quiet: bool, **given: Any) -> None:
+        for argument, group in groups.items():
+            given[argument] = group(**{f.name: given.pop(f.name) for f in fields(group)})
         with progress.shown(quiet):
-            function(**given)
+            answer = function(**given)
+            if as_json:
+                output.put_json(answer.data)
+            else:
+                answer.put()
+                tables.put_left_out()
+        raise typer.Exit(answer.status)
 
-    signature = inspect.signature(function, eval_str=True)
-    flag = inspect.Parameter(
-        "quiet", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=flags.Quiet
-    )
-    run.__signature__ = signature.replace(parameters=[*signature.parameters.values(), flag])  # type: ignore[attr-defined]
-    run.__annotations__ = function.__annotations__ | {"quiet": flags.Quiet}
+    options = [*_options(function)]
+    for flag, annotation in (("as_json", Json), ("quiet", Quiet)):
+        options.append(
+            Parameter(flag, Parameter.KEYWORD_ONLY, default=False, annotation=annotation)
+        )
+    run.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+    run.__annotations__ = {option.name: option.annotation for option in options}
     return run
+
+
+def _parameters(function: Callable[..., Any]) -> Collection[Parameter]:
+    return inspect.signature(function, eval_str=True).parameters.values()
+
+
+def _options(function: Callable[..., Any]) -> Iterator[Parameter]:
+    """Yield a command's parameters, where a group is meant its fields.
+
+    The first line of a group's docstring is the heading of its options in the command's help.
+    """
+    for parameter in _parameters(function):
+        group = parameter.annotation
+        if not is_dataclass(group):
+            yield parameter.replace(kind=Parameter.KEYWORD_ONLY)
+            continue
+        hints = get_type_hints(group)
+        for field in fields(group):
+            option = copy(field.default)
+            option.rich_help_panel = (inspect.getdoc(group) or "").partition(".")[0]
+            yield Parameter(
+                field.name, Parameter.KEYWORD_ONLY, default=option, annotation=hints[field.name]
+            )
 
 
 def _not_imported() -> None:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from dlsched import api
 from dlsched.cli.exits import Exit
-from dlsched.cli.flags import InstanceName, Json, Variant
-from dlsched.cli.output import put_json, put_line, put_table
+from dlsched.cli.options import InstanceName, Variant
+from dlsched.cli.output import Answer, put_line
 from dlsched.cli.progress import say
+from dlsched.cli.tables import put_table
 from dlsched.proofs.bounds import CheckedBound
 from dlsched.proofs.check import InvalidProof
 from dlsched.results.objective import number_to_data
@@ -21,56 +21,44 @@ from dlsched.text.figures import display
 
 
 def check_proof(
+    *,
     instance: InstanceName,
-    proof: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="PROOF", show_default=False, help="Its file; by default the library's."
-        ),
-    ] = None,
-    bound: Annotated[
-        bool, typer.Option("--bound", help="The proof is one of `prove --bound`.")
-    ] = False,
+    proof: Path | None = typer.Argument(
+        None, metavar="PROOF", show_default=False, help="Its file; by default the library's."
+    ),
+    bound: bool = typer.Option(False, "--bound", help="The proof is one of `prove --bound`."),
     variant: Variant = None,
-    as_json: Json = False,
-) -> None:
+) -> Answer:
     """Check in integers that a proof's solution is optimal; no solver is involved."""
     say(Stage.CHECKING, f"the proof of {instance}")
     try:
         if bound:
-            checked_bound = api.check_bound(instance, proof, variant=variant)
-        else:
-            checked = api.check_proof(instance, proof, variant=variant)
+            return _of_bound(api.check_bound(instance, proof, variant=variant))
+        checked = api.check_proof(instance, proof, variant=variant)
     except InvalidProof as error:
-        if as_json:
-            put_json({"valid": False, "reason": str(error)})
-        else:
-            put_line(f"invalid: {error}")
-        raise typer.Exit(Exit.NEGATIVE) from None
-    if bound:
-        _put_bound(checked_bound, as_json)
-        return
-    if as_json:
-        levels = [
-            {"level": c.level, "kind": c.kind, "leaves": c.leaves} | number_to_data(c.value)
-            for c in checked.levels
-        ]
-        put_json({"valid": True, "instance": checked.instance, "levels": levels})
-        return
-    put_line(f"valid: the proof's solution of {checked.instance} is optimal")
-    put_table(
-        ["level", "optimum>", "kind", "leaves>"],
-        ([c.level, c.value, c.kind, c.leaves] for c in checked.levels),
-    )
+        said = str(error)
+        data = {"valid": False, "reason": said}
+        return Answer(data, lambda: put_line(f"invalid: {said}"), Exit.NEGATIVE)
+    levels = [
+        {"level": c.level, "kind": c.kind, "leaves": c.leaves} | number_to_data(c.value)
+        for c in checked.levels
+    ]
+
+    def put() -> None:
+        put_line(f"valid: the proof's solution of {checked.instance} is optimal")
+        put_table(
+            ["level", "optimum>", "kind", "leaves>"],
+            ([c.level, c.value, c.kind, c.leaves] for c in checked.levels),
+        )
+
+    return Answer({"valid": True, "instance": checked.instance, "levels": levels}, put)
 
 
-def _put_bound(found: CheckedBound, as_json: bool) -> None:
-    if as_json:
-        value = number_to_data(found.value)
-        level = {"level": found.level, "kind": KINDS[0], "leaves": found.leaves} | value
-        put_json({"valid": True, "instance": found.instance, "bound": level})
-        return
-    put_line(
-        f"valid: no solution of {found.instance} has a better {found.level} than "
-        f"{display(found.value)}"
+def _of_bound(found: CheckedBound) -> Answer:
+    value = number_to_data(found.value)
+    level = {"level": found.level, "kind": KINDS[0], "leaves": found.leaves} | value
+    better = f"a better {found.level} than {display(found.value)}"
+    return Answer(
+        {"valid": True, "instance": found.instance, "bound": level},
+        lambda: put_line(f"valid: no solution of {found.instance} has {better}"),
     )

@@ -1,76 +1,116 @@
-"""``dlsched doctor``: whether dlsched works here, and with which versions and solvers."""
+"""``dlsched doctor``: the versions, solvers and built loops that dlsched has here."""
 
 from __future__ import annotations
 
-import typer
+import platform
+import re
+import sys
+from collections.abc import Iterator
+from functools import partial
+from importlib import metadata
+from pathlib import Path
+from typing import Any
 
+import numpy as np
+from scipy import sparse
+
+import dlsched
 from dlsched.cli.exits import Exit
-from dlsched.cli.flags import Json
-from dlsched.cli.output import Column, fields, put_json, put_line, put_table, stdout_for_answers
+from dlsched.cli.output import Answer, fields, put_line, stdout_for_answers
 from dlsched.cli.progress import say
-from dlsched.doctor import EXAMPLE, Examination, Package, SolverState, examine
-from dlsched.run import Stage
+from dlsched.cli.tables import Column, put_table
+from dlsched.errors import SolverMissing, describe
+from dlsched.results.result import Termination
+from dlsched.run import Run, Stage
+from dlsched.schema.files import JsonObject
+from dlsched.solvers import highs
+from dlsched.solvers.backend import find_backend
+from dlsched.solvers.kernels import kernels
+from dlsched.solvers.pyomo_backend import INTERFACES
+from dlsched.solvers.standard_form import StandardForm
+
+_DEVELOPERS = {"all", "dev", "docs", "peers"}
+"""Extras that are not shown: the sum of the others, and those for work on dlsched itself."""
+_REQUIREMENT = re.compile(r"([\w.-]+)(?:\[[^]]*])?([^;]*)(?:;.*extra == '([\w-]+)')?")
 
 
-def doctor(as_json: Json = False) -> None:
-    """Show versions, solvers and built loops; try the core.
+def doctor() -> Answer:
+    """Show versions, solvers and built loops.
 
-    Exit status 1 if the core does not work.
+    Exit status 1 if HiGHS, the solver that comes with dlsched, does not solve.
     """
+    say(Stage.CHECKING, "solvers, each on a small integer program")
     with stdout_for_answers():  # solvers print
-        examination = examine(lambda part: say(Stage.CHECKING, part))
-    if as_json:
-        put_json(examination.to_data())
-    else:
-        _put(examination)
-    raise typer.Exit(Exit.OK if examination.ok else Exit.NEGATIVE)
+        solvers = [_tried(name) for name in (highs.NAME, *INTERFACES)]
+    found = {
+        "ok": solvers[0]["state"] == "ok",
+        "version": dlsched.__version__,
+        "folder": str(Path(dlsched.__file__).parent),
+        "python": f"{platform.python_version()}, {platform.python_implementation()}",
+        "executable": sys.executable,
+        "packages": list(_packages()),
+        "solvers": solvers,
+        "kernels": kernels(),
+    }
+    return Answer(found, partial(_put, found), Exit.OK if found["ok"] else Exit.NEGATIVE)
 
 
-def _put(found: Examination) -> None:
-    python = f"{found.python}, {found.executable}"
-    fields({"dlsched": f"{found.version}, {found.folder}", "python": python})
-    if found.packages:  # else nothing is declared
+def _packages() -> Iterator[JsonObject]:
+    """Yield what the installed dlsched declares, and the version that is here."""
+    try:
+        declared = metadata.requires("dlsched") or []
+    except metadata.PackageNotFoundError:  # it is only found on the path
+        return
+    for name, needed, extra in (_REQUIREMENT.match(line).groups() for line in declared):
+        if name != "dlsched" and extra not in _DEVELOPERS:
+            installed = next((d.version for d in metadata.distributions(name=name)), None)
+            yield {"name": name, "extra": extra, "installed": installed, "needed": needed.strip()}
+
+
+def _tried(name: str) -> JsonObject:
+    """Maximize ``x + 2 y`` with ``x + y <= 4`` and integers up to 3: 7 by ``x = 1, y = 3``."""
+    form = StandardForm.of(
+        sparse.csc_array(np.array([[1.0, 1.0]])),
+        np.array([-np.inf]),
+        np.array([4.0]),
+        np.array([3.0, 3.0]),
+        np.array([1.0, 2.0]),
+        sense="max",
+    )
+    run = Run(solver=name)
+    try:
+        outcome = find_backend(name).solve(form, 0, run, quiet=True)
+        solved = outcome.termination is Termination.PROVED and outcome.objective == 7
+        state = "ok" if solved else f"failed: {outcome.message}, objective {outcome.objective}"
+    except SolverMissing:
+        state = "not installed"
+    except Exception as error:  # whatever a solver's interface raises is the answer
+        state = f"failed: {describe(error)}"
+    install = INTERFACES[name].install if name in INTERFACES else "pip install highspy"
+    return {"name": name, "version": run.solvers.get(name), "state": state, "install": install}
+
+
+def _put(found: dict[str, Any]) -> None:
+    python = f"{found['python']}, {found['executable']}"
+    fields({"dlsched": f"{found['version']}, {found['folder']}", "python": python})
+    if found["packages"]:
         put_table(
-            ["package", "extra", "installed", "needed", "state"],
+            ["package", "extra", "installed", "needed"],
             (
-                [p.name, p.extra or None, p.installed, f">= {p.floor}", _package(p)]
-                for p in found.packages
+                [p["name"], p["extra"], p["installed"] or "missing", p["needed"]]
+                for p in found["packages"]
             ),
         )
     put_table(
-        ["solver", "version", "state", Column("install", wraps=True)],
-        ([s.name, s.version, _solver(s), None if s.works else s.install] for s in found.solvers),
+        ["solver", "version", Column("state", wraps=True), Column("install", wraps=True)],
+        (
+            [s["name"], s["version"], s["state"], None if s["state"] == "ok" else s["install"]]
+            for s in found["solvers"]
+        ),
     )
-    solved = f"{EXAMPLE} solved and verified in {found.seconds:.2f} s"
-    fields(
-        {
-            "loops": _built(found.kernels),
-            "instances": f"{found.instances}; {'failed' if found.example else solved}",
-        }
-    )
-    put_line("")
-    for line in found.problems:
-        put_line(f"problem: {line}", indent=2)
-    put_line("the core works" if found.ok else "the core does not work")
-
-
-def _package(package: Package) -> str:
-    if package.ok:
-        return "ok"
-    if package.installed is None:
-        return "missing"
-    return "cannot be imported" if package.failure else "too old"
-
-
-def _solver(solver: SolverState) -> str:
-    return ("ok" if solver.works else "failed") if solver.installed else "not installed"
-
-
-def _built(kernels: dict[str, bool]) -> str:
-    slow = [name for name, built in kernels.items() if not built]
-    if not slow:
-        return f"all {len(kernels)} modules built"
-    return (
-        f"{len(slow)} of {len(kernels)} modules not built, many times slower as Python; "
-        "install a C compiler, then dlsched again"
-    )
+    slow = sum(not built for built in found["kernels"].values())
+    loops = f"all {len(found['kernels'])} modules built"
+    if slow:
+        loops = f"{slow} modules not built, many times slower; a C compiler builds them"
+    fields({"loops": loops})
+    put_line("the core works" if found["ok"] else "the core does not work")

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal, cast
+from typing import Literal, cast
 
 import typer
 
 from dlsched import api
 from dlsched.api.models import format_of
 from dlsched.cli.exits import put
-from dlsched.cli.flags import INSTANCE_HELP, Json, Variant, offered
-from dlsched.cli.output import put_json, put_line
+from dlsched.cli.options import INSTANCE_HELP, Variant, offered
+from dlsched.cli.output import Answer, put_line
 from dlsched.cli.progress import say
 from dlsched.cli.settings import named_after, target
 from dlsched.errors import OptionError
@@ -27,84 +29,71 @@ SUFFIXES = [f".{name}{packed}" for name in FORMATS for packed in ("", ".gz")]
 
 
 def export(
-    instance: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="INSTANCE",
-            help=INSTANCE_HELP,
-            show_default=False,
-            autocompletion=offered("instances"),
-        ),
-    ] = None,
-    file: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="FILE",
-            show_default=False,
-            help=f"File to write ({', '.join(SUFFIXES)}); by default stdout with --lp or --mps, "
-            "and with --format vipr a file for each level.",
-        ),
-    ] = None,
-    lp: Annotated[
-        bool | None,
-        typer.Option(
-            "--lp/--mps", show_default=False, help="The same as --format lp and --format mps."
-        ),
-    ] = None,
-    format_: Annotated[
-        str | None,
-        typer.Option(
-            "--format",
-            metavar="FORMAT",
-            help=f"{', '.join(FORMATS[:-1])} for a model, {FORMATS[-1]} for a proof; "
-            "by default that of FILE's name.",
-        ),
-    ] = None,
-    level: Annotated[
-        str | None, typer.Option("--level", metavar="L", help="To optimise; the first by default.")
-    ] = None,
-    held: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--held", metavar="L=VALUE", help="Value that an earlier level keeps; repeatable."
-        ),
-    ] = None,
-    proof: Annotated[
-        Path | None,
-        typer.Option(
-            "--proof", metavar="FILE", help="What `prove` wrote; by default the library's proof."
-        ),
-    ] = None,
-    schemas: Annotated[
-        Path | None,
-        typer.Option("--schemas", metavar="DIR", help="Write the JSON Schema of every format."),
-    ] = None,
+    *,
+    instance: str | None = typer.Argument(
+        None,
+        metavar="INSTANCE",
+        help=INSTANCE_HELP,
+        show_default=False,
+        autocompletion=offered("instances", "files"),
+    ),
+    file: Path | None = typer.Argument(
+        None,
+        metavar="FILE",
+        show_default=False,
+        help=f"File to write ({', '.join(SUFFIXES)}); by default stdout with --lp or --mps, "
+        "and with --format vipr a file for each level.",
+    ),
+    lp: bool | None = typer.Option(
+        None, "--lp/--mps", show_default=False, help="The same as --format lp and --format mps."
+    ),
+    format_: str | None = typer.Option(
+        None,
+        "--format",
+        metavar="FORMAT",
+        help=f"{', '.join(FORMATS[:-1])} for a model, {FORMATS[-1]} for a proof; "
+        "by default that of FILE's name.",
+    ),
+    level: str | None = typer.Option(None, metavar="L", help="To optimise; the first by default."),
+    held: list[str] = typer.Option(
+        [], metavar="L=VALUE", help="Value that an earlier level keeps; repeatable."
+    ),
+    proof: Path | None = typer.Option(
+        None, metavar="FILE", help="What `prove` wrote; by default the library's proof."
+    ),
+    schemas: Path | None = typer.Option(
+        None, metavar="DIR", help="Write the JSON Schema of every format."
+    ),
     variant: Variant = None,
-    as_json: Json = False,
-) -> None:
+) -> Answer:
     """Write an instance's model or proof for other programs, or with --schemas the JSON Schemas."""
     chosen = _format(format_, lp)
     if schemas is not None:
         if instance is not None:
             raise OptionError("--schemas takes no instance; give one or the other")
-        written = _write_schemas(schemas)
-    elif instance is None or (file is None and chosen is None):
+        return _written(_write_schemas(schemas))
+    if instance is None or (file is None and chosen is None):
         raise OptionError("export needs an instance and a file, or --schemas DIR")
-    elif chosen == "vipr" or (chosen is None and file and format_of(file.name) == "vipr"):
+    if chosen == "vipr" or (chosen is None and file and format_of(file.name) == "vipr"):
         if held:
             raise OptionError("--held is for models; a proof says what the levels are held at")
-        written = _write_certificates(instance, file, level, proof, variant)
-    elif proof is not None:
+        return _written(_write_certificates(instance, file, level, proof, variant))
+    if proof is not None:
         raise OptionError("--proof is for --format vipr")
-    elif file is None and as_json:
-        raise OptionError("--json has no place for a model; name a file for it")
-    else:
-        written = _write_model(instance, file, chosen, level, _held(held or []), variant)
-    if as_json:
-        put_json({"files": [str(path) for path in written]})
-    else:
-        for path in written:
-            put_line(f"written: {path}")
+    if file is None:
+        model = cast(Literal["lp", "mps"], chosen)
+        text = api.model_text(instance, model, level=level, held=_held(held), variant=variant)
+        return Answer({"model": text}, partial(put, text))
+    target(file, *_suffixes(chosen))
+    say(Stage.BUILDING, f"the model of {instance}")
+    api.export(instance, file, level=level, held=_held(held), variant=variant)
+    return _written([file])
+
+
+def _written(files: Sequence[Path]) -> Answer:
+    """Say which files were written."""
+    names = [str(file) for file in files]
+    return Answer({"files": names}, lambda: [put_line(f"written: {name}") for name in names])
 
 
 def _format(format_: str | None, lp: bool | None) -> str | None:
@@ -116,25 +105,6 @@ def _format(format_: str | None, lp: bool | None) -> str | None:
     if format_ not in (None, *FORMATS):
         raise OptionError(f"--format {format_:.40} is unknown; write one of: {', '.join(FORMATS)}")
     return format_
-
-
-def _write_model(
-    instance: str,
-    file: Path | None,
-    chosen: str | None,
-    level: str | None,
-    held: dict[str, float],
-    variant: str | None,
-) -> list[Path]:
-    """Write a level's model to a file, or else to stdout; return the files written."""
-    if file is None:
-        model = cast(Literal["lp", "mps"], chosen)
-        put(api.model_text(instance, model, level=level, held=held, variant=variant))
-        return []
-    target(file, *_suffixes(chosen))
-    say(Stage.BUILDING, f"the model of {instance}")
-    api.export(instance, file, level=level, held=held, variant=variant)
-    return [file]
 
 
 def _suffixes(chosen: str | None) -> list[str]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import typer
 
 from dlsched import api, registry
-from dlsched.cli import flags, trace_flags
 from dlsched.cli.exits import put
-from dlsched.cli.flags import Json
-from dlsched.cli.output import fields, put_json
+from dlsched.cli.options import Output, Reading, Seed, flag, given, offered
+from dlsched.cli.output import Answer, fields
 from dlsched.cli.progress import say
 from dlsched.cli.reading import columns_of, notes_on_stderr
 from dlsched.cli.settings import parameters, settings, target
@@ -25,95 +26,78 @@ _SHARED = ("elastic", "spread")
 """Options of `dlsched.records.snapshot` that ``--set`` takes, whatever the problem."""
 
 
+@dataclass(frozen=True)
+class OfTrace:
+    """An instance from a trace."""
+
+    trace: str | None = typer.Option(
+        None,
+        metavar="FILE",
+        help="A job trace as it is published, or synthetic-1.",
+        autocompletion=offered("traces", "files"),
+    )
+    at: str | None = typer.Option(None, metavar="TIME", help="Moment of the trace: 3d, 12h, 90m.")
+    servers: int | None = typer.Option(None, metavar="N", min=1, help="Servers.")
+    gpus: int | None = typer.Option(None, metavar="N", min=1, help="GPUs on each server.")
+    demand: int | None = typer.Option(None, metavar="N", min=0, help="Servers to return.")
+    layout: str = typer.Option(
+        "auto",
+        "--format",
+        metavar="NAME",
+        help="philly, helios, acme, pai, openb, muri or tiresias; auto finds it out.",
+        autocompletion=offered("formats of traces"),
+    )
+
+    def sizes(self) -> dict[str, Any]:
+        """Return the sizes of the cluster that were given, by name."""
+        return {n: v for n, v in given(self).items() if n in ("servers", "gpus", "demand")}
+
+
 def generate(
-    problem: Annotated[
-        str,
-        typer.Argument(
-            metavar="PROBLEM",
-            help="See: dlsched list problems.",
-            autocompletion=flags.offered("problems"),
-        ),
-    ],
-    seed: flags.Seed = 0,
-    setting: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", metavar="K=V", help="A parameter of the generator: dlsched show PROBLEM."
-        ),
-    ] = None,
-    output: flags.Output = None,
-    trace: Annotated[
-        str | None,
-        typer.Option(
-            "--trace",
-            metavar="FILE",
-            help="A job trace as it is published, or synthetic-1.",
-            autocompletion=flags.offered("traces"),
-        ),
-    ] = None,
-    at: Annotated[
-        str | None, typer.Option("--at", metavar="TIME", help="Moment of the trace: 3d, 12h, 90m.")
-    ] = None,
-    servers: Annotated[
-        int | None, typer.Option("--servers", metavar="N", min=1, help="With --trace: servers.")
-    ] = None,
-    gpus: Annotated[
-        int | None, typer.Option("--gpus", metavar="N", min=1, help="With --trace: GPUs on each.")
-    ] = None,
-    demand: Annotated[
-        int | None,
-        typer.Option("--demand", metavar="N", min=0, help="With --trace: servers to return."),
-    ] = None,
-    layout: Annotated[
-        str,
-        typer.Option(
-            "--format",
-            metavar="NAME",
-            help="With --trace: philly, helios, acme, pai, openb, muri or tiresias; "
-            "auto finds it out.",
-            autocompletion=flags.offered("trace_formats"),
-        ),
-    ] = "auto",
-    column: trace_flags.Column = None,
-    state: trace_flags.State = None,
-    cluster: trace_flags.OfCluster = None,
-    fractional: trace_flags.Fractional = None,
-    plausibility: trace_flags.Plausibility = None,
-    as_json: Json = False,
-) -> None:
+    *,
+    problem: str = typer.Argument(
+        metavar="PROBLEM",
+        help="See: dlsched list problems.",
+        autocompletion=offered("problems"),
+    ),
+    seed: Seed = 0,
+    setting: list[str] = typer.Option(
+        [],
+        "--set",
+        metavar="K=V",
+        help="A parameter of the generator: dlsched show PROBLEM; repeatable.",
+    ),
+    output: Output = None,
+    source: OfTrace,
+    reading: Reading,
+) -> Answer:
     """Write a random instance with the paper's statistics, or one from a trace.
 
     Without -o the instance itself goes to stdout.
     """
     if output is not None:
         target(output, ".json", ".json.gz")
-    given = trace_flags.given(servers=servers, gpus=gpus, demand=demand)
-    reading = trace_flags.reading(state, cluster, fractional, plausibility)
-    if trace is None:
-        _validate_trace_flags(given, at, column, reading)
-        inst = _random(problem, seed, setting or [])
+    if source.trace is None:
+        _refuse_options_of_traces(source, reading)
+        inst = _random(problem, seed, setting)
     else:
-        mapping = columns_of(column) if column else layout
-        inst = _from_trace(problem, trace, at, mapping, reading, given, seed, setting or [])
+        inst = _from_trace(problem, source, reading, seed, setting)
     if output is None:
-        put(json_text(inst.to_data()))
-        return
+        data = inst.to_data()
+        return Answer(data, partial(put, json_text(data)))
     api.save(inst, output)
     labels = {"name": inst.name, "problem": inst.problem}
     labels |= {"file": str(output), "sha256": inst.sha256}
-    (put_json if as_json else fields)(labels)
+    return Answer(labels, partial(fields, labels))
 
 
-def _validate_trace_flags(
-    given: dict[str, Any], at: str | None, column: list[str] | None, reading: dict[str, Any]
-) -> None:
-    for name, value in given.items():
+def _refuse_options_of_traces(source: OfTrace, reading: Reading) -> None:
+    for name, value in source.sizes().items():
         raise OptionError(f"--{name} belongs to --trace; write --set {name}={value}")
-    if at is not None or column:
+    if source.at is not None or reading.column:
         raise OptionError("--at and --column belong to --trace; name the trace, or leave them out")
-    for name in reading:
-        flag = trace_flags.flag_of(name)
-        raise OptionError(f"--{flag} belongs to --trace; name the trace, or leave it out")
+    for name in given(reading):
+        raise OptionError(f"{flag(name)} belongs to --trace; name the trace, or leave it out")
 
 
 def _random(problem: str, seed: int, pairs: list[str]) -> Instance:
@@ -130,29 +114,24 @@ def _random(problem: str, seed: int, pairs: list[str]) -> Instance:
 
 
 def _from_trace(
-    problem: str,
-    trace: str,
-    at: str | None,
-    mapping: Any,
-    reading: dict[str, Any],
-    given: dict[str, Any],
-    seed: int,
-    pairs: list[str],
+    problem: str, source: OfTrace, reading: Reading, seed: int, pairs: list[str]
 ) -> Instance:
-    if at is None:
+    if source.trace is None or source.at is None:
         raise OptionError("--trace needs a moment; add --at 3d, or 12h, 90m, 45s")
     module = adapter(problem)
     known = parameters(module.instance)
     shared = {k: v for k, v in parameters(snapshot, skip=2).items() if k in _SHARED}
     whose = f"{problem} at the moment of a trace"
-    chosen = {"servers": module.SERVERS} | given | settings(pairs, shared | known, whose)
+    chosen = {"servers": module.SERVERS} | source.sizes()
+    chosen |= settings(pairs, shared | known, whose)
     options = {k: chosen.pop(k) for k in known if k in chosen}
     if "demand" in chosen:
         raise OptionError(f"{problem} takes no --demand; leave it out")
-    moment = parse_duration(at)
-    say(Stage.LOADING, f"the trace {trace}")
+    moment = parse_duration(source.at)
+    say(Stage.LOADING, f"the trace {source.trace}")
+    mapping = columns_of(reading.column) if reading.column else source.layout
     with notes_on_stderr("dlsched.records.traces"):
-        jobs = read_trace(trace, mapping, **reading)
-    say(Stage.BUILDING, f"the cluster at {at}: replaying the trace")
+        jobs = read_trace(source.trace, mapping, **reading.options())
+    say(Stage.BUILDING, f"the cluster at {source.at}: replaying the trace")
     shot = snapshot(jobs, moment, seed=seed, **chosen)
     return shot.instance(problem, **options)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import inspect
 from enum import StrEnum
-from typing import Annotated
 
 import typer
 
 from dlsched import registry
-from dlsched.cli.flags import Json, offered
-from dlsched.cli.output import Column, put_json, put_rows
+from dlsched.cli.options import offered
+from dlsched.cli.output import Answer
+from dlsched.cli.tables import Column, put_rows
 from dlsched.display.table import Row
 from dlsched.library import index
 from dlsched.results.objective import bound_from_data
@@ -27,28 +27,27 @@ class What(StrEnum):
 
 
 def list_(
-    what: Annotated[What | None, typer.Argument(help="Everything by default.")] = None,
-    problem: Annotated[
-        str | None,
-        typer.Option(
-            "--problem",
-            "-p",
-            metavar="NAME",
-            help="Of one problem only.",
-            autocompletion=offered("problems"),
-        ),
-    ] = None,
-    as_json: Json = False,
-) -> None:
+    *,
+    what: What | None = typer.Argument(None, help="Everything by default."),
+    problem: str | None = typer.Option(
+        None,
+        "--problem",
+        "-p",
+        metavar="NAME",
+        help="Of one problem only.",
+        autocompletion=offered("problems"),
+    ),
+) -> Answer:
     """List problems, shipped instances, methods and scheduling policies."""
     owners = [registry.problem(problem)] if problem else registry.usable_problems()
     chosen = [what] if what else list(What)
     listed = {str(kind): _ROWS[kind](owners) for kind in chosen}
-    if as_json:
-        put_json(listed)
-        return
-    for kind, rows in listed.items():
-        put_rows(rows, _COLUMNS, title=kind if len(listed) > 1 else None)
+
+    def put() -> None:
+        for kind, rows in listed.items():
+            put_rows(rows, _COLUMNS, title=kind if len(listed) > 1 else None)
+
+    return Answer(listed, put)
 
 
 def _problems(owners: list[registry.Problem]) -> list[Row]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from dlsched.cli.flags import Json
-from dlsched.cli.output import put_json, put_line
+from dlsched.cli.exits import Exit
+from dlsched.cli.output import Answer, put_line
 from dlsched.cli.progress import say
 from dlsched.run import Stage
 from dlsched.sweeps import merge as merge_shards
@@ -18,25 +18,20 @@ _MOST_NAMED = 10
 
 
 def merge(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder with the plan.")],
-    as_json: Json = False,
-) -> None:
+    folder: Path = typer.Argument(metavar="DIR", help="The folder with the plan."),
+) -> Answer:
     """Join the rows of all shards; refuse rows that disagree, and list what is missing."""
     say(Stage.LOADING, f"the shards in {folder}")
     merged = merge_shards(folder)
-    if as_json:
-        put_json(
-            {
-                "runs": merged.runs,
-                "added": merged.added,
-                "repeated": merged.repeated,
-                "missing": list(merged.missing),
-                "foreign": merged.foreign,
-            }
-        )
-    else:
-        _put(folder, merged)
-    raise typer.Exit(1 if merged.missing else 0)
+    data = {
+        "runs": merged.runs,
+        "added": merged.added,
+        "repeated": merged.repeated,
+        "missing": list(merged.missing),
+        "foreign": merged.foreign,
+    }
+    status = Exit.NEGATIVE if merged.missing else Exit.OK
+    return Answer(data, partial(_put, folder, merged), status)
 
 
 def _put(folder: Path, merged: Merged) -> None:

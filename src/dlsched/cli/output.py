@@ -1,20 +1,49 @@
-"""Lines, fields and JSON on stdout, where nothing else is written."""
+"""Answers on stdout, where nothing else is written: lines, fields and JSON."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
+import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import textwrap
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, TextIO
 
-from dlsched.cli.exits import put
-from dlsched.cli.layout import Column
-from dlsched.cli.tables import LeftOut, fits, put_table
-from dlsched.cli.text import broken, named_lines
-from dlsched.text.figures import display
+from dlsched.cli.exits import Exit, put
+from dlsched.text.figures import display, printable
+
+NARROWEST = 40
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a command answers.
+
+    Attributes
+    ----------
+    data
+        What ``--json`` writes.
+    put
+        Writes it for people.
+    """
+
+    data: Any
+    put: Callable[[], None]
+    status: Exit = Exit.OK
+
+
+def on_terminal() -> bool:
+    """Return whether lines have to fit a terminal, or a width that ``COLUMNS`` states."""
+    return bool(sys.stdout and sys.stdout.isatty()) or "COLUMNS" in os.environ
+
+
+def line_width() -> int:
+    """Return the characters of a line of the terminal; ``COLUMNS`` takes precedence."""
+    return max(NARROWEST, shutil.get_terminal_size().columns)
 
 
 def put_json(data: Any) -> None:
@@ -23,34 +52,30 @@ def put_json(data: Any) -> None:
 
 
 def put_line(text: str, indent: int = 0) -> None:
-    """Write a line of plain text; on a narrow terminal it goes on in further lines, indented."""
-    put("\n".join(broken(text, indent)) + "\n")
+    """Write a line of plain text; on a narrow terminal it goes on in further lines, indented.
+
+    It is broken at blanks only, so that a path can be copied.
+    """
+    text = printable(text)
+    if on_terminal():
+        text = textwrap.fill(
+            text,
+            line_width(),
+            subsequent_indent=" " * indent,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+    put(text + "\n")
 
 
-def put_rows(
-    rows: Sequence[Mapping[str, Any]],
-    columns: Mapping[str, Column],
-    title: str | None = None,
-    text: Callable[[object], str] = display,
-) -> None:
-    """Write rows as a table; lists and mappings in a cell are written with commas."""
-    names = [*rows[0]] if rows else ["name"]
-    cells = ([_cell(value, text) for value in row.values()] for row in rows)
-    put_table([columns.get(name, name) for name in names], cells, title=title)
-
-
-def _cell(value: Any, text: Callable[[object], str]) -> Any:
-    if isinstance(value, list):
-        return ", ".join(map(str, value))
-    if isinstance(value, dict):
-        return ", ".join(f"{name}={text(entry)}" for name, entry in value.items())
-    return value
-
-
-def fields(data: Mapping[str, object]) -> None:
-    """Write names and values line by line, without empty values."""
-    rows = [(name, display(value)) for name, value in data.items() if value not in (None, "")]
-    put("".join(f"{line}\n" for line in named_lines(rows)))
+def fields(data: Mapping[str, object], indent: int = 0) -> None:
+    """Write names and values line by line, aligned, without empty values."""
+    shown = {name: display(value) for name, value in data.items() if value not in (None, "")}
+    label = indent + max(map(len, map(printable, shown)), default=0) + 2
+    for name, value in shown.items():
+        longest = max(map(len, value.split()), default=0)
+        fits = not on_terminal() or label + longest <= line_width()
+        put_line(f"{' ' * indent + printable(name):<{label}}{value}", label if fits else indent + 2)
 
 
 @contextmanager
@@ -87,16 +112,3 @@ def _beside_stderr() -> Iterator[TextIO]:
     encoding, errors = sys.stderr.encoding, sys.stderr.errors
     with open(descriptor, "w", buffering=1, encoding=encoding, errors=errors) as stream:
         yield stream
-
-
-__all__ = [
-    "Column",
-    "LeftOut",
-    "fields",
-    "fits",
-    "put_json",
-    "put_line",
-    "put_rows",
-    "put_table",
-    "stdout_for_answers",
-]

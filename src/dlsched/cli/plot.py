@@ -6,15 +6,16 @@ import re
 import warnings
 from collections.abc import Sequence
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, cast
 
 import typer
 
 from dlsched import api
 from dlsched.cli.exits import put_note
-from dlsched.cli.flags import InstanceName, Json
-from dlsched.cli.output import put_json, put_line
+from dlsched.cli.options import InstanceName
+from dlsched.cli.output import Answer, put_line
 from dlsched.cli.progress import say
 from dlsched.cli.settings import target
 from dlsched.display.drawing.files import FORMATS, picture_bytes
@@ -46,29 +47,28 @@ class Background(StrEnum):
 
 
 def plot(
+    *,
     instance: InstanceName,
-    output: Annotated[
-        Path,
-        typer.Option("--output", "-o", metavar="FILE", help="A .pdf, .svg or .png file to write."),
-    ],
-    solution: Annotated[
-        str | None, typer.Argument(metavar="[SOLUTION]", help="A .json or .json.gz file.")
-    ] = None,
-    solution_option: Annotated[
-        str | None, typer.Option("--solution", "-s", metavar="FILE", help="The same, as an option.")
-    ] = None,
-    width: Annotated[
-        Width, typer.Option(help="For one column of a paper, 3.3 inches, or for two, 7 inches.")
-    ] = Width.DOUBLE,
-    color_by: Annotated[
-        str | None, typer.Option(metavar="NAME", help="What colours mean, as job or status.")
-    ] = None,
-    title: Annotated[str | None, typer.Option(metavar="TEXT", help="Instead of our title.")] = None,
-    background: Annotated[
-        Background, typer.Option(help="A plate is white with round corners, for dark pages.")
-    ] = Background.WHITE,
-    as_json: Json = False,
-) -> None:
+    output: Path = typer.Option(
+        ..., "--output", "-o", metavar="FILE", help="A .pdf, .svg or .png file to write."
+    ),
+    solution: str | None = typer.Argument(
+        None, metavar="[SOLUTION]", help="A .json or .json.gz file."
+    ),
+    solution_option: str | None = typer.Option(
+        None, "--solution", "-s", metavar="FILE", help="The same, as an option."
+    ),
+    width: Width = typer.Option(
+        Width.DOUBLE, help="For one column of a paper, 3.3 inches, or for two, 7 inches."
+    ),
+    color_by: str | None = typer.Option(
+        None, metavar="NAME", help="What colours mean, as job or status."
+    ),
+    title: str | None = typer.Option(None, metavar="TEXT", help="Instead of our title."),
+    background: Background = typer.Option(
+        Background.WHITE, help="A plate is white with round corners, for dark pages."
+    ),
+) -> Answer:
     """Draw an instance, with a solution or without."""
     target(output, *(f".{form}" for form in FORMATS))
     if solution is not None and solution_option is not None:
@@ -94,10 +94,7 @@ def plot(
         picture = picture_bytes(cast("Figure", axes.figure), output.suffix[1:], background.value)
     write_bytes(output, picture)
     _note(caught)
-    if as_json:
-        put_json({"files": [str(output)]})
-    else:
-        put_line(f"written: {output}")
+    return Answer({"files": [str(output)]}, partial(put_line, f"written: {output}"))
 
 
 def _note(caught: Sequence[warnings.WarningMessage]) -> None:

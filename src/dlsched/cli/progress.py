@@ -16,7 +16,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from dlsched.cli.exits import clearing
-from dlsched.cli.text import wrapped
 from dlsched.results.result import Point
 from dlsched.run import Stage, describe_point
 from dlsched.text.figures import printable
@@ -46,19 +45,19 @@ class Display(logging.Handler):
         Runs made, and runs altogether, 0 if the command makes one only; the name of this run.
     lines
         What is being done, by worker; one entry for a command without workers.
+    point
+        How far the search is.
     """
 
     def __init__(self) -> None:
         super().__init__(logging.INFO)
-        self.done, self.total, self.label = 0, 0, ""
-        self.lines: dict[object, str] = {}
-        self.point = ""
-        self.began = self.shown_from = _now()
+        self.began = _now()
         self.due = LINE_AFTER
         self.live: Live | None = None
         self.ended = threading.Event()
         self.guard = threading.RLock()
         self.terminal = bool(sys.stderr and sys.stderr.isatty())
+        self.clear()
 
     def __enter__(self) -> Display:
         """Begin to listen."""
@@ -79,62 +78,64 @@ class Display(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Take note of a stage or a point; print what a sweep says of its workers."""
         text = printable(record.getMessage())
-        if hasattr(record, "notice"):
-            self.print_notice(text)
-        if not hasattr(record, "stage"):
-            return
         with self.guard:
+            if hasattr(record, "notice"):
+                self._remove_live()
+                if sys.stderr is not None:
+                    print(text, file=sys.stderr, flush=True)
             if hasattr(record, "point"):
                 self.point = text
-            else:
+            elif hasattr(record, "stage"):
                 self.lines[None] = f"{self.label}: {text}" if self.label else text
                 if record.stage not in (Stage.BUILDING, Stage.SEARCHING) or " level " in text:
                     self.point = ""  # another level has other values
 
-    def print_notice(self, text: str) -> None:
-        """Write a line that stays, above what is shown."""
-        with self.guard:
-            if self.live is not None:
-                self.live.stop()
-                self.live = None
-            if sys.stderr is not None:
-                print(text, file=sys.stderr, flush=True)
-
     def clear(self) -> None:
         """Remove what is shown, as something else is going to be written."""
         with self.guard:
-            if self.live is not None:
-                self.live.stop()
-            self.live, self.lines, self.point = None, {}, ""
+            self._remove_live()
             self.done, self.total, self.label = 0, 0, ""
-            self.shown_from = _now()
+            self.lines: dict[object, str] = {}
+            self.point = ""
+            self.shown_from = _now() + LIVE_AFTER
+
+    def _remove_live(self) -> None:
+        if self.live is not None:
+            self.live.stop()
+        self.live = None
 
     def _watch(self) -> None:
         while not self.ended.wait(_TICK):
-            self.show()
+            with self.guard:
+                self._show()
 
-    def show(self) -> None:
+    def _show(self) -> None:
         """Bring the terminal up to date, or write a line if it is time for one."""
-        with self.guard:
-            if self.ended.is_set() or not (self.lines or self.total):
-                return
-            if self.terminal:
+        if self.ended.is_set() or not (self.lines or self.total):
+            return
+        if self.terminal:
+            if _now() >= self.shown_from:
                 self._refresh()
-            elif self.elapsed() >= self.due:
-                self._print()
-                self.due = self.elapsed() + min(self.elapsed(), _LONGEST_PAUSE)
+        elif self.elapsed() >= self.due:
+            if sys.stderr is not None:
+                said = "; ".join(self._texts())
+                print(f"[{self.elapsed():.0f} s]", said, file=sys.stderr, flush=True)
+            self.due = self.elapsed() + min(self.elapsed(), _LONGEST_PAUSE)
 
     def elapsed(self) -> float:
         """Seconds since the command began."""
         return _now() - self.began
 
-    def _refresh(self) -> None:
-        if self.live is None:
-            if _now() < self.shown_from + LIVE_AFTER:
-                return
-            from rich.console import Console
-            from rich.live import Live
+    def _texts(self) -> list[str]:
+        """Return how many runs are made, and what is being done."""
+        made = [f"{self.done:,} of {self.total:,} runs"] if self.total else []
+        return made + [text for text in (*self.lines.values(), self.point) if text][:_MOST_LINES]
 
+    def _refresh(self) -> None:
+        from rich.console import Console
+        from rich.live import Live
+
+        if self.live is None:
             self.live = Live(
                 console=Console(stderr=True),
                 auto_refresh=False,
@@ -143,46 +144,25 @@ class Display(logging.Handler):
                 redirect_stderr=False,
             )
             self.live.start()
-        self.live.update(self.rendered(self.live.console.width), refresh=True)
+        self.live.update(self._rendered(), refresh=True)
 
-    def rendered(self, width: int) -> RenderableType:
-        """Return the present state for a terminal of this width."""
-        from rich.console import Group
+    def _rendered(self) -> RenderableType:
+        """Return the present state: the clock, and beside it a line or more for each text."""
         from rich.progress_bar import ProgressBar
         from rich.table import Table
         from rich.text import Text
 
-        clock = f"{_clock(self.elapsed())}  "
-        parts: list[RenderableType] = []
-        texts = [text for text in self.lines.values() if text][:_MOST_LINES]
+        grid = Table.grid(padding=(0, 2, 0, 0))
+        clock = _clock(self.elapsed())
+        for text in self._texts():
+            grid.add_row(clock, Text(text))
+            clock = ""
         if self.total:
-            words = f"{self.done:,} of {self.total:,} runs  {clock}{self._left()}".rstrip()
-            row = Table.grid(padding=(0, 1))
-            bar = ProgressBar(total=self.total, completed=self.done, width=_BAR)
-            if len(words) + _BAR < width:
-                row.add_row(bar, words)
-            else:
-                row.add_row(words)
-            parts.append(row)
-            clock = "  "
-        for text in [*texts, *([self.point] if self.point else [])]:
-            first, *rest = wrapped(text, max(1, width - len(clock) - 1))
-            margin = " " * len(clock)
-            parts += [Text(clock + first), *(Text(margin + line) for line in rest)]
-            clock = margin
-        return Group(*parts)
-
-    def _left(self) -> str:
-        """Return the time that the remaining runs take if they are like those made."""
-        if not self.done:
-            return ""
-        return f"about {_clock(self.elapsed() / self.done * (self.total - self.done))} left"
-
-    def _print(self) -> None:
-        words = [f"{self.done:,} of {self.total:,} runs"] if self.total else []
-        words += [text for text in (*self.lines.values(), self.point) if text][:_MOST_LINES]
-        if sys.stderr is not None:
-            print(f"[{self.elapsed():.0f} s]", "; ".join(words), file=sys.stderr, flush=True)
+            grid.add_row("", ProgressBar(total=self.total, completed=self.done, width=_BAR))
+        if self.done:
+            left = self.elapsed() / self.done * (self.total - self.done)
+            grid.add_row("", f"about {_clock(left)} left")
+        return grid
 
 
 _displays: list[Display] = []

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from dlsched.cli.exits import put_note
-from dlsched.cli.trace_flags import flag_of
+from dlsched.cli.options import Jobs, Machines, Reading, Record, flag, given
+from dlsched.cli.progress import say
+from dlsched.cli.settings import settings
 from dlsched.errors import OptionError
-from dlsched.records import Period
 from dlsched.records.history.fields import FORMATS
 from dlsched.records.history.reader import detect, read_history
 from dlsched.records.traces.reader import SHIPPED, read_trace
 from dlsched.records.traces.record import counted
+from dlsched.run import Stage
 from dlsched.simulation import Cluster, Simulation, Workload
 from dlsched.simulation import simulate as run_simulation
+from dlsched.simulation.workload.profiles import profile_options
 
 SERVERS = 8
 GPUS = 8
@@ -26,113 +29,84 @@ GPUS = 8
 OF_RECORDS = ("sacct", "swf", "kueue")
 """Formats that are found out to be a scheduler's record."""
 
+RunPolicy = Callable[..., Simulation]
+"""Simulates a policy on what was read, by the options of `dlsched.simulation.simulate`."""
 
-@dataclass(frozen=True)
-class Source:
-    """The file and the flags that say how it is read.
 
-    Attributes
-    ----------
-    layout
-        The format, or ``"auto"``.
-    columns
-        ``--column``: which column holds which field.
-    reading
-        Options of `dlsched.records.read_trace`, by name, those that were given.
-    record
-        Options of `dlsched.read_history` and of a window, by name, those that were given.
-    machines
-        The cluster of a trace, by name, what was given.
-    profiles
-        Name and options of a set of profiles.
-    workload
-        Options of `Workload.from_trace`, by name, those that were given.
-    timezone
-        The zone of a record's times without one; a trace has none.
-    """
-
-    name: str
-    layout: str
-    columns: Sequence[str] = ()
-    reading: Mapping[str, Any] = field(default_factory=dict)
-    record: Mapping[str, Any] = field(default_factory=dict)
-    machines: Mapping[str, Any] = field(default_factory=dict)
-    profiles: tuple[str | None, Mapping[str, Any]] = (None, {})
-    workload: Mapping[str, Any] = field(default_factory=dict)
-    timezone: str | None = None
-
-    def load(self) -> Callable[..., Simulation]:
-        """Read the file; return what simulates a policy on it, by the options of `simulate`."""
-        if self._is_record():
-            return self._load_record()
-        for name in self.record:
+def simulated(
+    name: str, layout: str, machines: Machines, jobs: Jobs, reading: Reading, record: Record
+) -> RunPolicy:
+    """Read a trace or a record, whichever it is; refuse options that belong to the other."""
+    if jobs.profile_option and jobs.profiles is None:
+        raise OptionError("--profile-option belongs to --profiles; name the set of profiles")
+    of_record = given(record)
+    of_record.pop("timezone", None)
+    if _is_record(name, layout, bool(reading.column), bool(of_record)):
+        of_trace = given(machines) | given(jobs) | given(reading)
+        of_trace.pop("column", None)
+        for option in of_trace:
             raise OptionError(
-                f"--{name} belongs to a scheduler's record; name its format: --format sacct, or "
-                "leave it out"
+                f"{flag(option)} does not belong to a scheduler's record, whose jobs and nodes are "
+                "taken as they are; leave it out"
             )
-        mapping = columns_of(self.columns) if self.columns else self.layout
-        profiles, options = self.profiles
-        trace: Any = self.name
-        if mapping != "auto" or self.reading:
-            with notes_on_stderr("dlsched.records.traces"):
-                trace = read_trace(self.name, mapping, **self.reading)
-        workload = Workload.from_trace(trace, profiles, **self.workload, **options)
-        cluster = Cluster.uniform(
-            self.machines.get("servers", SERVERS),
-            self.machines.get("gpus", GPUS),
-            cpus=self.machines.get("cpus"),
-            memory=self.machines.get("memory"),
+        say(Stage.LOADING, name)
+        return _record(name, layout, reading, record)
+    for option in of_record:
+        raise OptionError(
+            f"{flag(option)} belongs to a scheduler's record; name its format: --format sacct, or "
+            "leave it out"
         )
-        fitting, larger = workload.up_to(cluster.gpus)
-        if larger:
-            jobs = counted(larger, "job")
-            put_note(f"{jobs} larger than the cluster's {cluster.gpus} GPUs: left out")
+    say(Stage.LOADING, name)
+    return _trace(name, layout, machines, jobs, reading)
 
-        def run(policy: str, **chosen: Any) -> Simulation:
-            return run_simulation(fitting, cluster, policy, **chosen)
 
-        return run
+def _is_record(name: str, layout: str, columns_named: bool, record_asked: bool) -> bool:
+    if layout in FORMATS:
+        return True
+    if layout != "auto" or columns_named or name in SHIPPED:
+        return False
+    return record_asked or (Path(name).is_file() and detect(Path(name), name) in OF_RECORDS)
 
-    def _is_record(self) -> bool:
-        if self.layout in FORMATS:
-            return True
-        if self.layout != "auto" or self.columns or self.name in SHIPPED:
-            return False
-        if self.record:
-            return True
-        return Path(self.name).is_file() and detect(Path(self.name), self.name) in OF_RECORDS
 
-    def _load_record(self) -> Callable[..., Simulation]:
-        given = [*self.machines, *self.reading, *self.workload]
-        given += ["profiles"] if self.profiles[0] is not None else []
-        for name in given:
-            flag = flag_of(name)
-            raise OptionError(
-                f"--{flag} does not belong to a scheduler's record, whose jobs and nodes are taken "
-                "as they are; leave it out"
-            )
-        options = dict(self.record)
-        knows = options.pop("knows", "limit")
-        window = {name: options.pop(name, None) for name in ("since", "until", "partition")}
-        named = options.pop("columns", None)
-        columns: Any = named.split(",") if named else None
-        if self.columns:
-            columns = columns_of(self.columns)
-        with notes_on_stderr("dlsched.records.history"):
-            history = read_history(
-                self.name, self.layout, columns=columns, timezone=self.timezone, **options
-            )
-        period: Period = history.within(
-            window["since"], window["until"], partition=window["partition"]
+def _trace(name: str, layout: str, machines: Machines, jobs: Jobs, reading: Reading) -> RunPolicy:
+    options: dict[str, Any] = {}
+    if jobs.profiles is not None:
+        known = profile_options(jobs.profiles)
+        options = settings(jobs.profile_option, known, f"--profiles {jobs.profiles}")
+    trace: Any = name
+    mapping = columns_of(reading.column) if reading.column else layout
+    if mapping != "auto" or reading.options():
+        with notes_on_stderr("dlsched.records.traces"):
+            trace = read_trace(name, mapping, **reading.options())
+    workload = Workload.from_trace(
+        trace, jobs.profiles, together=jobs.together, limit=jobs.limit, **options
+    )
+    cluster = Cluster.uniform(
+        machines.servers or SERVERS,
+        machines.gpus or GPUS,
+        cpus=machines.cpus,
+        memory=machines.memory,
+    )
+    fitting, larger = workload.up_to(cluster.gpus)
+    if larger:
+        put_note(
+            f"{counted(larger, 'job')} larger than the cluster's {cluster.gpus} GPUs: left out"
         )
-        nodes = f"{history.capacity.total:,} on the nodes, by {history.capacity.source}"
-        for sentence in (nodes, *period.notes):
-            put_note(sentence)
+    return partial(run_simulation, fitting, cluster)
 
-        def run(policy: str, **chosen: Any) -> Simulation:
-            return period.simulate(policy, knows=knows, **chosen)
 
-        return run
+def _record(name: str, layout: str, reading: Reading, record: Record) -> RunPolicy:
+    columns: Any = record.columns.split(",") if record.columns else None
+    if reading.column:
+        columns = columns_of(reading.column)
+    with notes_on_stderr("dlsched.records.history"):
+        history = read_history(name, layout, columns=columns, **record.reader_options())
+    period = history.within(record.since, record.until, partition=record.partition)
+    nodes = f"{history.capacity.total:,} on the nodes, by {history.capacity.source}"
+    for sentence in (nodes, *period.notes):
+        put_note(sentence)
+    knows: Any = record.knows or "limit"  # another word is refused by name
+    return partial(period.simulate, knows=knows)
 
 
 @contextmanager

@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+import typer
+
 from dlsched.cli.exits import put_note
 from dlsched.cli.progress import say
 from dlsched.cli.settings import target
 from dlsched.display.drawing.files import FORMATS, picture_bytes
 from dlsched.extras import require
 from dlsched.records import write_swf
-from dlsched.records.history.writers.runs import moment
+from dlsched.records.history.writers.runs import BEGIN, moment
 from dlsched.records.history.writers.sacct import write_sacct, zone_of
 from dlsched.run import Stage
 from dlsched.schema.files import validate_target, write_bytes
@@ -25,23 +27,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Outputs:
-    """Files to write, None for those that were not asked for, and the clock of the records.
+    """Files to write besides the log."""
 
-    Attributes
-    ----------
-    begin
-        Time 0 of the simulation, in UTC.
-    timezone
-        IANA name of the zone of ``sacct``'s times.
-    """
+    sacct: Path | None = typer.Option(
+        None, metavar="FILE", help="Write it as `sacct` of Slurm prints it, in --timezone."
+    )
+    swf: Path | None = typer.Option(
+        None, metavar="FILE", help="Write it in the Standard Workload Format."
+    )
+    timeline: Path | None = typer.Option(
+        None,
+        metavar="FILE",
+        help="Draw every GPU over time: .html, that can be zoomed, .svg, .pdf or .png.",
+    )
+    begin: str = typer.Option(BEGIN, metavar="TIME", help="Time 0 in --sacct and --swf, UTC.")
 
-    sacct: Path | None
-    swf: Path | None
-    timeline: Path | None
-    begin: str
-    timezone: str
-
-    def require_usable(self) -> None:
+    def require_usable(self, timezone: str) -> None:
         """Refuse what cannot be written, before the simulation.
 
         Raises
@@ -52,7 +53,7 @@ class Outputs:
             If the library of a picture is not installed.
         """
         moment(self.begin)
-        zone_of(self.timezone)
+        zone_of(timezone)
         for path in (self.sacct, self.swf):
             if path is not None:
                 validate_target(path)
@@ -63,12 +64,12 @@ class Outputs:
             else:
                 require("matplotlib", "drawing")
 
-    def write(self, run: Simulation) -> None:
+    def write(self, run: Simulation, timezone: str) -> None:
         """Write the files; what a record cannot say of the simulation is noted on stderr."""
         notes: tuple[str, ...] = ()
         if self.sacct is not None:
             say(Stage.BUILDING, str(self.sacct))
-            notes += write_sacct(run, self.sacct, begin=self.begin, timezone=self.timezone)
+            notes += write_sacct(run, self.sacct, begin=self.begin, timezone=timezone)
         if self.swf is not None:
             say(Stage.BUILDING, str(self.swf))
             notes += write_swf(run, self.swf, begin=self.begin)

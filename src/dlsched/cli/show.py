@@ -5,43 +5,39 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any
+from functools import partial
+from typing import Any
 
 import typer
 
 from dlsched import library
 from dlsched.api import load
-from dlsched.cli.flags import INSTANCE_HELP, Json, offered
-from dlsched.cli.output import Column, fields, put_json, put_line, put_rows
+from dlsched.cli.options import INSTANCE_HELP, offered
+from dlsched.cli.output import Answer, fields, put_line
 from dlsched.cli.progress import say
 from dlsched.cli.settings import parameters
-from dlsched.registry import problem, problem_names
+from dlsched.cli.tables import Column, put_rows
+from dlsched.registry import Problem, problem, problem_names
 from dlsched.run import Stage
 from dlsched.schema.files import JsonObject
 
+_TITLES = {"levels": "objective", "methods": "methods", "generator": "generate"}
+"""Of the tables of a problem."""
 _COLUMNS = {name: Column(name, wraps=True) for name in ("summary", "options", "default", "meaning")}
 
 
 def show(
-    name: Annotated[
-        str,
-        typer.Argument(
-            metavar="PROBLEM|INSTANCE",
-            help=f"A problem. {INSTANCE_HELP}",
-            autocompletion=offered("problems_and_instances"),
-        ),
-    ],
-    as_json: Json = False,
-) -> None:
+    name: str = typer.Argument(
+        metavar="PROBLEM|INSTANCE",
+        help=f"A problem. {INSTANCE_HELP}",
+        autocompletion=offered("problems", "instances", "files"),
+    ),
+) -> Answer:
     """Show a problem with its methods and generator, or an instance's summary."""
-    if name in problem_names():
-        _problem(name, as_json)
-    else:
-        _instance(name, as_json)
+    return _problem(problem(name)) if name in problem_names() else _instance(name)
 
 
-def _problem(name: str, as_json: bool) -> None:
-    owner = problem(name)
+def _problem(owner: Problem) -> Answer:
     generator = owner.module("generate").generate
     meanings = described(inspect.getdoc(generator) or "")
     data: JsonObject = {
@@ -64,20 +60,21 @@ def _problem(name: str, as_json: bool) -> None:
             for k, v in parameters(generator).items()
         ],
     }
-    if as_json:
-        put_json(data)
-        return
-    put_line(f"{owner.name}: {owner.title}")
-    put_line(owner.source)
-    put_line("")
-    for part, title in (("levels", "objective"), ("methods", "methods"), ("generator", "generate")):
-        if data[part]:
-            put_rows(data[part], _COLUMNS, title=title, text=str)
     other = ", or another method that suits the instance better" if owner.choose else ""
-    put_line(f'"exact" stands for {owner.exact}{other}.')
+
+    def put() -> None:
+        put_line(f"{owner.name}: {owner.title}")
+        put_line(owner.source)
+        put_line("")
+        for part, title in _TITLES.items():
+            if data[part]:
+                put_rows(data[part], _COLUMNS, title=title, text=str)
+        put_line(f'"exact" stands for {owner.exact}{other}.')
+
+    return Answer(data, put)
 
 
-def _instance(source: str, as_json: bool) -> None:
+def _instance(source: str) -> Answer:
     say(Stage.LOADING, source)
     inst = load(source)
     sizes: JsonObject = {}
@@ -87,17 +84,14 @@ def _instance(source: str, as_json: bool) -> None:
             sizes[field] = len(value) if isinstance(value, (tuple, dict)) else _as_json(value)
     bounds = library.best_bounds(inst.sha256)
     known = bounds.as_dict() if bounds is not None else {}
-    if as_json:
-        labels = {k: getattr(inst, k) for k in ("name", "problem", "source", "notes", "sha256")}
-        put_json(
-            labels | {"size": sizes, "bound": {k: b and b.to_data() for k, b in known.items()}}
-        )
-        return
-    fields(
-        {"name": inst.name, "problem": inst.problem, "source": inst.source, "notes": inst.notes}
-        | sizes
-        | {f"bound on {k}": b for k, b in known.items()}
-        | {"sha256": inst.sha256}
+    labels = {k: getattr(inst, k) for k in ("name", "problem", "source", "notes")}
+    digest = {"sha256": inst.sha256}
+    said = {f"bound on {k}": b for k, b in known.items()}
+    return Answer(
+        labels
+        | digest
+        | {"size": sizes, "bound": {k: b and b.to_data() for k, b in known.items()}},
+        partial(fields, labels | sizes | said | digest),
     )
 
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from dlsched import api
-from dlsched.cli import flags
-from dlsched.cli.exits import put
-from dlsched.cli.flags import InstanceName, Json
-from dlsched.cli.output import put_line, stdout_for_answers
+from dlsched.cli.options import InstanceName, Limits, Output, Variant, offered
+from dlsched.cli.output import Answer, put_line, stdout_for_answers
 from dlsched.cli.progress import hide, point, say
 from dlsched.cli.settings import settings, target
 from dlsched.cli.verdict import exit_status, put_result
@@ -22,47 +19,34 @@ from dlsched.variants import VariantProblem, owner_of
 
 
 def solve(
+    *,
     instance: InstanceName,
-    method: Annotated[
-        str,
-        typer.Option(
-            "--method",
-            "-m",
-            metavar="METHOD",
-            help="A method, or MODULE:FUNCTION.",
-            autocompletion=flags.offered("methods"),
-        ),
-    ] = "exact",
-    time_limit: flags.TimeLimit = None,
-    gap: flags.Gap = 0.0,
-    threads: flags.Threads = 1,
-    seed: flags.Seed = 0,
-    solver: flags.Solver = "highs",
-    solver_option: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--solver-option", metavar="K=V", help="Of the solver, by its own names; repeatable."
-        ),
-    ] = None,
-    start: Annotated[
-        str | None, typer.Option("--start", metavar="FILE", help="A solution to start from.")
-    ] = None,
-    variant: flags.Variant = None,
-    option: Annotated[
-        list[str] | None,
-        typer.Option("--option", metavar="K=V", help="An option of the method; repeatable."),
-    ] = None,
-    output: flags.Output = None,
-    certify: Annotated[
-        bool, typer.Option("--certify", help="Prove the optimum, and check the proof.")
-    ] = False,
-    proof: Annotated[
-        Path | None,
-        typer.Option("--proof", metavar="FILE", help="For the proof; implies --certify."),
-    ] = None,
-    log: Annotated[bool, typer.Option("--log", help="Show the solver's log on stderr.")] = False,
-    as_json: Json = False,
-) -> None:
+    method: str = typer.Option(
+        "exact",
+        "--method",
+        "-m",
+        metavar="METHOD",
+        help="A method, or MODULE:FUNCTION.",
+        autocompletion=offered("methods"),
+    ),
+    option: list[str] = typer.Option(
+        [], metavar="K=V", help="An option of the method; repeatable."
+    ),
+    limits: Limits,
+    solver_option: list[str] = typer.Option(
+        [], metavar="K=V", help="Of the solver, by its own names; repeatable."
+    ),
+    start: str | None = typer.Option(None, metavar="FILE", help="A solution to start from."),
+    variant: Variant = None,
+    output: Output = None,
+    certify: bool = typer.Option(
+        False, "--certify", help="Prove the optimum, and check the proof."
+    ),
+    proof: Path | None = typer.Option(
+        None, metavar="FILE", help="For the proof; implies --certify."
+    ),
+    log: bool = typer.Option(False, "--log", help="Show the solver's log on stderr."),
+) -> Answer:
     """Solve an instance and check the answer.
 
     Ctrl-C ends the search; the best solution found so far is shown, and the exit status is 130.
@@ -75,20 +59,16 @@ def solve(
     inst = api.load(instance)
     owner = owner_of(inst, variant)
     chosen = owner.resolve(method, inst)
-    options = settings(option or [], chosen.options, method)
-    names = {pair.partition("=")[0]: None for pair in solver_option or []}
-    passed = settings(solver_option or [], names, solver)
+    options = settings(option, chosen.options, method)
+    names = {pair.partition("=")[0]: None for pair in solver_option}
+    passed = settings(solver_option, names, limits.solver)
     if log:
         hide()
     with stdout_for_answers():
         result = api.solve(
             inst,
             chosen,
-            time_limit=time_limit,
-            gap=gap,
-            threads=threads,
-            seed=seed,
-            solver=solver,
+            **vars(limits),
             solver_options=passed,
             start=start,
             variant=owner if isinstance(owner, VariantProblem) else None,
@@ -97,16 +77,18 @@ def solve(
             on_progress=None if log else point,
             **options,
         )
+    written = []
     if output is not None and result.solution is not None:
         api.save(result.solution, output)
+        written.append(f"solution written to {output}")
     if proof is not None and result.proof is not None:
         write_proof(result.proof, proof)
-    if as_json:
-        put(result.to_json() + "\n")
-    else:
+        check = f"dlsched check-proof {instance} {proof}"
+        written.append(f"proof written to {proof}; check it: {check}")
+
+    def put() -> None:
         put_result(result)
-        if output is not None and result.solution is not None:
-            put_line(f"solution written to {output}")
-        if proof is not None and result.proof is not None:
-            put_line(f"proof written to {proof}; check it: dlsched check-proof {instance} {proof}")
-    raise typer.Exit(exit_status(result))
+        for line in written:
+            put_line(line)
+
+    return Answer(result.to_data(), put, exit_status(result))

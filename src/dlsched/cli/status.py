@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from dlsched.cli.flags import Json
-from dlsched.cli.output import Column, put_json, put_line, put_table
+from dlsched.cli.exits import Exit
+from dlsched.cli.output import Answer, put_line
+from dlsched.cli.tables import Column, put_table
 from dlsched.sweeps import sweep_state
 from dlsched.sweeps.status import ShardState, SweepState
 
@@ -17,26 +18,18 @@ MOST_LINES = 20
 
 
 def status(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder with the plan.")],
-    of: Annotated[
-        int | None,
-        typer.Option("--of", metavar="N", min=1, help="Shards; by default those that were begun."),
-    ] = None,
-    missing: Annotated[
-        bool,
-        typer.Option("--missing", help="Only the shards with runs left, for sbatch --array=."),
-    ] = False,
-    as_json: Json = False,
-) -> None:
+    folder: Path = typer.Argument(metavar="DIR", help="The folder with the plan."),
+    of: int | None = typer.Option(
+        None, metavar="N", min=1, help="Shards; by default those that were begun."
+    ),
+    missing: bool = typer.Option(
+        False, "--missing", help="Only the shards with runs left, for sbatch --array=."
+    ),
+) -> Answer:
     """Show how far the shards of a planned sweep are, by shard and by node."""
     state = sweep_state(folder, of)
-    if as_json:
-        put_json(_data(state))
-    elif missing:
-        put_line(state.indices)
-    else:
-        _put(state)
-    raise typer.Exit(1 if state.missing else 0)
+    put = partial(put_line, state.indices) if missing else partial(_put, state)
+    return Answer(_data(state), put, Exit.NEGATIVE if state.missing else Exit.OK)
 
 
 def _data(state: SweepState) -> dict[str, object]:
@@ -53,24 +46,17 @@ def _data(state: SweepState) -> dict[str, object]:
 def _put(state: SweepState) -> None:
     """Write a table of the shards, those with runs left first, and one of the nodes."""
     ordered = sorted(state.shards, key=lambda shard: (not shard.missing, shard.shard))
+    numbers = ["shard>", "planned>", "done>", "failed>", "missing>"]
     put_table(
-        [
-            Column("shard", right=True),
-            Column("planned", right=True),
-            Column("done", right=True),
-            Column("failed", right=True),
-            Column("missing", right=True),
-            Column("attempts", right=True, drop=1),
-            Column("nodes", drop=2),
-        ],
-        ([*_cells(shard)] for shard in ordered[:MOST_LINES]),
+        [*numbers, Column("attempts", right=True, drop=1), Column("nodes", drop=2)],
+        map(_cells, ordered[:MOST_LINES]),
         title=f"{state.n} shards",
     )
     if len(ordered) > MOST_LINES:
         put_line(f"and {len(ordered) - MOST_LINES} more shards; --json has all")
     if state.nodes:
         put_table(
-            ["node", Column("made", right=True), Column("failed", right=True)],
+            ["node", "made>", "failed>"],
             ([node, made, failed or None] for node, (made, failed) in state.nodes.items()),
             title="nodes",
         )

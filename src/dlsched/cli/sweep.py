@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dlsched.cli.output import Column, LeftOut, put_line, put_table
+from dlsched.cli.output import put_line
 from dlsched.cli.progress import count, note, say
+from dlsched.cli.tables import Column, put_table
 from dlsched.display.table import Row
 from dlsched.results.status import FAILED
 from dlsched.run import Stage
@@ -60,9 +61,8 @@ def run_shown(suite: Suite | Plan, out: Path, **options: Any) -> tuple[int, int]
     return done, failed
 
 
-def put_sweep(runs: Sequence[EvaluatedRun], left_out: LeftOut | None = None) -> None:
+def put_sweep(runs: Sequence[EvaluatedRun]) -> None:
     """Write a row per problem and method, then failed runs and findings."""
-    left_out = left_out or LeftOut()
     table = statistics.summary(runs)
     by_level = statistics.gaps_by_level(runs)
     for problem in dict.fromkeys(run.row["problem"] for run in runs):
@@ -102,9 +102,7 @@ def put_sweep(runs: Sequence[EvaluatedRun], left_out: LeftOut | None = None) -> 
                 for line in lines
             ),
             title=problem,
-            left_out=left_out,
         )
-    left_out.put()
     if len(table):
         put_line(GAPS_EXPLAINED)
     put_failed([run.row for run in runs])
@@ -114,14 +112,13 @@ def put_sweep(runs: Sequence[EvaluatedRun], left_out: LeftOut | None = None) -> 
 
 def put_simulations(rows: Sequence[Row]) -> None:
     """Write a table for each workload, of several seeds one with their spread; then the failed."""
-    left_out = LeftOut()
     families: dict[str, list[Row]] = {}
     for row in rows:
         if row["method"] != BOUND:
             families.setdefault(row.get("family") or row["instance"], []).append(row)
     several = {n for n, group in families.items() if len({r["instance"] for r in group}) > 1}
     for name in several:
-        _put_spread(name, families[name], left_out)
+        _put_spread(name, families[name])
     for name in dict.fromkeys(
         r["instance"] for n in families if n not in several for r in families[n]
     ):
@@ -155,13 +152,11 @@ def put_simulations(rows: Sequence[Row]) -> None:
                 for line in lines
             ),
             title=name,
-            left_out=left_out,
         )
-    left_out.put()
     put_failed(rows)
 
 
-def _put_spread(name: str, rows: Sequence[Row], left_out: LeftOut) -> None:
+def _put_spread(name: str, rows: Sequence[Row]) -> None:
     """Write a row per policy with its spread over the seeds of a workload."""
     put_table(
         [
@@ -188,7 +183,6 @@ def _put_spread(name: str, rows: Sequence[Row], left_out: LeftOut) -> None:
             for line in spread_rows(rows)
         ),
         title=name,
-        left_out=left_out,
     )
 
 

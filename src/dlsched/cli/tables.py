@@ -1,18 +1,15 @@
-"""Tables that fit the terminal: names and numbers whole, secondary columns left out first."""
+"""Tables: as they are in a file or a pipe, and drawn by rich to fit a terminal."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
-from itertools import groupby
-
-import typer
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from dlsched.cli.exits import put
-from dlsched.cli.layout import BETWEEN, MARGIN, Column, Table, fitted
-from dlsched.cli.text import broken, cell_len, line_width, named_lines, wrapped
+from dlsched.cli.output import fields, line_width, on_terminal, put_line
 from dlsched.text.figures import display, printable
 
 STYLES = {
@@ -25,169 +22,201 @@ STYLES = {
     ("error", "rejected", "wall_timeout", "memory", "crashed", "killed", "changed", "failed"),
     "bold red",
 )
+MARGIN = 2
+BETWEEN = 2
+"""Blanks between two columns on a terminal."""
+_READABLE = 24
+"""The least width of a wrapping column whose text is longer."""
 
 
-@dataclass
-class LeftOut:
-    """The columns that tables left out, for one line below the last of them.
+@dataclass(frozen=True)
+class Column:
+    """A column of a table.
 
     Attributes
     ----------
-    names
-        The names of the columns.
-    width
-        Width of a terminal on which all are shown.
-    remedy
-        How to see them, instead of a wider terminal or ``--json``.
+    right
+        Whether it is aligned to the right, as numbers are.
+    drop
+        On a narrow terminal the columns with the highest value are left out first; those with 0
+        are always shown.
+    wraps
+        Whether its text may be wrapped at blanks.
     """
 
-    names: dict[str, None] = field(default_factory=dict)
-    width: int = 0
-    remedy: str = ""
+    name: str
+    right: bool = False
+    drop: int = 0
+    wraps: bool = False
 
-    def put(self) -> None:
-        """Write the line, if any column was left out."""
-        if self.names:
-            remedy = self.remedy or f"COLUMNS={self.width} or --json shows them"
-            names = ", ".join(self.names)
-            text = f"  left out in {line_width()} columns: {names}; {remedy}"
-            put("\n".join(broken(text, indent=4)) + "\n")
+
+_left_out: dict[str, int] = {}
+"""The columns that the command's tables left out, with the width that shows all of the table's."""
+
+
+def put_left_out() -> None:
+    """Write a line that names the columns that tables left out, if they did; forget them."""
+    if _left_out:
+        names = ", ".join(_left_out)
+        remedy = f"COLUMNS={max(_left_out.values())} or --json shows them"
+        put_line(f"  left out in {line_width()} columns: {names}; {remedy}", indent=4)
+    _left_out.clear()
 
 
 def put_table(
-    columns: Sequence[str | Column],
-    rows: Iterable[Sequence[object]],
-    title: str | None = None,
-    left_out: LeftOut | None = None,
+    columns: Sequence[str | Column], rows: Iterable[Sequence[object]], title: str | None = None
 ) -> None:
-    """Write a table that fits the terminal; a line names the secondary columns left out for that.
+    """Write a table; on a terminal it fits, and secondary columns may be left out for that.
 
     Secondary columns without any value are left out, too. Names and numbers are never cut: where
-    the other columns do not fit, the values of headings stand above their rows, and where that is
-    not enough, every row is written as a block of lines.
+    the other columns do not fit, every row is written as a block of lines.
 
     Parameters
     ----------
     columns
         A column given as a text that ends in ``>`` is aligned to the right.
-    rows
-        A cell given as a pair has a long form and a short one for narrow terminals.
-    left_out
-        Collects what is left out, for one line below several tables.
     """
-    table, brief = _long_and_brief(columns, rows)
-    note = LeftOut() if left_out is None else left_out
-    put("\n".join(_lines(table, brief, title, note)) + "\n")
-    if left_out is None:
-        note.put()
-    put("\n")
+    table = _Text.of(columns, rows)
+    fitting = table.fitting() if on_terminal() else table
+    if title:
+        put(_painted(title) + "\n")
+    if fitting is None:
+        for row in table.rows:
+            fields({c.name: cell for c, cell in zip(table.columns, row, strict=True)}, MARGIN)
+            put("\n")
+        return
+    lost = set(table.columns) - set(fitting.columns)
+    _left_out.update({c.name: table.needs() for c in table.columns if c in lost})
+    put("\n".join(fitting.drawn() if on_terminal() else table.plain()) + "\n\n")
 
 
 def fits(columns: Sequence[str | Column], rows: Iterable[Sequence[object]]) -> bool:
-    """Whether the terminal has room for the primary columns of a table side by side."""
-    return fitted(*_long_and_brief(columns, rows), line_width()) is not None
+    """Whether there is room for the primary columns of a table side by side."""
+    return not on_terminal() or _Text.of(columns, rows).fitting() is not None
 
 
-def _long_and_brief(
-    columns: Sequence[str | Column], rows: Iterable[Sequence[object]]
-) -> tuple[Table, Table]:
-    """Return a table with the long form of each cell and with the short one.
-
-    Secondary columns without any value are left out.
-    """
-    heads = [c if isinstance(c, Column) else _column(c) for c in columns]
-    given = [list(row) for row in rows]
-    table = Table(heads, [[_text(cell, 0) for cell in row] for row in given])
-    brief = Table(heads, [[_text(cell, 1) for cell in row] for row in given])
-    shown = [i for i, h in enumerate(heads) if not h.drop or any(table.cells(i))]
-    return table.only(shown, BETWEEN[0]), brief.only(shown, BETWEEN[0])
+def put_rows(
+    rows: Sequence[Mapping[str, Any]],
+    columns: Mapping[str, Column],
+    title: str | None = None,
+    text: Callable[[object], str] = display,
+) -> None:
+    """Write rows as a table; lists and mappings in a cell are written with commas."""
+    names = [*rows[0]] if rows else ["name"]
+    cells = ([_cell(value, text) for value in row.values()] for row in rows)
+    put_table([columns.get(name, name) for name in names], cells, title=title)
 
 
-def _column(name: str) -> Column:
-    return Column(name.removesuffix(">"), right=name.endswith(">"))
+def _cell(value: Any, text: Callable[[object], str]) -> Any:
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    if isinstance(value, dict):
+        return ", ".join(f"{name}={text(entry)}" for name, entry in value.items())
+    return value
 
 
-def _text(cell: object, form: int) -> str:
-    """Return a cell's text in its long form (0) or its short one (1)."""
-    return printable(display(cell[form] if isinstance(cell, tuple) else cell))
+@dataclass(frozen=True)
+class _Text:
+    """The columns of a table that are shown, and its cells as text."""
+
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[str]]
+
+    @classmethod
+    def of(cls, columns: Sequence[str | Column], rows: Iterable[Sequence[object]]) -> _Text:
+        heads = [
+            c if isinstance(c, Column) else Column(c.removesuffix(">"), right=c.endswith(">"))
+            for c in columns
+        ]
+        table = cls(heads, [[printable(display(cell)) for cell in row] for row in rows])
+        return table.only([h for i, h in enumerate(heads) if not h.drop or any(table.cells(i))])
+
+    def cells(self, i: int) -> list[str]:
+        return [row[i] for row in self.rows]
+
+    def only(self, kept: Sequence[Column]) -> _Text:
+        chosen = [i for i, column in enumerate(self.columns) if column in kept]
+        return _Text(
+            [self.columns[i] for i in chosen], [[row[i] for i in chosen] for row in self.rows]
+        )
+
+    def widths(self) -> tuple[list[int], list[int]]:
+        """Return the least width of each column, and that without wrapping."""
+        from rich.cells import cell_len
+
+        least, whole = [], []
+        for i, column in enumerate(self.columns):
+            texts = [column.name, *self.cells(i)]
+            whole.append(max(map(cell_len, texts)))
+            words = [cell_len(word) for text in texts for word in text.split()]
+            least.append(min(whole[-1], max(_READABLE, *words)) if column.wraps else whole[-1])
+        return least, whole
+
+    def needs(self) -> int:
+        """Return the width of a terminal on which all columns are shown."""
+        return MARGIN - BETWEEN + sum(width + BETWEEN for width in self.widths()[0])
+
+    def fitting(self) -> _Text | None:
+        """Return the table with the columns that fit; ``None`` if the primary ones do not."""
+        table = self
+        while table.needs() > line_width():
+            first = max(table.columns, key=lambda column: column.drop)
+            if not first.drop:
+                return None
+            table = table.only([column for column in table.columns if column is not first])
+        return table
+
+    def drawn(self) -> list[str]:
+        """Return the lines of a table that fits the terminal, in colour if it has colours."""
+        from rich import box
+        from rich.table import Table
+        from rich.text import Text
+
+        widths, whole = self.widths()
+        text = [sum(map(len, self.cells(i))) for i in range(len(widths))]
+        for _ in range(line_width() - self.needs()):
+            growing = [i for i, width in enumerate(widths) if width < whole[i]]
+            if growing:  # widths as the roots of the lengths make the sum of the lines the least
+                widths[max(growing, key=lambda i: text[i] / widths[i] ** 2)] += 1
+        table = Table(box=box.SIMPLE_HEAD, padding=(0, 0, 0, 1))
+        for column, width in zip(self.columns, widths, strict=True):
+            side: Literal["left", "right"] = "right" if column.right else "left"
+            table.add_column(Text(column.name), justify=side, width=width, no_wrap=not column.wraps)
+        for row in self.rows:
+            table.add_row(*(Text(cell, STYLES.get(cell, "")) for cell in row))
+        return _rendered(table)[1:-1]
+
+    def plain(self) -> list[str]:
+        """Return the lines of a table with all columns, each row on one line."""
+        widths = [max(map(len, [c.name, *self.cells(i)])) for i, c in enumerate(self.columns)]
+        rule = "─" if "utf" in (sys.stdout.encoding or "utf").lower() else "-"
+        lines = [" " + rule * (MARGIN - 1 + sum(widths) + 3 * (len(widths) - 1))]
+        for row in ([c.name for c in self.columns], *self.rows):
+            cells = [
+                cell.rjust(width) if column.right else cell.ljust(width)
+                for cell, width, column in zip(row, widths, self.columns, strict=True)
+            ]
+            lines.append((" " * MARGIN + "   ".join(cells)).rstrip())
+        return [lines[1], lines[0], *lines[2:]]
 
 
-def _lines(table: Table, brief: Table, title: str | None, note: LeftOut) -> list[str]:
-    """Return a table's lines, in the first layout that fits the terminal."""
-    width = line_width()
-    layout = fitted(table, brief, width)
-    if layout is None:
-        return [*([title] if title else []), *_blocks(table)]
-    chosen, short = layout
-    kept = set(chosen.columns)
-    lost = [c.name for c in table.columns if c not in kept]
-    lost += [c.shortens for c in chosen.columns if short and c.shortens]
-    if lost:
-        note.names |= dict.fromkeys(lost)
-        note.width = max(note.width, table.needs())
-    return _drawn(chosen, chosen.widths(width), title)
+def _painted(title: str) -> str:
+    """Return a title, bold if stdout is a terminal with colours."""
+    if not (sys.stdout and sys.stdout.isatty()):
+        return title
+    from rich.text import Text
+
+    return _rendered(Text(title, "bold"))[0]
 
 
-def _blocks(table: Table) -> list[str]:
-    """Return a block of lines per row, with all columns that have a value."""
-    lines: list[str] = []
-    for row in table.rows:
-        pairs = [(c.name, cell) for c, cell in zip(table.columns, row, strict=True) if cell]
-        lines += ["", *named_lines(pairs, indent=MARGIN)]
-    return lines[1:]
+def _rendered(thing: Any) -> list[str]:
+    """Return the lines that rich writes for stdout."""
+    from rich.console import Console
 
-
-def _drawn(table: Table, widths: Sequence[int], title: str | None) -> list[str]:
-    """Return the lines of a table, in colour on a terminal."""
-    paint = _painter()
-    lines = [paint(title, "bold")] if title else []
-    beside = table.beside()
-    names = [table.columns[i].name for i in beside]
-    lines += _row_lines(table, widths, names, lambda text: paint(text, "bold"))
-    rule = "─" if "utf" in (getattr(sys.stdout, "encoding", None) or "utf").lower() else "-"
-    lines.append(" " + rule * (table.total(widths) - 1))
-    above = [i for i in range(len(table.columns)) if i not in beside]
-    for heading, group in groupby(table.rows, key=lambda row: [row[i] for i in above]):
-        if above:
-            lines.append(" " + paint("  ".join(heading), "bold"))
-        for row in group:
-            lines += _row_lines(
-                table, widths, [row[i] for i in beside], lambda cell: paint(cell, STYLES.get(cell))
-            )
-    return lines
-
-
-def _row_lines(
-    table: Table, widths: Sequence[int], cells: Sequence[str], painted: Callable[[str], str]
-) -> list[str]:
-    """Return the lines of a row; it has several where a cell is wrapped."""
-    columns = [table.columns[i] for i in table.beside()]
-    parts = [wrapped(cell, width) for cell, width in zip(cells, widths, strict=True)]
-    lines = []
-    for k in range(max(map(len, parts))):
-        line, blanks = "", MARGIN
-        for column, part, width in zip(columns, parts, widths, strict=True):
-            text = part[k] if k < len(part) else ""
-            space = width - cell_len(text)
-            if text:
-                line += " " * (blanks + (space if column.right else 0)) + painted(text)
-                blanks = (0 if column.right else space) + table.between
-            else:
-                blanks += width + table.between
-        lines.append(line)
-    return lines
-
-
-def _painter() -> Callable[[str, str | None], str]:
-    """Return a function that puts a text in a style, if stdout is a terminal with colours."""
-    colours = bool(sys.stdout and sys.stdout.isatty()) and not (
-        os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    console = Console(
+        width=line_width() + 1,  # tables end in a blank, which is not written
+        color_system=None if os.environ.get("NO_COLOR") else "auto",
     )
-
-    def paint(text: str, style: str | None) -> str:
-        if not (colours and style):
-            return text
-        colour = style.removeprefix("bold").strip() or None
-        return typer.style(text, fg=colour, bold=style.startswith("bold"))
-
-    return paint
+    with console.capture() as captured:
+        console.print(thing)
+    return [line.rstrip() for line in captured.get().splitlines()]

@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from dlsched.cli.exits import Exit, put
-from dlsched.cli.output import Column, LeftOut, fields, fits, put_table
+from dlsched.cli.exits import Exit
+from dlsched.cli.output import fields, put_line
+from dlsched.cli.tables import Column, fits, put_table
 from dlsched.display.table import Row
 from dlsched.registry import Kind, problem
 from dlsched.results.result import Result, Status, Termination, default_termination
 from dlsched.results.status import FAILED
 from dlsched.results.summary import status_text
 from dlsched.text.figures import display, percent, seconds
-
-_NUMBERED = "names of levels"
-"""What a table leaves out where a gap's level is given by its number."""
-_LEVEL_COLUMNS = ("gap_level", "gap_to_best_level")
 
 
 def put_result(result: Result) -> None:
@@ -73,40 +70,44 @@ def exit_status(result: Result) -> Exit:
 
 
 def put_comparison(rows: Sequence[Row]) -> None:
-    """Write the rows of `dlsched.display.table.comparison_rows`, a table per problem."""
-    left_out = LeftOut()
+    """Write the rows of `dlsched.display.table.comparison_rows`, a table per problem.
+
+    Where that does not fit the terminal, every instance has a table of its own, and levels that are
+    equal for all methods stand in a line below it.
+    """
     for name in dict.fromkeys(row["problem"] for row in rows):
-        _put_problem(name, [row for row in rows if row["problem"] == name], left_out)
-    left_out.put()
-    if _NUMBERED in left_out.names:
-        fields({"levels in brackets": _numbered_levels(rows)})
+        of_problem = [row for row in rows if row["problem"] == name]
+        levels = _level_names(of_problem)
+        columns, cells = _columns(levels), [_cells(row, levels, levels) for row in of_problem]
+        if fits(columns, cells):
+            put_table(columns, cells, title=name)
+            continue
+        for instance in dict.fromkeys(row["instance"] for row in of_problem):
+            _put_instance([row for row in of_problem if row["instance"] == instance], levels)
     for row in rows:
         wrong = row["reason"] if row["status"] in FAILED else row.get("refuted")
         if wrong:
             fields({f"{row['instance']} {row['method']}": wrong})
 
 
-def _put_problem(name: str, rows: Sequence[Row], left_out: LeftOut) -> None:
-    """Write the rows of one problem.
-
-    Where the levels do not fit side by side, those that are equal for all methods have no column:
-    a line has them for each instance. If that is not enough, every instance has its own table.
-    """
-    levels = _level_names(rows)
-    equal: list[str] = []
-    if not fits(_columns(levels), [_cells(row, levels, levels) for row in rows]):
-        equal = _equal_levels(rows, levels)
-    shown = [level for level in levels if level not in equal]
-    instances = dict.fromkeys(row["instance"] for row in rows)
-    cells = [_cells(row, shown, levels) for row in rows]
-    if equal and len(instances) > 1 and not fits(_columns(shown), cells):
-        for instance in instances:
-            _put_problem(name, [row for row in rows if row["instance"] == instance], left_out)
-        return
-    put_table(_columns(shown), cells, title=name, left_out=left_out)
+def _put_instance(rows: Sequence[Row], levels: Sequence[str]) -> None:
+    """Write the rows of one instance."""
+    solved = [row for row in rows if row["status"] in (Status.OPTIMAL, Status.FEASIBLE)]
+    equal: dict[str, list[str]] = {}
+    for level in levels:
+        values = {row.get(level) for row in solved}
+        if len(values) == 1:
+            equal.setdefault(display(values.pop()), []).append(level)
+    shown = [level for level in levels if not any(level in names for names in equal.values())]
+    put_table(
+        _columns(shown)[1:],
+        [_cells(row, shown, levels)[1:] for row in rows],
+        title=f"{rows[0]['instance']} ({rows[0]['problem']})",
+    )
     if equal:
-        fields(_equal_values(rows, equal))
-        put("\n")
+        texts = "; ".join(f"{', '.join(names)} = {value}" for value, names in equal.items())
+        put_line(f"  the same for all methods: {texts}", indent=4)
+        put_line("")
 
 
 def _level_names(rows: Sequence[Row]) -> list[str]:
@@ -116,75 +117,25 @@ def _level_names(rows: Sequence[Row]) -> list[str]:
     return [*dict.fromkeys(names)]
 
 
-def _numbered_levels(rows: Sequence[Row]) -> str:
-    """Return the numbers and names of the levels at which rows have a gap, by problem."""
-    texts = []
-    for name in dict.fromkeys(row["problem"] for row in rows):
-        of_problem = [row for row in rows if row["problem"] == name]
-        used = {row.get(column) for row in of_problem for column in _LEVEL_COLUMNS}
-        levels = enumerate(_level_names(of_problem), 1)
-        named = ", ".join(f"{number} {level}" for number, level in levels if level in used)
-        texts.append(f"{name} {named}")
-    return "; ".join(texts)
-
-
 def _columns(levels: Sequence[str]) -> list[str | Column]:
     """Return the columns of a comparison that shows some levels."""
     return [
-        Column("instance", heading=True),
+        "instance",
         "method",
         Column("resolved_method", drop=4),
         "status",
         Column("termination", drop=1),
         *(f"{level}>" for level in levels),
-        Column("gap", right=True, drop=5, shortens=_NUMBERED),
+        Column("gap", right=True, drop=5),
         Column("best_bound", right=True, drop=6),
         Column("best_bound_kind", drop=7),
-        Column("gap_to_best", right=True, shortens=_NUMBERED),
+        "gap_to_best>",
         Column("seconds", right=True, drop=3),
     ]
 
 
-def _solved(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    """Return the rows with a solution by instance."""
-    groups: dict[str, list[Row]] = {}
-    for row in rows:
-        if row["status"] in (Status.OPTIMAL, Status.FEASIBLE):
-            groups.setdefault(row["instance"], []).append(row)
-    return groups
-
-
-def _equal_levels(rows: Sequence[Row], levels: Sequence[str]) -> list[str]:
-    """Return the levels that have one value in each instance, whatever the method."""
-    return [
-        level
-        for level in levels
-        if all(len({row.get(level) for row in group}) == 1 for group in _solved(rows).values())
-    ]
-
-
-def _equal_values(rows: Sequence[Row], levels: Sequence[str]) -> dict[str, str]:
-    """Return by instance the values of levels that are equal for all methods, as a text."""
-    texts = {}
-    for instance, group in _solved(rows).items():
-        levels_of: dict[str, list[str]] = {}
-        for level in levels:
-            levels_of.setdefault(display(group[0].get(level)), []).append(level)
-        values = "; ".join(f"{', '.join(names)} = {value}" for value, names in levels_of.items())
-        texts[instance] = f"the same for all methods: {values}"
-    return texts
-
-
-def _cells(row: Row, levels: Sequence[str], everything: Sequence[str]) -> list[Any]:
-    """Return a row's cells.
-
-    Parameters
-    ----------
-    levels
-        The levels that have a column.
-    everything
-        All levels, by whose numbers a gap's level is called where its name has no place.
-    """
+def _cells(row: Row, shown: Sequence[str], levels: Sequence[str]) -> list[Any]:
+    """Return a row's cells, with columns for some of the levels."""
     bounds = [display(row.get(f"{name}_best_bound")) or "-" for name in levels]
     resolved, ended = row.get("resolved_method"), row.get("termination")
     usual = ended is None or default_termination(Status(row["status"])) == ended
@@ -194,25 +145,21 @@ def _cells(row: Row, levels: Sequence[str], everything: Sequence[str]) -> list[A
         None if resolved == row["method"] else resolved,
         row["status"],
         None if usual else ended,
-        *(row.get(name) for name in levels),
-        _gap(row, "gap", everything),
+        *(row.get(name) for name in shown),
+        _gap(row, "gap", len(levels)),
         ", ".join(bounds) if set(bounds) != {"-"} else None,
         row.get("best_bound_kind"),
-        _gap(row, "gap_to_best", everything),
+        _gap(row, "gap_to_best", len(levels)),
         seconds(row.get("seconds")),
     ]
 
 
-def _gap(row: Row, name: str, levels: Sequence[str]) -> str | tuple[str, str] | None:
-    """Return a gap; where there are several levels with the name of its level, or its number."""
+def _gap(row: Row, name: str, levels: int) -> str | None:
+    """Return a gap; where there are several levels with the name of its level."""
     gap = row.get(name)
     if gap is None:
         return None
-    text = percent(gap)
-    level = row[f"{name}_level"]
-    return (
-        text if len(levels) == 1 else (f"{text} ({level})", f"{text} ({levels.index(level) + 1})")
-    )
+    return percent(gap) if levels == 1 else f"{percent(gap)} ({row[f'{name}_level']})"
 
 
 def status_of(rows: Iterable[Mapping[str, Any]]) -> Exit:

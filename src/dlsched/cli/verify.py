@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from functools import partial
+from typing import Any
 
 import typer
 
 from dlsched import api
-from dlsched.cli import flags
 from dlsched.cli.exits import Exit
-from dlsched.cli.flags import InstanceName, Json
-from dlsched.cli.output import Column, fields, put_json, put_line, put_table
+from dlsched.cli.options import InstanceName, Variant
+from dlsched.cli.output import Answer, fields, put_line
 from dlsched.cli.progress import say
+from dlsched.cli.tables import Column, put_table
 from dlsched.results.objective import number_to_data
 from dlsched.results.result import Report
 from dlsched.run import Stage
@@ -19,36 +20,35 @@ from dlsched.text.figures import percent
 
 
 def verify(
+    *,
     instance: InstanceName,
-    solution: Annotated[str, typer.Argument(metavar="SOLUTION", help="A .json or .json.gz file.")],
-    variant: flags.Variant = None,
-    as_json: Json = False,
-) -> None:
+    solution: str = typer.Argument(metavar="SOLUTION", help="A .json or .json.gz file."),
+    variant: Variant = None,
+) -> Answer:
     """Check a solution against the problem's definition; no solver is involved."""
     say(Stage.CHECKING, f"{solution} as a solution of {instance}")
     report = api.verify(instance, solution, variant=variant)
-    if as_json:
-        objective = report.objective.as_dict() if report.objective is not None else {}
-        put_json(
+    status = Exit.OK if report.feasible else Exit.NEGATIVE
+    return Answer(_data(report), partial(put_report, report), status)
+
+
+def _data(report: Report) -> dict[str, Any]:
+    objective = report.objective.as_dict() if report.objective is not None else {}
+    return {
+        "feasible": report.feasible,
+        "violations": [
             {
-                "feasible": report.feasible,
-                "violations": [
-                    {
-                        "kind": v.kind,
-                        "where": v.where,
-                        "message": v.message,
-                        "amount": number_to_data(v.amount),
-                    }
-                    for v in report.violations
-                ],
-                "objective": {k: number_to_data(v) for k, v in objective.items()} or None,
-                "details": {k: number_to_data(v) for k, v in report.details.items()},
-                "gap": report.gap.as_dict() if report.gap is not None else None,
+                "kind": v.kind,
+                "where": v.where,
+                "message": v.message,
+                "amount": number_to_data(v.amount),
             }
-        )
-    else:
-        put_report(report)
-    raise typer.Exit(Exit.OK if report.feasible else Exit.NEGATIVE)
+            for v in report.violations
+        ],
+        "objective": {k: number_to_data(v) for k, v in objective.items()} or None,
+        "details": {k: number_to_data(v) for k, v in report.details.items()},
+        "gap": report.gap.as_dict() if report.gap is not None else None,
+    }
 
 
 def put_report(report: Report) -> None:
@@ -69,5 +69,4 @@ def put_report(report: Report) -> None:
                 for level, value, gap in report.levels()
             ),
         )
-    if report.details:
-        fields({k.replace("_", " "): v for k, v in report.details.items()})
+    fields({k.replace("_", " "): v for k, v in report.details.items()})

@@ -1,0 +1,155 @@
+"""Options that several commands have, each stated once.
+
+A group is a dataclass whose fields are options. A command's parameter of such a type stands for all
+of its fields, under a heading of their own in the command's help; see `dlsched.cli.command`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+
+def offered(*kinds: str) -> Callable[[str], list[str]]:
+    """Return a function that completes names of `dlsched.cli.completion`, imported when called."""
+
+    def complete(incomplete: str) -> list[str]:
+        completion = import_module("dlsched.cli.completion")
+        return [name for kind in kinds for name in completion.names(kind, incomplete)]
+
+    return complete
+
+
+INSTANCE_HELP = "A shipped instance's name, or a .json or .json.gz file."
+InstanceName = Annotated[
+    str,
+    typer.Argument(
+        metavar="INSTANCE", help=INSTANCE_HELP, autocompletion=offered("instances", "files")
+    ),
+]
+Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Random seed.", min=0)]
+Variant = Annotated[
+    str | None,
+    typer.Option("--variant", metavar="FILE:NAME", help="A change of the problem: few.py:few."),
+]
+Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE")]
+Json = Annotated[bool, typer.Option("--json", help="Write JSON to stdout, and nothing else.")]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Do not say on stderr what is being done.")
+]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits of a run."""
+
+    time_limit: float | None = typer.Option(None, metavar="S", help="Wall-clock seconds per run.")
+    gap: float = typer.Option(
+        0.0, metavar="G", help="Relative gap at which a proof is good enough."
+    )
+    threads: int = typer.Option(1, metavar="N", help="Threads of the solver.")
+    seed: int = typer.Option(0, metavar="N", help="Random seed.", min=0)
+    solver: str = typer.Option(
+        "highs", metavar="NAME", help="highs, or any solver that Pyomo knows."
+    )
+
+
+@dataclass(frozen=True)
+class Machines:
+    """The cluster of a trace."""
+
+    servers: int | None = typer.Option(None, metavar="N", min=1, help="8 by default.")
+    gpus: int | None = typer.Option(None, metavar="N", min=1, help="On each; 8 by default.")
+    cpus: int | None = typer.Option(None, metavar="N", min=1, help="On each server.")
+    memory: int | None = typer.Option(None, metavar="GB", min=1, help="Of each server.")
+
+
+@dataclass(frozen=True)
+class Jobs:
+    """The jobs of a trace."""
+
+    profiles: str | None = typer.Option(
+        None, metavar="NAME", help="What is added to the trace: muri or synergy."
+    )
+    profile_option: list[str] = typer.Option(
+        [], metavar="K=V", help="An option of --profiles; repeatable."
+    )
+    together: bool = typer.Option(
+        False, "--together", help="All jobs count as submitted at the start."
+    )
+    limit: int | None = typer.Option(None, metavar="N", min=1, help="The first N jobs only.")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a trace is read."""
+
+    column: list[str] = typer.Option(
+        [],
+        metavar="FIELD=NAME[:UNIT]",
+        help="The column of a field, instead of a format; repeatable.",
+    )
+    state: list[str] = typer.Option([], metavar="NAME", help="Only such jobs; repeatable.")
+    cluster: list[str] = typer.Option([], metavar="NAME", help="Only its jobs; repeatable.")
+    fractional: str | None = typer.Option(
+        None,
+        metavar="RULE",
+        help="Shares of a GPU, each rounded up (up), their sum (total), or drop.",
+    )
+    plausibility: bool | None = typer.Option(
+        None, "--plausibility/--no-plausibility", help="Refuse impossible values."
+    )
+
+    def options(self) -> dict[str, Any]:
+        """Return the options of `dlsched.records.read_trace` that were given."""
+        names = {"state": "states", "cluster": "clusters"}
+        options = given(self)
+        options.pop("column", None)
+        return {names.get(name, name): value for name, value in options.items()}
+
+
+@dataclass(frozen=True)
+class Record:
+    """A scheduler's record."""
+
+    columns: str | None = typer.Option(
+        None,
+        metavar="NAMES",
+        help="Without a header: jobid,state,... in order; of CSV: submit=qtime,start=...",
+    )
+    resource: str | None = typer.Option(
+        None, metavar="R", help="What jobs are counted in: gpu, the default, cpu or node."
+    )
+    nodes: str | None = typer.Option(
+        None, metavar="FILE", help="The nodes, by CSV or `sinfo -N`; else the peak."
+    )
+    partition: str | None = typer.Option(None, metavar="NAME", help="Only its jobs and nodes.")
+    since: str | None = typer.Option(None, metavar="DAY", help="The window's start, as 2026-01-08.")
+    until: str | None = typer.Option(None, metavar="DAY", help="The window's end.")
+    knows: str | None = typer.Option(
+        None, metavar="WHAT", help="Of durations: limit, the default, truth or user_mean."
+    )
+    timezone: str | None = typer.Option(
+        None, metavar="ZONE", help="Of times without one, as Europe/Berlin; else UTC."
+    )
+
+    def reader_options(self) -> dict[str, Any]:
+        """Return the options of `dlsched.read_history` that were given."""
+        options = given(self)
+        return {n: options[n] for n in ("resource", "nodes", "timezone") if n in options}
+
+
+def given(group: Any) -> dict[str, Any]:
+    """Return the options of a group that were given, by their names."""
+    values = {field: getattr(group, field.name) for field in fields(group)}
+    return {f.name: value for f, value in values.items() if value != f.default.default}
+
+
+def flag(name: str) -> str:
+    """Return an option as it is written on the command line."""
+    return f"--{name.replace('_', '-')}"
