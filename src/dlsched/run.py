@@ -64,11 +64,13 @@ def announce(listener: StageListener | None, stage: Stage, detail: str) -> None:
         listener(StageEvent(stage, detail))
 
 
-def validated_seed(seed: object) -> int:
+def validated_seed(seed: Any) -> int:
     """Return a seed; raise `OptionError` unless it is a whole number from 0 below 2**128."""
-    if not isinstance(seed, numbers.Integral) or isinstance(seed, bool) or not 0 <= seed < 2**128:
+    whole = isinstance(seed, numbers.Integral) and not isinstance(seed, bool)
+    number = int(seed) if whole else -1
+    if not 0 <= number < 2**128:
         raise OptionError(f"seed={spelled(seed)} must be a whole number from 0, below 2**128")
-    return int(seed)
+    return number
 
 
 @dataclass

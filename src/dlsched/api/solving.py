@@ -264,7 +264,7 @@ def bound(
     return solve(inst, name, variant=variant, **solve_options).bound
 
 
-def validate_limits(time_limit: object, gap: object, threads: object, solver: object) -> None:
+def validate_limits(time_limit: object, gap: object, threads: Any, solver: object) -> None:
     """Raise OptionError if a limit has a wrong type or value, or `solver` is no solver's name."""
     if time_limit is not None and not (_is_number(time_limit) and time_limit > 0):
         raise OptionError(f"time_limit={spelled(time_limit)} must be above 0 seconds, or None")

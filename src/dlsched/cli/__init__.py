@@ -1,4 +1,4 @@
-"""The command line: ``dlsched COMMAND ...``, one module per command.
+"""The command line: ``dlsched COMMAND ...``.
 
 Only the module of the command that is called is imported: all of them take half a second.
 """
@@ -46,6 +46,14 @@ COMMANDS = {
     "doctor": "Show versions, solvers and built loops.",
 }
 """The commands, with the first lines of their docstrings, for `dlsched --help`."""
+_MODULES = {
+    "list": "show",
+    "status": "bench",
+    "merge": "bench",
+    "report": "bench",
+    "check-proof": "prove",
+}
+"""The modules of commands that have none of their own."""
 
 
 def command(name: str) -> Callable[..., None]:
@@ -54,12 +62,14 @@ def command(name: str) -> Callable[..., None]:
     It has ``--json`` and ``--quiet``, options instead of groups of options, and writes its answer.
     What it does meanwhile is shown on stderr.
     """
-    module = "list_" if name == "list" else name.replace("-", "_")
-    function = getattr(import_module(f"dlsched.cli.{module}"), module)
+    module = import_module(f"dlsched.cli.{_MODULES.get(name, name)}")
+    function = getattr(module, "list_" if name == "list" else name.replace("-", "_"))
     output, progress, tables = (
         import_module(f"dlsched.cli.{part}") for part in ("output", "progress", "tables")
     )
-    groups = {p.name: p.annotation for p in _parameters(function) if is_dataclass(p.annotation)}
+    groups: dict[str, Any] = {
+        p.name: p.annotation for p in _parameters(function) if is_dataclass(p.annotation)
+    }
 
     @functools.wraps(function)
     def run(as_json: bool, quiet: bool, **given: Any) -> None:
@@ -100,7 +110,7 @@ def _options(function: Callable[..., Any]) -> Iterator[Parameter]:
             continue
         hints = get_type_hints(group)
         for field in fields(group):
-            option = copy(field.default)
+            option: Any = copy(field.default)
             option.rich_help_panel = (inspect.getdoc(group) or "").partition(".")[0]
             yield Parameter(
                 field.name, Parameter.KEYWORD_ONLY, default=option, annotation=hints[field.name]

@@ -1,7 +1,9 @@
-"""``dlsched bench``: run a suite."""
+"""``dlsched bench``, ``status``, ``merge`` and ``report``: the runs of a suite."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 import typer
@@ -9,14 +11,20 @@ import typer
 from dlsched.cli.exits import Exit
 from dlsched.cli.output import Answer, put_line
 from dlsched.cli.progress import say
-from dlsched.cli.sweep import put_simulations, put_sweep, run_shown
+from dlsched.cli.sweep import MOST_LINES, put_simulations, put_sweep, run_shown
+from dlsched.cli.tables import put_table
 from dlsched.cli.verdict import status_of
 from dlsched.errors import OptionError
 from dlsched.run import Stage
-from dlsched.sweeps import Dask, Local, Plan, Shards, Store, read_suite, write_plan
+from dlsched.sweeps import Dask, Local, Plan, Shards, Store, read_suite, sweep_state, write_plan
+from dlsched.sweeps import merge as merge_shards
 from dlsched.sweeps.places import RETRIES
+from dlsched.sweeps.report import write_report
 from dlsched.sweeps.simulation_rows import simulation_rows
 from dlsched.sweeps.statistics import evaluate_rows, run_rows
+from dlsched.sweeps.status import ShardState, SweepState
+
+_MOST_NAMED = 10
 
 
 def bench(
@@ -120,3 +128,105 @@ def _of_shard(shard: Shards, folder: Path, made: int, failed: int) -> Answer:
 
     data = {"shard": shard.k, "of": shard.n, "made": made, "failed": failed}
     return Answer(data, put, Exit.NEGATIVE if failed else Exit.OK)
+
+
+def status(
+    folder: Path = typer.Argument(metavar="DIR", help="The folder with the plan."),
+    of: int | None = typer.Option(
+        None, metavar="N", min=1, help="Shards; by default those that were begun."
+    ),
+    missing: bool = typer.Option(
+        False, "--missing", help="Only the shards with runs left, for sbatch --array=."
+    ),
+) -> Answer:
+    """Show how far the shards of a planned sweep are, by shard and by node."""
+    state = sweep_state(folder, of)
+    put = partial(put_line, state.indices) if missing else partial(_put_state, state)
+    return Answer(_state_data(state), put, Exit.NEGATIVE if state.missing else Exit.OK)
+
+
+def _state_data(state: SweepState) -> dict[str, object]:
+    return {
+        "shards": [asdict(shard) for shard in state.shards],
+        "nodes": {
+            node: {"made": made, "failed": failed} for node, (made, failed) in state.nodes.items()
+        },
+        "missing": state.indices,
+        "keys": list(state.missing),
+    }
+
+
+def _put_state(state: SweepState) -> None:
+    """Write a table of the shards, those with runs left first, and one of the nodes."""
+    ordered = sorted(state.shards, key=lambda shard: (not shard.missing, shard.shard))
+    numbers = ["shard>", "planned>", "done>", "failed>", "missing>"]
+    put_table(
+        [*numbers, "attempts>1", "nodes<2"],
+        map(_shard_cells, ordered[:MOST_LINES]),
+        title=f"{state.n} shards",
+    )
+    if len(ordered) > MOST_LINES:
+        put_line(f"and {len(ordered) - MOST_LINES} more shards; --json has all")
+    if state.nodes:
+        put_table(
+            ["node", "made>", "failed>"],
+            ([node, made, failed or None] for node, (made, failed) in state.nodes.items()),
+            title="nodes",
+        )
+    planned = sum(shard.planned for shard in state.shards)
+    done = sum(shard.done for shard in state.shards)
+    put_line(f"{done:,} of {planned:,} runs are made")
+    if state.missing:
+        put_line(f"runs are left in the shards {state.indices}")
+
+
+def _shard_cells(shard: ShardState) -> list[object]:
+    counts = [shard.planned, shard.done, shard.failed or None, shard.missing or None]
+    return [shard.shard, *counts, shard.attempts or None, ", ".join(shard.nodes)]
+
+
+def merge(
+    folder: Path = typer.Argument(metavar="DIR", help="The folder with the plan."),
+) -> Answer:
+    """Join the rows of all shards; refuse rows that disagree, and list what is missing."""
+    say(Stage.LOADING, f"the shards in {folder}")
+    merged = merge_shards(folder)
+    data = {
+        "runs": merged.runs,
+        "added": merged.added,
+        "repeated": merged.repeated,
+        "missing": list(merged.missing),
+        "foreign": merged.foreign,
+    }
+    again = f", {merged.repeated:,} were made more than once and agree" if merged.repeated else ""
+
+    def put() -> None:
+        put_line(f"{merged.runs:,} runs in {folder}, {merged.added:,} of them new{again}")
+        if merged.foreign:
+            put_line(f"{merged.foreign:,} rows are of other plans, and left out")
+        for key in merged.missing[:_MOST_NAMED]:
+            put_line(f"missing: {key}")
+        if len(merged.missing) > _MOST_NAMED:
+            put_line(f"and {len(merged.missing) - _MOST_NAMED:,} more are missing")
+        if merged.missing:
+            put_line(f"dlsched status {folder} --missing says which shards to submit again")
+        put_line(f"dlsched report {folder} writes a page of them")
+
+    return Answer(data, put, Exit.NEGATIVE if merged.missing else Exit.OK)
+
+
+def report(
+    folder: Path = typer.Argument(metavar="DIR", help="What dlsched bench wrote."),
+    output: Path | None = typer.Option(
+        None, "--output", "-o", metavar="DIR", help="Where to write; by default DIR/report."
+    ),
+) -> Answer:
+    """Write the statistics of a sweep: a self-contained HTML page, CSV, Parquet and SVG."""
+    written = write_report(folder, output, on_part=partial(say, Stage.BUILDING))
+
+    def put() -> None:
+        if not any(file.suffix == ".parquet" for file in written):
+            put_line("no Parquet file, as pyarrow is not installed: pip install 'dlsched[report]'")
+        put_line(f"report in {written[-1]}")
+
+    return Answer([str(file) for file in written], put)

@@ -18,7 +18,7 @@ import dlsched
 from dlsched.cli.exits import Exit
 from dlsched.cli.output import Answer, fields, put_line, stdout_for_answers
 from dlsched.cli.progress import say
-from dlsched.cli.tables import Column, put_table
+from dlsched.cli.tables import put_table
 from dlsched.errors import SolverMissing, describe
 from dlsched.results.result import Termination
 from dlsched.run import Run, Stage
@@ -31,7 +31,7 @@ from dlsched.solvers.standard_form import StandardForm
 
 _DEVELOPERS = {"all", "dev", "docs", "peers"}
 """Extras that are not shown: the sum of the others, and those for work on dlsched itself."""
-_REQUIREMENT = re.compile(r"([\w.-]+)(?:\[[^]]*])?([^;]*)(?:;.*extra == '([\w-]+)')?")
+_REQUIREMENT = re.compile(r"^([\w.-]+)(?:\[.*])?([^;\n]*)(?:;.*extra == '([\w-]+)')?", re.M)
 
 
 def doctor() -> Answer:
@@ -61,10 +61,10 @@ def _packages() -> Iterator[JsonObject]:
         declared = metadata.requires("dlsched") or []
     except metadata.PackageNotFoundError:  # it is only found on the path
         return
-    for name, needed, extra in (_REQUIREMENT.match(line).groups() for line in declared):
+    for name, needed, extra in _REQUIREMENT.findall("\n".join(declared)):
         if name != "dlsched" and extra not in _DEVELOPERS:
             installed = next((d.version for d in metadata.distributions(name=name)), None)
-            yield {"name": name, "extra": extra, "installed": installed, "needed": needed.strip()}
+            yield {"name": name, "extra": extra or None, "installed": installed, "needed": needed}
 
 
 def _tried(name: str) -> JsonObject:
@@ -102,7 +102,7 @@ def _put(found: dict[str, Any]) -> None:
             ),
         )
     put_table(
-        ["solver", "version", Column("state", wraps=True), Column("install", wraps=True)],
+        ["solver", "version", "state~", "install~"],
         (
             [s["name"], s["version"], s["state"], None if s["state"] == "ok" else s["install"]]
             for s in found["solvers"]

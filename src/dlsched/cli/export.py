@@ -14,7 +14,7 @@ from dlsched import api
 from dlsched.api.models import format_of
 from dlsched.cli.exits import put
 from dlsched.cli.options import INSTANCE_HELP, Variant, offered
-from dlsched.cli.output import Answer, put_line
+from dlsched.cli.output import Answer
 from dlsched.cli.progress import say
 from dlsched.cli.settings import named_after, target
 from dlsched.errors import OptionError
@@ -93,7 +93,12 @@ def export(
 def _written(files: Sequence[Path]) -> Answer:
     """Say which files were written."""
     names = [str(file) for file in files]
-    return Answer({"files": names}, lambda: [put_line(f"written: {name}") for name in names])
+
+    def put_names() -> None:
+        for name in names:
+            put_line(f"written: {name}")
+
+    return Answer({"files": names}, put_names)
 
 
 def _format(format_: str | None, lp: bool | None) -> str | None:

@@ -146,8 +146,9 @@ class Record:
 
 def given(group: Any) -> dict[str, Any]:
     """Return the options of a group that were given, by their names."""
-    values = {field: getattr(group, field.name) for field in fields(group)}
-    return {f.name: value for f, value in values.items() if value != f.default.default}
+    options: dict[str, Any] = {field.name: field.default for field in fields(group)}
+    values = ((name, getattr(group, name)) for name in options)
+    return {name: value for name, value in values if value != options[name].default}
 
 
 def flag(name: str) -> str:

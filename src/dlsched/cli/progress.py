@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 from dlsched.cli.exits import clearing
@@ -33,11 +33,11 @@ _TICK = 0.1
 _MOST_LINES = 4
 _BAR = 20
 _now = time.monotonic
-_log = logging.getLogger("dlsched.cli")
+_logger = logging.getLogger("dlsched")
 
 
 class Display(logging.Handler):
-    """Shows what is being done; a context manager.
+    """Shows what is being done while it listens, which is within ``with display:``.
 
     Attributes
     ----------
@@ -51,27 +51,31 @@ class Display(logging.Handler):
 
     def __init__(self) -> None:
         super().__init__(logging.INFO)
-        self.began = _now()
-        self.due = LINE_AFTER
         self.live: Live | None = None
         self.ended = threading.Event()
         self.guard = threading.RLock()
-        self.terminal = bool(sys.stderr and sys.stderr.isatty())
+        self.listens = False
         self.clear()
 
-    def __enter__(self) -> Display:
+    def __enter__(self) -> None:
         """Begin to listen."""
-        self.logger = logging.getLogger("dlsched")
-        self.level_before = self.logger.level
-        self.logger.addHandler(self)
-        self.logger.setLevel(logging.INFO)
-        threading.Thread(target=self._watch, daemon=True, name="progress").start()
-        return self
+        self.began, self.due = _now(), LINE_AFTER
+        self.terminal = bool(sys.stderr and sys.stderr.isatty())
+        self.level_before = _logger.level
+        _logger.addHandler(self)
+        _logger.setLevel(logging.INFO)
+        self.listens, self.ended = True, threading.Event()
+        threading.Thread(target=self._watch, args=[self.ended], daemon=True).start()
 
     def __exit__(self, *error: object) -> None:
         """Remove what is shown, and listen no more."""
-        self.logger.removeHandler(self)
-        self.logger.setLevel(self.level_before)
+        _logger.removeHandler(self)
+        _logger.setLevel(self.level_before)
+        self.listens = False
+        self.hide()
+
+    def hide(self) -> None:
+        """Show nothing more, as a solver writes its own log."""
         self.ended.set()
         self.clear()
 
@@ -90,6 +94,22 @@ class Display(logging.Handler):
                 if record.stage not in (Stage.BUILDING, Stage.SEARCHING) or " level " in text:
                     self.point = ""  # another level has other values
 
+    def count(self, done: int, total: int, label: str = "") -> None:
+        """State how many runs are made, and the name of the next one."""
+        with self.guard:
+            self.done, self.total, self.label = done, total, printable(label)
+            self.lines.pop(None, None)
+
+    def note(self, worker: object, text: str | None) -> None:
+        """State what a worker does; ``None`` if it does nothing."""
+        with self.guard:
+            self.lines[worker] = printable(text or "")
+
+    def show_point(self, found: Point) -> None:
+        """Show how far a search is; the log has one point a second only."""
+        with self.guard:
+            self.point = f"{Stage.SEARCHING}: {describe_point(found)}"
+
     def clear(self) -> None:
         """Remove what is shown, as something else is going to be written."""
         with self.guard:
@@ -104,8 +124,8 @@ class Display(logging.Handler):
             self.live.stop()
         self.live = None
 
-    def _watch(self) -> None:
-        while not self.ended.wait(_TICK):
+    def _watch(self, ended: threading.Event) -> None:
+        while not ended.wait(_TICK):
             with self.guard:
                 self._show()
 
@@ -165,68 +185,29 @@ class Display(logging.Handler):
         return grid
 
 
-_displays: list[Display] = []
-"""The display of the command that runs, if it has one."""
+_display = Display()
+clearing.append(_display.clear)
+count, hide, note, point = _display.count, _display.hide, _display.note, _display.show_point
 
 
 @contextmanager
 def shown(quiet: bool = False) -> Iterator[None]:
     """Show on stderr what the block is doing, unless it is to be quiet."""
-    if _displays:
-        yield
-        return
     if quiet:
-        logger = logging.getLogger("dlsched")
-        before = logger.level
-        logger.setLevel(logging.ERROR)
+        before = _logger.level
+        _logger.setLevel(logging.ERROR)
         try:
             yield
         finally:
-            logger.setLevel(before)
-        return
-    display = Display()
-    _displays.append(display)
-    clearing.append(display.clear)
-    try:
-        with display:
+            _logger.setLevel(before)
+    else:
+        with nullcontext() if _display.listens else _display:
             yield
-    finally:
-        clearing.remove(display.clear)
-        _displays.remove(display)
-
-
-def hide() -> None:
-    """Show nothing more, as a solver writes its own log."""
-    for display in _displays:
-        display.ended.set()
-        display.clear()
 
 
 def say(stage: Stage, detail: str) -> None:
     """Announce what a command does outside a run."""
-    _log.info("%s %s", stage, detail, extra={"stage": str(stage)})
-
-
-def count(done: int, total: int, label: str = "") -> None:
-    """State how many runs are made, and the name of the next one."""
-    for display in _displays:
-        with display.guard:
-            display.done, display.total, display.label = done, total, printable(label)
-            display.lines.pop(None, None)
-
-
-def point(found: Point) -> None:
-    """Show how far a search is; the log has one point a second only."""
-    for display in _displays:
-        with display.guard:
-            display.point = f"{Stage.SEARCHING}: {describe_point(found)}"
-
-
-def note(worker: object, text: str | None) -> None:
-    """State what a worker does; ``None`` if it does nothing."""
-    for display in _displays:
-        with display.guard:
-            display.lines[worker] = printable(text or "")
+    logging.getLogger("dlsched.cli").info("%s %s", stage, detail, extra={"stage": str(stage)})
 
 
 def _clock(seconds: float) -> str:

@@ -1,4 +1,4 @@
-"""``dlsched prove``: a proof that a solution is optimal, or of a bound, as a file."""
+"""``dlsched prove`` and ``check-proof``: that a solution is optimal, or a bound holds."""
 
 from __future__ import annotations
 
@@ -13,10 +13,14 @@ from dlsched.cli.output import Answer, put_line
 from dlsched.cli.progress import say
 from dlsched.cli.settings import named_after, target
 from dlsched.cli.tables import put_table
-from dlsched.proofs.bounds import write_bound
+from dlsched.proofs.bounds import CheckedBound, write_bound
+from dlsched.proofs.check import InvalidProof
 from dlsched.proofs.document import write_proof
 from dlsched.proofs.prove import ProofFailed
+from dlsched.results.objective import number_to_data
+from dlsched.results.proof import KINDS
 from dlsched.run import Stage
+from dlsched.text.figures import display
 
 
 def prove(
@@ -75,3 +79,47 @@ def prove(
         put_line(f"proof written to {file}; check it: dlsched check-proof {flags}{instance} {file}")
 
     return Answer({"instance": inst.name, "proved": True, "file": str(file), "levels": rows}, put)
+
+
+def check_proof(
+    *,
+    instance: InstanceName,
+    proof: Path | None = typer.Argument(
+        None, metavar="PROOF", show_default=False, help="Its file; by default the library's."
+    ),
+    bound: bool = typer.Option(False, "--bound", help="The proof is one of `prove --bound`."),
+    variant: Variant = None,
+) -> Answer:
+    """Check in integers that a proof's solution is optimal; no solver is involved."""
+    say(Stage.CHECKING, f"the proof of {instance}")
+    try:
+        if bound:
+            return _of_bound(api.check_bound(instance, proof, variant=variant))
+        checked = api.check_proof(instance, proof, variant=variant)
+    except InvalidProof as error:
+        said = str(error)
+        data = {"valid": False, "reason": said}
+        return Answer(data, lambda: put_line(f"invalid: {said}"), Exit.NEGATIVE)
+    levels = [
+        {"level": c.level, "kind": c.kind, "leaves": c.leaves} | number_to_data(c.value)
+        for c in checked.levels
+    ]
+
+    def put() -> None:
+        put_line(f"valid: the proof's solution of {checked.instance} is optimal")
+        put_table(
+            ["level", "optimum>", "kind", "leaves>"],
+            ([c.level, c.value, c.kind, c.leaves] for c in checked.levels),
+        )
+
+    return Answer({"valid": True, "instance": checked.instance, "levels": levels}, put)
+
+
+def _of_bound(found: CheckedBound) -> Answer:
+    value = number_to_data(found.value)
+    level = {"level": found.level, "kind": KINDS[0], "leaves": found.leaves} | value
+    better = f"a better {found.level} than {display(found.value)}"
+    return Answer(
+        {"valid": True, "instance": found.instance, "bound": level},
+        lambda: put_line(f"valid: no solution of {found.instance} has {better}"),
+    )

@@ -1,29 +1,133 @@
-"""``dlsched show``: one problem, or one instance."""
+"""``dlsched list`` and ``show``: problems, instances, methods and policies."""
 
 from __future__ import annotations
 
 import inspect
 import re
 from collections.abc import Mapping
+from enum import StrEnum
 from functools import partial
 from typing import Any
 
 import typer
 
-from dlsched import library
+from dlsched import library, registry
 from dlsched.api import load
 from dlsched.cli.options import INSTANCE_HELP, offered
 from dlsched.cli.output import Answer, fields, put_line
 from dlsched.cli.progress import say
 from dlsched.cli.settings import parameters
-from dlsched.cli.tables import Column, put_rows
-from dlsched.registry import Problem, problem, problem_names
+from dlsched.cli.tables import put_table
+from dlsched.display.table import Row
+from dlsched.results.objective import bound_from_data
 from dlsched.run import Stage
 from dlsched.schema.files import JsonObject
+from dlsched.simulation.policies import find_policy, list_policies
 
-_TITLES = {"levels": "objective", "methods": "methods", "generator": "generate"}
-"""Of the tables of a problem."""
-_COLUMNS = {name: Column(name, wraps=True) for name in ("summary", "options", "default", "meaning")}
+
+class What(StrEnum):
+    """What can be listed."""
+
+    PROBLEMS = "problems"
+    INSTANCES = "instances"
+    METHODS = "methods"
+    POLICIES = "policies"
+
+
+def list_(
+    *,
+    what: What | None = typer.Argument(None, help="Everything by default."),
+    problem: str | None = typer.Option(
+        None,
+        "--problem",
+        "-p",
+        metavar="NAME",
+        help="Of one problem only.",
+        autocompletion=offered("problems"),
+    ),
+) -> Answer:
+    """List problems, shipped instances, methods and scheduling policies."""
+    owners = [registry.problem(problem)] if problem else registry.usable_problems()
+    chosen = [what] if what else list(What)
+    listed: dict[str, list[Row]] = {kind: _ROWS[kind](owners) for kind in chosen}
+
+    def put() -> None:
+        for kind in chosen:
+            put_table(_COLUMNS[kind], listed[kind], title=kind if len(chosen) > 1 else None)
+
+    return Answer(listed, put)
+
+
+def _problems(owners: list[registry.Problem]) -> list[Row]:
+    return [
+        {
+            "problem": owner.name,
+            "title": owner.title,
+            "levels": [f"{level.sense} {level.name}" for level in owner.levels],
+            "source": owner.source,
+        }
+        for owner in owners
+    ]
+
+
+def _instances(owners: list[registry.Problem]) -> list[Row]:
+    names = [owner.name for owner in owners]
+    rows = []
+    for name, entry in library.index().items():
+        if entry["problem"] in names:
+            bounds = {k: bound_from_data(b) for k, b in entry["bound"].items()}
+            values = {k: float(b.value) for k, b in bounds.items() if b is not None}
+            rows.append({"instance": name, "problem": entry["problem"], "bound": values})
+    return rows
+
+
+def _methods(owners: list[registry.Problem]) -> list[Row]:
+    return [
+        {
+            "problem": owner.name,
+            "method": method.name,
+            "kind": str(method.kind),
+            "summary": method.summary,
+        }
+        for owner in owners
+        for method in owner.methods.values()
+    ]
+
+
+def _policies(owners: list[registry.Problem]) -> list[Row]:
+    """Return the policies but those that solve another problem."""
+    rows = []
+    names = {owner.name for owner in owners}
+    others = {owner.name for owner in registry.usable_problems()} - names
+    for name in list_policies():
+        kind = find_policy(name)
+        solves = getattr(kind, "problem", None)
+        if solves not in others:  # some solve what is no problem of the registry
+            summary = (inspect.getdoc(kind) or "").partition("\n")[0]
+            rows.append({"policy": name, "problem": solves, "summary": summary})
+    return rows
+
+
+_COLUMNS = {
+    What.PROBLEMS: ["problem", "title~1", "levels~", "source~2"],
+    What.INSTANCES: ["instance", "problem", "bound~"],
+    What.METHODS: ["problem", "method", "kind", "summary~"],
+    What.POLICIES: ["policy", "problem", "summary~"],
+}
+_ROWS = {
+    What.PROBLEMS: _problems,
+    What.INSTANCES: _instances,
+    What.METHODS: _methods,
+    What.POLICIES: _policies,
+}
+
+
+_TABLES = {
+    "levels": ("objective", ["level", "sense", "unit"]),
+    "methods": ("methods", ["method", "kind", "summary~", "options~"]),
+    "generator": ("generate", ["parameter", "default~", "meaning~"]),
+}
+"""Titles and columns of what is shown of a problem."""
 
 
 def show(
@@ -34,10 +138,10 @@ def show(
     ),
 ) -> Answer:
     """Show a problem with its methods and generator, or an instance's summary."""
-    return _problem(problem(name)) if name in problem_names() else _instance(name)
+    return _problem(registry.problem(name)) if name in registry.problem_names() else _instance(name)
 
 
-def _problem(owner: Problem) -> Answer:
+def _problem(owner: registry.Problem) -> Answer:
     generator = owner.module("generate").generate
     meanings = described(inspect.getdoc(generator) or "")
     data: JsonObject = {
@@ -66,9 +170,9 @@ def _problem(owner: Problem) -> Answer:
         put_line(f"{owner.name}: {owner.title}")
         put_line(owner.source)
         put_line("")
-        for part, title in _TITLES.items():
+        for part, (title, columns) in _TABLES.items():
             if data[part]:
-                put_rows(data[part], _COLUMNS, title=title, text=str)
+                put_table(columns, data[part], title=title, text=str)
         put_line(f'"exact" stands for {owner.exact}{other}.')
 
     return Answer(data, put)

@@ -9,13 +9,13 @@ from typing import Any
 
 from dlsched.cli.output import put_line
 from dlsched.cli.progress import count, note, say
-from dlsched.cli.tables import Column, put_table
+from dlsched.cli.tables import put_table
 from dlsched.display.table import Row
 from dlsched.results.status import FAILED
 from dlsched.run import Stage
 from dlsched.sweeps import Plan, Suite, run_suite, statistics
 from dlsched.sweeps.report import findings, optimum_text
-from dlsched.sweeps.simulation_rows import SHOWN, table_rows
+from dlsched.sweeps.simulation_rows import table_rows
 from dlsched.sweeps.spread import METRIC, spread_rows
 from dlsched.sweeps.statistics import EvaluatedRun, LevelMean
 from dlsched.sweeps.workload_spec import BOUND
@@ -34,10 +34,38 @@ _COUNTS = {
     "bound only": 10,
     "no solution": 10,
     "optimum unknown": 3,
+    "failed": 0,
 }
-"""Columns of counts, and their `Column.drop`; that of failed runs is always shown if there are."""
-_METRICS = dict(zip(SHOWN, (0, 5, 6, 7, 8), strict=True))
-"""Columns of metrics of simulations, and their `Column.drop`."""
+"""Columns of counts, of which those that are not 0 are shown, and their `Column.drop`."""
+_SIMULATIONS = [
+    "policy",
+    "method<1",
+    "options<2",
+    "seed>3",
+    "mean_jct>",
+    "p99_jct>5",
+    "makespan>6",
+    "mean_queueing>7",
+    "utilization>8",
+    "bound>4",
+    "gap>1",
+    "seconds>9",
+    "status<1",
+]
+_SPREAD = [
+    "policy",
+    "method<1",
+    "options<2",
+    "runs>4",
+    "failed>3",
+    f"{METRIC}>",
+    "sd>",
+    "saved>5",
+    "saved_sd>6",
+    "better>7",
+    "gap>1",
+]
+"""Columns of tables of simulations; see `put_table`."""
 
 
 def run_shown(suite: Suite | Plan, out: Path, **options: Any) -> tuple[int, int]:
@@ -68,24 +96,21 @@ def put_sweep(runs: Sequence[EvaluatedRun]) -> None:
     for problem in dict.fromkeys(run.row["problem"] for run in runs):
         lines = table[table["problem"] == problem].astype(object).to_dict("records")
         means = statistics.level_means(by_level, problem)
-        counts = _COUNTS | ({"failed": 0} if any(line["failed"] for line in lines) else {})
+        counts = [name for name in _COUNTS if any(line[name] for line in lines)]
         put_table(
             [
                 "method",
-                Column("resolved_method", drop=8),
-                *(Column(name, right=True, drop=drop) for name, drop in counts.items()),
+                "resolved_method<8",
+                *(f"{name}>{_COUNTS[name]}" for name in counts),
                 "at optimum>",
                 "mean gap>",
-                Column("p50", right=True, drop=9),
-                Column("p90", right=True, drop=12),
-                Column("p99", right=True, drop=12),
-                Column("worst", right=True, drop=5),
-                *(
-                    Column(f"mean gap: {level}", right=True, drop=4 if i == 0 else 7)
-                    for i, level in enumerate(means)
-                ),
-                Column("bounds", drop=11),
-                Column("seconds", right=True, drop=2),
+                "p50>9",
+                "p90>12",
+                "p99>12",
+                "worst>5",
+                *(f"mean gap: {level}>{4 if i == 0 else 7}" for i, level in enumerate(means)),
+                "bounds<11",
+                "seconds>2",
             ],
             (
                 [
@@ -116,74 +141,22 @@ def put_simulations(rows: Sequence[Row]) -> None:
     for row in rows:
         if row["method"] != BOUND:
             families.setdefault(row.get("family") or row["instance"], []).append(row)
-    several = {n for n, group in families.items() if len({r["instance"] for r in group}) > 1}
-    for name in several:
-        _put_spread(name, families[name])
-    for name in dict.fromkeys(
-        r["instance"] for n in families if n not in several for r in families[n]
-    ):
-        lines = table_rows([row for row in rows if row["instance"] == name])
-        seeds = len({line["seed"] for line in lines}) > 1
-        put_table(
-            [
-                "policy",
-                Column("method", drop=1),
-                Column("options", drop=2),
-                Column("seed", right=True, drop=3),
-                *(Column(metric, right=True, drop=drop) for metric, drop in _METRICS.items()),
-                Column("bound", right=True, drop=4),
-                Column("gap", right=True, drop=1),
-                Column("seconds", right=True, drop=9),
-                Column("status", drop=1),
-            ],
-            (
-                [
-                    line["policy"],
-                    line["method"],
-                    line["options"],
-                    line["seed"] if seeds else None,
-                    *(line[metric] for metric in SHOWN[:-1]),
-                    percent(line["utilization"]),
-                    line["bound"],
-                    percent(line["gap"]),
-                    seconds(line["seconds"]),
-                    line["status"],
-                ]
-                for line in lines
-            ),
-            title=name,
-        )
+    for name, group in families.items():
+        instances = dict.fromkeys(row["instance"] for row in group)
+        if len(instances) > 1:
+            put_table(_SPREAD, map(_in_words, spread_rows(group)), title=name)
+        else:
+            lines = table_rows(group)
+            seeds = len({line["seed"] for line in lines}) > 1
+            shown = [c for c in _SIMULATIONS if seeds or c != "seed>3"]
+            put_table(shown, map(_in_words, lines), title=next(iter(instances)))
     put_failed(rows)
 
 
-def _put_spread(name: str, rows: Sequence[Row]) -> None:
-    """Write a row per policy with its spread over the seeds of a workload."""
-    put_table(
-        [
-            "policy",
-            Column("method", drop=1),
-            Column("options", drop=2),
-            Column("runs", right=True, drop=4),
-            Column("failed", right=True, drop=3),
-            Column(METRIC, right=True),
-            Column("sd", right=True),
-            Column("saved", right=True, drop=5),
-            Column("saved_sd", right=True, drop=6),
-            Column("better", right=True, drop=7),
-            Column("gap", right=True, drop=1),
-        ],
-        (
-            [
-                *(line[n] for n in ("policy", "method", "options", "runs", "failed", METRIC, "sd")),
-                percent(line["saved"]),
-                percent(line["saved_sd"]),
-                line["better"],
-                percent(line["gap"]),
-            ]
-            for line in spread_rows(rows)
-        ),
-        title=name,
-    )
+def _in_words(line: Row) -> Row:
+    """Return a row of a table of simulations with its shares and seconds as text."""
+    shares = {n: percent(line[n]) for n in ("utilization", "gap", "saved", "saved_sd") if n in line}
+    return line | shares | {"seconds": seconds(line.get("seconds"))}
 
 
 def put_failed(rows: Sequence[Row]) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from dlsched.cli.exits import put
 from dlsched.cli.output import fields, line_width, on_terminal, put_line
@@ -27,28 +28,7 @@ BETWEEN = 2
 """Blanks between two columns on a terminal."""
 _READABLE = 24
 """The least width of a wrapping column whose text is longer."""
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column of a table.
-
-    Attributes
-    ----------
-    right
-        Whether it is aligned to the right, as numbers are.
-    drop
-        On a narrow terminal the columns with the highest value are left out first; those with 0
-        are always shown.
-    wraps
-        Whether its text may be wrapped at blanks.
-    """
-
-    name: str
-    right: bool = False
-    drop: int = 0
-    wraps: bool = False
-
+Cells: TypeAlias = Sequence[object] | Mapping[str, object]
 
 _left_out: dict[str, int] = {}
 """The columns that the command's tables left out, with the width that shows all of the table's."""
@@ -64,7 +44,10 @@ def put_left_out() -> None:
 
 
 def put_table(
-    columns: Sequence[str | Column], rows: Iterable[Sequence[object]], title: str | None = None
+    columns: Sequence[str],
+    rows: Iterable[Cells],
+    title: str | None = None,
+    text: Callable[[object], str] = display,
 ) -> None:
     """Write a table; on a terminal it fits, and secondary columns may be left out for that.
 
@@ -74,9 +57,16 @@ def put_table(
     Parameters
     ----------
     columns
-        A column given as a text that ends in ``>`` is aligned to the right.
+        Names; ``>`` after a name aligns the column to the right, with ``~`` its text may be wrapped
+        at blanks. A number after ``<``, ``>`` or ``~`` makes it a secondary column, as ``"gap>5"``:
+        on a narrow terminal those with the highest numbers are left out first.
+    rows
+        Cells in the order of the columns, or by their names; lists and mappings are written with
+        commas.
+    text
+        Returns what is shown of a value.
     """
-    table = _Text.of(columns, rows)
+    table = _Text.of(columns, rows, text)
     fitting = table.fitting() if on_terminal() else table
     if title:
         put(_painted(title) + "\n")
@@ -85,56 +75,49 @@ def put_table(
             fields({c.name: cell for c, cell in zip(table.columns, row, strict=True)}, MARGIN)
             put("\n")
         return
-    lost = set(table.columns) - set(fitting.columns)
-    _left_out.update({c.name: table.needs() for c in table.columns if c in lost})
+    for column in table.columns:
+        if column not in fitting.columns:
+            _left_out[column.name] = max(table.needs(), _left_out.get(column.name, 0))
     put("\n".join(fitting.drawn() if on_terminal() else table.plain()) + "\n\n")
 
 
-def fits(columns: Sequence[str | Column], rows: Iterable[Sequence[object]]) -> bool:
+def fits(columns: Sequence[str], rows: Iterable[Cells]) -> bool:
     """Whether there is room for the primary columns of a table side by side."""
-    return not on_terminal() or _Text.of(columns, rows).fitting() is not None
+    return not on_terminal() or _Text.of(columns, rows, display).fitting() is not None
 
 
-def put_rows(
-    rows: Sequence[Mapping[str, Any]],
-    columns: Mapping[str, Column],
-    title: str | None = None,
-    text: Callable[[object], str] = display,
-) -> None:
-    """Write rows as a table; lists and mappings in a cell are written with commas."""
-    names = [*rows[0]] if rows else ["name"]
-    cells = ([_cell(value, text) for value in row.values()] for row in rows)
-    put_table([columns.get(name, name) for name in names], cells, title=title)
+class _Column(NamedTuple):
+    name: str
+    right: bool
+    wraps: bool
+    drop: int
 
-
-def _cell(value: Any, text: Callable[[object], str]) -> Any:
-    if isinstance(value, list):
-        return ", ".join(map(str, value))
-    if isinstance(value, dict):
-        return ", ".join(f"{name}={text(entry)}" for name, entry in value.items())
-    return value
+    @classmethod
+    def of(cls, text: str) -> _Column:
+        name, sign, drop = re.split(r"([<>~]|$)", text, maxsplit=1)
+        return cls(name, sign == ">", sign == "~", int(drop or 0))
 
 
 @dataclass(frozen=True)
 class _Text:
     """The columns of a table that are shown, and its cells as text."""
 
-    columns: Sequence[Column]
+    columns: Sequence[_Column]
     rows: Sequence[Sequence[str]]
 
     @classmethod
-    def of(cls, columns: Sequence[str | Column], rows: Iterable[Sequence[object]]) -> _Text:
-        heads = [
-            c if isinstance(c, Column) else Column(c.removesuffix(">"), right=c.endswith(">"))
-            for c in columns
-        ]
-        table = cls(heads, [[printable(display(cell)) for cell in row] for row in rows])
+    def of(
+        cls, columns: Sequence[str], rows: Iterable[Cells], text: Callable[[object], str]
+    ) -> _Text:
+        heads = [_Column.of(column) for column in columns]
+        cells = ([row[h.name] for h in heads] if isinstance(row, Mapping) else row for row in rows)
+        table = cls(heads, [[printable(_cell(value, text)) for value in row] for row in cells])
         return table.only([h for i, h in enumerate(heads) if not h.drop or any(table.cells(i))])
 
     def cells(self, i: int) -> list[str]:
         return [row[i] for row in self.rows]
 
-    def only(self, kept: Sequence[Column]) -> _Text:
+    def only(self, kept: Sequence[_Column]) -> _Text:
         chosen = [i for i, column in enumerate(self.columns) if column in kept]
         return _Text(
             [self.columns[i] for i in chosen], [[row[i] for i in chosen] for row in self.rows]
@@ -198,6 +181,14 @@ class _Text:
             ]
             lines.append((" " * MARGIN + "   ".join(cells)).rstrip())
         return [lines[1], lines[0], *lines[2:]]
+
+
+def _cell(value: object, text: Callable[[object], str]) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    if isinstance(value, dict):
+        return ", ".join(f"{name}={text(entry)}" for name, entry in value.items())
+    return "" if value is None else text(value)
 
 
 def _painted(title: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from dlsched.cli.exits import Exit
 from dlsched.cli.output import fields, put_line
-from dlsched.cli.tables import Column, fits, put_table
+from dlsched.cli.tables import fits, put_table
 from dlsched.display.table import Row
 from dlsched.registry import Kind, problem
 from dlsched.results.result import Result, Status, Termination, default_termination
@@ -27,7 +27,7 @@ def put_result(result: Result) -> None:
         }
     )
     put_table(
-        ["level", "objective>", Column("unit", drop=1), "bound>", Column("kind", drop=2), "gap>"],
+        ["level", "objective>", "unit<1", "bound>", "kind<2", "gap>"],
         (
             [
                 level.name,
@@ -117,20 +117,20 @@ def _level_names(rows: Sequence[Row]) -> list[str]:
     return [*dict.fromkeys(names)]
 
 
-def _columns(levels: Sequence[str]) -> list[str | Column]:
+def _columns(levels: Sequence[str]) -> list[str]:
     """Return the columns of a comparison that shows some levels."""
     return [
         "instance",
         "method",
-        Column("resolved_method", drop=4),
+        "resolved_method<4",
         "status",
-        Column("termination", drop=1),
+        "termination<1",
         *(f"{level}>" for level in levels),
-        Column("gap", right=True, drop=5),
-        Column("best_bound", right=True, drop=6),
-        Column("best_bound_kind", drop=7),
+        "gap>5",
+        "best_bound>6",
+        "best_bound_kind<7",
         "gap_to_best>",
-        Column("seconds", right=True, drop=3),
+        "seconds>3",
     ]
 
 

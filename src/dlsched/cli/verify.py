@@ -12,7 +12,7 @@ from dlsched.cli.exits import Exit
 from dlsched.cli.options import InstanceName, Variant
 from dlsched.cli.output import Answer, fields, put_line
 from dlsched.cli.progress import say
-from dlsched.cli.tables import Column, put_table
+from dlsched.cli.tables import put_table
 from dlsched.results.objective import number_to_data
 from dlsched.results.result import Report
 from dlsched.run import Stage
@@ -58,12 +58,12 @@ def put_report(report: Report) -> None:
     put_line("feasible" if report.feasible else bad)
     if report.violations:
         put_table(
-            ["violation", Column("where", wraps=True), Column("message", wraps=True), "amount>"],
+            ["violation", "where~", "message~", "amount>"],
             ([v.kind, v.where, v.message, v.amount] for v in report.violations),
         )
     if report.objective is not None:
         put_table(
-            ["level", "objective>", Column("unit", drop=1), "gap>"],
+            ["level", "objective>", "unit<1", "gap>"],
             (
                 [level.name, value, level.unit, percent(gap)]
                 for level, value, gap in report.levels()

@@ -39,7 +39,7 @@ class _Plain(NamedTuple):
         return value
 
 
-def as_double(number: numbers.Real) -> float:
+def as_double(number: Any) -> float:
     """Return the nearest double, NaN for a number that has none."""
     try:
         return float(number)
