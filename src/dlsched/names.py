@@ -11,6 +11,7 @@ VERSION = "0.1.0"
 _CLAIMS = "benchmarks/claims_only of the repository"
 MOVED = {
     "dlsched.bench": "dlsched.sweeps",
+    "dlsched.doctor": "the command `dlsched doctor --json`",
     "dlsched.gavel": "dlsched.problems.shares",
     "dlsched.history": "dlsched.records",
     "dlsched.objective": "dlsched.results.objective",

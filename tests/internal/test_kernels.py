@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from dlsched.doctor import kernels
 
 import dlsched
+from dlsched.solvers.kernels import kernels
 
 ROOT = Path(__file__).parents[2]
 SOLVE = """

@@ -14,7 +14,7 @@ from dlsched import api
 from dlsched.api.models import format_of
 from dlsched.cli.exits import put
 from dlsched.cli.options import INSTANCE_HELP, Variant, offered
-from dlsched.cli.output import Answer
+from dlsched.cli.output import Answer, put_line
 from dlsched.cli.progress import say
 from dlsched.cli.settings import named_after, target
 from dlsched.errors import OptionError
@@ -154,9 +154,10 @@ def _held(pairs: list[str]) -> dict[str, float]:
     return held
 
 
-def schema_texts() -> dict[str, str]:
-    """Return ``{file name: text}`` of the JSON Schema of every instance and solution format."""
-    texts = {}
+def _write_schemas(folder: Path) -> list[Path]:
+    """Write the JSON Schema of every instance and solution format."""
+    make_folder(folder)
+    written = []
     for owner in usable_problems():
         for kind, model in (("instance", owner.instance), ("solution", owner.solution)):
             schema = model.model_json_schema()
@@ -164,14 +165,6 @@ def schema_texts() -> dict[str, str]:
             schema["title"] = f"dlsched {owner.name} {kind}"
             schema["required"] = ["dlsched", "problem", *schema.get("required", [])]
             text = json.dumps(schema, indent=2, sort_keys=True, ensure_ascii=False)
-            texts[f"{owner.name}.{kind}.schema.json"] = text + "\n"
-    return texts
-
-
-def _write_schemas(folder: Path) -> list[Path]:
-    make_folder(folder)
-    written = []
-    for name, text in schema_texts().items():
-        write_bytes(folder / name, text.encode())
-        written.append(folder / name)
+            written.append(folder / f"{owner.name}.{kind}.schema.json")
+            write_bytes(written[-1], f"{text}\n".encode())
     return written

@@ -29,7 +29,7 @@ Code = Mapping[str, str]
 
 LIBRARY = "code of dlsched"
 _HARMLESS = (
-    *("sweeps/", "cli/", "display/", "doctor", "problems/", "testing/"),
+    *("sweeps/", "cli/", "display/", "problems/", "testing/"),
     *("api/records.py", "results/performance_profiles.py"),
 )
 """How the files begin that no result depends on, but for those of `_OF_ROWS` and of a problem."""
