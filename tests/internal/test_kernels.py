@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import dlsched
+from calls import run
 from dlsched.solvers.kernels import kernels
 
 ROOT = Path(__file__).parents[2]
@@ -19,6 +20,7 @@ SOLVE = """
 import json, sys, warnings
 from contextlib import suppress
 import dlsched
+from calls import run
 from dlsched.registry import problem
 from dlsched.solvers.kernels import kernels
 
@@ -85,3 +87,10 @@ def test_an_installation_without_a_compiler(tmp_path: Path) -> None:
     subprocess.run(command, cwd=tree, env=os.environ | {"CC": "false"}, check=True)
     (wheel,) = tmp_path.glob("*.whl")
     assert wheel.name.endswith("-py3-none-any.whl")
+
+
+def test_doctor_counts_what_is_not_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command says how many modules Python runs, and what builds them."""
+    monkeypatch.setattr("dlsched.cli.doctor.kernels", lambda: {"one": False, "two": True})
+    said = " ".join(run("doctor").stdout.split())
+    assert "1 of 2 modules not built, many times slower; a C compiler builds them" in said

@@ -108,9 +108,10 @@ def _put(found: dict[str, Any]) -> None:
             for s in found["solvers"]
         ),
     )
-    slow = sum(not built for built in found["kernels"].values())
-    loops = f"all {len(found['kernels'])} modules built"
+    count = len(found["kernels"])
+    slow = count - sum(found["kernels"].values())
+    built = f"all {count} modules built"
     if slow:
-        loops = f"{slow} modules not built, many times slower; a C compiler builds them"
-    fields({"loops": loops})
+        built = f"{slow} of {count} modules not built, many times slower; a C compiler builds them"
+    fields({"loops": built})
     put_line("the core works" if found["ok"] else "the core does not work")
