@@ -20,7 +20,6 @@ SOLVE = """
 import json, sys, warnings
 from contextlib import suppress
 import dlsched
-from calls import run
 from dlsched.registry import problem
 from dlsched.solvers.kernels import kernels
 
