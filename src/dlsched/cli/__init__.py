@@ -21,7 +21,6 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from dlsched.cli.exits import Commands, errors_handled
-from dlsched.cli.options import Json, Quiet
 from dlsched.names import VERSION
 
 COMMANDS = {
@@ -64,8 +63,8 @@ def command(name: str) -> Callable[..., None]:
     """
     module = import_module(f"dlsched.cli.{_MODULES.get(name, name)}")
     function = getattr(module, "list_" if name == "list" else name.replace("-", "_"))
-    output, progress, tables = (
-        import_module(f"dlsched.cli.{part}") for part in ("output", "progress", "tables")
+    shared, output, progress, tables = (
+        import_module(f"dlsched.cli.{m}") for m in ("options", "output", "progress", "tables")
     )
     groups: dict[str, Any] = {
         p.name: p.annotation for p in _parameters(function) if is_dataclass(p.annotation)
@@ -85,7 +84,7 @@ def command(name: str) -> Callable[..., None]:
         raise typer.Exit(answer.status)
 
     options = [*_options(function)]
-    for flag, annotation in (("as_json", Json), ("quiet", Quiet)):
+    for flag, annotation in (("as_json", shared.Json), ("quiet", shared.Quiet)):
         options.append(
             Parameter(flag, Parameter.KEYWORD_ONLY, default=False, annotation=annotation)
         )

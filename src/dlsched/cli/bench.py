@@ -6,7 +6,7 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
-import typer
+from typer import Argument, Option
 
 from dlsched.cli.exits import Exit
 from dlsched.cli.output import Answer, put_line
@@ -29,20 +29,16 @@ _MOST_NAMED = 10
 
 def bench(
     *,
-    suite: Path | None = typer.Argument(
-        None, metavar="SUITE", help="A .toml file; none with --planned."
-    ),
-    output: Path | None = typer.Option(
+    suite: Path | None = Argument(None, metavar="SUITE", help="A .toml file; none with --planned."),
+    output: Path | None = Option(
         None, "--output", "-o", metavar="DIR", help="The folder for the results."
     ),
-    plan: bool = typer.Option(
-        False, "--plan", help="Only write the plan: tasks, digests, your modules."
-    ),
-    planned: Path | None = typer.Option(None, metavar="DIR", help="Run the plan in this folder."),
-    shard: str | None = typer.Option(
+    plan: bool = Option(False, "--plan", help="Only write the plan: tasks, digests, your modules."),
+    planned: Path | None = Option(None, metavar="DIR", help="Run the plan in this folder."),
+    shard: str | None = Option(
         None, metavar="K/N", help="Only part K, from 0, of N; with --planned."
     ),
-    jobs: int | None = typer.Option(
+    jobs: int | None = Option(
         None,
         "--jobs",
         "-j",
@@ -50,17 +46,15 @@ def bench(
         min=1,
         help="Number of runs at a time; 1, or for a shard the CPUs that it was given.",
     ),
-    dask: str | None = typer.Option(
+    dask: str | None = Option(
         None, metavar="ADDRESS", help="A Dask scheduler that runs it, or its file."
     ),
-    retries: int = typer.Option(
+    retries: int = Option(
         RETRIES, metavar="N", min=0, help="For runs that are killed from outside."
     ),
-    resume: bool = typer.Option(
-        False, "--resume", help="Make only missing, killed or changed runs."
-    ),
-    fresh: bool = typer.Option(False, "--fresh", help="A new process for every run."),
-    many_runs: bool = typer.Option(
+    resume: bool = Option(False, "--resume", help="Make only missing, killed or changed runs."),
+    fresh: bool = Option(False, "--fresh", help="A new process for every run."),
+    many_runs: bool = Option(
         False, "--many-runs", help="Allow a suite of more than a million runs."
     ),
 ) -> Answer:
@@ -131,11 +125,11 @@ def _of_shard(shard: Shards, folder: Path, made: int, failed: int) -> Answer:
 
 
 def status(
-    folder: Path = typer.Argument(metavar="DIR", help="The folder with the plan."),
-    of: int | None = typer.Option(
+    folder: Path = Argument(metavar="DIR", help="The folder with the plan."),
+    of: int | None = Option(
         None, metavar="N", min=1, help="Shards; by default those that were begun."
     ),
-    missing: bool = typer.Option(
+    missing: bool = Option(
         False, "--missing", help="Only the shards with runs left, for sbatch --array=."
     ),
 ) -> Answer:
@@ -186,7 +180,7 @@ def _shard_cells(shard: ShardState) -> list[object]:
 
 
 def merge(
-    folder: Path = typer.Argument(metavar="DIR", help="The folder with the plan."),
+    folder: Path = Argument(metavar="DIR", help="The folder with the plan."),
 ) -> Answer:
     """Join the rows of all shards; refuse rows that disagree, and list what is missing."""
     say(Stage.LOADING, f"the shards in {folder}")
@@ -216,8 +210,8 @@ def merge(
 
 
 def report(
-    folder: Path = typer.Argument(metavar="DIR", help="What dlsched bench wrote."),
-    output: Path | None = typer.Option(
+    folder: Path = Argument(metavar="DIR", help="What dlsched bench wrote."),
+    output: Path | None = Option(
         None, "--output", "-o", metavar="DIR", help="Where to write; by default DIR/report."
     ),
 ) -> Answer:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-import typer
+from typer import Argument, Option
 
 from dlsched import api
 from dlsched.cli.options import INSTANCE_HELP, Limits, Variant, offered
@@ -20,10 +20,10 @@ from dlsched.variants import owner_of
 
 def compare(
     *,
-    instances: list[str] = typer.Argument(
+    instances: list[str] = Argument(
         metavar="INSTANCE...", help=INSTANCE_HELP, autocompletion=offered("instances", "files")
     ),
-    method: list[str] = typer.Option(
+    method: list[str] = Option(
         ...,
         "--method",
         "-m",

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, cast
 
-import typer
+from typer import Argument, Option
 
 from dlsched import api
 from dlsched.api.models import format_of
@@ -30,38 +30,38 @@ SUFFIXES = [f".{name}{packed}" for name in FORMATS for packed in ("", ".gz")]
 
 def export(
     *,
-    instance: str | None = typer.Argument(
+    instance: str | None = Argument(
         None,
         metavar="INSTANCE",
         help=INSTANCE_HELP,
         show_default=False,
         autocompletion=offered("instances", "files"),
     ),
-    file: Path | None = typer.Argument(
+    file: Path | None = Argument(
         None,
         metavar="FILE",
         show_default=False,
         help=f"File to write ({', '.join(SUFFIXES)}); by default stdout with --lp or --mps, "
         "and with --format vipr a file for each level.",
     ),
-    lp: bool | None = typer.Option(
+    lp: bool | None = Option(
         None, "--lp/--mps", show_default=False, help="The same as --format lp and --format mps."
     ),
-    format_: str | None = typer.Option(
+    format_: str | None = Option(
         None,
         "--format",
         metavar="FORMAT",
         help=f"{', '.join(FORMATS[:-1])} for a model, {FORMATS[-1]} for a proof; "
         "by default that of FILE's name.",
     ),
-    level: str | None = typer.Option(None, metavar="L", help="To optimise; the first by default."),
-    held: list[str] = typer.Option(
+    level: str | None = Option(None, metavar="L", help="To optimise; the first by default."),
+    held: list[str] = Option(
         [], metavar="L=VALUE", help="Value that an earlier level keeps; repeatable."
     ),
-    proof: Path | None = typer.Option(
+    proof: Path | None = Option(
         None, metavar="FILE", help="What `prove` wrote; by default the library's proof."
     ),
-    schemas: Path | None = typer.Option(
+    schemas: Path | None = Option(
         None, metavar="DIR", help="Write the JSON Schema of every format."
     ),
     variant: Variant = None,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import typer
+from typer import Argument, Option
 
 from dlsched import api, registry
 from dlsched.cli.exits import put
@@ -30,17 +30,17 @@ _SHARED = ("elastic", "spread")
 class OfTrace:
     """An instance from a trace."""
 
-    trace: str | None = typer.Option(
+    trace: str | None = Option(
         None,
         metavar="FILE",
         help="A job trace as it is published, or synthetic-1.",
         autocompletion=offered("traces", "files"),
     )
-    at: str | None = typer.Option(None, metavar="TIME", help="Moment of the trace: 3d, 12h, 90m.")
-    servers: int | None = typer.Option(None, metavar="N", min=1, help="Servers.")
-    gpus: int | None = typer.Option(None, metavar="N", min=1, help="GPUs on each server.")
-    demand: int | None = typer.Option(None, metavar="N", min=0, help="Servers to return.")
-    layout: str = typer.Option(
+    at: str | None = Option(None, metavar="TIME", help="Moment of the trace: 3d, 12h, 90m.")
+    servers: int | None = Option(None, metavar="N", min=1, help="Servers.")
+    gpus: int | None = Option(None, metavar="N", min=1, help="GPUs on each server.")
+    demand: int | None = Option(None, metavar="N", min=0, help="Servers to return.")
+    layout: str = Option(
         "auto",
         "--format",
         metavar="NAME",
@@ -55,13 +55,13 @@ class OfTrace:
 
 def generate(
     *,
-    problem: str = typer.Argument(
+    problem: str = Argument(
         metavar="PROBLEM",
         help="See: dlsched list problems.",
         autocompletion=offered("problems"),
     ),
     seed: Seed = 0,
-    setting: list[str] = typer.Option(
+    setting: list[str] = Option(
         [],
         "--set",
         metavar="K=V",

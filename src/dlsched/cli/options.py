@@ -12,7 +12,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Argument, Option
+
+from dlsched.errors import OptionError
 
 
 def offered(*kinds: str) -> Callable[[str], list[str]]:
@@ -28,80 +30,70 @@ def offered(*kinds: str) -> Callable[[str], list[str]]:
 INSTANCE_HELP = "A shipped instance's name, or a .json or .json.gz file."
 InstanceName = Annotated[
     str,
-    typer.Argument(
-        metavar="INSTANCE", help=INSTANCE_HELP, autocompletion=offered("instances", "files")
-    ),
+    Argument(metavar="INSTANCE", help=INSTANCE_HELP, autocompletion=offered("instances", "files")),
 ]
-Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Random seed.", min=0)]
+Seed = Annotated[int, Option("--seed", metavar="N", help="Random seed.", min=0)]
 Variant = Annotated[
     str | None,
-    typer.Option("--variant", metavar="FILE:NAME", help="A change of the problem: few.py:few."),
+    Option("--variant", metavar="FILE:NAME", help="A change of the problem: few.py:few."),
 ]
-Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE")]
-Json = Annotated[bool, typer.Option("--json", help="Write JSON to stdout, and nothing else.")]
-Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", help="Do not say on stderr what is being done.")
-]
+Output = Annotated[Path | None, Option("--output", "-o", metavar="FILE")]
+Json = Annotated[bool, Option("--json", help="Write JSON to stdout, and nothing else.")]
+Quiet = Annotated[bool, Option("--quiet", "-q", help="Do not say on stderr what is being done.")]
 
 
 @dataclass(frozen=True)
 class Limits:
     """Limits of a run."""
 
-    time_limit: float | None = typer.Option(None, metavar="S", help="Wall-clock seconds per run.")
-    gap: float = typer.Option(
-        0.0, metavar="G", help="Relative gap at which a proof is good enough."
-    )
-    threads: int = typer.Option(1, metavar="N", help="Threads of the solver.")
-    seed: int = typer.Option(0, metavar="N", help="Random seed.", min=0)
-    solver: str = typer.Option(
-        "highs", metavar="NAME", help="highs, or any solver that Pyomo knows."
-    )
+    time_limit: float | None = Option(None, metavar="S", help="Wall-clock seconds per run.")
+    gap: float = Option(0.0, metavar="G", help="Relative gap at which a proof is good enough.")
+    threads: int = Option(1, metavar="N", help="Threads of the solver.")
+    seed: int = Option(0, metavar="N", help="Random seed.", min=0)
+    solver: str = Option("highs", metavar="NAME", help="highs, or any solver that Pyomo knows.")
 
 
 @dataclass(frozen=True)
 class Machines:
     """The cluster of a trace."""
 
-    servers: int | None = typer.Option(None, metavar="N", min=1, help="8 by default.")
-    gpus: int | None = typer.Option(None, metavar="N", min=1, help="On each; 8 by default.")
-    cpus: int | None = typer.Option(None, metavar="N", min=1, help="On each server.")
-    memory: int | None = typer.Option(None, metavar="GB", min=1, help="Of each server.")
+    servers: int | None = Option(None, metavar="N", min=1, help="8 by default.")
+    gpus: int | None = Option(None, metavar="N", min=1, help="On each; 8 by default.")
+    cpus: int | None = Option(None, metavar="N", min=1, help="On each server.")
+    memory: int | None = Option(None, metavar="GB", min=1, help="Of each server.")
 
 
 @dataclass(frozen=True)
 class Jobs:
     """The jobs of a trace."""
 
-    profiles: str | None = typer.Option(
+    profiles: str | None = Option(
         None, metavar="NAME", help="What is added to the trace: muri or synergy."
     )
-    profile_option: list[str] = typer.Option(
+    profile_option: list[str] = Option(
         [], metavar="K=V", help="An option of --profiles; repeatable."
     )
-    together: bool = typer.Option(
-        False, "--together", help="All jobs count as submitted at the start."
-    )
-    limit: int | None = typer.Option(None, metavar="N", min=1, help="The first N jobs only.")
+    together: bool = Option(False, "--together", help="All jobs count as submitted at the start.")
+    limit: int | None = Option(None, metavar="N", min=1, help="The first N jobs only.")
 
 
 @dataclass(frozen=True)
 class Reading:
     """How a trace is read."""
 
-    column: list[str] = typer.Option(
+    column: list[str] = Option(
         [],
         metavar="FIELD=NAME[:UNIT]",
         help="The column of a field, instead of a format; repeatable.",
     )
-    state: list[str] = typer.Option([], metavar="NAME", help="Only such jobs; repeatable.")
-    cluster: list[str] = typer.Option([], metavar="NAME", help="Only its jobs; repeatable.")
-    fractional: str | None = typer.Option(
+    state: list[str] = Option([], metavar="NAME", help="Only such jobs; repeatable.")
+    cluster: list[str] = Option([], metavar="NAME", help="Only its jobs; repeatable.")
+    fractional: str | None = Option(
         None,
         metavar="RULE",
         help="Shares of a GPU, each rounded up (up), their sum (total), or drop.",
     )
-    plausibility: bool | None = typer.Option(
+    plausibility: bool | None = Option(
         None, "--plausibility/--no-plausibility", help="Refuse impossible values."
     )
 
@@ -117,31 +109,46 @@ class Reading:
 class Record:
     """A scheduler's record."""
 
-    columns: str | None = typer.Option(
+    columns: str | None = Option(
         None,
         metavar="NAMES",
         help="Without a header: jobid,state,... in order; of CSV: submit=qtime,start=...",
     )
-    resource: str | None = typer.Option(
+    resource: str | None = Option(
         None, metavar="R", help="What jobs are counted in: gpu, the default, cpu or node."
     )
-    nodes: str | None = typer.Option(
+    nodes: str | None = Option(
         None, metavar="FILE", help="The nodes, by CSV or `sinfo -N`; else the peak."
     )
-    partition: str | None = typer.Option(None, metavar="NAME", help="Only its jobs and nodes.")
-    since: str | None = typer.Option(None, metavar="DAY", help="The window's start, as 2026-01-08.")
-    until: str | None = typer.Option(None, metavar="DAY", help="The window's end.")
-    knows: str | None = typer.Option(
+    partition: str | None = Option(None, metavar="NAME", help="Only its jobs and nodes.")
+    since: str | None = Option(None, metavar="DAY", help="The window's start, as 2026-01-08.")
+    until: str | None = Option(None, metavar="DAY", help="The window's end.")
+    knows: str | None = Option(
         None, metavar="WHAT", help="Of durations: limit, the default, truth or user_mean."
     )
-    timezone: str | None = typer.Option(
+    timezone: str | None = Option(
         None, metavar="ZONE", help="Of times without one, as Europe/Berlin; else UTC."
     )
 
     def reader_options(self) -> dict[str, Any]:
-        """Return the options of `dlsched.read_history` that were given."""
+        """Return the options of `dlsched.read_history` that were given.
+
+        Raises
+        ------
+        OptionError
+            If a field of a table has no column.
+        """
         options = given(self)
-        return {n: options[n] for n in ("resource", "nodes", "timezone") if n in options}
+        read = {n: options[n] for n in ("resource", "nodes", "timezone") if n in options}
+        if self.columns is None:
+            return read
+        columns = [part.strip().partition("=") for part in self.columns.split(",")]
+        lacking = [field for field, equals, _ in columns if not equals]
+        if len(lacking) == len(columns):
+            return read | {"columns": lacking}
+        if lacking:
+            raise OptionError(f"--columns: {lacking[0]!r} names no column; write FIELD=COLUMN")
+        return read | {"columns": {field: column for field, _, column in columns}}
 
 
 def given(group: Any) -> dict[str, Any]:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Sequence
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Literal, cast
 
-import typer
+from typer import Argument, Option
 
 from dlsched import api
 from dlsched.cli.exits import put_note
@@ -31,42 +30,25 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-class Width(StrEnum):
-    """The width of a picture; `dlsched.display.drawing.style.WIDTHS` has the inches."""
-
-    SINGLE = "single"
-    DOUBLE = "double"
-
-
-class Background(StrEnum):
-    """What is behind a picture."""
-
-    WHITE = "white"
-    PLATE = "plate"
-    TRANSPARENT = "transparent"
-
-
 def plot(
     *,
     instance: InstanceName,
-    output: Path = typer.Option(
+    output: Path = Option(
         ..., "--output", "-o", metavar="FILE", help="A .pdf, .svg or .png file to write."
     ),
-    solution: str | None = typer.Argument(
-        None, metavar="[SOLUTION]", help="A .json or .json.gz file."
-    ),
-    solution_option: str | None = typer.Option(
+    solution: str | None = Argument(None, metavar="[SOLUTION]", help="A .json or .json.gz file."),
+    solution_option: str | None = Option(
         None, "--solution", "-s", metavar="FILE", help="The same, as an option."
     ),
-    width: Width = typer.Option(
-        Width.DOUBLE, help="For one column of a paper, 3.3 inches, or for two, 7 inches."
+    width: Literal["single", "double"] = Option(
+        "double", help="For one column of a paper, 3.3 inches, or for two, 7 inches."
     ),
-    color_by: str | None = typer.Option(
+    color_by: str | None = Option(
         None, metavar="NAME", help="What colours mean, as job or status."
     ),
-    title: str | None = typer.Option(None, metavar="TEXT", help="Instead of our title."),
-    background: Background = typer.Option(
-        Background.WHITE, help="A plate is white with round corners, for dark pages."
+    title: str | None = Option(None, metavar="TEXT", help="Instead of our title."),
+    background: Literal["white", "plate", "transparent"] = Option(
+        "white", help="A plate is white with round corners, for dark pages."
     ),
 ) -> Answer:
     """Draw an instance, with a solution or without."""
@@ -91,7 +73,7 @@ def plot(
             title=title,
             color_by=color_by,
         )
-        picture = picture_bytes(cast("Figure", axes.figure), output.suffix[1:], background.value)
+        picture = picture_bytes(cast("Figure", axes.figure), output.suffix[1:], background)
     write_bytes(output, picture)
     _note(caught)
     return Answer({"files": [str(output)]}, partial(put_line, f"written: {output}"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import typer
+from typer import Argument, Option
 
 from dlsched import api
 from dlsched.cli.exits import Exit
@@ -26,18 +26,18 @@ from dlsched.text.figures import display
 def prove(
     *,
     instance: InstanceName,
-    solution: str | None = typer.Option(
+    solution: str | None = Option(
         None,
         metavar="FILE",
         help="What to prove optimal; by default the library's best known, else `exact`'s.",
     ),
-    output: Path | None = typer.Option(
+    output: Path | None = Option(
         None, "--output", "-o", metavar="FILE", help="By default NAME.proof.json.gz."
     ),
-    limit: float | None = typer.Option(
+    limit: float | None = Option(
         None, "--limit", "--time-limit", metavar="S", help="Wall-clock seconds."
     ),
-    bound: str | None = typer.Option(
+    bound: str | None = Option(
         None,
         metavar="VALUE",
         help="Prove that no solution is better than this at the first level, instead.",
@@ -84,10 +84,10 @@ def prove(
 def check_proof(
     *,
     instance: InstanceName,
-    proof: Path | None = typer.Argument(
+    proof: Path | None = Argument(
         None, metavar="PROOF", show_default=False, help="Its file; by default the library's."
     ),
-    bound: bool = typer.Option(False, "--bound", help="The proof is one of `prove --bound`."),
+    bound: bool = Option(False, "--bound", help="The proof is one of `prove --bound`."),
     variant: Variant = None,
 ) -> Answer:
     """Check in integers that a proof's solution is optimal; no solver is involved."""

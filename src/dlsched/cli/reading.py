@@ -37,6 +37,7 @@ def simulated(
     name: str, layout: str, machines: Machines, jobs: Jobs, reading: Reading, record: Record
 ) -> RunPolicy:
     """Read a trace or a record, whichever it is; refuse options that belong to the other."""
+    say(Stage.LOADING, name)
     if jobs.profile_option and jobs.profiles is None:
         raise OptionError("--profile-option belongs to --profiles; name the set of profiles")
     of_record = given(record)
@@ -49,14 +50,12 @@ def simulated(
                 f"{flag(option)} does not belong to a scheduler's record, whose jobs and nodes are "
                 "taken as they are; leave it out"
             )
-        say(Stage.LOADING, name)
         return _record(name, layout, reading, record)
     for option in of_record:
         raise OptionError(
             f"{flag(option)} belongs to a scheduler's record; name its format: --format sacct, or "
             "leave it out"
         )
-    say(Stage.LOADING, name)
     return _trace(name, layout, machines, jobs, reading)
 
 
@@ -96,11 +95,11 @@ def _trace(name: str, layout: str, machines: Machines, jobs: Jobs, reading: Read
 
 
 def _record(name: str, layout: str, reading: Reading, record: Record) -> RunPolicy:
-    columns: Any = record.columns.split(",") if record.columns else None
+    options = record.reader_options()
     if reading.column:
-        columns = columns_of(reading.column)
+        options["columns"] = columns_of(reading.column)
     with notes_on_stderr("dlsched.records.history"):
-        history = read_history(name, layout, columns=columns, **record.reader_options())
+        history = read_history(name, layout, **options)
     period = history.within(record.since, record.until, partition=record.partition)
     nodes = f"{history.capacity.total:,} on the nodes, by {history.capacity.source}"
     for sentence in (nodes, *period.notes):

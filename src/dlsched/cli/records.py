@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-import typer
+from typer import Option
 
 from dlsched.cli.exits import put_note
 from dlsched.cli.progress import say
@@ -29,18 +29,18 @@ if TYPE_CHECKING:
 class Outputs:
     """Files to write besides the log."""
 
-    sacct: Path | None = typer.Option(
+    sacct: Path | None = Option(
         None, metavar="FILE", help="Write it as `sacct` of Slurm prints it, in --timezone."
     )
-    swf: Path | None = typer.Option(
+    swf: Path | None = Option(
         None, metavar="FILE", help="Write it in the Standard Workload Format."
     )
-    timeline: Path | None = typer.Option(
+    timeline: Path | None = Option(
         None,
         metavar="FILE",
         help="Draw every GPU over time: .html, that can be zoomed, .svg, .pdf or .png.",
     )
-    begin: str = typer.Option(BEGIN, metavar="TIME", help="Time 0 in --sacct and --swf, UTC.")
+    begin: str = Option(BEGIN, metavar="TIME", help="Time 0 in --sacct and --swf, UTC.")
 
     def require_usable(self, timezone: str) -> None:
         """Refuse what cannot be written, before the simulation.

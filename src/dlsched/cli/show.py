@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Mapping
-from enum import StrEnum
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
-import typer
+from typer import Argument, Option
 
 from dlsched import library, registry
 from dlsched.api import load
@@ -25,19 +24,10 @@ from dlsched.schema.files import JsonObject
 from dlsched.simulation.policies import find_policy, list_policies
 
 
-class What(StrEnum):
-    """What can be listed."""
-
-    PROBLEMS = "problems"
-    INSTANCES = "instances"
-    METHODS = "methods"
-    POLICIES = "policies"
-
-
 def list_(
     *,
-    what: What | None = typer.Argument(None, help="Everything by default."),
-    problem: str | None = typer.Option(
+    what: Kind | None = Argument(None, help="Everything by default."),
+    problem: str | None = Option(
         None,
         "--problem",
         "-p",
@@ -48,12 +38,13 @@ def list_(
 ) -> Answer:
     """List problems, shipped instances, methods and scheduling policies."""
     owners = [registry.problem(problem)] if problem else registry.usable_problems()
-    chosen = [what] if what else list(What)
-    listed: dict[str, list[Row]] = {kind: _ROWS[kind](owners) for kind in chosen}
+    chosen = [what] if what else [*_LISTED]
+    listed = {kind: _LISTED[kind][1](owners) for kind in chosen}
 
     def put() -> None:
         for kind in chosen:
-            put_table(_COLUMNS[kind], listed[kind], title=kind if len(chosen) > 1 else None)
+            title = kind if len(chosen) > 1 else None
+            put_table(_LISTED[kind][0], listed[kind], title=title)
 
     return Answer(listed, put)
 
@@ -108,18 +99,14 @@ def _policies(owners: list[registry.Problem]) -> list[Row]:
     return rows
 
 
-_COLUMNS = {
-    What.PROBLEMS: ["problem", "title~1", "levels~", "source~2"],
-    What.INSTANCES: ["instance", "problem", "bound~"],
-    What.METHODS: ["problem", "method", "kind", "summary~"],
-    What.POLICIES: ["policy", "problem", "summary~"],
+Kind = Literal["problems", "instances", "methods", "policies"]
+_LISTED: dict[Kind, tuple[list[str], Callable[[list[registry.Problem]], list[Row]]]] = {
+    "problems": (["problem", "title~1", "levels~", "source~2"], _problems),
+    "instances": (["instance", "problem", "bound~"], _instances),
+    "methods": (["problem", "method", "kind", "summary~"], _methods),
+    "policies": (["policy", "problem", "summary~"], _policies),
 }
-_ROWS = {
-    What.PROBLEMS: _problems,
-    What.INSTANCES: _instances,
-    What.METHODS: _methods,
-    What.POLICIES: _policies,
-}
+"""Columns of what is listed, see `put_table`, and functions that return its rows."""
 
 
 _TABLES = {
@@ -131,7 +118,7 @@ _TABLES = {
 
 
 def show(
-    name: str = typer.Argument(
+    name: str = Argument(
         metavar="PROBLEM|INSTANCE",
         help=f"A problem. {INSTANCE_HELP}",
         autocompletion=offered("problems", "instances", "files"),

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import typer
+from typer import Argument, Option
 
 from dlsched.cli.exits import Exit, put_note
 from dlsched.cli.options import Jobs, Machines, Reading, Record, Seed, offered
@@ -27,12 +27,12 @@ _SHOWN = 5
 
 def simulate(
     *,
-    trace: str = typer.Argument(
+    trace: str = Argument(
         metavar="TRACE",
         help="A job trace as it is published, or synthetic-1.",
         autocompletion=offered("traces", "files"),
     ),
-    policy: str = typer.Option(
+    policy: str = Option(
         ...,
         "--policy",
         "-p",
@@ -40,7 +40,7 @@ def simulate(
         help="See: dlsched list policies.",
         autocompletion=offered("policies"),
     ),
-    method: str | None = typer.Option(
+    method: str | None = Option(
         None,
         "--method",
         "-m",
@@ -48,9 +48,9 @@ def simulate(
         help="What solves the policy's problem; its own.",
         autocompletion=offered("methods"),
     ),
-    setting: list[str] = typer.Option([], "--set", metavar="K=V", help="An option of the policy."),
+    setting: list[str] = Option([], "--set", metavar="K=V", help="An option of the policy."),
     seed: Seed = 0,
-    layout: str = typer.Option(
+    layout: str = Option(
         "auto",
         "--format",
         metavar="NAME",
@@ -58,9 +58,9 @@ def simulate(
         "csv; auto finds it out.",
         autocompletion=offered("formats of traces", "formats of records"),
     ),
-    log: Path | None = typer.Option(None, metavar="FILE", help="SQLite file for the log."),
-    resume: bool = typer.Option(False, "--resume", help="Go on with the log."),
-    bounds: bool = typer.Option(False, "--bounds", help="Lower bounds over all policies, too."),
+    log: Path | None = Option(None, metavar="FILE", help="SQLite file for the log."),
+    resume: bool = Option(False, "--resume", help="Go on with the log."),
+    bounds: bool = Option(False, "--bounds", help="Lower bounds over all policies, too."),
     machines: Machines,
     jobs: Jobs,
     reading: Reading,

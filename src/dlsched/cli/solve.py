@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import typer
+from typer import Option
 
 from dlsched import api
 from dlsched.cli.options import InstanceName, Limits, Output, Variant, offered
@@ -21,7 +21,7 @@ from dlsched.variants import VariantProblem, owner_of
 def solve(
     *,
     instance: InstanceName,
-    method: str = typer.Option(
+    method: str = Option(
         "exact",
         "--method",
         "-m",
@@ -29,23 +29,17 @@ def solve(
         help="A method, or MODULE:FUNCTION.",
         autocompletion=offered("methods"),
     ),
-    option: list[str] = typer.Option(
-        [], metavar="K=V", help="An option of the method; repeatable."
-    ),
+    option: list[str] = Option([], metavar="K=V", help="An option of the method; repeatable."),
     limits: Limits,
-    solver_option: list[str] = typer.Option(
+    solver_option: list[str] = Option(
         [], metavar="K=V", help="Of the solver, by its own names; repeatable."
     ),
-    start: str | None = typer.Option(None, metavar="FILE", help="A solution to start from."),
+    start: str | None = Option(None, metavar="FILE", help="A solution to start from."),
     variant: Variant = None,
     output: Output = None,
-    certify: bool = typer.Option(
-        False, "--certify", help="Prove the optimum, and check the proof."
-    ),
-    proof: Path | None = typer.Option(
-        None, metavar="FILE", help="For the proof; implies --certify."
-    ),
-    log: bool = typer.Option(False, "--log", help="Show the solver's log on stderr."),
+    certify: bool = Option(False, "--certify", help="Prove the optimum, and check the proof."),
+    proof: Path | None = Option(None, metavar="FILE", help="For the proof; implies --certify."),
+    log: bool = Option(False, "--log", help="Show the solver's log on stderr."),
 ) -> Answer:
     """Solve an instance and check the answer.
 

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import typer
+from typer import Argument, Option
 
 from dlsched.cli.exits import put_note
 from dlsched.cli.options import Record, Seed, offered
@@ -51,13 +51,13 @@ RUNS = "runs"
 
 def study(
     *,
-    file: Path | None = typer.Argument(None, metavar="FILE", help="What the scheduler recorded."),
-    layout: str = typer.Option(
+    file: Path | None = Argument(None, metavar="FILE", help="What the scheduler recorded."),
+    layout: str = Option(
         "auto", "--format", metavar="NAME", help="sacct, swf, kueue, csv; auto: found out."
     ),
-    delimiter: str | None = typer.Option(None, metavar="C", help="Between columns."),
+    delimiter: str | None = Option(None, metavar="C", help="Between columns."),
     record: Record,
-    policy: list[str] = typer.Option(
+    policy: list[str] = Option(
         POLICIES,
         "--policy",
         "-p",
@@ -65,19 +65,17 @@ def study(
         help="Repeatable.",
         autocompletion=offered("policies"),
     ),
-    delay: float = typer.Option(
+    delay: float = Option(
         0.0, metavar="S", min=0.0, help="Seconds before a job runs on its nodes."
     ),
-    bounds: bool = typer.Option(
+    bounds: bool = Option(
         True, "--bounds/--no-bounds", help="Certified bounds over all schedules."
     ),
     seed: Seed = 0,
-    output: Path | None = typer.Option(
+    output: Path | None = Option(
         None, "--output", "-o", metavar="DIR", help="For study.html and all figures."
     ),
-    command: str | None = typer.Option(
-        None, metavar="SCHEDULER", help="Print what to run there: slurm."
-    ),
+    command: str | None = Option(None, metavar="SCHEDULER", help="Print what to run there: slurm."),
 ) -> Answer:
     """Compare a cluster's record with what policies, and any schedule, would have done.
 
@@ -94,10 +92,7 @@ def study(
     if output is not None:
         _require_usable(output)
     say(Stage.LOADING, str(file))
-    columns = _columns(record.columns)
-    history = read_history(
-        file, layout, columns=columns, delimiter=delimiter, **record.reader_options()
-    )
+    history = read_history(file, layout, delimiter=delimiter, **record.reader_options())
     if output is not None:
         make_folder(output)
     knows: Any = record.knows or "limit"  # another word is an error that names them
@@ -143,17 +138,3 @@ def _require_usable(folder: Path) -> None:
     validate_parent(folder)
     for library in ("jinja2", "matplotlib"):
         require(library, "dlsched study")
-
-
-def _columns(text: str | None) -> Any:
-    """Return names in order, or which column holds which field."""
-    if text is None:
-        return None
-    parts = [part.strip() for part in text.split(",")]
-    if not any("=" in part for part in parts):
-        return parts
-    named = [part.partition("=") for part in parts]
-    lacking = [field for field, equals, _ in named if not equals]
-    if lacking:
-        raise OptionError(f"--columns: {lacking[0]!r} names no column; write FIELD=COLUMN")
-    return {field: column for field, _, column in named}

@@ -197,7 +197,7 @@ def _painted(title: str) -> str:
         return title
     from rich.text import Text
 
-    return _rendered(Text(title, "bold"))[0]
+    return "\n".join(_rendered(Text(title, "bold")))
 
 
 def _rendered(thing: Any) -> list[str]:

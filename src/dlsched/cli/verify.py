@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-import typer
+from typer import Argument
 
 from dlsched import api
 from dlsched.cli.exits import Exit
@@ -22,7 +22,7 @@ from dlsched.text.figures import percent
 def verify(
     *,
     instance: InstanceName,
-    solution: str = typer.Argument(metavar="SOLUTION", help="A .json or .json.gz file."),
+    solution: str = Argument(metavar="SOLUTION", help="A .json or .json.gz file."),
     variant: Variant = None,
 ) -> Answer:
     """Check a solution against the problem's definition; no solver is involved."""
