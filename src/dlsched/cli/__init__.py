@@ -47,6 +47,7 @@ COMMANDS = {
 """The commands, with the first lines of their docstrings, for `dlsched --help`."""
 _MODULES = {
     "list": "show",
+    "compare": "solve",
     "status": "bench",
     "merge": "bench",
     "report": "bench",
