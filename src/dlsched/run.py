@@ -11,6 +11,7 @@ import logging
 import math
 import numbers
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -71,6 +72,14 @@ def validated_seed(seed: Any) -> int:
     if not 0 <= number < 2**128:
         raise OptionError(f"seed={spelled(seed)} must be a whole number from 0, below 2**128")
     return number
+
+
+def is_usable(value: object) -> bool:
+    """Whether a value is not NaN, nor a finite number so large that no double is near it."""
+    if not isinstance(value, numbers.Real):
+        return True
+    size: Any = abs(value)
+    return bool(size <= sys.float_info.max or size == math.inf)
 
 
 @dataclass

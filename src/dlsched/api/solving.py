@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 import numbers
 import os
 import warnings
@@ -28,11 +27,10 @@ from dlsched.api.starting import (
 from dlsched.errors import DlschedError, OptionError, describe, spelled
 from dlsched.registry import Kind, Method, MethodLike, Problem
 from dlsched.registry.methods import Options
-from dlsched.registry.option_types import as_double
 from dlsched.results.claims import read_claim
 from dlsched.results.objective import Bounds
 from dlsched.results.result import Claim, Point, Result, Start, Status, Termination
-from dlsched.run import Run, Stage, StageListener, announce
+from dlsched.run import Run, Stage, StageListener, announce, is_usable
 from dlsched.schema.envelope import Instance
 from dlsched.schema.solution import Solution
 from dlsched.solvers.division import Division
@@ -272,9 +270,7 @@ def validate_limits(time_limit: object, gap: object, threads: Any, solver: objec
         raise OptionError(f"gap={spelled(gap)} must be a fraction from 0 to below 1")
     whole = isinstance(threads, numbers.Integral) and not isinstance(threads, bool)
     if not (whole and 1 <= threads < 2**31):
-        raise OptionError(
-            f"threads={spelled(threads)} must be at least 1, as a whole number below 2**31"
-        )
+        raise OptionError(f"threads={spelled(threads)} must be at least 1, and a whole number")
     if not isinstance(solver, str):
         raise OptionError(f"solver={spelled(solver)} must be a solver's name, as highs")
     require_known(solver)
@@ -299,5 +295,4 @@ def _start(
 
 
 def _is_number(value: object) -> TypeGuard[float]:
-    number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    return number and not math.isnan(as_double(value))
+    return isinstance(value, numbers.Real) and not isinstance(value, bool) and is_usable(value)

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-import dlsched
 from dlsched.cli.exits import Exit
 from dlsched.cli.output import Answer, fields, put_line, stdout_for_answers
 from dlsched.cli.progress import say
 from dlsched.cli.tables import put_table
 from dlsched.errors import SolverMissing, describe
+from dlsched.names import VERSION
 from dlsched.results.result import Termination
 from dlsched.run import Run, Stage
 from dlsched.schema.files import JsonObject
@@ -44,8 +44,8 @@ def doctor() -> Answer:
         solvers = [_tried(name) for name in (highs.NAME, *INTERFACES)]
     found = {
         "ok": solvers[0]["state"] == "ok",
-        "version": dlsched.__version__,
-        "folder": str(Path(dlsched.__file__).parent),
+        "version": VERSION,
+        "folder": str(Path(__file__).parents[1]),
         "python": f"{platform.python_version()}, {platform.python_implementation()}",
         "executable": sys.executable,
         "packages": list(_packages()),

@@ -138,8 +138,8 @@ class Record:
         OptionError
             If a field of a table has no column.
         """
-        options = given(self)
-        read = {n: options[n] for n in ("resource", "nodes", "timezone") if n in options}
+        names = ("resource", "nodes", "timezone")
+        read = {name: value for name, value in given(self).items() if name in names}
         if self.columns is None:
             return read
         columns = [part.strip().partition("=") for part in self.columns.split(",")]

@@ -37,34 +37,11 @@ _COUNTS = {
     "failed": 0,
 }
 """Columns of counts, of which those that are not 0 are shown, and their `Column.drop`."""
-_SIMULATIONS = [
-    "policy",
-    "method<1",
-    "options<2",
-    "seed>3",
-    "mean_jct>",
-    "p99_jct>5",
-    "makespan>6",
-    "mean_queueing>7",
-    "utilization>8",
-    "bound>4",
-    "gap>1",
-    "seconds>9",
-    "status<1",
-]
-_SPREAD = [
-    "policy",
-    "method<1",
-    "options<2",
-    "runs>4",
-    "failed>3",
-    f"{METRIC}>",
-    "sd>",
-    "saved>5",
-    "saved_sd>6",
-    "better>7",
-    "gap>1",
-]
+_LABELS = ["policy", "method<1", "options<2"]
+_METRICS = ["mean_jct>", "p99_jct>5", "makespan>6", "mean_queueing>7", "utilization>8"]
+_SIMULATIONS = [*_LABELS, "seed>3", *_METRICS, "bound>4", "gap>1", "seconds>9", "status<1"]
+_SAVED = ["saved>5", "saved_sd>6", "better>7"]
+_SPREAD = [*_LABELS, "runs>4", "failed>3", f"{METRIC}>", "sd>", *_SAVED, "gap>1"]
 """Columns of tables of simulations; see `put_table`."""
 
 

@@ -7,7 +7,6 @@ they are: NumPy's and fractions are numbers, texts and truth values are not.
 from __future__ import annotations
 
 import inspect
-import math
 import numbers
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -17,6 +16,7 @@ from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_
 from pydantic import PlainValidator, TypeAdapter, ValidationError
 
 from dlsched.errors import OptionError, spelled
+from dlsched.run import is_usable
 
 
 class _Plain(NamedTuple):
@@ -27,24 +27,11 @@ class _Plain(NamedTuple):
     kind: type
 
     def validate(self, value: object) -> object:
-        """Return a value as it is; raise ValueError for one of another type, for NaN, or too large.
-
-        A number is too large if no double is near it.
-        """
+        """Return a value as it is; raise ValueError for one of another type, NaN, or too large."""
         truth = isinstance(value, bool) and self.kind is not bool
-        if truth or not isinstance(value, self.kind):
-            raise ValueError
-        if isinstance(value, numbers.Real) and math.isnan(as_double(value)):
+        if truth or not isinstance(value, self.kind) or not is_usable(value):
             raise ValueError
         return value
-
-
-def as_double(number: Any) -> float:
-    """Return the nearest double, NaN for a number that has none."""
-    try:
-        return float(number)
-    except OverflowError:
-        return math.nan
 
 
 _PLAIN: Mapping[Any, _Plain] = {

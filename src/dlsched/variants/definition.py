@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -13,7 +13,6 @@ import numpy as np
 
 from dlsched import registry
 from dlsched.errors import OptionError, spelled
-from dlsched.registry.option_types import as_double
 from dlsched.variants.allowing import Allow, Rule, validate_form
 from dlsched.variants.identity import identity
 
@@ -125,11 +124,9 @@ class Variant:
         }
         for name, value in fix.items():
             if not isinstance(name, str):
-                raise OptionError(
-                    f"{self}: fix names {spelled(name)}; give a variable's name as text"
-                )
+                raise OptionError(f"{self}: fix names {spelled(name)}; give its name as text")
             number = isinstance(value, int | float) and not isinstance(value, bool)
-            if not number or not math.isfinite(as_double(value)):
+            if not number or not abs(value) <= sys.float_info.max:
                 raise OptionError(f"{self}: fix[{name!r}]={spelled(value)} must be a finite number")
         if self.allow is not None:
             validate_form(str(self), owner, self.allow)

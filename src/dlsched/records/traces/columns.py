@@ -91,8 +91,7 @@ def columns(mapping: MappingLike) -> tuple[Column, ...]:
         mapping = MAPPINGS[mapping]
     if not isinstance(mapping, Mapping):
         raise OptionError(
-            f"mapping={spelled(mapping)} is no mapping; write {{'id': ..., ...}}, "
-            "or a format's name"
+            f"mapping={spelled(mapping)} is no mapping; write {{'id': ...}}, or a format's name"
         )
     # A job's nodes are several values: read_history reads them.
     known = [name for name in TraceJob.model_fields if name not in (*MORE, "nodes")] + [*MORE]
