@@ -368,7 +368,7 @@ def slow_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def terminal(
-    slow_folder: Path, *arguments: str, answers: bool = False, columns: int = 100
+    slow_folder: Path, *arguments: str, answers: bool = False, columns: int = 100, **env: str
 ) -> tuple[subprocess.Popen[str], int]:
     """Start a command with a terminal as stderr, and as stdout if it is to show answers, too.
 
@@ -376,7 +376,7 @@ def terminal(
     """
     main, other = pty.openpty()
     streams = {"stdout": other, "stderr": other} if answers else {"stderr": other}
-    wide = {"COLUMNS": str(columns), "TERM": "xterm"}
+    wide = {"COLUMNS": str(columns), "TERM": "xterm"} | env
     process = started(MAIN, *arguments, cwd=slow_folder, env=wide, **streams)
     os.close(other)
     return process, main
@@ -489,6 +489,19 @@ def test_nothing_remains_on_the_terminal(slow_folder: Path) -> None:
     os.close(main)
     before, _, after = shown.partition("instance  ")
     assert "\x1b[2K" in before and "\x1b[2K" not in after and "searching" not in after
+
+
+@pytest.mark.parametrize(
+    ("env", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)]
+)
+def test_colours(env: dict[str, str], coloured: bool, tmp_path: Path) -> None:
+    """A terminal shows a status in its colour, unless it has none or they are not wanted."""
+    command = ["compare", "lyra-fig5", "-m", "lyra", "--quiet"]
+    process, main = terminal(tmp_path, *command, answers=True, **env)
+    shown = read_until(main, "feasible", "left out", "shows them")
+    process.wait(PATIENCE)
+    os.close(main)
+    assert ("\x1b[33mfeasible" in shown) is coloured and ("\x1b" in shown) is coloured
 
 
 def test_the_log_in_one_process(slow_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

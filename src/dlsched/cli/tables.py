@@ -206,6 +206,7 @@ def _rendered(thing: Any) -> list[str]:
 
     console = Console(
         width=line_width() + 1,  # tables end in a blank, which is not written
+        height=25,  # rich takes a width for its own only with a height
         color_system=None if os.environ.get("NO_COLOR") else "auto",
     )
     with console.capture() as captured:
