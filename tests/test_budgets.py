@@ -55,21 +55,21 @@ FOLDERS = [
     Budget("sweeps and execution", ("sweeps", "execution"), 3900, 7615),
     Budget("records", ("records",), 5200, 8071),
     Budget("studies", ("studies",), 1150, 1738),
-    Budget("cli", ("cli",), 3100, 4025),
+    Budget("cli", ("cli",), 3100, 3305),
     Budget("variants", ("variants",), 2600, 3416),
     Budget("proofs", ("proofs",), 3100),
-    Budget("api and testing", ("api", "testing"), 4700, 4724),
+    Budget("api and testing", ("api", "testing"), 4700, 4723),
     Budget(
         "solvers to display",
         ("solvers", "registry", "schema", "results", "display", "text"),
         11600,
     ),
-    Budget(REST, (), 750, 1103),
+    Budget(REST, (), 750, 901),
 ]
 """Lines of code files under src/dlsched. What is in none of the folders is in the last row."""
 WHOLE = [
-    Budget("lines of src", (), 90600, 101538),
-    Budget("files of src", (), 640, 766),
+    Budget("lines of src", (), 90600, 100621),
+    Budget("files of src", (), 640, 757),
     Budget("lines of tests", (), 30000, 30959),
     Budget("lines of tests/internal", (), 6000),
     Budget("lines of benchmarks", (), 5000, 12645),

@@ -20,7 +20,7 @@ from dlsched.display.drawing.legend import colour_entries, entry, finish
 from dlsched.display.drawing.maps import draw_columns, draw_lanes
 from dlsched.display.drawing.rows import draw_rows
 from dlsched.display.drawing.style import ink, width_of
-from dlsched.errors import OptionError
+from dlsched.errors import OptionError, spelled
 from dlsched.results.summary import solution_text
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class View:
         chosen = default if self.color_by is None else self.color_by
         if chosen not in possible:
             raise OptionError(
-                f"color_by={chosen!r:.40}: this picture of {self.problem} can be coloured by "
+                f"color_by={spelled(chosen)}: this picture of {self.problem} can be coloured by "
                 f"{', '.join(possible)}"
             )
         return chosen
