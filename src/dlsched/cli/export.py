@@ -127,20 +127,19 @@ def _write_certificates(
     if file is not None:
         target(file, *_suffixes("vipr"))
     inst = api.load(instance)
-    owner = owner_of(inst, variant)
-    levels = [entry.name for entry in owner.levels if level in (None, entry.name)]
-    written = [] if file else named_after(inst.name, *(f".{name}.vipr" for name in levels))
+    levels = [entry.name for entry in owner_of(inst, variant).levels]
+    if file is not None:
+        level = level or levels[0]
+    shown = [name for name in levels if level in (None, name)]
+    files = [file] if file else named_after(inst.name, *(f".{name}.vipr" for name in shown))
     say(Stage.CHECKING, f"the proof of {inst.name}")
     try:
-        if file is not None:
-            api.export(inst, file, level=level, proof=proof, format="vipr", variant=variant)
-            return [file]
         texts = api.vipr_texts(inst, proof, level=level, variant=variant)
     except InvalidProof as error:
         raise OptionError(f"the proof does not hold: {error}") from None
-    for path, text in zip(written, texts.values(), strict=True):
+    for path, text in zip(files, texts.values(), strict=True):
         write_bytes(path, text.encode())
-    return written
+    return files
 
 
 def _held(pairs: list[str]) -> dict[str, float]:

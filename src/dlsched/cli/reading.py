@@ -80,12 +80,8 @@ def _trace(name: str, layout: str, machines: Machines, jobs: Jobs, reading: Read
     workload = Workload.from_trace(
         trace, jobs.profiles, together=jobs.together, limit=jobs.limit, **options
     )
-    cluster = Cluster.uniform(
-        machines.servers or SERVERS,
-        machines.gpus or GPUS,
-        cpus=machines.cpus,
-        memory=machines.memory,
-    )
+    servers, gpus = machines.servers or SERVERS, machines.gpus or GPUS
+    cluster = Cluster.uniform(servers, gpus, cpus=machines.cpus, memory=machines.memory)
     fitting, larger = workload.up_to(cluster.gpus)
     if larger:
         put_note(
