@@ -90,7 +90,7 @@ class Run:
     remains by `solvers.session` and `solvers.pyomo_backend`, scipy's by
     `problems.elastic.programs.lagrangian`, cvxpy's by
     `problems.sensitivity.programs.cvxpy_reference`. Only sweeps end a process
-    (`bench.worker_process`).
+    (`sweeps.worker_process`).
 
     Attributes
     ----------
