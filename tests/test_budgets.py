@@ -68,7 +68,7 @@ FOLDERS = [
 ]
 """Lines of code files under src/dlsched. What is in none of the folders is in the last row."""
 WHOLE = [
-    Budget("lines of src", (), 90600, 100621),
+    Budget("lines of src", (), 90600, 100631),
     Budget("files of src", (), 640, 757),
     Budget("lines of tests", (), 30000, 30959),
     Budget("lines of tests/internal", (), 6000),
