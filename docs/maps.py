@@ -25,11 +25,10 @@ DOCS = Path(__file__).resolve().parent
 SRC = DOCS.parent / "src"
 sys.path.insert(1, str(DOCS.parent / "tests"))
 from import_graph import APART, CORE, MODULES, packages  # noqa: E402
+
 MARKS = "<!-- Written by docs/maps.py. -->", "<!-- End of what docs/maps.py writes. -->"
-NAMED = (
-    "definition/schema definition/check definition/oracle model instances/generate "
-    "heuristics/__init__ exact/__init__ exact/bounds"
-).split()
+NAMED = [f"definition/{name}" for name in ("schema", "check", "oracle")]
+NAMED += ["model", "instances/generate", "heuristics/__init__", "exact/__init__", "exact/bounds"]
 """Files that every problem has; the map also has those that say where in a paper they come from."""
 PACKAGES = {"simulation.md": "simulation", "histories.md": "records/history"}
 """By page the package of which it has a map."""

@@ -7,13 +7,15 @@ import re
 from collections.abc import Iterator
 
 from dlsched import api, extras
+from dlsched.display.plotting import draw_function
 from dlsched.registry import Kind, layout
 from dlsched.testing.documents import run_blocks
+from dlsched.testing.strategies import small_of
 from dlsched.testing.subject import Subject, require
 
 _REQUIRED = {
     "schema": ("Instance", "Solution"),
-    "check": ("LEVELS", "check", "explain"),
+    "check": ("LEVELS", "check"),
     "model": ("build", "read", "assign"),
     "generate": ("generate", "examples"),
     "draw": ("draw",),
@@ -24,9 +26,12 @@ _REQUIRED = {
 
 def parts(subject: Subject) -> None:
     """The package has its modules, and each of these its functions."""
-    wrong = [text for module in _REQUIRED if (text := _wrong(subject.problem.package, module))]
+    owner = subject.problem
+    instead = {"draw": owner.cells is not None, "strategy": bool(small_of(owner))}
+    needed = (m for m in _REQUIRED if owner.has_module(m) or not instead.get(m))
+    wrong = [text for module in needed if (text := _wrong(owner.package, module))]
     require(not wrong, "; ".join(wrong))
-    size = subject.problem.size
+    size = owner.size
     require(hasattr(subject.example(), size), f"instances have no field {size!r}, PROBLEM.size")
 
 
@@ -100,7 +105,7 @@ def picture(subject: Subject) -> None:
 
     try:
         instance = subject.example()
-        draw = subject.problem.module("draw").draw
+        draw = draw_function(subject.problem)
         for solution in (None, api.solve(instance).solution):
             ax = draw(instance, solution)
             require(solution is None or ax.has_data(), "the picture of a solution is empty")
