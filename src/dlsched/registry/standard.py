@@ -41,6 +41,4 @@ def standard_methods(problem: str, package: str, known: dict[str, Method]) -> It
         if kind not in kinds:
             function.__module__ = place
             trust(function, problem)
-            yield Method(
-                function.__name__, problem, kind, function, SOLVER_LIBRARIES, begins_with
-            )
+            yield Method(function.__name__, problem, kind, function, SOLVER_LIBRARIES, begins_with)

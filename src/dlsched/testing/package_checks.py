@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from dlsched import api, extras
 from dlsched.display.plotting import draw_function
 from dlsched.registry import Kind, layout
-from dlsched.testing.documents import run_blocks
 from dlsched.testing.strategies import small_of
 from dlsched.testing.subject import Subject, require
 
@@ -22,6 +21,7 @@ _REQUIRED = {
     "oracle": ("brute_force",),
     "strategy": ("instances",),
 }
+_BLOCK = re.compile(r"(<!-- not run: [^>]*? -->\s*)?^```python\n(.*?)^```", re.M | re.S)
 
 
 def parts(subject: Subject) -> None:
@@ -140,10 +140,18 @@ def card(subject: Subject) -> None:
 
 
 def page(subject: Subject) -> None:
-    """The page names every method, and its Python blocks run."""
+    """The page names every method, and its Python blocks run from top to bottom."""
     assert subject.page is not None
-    _require_methods(subject, subject.page.name, subject.page.read_text(encoding="utf-8"))
-    run_blocks(subject.page)
+    text = subject.page.read_text(encoding="utf-8")
+    _require_methods(subject, subject.page.name, text)
+    blocks = [*_BLOCK.finditer(text)]
+    closed = len(blocks) == len(re.findall(r"^```python", text, re.MULTILINE))
+    require(closed, f"{subject.page}: a Python block is not closed")
+    names: dict[str, object] = {"__name__": f"docs.{subject.page.stem}"}
+    for block in blocks:
+        if not block[1]:
+            line = text.count("\n", 0, block.start(2))  # so that errors name the page's line
+            exec(compile("\n" * line + block[2], str(subject.page), "exec"), names)
 
 
 def _require_methods(subject: Subject, file: str, text: str) -> None:
