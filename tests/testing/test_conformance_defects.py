@@ -29,7 +29,7 @@ OWN = """
 from dlsched import Bound, Claim
 from dlsched.registry import method
 from dlsched.solvers.levels import SOLVER_LIBRARIES, relax_first_level, solve_levels
-from dlsched_hosting import model
+from . import model
 
 CALLS = []
 
