@@ -65,7 +65,7 @@ class Problem:
         ``cells(instance, solution)`` for a picture, where the package has no module ``draw``: see
         `dlsched.display.standard`.
     exact
-        Name of the method that ``"exact"`` stands for.
+        Name of the method that ``"exact"`` stands for; by default that of its model.
     choose
         ``choose(instance) -> str``: the name for one instance, where no method is best for all.
     starts
@@ -74,7 +74,7 @@ class Problem:
         each other one what is left of it: first is the one that is best at the instance's size.
         Those that no limit stops are the last. ``starts(instance)`` if they differ by instance.
     bound
-        Name of the method that `dlsched.bound` uses unless told otherwise.
+        Name of the method that `dlsched.bound` uses unless told otherwise; that of the relaxation.
     size
         The instance's field whose length says how large an instance is, as ``"jobs"``.
     package
