@@ -74,7 +74,7 @@ class Problem:
         each other one what is left of it: first is the one that is best at the instance's size.
         Those that no limit stops are the last. ``starts(instance)`` if they differ by instance.
     bound
-        Name of the method that `dlsched.bound` uses unless told otherwise; that of the relaxation.
+        Name of the method that `dlsched.bound` uses unless told otherwise.
     size
         The instance's field whose length says how large an instance is, as ``"jobs"``.
     package
