@@ -1,4 +1,4 @@
-"""The methods of a problem that states a model and no method of a kind: `milp`, and the bound `lp`.
+"""The methods that follow from a problem's model: `milp`, and the bound `lp`.
 
 They are this library's own, so what they certify is certified: of the model as it is stated. That
 its solutions are the instance's is what `dlsched.testing.check_problem` tests.
@@ -19,7 +19,7 @@ from dlsched.solvers.levels import SOLVER_LIBRARIES, relax_first_level, solve_le
 
 
 def standard_methods(problem: str, package: str, known: dict[str, Method]) -> Iterator[Method]:
-    """Yield `milp` if no exact method is known, and `lp` if no bound is."""
+    """Yield `milp` if no method has that name, and `lp` if there is no method of bounds."""
     place = module_name(package, MODEL)
     if place is None:
         return
@@ -35,10 +35,13 @@ def standard_methods(problem: str, package: str, known: dict[str, Method]) -> It
         """Linear relaxation of level 1, certified from its duals and rounded to a multiple."""
         return relax_first_level(instance, run, importlib.import_module(place))
 
-    kinds = {method.kind for method in known.values()}
-    begins = "" if Kind.BOUND in kinds else lp.__name__
-    for kind, function, begins_with in ((Kind.EXACT, milp, begins), (Kind.BOUND, lp, "")):
-        if kind not in kinds:
+    bounded = any(method.kind is Kind.BOUND for method in known.values())
+    begins = "" if bounded else "lp"
+    for name, kind, function, begins_with, taken in (
+        ("milp", Kind.EXACT, milp, begins, "milp" in known),
+        ("lp", Kind.BOUND, lp, "", bounded),
+    ):
+        if not taken:
             function.__module__ = place
             trust(function, problem)
-            yield Method(function.__name__, problem, kind, function, SOLVER_LIBRARIES, begins_with)
+            yield Method(name, problem, kind, function, SOLVER_LIBRARIES, begins_with)
