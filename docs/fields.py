@@ -34,7 +34,8 @@ def page(name: str) -> str:
         schema = getattr(owner, kind).model_json_schema(mode="validation")
         _add_envelope(schema, getattr(owner, kind))
         for path, part in _objects(schema, schema, ""):
-            lines += ["", f"## {_heading(kind, path)}", "", part["description"], ""]
+            heading = kind.capitalize() + (f": `{path}`" if path else "")
+            lines += ["", f"## {heading}", "", part["description"], ""]
             lines += ["| field | type | unit | default | meaning |", "|---|---|---|---|---|"]
             for field, entry in part["properties"].items():
                 lines.append(_row(kind, path, field, entry, part))
@@ -68,16 +69,7 @@ def _objects(schema: Schema, part: Schema, path: str) -> Iterator[tuple[str, Sch
             else:
                 break
         if "$ref" in inner:
-            yield from _objects(schema, _resolved(schema, inner), steps)
-
-
-def _resolved(schema: Schema, part: Schema) -> Schema:
-    found: Schema = schema["$defs"][part["$ref"].rpartition("/")[2]]
-    return found
-
-
-def _heading(kind: str, path: str) -> str:
-    return f"{kind.capitalize()}: `{path}`" if path else kind.capitalize()
+            yield from _objects(schema, schema["$defs"][inner["$ref"].rpartition("/")[2]], steps)
 
 
 def _row(kind: str, path: str, field: str, entry: Schema, part: Schema) -> str:
@@ -122,12 +114,6 @@ def _type(entry: Schema, many: bool = False) -> str:
     return words.get(kind, f"{kind}{s}{low}")
 
 
-def main() -> None:
-    """Write the pages."""
-    FOLDER.mkdir(exist_ok=True)
-    for name in problem_names():
-        (FOLDER / f"{name}.md").write_text(page(name), encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    for problem_name in problem_names():
+        (FOLDER / f"{problem_name}.md").write_text(page(problem_name), encoding="utf-8")

@@ -1,10 +1,10 @@
-"""Writes from the code where things are: maps of folders, and the way of `solve`.
+"""Writes from the code where things are: maps of packages and folders, and the way of `solve`.
 
     python docs/maps.py
 
 The maps of the problems' folders stand on docs/problems/<problem>.md, those of other packages on
-the pages in `PACKAGES`, the way on docs/architecture.md, each between two marks. A test compares
-the pages with what this writes today.
+the pages in `PACKAGES`, that of all and the way on docs/architecture.md, each between two marks. A
+test compares the pages with what this writes today.
 """
 
 from __future__ import annotations
@@ -17,21 +17,18 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import networkx as nx
+
 from dlsched.registry import layout, problem_names
 
 DOCS = Path(__file__).resolve().parent
 SRC = DOCS.parent / "src"
+sys.path.insert(1, str(DOCS.parent / "tests"))
+from import_graph import APART, CORE, MODULES, packages  # noqa: E402
+
 MARKS = "<!-- Written by docs/maps.py. -->", "<!-- End of what docs/maps.py writes. -->"
-NAMED = (
-    "definition/schema",
-    "definition/check",
-    "definition/oracle",
-    "model",
-    "instances/generate",
-    "heuristics/__init__",
-    "exact/__init__",
-    "exact/bounds",
-)
+NAMED = [f"definition/{name}" for name in ("schema", "check", "oracle")]
+NAMED += ["model", "instances/generate", "heuristics/__init__", "exact/__init__", "exact/bounds"]
 """Files that every problem has; the map also has those that say where in a paper they come from."""
 PACKAGES = {"simulation.md": "simulation", "histories.md": "records/history"}
 """By page the package of which it has a map."""
@@ -131,6 +128,19 @@ def package_map(name: str) -> Iterator[str]:
             yield f"| `{path.name}` | {sentence(path)} |"
 
 
+def map_of_all(part: set[str]) -> Iterator[str]:
+    """Yield a table of packages and modules of the root, each after those that it imports."""
+    below = nx.transitive_reduction(packages())
+    yield "| package | what it has | stands on |"
+    yield "|---|---|---|"
+    for name in nx.lexicographical_topological_sort(packages().subgraph(part).reverse()):
+        said = sentence(MODULES[name])
+        if name in {apart.partition(".")[0] for apart in APART}:
+            said += f" Without {', '.join(f'`{apart}`' for apart in APART)}."
+        under = ", ".join(f"`{other}`" for other in sorted(below.successors(name)))
+        yield f"| `{name or 'dlsched'}` | {said} | {under} |"
+
+
 def way_of_solve() -> Iterator[str]:
     """Yield the calls that `solve` makes for the shipped instance of Figure 5, as a list."""
     code = _WAY.format(parts=_PARTS)
@@ -144,21 +154,25 @@ def way_of_solve() -> Iterator[str]:
             yield f"{'    ' * (depth - 1)}- `{module}.{function}`"
 
 
-def written(page: str, lines: Iterator[str]) -> str:
-    """Return a page with these lines between its marks."""
-    before, first, rest = page.partition(MARKS[0])
-    _, last, after = rest.partition(MARKS[1])
-    if not (first and last):
-        raise ValueError(f"the page has no marks: {MARKS}")
-    return "\n".join([before + first, *lines, last + after])
+def written(page: str, *parts: Iterator[str]) -> str:
+    """Return a page with the lines of each part between two marks, in their order."""
+    left = iter(parts)
+    pattern = "({}).*?({})".format(*map(re.escape, MARKS))
+    page, marked = re.subn(
+        pattern, lambda m: "\n".join([m[1], *next(left), m[2]]), page, flags=re.DOTALL
+    )
+    if marked != len(parts):
+        raise ValueError(f"the page has {marked} pairs of marks, not {len(parts)}: {MARKS}")
+    return page
 
 
 def pages() -> dict[Path, str]:
     """Return each page that has something of this script, as it writes it today."""
-    made = {DOCS / "problems" / f"{name}.md": folder_map(name) for name in problem_names()}
-    made |= {DOCS / page: package_map(package) for page, package in PACKAGES.items()}
-    made[DOCS / "architecture.md"] = way_of_solve()
-    return {path: written(path.read_text(encoding="utf-8"), lines) for path, lines in made.items()}
+    made = {DOCS / "problems" / f"{n}.md": [folder_map(n)] for n in problem_names()}
+    made |= {DOCS / page: [package_map(package)] for page, package in PACKAGES.items()}
+    rest = set(packages()) - CORE
+    made[DOCS / "architecture.md"] = [map_of_all(CORE), map_of_all(rest), way_of_solve()]
+    return {path: written(path.read_text(encoding="utf-8"), *parts) for path, parts in made.items()}
 
 
 if __name__ == "__main__":

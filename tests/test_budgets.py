@@ -75,8 +75,9 @@ WHOLE = [
     Budget("lines of benchmarks", (), 5000, 12645),
     Budget("lines of benchmarks/published and claims_only", (), 6000),
     Budget("lines of scripts in docs", (), 700, 1645),
-    Budget("words of prose", (), 35000, 55257),
+    Budget("words of prose", (), 35000, 54832),
     Budget("words of CHANGELOG.md", (), 800),
+    Budget("words of docs/add-a-problem.md", (), 1200),
 ]
 APART = re.compile(r"benchmarks/(published|claims_only)/")
 """What serves one claim each, and is not installed."""
@@ -147,6 +148,7 @@ def measured() -> dict[str, int]:
         lines(scripts("docs/")),
         sum(map(words, prose())),
         len((ROOT / "CHANGELOG.md").read_text(encoding="utf-8").split()),
+        words("docs/add-a-problem.md"),
     )
     return sizes | {row.name: size for row, size in zip(WHOLE, whole, strict=True)}
 

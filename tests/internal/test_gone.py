@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -48,3 +49,9 @@ def test_modules_and_functions(name: str) -> None:
     for used in re.findall(r"dlsched[.\w]*", instead):
         assert find_spec(used) is not None or hasattr(dlsched, used.rpartition(".")[2])
     assert all((ROOT / folder).is_dir() for folder in re.findall(r"benchmarks/\w+", instead))
+
+
+def test_a_picture_that_is_gone() -> None:
+    """The picture of interleaving that had two axes of its own."""
+    with pytest.raises(ImportError, match=r"draw_both is gone; use dlsched\.plot"):
+        import_module("dlsched.problems.interleaving.pictures.draw").draw_both  # noqa: B018

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections import Counter
 from typing import Any
 
@@ -168,9 +167,3 @@ def test_placement_s_moves_are_shares_of_all_bytes() -> None:
     ax = draw_moves(pair, Solution(home=home))
     cells = [(label.get_position(), label.get_text()) for label in ax.artists + ax.texts]
     assert cells == [((1.5, 0.5), "31.2")]
-
-
-def test_what_is_gone_says_what_to_use() -> None:
-    """The picture of interleaving that had two axes of its own."""
-    with pytest.raises(ImportError, match=r"draw_both is gone; use dlsched\.plot"):
-        importlib.import_module("dlsched.problems.interleaving.pictures.draw").draw_both  # noqa: B018

@@ -95,8 +95,8 @@ def plot_difference(
             heights.append(alone.get_figheight())
             plt.close(alone)
     height = max(heights) if columns == 2 else sum(heights)
-    module = owner.module("draw")
-    differ = module.differing(shown, first, second) if hasattr(module, "differing") else None
+    differing = getattr(draw, "differing", None)
+    differ = differing(shown, first, second) if differing else None
     text = title if title is not None else _title(owner, shown, first, second, differ)
     text = wrap(text, 0.98 * figure_width(), TITLE + 1)
     figure = new_figure(height + _LINE * (2 + text.count("\n")))

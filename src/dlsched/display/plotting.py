@@ -10,6 +10,7 @@ from dlsched import library, registry
 from dlsched.display import charts, quality
 from dlsched.display.drawing.legend import finish
 from dlsched.display.drawing.style import new_axes, require_axes, set_title
+from dlsched.display.standard import standard_draw
 from dlsched.display.table import strongest
 from dlsched.errors import InstanceError, OptionError, spelled
 from dlsched.extras import require
@@ -182,9 +183,11 @@ def instance_of(x: Any, given: Instance | None) -> Instance:
 def draw_function(owner: Problem) -> Callable[..., Any]:
     """Return a problem's function that draws, or say that it has none."""
     if not owner.has_module("draw"):
+        if owner.cells is not None:
+            return standard_draw(owner, owner.cells)
         raise OptionError(
-            f"the problem {owner.name} has no picture: its package {owner.package} has no module "
-            f"draw with a function draw(instance, solution=None, ax=None)"
+            f"the problem {owner.name} has no picture: PROBLEM has no cells, and its package "
+            f"{owner.package} no module draw with a function draw(instance, solution=None, ax=None)"
         )
     draw: Callable[..., Any] = owner.module("draw").draw
     return draw

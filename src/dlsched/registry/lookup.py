@@ -55,7 +55,7 @@ def usable_problems() -> list[Problem]:
         try:
             owner = problem(name)
             if name not in BUILT_IN:
-                load_methods(owner.package)
+                load_methods(name, owner.package)
             usable.append(owner)
         except OptionError as error:
             warnings.warn(str(error), stacklevel=2)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, NamedTuple, TypeAlias
@@ -40,6 +40,14 @@ Starts: TypeAlias = Sequence[Start] | Callable[[Any], Sequence[Start]]
 """The heuristics of a problem in the order in which they run, for all or for one instance."""
 
 
+Cells: TypeAlias = Callable[[Any, Any], Iterable[tuple[str, int, Iterable[tuple[str, int]]]]]
+"""What owns cells: its name, how many, and the name and the number of each thing that has some."""
+
+
+def _unexplained(_instance: Any) -> str:
+    return ""
+
+
 @dataclass(frozen=True)
 class Problem:
     """What a problem provides; the object called ``PROBLEM`` in its package.
@@ -53,8 +61,11 @@ class Problem:
     explain
         ``explain(instance) -> str``: why there is no solution, in the instance's words; an empty
         string if it knows of no reason.
+    cells
+        ``cells(instance, solution)`` for a picture, where the package has no module ``draw``: see
+        `dlsched.display.standard`.
     exact
-        Name of the method that ``"exact"`` stands for.
+        Name of the method that ``"exact"`` stands for; by default that of its model.
     choose
         ``choose(instance) -> str``: the name for one instance, where no method is best for all.
     starts
@@ -82,11 +93,12 @@ class Problem:
     instance: type[Any]
     solution: type[Any]
     definition: Callable[[Any, Any], Report]
-    explain: Callable[[Any], str]
-    exact: str
-    bound: str
     size: str
     package: str = field(repr=False)
+    explain: Callable[[Any], str] = _unexplained
+    cells: Cells | None = None
+    exact: str = "milp"
+    bound: str = "lp"
     choose: Callable[[Any], str] | None = None
     starts: Starts = ()
     paper_method: str = ""
@@ -143,7 +155,7 @@ class Problem:
     @property
     def methods(self) -> dict[str, Method]:
         """Every method there is for it, by kind, then in the order of registration."""
-        registered.load_methods(self.package)
+        registered.load_methods(self.name, self.package)
         registered.load_plugins()
         rank = list(Kind)
         known = registered.METHODS.get(self.name, {}).values()

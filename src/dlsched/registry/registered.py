@@ -14,14 +14,15 @@ from dlsched.errors import OptionError
 from dlsched.registry.layout import method_modules
 from dlsched.registry.methods import Method
 from dlsched.registry.names import METHODS_GROUP, PACKAGE, entries
+from dlsched.registry.standard import standard_methods
 
 METHODS: dict[str, dict[str, Method]] = {}
 """The methods that are registered, by problem and name."""
 
 
 @cache
-def load_methods(package: str) -> None:
-    """Import the modules of a problem's package that register its methods.
+def load_methods(problem: str, package: str) -> None:
+    """Import the modules of a problem's package that register its methods; add the standard ones.
 
     Raises
     ------
@@ -35,6 +36,8 @@ def load_methods(package: str) -> None:
             if package.startswith(f"{PACKAGE}."):
                 raise
             raise OptionError(f"cannot load {module}: {error!r}") from error
+    known = METHODS.setdefault(problem, {})
+    known |= {method.name: method for method in standard_methods(problem, package, known)}
 
 
 @cache

@@ -110,8 +110,8 @@ def _may_replace(taken: Method, function: Callable[..., Any], ours: bool) -> boo
 def _load_owner(name: str, home: str) -> None:
     """Load a problem's own methods first, so that a module elsewhere cannot take their names."""
     if name in BUILT_IN:
-        registered.load_methods(f"{PACKAGE}.{name}")
+        registered.load_methods(name, f"{PACKAGE}.{name}")
         return
     homes = [entry.value for entry in entries(PROBLEMS_GROUP) if entry.name == name]
     if home.partition(".")[0] not in {re.split(r"[.:]", value)[0] for value in homes}:
-        registered.load_methods(lookup.problem(name).package)
+        registered.load_methods(name, lookup.problem(name).package)

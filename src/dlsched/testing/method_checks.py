@@ -38,7 +38,7 @@ def infeasible(subject: Subject) -> Finding | None:
             require(infeasible, f"{result.method} says {result.status}; there is no solution")
             require(result.reason, f"{result.method} gives no reason")
 
-    for instance in getattr(subject.problem.module("strategy"), "infeasible", list)():
+    for instance in subject.stated("infeasible", list)():
         require(subject.optimum(instance) is None, f"{instance.name} has a solution")
         check(instance)
     return subject.each(check)

@@ -7,26 +7,31 @@ import re
 from collections.abc import Iterator
 
 from dlsched import api, extras
+from dlsched.display.plotting import draw_function
 from dlsched.registry import Kind, layout
-from dlsched.testing.documents import run_blocks
+from dlsched.testing.strategies import small_of
 from dlsched.testing.subject import Subject, require
 
 _REQUIRED = {
     "schema": ("Instance", "Solution"),
-    "check": ("LEVELS", "check", "explain"),
+    "check": ("LEVELS", "check"),
     "model": ("build", "read", "assign"),
     "generate": ("generate", "examples"),
     "draw": ("draw",),
     "oracle": ("brute_force",),
     "strategy": ("instances",),
 }
+_BLOCK = re.compile(r"(<!-- not run: [^>]*? -->\s*)?^```python\n(.*?)^```", re.M | re.S)
 
 
 def parts(subject: Subject) -> None:
     """The package has its modules, and each of these its functions."""
-    wrong = [text for module in _REQUIRED if (text := _wrong(subject.problem.package, module))]
+    owner = subject.problem
+    instead = {"draw": owner.cells is not None, "strategy": bool(small_of(owner))}
+    needed = (m for m in _REQUIRED if owner.has_module(m) or not instead.get(m))
+    wrong = [text for module in needed if (text := _wrong(owner.package, module))]
     require(not wrong, "; ".join(wrong))
-    size = subject.problem.size
+    size = owner.size
     require(hasattr(subject.example(), size), f"instances have no field {size!r}, PROBLEM.size")
 
 
@@ -100,7 +105,7 @@ def picture(subject: Subject) -> None:
 
     try:
         instance = subject.example()
-        draw = subject.problem.module("draw").draw
+        draw = draw_function(subject.problem)
         for solution in (None, api.solve(instance).solution):
             ax = draw(instance, solution)
             require(solution is None or ax.has_data(), "the picture of a solution is empty")
@@ -135,10 +140,18 @@ def card(subject: Subject) -> None:
 
 
 def page(subject: Subject) -> None:
-    """The page names every method, and its Python blocks run."""
+    """The page names every method, and its Python blocks run from top to bottom."""
     assert subject.page is not None
-    _require_methods(subject, subject.page.name, subject.page.read_text(encoding="utf-8"))
-    run_blocks(subject.page)
+    text = subject.page.read_text(encoding="utf-8")
+    _require_methods(subject, subject.page.name, text)
+    blocks = [*_BLOCK.finditer(text)]
+    closed = len(blocks) == len(re.findall(r"^```python", text, re.MULTILINE))
+    require(closed, f"{subject.page}: a Python block is not closed")
+    names: dict[str, object] = {"__name__": f"docs.{subject.page.stem}"}
+    for block in blocks:
+        if not block[1]:
+            line = text.count("\n", 0, block.start(2))  # so that errors name the page's line
+            exec(compile("\n" * line + block[2], str(subject.page), "exec"), names)
 
 
 def _require_methods(subject: Subject, file: str, text: str) -> None:

@@ -18,6 +18,7 @@ from dlsched.results.result import Result
 from dlsched.schema.envelope import Instance
 from dlsched.schema.solution import Solution
 from dlsched.testing.search import Finding, first_finding
+from dlsched.testing.strategies import instances_of
 from dlsched.testing.trials import Broken
 
 
@@ -38,9 +39,13 @@ class Subject:
 
     def instances(self) -> st.SearchStrategy[Instance]:
         """Return the strategy, with the options of each entry of its module's ``VARIATIONS``."""
-        strategy = self.problem.module("strategy")
-        variations: Sequence[dict[str, Any]] = getattr(strategy, "VARIATIONS", ({},))
-        return st.one_of([strategy.instances(**options) for options in variations])
+        variations: Sequence[dict[str, Any]] = self.stated("VARIATIONS", ({},))
+        return st.one_of([instances_of(self.problem)(**options) for options in variations])
+
+    def stated(self, name: str, default: Any) -> Any:
+        """Return what the module ``strategy`` states beside the strategy, if there is one."""
+        known = self.problem.has_module("strategy")
+        return getattr(self.problem.module("strategy"), name, default) if known else default
 
     def each(self, check: Callable[[Any], None]) -> Finding | None:
         """Return the smallest drawn instance for which a check raises, whatever it raises."""

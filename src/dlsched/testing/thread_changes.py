@@ -61,12 +61,8 @@ def in_new_process(
     return said
 
 
-def answers_of(instance: Instance, method: str, order: Sequence[int]) -> list[str]:
-    """Return status, objective and certified bounds of each call, or its error."""
-    return [_answer(instance, method, number) for number in order]
-
-
 def _answer(instance: Instance, method: str, number: int) -> str:
+    """Return status, objective and certified bounds of a call, or its error."""
     try:
         result = api.solve(instance, method, threads=number)
     except OptionError:
@@ -87,7 +83,7 @@ def _main() -> None:
         for method in task["methods"]:
             if method in known:
                 key = f"{method} on {instance.name}, instance {i}"
-                said[key] = answers_of(instance, method, task["order"])
+                said[key] = [_answer(instance, method, number) for number in task["order"]]
     json.dump(said, sys.stdout)
 
 

@@ -27,6 +27,7 @@ from dlsched.results.result import Claim, Status
 from dlsched.run import Run
 from dlsched.schema.envelope import Instance
 from dlsched.schema.solution import Solution
+from dlsched.testing.strategies import instances_of
 from dlsched.variants import (
     Variant,
     VariantLike,
@@ -78,7 +79,12 @@ def strategy_of(problem: str) -> Any:
     OptionError
         If it has none.
     """
-    return _part(problem, "strategy", "pass one as instances=").instances()
+    owner = registry.problem(problem)
+    try:
+        return instances_of(owner)()
+    except OptionError as error:
+        message = f"there is no strategy for {problem}; pass one as instances="
+        raise OptionError(message) from error
 
 
 def oracle_of(problem: str, remedy: str) -> Callable[[Any], Objective | None]:
@@ -89,7 +95,10 @@ def oracle_of(problem: str, remedy: str) -> Callable[[Any], Objective | None]:
     OptionError
         If it has none; with what to do about it.
     """
-    brute_force: Callable[[Any], Objective | None] = _part(problem, "oracle", remedy).brute_force
+    owner = registry.problem(problem)
+    if not owner.has_module("oracle"):
+        raise OptionError(f"there is no oracle for {problem}; {remedy}")
+    brute_force: Callable[[Any], Objective | None] = owner.module("oracle").brute_force
     return brute_force
 
 
@@ -132,13 +141,6 @@ def optimum_of(owner: Problem, remedy: str) -> Callable[[Any], Objective | None]
         return result.objective
 
     return proved
-
-
-def _part(problem: str, module: str, remedy: str) -> Any:
-    try:
-        return registry.problem(problem).module(module)
-    except OptionError as error:
-        raise OptionError(f"there is no {module} for {problem}; {remedy}") from error
 
 
 class _Exited(SystemExit):

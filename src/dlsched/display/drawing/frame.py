@@ -111,6 +111,7 @@ def framed(
         signature = inspect.signature(draw)
         update_wrapper(draw, state)
         draw.__signature__ = signature  # type: ignore[attr-defined]
+        draw.differing = differing  # type: ignore[attr-defined]
         return draw
 
     return decorate
