@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from dlsched.problems.placement import model
-from dlsched.problems.placement.definition.check import check
 from dlsched.problems.placement.definition.schema import Instance, Solution
 from dlsched.problems.placement.exact.estimated_program import EstimatedProgram
 from dlsched.problems.placement.exact.spreading_rounds import SPREADING_ROUNDS
@@ -16,7 +15,7 @@ from dlsched.problems.placement.structures.small import few_tables
 from dlsched.proofs.forms.limit import Unbuilt
 from dlsched.registry.own import method
 from dlsched.results.objective import SOLVER_PRECISION, TOLERANCE, Bound
-from dlsched.results.result import Claim, Start, Status, Termination
+from dlsched.results.result import Claim, Status, Termination
 from dlsched.run import Run, Stage
 from dlsched.solvers.iis import infeasibility_reason
 from dlsched.solvers.levels import SOLVER_LIBRARIES
@@ -100,7 +99,7 @@ class Refinement(EstimatedProgram):
         outcome = self.solve(built, form)
         self.message = outcome.message
         if outcome.status is Status.INFEASIBLE:
-            if self.best is None:
+            if self.incumbent.solution is None:
                 return self.infeasible(form)
             self.claimed = self.cost  # only excluded placements are left
             return self.claim(Status.OPTIMAL)
@@ -108,7 +107,7 @@ class Refinement(EstimatedProgram):
         if outcome.values is not None:
             form.load(outcome.values)
             found = model.read(self.instance, built)
-            self.offer(found)
+            self.incumbent.offer(found)
             refined = self.refine(found)
         if outcome.bound is not None:
             bound = self.lowered(outcome.bound)
@@ -144,20 +143,13 @@ class Refinement(EstimatedProgram):
         reason = infeasibility_reason(form, self.run)
         if self.excluded:  # every one of them breaks a limit
             reason = "every placement breaks a limit, some by less than the solver's tolerances"
-        return Claim(status=Status.INFEASIBLE, reason=reason, build_seconds=self.build_seconds)
+        return Claim(status=Status.INFEASIBLE, reason=reason)
 
     def start(self) -> None:
         """Keep the best of the start and of the heuristics' placements, else that of annealing."""
-        found = [*self.run.found]
-        if isinstance(self.run.start, Solution):
-            found.append(self.run.start)
-        if not self.run.found:
-            found.append(self.annealed())
-        for solution in found:
-            if isinstance(solution, Solution):
-                self.offer(solution)
+        self.incumbent.begin(lambda: [self.annealed()], lambda solution: solution)
         if not self.run.stop_reason():
-            self.refine(self.best or self.annealed())
+            self.refine(self.incumbent.solution or self.annealed())
 
     def annealed(self) -> Solution:
         """Return a placement by annealing, with few trials if tables are few."""
@@ -168,21 +160,9 @@ class Refinement(EstimatedProgram):
         state = initial_state(self.instance, self.data, self.run)
         return solution_of(self.instance, anneal(self.data, state, self.part(), *planned))
 
-    def offer(self, solution: Solution) -> None:
-        """Keep a placement if it is the best."""
-        report = (self.run.check or check)(self.instance, solution)
-        if not report.feasible or report.objective is None:
-            return
-        if self.accept is not None and not self.accept(solution):
-            return
-        cost = report.objective.cost
-        if self.exact_cost is None or cost < self.exact_cost:
-            self.best, self.exact_cost, self.cost = solution, cost, float(cost)
-            self.record()
-
     def closed(self, gap: float) -> bool:
         """Whether the best placement is within a relative gap of the bound."""
-        return self.best is not None and self.cost - self.bound <= gap * self.cost
+        return self.incumbent.value is not None and self.cost - self.bound <= gap * self.cost
 
     def claim(
         self, status: Status, termination: Termination | None = None, reason: str = ""
@@ -194,17 +174,17 @@ class Refinement(EstimatedProgram):
             bounds.append(Bound(self.dual, "certified", "duals of the relaxation"))
         else:
             message = f"{message}; no certificate from the relaxation: {self.no_dual}".lstrip("; ")
-        if self.exact_cost is not None and self.bound >= self.cost:
-            bounds.append(Bound(self.exact_cost, "claimed", tree))
+        best = self.incumbent
+        if best.value is not None and self.bound >= self.cost:
+            bounds.append(Bound(best.value, "claimed", tree))
         elif self.claimed:
             bounds.append(Bound(self.claimed, "claimed", tree))
         return Claim(
-            solution=self.best,
-            status=status if self.best else Status.NO_SOLUTION,
+            solution=best.solution,
+            status=status if best.solution else Status.NO_SOLUTION,
             termination=termination,
             reason=reason,
             bounds=[bounds],
             solver_message=message,
-            build_seconds=self.build_seconds,
-            start=Start(True, "the search began from it") if self.run.start else None,
+            start=best.start,
         )

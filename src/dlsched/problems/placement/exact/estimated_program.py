@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import time
 from collections.abc import Callable
 from functools import cached_property
@@ -12,7 +13,7 @@ import numpy as np
 
 from dlsched.problems.placement import model
 from dlsched.problems.placement.definition.check import TOLERANCE as CHECK_TOLERANCE
-from dlsched.problems.placement.definition.check import rounding_margin
+from dlsched.problems.placement.definition.check import check, rounding_margin
 from dlsched.problems.placement.definition.schema import Instance, Solution
 from dlsched.problems.placement.exact.spreading_rounds import solve_relaxation, spread
 from dlsched.problems.placement.programs.coefficients import Shares
@@ -31,6 +32,7 @@ from dlsched.schema import Number
 from dlsched.solvers.backend import find_backend
 from dlsched.solvers.certificate import dual_bound
 from dlsched.solvers.garbage import no_collection
+from dlsched.solvers.incumbent import Incumbent
 from dlsched.solvers.outcome import Outcome, Vector
 from dlsched.solvers.standard_form import StandardForm, compile_model
 
@@ -81,9 +83,7 @@ class EstimatedProgram:
         self.accept = accept
         self.backend = find_backend(run.solver)
         self.data = arrays(instance)
-        self.best: Solution | None = None
-        self.cost = float("inf")
-        self.exact_cost: Number | None = None
+        self.incumbent: Incumbent[Solution, Number] = Incumbent(run, self.worth, operator.lt)
         self.indivisible, self.all_parts = 0.0, False
         self.whole: Whole | None = None
         self.dual: float | None = None
@@ -93,7 +93,6 @@ class EstimatedProgram:
         self.excluded: list[Solution] = []
         self.built: tuple[Any, StandardForm] | None = None
         self.rounded_cost = 0.0  # of the last program
-        self.build_seconds = 0.0
         self.message = ""
         self.no_dual = "the relaxation was not solved"
 
@@ -111,6 +110,19 @@ class EstimatedProgram:
     def many_tables(self) -> bool:
         """Whether the tree of the integer program rarely ends."""
         return len(self.data.size) > _WITHOUT_SUB_PROGRAMS
+
+    @property
+    def cost(self) -> float:
+        """The cost of the best placement, infinite without one."""
+        return math.inf if self.incumbent.value is None else float(self.incumbent.value)
+
+    def worth(self, solution: Solution) -> Number | None:
+        """Return a placement's cost; ``None`` if it is not feasible, or not accepted."""
+        report = (self.run.check or check)(self.instance, solution)
+        if not report.feasible or report.objective is None:
+            return None
+        accepted = self.accept is None or self.accept(solution)
+        return report.objective.cost if accepted else None
 
     @property
     def bound(self) -> float:
@@ -192,6 +204,7 @@ class EstimatedProgram:
         certified = float(bound) * (1 - CHECK_TOLERANCE) - rounding_margin(self.instance)
         if self.dual is None or certified > self.dual:
             self.dual, self.relaxed, self.relaxed_model = max(0.0, certified), form, built
+            self.record()
 
     def add_tangents(self, built: Any) -> bool:
         """Add tangents at the point of the model's variables; return whether any is new."""
@@ -241,14 +254,14 @@ class EstimatedProgram:
             if _COMPILING * (time.perf_counter() - began) > self.run.remaining():
                 raise Unbuilt("time limit, before the model was built")
             self.built = built, compile_model(built)
-        self.build_seconds += time.perf_counter() - began
         return self.built
 
     def solve(self, built: Any, form: StandardForm) -> Outcome:
         """Solve one program, from the best placement unless that is excluded."""
         point = None
-        if self.best is not None and self.best.home not in [s.home for s in self.excluded]:
-            model.assign(self.instance, built, self.best)
+        best = self.incumbent.solution
+        if best is not None and best.home not in [s.home for s in self.excluded]:
+            model.assign(self.instance, built, best)
             point = form.point()
         self.run.announce(Stage.SEARCHING, f"with {self.run.solver}, {form.size}")
         self.rounded_cost = _rounded_cost(form)
@@ -271,4 +284,5 @@ class EstimatedProgram:
 
     def record(self, bound: float = 0.0) -> None:
         """Report progress, with the bound of a program that is not solved yet."""
-        self.run.record(self.cost if self.best else None, max(self.bound, min(bound, self.cost)))
+        self.incumbent.bound = max(self.bound, min(bound, self.cost))
+        self.incumbent.record()

@@ -34,7 +34,7 @@ def changed_choices(
     nested.start = solution
     nested.check = None if accept else nested.check  # a variant's levels may be others
     search = Refinement(instance, nested, adapt, accept)
-    search.offer(solution)
+    search.incumbent.offer(solution)
     search.refine(solution)
     search.prove()
     estimate = search.estimate
