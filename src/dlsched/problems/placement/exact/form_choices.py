@@ -12,9 +12,6 @@ from dlsched.problems.placement.programs.forms import POINT_BITS
 from dlsched.proofs.forms.choice import FormChoice
 from dlsched.run import Run, Stage
 
-_BELOW = 2.0**-38
-"""A step is stated at a load that is this much below the one at which it is."""
-
 
 def choices(instance: Instance, solution: Solution, level: int, run: Run) -> Iterator[FormChoice]:
     """Yield the form with the points of the estimate with which `milp` proves the optimum."""
@@ -51,7 +48,7 @@ def changed_choices(
                 for r, points in estimate.bytes.items()
             ],
             "steps": [
-                [r, k, *_points(point - _BELOW for point in points)]
+                [r, k, *_points(points)]
                 for (r, k), points in estimate.steps.items()
             ],
         },
