@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dlsched.problems.placement import model
+from dlsched.problems.placement import few_tables, model
 from dlsched.problems.placement.definition.schema import Instance, Solution
 from dlsched.problems.placement.exact.estimated_program import EstimatedProgram
-from dlsched.problems.placement.exact.spreading_rounds import SPREADING_ROUNDS
 from dlsched.problems.placement.heuristics import initial_state, solution_of
 from dlsched.problems.placement.heuristics.annealing import Schedules, anneal, schedules
-from dlsched.problems.placement.structures.small import few_tables
+from dlsched.problems.placement.programs.tunables import TUNABLES
 from dlsched.proofs.forms.limit import Unbuilt
 from dlsched.registry.own import method
 from dlsched.results.objective import SOLVER_PRECISION, TOLERANCE, Bound
@@ -23,10 +22,6 @@ from dlsched.solvers.standard_form import StandardForm
 
 _CLOSED = 3 * SOLVER_PRECISION
 """Relative gap at which a bound in floating point equals a cost."""
-_FEW_TRIALS = 100
-"""Trials of annealing for each of few tables, where a proof follows soon."""
-_MOST_EXCLUDED = 100
-"""Placements that are excluded one by one before the search ends with the gap that is left."""
 
 
 @method(
@@ -81,7 +76,7 @@ class Refinement(EstimatedProgram):
     def prove(self) -> Claim:
         """Run to a proof or a limit, from the best placement so far."""
         # Rows of a variant may be about other placements than those that spreading rows know.
-        spreading = SPREADING_ROUNDS if self.adapt is None and self.many_tables else 0
+        spreading = TUNABLES.spreading_rounds if self.adapt is None and self.many_tables else 0
         self.relax(spreading=spreading)
         claim = None
         while claim is None:
@@ -128,11 +123,11 @@ class Refinement(EstimatedProgram):
         The estimate is exact at the placement, but the solver's tolerances undercut it; or the
         placement breaks a limit by less than these. Its cost is known.
         """
-        if len(self.excluded) == _MOST_EXCLUDED:
+        if len(self.excluded) == TUNABLES.most_excluded:
             return self.claim(
                 Status.OPTIMAL if self.closed(TOLERANCE) else Status.FEASIBLE,
                 Termination.TOLERANCES,
-                f"the solver's tolerances leave a gap after {_MOST_EXCLUDED} exclusions",
+                f"the solver's tolerances leave a gap after {TUNABLES.most_excluded} exclusions",
             )
         self.excluded.append(solution)
         self.built = None
@@ -156,7 +151,7 @@ class Refinement(EstimatedProgram):
         self.run.announce(Stage.SEARCHING, "a placement by annealing")
         planned = schedules(self.data)
         if few_tables(self.instance):
-            planned = Schedules(1, _FEW_TRIALS * len(self.data.size))
+            planned = Schedules(1, TUNABLES.few_trials * len(self.data.size))
         state = initial_state(self.instance, self.data, self.run)
         return solution_of(self.instance, anneal(self.data, state, self.part(), *planned))
 

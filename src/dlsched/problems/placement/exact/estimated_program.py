@@ -22,6 +22,7 @@ from dlsched.problems.placement.programs.indivisible_bounds import gpu_bound, st
 from dlsched.problems.placement.programs.light_groups import without_light_groups
 from dlsched.problems.placement.programs.piecewise_estimate import Estimate
 from dlsched.problems.placement.programs.rounding import below
+from dlsched.problems.placement.programs.tunables import TUNABLES
 from dlsched.problems.placement.structures.arrays import arrays, homes_of
 from dlsched.problems.placement.structures.state import state_of
 from dlsched.proofs.forms.limit import Unbuilt, poll, until
@@ -36,25 +37,8 @@ from dlsched.solvers.incumbent import Incumbent
 from dlsched.solvers.outcome import Outcome, Vector
 from dlsched.solvers.standard_form import StandardForm, compile_model
 
-TANGENT_ROUNDS = 12
-_LEAST_INCREASE = 1e-3
-"""A round of tangents that raises the relaxation by less, relatively, is the last."""
 _REDUCED_COST = 1e-7
 """A solver's tolerance on reduced costs, in the unit that it sees."""
-_SPREADING_PART = 0.5
-"""Of what is left of a limit, for the rounds of spreading rows."""
-_LARGE_NONZEROS = 300_000
-"""Entries of a matrix from which rows that say little are left out before spreading rows."""
-_ROUGH = 1e-1
-"""Accuracy of a large relaxation before spreading rows; the last of them has a finer one."""
-_FAST_NONZEROS = 20_000
-"""Entries of a matrix for which the exact bound from duals takes less than a second."""
-_COMPILING = 0.5
-"""Pyomo's time to turn a model into arrays, at least, as a share of the time to build it."""
-_WITHOUT_SUB_PROGRAMS = 40
-"""Up to this many tables HiGHS seeks no placements in smaller integer programs and does not
-restart, which take two fifths of its time at 12 to 24 tables. With more tables the tree rarely
-ends, and they find better placements."""
 
 
 def _rounded_cost(form: StandardForm) -> float:
@@ -109,7 +93,7 @@ class EstimatedProgram:
     @property
     def many_tables(self) -> bool:
         """Whether the tree of the integer program rarely ends."""
-        return len(self.data.size) > _WITHOUT_SUB_PROGRAMS
+        return len(self.data.size) > TUNABLES.proved_tables
 
     @property
     def cost(self) -> float:
@@ -142,7 +126,7 @@ class EstimatedProgram:
         self.all_parts = part.stop_reason() is None
         self.record()
 
-    def relax(self, rounds: int = TANGENT_ROUNDS, spreading: int = 0) -> None:
+    def relax(self, rounds: int = TUNABLES.tangent_rounds, spreading: int = 0) -> None:
         """Add tangents, then spreading rows, at the optimum of the relaxation while that raises it.
 
         The duals of the last round give the certified bound.
@@ -163,10 +147,10 @@ class EstimatedProgram:
                 self.no_dual = str(error)
                 break
             accuracy = None
-            if spreading and form.A.nnz > _LARGE_NONZEROS and self.adapt is None:
+            if spreading and form.A.nnz > TUNABLES.huge and self.adapt is None:
                 form = without_light_groups(form, self.shares)
                 # At a limit the bound may be this one.
-                accuracy = _ROUGH if math.isinf(self.run.remaining()) else None
+                accuracy = TUNABLES.rough if math.isinf(self.run.remaining()) else None
             self.run.announce(Stage.SEARCHING, f"the linear relaxation, {form.size}")
             outcome = solve_relaxation(form, self.run, accuracy)
             if outcome.duals is not None:
@@ -178,7 +162,7 @@ class EstimatedProgram:
                 break
             form.load(outcome.values)
             new_points = self.add_tangents(built)
-            if not new_points or reached <= last * (1 + _LEAST_INCREASE):
+            if not new_points or reached <= last * (1 + TUNABLES.least_increase):
                 break
             last = reached
         if solved is None:
@@ -186,7 +170,7 @@ class EstimatedProgram:
         self.certify(*solved)
         built, form, _ = solved
         if spreading and values is not None:
-            part = self.run.nested(_SPREADING_PART * self.run.remaining())
+            part = self.run.nested(TUNABLES.spreading_part * self.run.remaining())
             spread_form = spread(form, values, self.shares, part, spreading)
             if spread_form is not None:
                 self.certify(built, *spread_form)
@@ -194,7 +178,7 @@ class EstimatedProgram:
     def certify(self, built: Any, form: StandardForm, duals: Vector) -> None:
         """Keep the bound that duals give, and the form, if it is the strongest one so far."""
         stop = self.run.stop_reason()
-        if stop and form.A.nnz > _FAST_NONZEROS:
+        if stop and form.A.nnz > TUNABLES.large:
             self.no_dual = stop.sentence
             return
         bound = dual_bound(form, 0, duals)
@@ -251,7 +235,7 @@ class EstimatedProgram:
             if self.adapt is not None:
                 self.adapt(built)
             poll()
-            if _COMPILING * (time.perf_counter() - began) > self.run.remaining():
+            if TUNABLES.compiling * (time.perf_counter() - began) > self.run.remaining():
                 raise Unbuilt("time limit, before the model was built")
             self.built = built, compile_model(built)
         return self.built

@@ -47,10 +47,7 @@ def changed_choices(
                 [r, *_points(point + data.capacity_share[r] for point in points)]
                 for r, points in estimate.bytes.items()
             ],
-            "steps": [
-                [r, k, *_points(points)]
-                for (r, k), points in estimate.steps.items()
-            ],
+            "steps": [[r, k, *_points(points)] for (r, k), points in estimate.steps.items()],
         },
     )
 

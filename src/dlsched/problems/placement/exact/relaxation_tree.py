@@ -17,13 +17,11 @@ from dlsched.errors import SolverFailure
 from dlsched.problems.placement.definition.check import TOLERANCE, rounding_margin
 from dlsched.problems.placement.definition.schema import Instance
 from dlsched.problems.placement.exact.tree import Homes, Room, heaviest
+from dlsched.problems.placement.programs.tunables import TUNABLES
 from dlsched.run import Run
 from dlsched.solvers import highs
 from dlsched.solvers.certificate import dual_bound
 from dlsched.solvers.standard_form import StandardForm
-
-_ACCURACY = 1e-4
-"""Of interior point; what is certified loses about as much."""
 
 
 class RelaxationTree:
@@ -86,7 +84,9 @@ class RelaxationTree:
             lower[columns[r]] = upper[columns[r]] = 1
         form = replace(self.form, lower=lower, upper=upper)
         try:
-            duals = highs.interior_point(form, 0, run, threads=1, accuracy=_ACCURACY).duals
+            duals = highs.interior_point(
+                form, 0, run, threads=1, accuracy=TUNABLES.last_accuracy
+            ).duals
         except SolverFailure:  # with numbers of very different sizes
             duals = None
         # Exact arithmetic has no limit of its own, and takes seconds on large relaxations.

@@ -11,31 +11,11 @@ from dlsched.errors import SolverFailure
 from dlsched.problems.placement.programs.coefficients import Shares
 from dlsched.problems.placement.programs.light_groups import with_part
 from dlsched.problems.placement.programs.spreading_rows import Row, SpreadingRows, with_rows
+from dlsched.problems.placement.programs.tunables import TUNABLES
 from dlsched.run import Run, Stage
 from dlsched.solvers import highs
 from dlsched.solvers.outcome import Outcome, Vector
 from dlsched.solvers.standard_form import StandardForm
-
-SPREADING_ROUNDS = 40
-_LARGE_NONZEROS = 20_000
-"""Entries of a matrix from which interior point is faster for the relaxation than simplex."""
-_ACCURACIES = (1e-1, 3e-2)
-"""Of interior point in rounds, the next where the last one leaves few rows. A rough optimum is in
-the middle of many points that are nearly optimal, and rows that cut it off hold for longer: 100 x 5
-x 300 with seed 3 takes half the time that it took with 1e-4."""
-_FEW_ROWS = 0.03
-"""Of the most rows of a round."""
-_LEAST_INCREASE = 1e-3
-_LOOK_BACK = 3
-"""Rounds that together raise an exact optimum by less, relatively, are the last."""
-_LAST_ACCURACY = 1e-4
-"""Of the last solution, whose duals give the bound."""
-_ROUNDS_PART = 0.6
-"""Of a limit, for the rounds before the last solution."""
-_IDLE_ROUNDS = 4
-"""A spreading row whose dual is small in as many rounds is left out."""
-_SMALL_DUAL = 3e-5
-"""A part of the objective; the rows have coefficients of up to a thousand."""
 
 
 class _Optimum(NamedTuple):
@@ -48,7 +28,7 @@ class _Optimum(NamedTuple):
 
 def solve_relaxation(form: StandardForm, run: Run, accuracy: float | None = None) -> Outcome:
     """Solve the linear relaxation, by interior point where that is faster."""
-    if form.A.nnz > _LARGE_NONZEROS:
+    if form.A.nnz > TUNABLES.large:
         return highs.interior_point(form, 0, run, accuracy=accuracy)
     return highs.solve(form, 0, run, relax=True)
 
@@ -73,8 +53,8 @@ def spread(
     values = np.append(values, np.zeros(form.shape[1] - len(values)))
     points = [values]
     idle = np.full(form.shape[0], -rounds)  # so that the model's rows stay
-    part = run.nested(_ROUNDS_PART * run.remaining())
-    accuracies = iter(_ACCURACIES)
+    part = run.nested(TUNABLES.rounds_part * run.remaining())
+    accuracies = iter(TUNABLES.accuracies)
     accuracy: float | None = next(accuracies)
     most = 0
     found = None
@@ -84,28 +64,28 @@ def spread(
         if part.stop_reason():
             break
         most = max(most, len(rows))
-        if len(rows) <= _FEW_ROWS * most:
+        if len(rows) <= TUNABLES.few_rows * most:
             accuracy = next(accuracies, None)
-            if accuracy is None or (not rows and form.A.nnz <= _LARGE_NONZEROS):
+            if accuracy is None or (not rows and form.A.nnz <= TUNABLES.large):
                 break
         form = with_rows(form, rows)
         idle = np.append(idle, np.zeros(len(rows), dtype=np.int64))
         optimum = _optimum(form, part, accuracy)
         if optimum is None:
             break
-        exact = form.A.nnz <= _LARGE_NONZEROS
+        exact = form.A.nnz <= TUNABLES.large
         if not exact or optimum.value >= max(reached, default=0.0):
             found = (form, optimum.duals)
         reached.append(optimum.value)
-        before = max(reached[:-_LOOK_BACK], default=0.0)
-        if exact and reached[-1] <= before * (1 + _LEAST_INCREASE):
+        before = max(reached[: -TUNABLES.look_back], default=0.0)
+        if exact and reached[-1] <= before * (1 + TUNABLES.least_increase):
             break
         points = [optimum.values, (optimum.values + points[0]) / 2]
-        small = np.abs(optimum.duals) <= _SMALL_DUAL * optimum.value
+        small = np.abs(optimum.duals) <= TUNABLES.small_dual * optimum.value
         idle = np.where(small, idle + 1, np.minimum(idle, 0))
-        form, idle = with_part(form, idle < _IDLE_ROUNDS), idle[idle < _IDLE_ROUNDS]
-    if most and form.A.nnz > _LARGE_NONZEROS:
-        optimum = _optimum(form, run, _LAST_ACCURACY)
+        form, idle = with_part(form, idle < TUNABLES.idle_rounds), idle[idle < TUNABLES.idle_rounds]
+    if most and form.A.nnz > TUNABLES.large:
+        optimum = _optimum(form, run, TUNABLES.last_accuracy)
         if optimum is not None:
             found = (form, optimum.duals)
     return found

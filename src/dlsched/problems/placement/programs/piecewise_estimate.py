@@ -12,15 +12,10 @@ import numpy as np
 from dlsched.problems.placement.programs.attainable_demands import Gaps, attainable
 from dlsched.problems.placement.programs.coefficients import Shares
 from dlsched.problems.placement.programs.rounding import sigmoid_below
+from dlsched.problems.placement.programs.tunables import TUNABLES
 from dlsched.problems.placement.structures.arrays import Data
 from dlsched.proofs.forms.limit import poll
 
-_SPREAD = (-1, -0.5, -0.2, 0, 0.1, 0.25, 0.5, 1)
-"""Where the first tangents touch, as fractions of the range below and above 0."""
-_MOST_GAPS = 16
-"""Up to this many gaps between demands all have a chord from the start."""
-_OVERLOADS = (0.05, 0.15, 0.3, 0.6)
-"""Loads of the first steps, in mean supplies above the supply."""
 _DIGITS = 7
 """Decimal places of the points of tangents; rounding one changes the estimate by the square of the
 rounding error only."""
@@ -73,13 +68,13 @@ class Estimate:
                     spread = _spread(-share, 1 - share)
                     if (k, p) in demands:
                         gaps = estimate.gaps[r, k, p] = Gaps(demands[k, p], float(share))
-                        few = len(gaps.demands) <= _MOST_GAPS + 1
+                        few = len(gaps.demands) <= TUNABLES.most_gaps + 1
                         chosen = [m for point in spread for m in gaps.around(point)]
                         spread = gaps.middles.tolist() if few else sorted(set(chosen))
                     estimate.shares[r, k, p] = spread
                 estimate.steps[r, k] = []
                 if data.slope:
-                    for overload in _OVERLOADS:
+                    for overload in TUNABLES.first_steps:
                         load = float(data.supply_load[r, k]) + overload
                         if load <= demand_of(data, k):
                             estimate.add_step(data, r, k, load)
@@ -148,7 +143,9 @@ def step_of(shares: Shares, r: int, k: int, load: float) -> tuple[Fraction, Frac
 
 
 def _spread(low: float, high: float) -> list[float]:
-    return sorted({round(-low * s if s < 0 else high * s, _DIGITS) for s in _SPREAD})
+    return sorted(
+        {round(-low * s if s < 0 else high * s, _DIGITS) for s in TUNABLES.first_tangents}
+    )
 
 
 def _add(points: list[float], point: float) -> bool:

@@ -39,41 +39,13 @@ from dlsched.problems.placement.programs.cost_rows import THOUSAND
 from dlsched.problems.placement.programs.rounding import below
 from dlsched.problems.placement.programs.split_squares import BITS, best_vectors, split
 from dlsched.problems.placement.programs.spreading_paths import Links, Paths
+from dlsched.problems.placement.programs.tunables import TUNABLES
 from dlsched.solvers.arrays import FloatRows, Floats, Ints
 from dlsched.solvers.outcome import Vector
 from dlsched.solvers.standard_form import StandardForm
 
 _BITS = 30
 """Weights in pairs are multiples of two to minus this."""
-_LEAST_REACH = 1e-4
-"""Who runs in a region to a lesser part is no beginning of a path."""
-_MOST_DISTANCES = 20_000_000
-"""Beginnings of paths times nodes, half a gigabyte; the lightest nodes are no beginnings then."""
-_TOLERANCE = 1e-3
-"""A row that is violated by less, of a tenth of a thousandth or of the square, is not added."""
-_PAIRS_TOLERANCE = 0.1
-"""The same of a row of pairs, in thousandths of the square."""
-_LARGE_NONZEROS = 300_000
-"""Entries of a model's matrix from which fewer pairs have columns and are in rows."""
-
-
-class Detail(NamedTuple):
-    """How much of the pairs is in columns and rows.
-
-    Attributes
-    ----------
-    light
-        The lightest nodes with this part of the weight have no column of pairs.
-    share
-        A row has the pairs that make up this share of what it says at the point, the largest first.
-    """
-
-    light: float
-    share: float
-
-
-_FINE = Detail(0.02, 0.97)
-_COARSE = Detail(0.1, 0.9)
 
 
 class Parts(NamedTuple):
@@ -148,7 +120,8 @@ class SpreadingRows:
 
     def __init__(self, form: StandardForm, shares: Shares) -> None:
         self.links = Links(shares)
-        self.detail = _COARSE if form.A.nnz > _LARGE_NONZEROS else _FINE
+        huge = int(form.A.nnz > TUNABLES.huge)
+        light, self.share = TUNABLES.light_nodes[huge], TUNABLES.pairs[huge]
         column: dict[str, dict[Any, int]] = {}
         for j, variable in enumerate(form.variables):
             family = variable.parent_component().local_name
@@ -165,14 +138,14 @@ class SpreadingRows:
         width = form.shape[1]
         for (k, p), row in shares.demand.items():
             nodes = {self.links.tables + g: part for g, part in row.items()}
-            parts = Parts.of(nodes, self.detail.light)
+            parts = Parts.of(nodes, light)
             for r, supply in enumerate(shares.supply):
                 at = column.get("square", {}).get((r, k, p))
                 if at is not None:
                     self.squares[r].append(Square(at, r, parts, supply[k], width))
                     width += parts.heavy
         if "uneven" in column:
-            parts = Parts.of(dict(enumerate(shares.bytes)), self.detail.light)
+            parts = Parts.of(dict(enumerate(shares.bytes)), light)
             for r, at in column["uneven"].items():
                 self.squares[r].append(Square(at, r, parts, shares.capacity[r], width))
                 width += parts.heavy
@@ -203,7 +176,7 @@ class SpreadingRows:
                 for terms, least in self._bounds(square, present, paths):
                     reached = float(least) + sum(float(a) * present[n] for n, a in terms.items())
                     value = values[square.column]
-                    if reached > value + _TOLERANCE * max(0.1, value):
+                    if reached > value + TUNABLES.violation * max(0.1, value):
                         yield self._row(square, terms, least)
 
     def _pairs(
@@ -217,12 +190,12 @@ class SpreadingRows:
         for row, first in zip(weights, heavy.tolist(), strict=True):
             row[parts.nodes[first + 1 :]] = parts.whole[first + 1 :]
         beyond = paths.reach[place[heavy], None] - paths.distance[place[heavy]]
-        weights[_small(weights * beyond.clip(0.0), self.detail.share)] = 0
+        weights[_small(weights * beyond.clip(0.0), self.share)] = 0
         sums = self.links.sums(paths, place[heavy], weights)
         reached = (sums @ present) / 2.0**_BITS
         part = parts.whole[heavy] / 2.0**_BITS
         more = 2 * THOUSAND * part * (reached - values[square.pairs + heavy])
-        for i in np.flatnonzero(more > _PAIRS_TOLERANCE):
+        for i in np.flatnonzero(more > TUNABLES.pairs_violation):
             nodes = np.flatnonzero(sums[i])
             yield Row(
                 np.append(self.columns[square.region, nodes], square.pairs + heavy[i]),
@@ -283,8 +256,8 @@ def _sources(squares: list[Square], present: Floats) -> Ints:
     for square in squares:
         nodes = square.parts.nodes
         weight[nodes] = np.maximum(weight[nodes], square.parts.whole)
-    amount = np.where(present > _LEAST_REACH, present * weight, 0.0)
-    heaviest = np.argsort(-amount, kind="stable")[: max(1, _MOST_DISTANCES // len(present))]
+    amount = np.where(present > TUNABLES.least_reach, present * weight, 0.0)
+    heaviest = np.argsort(-amount, kind="stable")[: max(1, TUNABLES.most_distances // len(present))]
     return np.sort(heaviest[amount[heaviest] > 0])
 
 
