@@ -33,7 +33,7 @@ def few_tables(instance: Instance) -> bool:
 
 
 def starts(instance: Instance) -> list[Start]:
-    """Return the heuristics of `milp`: after it where tables are few, as it makes some trials.
+    """Return the heuristics of `refinement`: after it where tables are few, as it tries some.
 
     From 100 tables on `tempering` finds placements that `annealing` does not. It is first as long
     as a few seconds are enough for it.
@@ -55,7 +55,7 @@ PROBLEM = Problem(
     solution=Solution,
     definition=check,
     explain=explain,
-    exact="milp",
+    exact="refinement",
     bound="indivisible_bound",
     size="tables",
     package=__name__,

@@ -1,7 +1,7 @@
 """The declarative model of placement; components are named as on the card models/placement.md.
 
 Its objective is an estimate from below: squares are replaced by tangents, the sigmoid by steps. It
-is exact at the points of the `Estimate`, so `milp` adds those of every placement that it finds.
+is exact at the points of the `Estimate`; `refinement` adds those of every placement that it finds.
 Every coefficient is computed exactly and rounded once, outward: as no variable is negative, every
 placement satisfies the rows as they stand, and costs are no more than the estimate. So exact
 arithmetic confirms a bound from duals; every variable has a finite upper bound, so that duals

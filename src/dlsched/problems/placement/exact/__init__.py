@@ -30,7 +30,7 @@ _CLOSED = 3 * SOLVER_PRECISION
     preload=SOLVER_LIBRARIES,
     begins_with="indivisible_bound",
 )
-def milp(instance: Instance, run: Run) -> Claim:
+def refinement(instance: Instance, run: Run) -> Claim:
     """Integer programs that estimate the cost from below, refined at each placement found.
 
     Exact because each program's bound is a bound on the cost, and each placement found gets points
@@ -45,7 +45,7 @@ def milp(instance: Instance, run: Run) -> Claim:
 def refinable(
     instance: Instance, run: Run, adapt: Callable[[Any], object], accept: Callable[[Any], bool]
 ) -> Refinement:
-    """Return the search of `milp` for a variant: `adapt` adds its rows to each program.
+    """Return the search of `refinement` for a variant: `adapt` adds its rows to each program.
 
     A placement that `accept` refuses is no answer, but the estimate is refined at it all the same.
     """
@@ -53,7 +53,7 @@ def refinable(
 
 
 def refined(instance: Instance) -> Any:
-    """Return the Pyomo model with the estimate with which `milp` proves the optimum."""
+    """Return the Pyomo model with the estimate with which `refinement` proves the optimum."""
     refinement = Refinement(instance, Run())
     refinement.search()
     return model.build(instance, refinement.estimate, whole=refinement.whole)

@@ -14,7 +14,7 @@ from dlsched.run import Run, Stage
 
 
 def choices(instance: Instance, solution: Solution, level: int, run: Run) -> Iterator[FormChoice]:
-    """Yield the form with the points of the estimate with which `milp` proves the optimum."""
+    """Yield the form with the points of the estimate with which `refinement` ends."""
     yield from changed_choices(instance, solution, run, None)
 
 
