@@ -29,6 +29,7 @@ from dlsched.problems.placement.programs.piecewise_estimate import Estimate, ste
 from dlsched.problems.placement.structures.arrays import Data, arrays, homes_of
 from dlsched.problems.placement.structures.state import state_of
 from dlsched.proofs.forms.limit import poll
+from dlsched.solvers.standard_form import StandardForm
 
 ESTIMATED = ("cost",)
 """The levels of which the model's value is only a lower bound."""
@@ -273,6 +274,14 @@ def differences(m: Any) -> tuple[dict[tuple[int, int, int], float], dict[int, fl
     shares = {key: float(pyo.value(difference)) for key, difference in m.difference.items()}
     stored = {r: float(pyo.value(difference)) for r, difference in m.bytes_difference.items()}
     return shares, stored
+
+
+def columns_by_name(form: StandardForm) -> dict[str, dict[Any, int]]:
+    """Return the columns of a compiled model by component and index; its variables must live."""
+    columns: dict[str, dict[Any, int]] = defaultdict(dict)
+    for j, variable in enumerate(form.variables):
+        columns[variable.parent_component().local_name][variable.index()] = j
+    return columns
 
 
 def assign(instance: Instance, m: Any, solution: Solution) -> None:

@@ -129,8 +129,7 @@ class Refinement(EstimatedProgram):
                 Termination.TOLERANCES,
                 f"the solver's tolerances leave a gap after {TUNABLES.most_excluded} exclusions",
             )
-        self.excluded.append(solution)
-        self.built = None
+        self.cut_off(solution)
         return None
 
     def infeasible(self, form: StandardForm) -> Claim:

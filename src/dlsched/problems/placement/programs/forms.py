@@ -53,12 +53,8 @@ def named_estimate(
     built = _built(instance, parameters)
     model.complete(built, instance)
     compiled = compile_model(built)
-    columns: dict[str, dict[Any, int]] = {name: {} for name in model.NAMEABLE}
-    for column, variable in enumerate(compiled.variables):
-        name = variable.parent_component().local_name
-        if name in columns:
-            columns[name][variable.index()] = column
-    return _form(compiled), columns
+    columns = model.columns_by_name(compiled)
+    return _form(compiled), {name: columns[name] for name in model.NAMEABLE}
 
 
 FORMS: dict[str, Callable[[Instance, Mapping[str, Any]], Form]] = {"estimate": estimate}

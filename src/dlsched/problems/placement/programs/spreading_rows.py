@@ -29,11 +29,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dlsched.problems.placement.model import columns_by_name
 from dlsched.problems.placement.programs.coefficients import Shares
 from dlsched.problems.placement.programs.cost_rows import THOUSAND
 from dlsched.problems.placement.programs.rounding import below
@@ -98,6 +99,18 @@ class Row(NamedTuple):
     least: float
 
 
+class Linear(NamedTuple):
+    """What a square is at least: a constant, and terms in the parts to which nodes are there."""
+
+    terms: dict[int, Fraction]
+    constant: Fraction
+
+    def at(self, present: Floats) -> float:
+        """Return the value where nodes are there to these parts."""
+        terms = sum(float(a) * present[node] for node, a in self.terms.items())
+        return float(self.constant) + terms
+
+
 class SpreadingRows:
     """The columns and rows for one relaxation.
 
@@ -121,36 +134,35 @@ class SpreadingRows:
     def __init__(self, form: StandardForm, shares: Shares) -> None:
         self.links = Links(shares)
         huge = int(form.A.nnz > TUNABLES.huge)
-        light, self.share = TUNABLES.light_nodes[huge], TUNABLES.pairs[huge]
-        column: dict[str, dict[Any, int]] = {}
-        for j, variable in enumerate(form.variables):
-            family = variable.parent_component().local_name
-            column.setdefault(family, {})[variable.index()] = j
+        self.share = TUNABLES.pairs[huge]
+        column = columns_by_name(form)
+        homes, runs, near = column["x"], column["y"], column["near"]
+        groups = range(len(shares.groups))
         self.columns = np.array(
             [
-                [column["x"][t, r] for t in shares.tables]
-                + [column["y"][g, r] for g in range(len(shares.groups))]
-                + [column["near"][g, shares.tables[t], r] for g, t in self.links.reads]
+                [homes[t, r] for t in shares.tables]
+                + [runs[g, r] for g in groups]
+                + [near[g, shares.tables[t], r] for g, t in self.links.reads]
                 for r in shares.regions
             ]
         )
         self.squares: list[list[Square]] = [[] for _ in shares.regions]
-        width = form.shape[1]
+        self.width = form.shape[1]
         for (k, p), row in shares.demand.items():
             nodes = {self.links.tables + g: part for g, part in row.items()}
-            parts = Parts.of(nodes, light)
+            parts = Parts.of(nodes, TUNABLES.light_nodes[huge])
             for r, supply in enumerate(shares.supply):
-                at = column.get("square", {}).get((r, k, p))
-                if at is not None:
-                    self.squares[r].append(Square(at, r, parts, supply[k], width))
-                    width += parts.heavy
-        if "uneven" in column:
-            parts = Parts.of(dict(enumerate(shares.bytes)), light)
-            for r, at in column["uneven"].items():
-                self.squares[r].append(Square(at, r, parts, shares.capacity[r], width))
-                width += parts.heavy
+                if (r, k, p) in column["square"]:
+                    self._add_square(column["square"][r, k, p], r, parts, supply[k])
+        parts = Parts.of(dict(enumerate(shares.bytes)), TUNABLES.light_nodes[huge])
+        for r, uneven in column["uneven"].items():
+            self._add_square(uneven, r, parts, shares.capacity[r])
         rows = [self._with_pairs(square) for of_region in self.squares for square in of_region]
-        self.form = with_rows(_with_columns(form, width - form.shape[1]), rows)
+        self.form = with_rows(_with_columns(form, self.width - form.shape[1]), rows)
+
+    def _add_square(self, column: int, r: int, parts: Parts, target: Fraction) -> None:
+        self.squares[r].append(Square(column, r, parts, target, self.width))
+        self.width += parts.heavy
 
     def _with_pairs(self, square: Square) -> Row:
         """Return that a square is at least the squares of its terms and its columns of pairs."""
@@ -159,7 +171,7 @@ class SpreadingRows:
             int(node): THOUSAND * part * (part - 2 * square.target)
             for node, part in zip(parts.nodes, parts.exact, strict=True)
         }
-        row = self._row(square, terms, THOUSAND * square.target**2)
+        row = self._row(square, Linear(terms, THOUSAND * square.target**2))
         doubled = [-below(2 * THOUSAND * part) for part in parts.exact[: parts.heavy]]
         columns = np.arange(square.pairs, square.pairs + parts.heavy)
         return Row(
@@ -173,11 +185,11 @@ class SpreadingRows:
             paths = self.links.shortest(present, _sources(squares, present))
             for square in squares:
                 yield from self._pairs(square, present, paths, values)
-                for terms, least in self._bounds(square, present, paths):
-                    reached = float(least) + sum(float(a) * present[n] for n, a in terms.items())
-                    value = values[square.column]
-                    if reached > value + TUNABLES.violation * max(0.1, value):
-                        yield self._row(square, terms, least)
+                value = values[square.column]
+                allowed = value + TUNABLES.violation * max(0.1, value)
+                for bound in self._bounds(square, present, paths):
+                    if bound.at(present) > allowed:
+                        yield self._row(square, bound)
 
     def _pairs(
         self, square: Square, present: Floats, paths: Paths, values: Vector
@@ -203,10 +215,8 @@ class SpreadingRows:
                 0.0,
             )
 
-    def _bounds(
-        self, square: Square, present: Floats, paths: Paths
-    ) -> Iterator[tuple[dict[int, Fraction], Fraction]]:
-        """Yield terms and constants of what a square is at least."""
+    def _bounds(self, square: Square, present: Floats, paths: Paths) -> Iterator[Linear]:
+        """Yield what a square is at least."""
         yield self._tangent(square, present)
         place = _places(paths.sources, square.parts.nodes)
         whole = square.parts.whole >> (_BITS - BITS)
@@ -216,7 +226,7 @@ class SpreadingRows:
 
     def _mixed(
         self, square: Square, present: Floats, paths: Paths, rows: Ints, whole: Ints
-    ) -> tuple[dict[int, Fraction], Fraction]:
+    ) -> Linear:
         """Return a bound by vectors and the pairs of some sources, with these weights."""
         parts = square.parts
         nodes = paths.sources[rows]
@@ -233,21 +243,22 @@ class SpreadingRows:
         terms = {int(node): unit * int(sums[node]) for node in np.flatnonzero(sums)}
         for node, exact in zip(parts.nodes.tolist(), parts.exact, strict=True):
             terms[node] = terms.get(node, Fraction(0)) - 2 * THOUSAND * square.target * exact
-        return terms, THOUSAND * square.target**2 + unit * bound.constant
+        return Linear(terms, THOUSAND * square.target**2 + unit * bound.constant)
 
-    def _tangent(self, square: Square, present: Floats) -> tuple[dict[int, Fraction], Fraction]:
+    def _tangent(self, square: Square, present: Floats) -> Linear:
         """Return the bound by the tangent at a point."""
         parts = dict(zip(square.parts.nodes.tolist(), square.parts.exact, strict=True))
         at = Fraction(sum(float(part) * float(present[node]) for node, part in parts.items()))
         slope = 2 * THOUSAND * (at - square.target)
         terms = {node: slope * part for node, part in parts.items()}
-        return terms, THOUSAND * (square.target**2 - at**2)
+        return Linear(terms, THOUSAND * (square.target**2 - at**2))
 
-    def _row(self, square: Square, terms: dict[int, Fraction], least: Fraction) -> Row:
+    def _row(self, square: Square, bound: Linear) -> Row:
         """Return a row, with coefficients rounded so that no placement that meets it is lost."""
         columns = self.columns[square.region]
-        kept = {int(columns[node]): -below(part) for node, part in terms.items() if part}
-        return Row(np.array([square.column, *kept]), np.array([1.0, *kept.values()]), below(least))
+        kept = {int(columns[node]): -below(a) for node, a in bound.terms.items() if a}
+        entries = np.array([1.0, *kept.values()])
+        return Row(np.array([square.column, *kept]), entries, below(bound.constant))
 
 
 def _sources(squares: list[Square], present: Floats) -> Ints:
