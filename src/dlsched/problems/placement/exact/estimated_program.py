@@ -7,7 +7,7 @@ import operator
 import time
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -51,6 +51,15 @@ def _rounded_cost(form: StandardForm) -> float:
     small = (costs > 0) & (costs <= _REDUCED_COST)
     missed = costs[small] @ (form.upper - form.lower)[small]
     return float(unit) * (_REDUCED_COST + float(missed))
+
+
+class _Relaxed(NamedTuple):
+    """An optimum of the relaxation: the Pyomo model, its form, and values and duals of the form."""
+
+    built: Any
+    form: StandardForm
+    values: Vector | None
+    duals: Vector
 
 
 class EstimatedProgram:
@@ -137,43 +146,56 @@ class EstimatedProgram:
             Solutions of the relaxation at most, with tangents and with spreading rows.
         """
         self.bound_parts()
-        last, solved, values = 0.0, None, None
-        for _ in range(rounds):
-            if self.run.stop_reason():
-                break
+        solved = self._relax_with_tangents(rounds, lighter=spreading > 0)
+        if solved is None:
+            return
+        self.certify(solved.built, solved.form, solved.duals)
+        if spreading and solved.values is not None:
+            part = self.run.nested(TUNABLES.spreading_part * self.run.remaining())
+            spread_form = spread(solved.form, solved.values, self.shares, part, spreading)
+            if spread_form is not None:
+                self.certify(solved.built, *spread_form)
+
+    def _relax_with_tangents(self, rounds: int, lighter: bool) -> _Relaxed | None:
+        """Solve the relaxation, and add tangents at its optimum, while that raises it.
+
+        Returns
+        -------
+        _Relaxed
+            The last optimum with duals; ``None`` if there is none, and `no_dual` says why.
+        """
+        solved = None
+        last = 0.0
+        while rounds and not self.run.stop_reason():
+            rounds -= 1
             try:
                 built, form = self.build()
             except Unbuilt as error:
                 self.no_dual = str(error)
                 break
-            accuracy = None
-            if spreading and form.A.nnz > TUNABLES.huge and self.adapt is None:
-                form = without_light_groups(form, self.shares)
-                # At a limit the bound may be this one.
-                accuracy = TUNABLES.rough if math.isinf(self.run.remaining()) else None
-            self.run.announce(Stage.SEARCHING, f"the linear relaxation, {form.size}")
-            outcome = solve_relaxation(form, self.run, accuracy)
+            form, outcome = self._solve_relaxation(form, lighter)
             if outcome.duals is not None:
-                solved, values = (built, form, outcome.duals), outcome.values
+                solved = _Relaxed(built, form, outcome.values, outcome.duals)
             else:
                 self.no_dual = f"the relaxation ended with {outcome.termination.sentence}"
             reached = outcome.objective if outcome.bound is None else outcome.bound
             if outcome.values is None or reached is None:
                 break
             form.load(outcome.values)
-            new_points = self.add_tangents(built)
-            if not new_points or reached <= last * (1 + TUNABLES.least_increase):
+            if not self.add_tangents(built) or reached <= last * (1 + TUNABLES.least_increase):
                 break
             last = reached
-        if solved is None:
-            return
-        self.certify(*solved)
-        built, form, _ = solved
-        if spreading and values is not None:
-            part = self.run.nested(TUNABLES.spreading_part * self.run.remaining())
-            spread_form = spread(form, values, self.shares, part, spreading)
-            if spread_form is not None:
-                self.certify(built, *spread_form)
+        return solved
+
+    def _solve_relaxation(self, form: StandardForm, lighter: bool) -> tuple[StandardForm, Outcome]:
+        """Return an optimum of the relaxation, before spreading rows of a lighter form if large."""
+        accuracy = None
+        if lighter and form.A.nnz > TUNABLES.huge and self.adapt is None:
+            form = without_light_groups(form, self.shares)
+            # At a limit the bound may be this one.
+            accuracy = TUNABLES.rough if math.isinf(self.run.remaining()) else None
+        self.run.announce(Stage.SEARCHING, f"the linear relaxation, {form.size}")
+        return form, solve_relaxation(form, self.run, accuracy)
 
     def certify(self, built: Any, form: StandardForm, duals: Vector) -> None:
         """Keep the bound that duals give, and the form, if it is the strongest one so far."""

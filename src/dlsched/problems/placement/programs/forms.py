@@ -76,21 +76,23 @@ def _built(instance: Instance, parameters: Mapping[str, Any]) -> Any:
     shares = Shares(instance)
     points = Estimate()
     demands = attainable(shares)
+    second = instance.version == "v2"
     for r, supply in enumerate(shares.supply):
         for k, p in shares.demand:
             key = (r, k, p)
             if (k, p) in demands:
                 points.gaps[key] = Gaps(demands[k, p], float(supply[k]))
-            points.shares[key] = [float(share - supply[k]) for share in squares.get(key, [])]
+            points.shares[key] = _less(squares.get(key, []), supply[k])
         for k in range(len(instance.kinds)):
-            points.steps[r, k] = []
-    if instance.version == "v2":
-        for key in points.steps:
-            points.steps[key] = list(map(float, steps.get(key, [])))
-        if instance.total_size and instance.total_capacity:
-            for r, capacity in enumerate(shares.capacity):
-                points.bytes[r] = [float(share - capacity) for share in stored.get((r,), [])]
+            points.steps[r, k] = _less(steps.get((r, k), []) if second else [], Fraction(0))
+        if second and instance.total_size and instance.total_capacity:
+            points.bytes[r] = _less(stored.get((r,), []), shares.capacity[r])
     return model.build(instance, points)
+
+
+def _less(points: list[Fraction], share: Fraction) -> list[float]:
+    """Return points less a share."""
+    return [float(point - share) for point in points]
 
 
 def _points(rows: Any, positions: int) -> Points:
