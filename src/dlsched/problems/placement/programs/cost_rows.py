@@ -100,10 +100,10 @@ def _overload(m: Any, shares: Shares, estimate: Estimate) -> Any:
     """Return the weighted squares times the sigmoid: 1/2, and what a step adds from its load on."""
     import pyomo.core as pyo
 
-    cells = {(r, k): _Cell(m, shares, estimate, r, k) for r, k in estimate.steps}
+    squares = {(r, k): _Squares(m, shares, estimate, r, k) for r, k in estimate.steps}
 
     def largest(m: Any, r: int, k: int, i: int) -> tuple[float, float]:
-        return 0, above(cells[r, k].most(1))
+        return 0, above(squares[r, k].most(1))
 
     m.STEP_AT = {
         (r, k, i): load for (r, k), steps in estimate.steps.items() for i, load in enumerate(steps)
@@ -113,15 +113,15 @@ def _overload(m: Any, shares: Shares, estimate: Estimate) -> Any:
     m.extra = pyo.Var(m.STEPS, bounds=largest)
     unit = shares.priority_weight[0] * Fraction(shares.instance.weights.gpu) / THOUSAND
     cost: list[Any] = []
-    for cell in cells.values():
+    for of_load in squares.values():
         poll()
-        cost += [below(unit * w / 2) * square for w, square in cell.weighted]
-        cost += _steps(m, cell, estimate.steps[cell.r, cell.k], unit)
+        cost += [below(unit * w / 2) * square for w, square in of_load.weighted]
+        cost += _steps(m, of_load, estimate.steps[of_load.r, of_load.k], unit)
     return pyo.quicksum(cost)
 
 
-class _Cell:
-    """A region and a GPU type: its squares with their weights, and what these can be at a load."""
+class _Squares:
+    """Those of a region and a GPU type with their weights, and what they can be at a load."""
 
     def __init__(self, m: Any, shares: Shares, estimate: Estimate, r: int, k: int) -> None:
         self.shares, self.r, self.k = shares, r, k
@@ -149,15 +149,15 @@ class _Cell:
         return below(THOUSAND * excess**2 / total)
 
 
-def _steps(m: Any, cell: _Cell, steps: list[float], unit: Fraction) -> list[Any]:
-    """State the rows of a cell's steps, and return the costs that they add.
+def _steps(m: Any, squares: _Squares, steps: list[float], unit: Fraction) -> list[Any]:
+    """State the rows of the steps, and return the costs that they add.
 
     Every load is at most the last one below a step, or such that the sigmoid has the step's value.
     """
     import pyomo.core as pyo
 
-    shares, r, k = cell.shares, cell.r, cell.k
-    weighted = pyo.quicksum(below(w) * square for w, square in cell.weighted)
+    shares, r, k = squares.shares, squares.r, squares.k
+    weighted = pyo.quicksum(below(w) * square for w, square in squares.weighted)
     parts = shares.load[k].items()
     load = pyo.quicksum(below(part) * m.y[g, shares.regions[r]] for g, part in parts)
     costs: list[Any] = []
@@ -168,9 +168,9 @@ def _steps(m: Any, cell: _Cell, steps: list[float], unit: Fraction) -> list[Any]
         m.overload.add(load - above(max(_LEAST_BIG_M, 1 - last)) * over <= above(last))
         if i:
             m.overload.add(over <= m.over[r, k, i - 1])
-        most = above(cell.most(last))
+        most = above(squares.most(last))
         m.step.add(extra - weighted - most * over >= -most)
-        m.step.add(extra >= cell.least(last) * over)
+        m.step.add(extra >= squares.least(last) * over)
         if value - before > _NEGLIGIBLE:  # else below a solver's tolerances
             costs.append(below(unit * (value - before)) * extra)
             before = value
