@@ -107,8 +107,9 @@ class Linear(NamedTuple):
 
     def at(self, present: Floats) -> float:
         """Return the value where nodes are there to these parts."""
-        terms = sum(float(a) * present[node] for node, a in self.terms.items())
-        return float(self.constant) + terms
+        return float(self.constant) + sum(
+            float(a) * float(present[n]) for n, a in self.terms.items()
+        )
 
 
 class SpreadingRows:
