@@ -26,8 +26,7 @@ from dlsched.problems.placement.programs.cost_rows import (
     traffic_cost,
 )
 from dlsched.problems.placement.programs.piecewise_estimate import Estimate, step_of
-from dlsched.problems.placement.structures.arrays import Data, arrays, homes_of
-from dlsched.problems.placement.structures.state import state_of
+from dlsched.problems.placement.structures.arrays import Data, arrays
 from dlsched.proofs.forms.limit import poll
 from dlsched.solvers.standard_form import StandardForm
 
@@ -287,12 +286,13 @@ def columns_by_name(form: StandardForm) -> dict[str, dict[Any, int]]:
 def assign(instance: Instance, m: Any, solution: Solution) -> None:
     """Set every variable to its value in the solution."""
     shares = Shares(instance)
-    state = state_of(arrays(instance), homes_of(instance, solution))
+    homes = {t: instance.region_index[r] for t, r in solution.home.items()}
+    first_jobs = [instance.jobs[group.jobs[0]] for group in shares.groups]
+    region_of_group = [instance.region_of(job, homes) for job in first_jobs]
     for (t, r), home in m.x.items():
         _set(home, int(solution.home[t] == r))
     for (g, r), runs in m.y.items():
-        region = state.job_region[shares.groups[g].jobs[0]]
-        _set(runs, int(region == instance.region_index[r]))
+        _set(runs, int(region_of_group[g] == instance.region_index[r]))
     for (g, t, r), near in m.near.items():
         _set(near, m.y[g, r].value * m.x[t, r].value)
     weights = shares.priority_weight[1]
