@@ -227,11 +227,12 @@ class EstimatedProgram:
             self.built = None
         return refined
 
-    def model_with(self, adapt: Callable[[Any], object]) -> Any:
+    def model_with(self, adapt: Callable[[Any], object] | None) -> Any:
         """Return the Pyomo model with the present estimate and what is excluded, changed."""
         self.whole = self.whole or whole(self.shares, self.run)
         built = model.build(self.instance, self.estimate, self.excluded, self.data, self.whole)
-        adapt(built)
+        if adapt is not None:
+            adapt(built)
         return built
 
     def cut_off(self, solution: Solution) -> None:
@@ -251,11 +252,8 @@ class EstimatedProgram:
             return self.built
         self.run.announce(Stage.BUILDING, f"the model of {self.instance.name}")
         began = time.perf_counter()
-        self.whole = self.whole or whole(self.shares, self.run)
         with no_collection(), until(self.run.stop_reason, "the model was built"):
-            built = model.build(self.instance, self.estimate, self.excluded, self.data, self.whole)
-            if self.adapt is not None:
-                self.adapt(built)
+            built = self.model_with(self.adapt)
             poll()
             if TUNABLES.compiling * (time.perf_counter() - began) > self.run.remaining():
                 raise Unbuilt("time limit, before the model was built")

@@ -218,18 +218,18 @@ def _chords(
     share: Fraction,
     ends: list[tuple[Fraction, Fraction]],
 ) -> Any:
-    """State that `square` is above its chords between these ends; return what is squared.
+    """State that `square` is above its chords; return what is squared, d = sum of a_i x_i - share.
 
-    That is the sum of coefficient times variable over the terms, minus `share`. A chord whose ends
-    are equal is a tangent. As variables are binary, the square of each term by itself is linear,
-    and products of two terms are not negative: one more row.
+    d^2 >= (low + high) d - low high where no d is between low and high; with equal ends that is a
+    tangent. As x_i is binary and no product is negative, d^2 >= share^2 + sum of a_i (a_i - 2
+    share) x_i as well.
     """
     import pyomo.core as pyo
 
-    alone = pyo.quicksum(below(THOUSAND * a * (a - 2 * share)) * variable for a, variable in terms)
+    alone = pyo.quicksum(below(THOUSAND * a * (a - 2 * share)) * x for a, x in terms)
     rows.add(square - alone >= below(THOUSAND * share**2))
     for low, high in ends:
         slope = THOUSAND * (low + high)
-        line = pyo.quicksum(below(slope * part) * variable for part, variable in terms)
+        line = pyo.quicksum(below(slope * a) * x for a, x in terms)
         rows.add(square - line >= below(-slope * share - THOUSAND * low * high))
-    return pyo.quicksum(float(part) * variable for part, variable in terms) - float(share)
+    return pyo.quicksum(float(a) * x for a, x in terms) - float(share)

@@ -195,26 +195,28 @@ class SpreadingRows:
     def _pairs(
         self, square: Square, present: Floats, paths: Paths, values: Vector
     ) -> Iterator[Row]:
-        """Yield rows of the columns of pairs, which are in shares."""
+        """Yield rows of the columns of pairs, s_g >= sum over lighter h of a_h (y_g - l_gh).
+
+        A row has the pairs that are the largest at the point.
+        """
         parts = square.parts
         place = _places(paths.sources, parts.nodes)
-        heavy = np.flatnonzero(place[: parts.heavy] >= 0)
-        weights = np.zeros((len(heavy), len(present)), dtype=np.int64)
-        for row, first in zip(weights, heavy.tolist(), strict=True):
-            row[parts.nodes[first + 1 :]] = parts.whole[first + 1 :]
-        beyond = paths.reach[place[heavy], None] - paths.distance[place[heavy]]
-        weights[_small(weights * beyond.clip(0.0), self.share)] = 0
-        sums = self.links.sums(paths, place[heavy], weights)
-        reached = (sums @ present) / 2.0**_BITS
-        part = parts.whole[heavy] / 2.0**_BITS
-        more = 2 * THOUSAND * part * (reached - values[square.pairs + heavy])
-        for i in np.flatnonzero(more > TUNABLES.pairs_violation):
+        begin = np.flatnonzero(place[: parts.heavy] >= 0)
+        source = place[begin]
+        lighter = np.zeros((len(begin), len(present)), dtype=np.int64)
+        for row, g in zip(lighter, begin.tolist(), strict=True):
+            row[parts.nodes[g + 1 :]] = parts.whole[g + 1 :]
+        both_run = (paths.reach[source, None] - paths.distance[source]).clip(0.0)
+        lighter[_small(lighter * both_run, self.share)] = 0
+        sums = self.links.sums(paths, source, lighter)
+        stated = (sums @ present) / 2.0**_BITS
+        pairs = square.pairs + begin
+        weight = parts.whole[begin] / 2.0**_BITS
+        missing = 2 * THOUSAND * weight * (stated - values[pairs])
+        for i in np.flatnonzero(missing > TUNABLES.pairs_violation):
             nodes = np.flatnonzero(sums[i])
-            yield Row(
-                np.append(self.columns[square.region, nodes], square.pairs + heavy[i]),
-                np.append(-sums[i, nodes] / 2.0**_BITS, 1.0),
-                0.0,
-            )
+            columns = np.append(self.columns[square.region, nodes], pairs[i])
+            yield Row(columns, np.append(-sums[i, nodes] / 2.0**_BITS, 1.0), 0.0)
 
     def _bounds(self, square: Square, present: Floats, paths: Paths) -> Iterator[Linear]:
         """Yield what a square is at least."""
@@ -226,24 +228,26 @@ class SpreadingRows:
             yield self._mixed(square, present, paths, place[here], whole[here])
 
     def _mixed(
-        self, square: Square, present: Floats, paths: Paths, rows: Ints, whole: Ints
+        self, square: Square, present: Floats, paths: Paths, source: Ints, whole: Ints
     ) -> Linear:
-        """Return a bound by vectors and the pairs of some sources, with these weights."""
-        parts = square.parts
-        nodes = paths.sources[rows]
-        weights = whole / 2.0**BITS
-        part = present[nodes]
-        pairs = np.maximum(part[:, None] - paths.distance[rows][:, nodes], 0.0)
-        vectors = best_vectors(weights, part, pairs)
-        bound = split(whole, vectors, part, pairs)
-        amounts = np.zeros((len(nodes), len(present)), dtype=np.int64)
-        amounts[:, nodes] = bound.pairs
-        sums = self.links.sums(paths, rows, amounts).sum(axis=0)
+        """Return a bound by vectors and the pairs of some sources, with these weights.
+
+        It is `split` of (sum of a_g y_g)^2, less 2 t times the sum, and t^2, for a target t.
+        """
+        nodes = paths.sources[source]
+        there = present[nodes]
+        both_run = np.maximum(there[:, None] - paths.distance[source][:, nodes], 0.0)
+        vectors = best_vectors(whole / 2.0**BITS, there, both_run)
+        bound = split(whole, vectors, there, both_run)
+        pairs = np.zeros((len(nodes), len(present)), dtype=np.int64)
+        pairs[:, nodes] = bound.pairs
+        sums = self.links.sums(paths, source, pairs).sum(axis=0)
         np.add.at(sums, nodes, bound.terms)
         unit = THOUSAND * Fraction(1, 4**BITS)
         terms = {int(node): unit * int(sums[node]) for node in np.flatnonzero(sums)}
-        for node, exact in zip(parts.nodes.tolist(), parts.exact, strict=True):
-            terms[node] = terms.get(node, Fraction(0)) - 2 * THOUSAND * square.target * exact
+        slope = 2 * THOUSAND * square.target
+        for node, share in zip(square.parts.nodes.tolist(), square.parts.exact, strict=True):
+            terms[node] = terms.get(node, Fraction(0)) - slope * share
         return Linear(terms, THOUSAND * square.target**2 + unit * bound.constant)
 
     def _tangent(self, square: Square, present: Floats) -> Linear:
